@@ -1,5 +1,5 @@
-// The figures of README.md, and of tuning in docs/hybrid-search.md, are those of the records.
-import { expect, it } from 'vitest';
+// The figures of README.md, of tuning in docs/hybrid-search.md, and of the request path's design are those of the records.
+import { describe, expect, it } from 'vitest';
 
 import { figure } from '../../benches/lib/rows.mjs';
 import { read, rowsOf } from './pages.js';
@@ -9,6 +9,7 @@ interface Row {
   readonly against: string | null;
   readonly sparrow: number;
   readonly peer: number;
+  readonly ratio: number;
   readonly detail: any;
 }
 
@@ -74,6 +75,75 @@ it('the whole workflow is as measured', () => {
   expect(told).toContain(`takes ${measured('a question by meaning over HTTP, p50').toFixed(2)} ms`);
   expect(told).toContain(`${whole(measured('memory of the server, anonymous, peak'))} MB`);
   expect(told).toContain(`${(measured('restart until ready, median') / 1000).toFixed(2)} s after`);
+});
+
+describe('the design of the request path', () => {
+  const page = read('docs/design/serving/design.md');
+  const section = (title: string): string =>
+    new RegExp(`^## ${title}$[^]*?(?=^## )`, 'm').exec(page)?.[0].replaceAll('\n', ' ') ?? '';
+  /** Those of a line's cells that are given, in the line that begins with these words: others are of other days. */
+  const cells = (start: string, ...wanted: readonly number[]): (string | undefined)[] => {
+    const line = page.split('\n').find((each) => each.startsWith(`| ${start}`)) ?? '';
+    const all = line.split('|').map((cell) => cell.trim());
+    return wanted.map((cell) => all[cell]);
+  };
+  const row = (suite: string, start: string): Row => {
+    const found = recordOf(suite).rows.find(({ what }) => what.startsWith(start));
+    if (found === undefined) throw new Error(`the record of ${suite} has no row [${start}…]`);
+    return found;
+  };
+  const [one, many] = [row('http', 'one client, p50'), row('http', '32 clients, requests per second')];
+  const [alone, crowd, peer] = [one.detail.sparrow, many.detail.sparrow, many.detail.peer];
+
+  it('has the processor time of the record', () => {
+    const [few, full] = [alone.cpuMicrosByThread, crowd.cpuMicrosByThread];
+    expect(cells('Node: HTTP', 4, 7)).toEqual([whole(full.node), whole(few.node)]);
+    expect(cells('encoder: transformer', 4)).toEqual([whole(full.encoder)]);
+    expect(cells('parsing, tokenizing', 4, 7)).toEqual([whole(full['sparrow-search']), whole(few['sparrow-search'])]);
+    const share = (micros: number): string => `${whole((100 * micros) / crowd.serverCpuMicros)} %`;
+    expect(section('Where the time went, and where it goes')).toContain(
+      `encoder and search make up ${share(full.encoder + full['sparrow-search'])} of a request`,
+    );
+    expect(page).toContain(
+      `${share(full.encoder)} of a request's CPU time with 32 clients (${whole(full.encoder)} of ${whole(crowd.serverCpuMicros)} µs`,
+    );
+  });
+
+  it('has its comparison with OpenSearch', () => {
+    expect(cells('one client, p50 |', 2, 3)).toEqual([threeDigits(one.sparrow), threeDigits(one.peer)]);
+    expect(cells('one client, p50 |', 4)[0]).toContain(`${figure(one.ratio)} (`);
+    const known = row('http', 'one client, questions asked before');
+    expect(cells('one client, p50, repeated', 2)).toEqual([threeDigits(known.sparrow)]);
+    expect(cells('32 clients, requests', 2, 3)).toEqual([whole(many.sparrow), whole(many.peer)]);
+    expect(cells('32 clients, requests', 4)[0]).toContain(`${figure(many.ratio)} (`);
+    const micros = [crowd, peer].map(({ serverCpuMicros }) => `${whole(serverCpuMicros)} µs`);
+    expect(cells('CPU per request', 2, 3)).toEqual(micros);
+    const memory = [crowd, peer].map(({ memory: { anonymous } }) => `${whole(anonymous / 1e6)} MB`);
+    expect(cells('anonymous memory', 2, 3)).toEqual(memory);
+  });
+
+  it.each([
+    ['one client, record', alone],
+    ['32 clients, record', crowd],
+  ])('has the delays of the event loop: %s', (name, { eventLoopDelayMs: { p50, p99 } }) => {
+    const shown = cells(name, 2, 3).map((cell) => Number(cell?.replace(' ms', '')));
+    // To one digit, or to a tenth of a millisecond.
+    expect(shown).toEqual([p50, p99].map((delay) => Number(delay < 1 ? delay.toPrecision(1) : delay.toFixed(1))));
+  });
+
+  it('has how fast a reindex and a start are', () => {
+    const { ratio, detail } = row('reindex', 'reindex of');
+    const { reindex, bare } = detail.cpuMicrosPerDocument;
+    const ratios = detail.rounds.map((round: any) => round.ratio as number);
+    const told = section('Reindex');
+    expect(told).toContain(`A reindex reaches ${figure(ratio)} of the bare encoder's documents per second`);
+    expect(told).toContain(`${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}). The target`);
+    expect(told).toContain(`${whole(reindex)} microseconds, and ${whole(bare)} of the bare encoder`);
+    const start = (what: string): string => whole(row('start', what).sparrow);
+    expect(section('Start')).toContain(`to the first response, ${start('start with')} ms pass`);
+    expect(section('Start')).toContain(`uses ${start('memory after 1 ')} MB of anonymous memory`);
+    expect(section('Start')).toContain(`and ${start('memory after 1000 ')} MB after`);
+  });
 });
 
 const tuned = rowsOf(
