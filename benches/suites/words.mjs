@@ -288,7 +288,7 @@ function notes(questions, { warmup, rounds }, turns) {
   const lines = [
     `${questions.toLocaleString('en-US')} questions, one at a time, ten hits without totals or sources; ${turns.length} turns of ` +
       `${rounds} rounds after ${warmup} that are not counted; the best round of a question and the best turn count, for both`,
-    'ours through the addon: JSON in, JSON out, from the event loop to another thread and back; Lucene on the thread that asks',
+    'ours through the addon: JSON in, JSON out, on the thread that asks as long as reads are short, else on another and back; Lucene on the thread that asks',
   ];
   if (turns.length === 1 || turns[0].lucene.skipped !== undefined) return lines;
   const ranges = Object.entries(MODES).map(([mode, { what }]) => {

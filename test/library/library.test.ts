@@ -138,6 +138,36 @@ describe('an engine', () => {
   });
 });
 
+describe('reads', () => {
+  const query = { query: { match: { title: 'short' } } };
+  const found = (answer: unknown) => (answer as { hits: { hits: unknown[] } }).hits.hits.length;
+  const search = async () => found(await sparrow.execute('search', { path: { index: 'short-reads' }, body: query }));
+  beforeAll(async () => {
+    await sparrow.index<{ title: string }>('short-reads').put('a', { title: 'a short one' }, { refresh: true });
+    for (let n = 0; n < 200; n += 1) expect(await search()).toBe(1);
+  });
+
+  it('that follow each other leave the event loop its turns', async () => {
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 1);
+    const begun = performance.now();
+    while (performance.now() - begun < 500) expect(await search()).toBe(1);
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(20);
+  });
+
+  it('that are asked for together are all answered, refusals too', async () => {
+    for (let round = 0; round < 50; round += 1) {
+      expect(await Promise.all(Array.from({ length: 20 }, search))).toEqual(Array.from({ length: 20 }, () => 1));
+      await expect(sparrow.execute('search', { path: { index: 'short-absent' } })).rejects.toMatchObject({
+        status: 404,
+      });
+    }
+  });
+});
+
 describe('embed', () => {
   it('gives the weights of tokens, in the order of the texts', async () => {
     const [whales, bread, nothing] = await sparrow.embed(['blue whales', 'bread', '']);

@@ -42,9 +42,6 @@ pub struct Request {
     /// Who sent the request: a restricted key with its rights, or a caller without restrictions.
     #[serde(default, rename = "rights")]
     pub caller: Caller,
-    /// Whether no other request is being processed and no other response is on its way to the client.
-    #[serde(skip)]
-    pub alone: bool,
 }
 
 impl Request {

@@ -5,8 +5,8 @@
 //! once than there are cores would slow them all down and leave the thread that accepts requests no time. A
 //! read that takes long is no longer counted, so that short ones get past it.
 
+mod inline;
 mod lane;
-mod lookout;
 mod queue;
 mod shedding;
 
@@ -22,19 +22,18 @@ use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply};
 use sparrow_types::{niceness, time_slice};
 
-pub(crate) use self::lane::{Lane, lane_of};
+use self::inline::Inline;
+pub(crate) use self::lane::{Lane, is_short, lane_of};
 use self::queue::{Job, Queue};
 
 /// Most long operations that may run at once. Each has a thread.
 const LONG_CAPACITY: usize = 128;
 
-/// How much memory a request holds while it waits for a worker, and whether it is the only one under way.
+/// How much memory a request holds while it waits for a worker.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Load {
     /// Size of the request's body in bytes, which stays in memory while the request waits.
     pub(crate) bytes: usize,
-    /// Whether no other operation of the engine is under way, or its answer on its way back.
-    pub(crate) alone: bool,
 }
 
 type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;
@@ -49,6 +48,7 @@ pub(crate) struct Executor {
     health: Arc<Queue>,
     /// Number of long operations that are running now.
     long: Arc<AtomicUsize>,
+    inline: Inline,
 }
 
 impl Executor {
@@ -64,7 +64,17 @@ impl Executor {
             watch: start("watch", 2, usize::MAX, time_slice::shorten),
             health: start("health", 1, usize::MAX, time_slice::shorten),
             long: Arc::default(),
+            inline: Inline::new(),
         }
+    }
+
+    /// Attempts to carry out a read on the calling thread, which it holds up for a moment at most; `work` stops
+    /// when its flag is set. `None` if a worker has to do it, also where `work` has begun.
+    pub(crate) fn attempt(
+        &self,
+        work: impl FnOnce(&CancelFlag) -> Result<Reply, EngineError>,
+    ) -> Option<Result<Reply, EngineError>> {
+        self.inline.attempt(&self.read, work)
     }
 
     /// Runs `work` and hands its result to `done`, whatever happens.
@@ -138,6 +148,7 @@ impl Executor {
         for lane in [&self.read, &self.write, &self.look, &self.trial, &self.watch, &self.health] {
             lane.close();
         }
+        self.inline.close();
     }
 }
 

@@ -146,23 +146,41 @@ impl Engine {
                 engine.waits.answer(&engine.node, request, cancel, done);
             });
         }
-        let load = Load { bytes: body.as_ref().len(), alone: request.alone };
+        let load = Load { bytes: body.as_ref().len() };
         self.executor.run(
             executor::lane_of(&request),
             load,
             &cancel.clone(),
-            move || {
-                // What a request left behind that panicked on this thread.
-                sparrow_wire::deprecation::take();
-                let _origin = origin::enter(request.origin());
-                let mut result = engine.execute(&request, body.as_ref(), &cancel);
-                if let Ok(reply) = &mut result {
-                    reply.warnings = sparrow_wire::deprecation::take();
-                }
-                result
-            },
+            move || engine.carry_out(&request, body.as_ref(), &cancel),
             Box::new(done),
         );
+    }
+
+    /// Attempts to run a short read on the calling thread, for a caller that may be held up for a moment (a millisecond at most,
+    /// and what the next look at the time takes). `None` if the operation is to be [`Self::submit`]ted instead: it is
+    /// of another kind, others are under way, or it turned out to take longer.
+    pub fn attempt(self: &Arc<Self>, request: &Request, body: &[u8]) -> Option<Result<Reply, EngineError>> {
+        if !executor::is_short(request, body) {
+            return None;
+        }
+        self.executor.attempt(|stop| self.carry_out(request, body, stop))
+    }
+
+    /// Runs an operation on the calling thread, with the identifiers of its request.
+    fn carry_out(
+        self: &Arc<Self>,
+        request: &Request,
+        body: &[u8],
+        cancel: &CancelFlag,
+    ) -> Result<Reply, EngineError> {
+        // What a request left behind that panicked on this thread.
+        sparrow_wire::deprecation::take();
+        let _origin = origin::enter(request.origin());
+        let mut result = self.execute(request, body, cancel);
+        if let Ok(reply) = &mut result {
+            reply.warnings = sparrow_wire::deprecation::take();
+        }
+        result
     }
 
     /// Runs an operation on the calling thread.

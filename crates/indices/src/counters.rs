@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::op::{WriteKind, WriteOutcome};
+use sparrow_call::attempt;
 use sparrow_call::error::EngineError;
 
 /// How often an operation has run, how long all runs took together, and how many are running now.
@@ -16,8 +17,11 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Counts `count` runs that took `time` together.
+    /// Counts `count` runs that took `time` together. Those of an attempt that was given up are not counted: they are repeated.
     pub fn add(&self, count: u64, time: Duration) {
+        if attempt::is_given_up() {
+            return;
+        }
         self.count.fetch_add(count, Relaxed);
         self.nanos.fetch_add(time.as_nanos() as u64, Relaxed);
     }

@@ -455,6 +455,9 @@ impl TextEncoder for Models {
         cancel: Option<&AtomicBool>,
         timed: bool,
     ) -> Result<Vec<(Vec<Encoded>, Timings)>, ModelError> {
+        if queries.is_empty() {
+            return Ok(Vec::new());
+        }
         let running =
             queries.iter().map(|(model_id, _)| self.encoding(model_id)).collect::<Result<Vec<_>, _>>()?;
         let failed = |at: usize| move |error| ModelError::from_encoder(queries[at].0, error);

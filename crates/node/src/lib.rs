@@ -1,8 +1,8 @@
 //! The Node addon: converts between JavaScript values and the engine's types, and nothing else.
 //!
 //! No request is interpreted here, no body is parsed and no error sentence is written. Every call hands its bytes to the
-//! engine and returns at once; the engine answers from its own threads through one function of JavaScript's for all
-//! answers (see [`outbox`]), so the event loop never waits.
+//! engine, which answers from its own threads through one function of JavaScript's for all answers (see [`outbox`]), so the
+//! event loop does not wait; only a short read is carried out at once where the caller allows it.
 
 // Where tests are compiled, napi makes nothing known to JavaScript, so nothing is used.
 #![cfg_attr(test, allow(dead_code))]
@@ -150,29 +150,43 @@ impl NativeEngine {
     }
 
     /// Starts one request. `request` is a `Request` as JSON, `body` the bytes as they came, and `handle` a number that no
-    /// other running request has: the answer bears it, and `cancel` finds this one by it.
+    /// other running request has: the answer bears it, and `cancel` finds this one by it. If `inline`, a short read is
+    /// answered at once, as the result, unless another request runs: the event loop is held up for as long as a read takes, a
+    /// millisecond at most.
     #[napi(catch_unwind)]
-    pub fn execute(&self, handle: u32, request: String, body: Option<Buffer>) -> Result<()> {
-        let mut request: Request = parse("request", &request)?;
+    pub fn execute(
+        &self,
+        handle: u32,
+        request: String,
+        body: Option<Buffer>,
+        inline: bool,
+    ) -> Result<Option<NativeReply>> {
+        let request: Request = parse("request", &request)?;
+        let named = request.named.clone();
+        let engine = self.engine.lock().clone();
+        if let Some(engine) = engine.as_ref().filter(|_| inline && self.rests())
+            && let Some(result) = engine.attempt(&request, body.as_deref().unwrap_or_default())
+        {
+            return Ok(Some(Answer { handle, result, named }.into()));
+        }
         let body = body.map_or_else(Body::default, Body::of);
         let cancel = CancelFlag::default();
-        {
-            let mut running = self.running.lock();
-            request.alone = running.is_empty() && self.outbox.is_empty();
-            running.insert(handle, cancel.clone());
-        }
+        self.running.lock().insert(handle, cancel.clone());
         let (running, outbox) = (Arc::clone(&self.running), Arc::clone(&self.outbox));
-        let named = request.named.clone();
         let done = move |result| {
             running.lock().remove(&handle);
             outbox.send(Answer { handle, result, named });
         };
-        let engine = self.engine.lock().clone();
         match engine {
             Some(engine) => engine.submit(request, body, cancel, done),
             None => done(Err(EngineError::internal("the engine is closed"))),
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Whether no request runs, and JavaScript has all answers.
+    fn rests(&self) -> bool {
+        self.running.lock().is_empty() && self.outbox.is_empty()
     }
 
     /// Asks a running request to stop; it then answers with an error. Does nothing if it has already answered.

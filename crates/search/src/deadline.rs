@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
+use sparrow_call::attempt;
 use sparrow_call::request::CancelFlag;
 
 /// How often the watching thread checks whether the request was cancelled.
@@ -28,7 +29,9 @@ impl Deadline {
             let flag = Arc::clone(caller.flag());
             return Self { caller: Arc::clone(&flag), flag, timed_out, _watch: None };
         };
-        let flag = Arc::new(AtomicBool::new(false));
+        // Cancellation would be noticed late.
+        attempt::give_up();
+        let flag = Arc::new(AtomicBool::new(caller.is_cancelled()));
         let (sender, ended) = bounded::<()>(0);
         let end = Instant::now() + timeout;
         let of_caller = Arc::clone(caller.flag());

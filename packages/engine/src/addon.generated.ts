@@ -11,9 +11,11 @@ export declare class NativeEngine {
   static open(options: string, onReplies: (replies: Array<NativeReply>) => void): Promise<NativeEngine | NativeReply>
   /**
    * Starts one request. `request` is a `Request` as JSON, `body` the bytes as they came, and `handle` a number that no
-   * other running request has: the answer bears it, and `cancel` finds this one by it.
+   * other running request has: the answer bears it, and `cancel` finds this one by it. If `inline`, a short read is
+   * answered at once, as the result, unless another request runs: the event loop is held up for as long as a read takes, a
+   * millisecond at most.
    */
-  execute(handle: number, request: string, body?: Buffer | undefined | null): void
+  execute(handle: number, request: string, body: Buffer | undefined | null, inline: boolean): NativeReply | null
   /** Asks a running request to stop; it then answers with an error. Does nothing if it has already answered. */
   cancel(handle: number): void
   /**

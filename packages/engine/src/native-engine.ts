@@ -40,15 +40,19 @@ class Waiting {
   #lastHandle = 0;
   #ended = false;
 
-  /** A number that no other request has which still runs, and the answer to come. */
-  expect(): { handle: number; reply: Promise<NativeReply> } {
+  /** A number that no other request has which still runs. */
+  newHandle(): number {
     do this.#lastHandle = this.#lastHandle >= MAX_HANDLE ? 1 : this.#lastHandle + 1;
     while (this.#callbacks.has(this.#lastHandle));
-    const handle = this.#lastHandle;
+    return this.#lastHandle;
+  }
+
+  /** The answer to come to a request that has been sent. */
+  replyTo(handle: number): Promise<NativeReply> {
     // Who asks a closed engine waits for the refusal.
     if (this.#callbacks.size === 0 && this.#ended) this.#alive = setInterval(() => undefined, NEVER_MS);
     else if (this.#callbacks.size === 0) this.#alive.ref();
-    return { handle, reply: new Promise((resolve) => this.#callbacks.set(handle, resolve)) };
+    return new Promise((resolve) => this.#callbacks.set(handle, resolve));
   }
 
   receive(replies: readonly NativeReply[]): void {
@@ -57,12 +61,6 @@ class Waiting {
       this.#callbacks.delete(reply.handle);
       callback?.(reply);
     }
-    this.#rest();
-  }
-
-  /** For a request that could not be sent. */
-  forget(handle: number): void {
-    this.#callbacks.delete(handle);
     this.#rest();
   }
 
@@ -79,14 +77,45 @@ class Waiting {
   }
 }
 
+/** Longest that reads answered on this thread hold up the event loop together, in milliseconds, where it gets no turn between them. */
+const TURN_MS = 2;
+
+/** Says whether a request may be answered on this thread, so that the event loop gets its turn and nobody waits who asks as well. */
+class Turn {
+  /** Milliseconds that reads have taken here since the event loop last had its turn for sure. */
+  #spent = 0;
+  /** Whether a read has been answered here, and whoever asked is still to hear of it: more that are asked for now are asked for at once. */
+  #answered = false;
+
+  isFree(): boolean {
+    return !this.#answered && this.#spent < TURN_MS;
+  }
+
+  /** Notes that a read has been answered here. */
+  took(ms: number): void {
+    this.#spent += ms;
+    this.#answered = true;
+    queueMicrotask(() => {
+      this.#answered = false;
+    });
+  }
+
+  /** Notes that the event loop has its turn. */
+  begin(): void {
+    this.#spent = 0;
+  }
+}
+
 /** The engine in this process: Rust behind the addon. */
 export class NativeSearchEngine implements SearchEngine {
   readonly #native: NativeEngine;
   readonly #waiting: Waiting;
+  readonly #turn: Turn;
 
-  private constructor(native: NativeEngine, waiting: Waiting) {
+  private constructor(native: NativeEngine, waiting: Waiting, turn: Turn) {
     this.#native = native;
     this.#waiting = waiting;
+    this.#turn = turn;
   }
 
   /**
@@ -100,15 +129,16 @@ export class NativeSearchEngine implements SearchEngine {
     const { log, ...ofEngine } = options;
     if (log !== undefined) configureLog(log.level, log.asText);
     const waiting = new Waiting();
+    const turn = new Turn();
     const opened = await Native.open(JSON.stringify({ ...ofEngine, onnxRuntime: binding.onnxRuntime }), (replies) => {
+      turn.begin();
       waiting.receive(replies);
     });
-    return new NativeSearchEngine(unwrapNative<NativeEngine>(opened), waiting);
+    return new NativeSearchEngine(unwrapNative<NativeEngine>(opened), waiting, turn);
   }
 
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
-    const { handle, reply } = this.#waiting.expect();
-    const { op, path, query, opaqueId, requestId, traceId, action, rights, named } = request;
+    const { op, path, query, opaqueId, requestId, traceId, action, rights, named, concurrent } = request;
     // What is undefined is left out of the JSON; one form of object for all requests is made faster than one with what is there.
     const asked = JSON.stringify({
       op,
@@ -120,24 +150,26 @@ export class NativeSearchEngine implements SearchEngine {
       action,
       named: named === undefined ? undefined : true,
     });
-    try {
-      this.#native.execute(
-        handle,
-        // Rights are JSON already, the same with every request of a key.
-        rights === undefined ? asked : `${asked.slice(0, -1)},"rights":${rights}}`,
-        body === undefined ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
-      );
-    } catch (error) {
-      this.#waiting.forget(handle);
-      throw error;
+    const inline = concurrent !== true && this.#turn.isFree();
+    const begun = performance.now();
+    const handle = this.#waiting.newHandle();
+    const atOnce = this.#native.execute(
+      handle,
+      // Rights are JSON already, the same with every request of a key.
+      rights === undefined ? asked : `${asked.slice(0, -1)},"rights":${rights}}`,
+      body === undefined ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
+      inline,
+    );
+    if (atOnce !== null) {
+      this.#turn.took(performance.now() - begun);
+      return taken(atOnce, named);
     }
+    const reply = this.#waiting.replyTo(handle);
     const end = cancel?.(() => {
       this.#native.cancel(handle);
     });
     try {
-      const answered = await reply;
-      if (answered.named !== undefined) named?.(answered.named);
-      return unwrapNative(answered);
+      return taken(await reply, named);
     } finally {
       end?.();
     }
@@ -147,4 +179,10 @@ export class NativeSearchEngine implements SearchEngine {
     await this.#native.close();
     this.#waiting.end();
   }
+}
+
+/** What whoever asked gets of an answer. */
+function taken(reply: NativeReply, named: EngineRequest['named']): EngineReply {
+  if (reply.named !== undefined) named?.(reply.named);
+  return unwrapNative(reply);
 }

@@ -178,6 +178,11 @@ export interface EngineRequest {
    * date math, patterns as they are.
    */
   readonly named?: ((names: readonly string[]) => void) | undefined;
+  /**
+   * Whether others are about to ask too, so that they would have to wait if the engine answered on this thread, as it else does
+   * where a read is short.
+   */
+  readonly concurrent?: boolean | undefined;
 }
 
 /** An engine's answer. The body is ready to be sent. */

@@ -61,6 +61,7 @@ function exchangeOf(context: Context<ServerEnv>, prefix: string): Exchange {
     path: below(prefix, path),
     uri: below(prefix, incoming?.url ?? pathAndQuery(context.req.url)),
     from: incoming?.socket.remoteAddress ?? '',
+    concurrent: true,
     header: (name) => context.req.header(name),
     // From Node's request: a Fetch `Request` has no body with GET, and the documented search is a GET with a body.
     readBody: (limit, hold) =>

@@ -376,6 +376,7 @@ async function carryOut(call: Call): Promise<Answer> {
     action,
     rights,
     named: call.named,
+    concurrent: exchange.concurrent,
   };
   // The work stops when the connection closes before the answer is there.
   const cancel = (endpoint.cancellable ?? endpoint.method === 'GET') ? exchange.onGone.bind(exchange) : undefined;

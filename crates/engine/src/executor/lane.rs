@@ -21,6 +21,17 @@ pub(crate) enum Lane {
     Long,
 }
 
+/// Most bytes of the body of a short operation.
+const SHORT_BODY: usize = 16 << 10;
+
+/// Whether an operation may be as short as its way to a worker and back: it reads, leaves nothing behind that is
+/// open, and waits for no refresh.
+pub(crate) fn is_short(request: &Request, body: &[u8]) -> bool {
+    let reads = matches!(request.op.as_str(), "search" | "count" | "get_doc" | "exists_doc" | "get_source");
+    let has = |name| request.query.contains_key(name);
+    reads && body.len() <= SHORT_BODY && !has("scroll") && !has("refresh")
+}
+
 /// The lane of an operation.
 pub(crate) fn lane_of(request: &Request) -> Lane {
     match request.op.as_str() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Load;
-use super::lookout::{Lookout, Sequence};
+use super::inline::USUALLY_SHORT;
 use super::shedding::Shedding;
 use sparrow_admin::lanes::LaneStats;
 use sparrow_call::error::EngineError;
@@ -39,6 +39,9 @@ const SHORT_WHEN_SHEDDING: Duration = Duration::from_secs(1);
 /// time, operations that come now and then would have to get it from the system each time.
 pub(super) const IDLE: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
 
+/// Number of operations after which the usual duration of one is known.
+const ENOUGH: u64 = 16;
+
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 /// The workers of a lane and the operations that wait for them. A job goes to the worker that became idle
@@ -50,8 +53,6 @@ pub(super) struct Queue {
     pub(super) state: Mutex<State>,
     /// One for each worker, to wake it.
     bells: Vec<Condvar>,
-    /// Where the only worker that is awake sees that it was handed an operation.
-    lookout: Lookout,
     /// Called once by a worker that has become idle.
     rest: Option<fn(bool)>,
 }
@@ -81,9 +82,8 @@ pub(super) struct State {
     watcher: Option<usize>,
     /// Numbers of the idle workers, the one that became idle last at the end.
     idle: Vec<usize>,
-    sequence: Sequence,
     closed: bool,
-    /// Number of jobs that workers have begun since the start.
+    /// Number of operations that have begun since the start.
     started: u64,
     rejected: u64,
     /// Most workers that were busy at once.
@@ -137,6 +137,11 @@ impl State {
         ends.filter(|end| *end > now).min().unwrap_or(now)
     }
 
+    /// Adds the duration of an operation to the moving average.
+    fn note(&mut self, took: Duration) {
+        self.usual = (self.usual * 15 + took) / 16;
+    }
+
     /// Takes out the waiting jobs whose callers have cancelled them.
     fn take_cancelled(&mut self) -> Vec<Job> {
         let all = std::mem::take(&mut self.waiting);
@@ -160,14 +165,7 @@ impl Queue {
         let state = State { handed, begun: vec![None; workers], ..State::default() };
         let bells = (0..workers).map(|_| Condvar::new()).collect();
         let at_once = at_once.clamp(1, workers);
-        let queue = Arc::new(Self {
-            name,
-            at_once,
-            state: Mutex::new(state),
-            bells,
-            lookout: Lookout::default(),
-            rest,
-        });
+        let queue = Arc::new(Self { name, at_once, state: Mutex::new(state), bells, rest });
         for number in 0..workers {
             let of_worker = Arc::clone(&queue);
             let worker = move || {
@@ -193,7 +191,6 @@ impl Queue {
     fn next(&self, worker: usize) -> Option<Job> {
         let mut state = self.state.lock();
         state.begun[worker] = None;
-        state.sequence.answered();
         if let Some(job) = state.take_next(worker, self.at_once) {
             self.watch(&mut state);
             return Some(job);
@@ -202,19 +199,6 @@ impl Queue {
             return None;
         }
         state.idle.push(worker);
-        // Only the last worker that is awake looks out: it is the next one to be handed a job.
-        if state.idle.len() == self.bells.len() && state.sequence.goes_on() {
-            self.lookout.prepare();
-            let seen = MutexGuard::unlocked(&mut state, || self.lookout.wait());
-            state.sequence.waited(seen);
-            // What rang meanwhile is looked after now: it does not ring again.
-            if let Some(job) = self.take(&mut state, worker) {
-                return Some(job);
-            }
-            if state.closed {
-                return None;
-            }
-        }
         let mut rest = self.rest;
         loop {
             // What waits may be all that is left to do: then no operation that comes or ends has anybody look after it.
@@ -286,8 +270,7 @@ impl Queue {
 
     /// Adds the duration of an operation to the moving average.
     fn note(&self, took: Duration) {
-        let mut state = self.state.lock();
-        state.usual = (state.usual * 15 + took) / 16;
+        self.state.lock().note(took);
     }
 
     pub(super) fn stats(&self) -> LaneStats {
@@ -304,6 +287,26 @@ impl Queue {
             largest: state.largest.max(active),
             completed: state.started.saturating_sub(active as u64),
         }
+    }
+
+    /// Whether nothing is done or waits here, and what is done here is usually short.
+    pub(super) fn is_idle_and_short(&self) -> bool {
+        let state = self.state.lock();
+        let known = state.started >= ENOUGH && state.usual <= USUALLY_SHORT;
+        let idle = state.waiting.is_empty() && state.begun.iter().all(Option::is_none);
+        known && idle && !state.shedding.is_on() && !state.closed
+    }
+
+    /// Notes an operation that the thread that asked for it has carried out.
+    pub(super) fn note_inline(&self, took: Duration) {
+        let mut state = self.state.lock();
+        state.started += 1;
+        state.note(took);
+    }
+
+    /// Notes that an operation was not as short as usual: as if it had taken this long.
+    pub(super) fn note_given_up(&self, took: Duration) {
+        self.state.lock().note(took);
     }
 
     pub(super) fn send(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<(), EngineError> {
@@ -326,7 +329,6 @@ impl Queue {
             return Err(EngineError::internal("the engine is closed"));
         }
         let now = Instant::now();
-        state.sequence.comes(load.alone, now);
         if state.waiting.is_empty()
             && state.may_begin(self.at_once, now)
             && let Some(worker) = state.idle.pop()
@@ -335,7 +337,6 @@ impl Queue {
             state.begun[worker] = Some(now);
             state.handed[worker] = Some(job);
             state.largest = state.largest.max(self.bells.len() - state.idle.len());
-            self.lookout.show();
             drop(state);
             self.bells[worker].notify_one();
             return Ok(None);

@@ -63,13 +63,7 @@ fn refused(executor: &Executor, lane: Lane, bytes: usize) -> bool {
     let done = Box::new(move |result: Result<Reply, EngineError>| {
         let _ = sender.send(result.is_err());
     });
-    executor.run(
-        lane,
-        Load { bytes, alone: false },
-        &CancelFlag::default(),
-        || Ok(Reply::acknowledged()),
-        done,
-    );
+    executor.run(lane, Load { bytes }, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
     receiver.recv_timeout(Duration::from_millis(20)).unwrap_or(false)
 }
 
@@ -145,13 +139,7 @@ fn what_nobody_waits_for_any_longer_keeps_nobody_out() {
     let cancel = CancelFlag::default();
     let (sender, receiver) = mpsc::channel();
     let done = Box::new(move |result: Result<Reply, EngineError>| drop(sender.send(result)));
-    executor.run(
-        Lane::Write,
-        Load { bytes: LANE_BYTES * 2, alone: false },
-        &cancel,
-        || Err(EngineError::Cancelled),
-        done,
-    );
+    executor.run(Lane::Write, Load { bytes: LANE_BYTES * 2 }, &cancel, || Err(EngineError::Cancelled), done);
     assert!(refused(&executor, Lane::Write, 1));
     cancel.cancel();
     assert!(!refused(&executor, Lane::Write, 1));
@@ -275,7 +263,7 @@ fn operations_that_follow_each_other_are_all_carried_out() {
         let (sender, receiver) = mpsc::channel();
         executor.run(
             Lane::Read,
-            Load { bytes: 0, alone: true },
+            Load::default(),
             &CancelFlag::default(),
             || Ok(Reply::acknowledged()),
             Box::new(move |result| sender.send(result).unwrap()),
@@ -283,4 +271,72 @@ fn operations_that_follow_each_other_are_all_carried_out() {
         assert!(receiver.recv_timeout(Duration::from_secs(5)).unwrap().is_ok());
     }
     executor.close();
+}
+
+/// An executor whose reads are known to be short.
+#[cfg(target_os = "linux")]
+fn warm() -> Executor {
+    let executor = Executor::new(2, None);
+    for _ in 0..100 {
+        assert!(read(&executor).is_ok());
+    }
+    executor
+}
+
+#[cfg(target_os = "linux")]
+fn read(executor: &Executor) -> Result<Reply, EngineError> {
+    let (sender, receiver) = mpsc::channel();
+    let done = Box::new(move |result| sender.send(result).unwrap());
+    executor.run(Lane::Read, Load::default(), &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+    receiver.recv_timeout(Duration::from_secs(5)).unwrap()
+}
+
+/// Attempts until one is not given up: another thread may need the core.
+#[cfg(target_os = "linux")]
+fn attempts(executor: &Executor) -> bool {
+    (0..1000).any(|_| executor.attempt(|_| Ok(Reply::acknowledged())).is_some() || read(executor).is_err())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_attempt_that_takes_too_long_is_stopped_and_others_follow_when_reads_are_short_again() {
+    let executor = warm();
+    assert!(attempts(&executor));
+    let stopped = executor.attempt(|stop| {
+        let begun = Instant::now();
+        while !stop.is_cancelled() {
+            assert!(begun.elapsed() < Duration::from_secs(5), "nobody stops it");
+            std::hint::spin_loop();
+        }
+        Ok(Reply::acknowledged())
+    });
+    assert!(stopped.is_none());
+    assert!(executor.attempt(|_| Ok(Reply::acknowledged())).is_none(), "reads are not known to be short");
+    assert!(attempts(&executor));
+    executor.close();
+    assert!(executor.attempt(|_| Ok(Reply::acknowledged())).is_none());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_attempt_that_has_to_wait_is_given_up_before_it_waits() {
+    let executor = warm();
+    let waited = executor.attempt(|stop| {
+        waiting(|| assert!(stop.is_cancelled()));
+        Ok(Reply::acknowledged())
+    });
+    assert!(waited.is_none());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn no_attempt_is_made_while_a_worker_is_busy() {
+    let executor = warm();
+    assert!(attempts(&executor));
+    let held = busy(&executor, Lane::Read, 1);
+    for _ in 0..100 {
+        assert!(executor.attempt(|_| Ok(Reply::acknowledged())).is_none());
+    }
+    drop(held);
+    assert!(attempts(&executor));
 }

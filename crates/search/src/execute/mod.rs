@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use sparrow_aggregations::Collected;
+use sparrow_call::attempt;
 use sparrow_index::query::sorted::SortValue;
 use sparrow_index::query::{QueryError, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_query::{Query, QueryKind};
@@ -92,7 +93,9 @@ pub fn execute(
     let cancelled =
         |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
     for (target, _) in targets.iter().zip(&run.failures).filter(|(_, failure)| failure.is_some()) {
-        target.counters.query_failure.fetch_add(1, Relaxed);
+        if !attempt::is_given_up() {
+            target.counters.query_failure.fetch_add(1, Relaxed);
+        }
     }
     let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();
     if partial && cancel.load(Relaxed) {

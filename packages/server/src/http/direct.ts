@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Application } from '../application.js';
 import { Matcher } from '../routes/matcher.js';
 import { readIncoming } from './body.js';
+import { Callers } from './callers.js';
 import type { Exchange, Finished } from './exchange.js';
 import { onClose } from './gone.js';
 import type { Hold } from './in-flight.js';
@@ -23,6 +24,7 @@ const NOTHING = new Uint8Array(0);
  */
 export function direct(application: Application, maxBodyBytes: number, others: RequestListener): RequestListener {
   const matcher = new Matcher();
+  const callers = new Callers();
   const finish = (answering: Promise<Finished>, outgoing: ServerResponse): void => {
     answering
       .then((finished) => {
@@ -36,16 +38,17 @@ export function direct(application: Application, maxBodyBytes: number, others: R
   };
   return (incoming, outgoing) => {
     const { url = '', headers } = incoming;
+    const concurrent = callers.concurrent(incoming.socket, performance.now());
     if (url.startsWith('*')) {
       // The server as a whole, which no route is about. It has no address that Fetch could make a request of.
-      finish(application.answer(new NodeExchange(incoming, outgoing, url, 0), undefined, {}), outgoing);
+      finish(application.answer(new NodeExchange(incoming, outgoing, url, 0, concurrent), undefined, {}), outgoing);
       return;
     }
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     if (DOTS.test(path)) {
       // Fetch resolves them: a request for the document [..] would be one for its index. No route has such a segment.
-      finish(application.answer(new NodeExchange(incoming, outgoing, path, 0), undefined, {}), outgoing);
+      finish(application.answer(new NodeExchange(incoming, outgoing, path, 0, concurrent), undefined, {}), outgoing);
       return;
     }
     const match = METHODS.has(incoming.method ?? '') ? matcher.match(path) : undefined;
@@ -60,7 +63,8 @@ export function direct(application: Application, maxBodyBytes: number, others: R
       others(incoming, outgoing);
       return;
     }
-    finish(application.answer(new NodeExchange(incoming, outgoing, path, length), match.route, match.path), outgoing);
+    const exchange = new NodeExchange(incoming, outgoing, path, length, concurrent);
+    finish(application.answer(exchange, match.route, match.path), outgoing);
   };
 }
 
@@ -73,6 +77,7 @@ class NodeExchange implements Exchange {
     readonly outgoing: ServerResponse,
     readonly path: string,
     readonly length: number,
+    readonly concurrent: boolean,
   ) {
     this.method = incoming.method ?? '';
     this.uri = incoming.url ?? '';

@@ -12,6 +12,8 @@ export interface Exchange {
   readonly path: string;
   /** The address that the connection came from; empty where there is none. */
   readonly from: string;
+  /** Whether others have just asked too, or it is not known: they would wait for what holds up the event loop. */
+  readonly concurrent: boolean;
   header(name: string): string | undefined;
   /**
    * The bytes of the body as they came, empty if there is none.

@@ -144,6 +144,7 @@ class LocalExchange implements Exchange {
   readonly uri: string;
   readonly path: string;
   readonly from = '';
+  readonly concurrent = false;
   readonly #headers = new Map<string, string>();
   readonly #body: Uint8Array;
   readonly #signal: AbortSignal | undefined;

@@ -1,0 +1,143 @@
+//! A time limit for one operation after the other.
+
+use std::time::Duration;
+#[cfg(target_os = "linux")]
+use std::time::Instant;
+
+use sparrow_call::request::CancelFlag;
+
+#[cfg(target_os = "linux")]
+pub(super) use self::linux::TimeLimit;
+
+/// There is none: nothing is limited.
+#[cfg(not(target_os = "linux"))]
+pub(super) enum TimeLimit {}
+
+#[cfg(not(target_os = "linux"))]
+impl TimeLimit {
+    pub(super) fn start() -> Option<Self> {
+        None
+    }
+
+    pub(super) fn begin(&self, _stop: &CancelFlag, _limit: Duration) {
+        match *self {}
+    }
+
+    pub(super) fn close(&self) {
+        match *self {}
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::os::fd::OwnedFd;
+    use std::sync::Arc;
+    use std::thread;
+
+    use parking_lot::Mutex;
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    };
+
+    use super::{CancelFlag, Duration, Instant};
+
+    /// Sets a flag when an operation takes too long. A thread sleeps until that happens.
+    pub(in super::super) struct TimeLimit {
+        shared: Arc<Shared>,
+    }
+
+    struct Shared {
+        timer: OwnedFd,
+        state: Mutex<State>,
+    }
+
+    #[derive(Default)]
+    struct State {
+        /// The flag of the operation that is carried out now, and when it is to be set.
+        current: Option<(CancelFlag, Instant)>,
+        /// Whether the timer will go off.
+        armed: bool,
+        closed: bool,
+    }
+
+    impl TimeLimit {
+        /// Starts the thread; `None` if the system does not allow it.
+        pub(in super::super) fn start() -> Option<Self> {
+            let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok()?;
+            let shared = Arc::new(Shared { timer, state: Mutex::default() });
+            let watched = Arc::clone(&shared);
+            let watch = move || {
+                while rustix::io::read(&watched.timer, &mut [0_u8; 8]).is_ok() && watched.goes_on() {}
+            };
+            thread::Builder::new().name("sparrow-limit".into()).spawn(watch).ok()?;
+            Some(Self { shared })
+        }
+
+        /// Sets the flag after a time, unless the returned guard is dropped before. One operation at a time is limited: while
+        /// another is, and after closing, the flag is set at once.
+        pub(in super::super) fn begin(&self, stop: &CancelFlag, limit: Duration) -> Limited<'_> {
+            let mut state = self.shared.state.lock();
+            if state.closed || state.current.is_some() {
+                stop.cancel();
+                return Limited(None);
+            }
+            state.current = Some((stop.clone(), Instant::now() + limit));
+            if !state.armed {
+                state.armed = self.shared.set(limit);
+                if !state.armed {
+                    stop.cancel();
+                }
+            }
+            Limited(Some(&self.shared))
+        }
+
+        pub(in super::super) fn close(&self) {
+            self.shared.state.lock().closed = true;
+            self.shared.set(Duration::from_nanos(1));
+        }
+    }
+
+    impl Drop for TimeLimit {
+        fn drop(&mut self) {
+            self.close();
+        }
+    }
+
+    impl Shared {
+        /// Looks at the operation when the timer has gone off; false after closing. The timer is not stopped when an operation ends,
+        /// so this may be another one than that for which it was set: system calls for each would take longer than many an operation.
+        fn goes_on(&self) -> bool {
+            let mut state = self.state.lock();
+            state.armed = false;
+            if let Some((stop, end)) = &state.current {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() || !self.set(left) {
+                    stop.cancel();
+                } else {
+                    state.armed = true;
+                }
+            }
+            !state.closed
+        }
+
+        /// Lets the timer go off once after a time.
+        fn set(&self, after: Duration) -> bool {
+            let Ok(it_value) = Timespec::try_from(after) else { return false };
+            let once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let spec = Itimerspec { it_interval: once, it_value };
+            timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &spec).is_ok()
+        }
+    }
+
+    /// Guard of a limited operation, which ends when it is dropped.
+    pub(in super::super) struct Limited<'a>(Option<&'a Shared>);
+
+    impl Drop for Limited<'_> {
+        fn drop(&mut self) {
+            if let Some(shared) = self.0 {
+                shared.state.lock().current = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Short reads on the calling thread: attempts that are answered, and attempts that are given up.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use common::Node;
+use serde_json::{Value, json};
+use sparrow_engine::{CancelFlag, Request};
+
+fn request(op: &str, query: &[(&str, &str)]) -> Request {
+    let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    Request {
+        op: op.to_owned(),
+        path: [("index", "books"), ("id", "1")].iter().map(pair).collect(),
+        query: query.iter().map(pair).collect(),
+        ..Request::default()
+    }
+}
+
+/// The answer to an operation that a worker carries out.
+fn submitted(node: &Node, request: &Request, body: &str) -> Value {
+    let (sender, receiver) = mpsc::channel();
+    let done = move |result| sender.send(result).expect("somebody waits");
+    node.engine.submit(request.clone(), body.as_bytes().to_vec(), CancelFlag::default(), done);
+    let reply = receiver.recv_timeout(Duration::from_secs(20)).expect("an answer").expect("success");
+    serde_json::from_slice(&reply.body).expect("JSON")
+}
+
+/// The answer to an operation that is carried out here, if it is.
+fn attempted(node: &Node, request: &Request, body: &str) -> Option<Value> {
+    let reply = node.engine.attempt(request, body.as_bytes())?.expect("success");
+    Some(serde_json::from_slice(&reply.body).expect("JSON"))
+}
+
+/// Some documents, and so many reads by workers that they are known to be short.
+fn warm() -> Node {
+    let node = Node::start();
+    node.ok("create_index", "index=books", "", r#"{"mappings":{"properties":{"title":{"type":"text"}}}}"#);
+    node.ok("index_doc", "index=books&id=1", "refresh=true", r#"{"title":"a short read"}"#);
+    assert_eq!(attempted(&node, &request("get_doc", &[]), ""), None, "how long reads take is not known");
+    for _ in 0..200 {
+        submitted(&node, &request("get_doc", &[]), "");
+    }
+    node
+}
+
+/// Attempts until one is made: the machine may be so busy that some are given up.
+fn answered_here(node: &Node, request: &Request, body: &str) -> Value {
+    for _ in 0..1000 {
+        if let Some(answer) = attempted(node, request, body) {
+            return answer;
+        }
+        submitted(node, &self::request("get_doc", &[]), "");
+    }
+    panic!("no attempt came to its end");
+}
+
+fn searches(node: &Node) -> Value {
+    node.ok("index_stats", "index=books", "", "")["_all"]["total"]["search"]["query_total"].clone()
+}
+
+#[test]
+fn an_attempt_answers_as_a_worker_does() {
+    let node = warm();
+    let body = r#"{"query":{"match":{"title":"read"}}}"#;
+    for (op, body) in [("get_doc", ""), ("search", body), ("count", "")] {
+        let request = request(op, &[]);
+        let (mut here, mut there) = (answered_here(&node, &request, body), submitted(&node, &request, body));
+        for answer in [&mut here, &mut there] {
+            if let Some(answer) = answer.as_object_mut() {
+                answer.remove("took");
+            }
+        }
+        assert_eq!(here, there, "{op}");
+    }
+    let missing =
+        Request { path: [("index".to_owned(), "none".to_owned())].into(), ..request("search", &[]) };
+    let refused = (0..1000).find_map(|_| node.engine.attempt(&missing, b"")).expect("an attempt");
+    assert_eq!(refused.expect_err("no such index").status(), 404);
+}
+
+#[test]
+fn only_what_reads_and_leaves_nothing_behind_is_attempted() {
+    let node = warm();
+    answered_here(&node, &request("get_doc", &[]), "");
+    for request in [
+        request("index_doc", &[]),
+        request("bulk", &[]),
+        request("msearch", &[]),
+        request("search", &[("scroll", "1m")]),
+        request("get_doc", &[("refresh", "true")]),
+    ] {
+        assert_eq!(attempted(&node, &request, ""), None, "{request:?}");
+    }
+    let long = format!(r#"{{"query":{{"match":{{"title":"{}"}}}}}}"#, "word ".repeat(4000));
+    assert_eq!(attempted(&node, &request("search", &[]), &long), None);
+}
+
+#[test]
+fn what_takes_long_is_given_up_and_counted_once() {
+    let node = warm();
+    let body = r#"{"query":{"match":{"title":"read"}}}"#;
+    answered_here(&node, &request("search", &[]), body);
+    let before = searches(&node);
+    // A search with a time limit has a thread to watch over it, for which the caller would wait.
+    let limited = request("search", &[("timeout", "10s")]);
+    assert_eq!(attempted(&node, &limited, body), None);
+    assert_eq!(searches(&node), before, "it will be done again");
+    assert_eq!(submitted(&node, &limited, body)["timed_out"], json!(false));
+    assert_eq!(searches(&node).as_u64(), before.as_u64().map(|count| count + 1));
+    assert_eq!(attempted(&node, &request("get_doc", &[]), ""), None, "for a while no attempt is made");
+    answered_here(&node, &request("get_doc", &[]), "");
+}
+
+#[test]
+fn a_closed_engine_attempts_nothing() {
+    let node = warm();
+    answered_here(&node, &request("get_doc", &[]), "");
+    node.engine.close();
+    assert!(node.engine.attempt(&request("get_doc", &[]), b"").is_none());
+}
