@@ -2,7 +2,6 @@
 //! with its HTTP status and exception type.
 
 pub mod answers;
-pub mod attempt;
 pub mod body;
 pub mod error;
 pub mod helpers;

@@ -3,9 +3,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+pub use sparrow_types::attempt::give_up;
 use sparrow_types::processors::pause;
-
-use crate::attempt;
 
 /// Accounting of a thread that runs operations: the thread is counted while it needs a core.
 pub trait Worker: Send + Sync {
@@ -35,7 +34,7 @@ impl Drop for Back {
 /// Runs `work` that does not need a core on this thread, such as waiting for the encoder, so that another operation
 /// may run in the meantime. An attempt to answer without another thread is given up before.
 pub fn waiting<T>(work: impl FnOnce() -> T) -> T {
-    attempt::give_up();
+    give_up();
     let worker = WORKER.with_borrow(Clone::clone);
     let Some(worker) = worker else { return pause(work) };
     worker.needs_core(false);

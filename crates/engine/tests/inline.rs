@@ -117,6 +117,39 @@ fn what_takes_long_is_given_up_and_counted_once() {
 }
 
 #[test]
+fn what_needs_a_model_or_a_line_in_the_slow_log_is_left_to_a_worker() {
+    let node = warm();
+    let body = r#"{"query":{"match":{"title":"read"}}}"#;
+    answered_here(&node, &request("search", &[]), body);
+    // Looking for the model, which may start it, already belongs to the worker, however its name is written.
+    let text = r#"{"query":{"text_expansion":{"title":{"\u006dodel_id":"none","\u006dodel_text":"a"}}}}"#;
+    assert!(node.engine.attempt(&request("search", &[]), text.as_bytes()).is_none());
+    let (status, _) = node.call("search", "index=books", "", text);
+    assert_eq!(status, 404);
+    answered_here(&node, &request("search", &[]), body);
+    let slow = r#"{"index.search.slowlog.threshold.query.info":"0ms"}"#;
+    node.ok("put_settings", "index=books", "", slow);
+    assert_eq!(attempted(&node, &request("search", &[]), body), None);
+    submitted(&node, &request("search", &[]), body);
+}
+
+#[test]
+fn ranges_are_the_same_whoever_scans_or_sorts_their_column() {
+    let node = warm();
+    node.ok("create_index", "index=many", "", r#"{"mappings":{"properties":{"n":{"type":"integer"}}}}"#);
+    let lines: String =
+        (0..6000).map(|n| format!("{{\"index\":{{}}}}\n{{\"n\":{}}}\n", n * 7919 % 6000)).collect();
+    node.ok("bulk", "index=many", "refresh=true", &lines);
+    node.ok("force_merge", "index=many", "max_num_segments=1", "");
+    let many = Request { path: [("index".to_owned(), "many".to_owned())].into(), ..request("count", &[]) };
+    for least in 0..300 {
+        let body = format!(r#"{{"query":{{"range":{{"n":{{"gte":{least},"lt":5000}}}}}}}}"#);
+        let answer = attempted(&node, &many, &body).unwrap_or_else(|| submitted(&node, &many, &body));
+        assert_eq!(answer["count"], json!(5000 - least));
+    }
+}
+
+#[test]
 fn a_closed_engine_attempts_nothing() {
     let node = warm();
     answered_here(&node, &request("get_doc", &[]), "");

@@ -14,6 +14,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use sparrow_types::attempt;
 
 use crate::query::{DocBits, RangeIndex};
 
@@ -233,6 +234,10 @@ impl SegmentFilters {
             match &mut entry.value {
                 Value::Sorted(index) => return RangeAccess::Sorted(index.clone()),
                 Value::Scanned(scans) if *scans >= SCANS_BEFORE_SORT && may_sort => {
+                    // Left to whoever carries out the search instead.
+                    if attempt::give_up() {
+                        return RangeAccess::Scan;
+                    }
                     *scans = 0;
                     return RangeAccess::Sort;
                 }

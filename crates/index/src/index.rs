@@ -219,12 +219,18 @@ impl SparrowIndex {
         if schema_extension::extend(&mut writer, mapping.clone())? {
             // Also makes the buffered writes visible that had to be committed.
             let snapshot = writer.publish()?;
-            *self.snapshot.write() = Arc::new(snapshot);
+            self.show(snapshot);
         } else {
             let snapshot = self.snapshot.read().with_mapping(mapping, writer.mapping_epoch());
-            *self.snapshot.write() = Arc::new(snapshot);
+            self.show(snapshot);
         }
         Ok(())
+    }
+
+    /// Replaces what searches see. They do not wait while the files of the old segments are unmapped.
+    fn show(&self, snapshot: Snapshot) {
+        let old = std::mem::replace(&mut *self.snapshot.write(), Arc::new(snapshot));
+        drop(old);
     }
 
     /// Buffers a document; it is searchable after the next refresh.
@@ -295,7 +301,7 @@ impl SparrowIndex {
         let mut writer = self.writer.lock();
         if writer.needs_publishing() {
             let snapshot = writer.publish()?;
-            *self.snapshot.write() = Arc::new(snapshot);
+            self.show(snapshot);
         }
         Ok(())
     }

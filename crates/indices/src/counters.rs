@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::op::{WriteKind, WriteOutcome};
-use sparrow_call::attempt;
 use sparrow_call::error::EngineError;
+use sparrow_types::attempt;
 
 /// How often an operation has run, how long all runs took together, and how many are running now.
 #[derive(Debug, Default)]
@@ -17,7 +17,8 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Counts `count` runs that took `time` together. Those of an attempt that was given up are not counted: they are repeated.
+    /// Counts `count` runs that took `time` together. What ends in an attempt that has been given up is not counted: it is repeated. (What
+    /// ended before counts twice then, such as the query of a search whose hits took long to read.)
     pub fn add(&self, count: u64, time: Duration) {
         if attempt::is_given_up() {
             return;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::settings::Settings;
 use sparrow_call::params::parse_duration;
+use sparrow_types::attempt;
 
 /// Log target by which the slow log is recognised: its lines are written whatever the log level is.
 pub const TARGET: &str = "sparrow::slowlog";
@@ -78,6 +79,10 @@ impl SlowSearches {
             Phase::Fetch => (&self.fetch, "index.search.slowlog.fetch"),
         };
         let Some(level) = thresholds.as_ref().and_then(|thresholds| thresholds.level(took)) else { return };
+        // It would be logged again if the attempt were given up later.
+        if attempt::give_up() {
+            return;
+        }
         let opaque_id = sparrow_call::origin::current().and_then(|origin| origin.opaque_id.clone());
         tracing::info!(
             target: TARGET,

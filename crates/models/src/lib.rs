@@ -55,7 +55,7 @@ use self::store::Store;
 pub use self::store::damages;
 use crate::endpoints::{Endpoint, Endpoints, not_one_vector};
 use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::waits::waiting;
+use sparrow_call::waits::{give_up, waiting};
 
 /// The options of the engine that concern models.
 #[derive(Debug, Clone)]
@@ -387,6 +387,10 @@ impl Models {
 
     /// The running deployment of an id, woken if it slept; started if it may start without a request.
     fn running(&self, id: &str) -> Result<Arc<Running>, ModelError> {
+        // Starting one takes seconds, and encoding mostly longer than an attempt may.
+        if give_up() {
+            return Err(ModelError::Cancelled);
+        }
         let running = match self.deployments.find(id, &self.registry) {
             Some(running) => running,
             None => self.start_on_demand(id)?,

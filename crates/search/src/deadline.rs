@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
-use sparrow_call::attempt;
 use sparrow_call::request::CancelFlag;
+use sparrow_types::attempt;
 
 /// How often the watching thread checks whether the request was cancelled.
 const POLL: Duration = Duration::from_millis(5);

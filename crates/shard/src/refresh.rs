@@ -63,7 +63,8 @@ impl Shard {
             index
         };
         index.publish()?;
-        self.versions.lock().finish_refresh();
+        let shown = self.versions.lock().finish_refresh();
+        drop(shown);
         Ok(())
     }
 

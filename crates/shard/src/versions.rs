@@ -199,11 +199,13 @@ impl LiveVersions {
         self.current_bytes += std::mem::take(&mut self.refreshing_bytes);
     }
 
-    /// Ends a successful refresh: forgets the versions that its snapshot contains.
-    pub fn finish_refresh(&mut self) {
-        self.refreshing = FxHashMap::default();
+    /// Ends a successful refresh: forgets the versions that its snapshot contains. They are returned to be dropped
+    /// without the lock under which this is called: there may be hundreds of thousands.
+    #[must_use]
+    pub fn finish_refresh(&mut self) -> impl Sized + use<> {
         self.refreshing_bytes = 0;
         self.sweep();
+        std::mem::take(&mut self.refreshing)
     }
 
     /// Forgets deletions whose lifetime has passed. Scans them at most once per lifetime, so that frequent

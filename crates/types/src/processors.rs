@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use crate::attempt;
+
 /// Stack size of helper threads in bytes; the same as that of threads that work on requests.
 const HELPER_STACK: usize = 2 << 20;
 
@@ -74,8 +76,11 @@ pub fn available() -> usize {
     *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Number of processors on which no thread works on a request.
+/// Number of processors on which no thread works on a request; 0 in an attempt, as whoever waits for help is held up.
 pub fn idle() -> usize {
+    if attempt::is_active() {
+        return 0;
+    }
     available().saturating_sub(BUSY.load(Relaxed))
 }
 

@@ -82,8 +82,9 @@ const TURN_MS = 2;
 
 /** Says whether a request may be answered on this thread, so that the event loop gets its turn and nobody waits who asks as well. */
 class Turn {
-  /** Milliseconds that reads have taken here since the event loop last had its turn for sure. */
+  /** Milliseconds that reads have taken here since the event loop last had its turn. */
   #spent = 0;
+  #waits = false;
   /** Whether a read has been answered here, and whoever asked is still to hear of it: more that are asked for now are asked for at once. */
   #answered = false;
 
@@ -94,15 +95,17 @@ class Turn {
   /** Notes that a read has been answered here. */
   took(ms: number): void {
     this.#spent += ms;
+    if (!this.#waits) {
+      this.#waits = true;
+      setImmediate(() => {
+        this.#waits = false;
+        this.#spent = 0;
+      });
+    }
     this.#answered = true;
     queueMicrotask(() => {
       this.#answered = false;
     });
-  }
-
-  /** Notes that the event loop has its turn. */
-  begin(): void {
-    this.#spent = 0;
   }
 }
 
@@ -110,12 +113,11 @@ class Turn {
 export class NativeSearchEngine implements SearchEngine {
   readonly #native: NativeEngine;
   readonly #waiting: Waiting;
-  readonly #turn: Turn;
+  readonly #turn = new Turn();
 
-  private constructor(native: NativeEngine, waiting: Waiting, turn: Turn) {
+  private constructor(native: NativeEngine, waiting: Waiting) {
     this.#native = native;
     this.#waiting = waiting;
-    this.#turn = turn;
   }
 
   /**
@@ -129,12 +131,10 @@ export class NativeSearchEngine implements SearchEngine {
     const { log, ...ofEngine } = options;
     if (log !== undefined) configureLog(log.level, log.asText);
     const waiting = new Waiting();
-    const turn = new Turn();
     const opened = await Native.open(JSON.stringify({ ...ofEngine, onnxRuntime: binding.onnxRuntime }), (replies) => {
-      turn.begin();
       waiting.receive(replies);
     });
-    return new NativeSearchEngine(unwrapNative<NativeEngine>(opened), waiting, turn);
+    return new NativeSearchEngine(unwrapNative<NativeEngine>(opened), waiting);
   }
 
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {

@@ -3,15 +3,16 @@
 //! Handing an operation to a worker and its answer back wakes two threads. Where their cores sleep, that takes
 //! longer than many a read. So a read that comes alone is attempted at once, on the thread of the event loop, as
 //! long as reads are usually short. That thread must not be held up: an attempt that takes longer than [`LIMIT`],
-//! or that has to wait for something, is given up, and a worker carries out the operation.
+//! or that has to wait for something, is given up, and a worker carries out the operation. It ends at its next look
+//! at its flag; a document, for one, is read as a whole.
 
 mod limit;
 
 use std::time::{Duration, Instant};
 
-use sparrow_call::attempt;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply};
+use sparrow_types::attempt;
 use sparrow_types::processors::Busy;
 
 use self::limit::TimeLimit;
@@ -21,11 +22,11 @@ use super::queue::Queue;
 const LIMIT: Duration = Duration::from_millis(1);
 
 /// Longest usual duration of a read with which attempts are made.
-pub(super) const USUALLY_SHORT: Duration = Duration::from_micros(400);
+pub(super) const USUALLY_SHORT: Duration = Duration::from_micros(600);
 
-/// What an attempt that is given up counts for in the usual duration of a read: some forty short ones have to
-/// follow before the next attempt.
-const GIVEN_UP: Duration = Duration::from_millis(30);
+/// Number of short reads that workers have to carry out after an attempt that was given up. With forty, a search in a
+/// hundred that takes long would leave half of the short ones to them.
+const HOLD_OFF: u32 = 10;
 
 /// Attempts to carry out reads on the calling thread.
 pub(super) struct Inline {
@@ -46,22 +47,22 @@ impl Inline {
         work: impl FnOnce(&CancelFlag) -> Result<Reply, EngineError>,
     ) -> Option<Result<Reply, EngineError>> {
         let limit = self.limit.as_ref()?;
-        if !lane.is_idle_and_short() {
+        if !lane.may_attempt() {
             return None;
         }
         let stop = CancelFlag::default();
         let begun = Instant::now();
         let result = {
             let _busy = Busy::begin();
-            let _attempt = attempt::begin(&stop);
+            let _attempt = attempt::begin(stop.flag());
             let _limited = limit.begin(&stop, LIMIT);
             super::guarded(|| work(&stop))
         };
         if stop.is_cancelled() {
-            lane.note_given_up(GIVEN_UP);
+            lane.note_given_up(begun.elapsed(), HOLD_OFF);
             return None;
         }
-        lane.note_inline(begun.elapsed());
+        lane.note_attempt(begun.elapsed());
         Some(result)
     }
 

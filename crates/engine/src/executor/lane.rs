@@ -24,12 +24,16 @@ pub(crate) enum Lane {
 /// Most bytes of the body of a short operation.
 const SHORT_BODY: usize = 16 << 10;
 
+/// How the keys of queries begin that name a model, and what it is to encode.
+const MODEL: &[u8] = b"\"model_";
+
 /// Whether an operation may be as short as its way to a worker and back: it reads, leaves nothing behind that is
-/// open, and waits for no refresh.
+/// open, waits for no refresh, and names no model that would have to encode a text.
 pub(crate) fn is_short(request: &Request, body: &[u8]) -> bool {
     let reads = matches!(request.op.as_str(), "search" | "count" | "get_doc" | "exists_doc" | "get_source");
     let has = |name| request.query.contains_key(name);
-    reads && body.len() <= SHORT_BODY && !has("scroll") && !has("refresh")
+    let names_model = || body.windows(MODEL.len()).any(|part| part == MODEL);
+    reads && body.len() <= SHORT_BODY && !has("scroll") && !has("refresh") && !names_model()
 }
 
 /// The lane of an operation.

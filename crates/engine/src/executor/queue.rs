@@ -83,6 +83,8 @@ pub(super) struct State {
     /// Numbers of the idle workers, the one that became idle last at the end.
     idle: Vec<usize>,
     closed: bool,
+    /// Number of further short operations after which one may be attempted by the thread that asks for it.
+    hold_off: u32,
     /// Number of operations that have begun since the start.
     started: u64,
     rejected: u64,
@@ -140,6 +142,9 @@ impl State {
     /// Adds the duration of an operation to the moving average.
     fn note(&mut self, took: Duration) {
         self.usual = (self.usual * 15 + took) / 16;
+        if took <= USUALLY_SHORT {
+            self.hold_off = self.hold_off.saturating_sub(1);
+        }
     }
 
     /// Takes out the waiting jobs whose callers have cancelled them.
@@ -289,24 +294,27 @@ impl Queue {
         }
     }
 
-    /// Whether nothing is done or waits here, and what is done here is usually short.
-    pub(super) fn is_idle_and_short(&self) -> bool {
+    /// Whether an operation may be attempted by the thread that asks for it: those of this lane are usually short, none
+    /// needs a core now or waits for a worker, and none was given up lately.
+    pub(super) fn may_attempt(&self) -> bool {
         let state = self.state.lock();
-        let known = state.started >= ENOUGH && state.usual <= USUALLY_SHORT;
+        let short = state.started >= ENOUGH && state.usual <= USUALLY_SHORT && state.hold_off == 0;
         let idle = state.waiting.is_empty() && state.begun.iter().all(Option::is_none);
-        known && idle && !state.shedding.is_on() && !state.closed
+        short && idle && !state.shedding.is_on() && !state.closed
     }
 
     /// Notes an operation that the thread that asked for it has carried out.
-    pub(super) fn note_inline(&self, took: Duration) {
+    pub(super) fn note_attempt(&self, took: Duration) {
         let mut state = self.state.lock();
         state.started += 1;
         state.note(took);
     }
 
-    /// Notes that an operation was not as short as usual: as if it had taken this long.
-    pub(super) fn note_given_up(&self, took: Duration) {
-        self.state.lock().note(took);
+    /// Notes that such an operation was given up after a time: none is attempted until `hold_off` short ones have been carried out.
+    pub(super) fn note_given_up(&self, took: Duration, hold_off: u32) {
+        let mut state = self.state.lock();
+        state.note(took);
+        state.hold_off = hold_off;
     }
 
     pub(super) fn send(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<(), EngineError> {

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sparrow_types::attempt;
 use tantivy::columnar::{Column, ColumnType, MonotonicallyMappableToU64};
 use tantivy::index::SegmentId;
 use tantivy::query::{EmptyScorer, Explanation, Scorer, Weight};
@@ -23,6 +24,8 @@ use crate::filter_cache::{RangeAccess, SegmentFilters};
 /// Number of documents from which a column is worth sorting: a smaller segment is scanned in the time it
 /// takes to look for a sorted column.
 const LEAST_SORTED: u32 = if cfg!(test) { 10 } else { 4096 };
+/// Most documents whose column an attempt to answer without another thread scans: some hundred microseconds.
+const MOST_IN_ATTEMPT: u32 = 1 << 17;
 /// Number of documents scanned at a time, which limits the buffer of matches.
 const CHUNK: u32 = 1 << 16;
 
@@ -135,6 +138,10 @@ impl IntervalWeight {
                 RangeAccess::Sort => sort = Some(filters),
                 RangeAccess::Scan => {}
             }
+        }
+        // A scan looks at no flag.
+        if (attempt::is_given_up() || max_doc > MOST_IN_ATTEMPT) && attempt::give_up() {
+            return Err(TantivyError::InternalError("the attempt was given up".into()));
         }
         let handles = reader.fast_fields().dynamic_column_handles(&self.column)?;
         if let (Some(filters), [handle]) = (sort, &handles[..])

@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use sparrow_aggregations::Collected;
-use sparrow_call::attempt;
 use sparrow_index::query::sorted::SortValue;
 use sparrow_index::query::{QueryError, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_query::{Query, QueryKind};
+use sparrow_types::attempt;
 
 use super::body::SearchBody;
 use super::error::SearchError;

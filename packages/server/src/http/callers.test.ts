@@ -11,7 +11,8 @@ it('a client that asks one thing after the other is alone, several that ask at t
   expect(asked(one, 0, 0.1, 0.2, 50)).toEqual([false, false, false, false]);
   expect(asked(other, 51.9)).toEqual([true]);
   expect(asked(one, 52)).toEqual([true]);
-  expect(asked(one, 52.1)).toEqual([false]);
+  expect(asked(one, 52.1, 55, 71.9)).toEqual([true, true, true]);
+  expect(asked(one, 72.1)).toEqual([false]);
   // As seldom as this nobody waits for the other.
-  expect([...asked(other, 60), ...asked(one, 70)]).toEqual([false, false]);
+  expect([...asked(other, 80), ...asked(one, 90)]).toEqual([false, false]);
 });

@@ -40,6 +40,8 @@ mod linux {
         timerfd_settime,
     };
 
+    use sparrow_types::time_slice;
+
     use super::{CancelFlag, Duration, Instant};
 
     /// Sets a flag when an operation takes too long. A thread sleeps until that happens.
@@ -68,7 +70,12 @@ mod linux {
             let shared = Arc::new(Shared { timer, state: Mutex::default() });
             let watched = Arc::clone(&shared);
             let watch = move || {
-                while rustix::io::read(&watched.timer, &mut [0_u8; 8]).is_ok() && watched.goes_on() {}
+                // Or it would wait for the slice of whoever has the core.
+                time_slice::shorten();
+                let gone_off =
+                    || rustix::io::retry_on_intr(|| rustix::io::read(&watched.timer, &mut [0_u8; 8]));
+                while gone_off().is_ok() && watched.goes_on() {}
+                watched.end();
             };
             thread::Builder::new().name("sparrow-limit".into()).spawn(watch).ok()?;
             Some(Self { shared })
@@ -119,6 +126,15 @@ mod linux {
                 }
             }
             !state.closed
+        }
+
+        /// Stops the operation that is carried out now, and with it all others: nobody watches over them any more.
+        fn end(&self) {
+            let mut state = self.state.lock();
+            state.closed = true;
+            if let Some((stop, _)) = &state.current {
+                stop.cancel();
+            }
         }
 
         /// Lets the timer go off once after a time.
