@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use sparrow_files as fs;
 use sparrow_postings::Format;
 use tantivy::{Index, IndexSettings};
 
 use crate::options::{IndexOptions, WriteDocument};
 use crate::schema_extension;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Newest, Snapshot};
 use crate::writer::{self, BuiltDocument, Payload, Writer};
 use sparrow_mapping::Mapping;
 use sparrow_segments::IndexError;
@@ -66,7 +66,7 @@ pub struct SparrowIndex {
     /// A handle that shares its state with the writer's directory, and is read while the writer holds its lock and waits for the disk.
     directory: LazyDirectory,
     writer: Mutex<Writer>,
-    snapshot: RwLock<Arc<Snapshot>>,
+    snapshot: Newest,
 }
 
 impl SparrowIndex {
@@ -161,7 +161,7 @@ impl SparrowIndex {
             limiter: writer.limiter.clone(),
             directory: writer.directory.clone(),
             writer: Mutex::new(writer),
-            snapshot: RwLock::new(Arc::new(snapshot)),
+            snapshot: Newest::new(snapshot),
         })
     }
 
@@ -205,7 +205,7 @@ impl SparrowIndex {
 
     /// The mapping that is currently in force.
     pub fn mapping(&self) -> Arc<Mapping> {
-        self.snapshot.read().mapping().clone()
+        self.snapshot.get().mapping().clone()
     }
 
     /// Puts a wider mapping in force. New text, sparse and dense fields cost a commit and a reopen, during which writes wait; other changes
@@ -219,18 +219,12 @@ impl SparrowIndex {
         if schema_extension::extend(&mut writer, mapping.clone())? {
             // Also makes the buffered writes visible that had to be committed.
             let snapshot = writer.publish()?;
-            self.show(snapshot);
+            self.snapshot.replace(snapshot);
         } else {
-            let snapshot = self.snapshot.read().with_mapping(mapping, writer.mapping_epoch());
-            self.show(snapshot);
+            let snapshot = self.snapshot.get().with_mapping(mapping, writer.mapping_epoch());
+            self.snapshot.replace(snapshot);
         }
         Ok(())
-    }
-
-    /// Replaces what searches see. They do not wait while the files of the old segments are unmapped.
-    fn show(&self, snapshot: Snapshot) {
-        let old = std::mem::replace(&mut *self.snapshot.write(), Arc::new(snapshot));
-        drop(old);
     }
 
     /// Buffers a document; it is searchable after the next refresh.
@@ -301,7 +295,7 @@ impl SparrowIndex {
         let mut writer = self.writer.lock();
         if writer.needs_publishing() {
             let snapshot = writer.publish()?;
-            self.show(snapshot);
+            self.snapshot.replace(snapshot);
         }
         Ok(())
     }
@@ -390,7 +384,7 @@ impl SparrowIndex {
 
     /// The newest published snapshot.
     pub fn searcher(&self) -> Arc<Snapshot> {
-        self.snapshot.read().clone()
+        self.snapshot.get()
     }
 
     /// Merges all segments into one and waits for it. Writes, refreshes and searches continue meanwhile.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use sparrow_types::{DocId, SeqNo, TokenWeights};
 use tantivy::columnar::Column;
@@ -114,6 +115,25 @@ impl SegmentSnapshot {
     /// Sparrow's plugin readers of the segment: sparse postings, dense vectors, graphs.
     pub fn plugins(&self) -> &SegmentPlugins {
         &self.plugins
+    }
+}
+
+/// The newest snapshot of an index.
+pub(crate) struct Newest(RwLock<Arc<Snapshot>>);
+
+impl Newest {
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
+        Self(RwLock::new(Arc::new(snapshot)))
+    }
+
+    pub(crate) fn get(&self) -> Arc<Snapshot> {
+        self.0.read().clone()
+    }
+
+    /// Replaces the snapshot. Nobody waits while the files of the old one are unmapped.
+    pub(crate) fn replace(&self, snapshot: Snapshot) {
+        let old = std::mem::replace(&mut *self.0.write(), Arc::new(snapshot));
+        drop(old);
     }
 }
 

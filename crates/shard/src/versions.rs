@@ -201,7 +201,6 @@ impl LiveVersions {
 
     /// Ends a successful refresh: forgets the versions that its snapshot contains. They are returned to be dropped
     /// without the lock under which this is called: there may be hundreds of thousands.
-    #[must_use]
     pub fn finish_refresh(&mut self) -> impl Sized + use<> {
         self.refreshing_bytes = 0;
         self.sweep();
