@@ -134,6 +134,38 @@ fn what_needs_a_model_or_a_line_in_the_slow_log_is_left_to_a_worker() {
 }
 
 #[test]
+fn long_documents_and_many_patterns_for_their_sources_are_left_to_a_worker() {
+    let node = warm();
+    let by_id = |id: &str, query: &[(&str, &str)]| Request {
+        path: [("index".to_owned(), "books".to_owned()), ("id".to_owned(), id.to_owned())].into(),
+        ..request("get_doc", query)
+    };
+    let fields: Vec<String> = (0..1500).map(|n| format!("\"f{n}\":\"x\"")).collect();
+    node.ok("put_mapping", "index=books", "", r#"{"dynamic":false}"#);
+    node.ok("index_doc", "index=books&id=long", "", &format!(r#"{{"title":"{}"}}"#, "long ".repeat(8000)));
+    node.ok("index_doc", "index=books&id=wide", "", &format!("{{{}}}", fields.join(",")));
+    for refreshed in [false, true] {
+        if refreshed {
+            node.ok("refresh", "index=books", "", "");
+        }
+        answered_here(&node, &by_id("wide", &[]), "");
+        assert_eq!(attempted(&node, &by_id("long", &[]), ""), None);
+        assert_eq!(submitted(&node, &by_id("long", &[]), "")["found"], json!(true));
+        answered_here(&node, &by_id("wide", &[]), "");
+        let patterns: Vec<String> = (0..300).map(|n| format!("*{n}")).collect();
+        let filtered = by_id("wide", &[("_source_includes", &patterns.join(","))]);
+        assert_eq!(attempted(&node, &filtered, ""), None);
+        assert_eq!(submitted(&node, &filtered, "")["found"], json!(true));
+    }
+    let body = r#"{"query":{"match":{"title":"long"}}}"#;
+    answered_here(&node, &by_id("wide", &[]), "");
+    let before = searches(&node);
+    assert_eq!(attempted(&node, &request("search", &[]), body), None);
+    assert_eq!(searches(&node), before, "it will be done again");
+    assert_eq!(submitted(&node, &request("search", &[]), body)["hits"]["hits"][0]["_id"], json!("long"));
+}
+
+#[test]
 fn ranges_are_the_same_whoever_scans_or_sorts_their_column() {
     let node = warm();
     node.ok("create_index", "index=many", "", r#"{"mappings":{"properties":{"n":{"type":"integer"}}}}"#);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
+use sparrow_types::attempt;
 use sparrow_types::{DocId, SeqNo, TokenWeights};
 use tantivy::columnar::Column;
 use tantivy::schema::{Field, IndexRecordOption, Value};
-use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, Term};
+use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, TantivyError, Term};
 
 use crate::filter_cache::SegmentFilters;
 use crate::query::{QueryError, SnapshotCache};
@@ -354,10 +355,12 @@ impl Snapshot {
         let stored: TantivyDocument = self.searcher.doc(addr)?;
         let segment = self.segment(addr.segment_ord);
         let id = stored.get_first(self.schema.id).and_then(|value| value.as_str().map(str::to_owned));
-        let mut source = stored
-            .get_first(self.schema.source)
-            .and_then(|value| value.as_bytes().map(<[u8]>::to_vec))
-            .unwrap_or_default();
+        let source = stored.get_first(self.schema.source);
+        let source = source.as_ref().and_then(|value| value.as_bytes()).unwrap_or_default();
+        if attempt::give_up_document(source.len()) {
+            return Err(TantivyError::InternalError("the attempt was given up".to_owned()).into());
+        }
+        let mut source = source.to_vec();
         let (json, payload) = passages::split(&source);
         let payload = payload.map(|payload| (json.len(), payload.to_vec()));
         if let Some((length, _)) = payload {

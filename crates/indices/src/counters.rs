@@ -17,8 +17,7 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Counts `count` runs that took `time` together. What ends in an attempt that has been given up is not counted: it is repeated. (What
-    /// ended before counts twice then, such as the query of a search whose hits took long to read.)
+    /// Counts `count` runs that took `time` together. What ends in an attempt that has been given up is not counted: it is repeated.
     pub fn add(&self, count: u64, time: Duration) {
         if attempt::is_given_up() {
             return;
@@ -31,6 +30,11 @@ impl Timed {
     pub fn begin(&self) -> Running<'_> {
         self.current.fetch_add(1, Relaxed);
         Running { timed: self, began: Instant::now() }
+    }
+
+    /// Takes back the run that has just ended, should the attempt that it belongs to be given up before the returned value is dropped.
+    pub fn take_back_if_repeated(&self) -> Repeatable<'_> {
+        Repeatable((!attempt::is_given_up()).then_some(self))
     }
 
     pub fn count(&self) -> u64 {
@@ -56,6 +60,19 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.timed.current.fetch_sub(1, Relaxed);
         self.timed.add(1, self.began.elapsed());
+    }
+}
+
+/// A run that has been counted and may be repeated.
+pub struct Repeatable<'a>(Option<&'a Timed>);
+
+impl Drop for Repeatable<'_> {
+    fn drop(&mut self) {
+        if let Some(timed) = self.0
+            && attempt::is_given_up()
+        {
+            timed.count.fetch_sub(1, Relaxed);
+        }
     }
 }
 

@@ -25,6 +25,7 @@ use super::opened::Opened;
 use super::settings::Settings;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
+use sparrow_types::attempt;
 
 /// The metadata of an index in force: replaced as a whole, and shared with the layers below that read settings from it.
 pub type SharedMetadata = Arc<RwLock<Arc<Metadata>>>;
@@ -177,6 +178,9 @@ impl IndexHandle {
     /// When the index cannot be read.
     pub fn get(&self, id: &str) -> Result<Option<StoredDocument>, EngineError> {
         if let Some(LiveVersion { seq_no, version, source }) = self.shard.live_version(id) {
+            if attempt::give_up_document(source.as_ref().map_or(0, |stored| stored.len())) {
+                return Err(EngineError::Cancelled);
+            }
             return Ok(source.map(|stored| match passages::split(&stored) {
                 (_, None) => StoredDocument { seq_no, version, source: stored, passages: None },
                 (source, Some(payload)) => StoredDocument {

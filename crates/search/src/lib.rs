@@ -243,16 +243,20 @@ fn answer(
         }
         let began = Instant::now();
         let outcome = execute::execute(targets, body, deadline.flag()).map_err(EngineError::from)?;
+        let counted: Vec<_> =
+            targets.iter().map(|target| target.counters.query.take_back_if_repeated()).collect();
         note_slow(Phase::Query, targets, &outcome, began, source);
-        Ok((outcome, timings))
+        Ok((outcome, timings, counted))
     });
-    let (mut outcome, timings) = match found {
+    let (mut outcome, timings, _counted) = match found {
         // Only the clock leaves a part behind that is of use.
-        Ok((outcome, _)) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
+        Ok((outcome, ..)) if outcome.timed_out && !deadline.is_over() => return Err(EngineError::Cancelled),
         Ok(found) => found,
-        Err(error) if timed_out(&error) => {
-            (Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() }, Vec::new())
-        }
+        Err(error) if timed_out(&error) => (
+            Outcome { total: Some((0, false)), timed_out: true, ..Outcome::default() },
+            Vec::new(),
+            Vec::new(),
+        ),
         Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),
         Err(error) => return Err(error),
     };

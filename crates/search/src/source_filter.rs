@@ -3,6 +3,8 @@
 //! The filter works on the stored bytes. Values that it keeps whole are copied as they were written, so that
 //! numbers and escapes come back as they were sent.
 
+use sparrow_types::attempt;
+
 /// Which parts of a document's source are shown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum SourceSelection {
@@ -56,6 +58,11 @@ pub struct SourceFilter {
 impl SourceFilter {
     /// Appends the part of `source`, a JSON object, that the filter keeps.
     pub fn write(&self, source: &[u8], out: &mut Vec<u8>) {
+        // Each pattern looks at each key; eight of them take about as long as reading the document.
+        let patterns = self.includes.patterns.len() + self.excludes.patterns.len();
+        if attempt::give_up_document(source.len() * patterns / 8) {
+            return;
+        }
         let include = match self.includes.patterns.is_empty() {
             true => State::Everything,
             false => self.includes.start(),

@@ -45,6 +45,15 @@ pub fn give_up() -> bool {
     })
 }
 
+/// Longest document that an attempt reads, in bytes: nothing that is done with a document looks at the stop flag.
+const LONGEST_DOCUMENT: usize = 32 << 10;
+
+/// Gives up the attempt of the current thread, if it makes one, where it would go on with a document of so many bytes that this
+/// would hold it up. Returns whether it does; the caller then returns as soon as it can, with any result.
+pub fn give_up_document(bytes: usize) -> bool {
+    bytes > LONGEST_DOCUMENT && give_up()
+}
+
 /// Whether the current thread makes an attempt that has been given up. What it does does not count then, as it
 /// will be done again.
 pub fn is_given_up() -> bool {
@@ -70,5 +79,14 @@ mod tests {
         assert!(!is_active() && !is_given_up(), "it has ended");
         let _attempt = begin(&stop);
         assert!(is_given_up());
+    }
+
+    #[test]
+    fn a_long_document_is_no_matter_for_an_attempt() {
+        assert!(!give_up_document(usize::MAX), "no attempt is made");
+        let stop = Arc::new(AtomicBool::new(false));
+        let _attempt = begin(&stop);
+        assert!(!give_up_document(LONGEST_DOCUMENT) && !is_given_up());
+        assert!(give_up_document(LONGEST_DOCUMENT + 1) && is_given_up());
     }
 }

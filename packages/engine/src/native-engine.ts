@@ -1,3 +1,5 @@
+import { isMainThread } from 'node:worker_threads';
+
 import type { NativeEngine, NativeReply } from './addon.generated.js';
 import { findBinding, loadAddon } from './binding.js';
 import { unwrapNative } from './errors.js';
@@ -150,7 +152,8 @@ export class NativeSearchEngine implements SearchEngine {
       action,
       named: named === undefined ? undefined : true,
     });
-    const inline = concurrent !== true && this.#turn.isFree();
+    // The stack of a worker thread may be almost used up, and Rust's code needs some.
+    const inline = isMainThread && concurrent !== true && this.#turn.isFree();
     const begun = performance.now();
     const handle = this.#waiting.newHandle();
     const atOnce = this.#native.execute(

@@ -28,6 +28,12 @@ pub(super) const USUALLY_SHORT: Duration = Duration::from_micros(600);
 /// hundred that takes long would leave half of the short ones to them.
 const HOLD_OFF: u32 = 10;
 
+/// How long an attempt may take until it has noticed that it is stopped. For [`REPENTANCE`] times what it takes beyond that
+/// no other is made: whoever asks for what cannot be stopped soon, such as a document of many megabytes, holds up
+/// the caller's thread for a fiftieth of the time at most.
+const NOTICED: Duration = Duration::from_millis(2);
+const REPENTANCE: u32 = 50;
+
 /// Attempts to carry out reads on the calling thread.
 pub(super) struct Inline {
     /// None where the system has no timer for it: no attempts are made then.
@@ -59,7 +65,8 @@ impl Inline {
             super::guarded(|| work(&stop))
         };
         if stop.is_cancelled() {
-            lane.note_given_up(begun.elapsed(), HOLD_OFF);
+            let took = begun.elapsed();
+            lane.note_given_up(took, HOLD_OFF, took.saturating_sub(NOTICED) * REPENTANCE);
             return None;
         }
         lane.note_attempt(begun.elapsed());

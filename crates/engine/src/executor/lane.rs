@@ -22,7 +22,7 @@ pub(crate) enum Lane {
 }
 
 /// Most bytes of the body of a short operation.
-const SHORT_BODY: usize = 16 << 10;
+const SHORT_BODY: usize = 8 << 10;
 
 /// How the keys of queries begin that name a model, and what it is to encode.
 const MODEL: &[u8] = b"\"model_";

@@ -85,6 +85,8 @@ pub(super) struct State {
     closed: bool,
     /// Number of further short operations after which one may be attempted by the thread that asks for it.
     hold_off: u32,
+    /// When one may be at the earliest; none if that is over.
+    not_before: Option<Instant>,
     /// Number of operations that have begun since the start.
     started: u64,
     rejected: u64,
@@ -297,7 +299,11 @@ impl Queue {
     /// Whether an operation may be attempted by the thread that asks for it: those of this lane are usually short, none
     /// needs a core now or waits for a worker, and none was given up lately.
     pub(super) fn may_attempt(&self) -> bool {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        if state.not_before.is_some_and(|end| end > Instant::now()) {
+            return false;
+        }
+        state.not_before = None;
         let short = state.started >= ENOUGH && state.usual <= USUALLY_SHORT && state.hold_off == 0;
         let idle = state.waiting.is_empty() && state.begun.iter().all(Option::is_none);
         short && idle && !state.shedding.is_on() && !state.closed
@@ -310,11 +316,13 @@ impl Queue {
         state.note(took);
     }
 
-    /// Notes that such an operation was given up after a time: none is attempted until `hold_off` short ones have been carried out.
-    pub(super) fn note_given_up(&self, took: Duration, hold_off: u32) {
+    /// Notes that such an operation was given up after a time: none is attempted for `pause`, and until `hold_off` short ones
+    /// have been carried out.
+    pub(super) fn note_given_up(&self, took: Duration, hold_off: u32, pause: Duration) {
         let mut state = self.state.lock();
         state.note(took);
         state.hold_off = hold_off;
+        state.not_before = (!pause.is_zero()).then(|| Instant::now() + pause);
     }
 
     pub(super) fn send(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<(), EngineError> {

@@ -319,6 +319,25 @@ fn an_attempt_that_takes_too_long_is_stopped_and_others_follow_when_reads_are_sh
 
 #[test]
 #[cfg(target_os = "linux")]
+fn what_cannot_be_stopped_in_time_keeps_attempts_off_for_much_longer() {
+    let executor = warm();
+    let begun = Instant::now();
+    let stubborn = executor.attempt(|_| {
+        thread::sleep(Duration::from_millis(12));
+        Ok(Reply::acknowledged())
+    });
+    assert!(stubborn.is_none(), "its answer came too late");
+    let held = begun.elapsed();
+    while begun.elapsed() < held * 20 {
+        assert!(read(&executor).is_ok());
+        assert!(executor.attempt(|_| Ok(Reply::acknowledged())).is_none());
+    }
+    thread::sleep(held * 50);
+    assert!(attempts(&executor));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn an_attempt_that_has_to_wait_is_given_up_before_it_waits() {
     let executor = warm();
     let waited = executor.attempt(|stop| {
