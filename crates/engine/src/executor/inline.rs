@@ -28,11 +28,12 @@ pub(super) const USUALLY_SHORT: Duration = Duration::from_micros(600);
 /// hundred that takes long would leave half of the short ones to them.
 const HOLD_OFF: u32 = 10;
 
-/// How long an attempt may take until it has noticed that it is stopped. For [`REPENTANCE`] times what it takes beyond that
-/// no other is made: whoever asks for what cannot be stopped soon, such as a document of many megabytes, holds up
-/// the caller's thread for a fiftieth of the time at most.
+/// How long an attempt may take until it has noticed that it is stopped.
 const NOTICED: Duration = Duration::from_millis(2);
-const REPENTANCE: u32 = 50;
+
+/// No attempt is made for this many times what one took beyond [`NOTICED`]. So what cannot be stopped soon, such as
+/// reading a document of many megabytes, holds up the caller's thread for a fiftieth of the time at most.
+const PAUSE_TIMES: u32 = 50;
 
 /// Attempts to carry out reads on the calling thread.
 pub(super) struct Inline {
@@ -66,7 +67,7 @@ impl Inline {
         };
         if stop.is_cancelled() {
             let took = begun.elapsed();
-            lane.note_given_up(took, HOLD_OFF, took.saturating_sub(NOTICED) * REPENTANCE);
+            lane.note_given_up(took, HOLD_OFF, took.saturating_sub(NOTICED) * PAUSE_TIMES);
             return None;
         }
         lane.note_attempt(begun.elapsed());
