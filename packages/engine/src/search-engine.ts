@@ -179,8 +179,8 @@ export interface EngineRequest {
    */
   readonly named?: ((names: readonly string[]) => void) | undefined;
   /**
-   * Whether others are about to ask too, so that they would have to wait if the engine answered on this thread, as it else does
-   * where a read is short.
+   * Whether others are about to ask too. They would have to wait if the engine answered on this thread, as it may do otherwise when
+   * a read is short.
    */
   readonly concurrent?: boolean | undefined;
 }
