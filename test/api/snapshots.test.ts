@@ -384,7 +384,7 @@ describe('snapshots', () => {
       shards_stats: { done: 0, failed: 1, total: 1 },
     });
     expect(await ends('failed')).toBe(before + 1);
-    expect(server.output()).toContain('a snapshot was not made');
+    await expect.poll(() => server.output()).toContain('a snapshot was not made');
     for (const blob of blobs) await rm(blob, { recursive: true });
     await snapshot('doomed/night', { indices: 'doomed' });
     expect((await shown()).state).toBe('SUCCESS');
@@ -476,13 +476,16 @@ describe('snapshots', () => {
       await call('PUT', '/_snapshot/outside', { type: 'fs', settings: { location: '/etc' } }),
     ].map(({ status }) => status);
     expect(statuses).toEqual([500, 500, 500]);
-    const logged = server
-      .output()
-      .slice(before)
-      .split('\n')
-      .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line) as { level: string; msg: string; ts: string });
-    expect(logged.map(({ level, msg }) => `${level} ${msg}`)).toEqual(Array(3).fill('warn request failed'));
+    // Lines of the log come over another pipe than the answers: a moment later.
+    const logged = (): string[] =>
+      server
+        .output()
+        .slice(before)
+        .split('\n')
+        .filter((line) => line.startsWith('{'))
+        .map((line) => JSON.parse(line) as { level: string; msg: string })
+        .map(({ level, msg }) => `${level} ${msg}`);
+    await expect.poll(logged, { timeout: 10_000 }).toEqual(Array(3).fill('warn request failed'));
     await call('DELETE', '/stays-open');
   });
 });
