@@ -22,6 +22,9 @@ const LOOK_MS = 200;
 /** The share of what the server carries that leaves it idle for most of the time. */
 const UNLOADED = 0.1;
 
+/** Fewest requests that arrive in a second: with less, none might come while they are counted. */
+const FEWEST = 3;
+
 /**
  * Measures each of some numbers of clients for so many milliseconds, then searches beside a reindex, and arrivals at a fixed rate.
  *
@@ -66,10 +69,11 @@ export async function runLoad({ clients, ms, seed, count, patient, reindex, time
     if (times > 0) {
       const next = () => aggregation(random);
       const carried = await measure(server, { random, patient, next, clients: CARRYING, ms });
-      const arriving = (share) => measureArrivals(server, { rate: carried.perSecond * share, ms, next });
+      const rateOf = (share) => Math.max(FEWEST, carried.perSecond * share);
+      const arriving = (share) => measureArrivals(server, { rate: rateOf(share), ms, next });
       say(`of aggregations the server carries ${carried.perSecond.toFixed(0)} in a second`);
       for (const share of [UNLOADED, times]) {
-        const rate = (carried.perSecond * share).toFixed(0);
+        const rate = rateOf(share).toFixed(0);
         add(`${rate} aggregations arriving in a second, ${share} times what it carries`, await arriving(share));
       }
     }
