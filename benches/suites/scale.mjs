@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { usage } from '../../scripts/lib/server-process.mjs';
 import { DerivedDocuments } from '../lib/derived.mjs';
+import { MemoryGroup, forgetPages } from '../lib/memory-group.mjs';
 import { keptFolder } from '../lib/programs.mjs';
 import { percentile } from '../lib/statistics.mjs';
 import { readVectors } from '../lib/vectors.mjs';
@@ -63,6 +64,11 @@ export async function run(context) {
           of: [context.identity('texts'), size.passages],
         });
   const server = await startSparrow(data);
+  let running = true;
+  const stop = async () => {
+    if (running) await server.stop();
+    running = false;
+  };
   try {
     const stages = new Kept(context, `stages-${last}`, data);
     const isNew = (await countOf(server)) === undefined;
@@ -86,9 +92,11 @@ export async function run(context) {
     await settle(server);
     const merged = await measure(context, size, server, questions);
     await check(server, last, questions, truth);
-    return describe(context, size, { stages: stages.all(), merged, checked, bytes: bytesOf(data) });
+    await stop();
+    const bounded = await inBoundedMemory(context, size, data, questions, truth);
+    return describe(context, size, { stages: stages.all(), merged, bounded, checked, bytes: bytesOf(data) });
   } finally {
-    await server.stop();
+    await stop();
     if (context.size === 'smoke') rmSync(data, { recursive: true, force: true });
   }
 }
@@ -250,6 +258,30 @@ async function measure(context, size, server, questions) {
 }
 
 /**
+ * The same questions to a process that may not use more memory than the goal, files included.
+ *
+ * @returns undefined where a process cannot be bounded
+ */
+async function inBoundedMemory(context, size, data, questions, truth) {
+  const group = MemoryGroup.open(GOAL.resident);
+  if (group === undefined) return undefined;
+  forgetPages(data);
+  try {
+    const server = await startSparrow(data);
+    try {
+      group.add(server.pid);
+      const measured = await measure(context, size, server, questions);
+      await check(server, size.stages.at(-1), questions, truth);
+      return { ...measured, peak: group.peak() };
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    group.close();
+  }
+}
+
+/**
  * The scores of the best hits of some questions, from all documents drawn once more; kept, as it takes minutes.
  *
  * @param {string} data the folder of the documents, whose name says what they are made of
@@ -328,7 +360,7 @@ const bytesOf = (folder) =>
     .filter((entry) => entry.isFile())
     .reduce((sum, { parentPath, path = parentPath, name }) => sum + statSync(join(path, name)).size, 0);
 
-function describe({ size: form }, size, { stages, merged, checked, bytes }) {
+function describe({ size: form }, size, { stages, merged, bounded, checked, bytes }) {
   const name = (count) => count.toLocaleString('en-US');
   const last = stages.at(-1);
   const goal = (at_most, at) => (form === 'full' && at === last ? { target: { at_most } } : {});
@@ -387,13 +419,33 @@ function describe({ size: form }, size, { stages, merged, checked, bytes }) {
       ...(form === 'full' && memory.isOfLoader ? { target: { at_most: GOAL.resident / 1e6 } } : {}),
     },
     { what: `${in_} documents: ${kind}, anonymous`, unit: 'MB', sparrow: memory.anonymous / 1e6, checked },
+    ...inBoundedMemoryRows(
+      `${in_} documents in one segment and ${GOAL.resident / 1e6} MB of memory, files counted`,
+      bounded,
+      checked,
+    ),
     { what: `${in_} documents: on disk, in one segment`, unit: 'MB', sparrow: bytes / 1e6, checked },
   );
   const notes = [
+    'with bounded memory: a control group holds the server alone, and nothing of the files is in memory when it starts',
     `documents derived from ${name(size.passages)} passages, without sources; bulks of ${name(size.bulk)}, ${AT_ONCE} at a time, usual settings; ` +
       `questions of ${TOKENS} tokens, ${HITS} hits without sources; client and server share the machine's cores; the best of ${size.rounds} rounds counts`,
     'beside the loading: the median of the last tenth of a stage’s questions, where the index is largest',
     `${size.checked} of the ${size.questions} questions that are timed are checked`,
   ];
   return { rows, notes };
+}
+
+function inBoundedMemoryRows(in_, bounded, checked) {
+  if (bounded === undefined) return [{ what: in_, skipped: 'this system lets no process be bounded' }];
+  const answers = { checked, detail: bounded };
+  return [
+    ...['p50', 'p95'].map((at) => ({
+      what: `${in_}: one client, ${at}`,
+      unit: 'ms',
+      sparrow: bounded.one.ms[at],
+      ...answers,
+    })),
+    { what: `${in_}: ${CLIENTS} clients`, unit: '1/s', sparrow: bounded.many.perSecond, ...answers },
+  ];
 }
