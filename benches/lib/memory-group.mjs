@@ -1,0 +1,69 @@
+// A control group of Linux that bounds a process' memory, as a container does: anonymous memory and the pages of the files it reads.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+
+/** Where the memory controller may be mounted: version 1, version 2. */
+const HIERARCHIES = [
+  { root: '/sys/fs/cgroup/memory', limit: 'memory.limit_in_bytes', used: 'memory.max_usage_in_bytes' },
+  { root: '/sys/fs/cgroup', limit: 'memory.max', used: 'memory.peak' },
+];
+
+/** A group with a limit, empty at first. */
+export class MemoryGroup {
+  #folder;
+  #used;
+
+  /**
+   * @param {number} bytes at most
+   * @returns {MemoryGroup | undefined} undefined where the system allows none: on another system than Linux, or without the right to
+   */
+  static open(bytes) {
+    for (const { root, limit, used } of HIERARCHIES) {
+      const folder = join(root, `sparrow-bench-${process.pid}`);
+      if (!existsSync(root)) continue;
+      try {
+        mkdirSync(folder, { recursive: true });
+        if (!existsSync(join(folder, limit))) {
+          rmdirSync(folder);
+          continue;
+        }
+        writeFileSync(join(folder, limit), String(bytes));
+        return new MemoryGroup(folder, used);
+      } catch {
+        // Not ours to make.
+      }
+    }
+    return undefined;
+  }
+
+  constructor(folder, used) {
+    this.#folder = folder;
+    this.#used = used;
+  }
+
+  /** Moves a process into the group; what it has used before stays where it was. */
+  add(pid) {
+    writeFileSync(join(this.#folder, 'cgroup.procs'), String(pid));
+  }
+
+  /** Most bytes that the group has used. */
+  peak = () => Number(readFileSync(join(this.#folder, this.#used), 'utf8'));
+
+  /** Removes the group, whose processes have ended. */
+  close = () => rmdirSync(this.#folder);
+}
+
+/**
+ * Forgets what the system keeps of a folder's files in memory: it would go on counting for the group that read or wrote it first.
+ *
+ * @param {string} folder whose files nothing has open
+ */
+export function forgetPages(folder) {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const file = join(entry.parentPath ?? entry.path, entry.name);
+    execFileSync('dd', [`of=${file}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0', 'status=none']);
+  }
+}
