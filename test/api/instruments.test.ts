@@ -4,22 +4,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENDPOINTS } from '@sparrow-search/server';
 
 import { type Family, readPage, valueOf } from '../support/prometheus.js';
-import { type RunningServer, startServer } from '../support/server.js';
+import { type RunningServer, logLines, startServer } from '../support/server.js';
 
 let server: RunningServer;
 const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
   server.request(method, path, body, { headers });
 const page = async (): Promise<Map<string, Family>> => readPage((await call('GET', '/metrics')).text);
 
-/** Lines of the log that are JSON. They come over another pipe than the answer: a moment later. */
+/** Lines of the log, waited for. */
 async function logged(isWanted: (line: Record<string, any>) => boolean): Promise<Record<string, any>[]> {
   for (let tries = 0; ; tries += 1) {
-    const lines = server
-      .output()
-      .split('\n')
-      .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line) as Record<string, any>)
-      .filter(isWanted);
+    const lines = logLines(server).filter(isWanted);
     if (lines.length > 0 || tries > 40) return lines;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { readPage, valueOf } from '../support/prometheus.js';
-import { type Answer, type RunningServer, startServer } from '../support/server.js';
+import { type Answer, type RunningServer, logLines, startServer } from '../support/server.js';
 
 const ARGS = ['--deploy-at-start', 'false'];
 const WAIT = '?wait_for_completion=true';
@@ -476,15 +476,7 @@ describe('snapshots', () => {
       await call('PUT', '/_snapshot/outside', { type: 'fs', settings: { location: '/etc' } }),
     ].map(({ status }) => status);
     expect(statuses).toEqual([500, 500, 500]);
-    // Lines of the log come over another pipe than the answers: a moment later.
-    const logged = (): string[] =>
-      server
-        .output()
-        .slice(before)
-        .split('\n')
-        .filter((line) => line.startsWith('{'))
-        .map((line) => JSON.parse(line) as { level: string; msg: string })
-        .map(({ level, msg }) => `${level} ${msg}`);
+    const logged = (): string[] => logLines(server, before).map(({ level, msg }) => `${level} ${msg}`);
     await expect.poll(logged, { timeout: 10_000 }).toEqual(Array(3).fill('warn request failed'));
     await call('DELETE', '/stays-open');
   });

@@ -69,12 +69,11 @@ export async function runLoad({ clients, ms, seed, count, patient, reindex, time
     if (times > 0) {
       const next = () => aggregation(random);
       const carried = await measure(server, { random, patient, next, clients: CARRYING, ms });
-      const rateOf = (share) => Math.max(FEWEST, carried.perSecond * share);
-      const arriving = (share) => measureArrivals(server, { rate: rateOf(share), ms, next });
       say(`of aggregations the server carries ${carried.perSecond.toFixed(0)} in a second`);
       for (const share of [UNLOADED, times]) {
-        const rate = rateOf(share).toFixed(0);
-        add(`${rate} aggregations arriving in a second, ${share} times what it carries`, await arriving(share));
+        const rate = Math.max(FEWEST, carried.perSecond * share);
+        const name = `${rate.toFixed(0)} aggregations arriving in a second, ${share} times what it carries`;
+        add(name, await measureArrivals(server, { rate, ms, next }));
       }
     }
     return rows;

@@ -42,6 +42,15 @@ export interface RunningServer {
   kill(): Promise<void>;
 }
 
+/**
+ * Lines of a server's log, parsed, from a position in {@link RunningServer.output} on. They come over another pipe than the answers: what a
+ * request logs may be there a moment after its answer.
+ */
+export function logLines(server: RunningServer, from = 0): Record<string, any>[] {
+  const lines = server.output().slice(from).split('\n');
+  return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Record<string, any>);
+}
+
 export interface StartOptions {
   /** An existing data directory, to start again on. */
   readonly data?: string;

@@ -2,7 +2,7 @@
 //! vectors of one segment.
 //!
 //! `cargo run --release -p sparrow-vectors --example bench_knn -- [--vectors FILE --queries FILE] [--dims N] [--count N]
-//! [--questions N] [--floor RECALL] [--rounds N] [--filters no]`. The files hold rows of little-endian f32; where there are fewer than `count`, the
+//! [--questions N] [--floor RECALL] [--rounds N] [--filters no] [--widths N,N]`. The files hold rows of little-endian f32; where there are fewer than `count`, the
 //! rest is derived from them (two mixed, a little noise). Without files: vectors of a mixture with 24 latent
 //! dimensions. Prints one JSON object a line; ends with an error when an answer is wrong or the recall at 100
 //! candidates is below the floor. One thread; the best time of each question in several rounds counts.
@@ -24,6 +24,9 @@ const K: usize = 10;
 /// Shares of the documents that pass the measured filters.
 const FILTERS: [f64; 3] = [0.5, 0.1, 0.01];
 
+/// Rounds of the exact scan at most, which takes many times as long as a walk.
+const EXACT_ROUNDS: usize = 3;
+
 struct Arguments {
     vectors: Option<String>,
     queries: Option<String>,
@@ -33,6 +36,7 @@ struct Arguments {
     floor: f64,
     rounds: usize,
     filters: bool,
+    widths: Vec<usize>,
 }
 
 fn arguments() -> Result<Arguments, Box<dyn Error>> {
@@ -45,6 +49,7 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
         floor: 0.0,
         rounds: 3,
         filters: true,
+        widths: vec![10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400],
     };
     let mut given = std::env::args().skip(1);
     while let Some(name) = given.next() {
@@ -58,6 +63,7 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
             "--floor" => parsed.floor = value.parse()?,
             "--rounds" => parsed.rounds = value.parse()?,
             "--filters" => parsed.filters = value != "no",
+            "--widths" => parsed.widths = value.split(',').map(str::parse).collect::<Result<_, _>>()?,
             _ => return Err(format!("unknown option {name}").into()),
         }
     }
@@ -145,7 +151,8 @@ impl Bench<'_> {
         exact: &[Vec<u32>],
     ) -> Result<(f64, f64, f64, Method), Box<dyn Error>> {
         let effort = Effort { num_candidates, oversample: 1.0 };
-        let (mut times, answers) = self.timed(|request| self.reader.nearest(self.graph, request, effort))?;
+        let (mut times, answers) =
+            self.timed(self.rounds, |request| self.reader.nearest(self.graph, request, effort))?;
         let (mut found, mut wanted) = (0, 0);
         let mut method = Method::Exact;
         for ((query, exact), (hits, by)) in self.queries.iter().zip(exact).zip(answers) {
@@ -162,14 +169,15 @@ impl Bench<'_> {
         Ok((recall, percentile(&mut times, 0.5), percentile(&mut times, 0.95), method))
     }
 
-    /// Shortest time of each query over all rounds, in microseconds, and the answers.
+    /// Shortest time of each query over some rounds, in microseconds, and the answers.
     fn timed<T>(
         &self,
+        rounds: usize,
         mut ask: impl FnMut(&TopKRequest<'_>) -> Result<T, VectorsError>,
     ) -> Result<(Vec<f64>, Vec<T>), VectorsError> {
         let mut best = vec![f64::INFINITY; self.queries.len()];
         let mut answers = Vec::new();
-        for _ in 0..self.rounds {
+        for _ in 0..rounds {
             answers.clear();
             for (query, best) in self.queries.iter().zip(&mut best) {
                 let start = Instant::now();
@@ -181,7 +189,8 @@ impl Bench<'_> {
     }
 
     fn exact(&self) -> Result<Exact, Box<dyn Error>> {
-        let (mut times, answers) = self.timed(|request| self.reader.top_k(request))?;
+        let (mut times, answers) =
+            self.timed(self.rounds.min(EXACT_ROUNDS), |request| self.reader.top_k(request))?;
         let answers = answers.into_iter().map(|hits| hits.into_iter().map(|(doc, _)| doc).collect());
         Ok((answers.collect(), percentile(&mut times, 0.5)))
     }
@@ -272,7 +281,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     r#"{{"part":"search","kind":"{kind}","what":"{what}","filter":{share},"num_candidates":{candidates},"recall":{recall:.4},"p50_us":{p50:.1},"p95_us":{p95:.1},"method":"{method:?}","exact_p50_us":{exact_us:.1}}}"#
                 );
             };
-            for candidates in [10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 400] {
+            for &candidates in &arguments.widths {
                 let measured = bench.run(candidates, &exact)?;
                 line("graph", candidates, measured);
                 if share == 1.0 && candidates == 100 && measured.0 < arguments.floor {

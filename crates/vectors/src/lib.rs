@@ -14,6 +14,7 @@ mod merge;
 mod nearest;
 mod quantise;
 mod reader;
+mod rescore;
 mod rough;
 mod scorer;
 mod similarity;

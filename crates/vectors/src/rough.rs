@@ -67,24 +67,24 @@ impl<'a> Rough<'a> {
         out: &mut [f32],
     ) {
         let mut raw = [0; BATCH];
-        match (self.metric.element, self.metric.similarity) {
-            (Element::Bit, _) => {
-                kernels::hammings(self.bytes, rows, numbers, &mut raw);
-                raw.iter().zip(out).take(numbers.len()).for_each(|(raw, out)| *out = -(*raw as f32));
+        if self.metric.element == Element::Bit {
+            kernels::hammings(self.bytes, rows, numbers, &mut raw);
+            raw.iter().zip(out).take(numbers.len()).for_each(|(raw, out)| *out = -(*raw as f32));
+            return;
+        }
+        // Read first: they come from elsewhere, and arrive while the rows are compared.
+        let mut factors = [Factor::default(); BATCH];
+        numbers.iter().zip(&mut factors).for_each(|(number, factor)| *factor = factor_of(*number));
+        kernels::dots_i8(self.bytes, rows, numbers, &mut raw);
+        let products = raw.iter().zip(factors).take(numbers.len()).zip(out);
+        if self.metric.similarity == Similarity::L2Norm {
+            for ((raw, factor), out) in products {
+                let product = *raw as f32 * self.factor.of_product * factor.of_product;
+                *out = 2.0 * product - self.factor.squared_length - factor.squared_length;
             }
-            (_, Similarity::L2Norm) => {
-                kernels::dots_i8(self.bytes, rows, numbers, &mut raw);
-                for ((raw, number), out) in raw.iter().zip(numbers).zip(out) {
-                    let factor = factor_of(*number);
-                    let product = *raw as f32 * self.factor.of_product * factor.of_product;
-                    *out = 2.0 * product - self.factor.squared_length - factor.squared_length;
-                }
-            }
-            _ => {
-                kernels::dots_i8(self.bytes, rows, numbers, &mut raw);
-                for ((raw, number), out) in raw.iter().zip(numbers).zip(out) {
-                    *out = *raw as f32 * self.factor.of_product * factor_of(*number).of_product;
-                }
+        } else {
+            for ((raw, factor), out) in products {
+                *out = *raw as f32 * self.factor.of_product * factor.of_product;
             }
         }
     }

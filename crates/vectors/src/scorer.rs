@@ -66,7 +66,13 @@ impl<'a> Query<'a> {
                 Similarity::Cosine => {
                     kernels::dots(self.floats, rows, ords, out);
                     for (ord, out) in ords.iter().zip(out) {
-                        *out = *out * self.inverse_length * reader.inverse_length(*ord as usize);
+                        let lengths = [self.inverse_length, reader.inverse_length(*ord as usize)];
+                        *out = if out.is_finite() {
+                            *out * lengths[0] * lengths[1]
+                        } else {
+                            lengths.iter().fold(self.dot_f64(rows.row(*ord)), |dot, x| dot * f64::from(*x))
+                                as f32
+                        };
                     }
                 }
                 Similarity::L2Norm => {
@@ -103,10 +109,14 @@ impl<'a> Query<'a> {
     /// Computes those products again that were too large for a float, or became differences of such.
     fn without_overflow(&self, rows: Rows<'_>, ords: &[u32], out: &mut [f32]) {
         for (ord, out) in ords.iter().zip(out).filter(|(_, out)| !out.is_finite()) {
-            let components = rows.row(*ord).as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
-            let products = self.floats.iter().zip(components).map(|(q, v)| f64::from(*q) * f64::from(v));
-            *out = products.sum::<f64>() as f32;
+            *out = self.dot_f64(rows.row(*ord)) as f32;
         }
+    }
+
+    /// Product of a float query with a stored row, in double precision.
+    fn dot_f64(&self, row: &[u8]) -> f64 {
+        let components = row.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+        self.floats.iter().zip(components).map(|(q, v)| f64::from(*q) * f64::from(v)).sum()
     }
 
     /// The query in byte form, for approximate comparisons with many vectors.

@@ -67,9 +67,10 @@ impl Beam {
         Some(ahead[offset])
     }
 
-    /// The vector that [`Beam::expand`] would currently return.
-    pub(super) fn peek(&self) -> Option<Seen> {
-        self.best.get(self.next..)?.iter().find(|seen| !seen.is_expanded()).copied()
+    /// The vectors that [`Beam::expand`] would return one after another, if none were offered meanwhile.
+    pub(super) fn ahead(&self) -> impl Iterator<Item = Seen> {
+        let ahead = self.best.get(self.next..).unwrap_or_default();
+        ahead.iter().filter(|seen| !seen.is_expanded()).copied()
     }
 
     pub(super) fn into_best(self) -> Vec<Seen> {

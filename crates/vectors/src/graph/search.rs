@@ -2,13 +2,17 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::iter;
 use std::ops::Deref;
 
 use super::beam::{Beam, Seen, Visited};
 use super::format::{Block, GraphCodes, GraphReader, Level};
 
 /// Steps between checks of the cancel flag.
-const CANCEL_INTERVAL: usize = 256;
+const CANCEL_INTERVAL: usize = 64;
+/// Vectors whose neighbours are compared in one step. More of them hide the time that memory takes, and some of the
+/// comparisons would not have been made one after another. Measured: see `docs/design/vectors/hnsw.md`.
+const EXPANDED: usize = 4;
 
 /// First vector and codes of a graph, which [`BeamSearch::near`] needs to compare its vectors with the query.
 pub(crate) struct Compared<'a> {
@@ -108,12 +112,14 @@ impl<B: Deref<Target = [u8]>> BlockSearch<'_, B> {
         self.compare_new()
     }
 
-    /// Compares those neighbours of a vector that were not visited before; `None` when the budget is
+    /// Compares those neighbours of some vectors that were not visited before; `None` when the budget is
     /// exhausted.
-    fn step(&mut self, level: &Level, from: Seen) -> Option<impl Iterator<Item = Seen> + use<'_, B>> {
+    fn step(&mut self, level: &Level, from: &[Seen]) -> Option<impl Iterator<Item = Seen> + use<'_, B>> {
         self.new.clear();
         let (graph, visited) = (self.graph, &mut self.visited);
-        self.new.extend(graph.neighbours(level, from.vector()).filter(|vector| visited.visit(*vector)));
+        for from in from {
+            self.new.extend(graph.neighbours(level, from.vector()).filter(|vector| visited.visit(*vector)));
+        }
         self.compare_new()
     }
 
@@ -132,16 +138,15 @@ impl<B: Deref<Target = [u8]>> BlockSearch<'_, B> {
         let mut beam = Beam::default();
         beam.clear(self.search.candidates);
         beam.offer(start);
-        let mut steps = 0;
-        while let Some(from) = beam.expand() {
-            steps += 1;
-            if self.is_cancelled(steps) {
+        let mut from = Vec::with_capacity(EXPANDED);
+        for steps in 1.. {
+            from.clear();
+            from.extend(iter::from_fn(|| beam.expand()).take(EXPANDED));
+            if from.is_empty() || self.is_cancelled(steps) {
                 break;
             }
-            if let Some(next) = beam.peek() {
-                self.graph.prefetch(level, next.vector());
-            }
-            self.step(level, from)?.for_each(|seen| _ = beam.offer(seen));
+            beam.ahead().take(EXPANDED).for_each(|next| self.graph.prefetch(level, next.vector()));
+            self.step(level, &from)?.for_each(|seen| _ = beam.offer(seen));
         }
         Some(beam.into_best())
     }
@@ -161,19 +166,22 @@ impl<B: Deref<Target = [u8]>> BlockSearch<'_, B> {
         if is_allowed(start) {
             best.push(Reverse(start));
         }
-        let mut steps = 0;
-        while let Some(from) = ahead.pop() {
-            if best.len() >= candidates && best.peek().is_none_or(|worst| from < worst.0) {
-                break;
+        let mut from = Vec::with_capacity(EXPANDED);
+        for steps in 1.. {
+            from.clear();
+            while from.len() < EXPANDED
+                && let Some(next) = ahead.peek()
+                && (best.len() < candidates || best.peek().is_some_and(|worst| *next >= worst.0))
+            {
+                from.extend(ahead.pop());
             }
-            steps += 1;
-            if self.is_cancelled(steps) {
+            if from.is_empty() || self.is_cancelled(steps) {
                 break;
             }
             if let Some(next) = ahead.peek() {
                 self.graph.prefetch(level, next.vector());
             }
-            for seen in self.step(level, from)? {
+            for seen in self.step(level, &from)? {
                 if best.len() >= candidates && best.peek().is_some_and(|worst| seen < worst.0) {
                     continue;
                 }

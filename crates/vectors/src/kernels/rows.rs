@@ -61,6 +61,30 @@ pub(super) fn with_prefetch<'a>(rows: Rows<'a>, numbers: &'a [u32]) -> impl Iter
     })
 }
 
+/// Number of rows that are compared at a time where that lets additions to different sums overlap.
+pub(super) const TOGETHER: usize = 4;
+
+/// Writes what `compare` returns for four rows at a time, prefetching the next four where the read order needs
+/// that. Where fewer than four are left, the last one is repeated.
+#[inline(always)]
+pub(super) fn in_fours(
+    rows: Rows<'_>,
+    numbers: &[u32],
+    out: &mut [i32],
+    mut compare: impl FnMut([&[u8]; TOGETHER]) -> [i32; TOGETHER],
+) {
+    let ahead = rows.asked_ahead(TOGETHER);
+    numbers.iter().take(ahead).for_each(|number| prefetch(rows.row(*number)));
+    for (group, (numbers_of, out)) in numbers.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)).enumerate() {
+        for number in numbers.iter().skip((group + 1) * TOGETHER).take(ahead) {
+            prefetch(rows.row(*number));
+        }
+        let last = numbers_of.len() - 1;
+        let sums = compare(std::array::from_fn(|at| rows.row(numbers_of[at.min(last)])));
+        out.iter_mut().zip(sums).take(numbers_of.len()).for_each(|(out, sum)| *out = sum);
+    }
+}
+
 /// Size of a cache line, in bytes.
 const LINE: usize = 64;
 

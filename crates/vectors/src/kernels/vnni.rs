@@ -2,12 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::rows::{Rows, prefetch};
+use super::rows::{Rows, TOGETHER, in_fours};
 use super::{Implementation, avx512};
 
 const BYTES: usize = 64;
-/// Rows that are compared at a time, so that additions to different sums overlap.
-const TOGETHER: usize = 4;
 
 /// AVX-512 VNNI implementation, or `None` if this machine lacks the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -23,33 +21,17 @@ fn dots_i8(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn dots_i8_lanes(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
-    for number in numbers.iter().take(rows.asked_ahead(TOGETHER)) {
-        prefetch(rows.row(*number));
-    }
     // The instruction wants one side without signs: rows are moved up by 128, which the sums take back.
     let moved = 128 * query.iter().map(|code| i32::from(*code as i8)).sum::<i32>();
-    let mut groups = numbers.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)).enumerate();
-    for (group, (numbers_of, out)) in &mut groups {
-        for number in numbers.iter().skip((group + 1) * TOGETHER).take(rows.asked_ahead(TOGETHER)) {
-            prefetch(rows.row(*number));
-        }
-        if let (Ok(four), [a, b, c, d]) = (<[u32; TOGETHER]>::try_from(numbers_of), &mut *out) {
-            let sums = sums(query, four.map(|number| rows.row(number)));
-            (*a, *b, *c, *d) = (sums[0] - moved, sums[1] - moved, sums[2] - moved, sums[3] - moved);
-            continue;
-        }
-        for (number, out) in numbers_of.iter().zip(out) {
-            *out = sums(query, [rows.row(*number)])[0] - moved;
-        }
-    }
+    in_fours(rows, numbers, out, |four| sums(query, four).map(|sum| sum - moved));
 }
 
 /// Dot products of the query with rows of the same length, whose components are offset by 128.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-fn sums<const N: usize>(query: &[u8], rows: [&[u8]; N]) -> [i32; N] {
+fn sums(query: &[u8], rows: [&[u8]; TOGETHER]) -> [i32; TOGETHER] {
     let length = rows.iter().fold(query.len(), |length, row| length.min(row.len()));
     let up = _mm512_set1_epi8(-128);
-    let mut sums = [_mm512_setzero_si512(); N];
+    let mut sums = [_mm512_setzero_si512(); TOGETHER];
     let mut at = 0;
     while at + BYTES <= length {
         // SAFETY: BYTES bytes from `at` on are within the query and each row, and the loads need no alignment.
