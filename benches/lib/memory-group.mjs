@@ -43,9 +43,9 @@ export class MemoryGroup {
     this.#used = used;
   }
 
-  /** Moves a process into the group; what it has used before stays where it was. */
-  add(pid) {
-    writeFileSync(join(this.#folder, 'cgroup.procs'), String(pid));
+  /** A command and its arguments as a command that runs in the group from its first byte on. */
+  around(command, args) {
+    return ['sh', ['-c', 'echo $$ > "$0" && exec "$@"', join(this.#folder, 'cgroup.procs'), command, ...args]];
   }
 
   /** Most bytes that the group has used. */

@@ -36,14 +36,15 @@ export function sparrowFolder(context, documents) {
   });
 }
 
-/** Starts Sparrow's process; `node` are options for Node itself, `tree` is where it was built. */
-export function startProcess(data, node = [], tree = ROOT) {
-  return startServer(process.execPath, [...node, join(tree, relative(ROOT, CLI))], data);
+/** Starts Sparrow's process; `node` are options for Node itself, `tree` is where it was built, `group` bounds its memory. */
+export function startProcess(data, node = [], { tree = ROOT, group } = {}) {
+  const args = [...node, join(tree, relative(ROOT, CLI))];
+  return startServer(...(group?.around(process.execPath, args) ?? [process.execPath, args]), data);
 }
 
-/** A Sparrow of its own on a data directory; `tree` is a built tree of another commit. */
-export async function startSparrow(data, tree = ROOT) {
-  const server = await startProcess(data, ['--import', EVENT_LOOP], tree);
+/** A Sparrow of its own on a data directory; `tree` is a built tree of another commit, `group` bounds its memory. */
+export async function startSparrow(data, { tree, group } = {}) {
+  const server = await startProcess(data, ['--import', EVENT_LOOP], { tree, group });
   const apiKey = findApiKey(data);
   return {
     ...server,

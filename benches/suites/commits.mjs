@@ -56,7 +56,7 @@ export async function run(context) {
   const folder = mkdtempSync(join(context.work, 'commits-'));
   const servers = [];
   try {
-    servers.push(await startSparrow(join(folder, 'this')), await startSparrow(join(folder, 'base'), base));
+    servers.push(await startSparrow(join(folder, 'this')), await startSparrow(join(folder, 'base'), { tree: base }));
     const answers = new Comparison(context, servers, size);
     await answers.fill();
     await answers.agree();

@@ -267,12 +267,11 @@ async function inBoundedMemory(context, size, data, questions, truth) {
   if (group === undefined) return undefined;
   forgetPages(data);
   try {
-    const server = await startSparrow(data);
+    const server = await startSparrow(data, { group });
     try {
-      group.add(server.pid);
       const measured = await measure(context, size, server, questions);
       await check(server, size.stages.at(-1), questions, truth);
-      return { ...measured, peak: group.peak() };
+      return { ...measured, peak: group.peak(), memory: usage(server.pid) };
     } finally {
       await server.stop();
     }
