@@ -1,6 +1,16 @@
-// A control group of Linux that bounds a process' memory, as a container does: anonymous memory and the pages of the files it reads.
+// A control group of Linux that bounds a process' memory, as a container does: anonymous memory and the pages of the files it reads. And what
+// decides how such pages come and go.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 
@@ -66,4 +76,20 @@ export function forgetPages(folder) {
     const file = join(entry.parentPath ?? entry.path, entry.name);
     execFileSync('dd', [`of=${file}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0', 'status=none']);
   }
+}
+
+/** Kilobytes that the system reads ahead on a folder's disk; undefined where it does not say. */
+export function readAheadOf(folder) {
+  const { dev } = statSync(folder);
+  // As `makedev` packs them.
+  const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
+  // A partition has the settings of its disk.
+  const queues = ['queue', join('..', 'queue')].map((queue) => join(realDevice(major, minor), queue, 'read_ahead_kb'));
+  const file = queues.find((one) => existsSync(one));
+  return file === undefined ? undefined : Number(readFileSync(file, 'utf8'));
+}
+
+function realDevice(major, minor) {
+  const device = `/sys/dev/block/${major}:${minor}`;
+  return existsSync(device) ? realpathSync(device) : device;
 }

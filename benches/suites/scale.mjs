@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { usage } from '../../scripts/lib/server-process.mjs';
 import { DerivedDocuments } from '../lib/derived.mjs';
-import { MemoryGroup, forgetPages } from '../lib/memory-group.mjs';
+import { MemoryGroup, forgetPages, readAheadOf } from '../lib/memory-group.mjs';
 import { keptFolder } from '../lib/programs.mjs';
 import { percentile } from '../lib/statistics.mjs';
 import { readVectors } from '../lib/vectors.mjs';
@@ -40,6 +40,7 @@ const INDEX = 'scale';
 const PROBER = fileURLToPath(new URL('../serving/prober.mjs', import.meta.url));
 const AT_ONCE = 2;
 const CLIENTS = 32;
+const BOUNDED_ROUNDS = 3;
 /** Tokens of a question: its heaviest. */
 const TOKENS = 24;
 const HITS = 10;
@@ -258,9 +259,10 @@ async function measure(context, size, server, questions) {
 }
 
 /**
- * The same questions to a process that may not use more memory than the goal, files included.
+ * The same questions, by one client, to a process that may not use more memory than the goal, files included. Many clients at once would be
+ * refused: where files have to be read again, a search takes long.
  *
- * @returns undefined where a process cannot be bounded
+ * @returns {Promise<object | undefined>} the rounds, the first of which finds nothing of the files in memory; undefined where a process cannot be bounded
  */
 async function inBoundedMemory(context, size, data, questions, truth) {
   const group = MemoryGroup.open(GOAL.resident);
@@ -269,9 +271,15 @@ async function inBoundedMemory(context, size, data, questions, truth) {
   try {
     const server = await startSparrow(data, { group });
     try {
-      const measured = await measure(context, size, server, questions);
+      const asks = { ...server, path: `/${INDEX}/_search`, query };
+      const rounds = [];
+      for (let round = 0; round < BOUNDED_ROUNDS; round += 1) {
+        const result = await ask(context, asks, questions, { clients: 1, count: questions.length, warm: 0 });
+        context.log(`bounded memory: p50 ${result.ms.p50} ms, p95 ${result.ms.p95} ms`);
+        rounds.push(result);
+      }
       await check(server, size.stages.at(-1), questions, truth);
-      return { ...measured, peak: group.peak(), memory: usage(server.pid) };
+      return { rounds, peak: group.peak(), memory: usage(server.pid), readAheadKb: readAheadOf(data) };
     } finally {
       await server.stop();
     }
@@ -426,7 +434,8 @@ function describe({ size: form }, size, { stages, merged, bounded, checked, byte
     { what: `${in_} documents: on disk, in one segment`, unit: 'MB', sparrow: bytes / 1e6, checked },
   );
   const notes = [
-    'with bounded memory: a control group holds the server alone, and nothing of the files is in memory when it starts',
+    'with bounded memory: a control group holds the server alone, and nothing of the files is in memory when it starts; ' +
+      `the disk reads ${bounded?.readAheadKb ?? 'unknown'} KB ahead`,
     `documents derived from ${name(size.passages)} passages, without sources; bulks of ${name(size.bulk)}, ${AT_ONCE} at a time, usual settings; ` +
       `questions of ${TOKENS} tokens, ${HITS} hits without sources; client and server share the machine's cores; the best of ${size.rounds} rounds counts`,
     'beside the loading: the median of the last tenth of a stage’s questions, where the index is largest',
@@ -437,14 +446,11 @@ function describe({ size: form }, size, { stages, merged, bounded, checked, byte
 
 function inBoundedMemoryRows(in_, bounded, checked) {
   if (bounded === undefined) return [{ what: in_, skipped: 'this system lets no process be bounded' }];
-  const answers = { checked, detail: bounded };
+  const [first] = bounded.rounds;
+  const last = bounded.rounds.at(-1);
   return [
-    ...['p50', 'p95'].map((at) => ({
-      what: `${in_}: one client, ${at}`,
-      unit: 'ms',
-      sparrow: bounded.one.ms[at],
-      ...answers,
-    })),
-    { what: `${in_}: ${CLIENTS} clients`, unit: '1/s', sparrow: bounded.many.perSecond, ...answers },
+    { what: `${in_}: asked for the first time, p50`, unit: 'ms', sparrow: first.ms.p50, checked, detail: bounded },
+    { what: `${in_}: asked for the last time, p50`, unit: 'ms', sparrow: last.ms.p50, checked },
+    { what: `${in_}: asked for the last time, p95`, unit: 'ms', sparrow: last.ms.p95, checked },
   ];
 }
