@@ -267,8 +267,8 @@ async function measure(context, size, server, questions) {
 async function inBoundedMemory(context, size, data, questions, truth) {
   const group = MemoryGroup.open(GOAL.resident);
   if (group === undefined) return undefined;
-  forgetPages(data);
   try {
+    forgetPages(data);
     const server = await startSparrow(data, { group });
     try {
       const asks = { ...server, path: `/${INDEX}/_search`, query };

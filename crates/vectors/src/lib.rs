@@ -14,7 +14,6 @@ mod merge;
 mod nearest;
 mod quantise;
 mod reader;
-mod rescore;
 mod rough;
 mod scorer;
 mod similarity;

@@ -10,7 +10,7 @@ use crate::graph::BeamSearch;
 use crate::graph::GraphReader;
 use crate::kernels::ReadOrder;
 use crate::reader::VectorsReader;
-use crate::rescore::Hits;
+use crate::rough::BATCH;
 use crate::scorer::Query;
 use crate::top_k::{Best, TopKRequest};
 
@@ -155,17 +155,25 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         &self,
         request: &TopKRequest<'_>,
         query: &Query<'_>,
-        neighbours: Vec<(usize, f32)>,
+        mut neighbours: Vec<(usize, f32)>,
         by_codes: bool,
     ) -> Vec<(DocId, Score)> {
-        let mut hits = Hits::new(request, self, neighbours.len());
         if by_codes {
-            hits.add_rescored(neighbours, |ords, near| {
-                query.exact_many(self, ReadOrder::Scattered, ords, near);
-            });
-        } else {
-            neighbours.into_iter().for_each(|(ord, nearness)| hits.add(ord, nearness));
+            let (mut ords, mut near) = ([0; BATCH], [0.0; BATCH]);
+            for batch in neighbours.chunks_mut(BATCH) {
+                let count = batch.len();
+                ords.iter_mut().zip(&*batch).for_each(|(ord, neighbour)| *ord = neighbour.0 as u32);
+                query.exact_many(self, ReadOrder::Scattered, &ords[..count], &mut near[..count]);
+                batch.iter_mut().zip(near).for_each(|(neighbour, near)| neighbour.1 = near);
+            }
         }
-        hits.finish()
+        let mut best = Best::new(request, request.k, neighbours.len());
+        for (ord, nearness) in neighbours {
+            let score = self.metric().score_of_nearness(nearness);
+            if request.min_score.is_none_or(|floor| score >= floor) {
+                best.offer(self.doc(ord), score);
+            }
+        }
+        best.finish()
     }
 }

@@ -67,11 +67,12 @@ impl<'a> Query<'a> {
                     kernels::dots(self.floats, rows, ords, out);
                     for (ord, out) in ords.iter().zip(out) {
                         let lengths = [self.inverse_length, reader.inverse_length(*ord as usize)];
-                        *out = if out.is_finite() {
+                        // Too large or too small a product is computed again; 1 / length has an end too.
+                        *out = if out.is_normal() {
                             *out * lengths[0] * lengths[1]
                         } else {
-                            lengths.iter().fold(self.dot_f64(rows.row(*ord)), |dot, x| dot * f64::from(*x))
-                                as f32
+                            let times = |dot: f64, length: &f32| dot * f64::from(length.min(f32::MAX));
+                            lengths.iter().fold(self.dot_f64(rows.row(*ord)), times) as f32
                         };
                     }
                 }

@@ -46,6 +46,9 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         let mut neighbours = Vec::new();
         let mut budget = search.budget;
         for block in &self.blocks {
+            if (search.cancelled)() {
+                break;
+            }
             let compared = Compared { first: block.vectors.start, codes: self.codes(block) };
             let mut block_search = BlockSearch {
                 graph: self,

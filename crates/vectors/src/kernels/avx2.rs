@@ -52,7 +52,7 @@ const BYTES: usize = 16;
 
 /// Dot products of an i8 vector with each of some rows.
 pub(super) fn dots_i8(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
-    // SAFETY: only implementations that found AVX2 hand this function out.
+    // SAFETY: only implementations that found AVX2 and FMA hand this function out.
     unsafe { dots_i8_lanes(query, rows, numbers, out) }
 }
 

@@ -62,10 +62,12 @@ pub(super) fn with_prefetch<'a>(rows: Rows<'a>, numbers: &'a [u32]) -> impl Iter
 }
 
 /// Number of rows that are compared at a time where that lets additions to different sums overlap.
+#[cfg(target_arch = "x86_64")]
 pub(super) const TOGETHER: usize = 4;
 
 /// Writes what `compare` returns for four rows at a time, prefetching the next four where the read order needs
 /// that. Where fewer than four are left, the last one is repeated.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn in_fours(
     rows: Rows<'_>,

@@ -143,6 +143,21 @@ fn products_that_are_too_large_for_a_float_have_scores_too() {
 }
 
 #[test]
+fn cosines_of_very_long_and_very_short_vectors_are_those_of_their_directions() {
+    for length in [1.0_f32, 1e-25, 1e-18, 1e18, 1e20, 1e37] {
+        let mut builder = VectorsBuilder::new(float(Similarity::Cosine, 2));
+        for (doc, vector) in [[3.0, 4.0], [4.0, -3.0], [-3.0, -4.0]].iter().enumerate() {
+            builder.add(doc as u32, &vector.map(|component| component * length)).unwrap();
+        }
+        let reader = VectorsReader::open(builder.finish(3, None).unwrap()).unwrap();
+        for (doc, wanted) in [(0, 1.0), (1, 0.5), (2, 0.0)] {
+            let score = reader.score(&[3.0 * length, 4.0 * length], doc).unwrap().unwrap();
+            assert!((score - wanted).abs() < 1e-6, "{length}: {score}, not {wanted}");
+        }
+    }
+}
+
+#[test]
 fn vectors_that_do_not_fit_are_refused() {
     let mut builder = VectorsBuilder::new(float(Similarity::L2Norm, 2));
     assert_eq!(builder.add(0, &[1.0]), Err(VectorsError::Dimensions { expected: 2, found: 1 }));
