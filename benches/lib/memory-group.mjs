@@ -1,18 +1,11 @@
 // A control group of Linux that bounds a process' memory, as a container does: anonymous memory and the pages of the files it reads. And what
 // decides how such pages come and go.
 import { execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  realpathSync,
-  rmdirSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
+
+import { filesIn } from './files.mjs';
 
 /** Where the memory controller may be mounted: version 1, version 2. */
 const HIERARCHIES = [
@@ -71,9 +64,7 @@ export class MemoryGroup {
  * @param {string} folder whose files nothing has open
  */
 export function forgetPages(folder) {
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    const file = join(entry.parentPath ?? entry.path, entry.name);
+  for (const file of filesIn(folder)) {
     execFileSync('dd', [`of=${file}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0', 'status=none']);
   }
 }

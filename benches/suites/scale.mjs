@@ -2,12 +2,13 @@
 // loading pauses, and at the end, in the segments that there are then and in one. A loading that was interrupted goes on where it was; the
 // stage in which that happened has no rate, and the memory is then said to be that of a process that has not loaded everything.
 import { fork } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { usage } from '../../scripts/lib/server-process.mjs';
 import { DerivedDocuments } from '../lib/derived.mjs';
+import { filesIn } from '../lib/files.mjs';
 import { MemoryGroup, forgetPages, readAheadOf } from '../lib/memory-group.mjs';
 import { keptFolder } from '../lib/programs.mjs';
 import { percentile } from '../lib/statistics.mjs';
@@ -64,12 +65,20 @@ export async function run(context) {
           files: ['packages/model-splade-tiny', 'benches/lib/derived.mjs'],
           of: [context.identity('texts'), size.passages],
         });
+  try {
+    const found = await inUnboundedMemory(context, size, data, documents, questions);
+    if (found === undefined) return { rows: [] };
+    const bounded = await inBoundedMemory(context, size, data, questions, found.truth);
+    return describe(context, size, { ...found, bounded, bytes: bytesOf(data) });
+  } finally {
+    if (context.size === 'smoke') rmSync(data, { recursive: true, force: true });
+  }
+}
+
+/** What a process without bounds takes, stage by stage and at the end in one segment; undefined where that is only prepared. */
+async function inUnboundedMemory(context, size, data, documents, questions) {
+  const last = size.stages.at(-1);
   const server = await startSparrow(data);
-  let running = true;
-  const stop = async () => {
-    if (running) await server.stop();
-    running = false;
-  };
   try {
     const stages = new Kept(context, `stages-${last}`, data);
     const isNew = (await countOf(server)) === undefined;
@@ -84,7 +93,7 @@ export async function run(context) {
       const { anonymous, resident } = usage(server.pid);
       stages.set(count, { count, loading, ...measured, memory: { anonymous, resident, isOfLoader: isNew } });
     }
-    if (context.prepare) return { rows: [] };
+    if (context.prepare) return undefined;
     const truth = exactScores(context, documents, data, last, questions.slice(0, size.checked));
     // A connection that has rested that long may be closed.
     await server.request('GET', '/').catch(() => undefined);
@@ -93,12 +102,9 @@ export async function run(context) {
     await settle(server);
     const merged = await measure(context, size, server, questions);
     await check(server, last, questions, truth);
-    await stop();
-    const bounded = await inBoundedMemory(context, size, data, questions, truth);
-    return describe(context, size, { stages: stages.all(), merged, bounded, checked, bytes: bytesOf(data) });
+    return { stages: stages.all(), merged, checked, truth };
   } finally {
-    await stop();
-    if (context.size === 'smoke') rmSync(data, { recursive: true, force: true });
+    await server.stop();
   }
 }
 
@@ -362,10 +368,7 @@ async function check({ request }, count, questions, truth) {
   return `${truth.length} questions: the scores of the ten hits are the ten best of all documents, within 11 bits of a weight`;
 }
 
-const bytesOf = (folder) =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, { parentPath, path = parentPath, name }) => sum + statSync(join(path, name)).size, 0);
+const bytesOf = (folder) => filesIn(folder).reduce((sum, file) => sum + statSync(file).size, 0);
 
 function describe({ size: form }, size, { stages, merged, bounded, checked, bytes }) {
   const name = (count) => count.toLocaleString('en-US');
