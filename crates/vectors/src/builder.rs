@@ -57,8 +57,15 @@ impl VectorsBuilder {
         let metric = self.metric;
         let int8 = int8.filter(|_| metric.element == Element::Float);
         let count = self.docs.len() as u32;
-        let mut header =
-            Header { version: VERSION, metric, codes: int8.is_some(), num_docs, count, body_checksum: 0 };
+        let mut header = Header {
+            version: VERSION,
+            metric,
+            codes: int8.is_some(),
+            whole_codes: int8.is_some_and(Int8::is_whole),
+            num_docs,
+            count,
+            body_checksum: 0,
+        };
         let mut body = Vec::with_capacity(self.docs.len() * 12 + self.rows.len());
         if !header.is_complete() {
             body.extend(self.docs.iter().flat_map(|doc| doc.to_le_bytes()));

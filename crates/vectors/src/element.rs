@@ -97,6 +97,13 @@ impl Metric {
     pub(crate) fn score_of_nearness(self, nearness: f32) -> f32 {
         self.score(self.nearness(nearness))
     }
+
+    /// Score that no vector exceeds whose nearness is at most this one, which may be larger than any vector has.
+    pub(crate) fn highest_score(self, nearness: f32) -> f32 {
+        let raw = self.nearness(nearness);
+        // A distance is never negative.
+        self.score(if self.nearness(1.0) < 0.0 { raw.max(0.0) } else { raw })
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic      8 bytes  "SPRVEC\0" and the version
-//! similarity u8 · element u8 · codes u8 (0 none, 1 int8) · zero u8 · dims u32 · num_docs u32 · count u32
+//! similarity u8 · element u8 · codes u8 (0 none, 1 int8) · whole u8 · dims u32 · num_docs u32 · count u32
 //! body_crc   u32  over everything behind the header
 //! header_crc u32  over everything before it
 //! docs       u32 × count, ascending; absent when count = num_docs
@@ -12,6 +12,9 @@
 //! vectors    float: f32 × dims × count; byte: i8 × dims × count; bit: u8 × dims / 8 × count
 //! codes      i8 × dims × count, absent without codes
 //! ```
+//!
+//! `whole` is 1 where codes stand for components within half a step, and 0 where large components may be clipped, or
+//! where it is not known: an older build wrote 0 always.
 //!
 //! Version 1 had floats only and no codes: the same layout with zeros for element and codes.
 
@@ -30,6 +33,8 @@ pub(crate) struct Header {
     pub(crate) metric: Metric,
     /// Whether each vector also has 8-bit codes, one per component.
     pub(crate) codes: bool,
+    /// Whether no component is clipped in its code.
+    pub(crate) whole_codes: bool,
     pub(crate) num_docs: u32,
     pub(crate) count: u32,
     pub(crate) body_checksum: u32,
@@ -53,6 +58,7 @@ impl Header {
         bytes[8] = self.metric.similarity.code();
         bytes[9] = self.metric.element.code();
         bytes[10] = u8::from(self.codes);
+        bytes[11] = u8::from(self.whole_codes);
         bytes[12..16].copy_from_slice(&(self.metric.dims as u32).to_le_bytes());
         bytes[16..20].copy_from_slice(&self.num_docs.to_le_bytes());
         bytes[20..24].copy_from_slice(&self.count.to_le_bytes());
@@ -84,6 +90,7 @@ impl Header {
             version: header[7],
             metric: Metric { element, similarity, dims: u32_at(header, 12) as usize },
             codes: header[10] == 1,
+            whole_codes: header[10] == 1 && header[11] == 1,
             num_docs: u32_at(header, 16),
             count: u32_at(header, 20),
             body_checksum: u32_at(header, 24),

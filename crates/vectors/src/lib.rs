@@ -5,6 +5,7 @@
 //! [`VectorsReader`] over them, and a [`GraphReader`] over those of a graph.
 
 mod builder;
+mod code_error;
 mod element;
 mod error;
 mod format;
@@ -14,6 +15,7 @@ mod merge;
 mod nearest;
 mod quantise;
 mod reader;
+mod rescore;
 mod rough;
 mod scorer;
 mod similarity;

@@ -35,7 +35,7 @@ impl<B: Deref<Target = [u8]>> MergeSource<'_, B> {
 
 /// Writes the union of `sources`, whose new document numbers ascend from source to source, for a segment of
 /// `num_docs` documents; with 8-bit codes beside floats if `int8` is given. Codes that a source has are
-/// copied. The header contains the checksum of the body, so the sources are read twice. Returns the number of
+/// copied, unless they may be clipped and those wanted are not. The header contains the checksum of the body, so the sources are read twice. Returns the number of
 /// vectors.
 ///
 /// # Errors
@@ -66,8 +66,15 @@ where
         count += 1;
     }
     let int8 = int8.filter(|_| metric.element == Element::Float);
-    let mut header =
-        Header { version: VERSION, metric, codes: int8.is_some(), num_docs, count, body_checksum: 0 };
+    let mut header = Header {
+        version: VERSION,
+        metric,
+        codes: int8.is_some(),
+        whole_codes: int8.is_some_and(Int8::is_whole),
+        num_docs,
+        count,
+        body_checksum: 0,
+    };
     let mut checksum = Checksum(crc32fast::Hasher::new());
     write_body(sources, header, int8, &mut checksum)?;
     header.body_checksum = checksum.0.finalize();
@@ -101,7 +108,7 @@ where
     let mut coder = int8.map(|int8| Coder { int8, vector: Vec::new(), codes: Vec::new() });
     if let Some(coder) = &mut coder {
         for (reader, ord) in kept() {
-            let scale = if reader.has_codes() { reader.scale(ord) } else { coder.encode(reader.row(ord)) };
+            let scale = if coder.takes(reader) { reader.scale(ord) } else { coder.encode(reader.row(ord)) };
             out.write_all(&scale.to_le_bytes())?;
         }
     }
@@ -110,7 +117,7 @@ where
     }
     if let Some(coder) = &mut coder {
         for (reader, ord) in kept() {
-            if reader.has_codes() {
+            if coder.takes(reader) {
                 out.write_all(reader.codes(ord))?;
             } else {
                 coder.encode(reader.row(ord));
@@ -121,7 +128,7 @@ where
     Ok(())
 }
 
-/// Computes codes for stored vectors that have none.
+/// Computes codes for stored vectors that have none, or not those wanted.
 struct Coder {
     int8: Int8,
     vector: Vec<f32>,
@@ -129,6 +136,11 @@ struct Coder {
 }
 
 impl Coder {
+    /// Whether codes that vectors have are those wanted.
+    fn takes<B: Deref<Target = [u8]>>(&self, reader: &VectorsReader<B>) -> bool {
+        reader.has_codes() && (reader.has_whole_codes() || !self.int8.is_whole())
+    }
+
     /// Computes the codes of an encoded vector; returns their scale.
     fn encode(&mut self, row: &[u8]) -> f32 {
         self.vector.clear();
@@ -198,5 +210,24 @@ mod tests {
         check([&[DROPPED; 4], &[DROPPED; 2]], 0, &[]);
         let sources = [MergeSource { reader: &first, doc_map: &[3, 2, 1, 0] }];
         assert!(merge_vectors(&sources, 4, None, &mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn codes_that_may_be_clipped_are_made_anew_where_those_wanted_are_not() {
+        let clipped = Int8 { confidence_interval: 0.5 };
+        let vectors = [(0, [1.0, 9.0]), (1, [3.0, 4.0])];
+        let source = reader(&vectors, 2, Some(clipped));
+        for wanted in [Int8::default(), clipped] {
+            let mut merged = Vec::new();
+            let sources = [MergeSource { reader: &source, doc_map: &[0, 1] }];
+            merge_vectors(&sources, 2, Some(wanted), &mut merged).unwrap();
+            let merged = VectorsReader::open(merged).unwrap();
+            let anew = reader(&vectors, 2, Some(wanted));
+            assert_eq!(merged.has_whole_codes(), wanted.is_whole());
+            assert!(
+                (0..2)
+                    .all(|ord| merged.codes(ord) == anew.codes(ord) && merged.scale(ord) == anew.scale(ord))
+            );
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::graph::BeamSearch;
 use crate::graph::GraphReader;
 use crate::kernels::ReadOrder;
 use crate::reader::VectorsReader;
-use crate::rough::BATCH;
+use crate::rescore::Hits;
 use crate::scorer::Query;
 use crate::top_k::{Best, TopKRequest};
 
@@ -136,7 +136,16 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         if walked.len() < candidates && !request.is_cancelled() {
             return None;
         }
-        Some(self.rescore(request, &query, walked, graph.code_bytes() > 0 || self.has_codes()))
+        if graph.code_bytes() > 0 {
+            // The graph's own codes are never clipped.
+            return Some(self.rescore(request, &query, &walked, |ord| graph.scale(ord)));
+        }
+        if self.has_codes() {
+            return Some(self.rescore(request, &query, &walked, |ord| self.whole_scale(ord)));
+        }
+        let mut hits = Hits::new(request, self, walked.len());
+        walked.into_iter().for_each(|(ord, nearness)| hits.add(ord, nearness));
+        Some(hits.finish())
     }
 
     fn scan_codes(&self, request: &TopKRequest<'_>, candidates: usize) -> Vec<(DocId, Score)> {
@@ -144,36 +153,35 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         let mut best = Best::new(request, candidates, self.len());
         let near = |order, ords: &[u32], out: &mut [f32]| query.by_codes(self, order, ords, out);
         self.scan(request, ReadOrder::Scattered, near, |doc, near| best.offer(doc, near));
-        let best_by_codes =
-            best.finish().into_iter().filter_map(|(doc, nearness)| Some((self.ord(doc)?, nearness)));
-        self.rescore(request, &query, best_by_codes.collect(), true)
+        let candidates: Vec<(usize, f32)> = best
+            .finish()
+            .into_iter()
+            .filter_map(|(doc, nearness)| Some((self.ord(doc)?, nearness)))
+            .collect();
+        self.rescore(request, &query, &candidates, |ord| self.whole_scale(ord))
     }
 
-    /// The `k` best of some vectors by their exact scores. `by_codes` says that their nearness is only
-    /// approximate.
+    /// Scale of a vector's codes; `None` if they may be clipped.
+    fn whole_scale(&self, ord: usize) -> Option<f32> {
+        self.has_whole_codes().then(|| self.scale(ord))
+    }
+
+    /// The `k` best by their exact scores of vectors that are given with their nearness by codes. `scale` is that of a vector's
+    /// codes, and `None` if it says nothing about their error.
     fn rescore(
         &self,
         request: &TopKRequest<'_>,
         query: &Query<'_>,
-        mut neighbours: Vec<(usize, f32)>,
-        by_codes: bool,
+        candidates: &[(usize, f32)],
+        scale: impl Fn(usize) -> Option<f32>,
     ) -> Vec<(DocId, Score)> {
-        if by_codes {
-            let (mut ords, mut near) = ([0; BATCH], [0.0; BATCH]);
-            for batch in neighbours.chunks_mut(BATCH) {
-                let count = batch.len();
-                ords.iter_mut().zip(&*batch).for_each(|(ord, neighbour)| *ord = neighbour.0 as u32);
-                query.exact_many(self, ReadOrder::Scattered, &ords[..count], &mut near[..count]);
-                batch.iter_mut().zip(near).for_each(|(neighbour, near)| neighbour.1 = near);
-            }
-        }
-        let mut best = Best::new(request, request.k, neighbours.len());
-        for (ord, nearness) in neighbours {
-            let score = self.metric().score_of_nearness(nearness);
-            if request.min_score.is_none_or(|floor| score >= floor) {
-                best.offer(self.doc(ord), score);
-            }
-        }
-        best.finish()
+        let mut hits = Hits::new(request, self, candidates.len());
+        let of_codes = query.code_error();
+        let error =
+            |ord| scale(ord).map_or(f64::INFINITY, |scale| of_codes.of(scale, self.inverse_length(ord)));
+        hits.add_rescored(candidates, error, |ords, near| {
+            query.exact_many(self, ReadOrder::Scattered, ords, near);
+        });
+        hits.finish()
     }
 }

@@ -16,6 +16,11 @@ impl Default for Int8 {
 }
 
 impl Int8 {
+    /// Whether all components are represented without clipping.
+    pub(crate) fn is_whole(self) -> bool {
+        self.confidence_interval >= 1.0
+    }
+
     /// Appends the codes of a vector to `codes`; returns the scale by which codes must be multiplied.
     pub(crate) fn encode(self, vector: &[f32], codes: &mut Vec<u8>) -> f32 {
         let limit = self.limit(vector);
@@ -35,7 +40,7 @@ impl Int8 {
     /// Magnitude that maps to code ±127; larger components are clipped.
     fn limit(self, vector: &[f32]) -> f32 {
         let largest = vector.iter().fold(0.0_f32, |limit, component| limit.max(component.abs()));
-        if self.confidence_interval >= 1.0 || vector.is_empty() {
+        if self.is_whole() || vector.is_empty() {
             return largest;
         }
         let mut magnitudes: Vec<f32> = vector.iter().map(|component| component.abs()).collect();

@@ -64,6 +64,11 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         self.header.codes
     }
 
+    /// Whether the vectors have 8-bit codes that stand for each component within half a step.
+    pub(crate) fn has_whole_codes(&self) -> bool {
+        self.header.whole_codes
+    }
+
     /// Whether the bytes have the layout that this build writes.
     pub fn is_current(&self) -> bool {
         self.header.version == VERSION

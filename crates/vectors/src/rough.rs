@@ -80,7 +80,8 @@ impl<'a> Rough<'a> {
         if self.metric.similarity == Similarity::L2Norm {
             for ((raw, factor), out) in products {
                 let product = *raw as f32 * self.factor.of_product * factor.of_product;
-                *out = 2.0 * product - self.factor.squared_length - factor.squared_length;
+                // Twice the product may be too large where the distance is not.
+                *out = (product - self.factor.squared_length) + (product - factor.squared_length);
             }
         } else {
             for ((raw, factor), out) in products {

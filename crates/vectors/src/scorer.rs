@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use crate::builder::{encode, inverse_length};
+use crate::code_error::CodeError;
 use crate::element::{Element, Metric};
 use crate::graph::Compared;
 use crate::kernels::{self, ReadOrder, Rows};
@@ -118,6 +119,11 @@ impl<'a> Query<'a> {
     fn dot_f64(&self, row: &[u8]) -> f64 {
         let components = row.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
         self.floats.iter().zip(components).map(|(q, v)| f64::from(*q) * f64::from(v)).sum()
+    }
+
+    /// How far nearness by codes may be from exact nearness; only of a float query with codes.
+    pub(crate) fn code_error(&self) -> CodeError {
+        CodeError::new(self.metric.similarity, self.floats, self.inverse_length, &self.bytes, self.scale)
     }
 
     /// The query in byte form, for approximate comparisons with many vectors.

@@ -98,6 +98,11 @@ impl<'a> Best<'a> {
         }
     }
 
+    /// Lowest score among the best; `None` while there are fewer than wanted.
+    pub(crate) fn lowest(&self) -> Option<Score> {
+        self.heap.peek().filter(|_| self.heap.len() >= self.size).map(|worst| worst.score)
+    }
+
     /// The collected documents, best first.
     pub(crate) fn finish(self) -> Vec<(DocId, Score)> {
         self.heap.into_sorted_vec().into_iter().map(|hit| (hit.doc, hit.score)).collect()

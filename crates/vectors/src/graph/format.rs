@@ -205,6 +205,13 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         })
     }
 
+    /// Factor by which the graph's codes of a vector must be multiplied, given its number in the segment; `None` if the graph
+    /// has none.
+    pub(crate) fn scale(&self, ord: usize) -> Option<f32> {
+        let block = &self.blocks[self.blocks.partition_point(|block| block.vectors.end <= ord)];
+        Some(self.codes(block)?.scale((ord - block.vectors.start) as u32))
+    }
+
     /// Whether the graph fits these vectors by their number and dimensions.
     pub(crate) fn is_of<R: Deref<Target = [u8]>>(&self, reader: &VectorsReader<R>) -> bool {
         self.count == reader.len() && (self.code_bytes == 0 || self.code_bytes == reader.dims())

@@ -158,6 +158,24 @@ fn cosines_of_very_long_and_very_short_vectors_are_those_of_their_directions() {
 }
 
 #[test]
+fn the_nearest_of_very_long_vectors_is_found_by_codes() {
+    let mut builder = VectorsBuilder::new(float(Similarity::L2Norm, 2));
+    let vectors = [[1.2e19, 1.3e19], [1.25e19, 1.3e19], [1e19, -1e19]];
+    for (doc, vector) in vectors.iter().enumerate() {
+        builder.add(doc as u32, vector).unwrap();
+    }
+    let reader = VectorsReader::open(builder.finish(3, Some(Int8::default())).unwrap()).unwrap();
+    let mut near = [0.0; 3];
+    Query::new(reader.metric(), &vectors[1], true).by_codes(
+        &reader,
+        ReadOrder::Scattered,
+        &[0, 1, 2],
+        &mut near,
+    );
+    assert!(near[1] > near[0] && near[0] > near[2], "{near:?}");
+}
+
+#[test]
 fn vectors_that_do_not_fit_are_refused() {
     let mut builder = VectorsBuilder::new(float(Similarity::L2Norm, 2));
     assert_eq!(builder.add(0, &[1.0]), Err(VectorsError::Dimensions { expected: 2, found: 1 }));
