@@ -91,8 +91,9 @@ impl ForceMerge {
             let needed = if self.only_expunge_deletes {
                 stats.deleted > 0
             } else {
-                // As in Lucene, a single segment stays as it is, deleted documents and all.
+                // As in Lucene, a single segment stays as it is, deleted documents and all. But Lucene's has graphs from the start.
                 self.max_num_segments > 0 && stats.segments as i64 > self.max_num_segments
+                    || handle.index().lacks_graphs()
             };
             if needed {
                 handle.shard.merge().map_err(|error| handle.failed(error))?;

@@ -1,6 +1,5 @@
 //! One index: writes, refresh, flush and snapshots.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use sparrow_mapping::Mapping;
 use sparrow_segments::IndexError;
 use sparrow_segments::directory::{CommitFile, LazyDirectory};
 use sparrow_segments::manifest::META;
-use sparrow_segments::plugins::{self, InFlightLimiter, MergeStats, VectorSettings};
+use sparrow_segments::plugins::{self, InFlightLimiter, VectorSettings};
 use sparrow_segments::schema::IndexSchema;
 use sparrow_segments::verify::Damage;
 
@@ -29,40 +28,11 @@ const MERGE_PAUSE: Duration = Duration::from_millis(10);
 /// Size of a block of stored documents, in bytes before compression: the unit of compression and decompression.
 const STORE_BLOCK_BYTES: usize = 4096;
 
-/// Statistics of an index as of its newest commit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct IndexStats {
-    pub docs: u64,
-    /// Documents deleted or replaced that are still in a segment, as no merge has removed them.
-    pub deleted: u64,
-    pub segments: usize,
-    /// Size of all files in the index directory, in bytes.
-    pub bytes: u64,
-    /// Size of sparse postings and dense vectors within those files, in bytes.
-    pub plugin_bytes: u64,
-}
-
-/// Statistics of one searchable segment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SegmentStats {
-    /// Name of the segment, 32 hexadecimal digits.
-    pub id: String,
-    pub docs: u64,
-    /// Documents deleted or replaced since the segment was written.
-    pub deleted: u64,
-    /// Size of the segment's files, in bytes.
-    pub bytes: u64,
-    /// Number of values in sparse fields.
-    pub sparse_values: u64,
-    /// Number of vectors in dense fields.
-    pub dense_values: u64,
-}
-
 /// A tantivy index with Sparrow's segment plugin for sparse postings and dense vectors.
 pub struct SparrowIndex {
     dir: PathBuf,
     format: Format,
-    limiter: Arc<InFlightLimiter>,
+    pub(crate) limiter: Arc<InFlightLimiter>,
     /// A handle that shares its state with the writer's directory, and is read while the writer holds its lock and waits for the disk.
     directory: LazyDirectory,
     writer: Mutex<Writer>,
@@ -397,6 +367,11 @@ impl SparrowIndex {
         self.refresh()
     }
 
+    /// Whether vectors of a published segment lack the graph that a merge would build: new segments get none.
+    pub fn lacks_graphs(&self) -> bool {
+        self.writer.lock().lacks_graphs()
+    }
+
     /// Merges all committed segments into one, waits for it and publishes it. Commits nothing itself: a caller that commits must learn of a
     /// failure before anyone commits again.
     ///
@@ -426,72 +401,6 @@ impl SparrowIndex {
             std::thread::sleep(MERGE_PAUSE);
         }
         last_error.map_or(Ok(()), |error| Err(error.into()))
-    }
-
-    /// Statistics of the index.
-    ///
-    /// # Errors
-    /// When the directory cannot be listed.
-    pub fn stats(&self) -> Result<IndexStats, IndexError> {
-        let snapshot = self.searcher();
-        let mut stats = IndexStats {
-            docs: snapshot.num_docs(),
-            segments: snapshot.segments().len(),
-            ..IndexStats::default()
-        };
-        for (reader, segment) in snapshot.searcher().segment_readers().iter().zip(snapshot.segments()) {
-            stats.deleted += u64::from(reader.num_deleted_docs());
-            stats.plugin_bytes += segment.plugins().bytes();
-        }
-        for entry in fs::read_dir(&self.dir).map_err(IndexError::io(&self.dir))? {
-            let entry = entry.map_err(IndexError::io(&self.dir))?;
-            // A file may be removed between the listing and this.
-            stats.bytes += entry.metadata().map_or(0, |metadata| metadata.len());
-        }
-        Ok(stats)
-    }
-
-    /// Statistics of the merges since the index was opened.
-    pub fn merge_stats(&self) -> MergeStats {
-        self.limiter.merges.stats()
-    }
-
-    /// Why the last merge failed; `None` if a merge has succeeded since, or none has failed.
-    pub fn merge_failure(&self) -> Option<String> {
-        self.limiter.merges.failures.last()
-    }
-
-    /// Statistics of each searchable segment.
-    ///
-    /// # Errors
-    /// When the directory cannot be listed.
-    pub fn segment_stats(&self) -> Result<Vec<SegmentStats>, IndexError> {
-        let snapshot = self.searcher();
-        let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
-        for entry in fs::read_dir(&self.dir).map_err(IndexError::io(&self.dir))? {
-            let entry = entry.map_err(IndexError::io(&self.dir))?;
-            let name = entry.file_name();
-            if let Some((id, _)) = name.to_str().and_then(|name| name.split_once('.')) {
-                *sizes.entry(id.to_owned()).or_default() += entry.metadata().map_or(0, |file| file.len());
-            }
-        }
-        let schema = snapshot.schema();
-        let stats = snapshot.searcher().segment_readers().iter().zip(snapshot.segments());
-        Ok(stats
-            .map(|(reader, segment)| {
-                let id = reader.segment_id().uuid_string();
-                let sparse = schema.sparse_fields().filter_map(|field| segment.sparse(field));
-                let dense = schema.dense_fields().filter_map(|field| segment.dense(field));
-                SegmentStats {
-                    docs: u64::from(reader.num_docs()),
-                    deleted: u64::from(reader.num_deleted_docs()),
-                    bytes: sizes.get(&id).copied().unwrap_or_default(),
-                    sparse_values: sparse.map(|reader| u64::from(reader.docs_with_field())).sum(),
-                    dense_values: dense.map(|reader| reader.len() as u64).sum(),
-                    id,
-                }
-            })
-            .collect())
     }
 
     pub(crate) fn lock_writer(&self) -> parking_lot::MutexGuard<'_, Writer> {

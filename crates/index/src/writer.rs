@@ -458,10 +458,16 @@ impl Writer {
         let ids = self.index.searchable_segment_ids()?;
         let deleted: u32 =
             self.index.searchable_segment_metas()?.iter().map(|meta| meta.num_deleted_docs()).sum();
-        if ids.is_empty() || ids.len() == 1 && deleted == 0 {
+        if ids.is_empty() || ids.len() == 1 && deleted == 0 && !self.lacks_graphs() {
             return Ok(None);
         }
         Ok(Some(self.indexer()?.merge(&ids)))
+    }
+
+    /// Whether a merge would build a graph over vectors of a published segment that has none.
+    pub fn lacks_graphs(&self) -> bool {
+        let schema = &self.schema.schema;
+        self.plugins.values().any(|(plugins, _)| self.vectors.lacks_graph(schema, plugins))
     }
 }
 

@@ -108,7 +108,7 @@ pub fn write_hits(
         // A search of no index at all has scored nothing, which Elasticsearch shows as a number.
         None if targets == 0 => out.extend_from_slice(b"0.0"),
         None => out.extend_from_slice(b"null"),
-        Some(score) => write_f32(out, score),
+        Some(score) => write_score(out, score),
     }
     out.extend_from_slice(b",\"hits\":[");
     for (number, hit) in hits.iter().enumerate() {
@@ -185,7 +185,7 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: O
     }
     out.extend_from_slice(b",\"_score\":");
     // A score that was not worked out is not a number, which is written as null.
-    write_f32(out, hit.score);
+    write_score(out, hit.score);
     if let Some(rank) = hit.rank {
         push(out, format_args!(",\"_rank\":{rank}"));
     }
@@ -246,6 +246,12 @@ fn shows_source(body: &SearchBody) -> bool {
     }
 }
 
+/// Writes a score: one that boosts have made too large for a float as the largest float. What is not a number is
+/// written as null.
+fn write_score(out: &mut Vec<u8>, score: f32) {
+    write_f32(out, score.clamp(f32::MIN, f32::MAX));
+}
+
 fn write_matched(out: &mut Vec<u8>, scores: bool, matched: &[(String, f32)]) {
     out.push(if scores { b'{' } else { b'[' });
     for (number, (name, score)) in matched.iter().enumerate() {
@@ -255,7 +261,7 @@ fn write_matched(out: &mut Vec<u8>, scores: bool, matched: &[(String, f32)]) {
         write_string(out, name);
         if scores {
             out.push(b':');
-            write_f32(out, *score);
+            write_score(out, *score);
         }
     }
     out.push(if scores { b'}' } else { b']' });
@@ -344,6 +350,14 @@ mod tests {
         assert!(text.starts_with(r#"{"took":12,"timed_out":false,"terminated_early":true,"#), "{text}");
         assert!(text.contains(r#""_score":null"#), "{text}");
         assert!(text.contains(r#","fields":{"n":[1]},"sort":[7],"inner_hits":{}}"#), "{text}");
+    }
+
+    #[test]
+    fn a_score_that_boosts_made_too_large_is_the_largest_float() {
+        let outcome = Outcome { max_score: Some(f32::INFINITY), ..Outcome::default() };
+        let text = text(&SearchBody::default(), PLAIN, &outcome, &[hit(f32::INFINITY, None)]);
+        assert!(text.contains(r#""max_score":3.4028235E38"#), "{text}");
+        assert!(text.contains(r#""_score":3.4028235E38"#), "{text}");
     }
 
     #[test]

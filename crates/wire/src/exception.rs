@@ -2,6 +2,11 @@
 
 use serde_json::{Map, Value};
 
+/// Most bytes of a reason. A reason may quote what was sent, which may be a hundred megabytes.
+const MAX_REASON: usize = 10_000;
+/// Bytes that are kept at the end of a longer reason, where the problem is named.
+const REASON_END: usize = 2_000;
+
 /// One exception in a response body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exception {
@@ -16,9 +21,9 @@ pub struct Exception {
 }
 
 impl Exception {
-    /// An exception without details.
+    /// An exception without details. A reason of more than 10,000 bytes loses its middle.
     pub fn new(kind: &'static str, reason: impl Into<String>) -> Self {
-        Self { kind, reason: reason.into(), details: Map::new(), caused_by: None }
+        Self { kind, reason: shortened(reason.into()), details: Map::new(), caused_by: None }
     }
 
     /// Adds a member.
@@ -51,5 +56,30 @@ impl Exception {
         object.insert("reason".into(), self.reason.as_str().into());
         object.extend(self.details.clone());
         object
+    }
+}
+
+/// A text without its middle if it is too long for a reason.
+fn shortened(mut reason: String) -> String {
+    if reason.len() > MAX_REASON {
+        let boundary = |at: usize| (0..=at).rev().find(|at| reason.is_char_boundary(*at)).unwrap_or_default();
+        let (begin, end) = (boundary(MAX_REASON - REASON_END), boundary(reason.len() - REASON_END));
+        reason.replace_range(begin..end, " […] ");
+    }
+    reason
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Exception;
+
+    #[test]
+    fn a_long_reason_keeps_its_beginning_and_its_end() {
+        let reason = |text: &str| Exception::new("parse_exception", text).reason;
+        assert_eq!(reason(&"a".repeat(10_000)), "a".repeat(10_000));
+        let long = reason(&format!("Cannot parse '{}': a bracket is missing", "ü?".repeat(1_000_000)));
+        assert!(long.len() < 10_020, "{}", long.len());
+        assert!(long.starts_with("Cannot parse 'ü?ü?") && long.ends_with("ü?': a bracket is missing"));
+        assert_eq!(long.matches(" […] ").count(), 1);
     }
 }

@@ -120,6 +120,11 @@ impl SegmentPlugins {
         self.dense.get(&field.field_id())
     }
 
+    /// Numbers of the dense fields, with their vectors.
+    pub(super) fn dense_fields(&self) -> impl Iterator<Item = (u32, &DenseReader)> {
+        self.dense.iter().map(|(field, vectors)| (*field, vectors))
+    }
+
     /// Graphs over the vectors of a dense field; `None` where there are too few vectors for them.
     pub fn graph(&self, field: Field) -> Option<&DenseGraph> {
         self.graphs.get(&field.field_id())

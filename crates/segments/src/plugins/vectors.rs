@@ -13,10 +13,10 @@ use sparrow_vectors::{
     merge_vectors, write_graph,
 };
 use tantivy::directory::OwnedBytes;
-use tantivy::schema::Schema;
+use tantivy::schema::{Field, Schema};
 
 use super::container::{ContainerWriter, PartKind};
-use super::reader::DenseReader;
+use super::reader::{DenseReader, SegmentPlugins};
 use sparrow_mapping::{FieldType, Mapping, VectorOptions};
 
 /// Number of vectors from which on a merged segment gets a graph, by default. Fewer are compared exactly in
@@ -73,17 +73,25 @@ impl VectorSettings {
     }
 
     /// Whether the mapping still has the slot of the schema field `p:<slot>`.
-    pub(super) fn has_slot(&self, schema: &Schema, field: tantivy::schema::Field) -> bool {
+    pub(super) fn has_slot(&self, schema: &Schema, field: Field) -> bool {
         let name = schema.get_field_name(field);
         self.slots.read().contains(name.split_once(':').map_or(name, |(_, slot)| slot))
     }
 
     /// Vector options of the schema field `d:<path>`.
     fn of(&self, schema: &Schema, field: u32) -> VectorOptions {
-        let name = schema.get_field_name(tantivy::schema::Field::from_field_id(field));
+        let name = schema.get_field_name(Field::from_field_id(field));
         let options = self.options.read();
         let path = name.split_once(':').map_or(name, |(_, path)| path);
         options.get(path).copied().unwrap_or_else(|| VectorOptions::default_for(Element::Float))
+    }
+
+    /// Whether a segment has enough vectors for a graph, but none, as it was not merged yet.
+    pub fn lacks_graph(&self, schema: &Schema, segment: &SegmentPlugins) -> bool {
+        segment.dense_fields().any(|(field, vectors)| {
+            let wanted = vectors.len() >= self.min_graph_vectors && self.of(schema, field).graph.is_some();
+            wanted && segment.graph(Field::from_field_id(field)).is_none()
+        })
     }
 
     /// Writes the vectors of a new segment. They get no graph: that is left to merges, so that a refresh is quick.

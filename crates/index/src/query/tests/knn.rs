@@ -109,8 +109,8 @@ proptest! {
     }
 }
 
-/// An index with clustered vectors in a single segment with a graph, and these vectors.
-fn with_graph(count: usize) -> (Fixture, Vec<Vec<f64>>) {
+/// An index with vectors in some segments, each large enough for a graph if it has a thousand of them, and these vectors.
+fn with_vectors(count: usize, segments: usize) -> (Fixture, Vec<Vec<f64>>) {
     let mut state = 1_u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -121,12 +121,12 @@ fn with_graph(count: usize) -> (Fixture, Vec<Vec<f64>>) {
         json!({"v": {"type": "dense_vector", "dims": 8, "similarity": "l2_norm"}, "n": {"type": "integer"}}),
         IndexOptions { min_graph_vectors: 1000, ..IndexOptions::default() },
     );
-    for (batch, vectors) in vectors.chunks(count / 2).enumerate() {
+    for (batch, vectors) in vectors.chunks(count / segments).enumerate() {
         let named: Vec<(String, Value)> = vectors
             .iter()
             .enumerate()
             .map(|(at, vector)| {
-                let id = batch * (count / 2) + at;
+                let id = batch * (count / segments) + at;
                 (id.to_string(), json!({"v": vector, "n": id % 4}))
             })
             .collect();
@@ -157,8 +157,20 @@ fn nearest(fixture: &Fixture, query: &[f64], filter: Vec<Query>) -> Vec<usize> {
 }
 
 #[test]
+fn a_forced_merge_builds_the_graph_of_a_lone_segment_that_was_never_merged() {
+    let (fixture, _) = with_vectors(1500, 1);
+    assert_eq!(graphs(&fixture), [] as [usize; 0]);
+    assert!(fixture.index.lacks_graphs());
+    fixture.index.merge_all().unwrap();
+    assert_eq!(graphs(&fixture), [1500]);
+    assert!(!fixture.index.lacks_graphs());
+    let (too_few, _) = with_vectors(999, 1);
+    assert!(!too_few.index.lacks_graphs());
+}
+
+#[test]
 fn graphs_come_with_merges_and_leave_out_what_is_deleted() {
-    let (mut fixture, vectors) = with_graph(3000);
+    let (mut fixture, vectors) = with_vectors(3000, 2);
     assert_eq!(graphs(&fixture), [] as [usize; 0], "a refresh builds none");
     for id in (0..3000).step_by(3) {
         fixture.index.delete(&id.to_string()).unwrap();
@@ -186,7 +198,7 @@ fn graphs_come_with_merges_and_leave_out_what_is_deleted() {
 
 #[test]
 fn graphs_are_there_after_reopening() {
-    let (fixture, vectors) = with_graph(3000);
+    let (fixture, vectors) = with_vectors(3000, 2);
     fixture.index.merge_all().unwrap();
     fixture.index.flush(Some(1)).unwrap();
     let before = nearest(&fixture, &vectors[7], Vec::new());
@@ -205,7 +217,7 @@ fn graphs_are_there_after_reopening() {
 
 #[test]
 fn a_damaged_graph_is_named() {
-    let (fixture, _) = with_graph(2000);
+    let (fixture, _) = with_vectors(2000, 2);
     fixture.index.merge_all().unwrap();
     fixture.index.flush(Some(1)).unwrap();
     let (dir, mapping) = (fixture.index.dir().to_path_buf(), fixture.index.mapping());
