@@ -3,7 +3,7 @@
 import { figure, targetText } from './rows.mjs';
 
 const BLOCK = /<!-- bench: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g;
-/** The block that lists what is not better than what it is compared with, over all records that the page shows. */
+/** The block that lists where Sparrow is behind and which targets are missed, over all records that the page shows. */
 const BEHIND = 'not-ahead';
 /** The block that names the machines of these records. */
 const MACHINES = 'machines';
@@ -109,28 +109,60 @@ function machines(records) {
   return lines.length === 0 ? 'No record yet.' : [...new Set(lines)].join('\n');
 }
 
-/** Rows that miss their target, and rows without one in which the other side is better. */
+/** How `against` begins where Sparrow is compared with itself. Whatever begins otherwise counts as another program. */
+const ITSELF = [
+  'Sparrow',
+  'commit ',
+  '1 segment',
+  'exact scan',
+  'its ',
+  'one allocation',
+  'one server',
+  'one such document',
+  'scalar',
+  'the bare encoder',
+  'the encoder alone',
+  'the first time',
+  'the same over HTTP',
+  'the sparse clause alone',
+];
+const isItself = ({ against }) => ITSELF.some((start) => against?.startsWith(start));
+
+/** The lists of rows that are not as good as they should be: each row is in the first list that it belongs to. */
+const LISTS = [
+  ['**Another program is ahead:**', (row) => isBehind(row) && !isItself(row)],
+  [
+    '**A target is missed,** but no other program is ahead:',
+    ({ met, skipped }) => met === false && skipped === undefined,
+  ],
+  [
+    '**Sparrow against itself, without a target:** something takes longer than another way to do it, than a part of it, or than before:',
+    (row) => isBehind(row) && row.target === null,
+  ],
+];
+
 function behind(records) {
-  const lines = records.flatMap((record) =>
-    record.rows.filter(isBehind).map((row) => {
-      const against = row.against === null ? '' : ` against ${row.against}`;
-      const values =
-        row.peer === null
-          ? withUnit(row.sparrow, row.unit)
-          : `${figure(row.sparrow)} and ${withUnit(row.peer, row.unit)}`;
-      const ratio = row.ratio === null ? '' : `, ${figure(row.ratio)} times`;
-      const target = row.target === null ? '' : `; asked for: ${targetText(row.target)}`;
-      return `- ${record.suite}: ${row.what}${against}: ${values}${ratio}${target}`;
-    }),
-  );
-  return lines.length === 0 ? 'Nothing in the records above.' : lines.join('\n');
+  const rows = records.flatMap(({ suite, rows }) => rows.map((row) => ({ suite, ...row })));
+  const listed = new Set();
+  const parts = LISTS.flatMap(([title, belongs]) => {
+    const members = rows.filter((row) => !listed.has(row) && belongs(row));
+    members.forEach((row) => listed.add(row));
+    return members.length === 0 ? [] : [[title, '', ...members.map(listItem)].join('\n')];
+  });
+  return parts.length === 0 ? 'Nothing in the records above.' : parts.join('\n\n');
 }
 
-/** @param {import('./rows.mjs').Row} row */
-export function isBehind({ met, ratio, unit, target, skipped }) {
-  if (skipped !== undefined) return false;
-  if (met !== null) return !met;
-  if (ratio === null || target !== null) return false;
+function listItem({ suite, what, against, sparrow, peer, unit, ratio, target, met }) {
+  const beside = against === null ? '' : ` against ${against}`;
+  const values = peer === null ? withUnit(sparrow, unit) : `${figure(sparrow)} and ${withUnit(peer, unit)}`;
+  const times = ratio === null ? '' : `, ${figure(ratio)} times`;
+  const asked = target === null ? '' : `; target ${targetText(target)}${met ? ', reached' : ', missed'}`;
+  return `- ${suite}: ${what}${beside}: ${values}${times}${asked}`;
+}
+
+/** Whether what a row is compared with has the better figure, whatever the target. @param {import('./rows.mjs').Row} row */
+export function isBehind({ ratio, unit, skipped }) {
+  if (skipped !== undefined || ratio === null) return false;
   return isLessBetter(unit) ? ratio > 1 : ratio < 1;
 }
 

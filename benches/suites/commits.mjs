@@ -66,7 +66,7 @@ export async function run(context) {
     const notes = [
       answers.equality,
       `${size.documents} passages; ${size.rounds} rounds, in turn; bulks of ${BULK} documents, one by one, each to both`,
-      'clients and both servers share the machine; a question is asked once of either',
+      'clients and both servers share the machine; each server gets each question once',
     ];
     return { rows: answers.rows(`commit ${commit}`), notes };
   } finally {

@@ -231,7 +231,13 @@ export function describe(lines, floor) {
       const bytes = (line.vector_bytes + line.graph_bytes) / line.vectors;
       return [
         { what: what('building the graph'), unit: 's', sparrow: line.build_s, checked: CHECKED, detail: line },
-        { what: what('vectors and graph, each'), unit: 'bytes', sparrow: bytes, checked: CHECKED, detail: line },
+        {
+          what: what('a vector, with its share of the graph'),
+          unit: 'bytes',
+          sparrow: bytes,
+          checked: CHECKED,
+          detail: line,
+        },
       ];
     }
     const shown = line.filter === 1 ? [10, 20, 50, 100] : [100];

@@ -252,13 +252,13 @@ function describeFilters(size, { variants, plain }, promised) {
     checked: CHECKED,
     detail: times[index],
   }));
-  const dearer = times.filter((time, index) => index > 0 && time.p50 > times[index - 1].p50 * NOISE).length;
+  const slower = times.filter((time, index) => index > 0 && time.p50 > times[index - 1].p50 * NOISE).length;
   return [
     ...rows,
     {
-      what: `stricter filters that are dearer, ${size}`,
+      what: `stricter filters that take longer, ${size}`,
       unit: 'filters',
-      sparrow: dearer,
+      sparrow: slower,
       target: promised ? { at_most: 0 } : null,
       checked: CHECKED,
       detail: { unfiltered: plain.p50, ...Object.fromEntries(FILTERS.map((share, at) => [share, times[at].p50])) },

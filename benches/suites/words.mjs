@@ -1,8 +1,8 @@
 // Full-text search beside Lucene: disjunctions, conjunctions and phrases over the same texts, ten hits, no totals, one segment.
 // Lucene runs in process (words/words.sh of the peers' folder); ours is asked through the addon, JSON in and JSON out, so that a call
 // that finds nothing has a row of its own. They take turns. In a turn each asks all questions in rounds, of which the first ones are not
-// counted, and takes a question's best time; of the turns the lowest median and 95th percentile count, for both. The row about questions
-// asked for the first time says what a cache spares. The answers of each turn's last round are compared: the score at each rank with
+// counted, and takes a question's shortest time; of the turns the lowest median and 95th percentile count, for both. The row about each
+// question for the first time says what a cache spares. The answers of each turn's last round are compared: the score at each rank with
 // Lucene's (times k1 + 1, which Elasticsearch 8 keeps in the score), and the documents but for those that share the last score. Those of
 // some questions are also compared with a search that scores every match, one document after another; profiles show that it does.
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -264,8 +264,8 @@ function describe({ passages, checked }, turns, bare) {
     const { first, best } = found[mode];
     const [once, often] = [first, best].map((times) => percentile(times, 0.5));
     rows.push({
-      what: `${what}, ${where}, questions asked for the first time, p50`,
-      against: 'the best time of each',
+      what: `${what}, ${where}, each question for the first time, p50`,
+      against: 'Sparrow, the same questions repeated',
       unit: 'ms',
       sparrow: once,
       peer: often,
@@ -285,18 +285,22 @@ function describe({ passages, checked }, turns, bare) {
 }
 
 function notes(questions, { warmup, rounds }, turns) {
+  const isCompared = turns[0].lucene.skipped === undefined;
   const lines = [
-    `${questions.toLocaleString('en-US')} questions, one at a time, ten hits without totals or sources; ${turns.length} turns of ` +
-      `${rounds} rounds after ${warmup} that are not counted; the best round of a question and the best turn count, for both`,
-    'ours through the addon: JSON in, JSON out, on the thread that asks as long as reads are short, else on another and back; Lucene on the thread that asks',
+    `${questions.toLocaleString('en-US')} questions, one at a time, ten hits without totals or sources`,
+    `turns: ${turns.length}, in each of which ${isCompared ? 'Sparrow and then Lucene are' : 'Sparrow is'} asked all questions ${warmup + rounds} ` +
+      `times; a question's time is the shortest of its last ${rounds}, and a row shows the smallest p50 or p95 of the turns`,
+    'each question for the first time: in the first turn, against the shortest times of the same turn',
+    'Sparrow is called through the addon, with JSON in and out: short reads run on the thread that asks, others on another one; ' +
+      'Lucene runs on the thread that asks',
   ];
-  if (turns.length === 1 || turns[0].lucene.skipped !== undefined) return lines;
+  if (turns.length === 1 || !isCompared) return lines;
   const ranges = Object.entries(MODES).map(([mode, { what }]) => {
     const [median, high] = [50, 95].map((share) => {
       const ratios = timesAt(turns, mode, share).map(({ ours, theirs }) => ours / theirs);
       return `${figure(Math.min(...ratios))} to ${figure(Math.max(...ratios))}`;
     });
-    return `${what} ${median} and ${high}`;
+    return `${what} p50 ${median}, p95 ${high}`;
   });
-  return [...lines, `the ratios within single turns, p50 and p95: ${ranges.join('; ')}`];
+  return [...lines, `the ratio differs from turn to turn: ${ranges.join('; ')}`];
 }

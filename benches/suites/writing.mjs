@@ -1,5 +1,5 @@
 // Bulks over HTTP, Sparrow against OpenSearch: documents that bring their tokens, and documents of text alone. Two bulks at a time, from
-// the first byte until all of them can be searched, with the settings that either has by itself but for replicas. A new index each round,
+// the first byte until all of them can be searched, with the default settings of each, but without replicas. A new index each round,
 // in turn, whose answers are compared; the client and both servers share the machine, and a server that is not asked rests.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -236,6 +236,10 @@ describe('the performance page', () => {
       { what: 'slow', against: 'a|b', unit: 'ms', sparrow: 2, peer: 1 },
       { what: 'rate', against: 'peer', unit: '1/s', sparrow: 2, peer: 1 },
       { what: 'gone', skipped: 'no peer' },
+      { what: 'large', against: 'peer', unit: 'MB', sparrow: 14, peer: 10, target: { at_most: 1.5 } },
+      { what: 'late', against: 'peer', unit: 'ms', sparrow: 4, peer: 5, target: { at_most: 0.5 } },
+      { what: 'filtered', against: 'Sparrow unfiltered', unit: 'ms', sparrow: 1.05, peer: 1, target: { at_most: 1.1 } },
+      { what: 'more', against: 'the sparse clause alone', unit: 'ms', sparrow: 2, peer: 1 },
     ].map(completeRow);
     const hardware = { cpu: 'A CPU', cores: 2, flags: ['avx2', 'fma'], memoryBytes: 25e9 };
     const machine = { ...hardware, kernel: 'Linux', node: 'v20', rustc: 'rustc 1', load: { otherCores: 0.1 } };
@@ -262,11 +266,19 @@ describe('the performance page', () => {
     expect(filled).toContain('skipped: no peer');
     expect(filled).toContain('--only two');
     expect(filled).toContain('- A CPU, 2 cores (avx2, fma), 23 GiB; Linux; Node v20, rustc 1\n');
-    expect(filled).toContain('- one: slow against a|b: 2.00 and 1.00 ms, 2.00 times');
-    expect(filled.match(/^- one/gm)).toHaveLength(1);
+    // Another program is ahead, whatever the target; a target is missed; Sparrow against itself, unless a target allows for it.
+    const lists = [...(filled.split('<!-- bench: not-ahead -->')[1] ?? '').matchAll(/^\*\*.*\n\n((?:- .*\n)+)/gm)];
+    expect(lists.map(([, items]) => items?.trimEnd().split('\n'))).toEqual([
+      [
+        '- one: slow against a|b: 2.00 and 1.00 ms, 2.00 times',
+        '- one: large against peer: 14.0 and 10.0 MB, 1.40 times; target ≤ 1.5, reached',
+      ],
+      ['- one: late against peer: 4.00 and 5.00 ms, 0.800 times; target ≤ 0.5, missed'],
+      ['- one: more against the sparse clause alone: 2.00 and 1.00 ms, 2.00 times'],
+    ]);
     expect(filled).not.toContain('old');
     expect(fillPage(filled, records)).toBe(filled);
-    expect(rows.map(isBehind)).toEqual([false, true, false, false]);
+    expect(rows.map(isBehind)).toEqual([false, true, false, false, true, false, true, true]);
   });
 });
 

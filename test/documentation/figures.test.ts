@@ -14,6 +14,7 @@ interface Row {
 }
 
 interface Record_ {
+  readonly machine: { readonly cpu: string };
   readonly rows: readonly Row[];
 }
 
@@ -36,6 +37,7 @@ it.each([
   ['any of a question', 'words', 'disjunctions, 200,000 passages, p50', threeDigits],
   ['all of its words', 'words', 'conjunctions, 200,000 passages, p50', threeDigits],
   ['its last two words', 'words', 'phrases, 200,000 passages, p50', threeDigits],
+  ['the same, both with codes of 8 bits', 'knn', 'int8_hnsw, recall@10 of 0.95: p50', threeDigits],
   ['encoding passages', 'encoder', 'passages, avx512', perSecond('')],
   ['`_reindex`', 'reindex', 'reindex of 6000 documents', perSecond(' documents/s')],
 ])('%s is as measured', (name, suite, what, shown) => {
@@ -43,6 +45,38 @@ it.each([
   const measured = recordOf(suite).rows.find((row) => row.what === what);
   expect(sparrow).toContain(shown(measured?.sparrow ?? NaN));
   expect(instead).toContain(shown(measured?.peer ?? NaN));
+});
+
+it('the peers of exact sparse search are as measured', () => {
+  const [, , instead] = rows.find(([first]) => first?.startsWith('exact sparse top 10')) ?? [];
+  const measured = recordOf('sparse-search').rows.filter(
+    ({ what }) => what === 'exact top 10, 1,000,000 documents, p50',
+  );
+  const peers = { 'a plain loop over floats': 'plain f32 loop', BMP: 'BMP', 'Lucene 10': 'Lucene 10' };
+  const named = Object.entries(peers).map(([name, against]) => {
+    const row = measured.find((each) => each.against?.startsWith(against));
+    return `${name}: ${threeDigits(row?.peer ?? NaN)}`;
+  });
+  expect(instead).toBe(named.join('; '));
+});
+
+it.each([
+  ['a question over HTTP', 'http'],
+  ['the same, 32 clients', 'http'],
+  ['a hybrid question', 'hybrid'],
+  ['exact sparse top 10', 'sparse-search'],
+  ['any of a question', 'words'],
+  ['all of its words', 'words'],
+  ['its last two words', 'words'],
+  ['ten nearest of', 'knn'],
+  ['the same, both with codes', 'knn'],
+  ['encoding passages', 'encoder'],
+  ['`_reindex`', 'reindex'],
+  ['start with', 'start'],
+])('%s names the processor of its record', (name, suite) => {
+  const [, , , processor = ''] = rows.find(([first]) => first?.startsWith(name)) ?? [];
+  const [family, model] = processor.split('/');
+  expect(recordOf(suite).machine.cpu).toBe(`AMD EPYC (family ${family ?? ''}, model ${model ?? ''})`);
 });
 
 it('nearest dense vectors are as measured', () => {
@@ -58,6 +92,10 @@ it('nearest dense vectors are as measured', () => {
   );
   expect(sparrow).toBe(threeDigits(compared[0]?.sparrow ?? NaN));
   expect(instead).toBe(named.join('; '));
+  const byCodes = measured.find(({ what }) => what === 'int8_hnsw, recall@10 of 0.95: p50');
+  expect(read('README.md').replaceAll('\n', ' ')).toContain(
+    `takes ${(byCodes?.ratio ?? NaN).toFixed(2)} of FAISS's time`,
+  );
 });
 
 it('a hybrid question is as measured', () => {
