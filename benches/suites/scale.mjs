@@ -10,6 +10,7 @@ import { usage } from '../../scripts/lib/server-process.mjs';
 import { DerivedDocuments } from '../lib/derived.mjs';
 import { filesIn } from '../lib/files.mjs';
 import { MemoryGroup, forgetPages, readAheadOf } from '../lib/memory-group.mjs';
+import { machine, revision } from '../lib/machine.mjs';
 import { keptFolder } from '../lib/programs.mjs';
 import { percentile } from '../lib/statistics.mjs';
 import { readVectors } from '../lib/vectors.mjs';
@@ -91,7 +92,8 @@ async function inUnboundedMemory(context, size, data, documents, questions) {
       const measured = await measure(context, size, server, questions);
       // A process that only opened the index has mapped what it was asked for, and not what it wrote and merged.
       const { anonymous, resident } = usage(server.pid);
-      stages.set(count, { count, loading, ...measured, memory: { anonymous, resident, isOfLoader: isNew } });
+      const memory = { anonymous, resident, isOfLoader: isNew };
+      stages.set(count, { count, loading, ...measured, memory, by: thisRun() });
     }
     if (context.prepare) return undefined;
     const truth = exactScores(context, documents, data, last, questions.slice(0, size.checked));
@@ -329,6 +331,19 @@ function scoresOf({ log }, documents, count, questions) {
   return best;
 }
 
+/** What a figure that a later run shows has to name. */
+const thisRun = () => ({ commit: revision().commit, date: new Date().toISOString().slice(0, 10), cpu: machine().cpu });
+
+/** Which run measured the stages that this one only shows. */
+function notesOfEarlier(stages, name) {
+  const { commit, cpu } = thisRun();
+  const earlier = stages.filter(({ by }) => by.commit !== commit || by.cpu !== cpu);
+  return earlier.map(
+    ({ count, by }) =>
+      `${name(count)} documents, loaded and in segments: ${by.date}, commit ${by.commit.slice(0, 10)}, ${by.cpu}`,
+  );
+}
+
 /** What a run found and the next one needs, by number, in a file of the work folder; forgotten when it was found about something else. */
 class Kept {
   #file;
@@ -437,8 +452,13 @@ function describe({ size: form }, size, { stages, merged, bounded, checked, byte
     { what: `${in_} documents: on disk, in one segment`, unit: 'MB', sparrow: bytes / 1e6, checked },
   );
   const notes = [
-    'with bounded memory: a control group holds the server alone, and nothing of the files is in memory when it starts; ' +
-      `the disk reads ${bounded?.readAheadKb ?? 'unknown'} KB ahead`,
+    ...notesOfEarlier(stages, name),
+    ...(bounded === undefined
+      ? []
+      : [
+          'with bounded memory: a control group holds the server alone, and nothing of the files is in memory when it starts; ' +
+            `the disk reads ${bounded.readAheadKb ?? 'unknown'} KB ahead`,
+        ]),
     `documents derived from ${name(size.passages)} passages, without sources; bulks of ${name(size.bulk)}, ${AT_ONCE} at a time, usual settings; ` +
       `questions of ${TOKENS} tokens, ${HITS} hits without sources; client and server share the machine's cores; the best of ${size.rounds} rounds counts`,
     'beside the loading: the median of the last tenth of a stage’s questions, where the index is largest',
