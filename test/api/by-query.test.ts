@@ -1,6 +1,6 @@
 // Update and delete by query over HTTP: parameters, keys, tasks, and the helpers of the official client.
 import { Client } from '@elastic/elasticsearch';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { type RunningServer, startServer } from '../support/server.js';
 
@@ -88,6 +88,10 @@ describe('by query', () => {
     expect(Object.keys(started.body), started.text).toEqual(['task']);
     const { task } = started.body;
     const node = task.split(':')[0];
+    // What is cancelled before it has counted the documents answers without their number.
+    await vi.waitFor(async () => {
+      expect((await server.request('GET', `/_tasks/${task}`)).body.task.status.total).toBe(20);
+    });
     const slower = await server.request('POST', `/${endpoint}/${task}/_rethrottle?requests_per_second=0.25`);
     expect(slower.body.nodes[node].tasks[task].status.requests_per_second).toBe(0.25);
     const refused = await server.request('POST', `/${endpoint}/${task}/_rethrottle?requests_per_second=-7`);
