@@ -1,6 +1,7 @@
 // The machine a benchmark ran on, and how busy others kept it meanwhile.
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import os from 'node:os';
+import { join } from 'node:path';
 import process from 'node:process';
 
 import { output } from '../../scripts/lib/process.mjs';
@@ -54,21 +55,59 @@ export function revision(more = []) {
   };
 }
 
-/** Processor seconds that everything on the machine has used, and those of this process and its ended children. */
-function processorSeconds() {
+/**
+ * Ticks that a process and its descendants have used: those that run, and those that ended and were waited for. A daemon whose starter has
+ * ended is nobody's descendant any more, and is not counted.
+ *
+ * @param {number} pid
+ * @param {string} [proc] where Linux tells of processes
+ */
+export function familyTicks(pid, proc = '/proc') {
+  const children = new Map();
+  const ticks = new Map();
+  for (const name of readdirSync(proc).filter((each) => /^\d+$/.test(each))) {
+    // After the name, which may hold spaces: the parent is the 2nd field, user and system time are the 12th and 13th, and those of
+    // ended children follow.
+    const fields = statOf(join(proc, name, 'stat'))
+      ?.split(') ')
+      .at(-1)
+      .split(' ');
+    if (fields === undefined) continue;
+    const [own, parent] = [Number(name), Number(fields[1])];
+    children.set(parent, [...(children.get(parent) ?? []), own]);
+    ticks.set(
+      own,
+      fields.slice(11, 15).reduce((sum, each) => sum + Number(each), 0),
+    );
+  }
+  const sumOf = (each) => (children.get(each) ?? []).reduce((sum, child) => sum + sumOf(child), ticks.get(each) ?? 0);
+  return sumOf(pid);
+}
+
+/** Undefined where the process has ended meanwhile. */
+function statOf(file) {
   try {
-    const all = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0].trim().split(/\s+/).slice(1, 9).map(Number);
-    const busy = all.reduce((sum, ticks) => sum + ticks, 0) - all[3] - all[4];
-    const own = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1).split(' ');
-    // User and system time are the 12th and 13th field after the name, those of ended children follow.
-    const mine = own.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
-    return { busy: busy / TICKS_PER_SECOND, mine: mine / TICKS_PER_SECOND };
+    return readFileSync(file, 'utf8');
   } catch {
     return undefined;
   }
 }
 
-/** Starts watching; the function it returns says how many cores other processes used on average, or null if unknown. */
+/** Processor seconds that everything on the machine has used, and those of this process and its descendants. */
+function processorSeconds() {
+  try {
+    const all = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0].trim().split(/\s+/).slice(1, 9).map(Number);
+    const busy = all.reduce((sum, ticks) => sum + ticks, 0) - all[3] - all[4];
+    return { busy: busy / TICKS_PER_SECOND, mine: familyTicks(process.pid) / TICKS_PER_SECOND };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Starts watching; the function it returns says how many cores other processes used on average, or null if unknown. A peer that is a daemon,
+ * as OpenSearch is, counts as another process.
+ */
 export function watchOthers() {
   const [begun, first] = [performance.now(), processorSeconds()];
   return () => {

@@ -1,5 +1,6 @@
 // The tables of the performance page, made from the records in benches/results/: between `<!-- bench: NAME -->` and
 // `<!-- end -->` stands what is generated, the rest of the page is written by hand.
+import { anchorOf } from '../../packages/site/addresses.mjs';
 import { figure, targetText } from './rows.mjs';
 
 const BLOCK = /<!-- bench: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g;
@@ -43,10 +44,20 @@ const LESS_IS_BETTER = new Set(['ms', 's', 'µs', 'ns', 'bytes a document', 'exp
 export function fillPage(page, records) {
   const shown = [...page.matchAll(BLOCK)].map(([, name]) => records.get(name)).filter((record) => record !== undefined);
   return page.replace(BLOCK, (_, name) => {
-    const special = { [BEHIND]: behind, [MACHINES]: machines, [OVERVIEW]: overview };
+    const special = { [BEHIND]: (list) => behind(list, sectionsOf(page)), [MACHINES]: machines, [OVERVIEW]: overview };
     const text = special[name]?.(shown) ?? block(records.get(name), name);
     return `<!-- bench: ${name} -->\n${text}\n<!-- end -->`;
   });
+}
+
+/** The anchor of the section that has the block of a suite, by suite. Headings of a page differ. */
+function sectionsOf(page) {
+  const sections = new Map();
+  for (const { 1: name, index } of page.matchAll(BLOCK)) {
+    const heading = [...page.slice(0, index).matchAll(/^#+ (.+)$/gm)].at(-1)?.[1];
+    if (heading !== undefined) sections.set(name, anchorOf(heading));
+  }
+  return sections;
 }
 
 function block(record, name) {
@@ -128,6 +139,12 @@ const ITSELF = [
 ];
 const isItself = ({ against }) => ITSELF.some((start) => against?.startsWith(start));
 
+/** From how many times the time of another way on a row of Sparrow against itself is listed. */
+const NOTABLE = 1.05;
+
+/** How many times as long as its peer's a row's time is, whichever way its unit counts. */
+const times = ({ ratio, unit }) => (isLessBetter(unit) ? ratio : 1 / ratio);
+
 /** The lists of rows that are not as good as they should be: each row is in the first list that it belongs to. */
 const LISTS = [
   ['**Another program is ahead:**', (row) => isBehind(row) && !isItself(row)],
@@ -136,28 +153,35 @@ const LISTS = [
     ({ met, skipped }) => met === false && skipped === undefined,
   ],
   [
-    '**Sparrow against itself, without a target:** something takes longer than another way to do it, than a part of it, or than before:',
-    (row) => isBehind(row) && row.target === null,
+    '**Sparrow against itself, without a target:** something takes at least 5% longer than another way to do it, than a part of it, or than before:',
+    (row) => isBehind(row) && row.target === null && times(row) >= NOTABLE,
   ],
 ];
 
-function behind(records) {
+function behind(records, sections) {
   const rows = records.flatMap(({ suite, rows }) => rows.map((row) => ({ suite, ...row })));
   const listed = new Set();
   const parts = LISTS.flatMap(([title, belongs]) => {
     const members = rows.filter((row) => !listed.has(row) && belongs(row));
     members.forEach((row) => listed.add(row));
-    return members.length === 0 ? [] : [[title, '', ...members.map(listItem)].join('\n')];
+    return members.length === 0
+      ? []
+      : [[title, '', ...members.map((row) => listItem(row, sections.get(row.suite)))].join('\n')];
   });
   return parts.length === 0 ? 'Nothing in the records above.' : parts.join('\n\n');
 }
 
-function listItem({ suite, what, against, sparrow, peer, unit, ratio, target, met }) {
-  const beside = against === null ? '' : ` against ${against}`;
-  const values = peer === null ? withUnit(sparrow, unit) : `${figure(sparrow)} and ${withUnit(peer, unit)}`;
-  const times = ratio === null ? '' : `, ${figure(ratio)} times`;
-  const asked = target === null ? '' : `; target ${targetText(target)}${met ? ', reached' : ', missed'}`;
-  return `- ${suite}: ${what}${beside}: ${values}${times}${asked}`;
+function listItem({ suite, what, against, sparrow, peer, unit, ratio, target, met }, section) {
+  const name = section === undefined ? suite : `[${suite}](#${section})`;
+  // Most ratios are those of the two figures.
+  const made = suite === 'commits' ? " (median of the rounds' ratios)" : '';
+  const parts = [
+    `${what}: ${withUnit(sparrow, unit)}`,
+    ...(peer === null ? [] : [`${against}: ${figure(peer)}`]),
+    ...(ratio === null ? [] : [`${figure(ratio)} times${made}`]),
+    ...(target === null ? [] : [`target ${targetText(target)}, ${met ? 'reached' : 'missed'}`]),
+  ];
+  return `- ${name}: ${parts.join('; ')}`;
 }
 
 /** Whether what a row is compared with has the better figure, whatever the target. @param {import('./rows.mjs').Row} row */

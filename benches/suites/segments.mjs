@@ -99,7 +99,7 @@ function cold(line, where) {
     row('open and first answer', 'ms', line.first_answer_ms),
     row('first 100 questions, p50', 'ms', line.first_100_p50_us / 1000),
     row('first 100 questions, p95', 'ms', line.first_100_p95_us / 1000),
-    row('memory after them, anonymous', 'MB', line.after_100_anonymous_mb),
-    row('memory after them, of mapped files', 'MB', line.after_100_file_mb),
+    row('change of memory by them, anonymous', 'MB', line.after_100_anonymous_mb),
+    row('change of memory by them, of mapped files', 'MB', line.after_100_file_mb),
   ];
 }

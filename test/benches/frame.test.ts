@@ -1,10 +1,11 @@
 // What the benchmarks say about their measurements: numbers nobody would look at twice if they were wrong.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { familyTicks } from '../../benches/lib/machine.mjs';
 import { fillPage, isBehind } from '../../benches/lib/page.mjs';
 import { cells, completeRow, figure, meets, targetText } from '../../benches/lib/rows.mjs';
 import { bestSetting } from '../../benches/lib/sparse-peers.mjs';
@@ -47,6 +48,27 @@ describe('statistics', () => {
       ]),
     ).toBeCloseTo(0, 10);
   });
+});
+
+it('processor time of a process has that of its living and its ended descendants, and no other', () => {
+  const proc = mkdtempSync(join(tmpdir(), 'sparrow-proc-'));
+  // The name may hold anything; user and system time, and those of ended children, are the 14th to 17th field.
+  const processes: [number, number, string, string][] = [
+    [1, 0, 'init', '1000 1000 1000 1000'],
+    [20, 1, 'node', '1 2 3 4'],
+    [21, 20, 'a (shell) 7', '10 20 0 0'],
+    [5, 21, 'server', '100 200 300 0'],
+    [30, 1, 'daemon', '5000 0 0 0'],
+  ];
+  for (const [pid, parent, name, times] of processes) {
+    mkdirSync(join(proc, String(pid)));
+    const line = `${String(pid)} (${name}) S ${String(parent)} 1 1 0 -1 0 0 0 0 0 ${times} 20 0 1 0`;
+    writeFileSync(join(proc, String(pid), 'stat'), line);
+  }
+  mkdirSync(join(proc, '22'));
+  mkdirSync(join(proc, 'sys'));
+  expect([20, 21, 5, 30].map((pid) => familyTicks(pid, proc))).toEqual([640, 630, 600, 5000]);
+  rmSync(proc, { recursive: true });
 });
 
 describe('ranked lists of words', () => {
@@ -240,6 +262,9 @@ describe('the performance page', () => {
       { what: 'late', against: 'peer', unit: 'ms', sparrow: 4, peer: 5, target: { at_most: 0.5 } },
       { what: 'filtered', against: 'Sparrow unfiltered', unit: 'ms', sparrow: 1.05, peer: 1, target: { at_most: 1.1 } },
       { what: 'more', against: 'the sparse clause alone', unit: 'ms', sparrow: 2, peer: 1 },
+      { what: 'hardly', against: 'scalar', unit: 'ns', sparrow: 104, peer: 100 },
+      { what: 'fewer', against: 'one server', unit: 'requests/s', sparrow: 90, peer: 100 },
+      { what: 'alone', unit: 'ms', sparrow: 3, target: { at_most: 2 } },
     ].map(completeRow);
     const hardware = { cpu: 'A CPU', cores: 2, flags: ['avx2', 'fma'], memoryBytes: 25e9 };
     const machine = { ...hardware, kernel: 'Linux', node: 'v20', rustc: 'rustc 1', load: { otherCores: 0.1 } };
@@ -270,15 +295,28 @@ describe('the performance page', () => {
     const lists = [...(filled.split('<!-- bench: not-ahead -->')[1] ?? '').matchAll(/^\*\*.*\n\n((?:- .*\n)+)/gm)];
     expect(lists.map(([, items]) => items?.trimEnd().split('\n'))).toEqual([
       [
-        '- one: slow against a|b: 2.00 and 1.00 ms, 2.00 times',
-        '- one: large against peer: 14.0 and 10.0 MB, 1.40 times; target ≤ 1.5, reached',
+        '- one: slow: 2.00 ms; a|b: 1.00; 2.00 times',
+        '- one: large: 14.0 MB; peer: 10.0; 1.40 times; target ≤ 1.5, reached',
       ],
-      ['- one: late against peer: 4.00 and 5.00 ms, 0.800 times; target ≤ 0.5, missed'],
-      ['- one: more against the sparse clause alone: 2.00 and 1.00 ms, 2.00 times'],
+      [
+        '- one: late: 4.00 ms; peer: 5.00; 0.800 times; target ≤ 0.5, missed',
+        '- one: alone: 3.00 ms; target ≤ 2, missed',
+      ],
+      [
+        '- one: more: 2.00 ms; the sparse clause alone: 1.00; 2.00 times',
+        '- one: fewer: 90.0 requests/s; one server: 100; 0.900 times',
+      ],
     ]);
     expect(filled).not.toContain('old');
     expect(fillPage(filled, records)).toBe(filled);
-    expect(rows.map(isBehind)).toEqual([false, true, false, false, true, false, true, true]);
+    expect(rows.map(isBehind)).toEqual([false, true, false, false, true, false, true, true, true, true, false]);
+    // Under a heading, a suite is a link to it.
+    const linked = fillPage(`## A part: one\n\n${blocks}`, records);
+    expect(linked).toContain('- [one](#a-part-one): slow: 2.00 ms; a|b: 1.00; 2.00 times\n');
+    const earlier = new Map([['commits', { ...records.get('one'), suite: 'commits' }]]);
+    expect(fillPage(blocks.replace('one', 'commits'), earlier)).toContain(
+      "- commits: slow: 2.00 ms; a|b: 1.00; 2.00 times (median of the rounds' ratios)\n",
+    );
   });
 });
 
