@@ -36,7 +36,10 @@ const OVERVIEW_ROWS = [
     'start with 200000 documents to first answer, p50',
   ],
 ];
-const LESS_IS_BETTER = new Set(['ms', 's', 'µs', 'ns', 'bytes a document', 'exponent', 'filters']);
+const LESS_IS_BETTER = new Set([
+  ...['s', 'ms', 'µs', 'ns', 'µs of a core'],
+  ...['bytes', 'bytes a document', 'exponent', 'filters'],
+]);
 
 /**
  * Fills the blocks of a page. @param {string} page @param {Map<string, object>} records by suite
@@ -131,13 +134,17 @@ const ITSELF = [
   'one server',
   'one such document',
   'scalar',
+  'the arithmetic',
   'the bare encoder',
   'the encoder alone',
   'the first time',
   'the same over HTTP',
+  'the same through Hono',
   'the sparse clause alone',
 ];
-const isItself = ({ against }) => ITSELF.some((start) => against?.startsWith(start));
+
+/** Whether a row compares Sparrow with itself. @param {{ against?: string | null }} row */
+export const isItself = ({ against }) => ITSELF.some((start) => against?.startsWith(start));
 
 /** From how many times the time of another way on a row of Sparrow against itself is listed. */
 const NOTABLE = 1.05;
@@ -191,4 +198,5 @@ export function isBehind({ ratio, unit, skipped }) {
 }
 
 // Memory has its kind behind the unit: `MB RSS`.
-const isLessBetter = (unit) => LESS_IS_BETTER.has(unit) || unit.startsWith('MB');
+/** @param {string} unit */
+export const isLessBetter = (unit) => LESS_IS_BETTER.has(unit) || unit.startsWith('MB');

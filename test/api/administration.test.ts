@@ -221,6 +221,38 @@ describe('a force merge', () => {
     expect((await call('POST', '/merged/_forcemerge?max_num_segments=0')).status).toBe(400);
     await call('DELETE', '/merged');
   });
+
+  it.each([{ type: 'flat' }, { type: 'int8_flat', confidence_interval: 0.9 }])(
+    'builds the graph that the only segment lacks, after %j',
+    async (flat) => {
+      const properties = (index_options: object) => ({
+        properties: { v: { type: 'dense_vector', dims: 3, similarity: 'l2_norm', index_options } },
+      });
+      await call('PUT', '/lone', { mappings: properties(flat) });
+      const lines = Array.from({ length: 10_000 }, (_, n) => {
+        const v = [n % 100, Math.floor(n / 100), n % 2 === 0 ? 1e4 : -1e4];
+        return `{"index":{"_id":"${String(n)}"}}\n${JSON.stringify({ v })}\n`;
+      });
+      expect((await call('POST', '/lone/_bulk?refresh=true', lines.join(''))).body.errors).toBe(false);
+      await call('POST', '/lone/_forcemerge?max_num_segments=1');
+      const nearest = async (k: number) => {
+        const knn = { field: 'v', query_vector: [41, 62, 1e4], k, num_candidates: 100 };
+        const { body, text } = await call('POST', '/lone/_search', { knn, size: 10, profile: true, _source: false });
+        const ids = body.hits.hits.map((hit: { _id: string }) => hit._id) as string[];
+        return { ids, walks: text.includes('graph_walk') };
+      };
+      const segments = async () => (await call('GET', '/lone/_stats/segments')).body._all.primaries.segments.count;
+      expect([(await nearest(10)).walks, await segments()]).toEqual([false, 1]);
+      await call('PUT', '/lone/_mapping', properties({ type: 'hnsw' }));
+      expect((await call('POST', '/lone/_forcemerge')).status).toBe(200);
+      // Of a hundred candidates that are all hits, all are compared exactly.
+      expect(await nearest(10)).toEqual({ ids: (await nearest(100)).ids, walks: true });
+      await call('PUT', '/lone/_doc/one?refresh=true', { v: [1, 2, 3] });
+      for (const asked of ['', '?max_num_segments=2']) await call('POST', `/lone/_forcemerge${asked}`);
+      expect(await segments()).toBe(2);
+      await call('DELETE', '/lone');
+    },
+  );
 });
 
 describe('what is known and not there', () => {

@@ -1,12 +1,12 @@
 // What the benchmarks say about their measurements: numbers nobody would look at twice if they were wrong.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { familyTicks } from '../../benches/lib/machine.mjs';
-import { fillPage, isBehind } from '../../benches/lib/page.mjs';
+import { fillPage, isBehind, isItself, isLessBetter } from '../../benches/lib/page.mjs';
 import { cells, completeRow, figure, meets, targetText } from '../../benches/lib/rows.mjs';
 import { bestSetting } from '../../benches/lib/sparse-peers.mjs';
 import { describe as describeKernels, readMeans } from '../../benches/suites/kernels.mjs';
@@ -265,6 +265,8 @@ describe('the performance page', () => {
       { what: 'hardly', against: 'scalar', unit: 'ns', sparrow: 104, peer: 100 },
       { what: 'fewer', against: 'one server', unit: 'requests/s', sparrow: 90, peer: 100 },
       { what: 'alone', unit: 'ms', sparrow: 3, target: { at_most: 2 } },
+      { what: 'split', against: '1 segment', unit: 'ms', sparrow: 1.2, peer: 1, target: { at_most: 1.1 } },
+      { what: 'heavy', against: 'the arithmetic', unit: 'bytes', sparrow: 110, peer: 100 },
     ].map(completeRow);
     const hardware = { cpu: 'A CPU', cores: 2, flags: ['avx2', 'fma'], memoryBytes: 25e9 };
     const machine = { ...hardware, kernel: 'Linux', node: 'v20', rustc: 'rustc 1', load: { otherCores: 0.1 } };
@@ -301,15 +303,18 @@ describe('the performance page', () => {
       [
         '- one: late: 4.00 ms; peer: 5.00; 0.800 times; target ≤ 0.5, missed',
         '- one: alone: 3.00 ms; target ≤ 2, missed',
+        '- one: split: 1.20 ms; 1 segment: 1.00; 1.20 times; target ≤ 1.1, missed',
       ],
       [
         '- one: more: 2.00 ms; the sparse clause alone: 1.00; 2.00 times',
         '- one: fewer: 90.0 requests/s; one server: 100; 0.900 times',
+        '- one: heavy: 110 bytes; the arithmetic: 100; 1.10 times',
       ],
     ]);
     expect(filled).not.toContain('old');
     expect(fillPage(filled, records)).toBe(filled);
-    expect(rows.map(isBehind)).toEqual([false, true, false, false, true, false, true, true, true, true, false]);
+    const areBehind = ['slow', 'large', 'filtered', 'more', 'hardly', 'fewer', 'split', 'heavy'];
+    expect(rows.filter(isBehind).map(({ what }) => what)).toEqual(areBehind);
     // Under a heading, a suite is a link to it.
     const linked = fillPage(`## A part: one\n\n${blocks}`, records);
     expect(linked).toContain('- [one](#a-part-one): slow: 2.00 ms; a|b: 1.00; 2.00 times\n');
@@ -317,6 +322,46 @@ describe('the performance page', () => {
     expect(fillPage(blocks.replace('one', 'commits'), earlier)).toContain(
       "- commits: slow: 2.00 ms; a|b: 1.00; 2.00 times (median of the rounds' ratios)\n",
     );
+  });
+});
+
+describe('the rows of all records', () => {
+  const results = new URL('../../benches/results/', import.meta.url);
+  interface Named {
+    readonly against?: string | null;
+    readonly unit?: string;
+  }
+  const rows = readdirSync(results)
+    .filter((file) => file.endsWith('.json'))
+    .flatMap((file) => {
+      const record = JSON.parse(readFileSync(new URL(file, results), 'utf8')) as { readonly rows?: readonly Named[] };
+      return record.rows ?? [];
+    });
+  /** How `against` begins where it is another program. */
+  const OTHERS = [
+    ...['BMP', 'Lucene 10', 'OpenSearch 2.19', 'Seismic at recall '],
+    ...['faiss ', 'hnswlib', 'usearch', 'onnxruntime-node, '],
+    ...['flexsearch ', 'minisearch ', 'orama '],
+    ...['plain f32 loop, compiled', 'an inverted index in typed arrays', 'typed arrays in the same process'],
+  ];
+  const MORE_IS_BETTER = [
+    ...['1/s', 'documents/s', 'requests/s', 'searches/s', 'texts/s', 'texts/CPU-s'],
+    // The last one is that of recall.
+    ...['nDCG@10', ''],
+  ];
+
+  it('are against Sparrow itself or a program that is known', () => {
+    const named = rows.map(({ against }) => against ?? '-').filter((against) => against !== '-');
+    const isOther = (against: string): boolean => OTHERS.some((start) => against.startsWith(start));
+    expect(new Set(named).size).toBeGreaterThan(OTHERS.length);
+    expect([...new Set(named)].filter((against) => isItself({ against }) === isOther(against))).toEqual([]);
+    expect(OTHERS.filter((start) => !named.some((against) => against.startsWith(start)))).toEqual([]);
+  });
+
+  it('have units of which it is known whether less is better', () => {
+    const units = [...new Set(rows.flatMap(({ unit }) => unit ?? []))];
+    expect(units).toContain('µs of a core');
+    expect(units.filter((unit) => isLessBetter(unit) === MORE_IS_BETTER.includes(unit))).toEqual([]);
   });
 });
 

@@ -14,7 +14,11 @@ interface Row {
 }
 
 interface Record_ {
-  readonly machine: { readonly cpu: string; readonly load: { readonly otherCores: number } };
+  readonly machine: {
+    readonly cpu: string;
+    readonly flags: readonly string[];
+    readonly load: { readonly otherCores: number };
+  };
   readonly rows: readonly Row[];
 }
 
@@ -69,8 +73,8 @@ it('the peers of the dense model are as measured', () => {
   expect(instead).toBe(`onnxruntime-node, ${named.join('; ')}`);
 });
 
-/** The rows of README and the suites that measured them. */
-const MEASURED = [
+/** The suites that measured the rows of README, which begin like this. */
+const MEASURED: readonly (readonly [start: string, suite: string])[] = [
   ['a question over HTTP', 'http'],
   ['the same, 32 clients', 'http'],
   ['a hybrid question', 'hybrid'],
@@ -84,22 +88,56 @@ const MEASURED = [
   ['encoding passages by the dense model', 'encoder-models'],
   ['`_reindex`', 'reindex'],
   ['start with', 'start'],
-] as const;
+];
+
+/** The suite that measured a row. */
+function suiteOf(name: string): string {
+  const [found, ...more] = MEASURED.filter(([start]) => name.startsWith(start));
+  if (found === undefined || more.length > 0) throw new Error(`which suite measured [${name}]?`);
+  return found[1];
+}
+
+/** The processor of a record, as README writes it. */
+function processorOf(suite: string): string {
+  const { cpu } = recordOf(suite).machine;
+  const [, family, model] = /^AMD EPYC \(family (\d+), model (\d+)\)$/.exec(cpu) ?? [];
+  if (family === undefined || model === undefined) throw new Error(`README says nothing of [${cpu}]`);
+  return `${family}/${model}`;
+}
 
 it('what other processes did meanwhile is as recorded', () => {
   const most = (suites: readonly string[]): string =>
     String(Math.max(...suites.map((suite) => recordOf(suite).machine.load.otherCores)));
   const others = MEASURED.map(([, suite]) => suite).filter((suite) => suite !== 'http');
-  expect(rows).toHaveLength(MEASURED.length);
   expect(read('README.md').replaceAll('\n', ' ')).toContain(
     `at most ${most([...others, 'spine'])} of the 2 cores meanwhile; in the first two rows ${most(['http'])}, OpenSearch included`,
   );
 });
 
-it.each(MEASURED)('%s names the processor of its record', (name, suite) => {
-  const [, , , processor = ''] = rows.find(([first]) => first?.startsWith(name)) ?? [];
-  const [family, model] = processor.split('/');
-  expect(recordOf(suite).machine.cpu).toBe(`AMD EPYC (family ${family ?? ''}, model ${model ?? ''})`);
+it('every row names the processor of its record', () => {
+  const expected = rows.map(([name = '']) => [name, processorOf(suiteOf(name))]);
+  expect(rows.map(([name, , , processor]) => [name, processor])).toEqual(expected);
+  // Each of the starts is that of one row.
+  expect(expected).toHaveLength(13);
+  expect(new Set(rows.map(([name = '']) => MEASURED.findIndex(([start]) => name.startsWith(start)))).size).toBe(
+    MEASURED.length,
+  );
+});
+
+it('the processors have AVX-512, or not, as README says', () => {
+  const text = read('README.md').replaceAll('\n', ' ');
+  const [, withIt = '', without = ''] =
+    /says which EPYC: ([^.]*), both with AVX-512\. ([^.]*), an older one without it\./.exec(text) ?? [];
+  const suites = ['spine', ...rows.map(([name = '']) => suiteOf(name))];
+  for (const suite of suites) {
+    const [family, model] = processorOf(suite).split('/');
+    const explained = `${processorOf(suite)} is family ${family ?? ''}, model ${model ?? ''}`;
+    const has = recordOf(suite).machine.flags.includes('avx512f');
+    expect([suite, withIt.includes(explained), without.includes(explained)]).toEqual([suite, has, !has]);
+  }
+  const told = rows.filter(([name]) => name?.includes('with AVX-512'));
+  expect(told).toHaveLength(3);
+  for (const [name = ''] of told) expect(recordOf(suiteOf(name)).machine.flags, name).toContain('avx512f');
 });
 
 it('nearest dense vectors are as measured', () => {
@@ -131,6 +169,7 @@ it('a hybrid question is as measured', () => {
 it('the whole workflow is as measured', () => {
   const told = /^The whole workflow on WordNet[^]*?\n\n/m.exec(read('README.md'))?.[0].replaceAll('\n', ' ') ?? '';
   const measured = (what: string) => recordOf('spine').rows.find((row) => row.what === what)?.sparrow ?? NaN;
+  expect(told).toContain(`([record](benches/results/spine-full.json), ${processorOf('spine')})`);
   expect(told).toContain(`takes ${measured('the whole demo').toFixed(1)} s`);
   expect(told).toContain(`${whole(measured('reindex through the model'))} documents/s`);
   expect(told).toContain(`takes ${measured('a question by meaning over HTTP, p50').toFixed(2)} ms`);

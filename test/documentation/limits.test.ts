@@ -66,6 +66,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'connections at once': ['packages/server/src/server.ts', 'MAX_CONNECTIONS'],
   'bytes of request line and headers': ['packages/server/src/server.ts', 'MAX_HEADER_BYTES'],
   'bytes of a body in YAML': ['packages/server/src/http/yaml.ts', 'MAX_BODY'],
+  'bytes of a reason in an error': ['crates/wire/src/exception.rs', 'MAX_TEXT'],
   'bytes of a request body about keys': ['packages/server/src/application.ts', 'MAX_LOCAL_BODY'],
   'API keys': ['packages/server/src/config.ts', 'maxApiKeys'],
   'bytes of all API keys': ['packages/server/src/security/key-store.ts', 'MOST_BYTES'],

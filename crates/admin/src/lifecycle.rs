@@ -91,9 +91,10 @@ impl ForceMerge {
             let needed = if self.only_expunge_deletes {
                 stats.deleted > 0
             } else {
-                // As in Lucene, a single segment stays as it is, deleted documents and all. But Lucene's has graphs from the start.
+                // As in Lucene, a single segment stays as it is, deleted documents and all. But a segment of Lucene has its graph from
+                // the start, and ours gets it by a merge.
                 self.max_num_segments > 0 && stats.segments as i64 > self.max_num_segments
-                    || handle.index().lacks_graphs()
+                    || stats.segments == 1 && handle.index().lacks_graphs()
             };
             if needed {
                 handle.shard.merge().map_err(|error| handle.failed(error))?;

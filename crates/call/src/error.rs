@@ -230,7 +230,7 @@ impl EngineError {
             }
             Self::Mapping(error) => {
                 let (kind, reason) = error.root_cause();
-                vec![json!({"type": kind, "reason": reason})]
+                vec![Value::Object(Exception::new(kind, reason).head())]
             }
             _ => vec![Value::Object(exception.head())],
         };

@@ -21,8 +21,9 @@ use sparrow_segments::plugins::{self, InFlightLimiter, VectorSettings};
 use sparrow_segments::schema::IndexSchema;
 use sparrow_segments::verify::Damage;
 
-/// Number of times that a forced merge waits for background merges to end, with a pause between.
-const MERGE_ATTEMPTS: usize = 3000;
+/// Number of times that a forced merge waits for background merges to end, which may be building large graphs, with a pause
+/// between: ten minutes.
+const MERGE_ATTEMPTS: usize = 60_000;
 const MERGE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Size of a block of stored documents, in bytes before compression: the unit of compression and decompression.
@@ -378,19 +379,26 @@ impl SparrowIndex {
     /// # Errors
     /// When the merge fails, with the error of the disk.
     pub fn merge_committed(&self) -> Result<(), IndexError> {
-        let mut last_error = None;
+        let pauses = self.writer.lock().pauses().clone();
+        let (mut last_error, mut pause) = (None, None);
         for _ in 0..MERGE_ATTEMPTS {
             let (merge, mapping) = {
                 let mut writer = self.writer.lock();
                 (writer.start_merge()?, writer.mapping_epoch())
             };
+            // Nobody takes the segments of a merge that has begun.
+            drop(pause.take());
             let Some(merge) = merge else { return self.publish() };
             match merge.wait() {
                 Ok(_) => return self.publish(),
+                // Some of them are in a background merge, or it just ended: its result is next.
+                Err(error @ tantivy::TantivyError::InvalidArgument(_)) => {
+                    // While documents are written, the next merges would take the segments up again and again.
+                    pause = Some(pauses.begin());
+                    last_error = Some(error);
+                }
                 // A wider mapping reopened the index, which ends its merges: it is merged as it is then.
                 Err(error) if self.writer.lock().mapping_epoch() != mapping => last_error = Some(error),
-                // Some of them are in a background merge, or it just ended: its result is next.
-                Err(error @ tantivy::TantivyError::InvalidArgument(_)) => last_error = Some(error),
                 Err(error) => {
                     let refusal = self.writer.lock().directory.take_refusal_of_merge();
                     return Err(

@@ -17,7 +17,7 @@ use tantivy::{
 };
 
 use crate::filter_cache::SegmentFilters;
-use crate::merge_policy::Tiers;
+use crate::merge_policy::{Pauses, Tiers};
 use crate::options::{IndexOptions, WriteDocument};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
 use crate::values;
@@ -99,6 +99,8 @@ pub(crate) struct Writer {
     used: Instant,
     reader: IndexReader,
     options: IndexOptions,
+    /// Shared with the merge policy of each of tantivy's writers.
+    pauses: Pauses,
     /// Whether there are writes that no commit contains yet.
     dirty: bool,
     published_generation: Option<u64>,
@@ -140,7 +142,7 @@ fn open_reader(index: &Index) -> tantivy::Result<IndexReader> {
         .try_into()
 }
 
-fn open_indexer(index: &Index, options: &IndexOptions) -> tantivy::Result<IndexWriter> {
+fn open_indexer(index: &Index, options: &IndexOptions, pauses: &Pauses) -> tantivy::Result<IndexWriter> {
     let threads = options.indexing_threads.max(1);
     let writer = index.writer_with_options(
         IndexWriterOptions::builder()
@@ -151,7 +153,7 @@ fn open_indexer(index: &Index, options: &IndexOptions) -> tantivy::Result<IndexW
             .num_merge_threads(1)
             .build(),
     )?;
-    writer.set_merge_policy(Tiers::new(options));
+    writer.set_merge_policy(Tiers::new(options, pauses));
     pass_commit_stamp(&writer)?;
     Ok(writer)
 }
@@ -191,6 +193,7 @@ impl Writer {
             indexer: Indexer::Resting,
             used: Instant::now(),
             options,
+            pauses: Pauses::default(),
             dirty: false,
             published_generation: None,
             retired: false,
@@ -272,7 +275,7 @@ impl Writer {
             self.reopen(|_| Ok(()))?;
         }
         if matches!(self.indexer, Indexer::Resting) {
-            self.indexer = Indexer::Ready(Box::new(open_indexer(&self.index, &self.options)?));
+            self.indexer = Indexer::Ready(Box::new(open_indexer(&self.index, &self.options, &self.pauses)?));
         }
         match &mut self.indexer {
             Indexer::Ready(writer) => Ok(writer),
@@ -384,7 +387,7 @@ impl Writer {
         }
         // Rolling back made a new tantivy writer, with the default merge policy.
         if let Indexer::Ready(writer) = &self.indexer {
-            writer.set_merge_policy(Tiers::new(&self.options));
+            writer.set_merge_policy(Tiers::new(&self.options, &self.pauses));
             pass_commit_stamp(writer)?;
         }
         Ok(())
@@ -458,16 +461,25 @@ impl Writer {
         let ids = self.index.searchable_segment_ids()?;
         let deleted: u32 =
             self.index.searchable_segment_metas()?.iter().map(|meta| meta.num_deleted_docs()).sum();
-        if ids.is_empty() || ids.len() == 1 && deleted == 0 && !self.lacks_graphs() {
+        if ids.is_empty() || ids.len() == 1 && deleted == 0 && !ids.iter().any(|id| self.lacks_graph(id)) {
             return Ok(None);
         }
         Ok(Some(self.indexer()?.merge(&ids)))
     }
 
+    /// What keeps background merges from beginning.
+    pub fn pauses(&self) -> &Pauses {
+        &self.pauses
+    }
+
     /// Whether a merge would build a graph over vectors of a published segment that has none.
     pub fn lacks_graphs(&self) -> bool {
-        let schema = &self.schema.schema;
-        self.plugins.values().any(|(plugins, _)| self.vectors.lacks_graph(schema, plugins))
+        self.plugins.keys().any(|id| self.lacks_graph(id))
+    }
+
+    fn lacks_graph(&self, id: &SegmentId) -> bool {
+        let lacks = |plugins: &SegmentPlugins| self.vectors.lacks_graph(&self.schema.schema, plugins);
+        self.plugins.get(id).is_some_and(|(plugins, _)| lacks(plugins))
     }
 }
 

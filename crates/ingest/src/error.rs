@@ -430,8 +430,9 @@ pub enum ProcessorError {
 impl ProcessorError {
     /// The error as a body: type, reason and root cause.
     pub fn to_body(&self) -> Value {
-        let cause = json!({"type": self.es_type(), "reason": self.to_string()});
-        json!({"root_cause": [cause], "type": self.es_type(), "reason": self.to_string()})
+        let reason = sparrow_wire::shortened(self.to_string());
+        let cause = json!({"type": self.es_type(), "reason": reason});
+        json!({"root_cause": [cause], "type": self.es_type(), "reason": reason})
     }
 
     /// The `type` of the error body.

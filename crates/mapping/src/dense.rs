@@ -71,7 +71,7 @@ pub struct VectorOptions {
     pub int8: bool,
     /// Share of a vector's components that codes represent without clipping; `None` and 0 leave it to the field.
     pub confidence_interval: Option<f32>,
-    /// `rescore_vector.oversample`: candidates that are compared exactly after their codes, as a multiple of `k`.
+    /// `rescore_vector.oversample`: candidates by their codes of which the best by exact scores are hits, as a multiple of `k`.
     pub oversample: Option<f32>,
     /// Whether the mapping sets `index_options` itself. Ignored when options are compared.
     given: bool,

@@ -69,6 +69,9 @@ impl Normalizer {
 
     /// A function that normalizes the scores of a list: `(score - offset) / divisor`, and for `zscore` at least 0.
     pub fn normalize(self, scores: impl Iterator<Item = f32> + Clone) -> impl Fn(f32) -> f32 {
+        // Of infinite scores there are no differences.
+        let finite = |score: f32| score.clamp(f32::MIN, f32::MAX);
+        let scores = scores.map(finite);
         /// A range, norm or deviation below this counts as 0.
         const EPSILON: f32 = 1e-6;
         let (offset, divisor) = match self {
@@ -93,7 +96,7 @@ impl Normalizer {
             }
         };
         let least = if self == Normalizer::ZScore { 0.0 } else { f32::NEG_INFINITY };
-        move |score| ((score - offset) / divisor).max(least)
+        move |score| ((finite(score) - offset) / divisor).max(least)
     }
 }
 

@@ -37,8 +37,8 @@ pub struct Rescore {
 impl Rescore {
     /// The new score of a hit from its previous score and that of the second query, if it matches.
     pub fn combine(&self, first: f32, second: Option<f32>) -> f32 {
-        let first = first * self.query_weight;
-        let Some(second) = second.map(|second| second * self.rescore_weight) else { return first };
+        let first = weighted(first, self.query_weight);
+        let Some(second) = second.map(|second| weighted(second, self.rescore_weight)) else { return first };
         match self.mode {
             ScoreMode::Total => first + second,
             ScoreMode::Multiply => first * second,
@@ -51,7 +51,7 @@ impl Rescore {
     /// Explains the score of a hit after this pass, from the explanations of its previous score and of the second query.
     pub fn explain(&self, first: Explanation, second: Option<Explanation>) -> Explanation {
         let product = |inner: Explanation, weight: f32, name: &str| {
-            let value = inner.value * weight;
+            let value = weighted(inner.value, weight);
             Explanation::of(value, "product of:", vec![inner, Explanation::new(weight, name)])
         };
         let value = self.combine(first.value, second.as_ref().map(|second| second.value));
@@ -70,8 +70,13 @@ impl Rescore {
 
     /// The new score of a hit after the window, which is not scored again.
     pub fn behind(&self, first: f32) -> f32 {
-        first * self.query_weight
+        weighted(first, self.query_weight)
     }
+}
+
+/// A score times its weight, finite even where the score is too large for a float: infinity times 0 would be no number.
+fn weighted(score: f32, weight: f32) -> f32 {
+    (score.clamp(f32::MIN, f32::MAX) * weight).clamp(f32::MIN, f32::MAX)
 }
 
 /// Parses the `rescore` section: one pass or several.

@@ -14,7 +14,7 @@ use super::fields::StoredFields;
 use super::highlight::Highlighted;
 use super::target::Hit;
 use super::uri::Presentation;
-use sparrow_wire::java_float::write_f32;
+use sparrow_wire::java_float::write_score;
 
 /// A hit together with everything its response shows of it.
 pub struct ShownHit<'a> {
@@ -244,12 +244,6 @@ fn shows_source(body: &SearchBody) -> bool {
         Some(StoredFields::Nothing) => false,
         Some(StoredFields::Some(names)) => body.source_given || names.iter().any(|name| name == "_source"),
     }
-}
-
-/// Writes a score: one that boosts have made too large for a float as the largest float. What is not a number is
-/// written as null.
-fn write_score(out: &mut Vec<u8>, score: f32) {
-    write_f32(out, score.clamp(f32::MIN, f32::MAX));
 }
 
 fn write_matched(out: &mut Vec<u8>, scores: bool, matched: &[(String, f32)]) {

@@ -243,7 +243,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut bytes = Vec::new();
         let source = GraphSource { reader: reader.clone(), doc_map: Arc::from_iter(0..vectors.len() as u32) };
         let never = AtomicBool::new(false);
-        write_graph(&[source], int8, GraphOptions::default(), MAX_BLOCK, &never, &mut bytes)?;
+        write_graph(
+            &[source],
+            int8.then(Int8::default),
+            GraphOptions::default(),
+            MAX_BLOCK,
+            &never,
+            &mut bytes,
+        )?;
         let seconds = start.elapsed().as_secs_f64();
         let (graph_bytes, start) = (bytes.len(), Instant::now());
         let graph = GraphReader::open(bytes)?;

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The roundings of floats come on top: those of a sum of `dims` products, with which nearness is computed exactly, are
-//! the largest of them.
+//! the largest of them. Products that are too large for a float are worked out again in double precision, except for the
+//! similarity `dot_product`, which takes vectors of length one only.
 
 use crate::similarity::Similarity;
 
@@ -33,7 +34,7 @@ pub(crate) struct CodeError {
 }
 
 impl CodeError {
-    /// Of a query of this length whose codes have this scale.
+    /// Of a query of this inverse length whose codes have this scale.
     pub(crate) fn new(
         similarity: Similarity,
         query: &[f32],

@@ -108,7 +108,11 @@ where
     let mut coder = int8.map(|int8| Coder { int8, vector: Vec::new(), codes: Vec::new() });
     if let Some(coder) = &mut coder {
         for (reader, ord) in kept() {
-            let scale = if coder.takes(reader) { reader.scale(ord) } else { coder.encode(reader.row(ord)) };
+            let scale = if reader.has_codes_for(coder.int8) {
+                reader.scale(ord)
+            } else {
+                coder.encode(reader.row(ord))
+            };
             out.write_all(&scale.to_le_bytes())?;
         }
     }
@@ -117,7 +121,7 @@ where
     }
     if let Some(coder) = &mut coder {
         for (reader, ord) in kept() {
-            if coder.takes(reader) {
+            if reader.has_codes_for(coder.int8) {
                 out.write_all(reader.codes(ord))?;
             } else {
                 coder.encode(reader.row(ord));
@@ -136,11 +140,6 @@ struct Coder {
 }
 
 impl Coder {
-    /// Whether codes that vectors have are those wanted.
-    fn takes<B: Deref<Target = [u8]>>(&self, reader: &VectorsReader<B>) -> bool {
-        reader.has_codes() && (reader.has_whole_codes() || !self.int8.is_whole())
-    }
-
     /// Computes the codes of an encoded vector; returns their scale.
     fn encode(&mut self, row: &[u8]) -> f32 {
         self.vector.clear();

@@ -27,7 +27,7 @@ const COMPARISONS_PER_CANDIDATE: usize = 1;
 pub struct Effort {
     /// Number of candidates to collect, at least `k`: more find more of the true neighbours and take longer.
     pub num_candidates: usize,
-    /// Number of candidates to rescore exactly, as a multiple of `k`; raised to `num_candidates` if lower.
+    /// Number of candidates of which the best by their exact scores are hits, as a multiple of `k`; raised to `num_candidates` if lower.
     pub oversample: f32,
 }
 
@@ -42,9 +42,9 @@ impl Effort {
 pub enum Method {
     /// All allowed vectors were compared exactly.
     Exact,
-    /// All allowed vectors were compared by their codes, and the best of them exactly.
+    /// All allowed vectors were compared by their codes, and those of the best that could be hits exactly.
     Codes,
-    /// A graph was walked, and the vectors found were compared exactly.
+    /// A graph was walked, and those vectors found that could be hits were compared exactly.
     Graph,
 }
 
@@ -137,8 +137,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
             return None;
         }
         if graph.code_bytes() > 0 {
-            // The graph's own codes are never clipped.
-            return Some(self.rescore(request, &query, &walked, |ord| graph.scale(ord)));
+            return Some(self.rescore(request, &query, &walked, |ord| graph.whole_scale(ord)));
         }
         if self.has_codes() {
             return Some(self.rescore(request, &query, &walked, |ord| self.whole_scale(ord)));

@@ -9,6 +9,7 @@ use crate::element::Metric;
 use crate::error::VectorsError;
 use crate::format::{HEADER, Header, Layout, VERSION, f32_at, u32_at};
 use crate::kernels::Rows;
+use crate::quantise::Int8;
 
 /// Vectors of one field over bytes with another owner, such as a memory map.
 #[derive(Debug, Clone)]
@@ -62,6 +63,11 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     /// Whether the vectors also have 8-bit codes.
     pub fn has_codes(&self) -> bool {
         self.header.codes
+    }
+
+    /// Whether the vectors have 8-bit codes that will do where `int8` is asked for: clipped ones only if it clips too.
+    pub(crate) fn has_codes_for(&self, int8: Int8) -> bool {
+        self.has_codes() && (self.has_whole_codes() || !int8.is_whole())
     }
 
     /// Whether the vectors have 8-bit codes that stand for each component within half a step.

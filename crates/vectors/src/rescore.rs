@@ -1,6 +1,5 @@
 //! Chooses the hits among the candidates of a search by their exact nearness.
 
-use std::cmp::Ordering;
 use std::ops::Deref;
 
 use sparrow_types::{DocId, Score};
@@ -76,16 +75,16 @@ impl<'a, B: Deref<Target = [u8]>> Hits<'a, B> {
                 .iter()
                 .zip(near)
                 .for_each(|(candidate, nearness)| self.add(candidate.ord as usize, nearness));
-            size = if self.best.lowest().is_none() { BATCH } else { NEXT };
+            let is_known = |next: &AtMost| next.nearness < f32::INFINITY;
+            let looks_again = self.best.lowest().is_some() && rest.first().is_some_and(is_known);
+            size = if looks_again { NEXT } else { BATCH };
         }
     }
 
     /// Whether a vector that is at most so near may be among the hits.
     fn may_be_hit(&self, nearness: f32) -> bool {
         let lowest = self.best.lowest().or(self.request.min_score);
-        let highest = self.reader.metric().highest_score(nearness);
-        // Not a number where it is unknown.
-        lowest.is_none_or(|lowest| highest.partial_cmp(&lowest) != Some(Ordering::Less))
+        lowest.is_none_or(|lowest| self.reader.metric().highest_score(nearness) >= lowest)
     }
 
     /// The hits, best first.

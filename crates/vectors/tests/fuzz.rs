@@ -108,8 +108,15 @@ fn damaged_graphs() {
         let mut graph = Vec::new();
         let options = GraphOptions { m: 4, ef_construction: 16 };
         let never = AtomicBool::new(false);
-        write_graph(&[GraphSource { reader, doc_map }], codes, options, MAX_BLOCK, &never, &mut graph)
-            .unwrap();
+        write_graph(
+            &[GraphSource { reader, doc_map }],
+            codes.then(Int8::default),
+            options,
+            MAX_BLOCK,
+            &never,
+            &mut graph,
+        )
+        .unwrap();
         assert_eq!(sealed_graph(graph.clone()), graph);
         graph
     });

@@ -2,10 +2,13 @@
 
 use serde_json::{Map, Value};
 
-/// Most bytes of a reason. A reason may quote what was sent, which may be a hundred megabytes.
-const MAX_REASON: usize = 10_000;
-/// Bytes that are kept at the end of a longer reason, where the problem is named.
-const REASON_END: usize = 2_000;
+/// Most bytes of a text in an exception. It may quote what was sent, which may be a hundred megabytes.
+const MAX_TEXT: usize = 10_000;
+/// Bytes that are kept at the end of a longer text, where the problem is named.
+const KEPT_END: usize = 2_000;
+
+/// What stands in place of the middle.
+const GAP: &str = " […] ";
 
 /// One exception in a response body.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,10 +29,14 @@ impl Exception {
         Self { kind, reason: shortened(reason.into()), details: Map::new(), caused_by: None }
     }
 
-    /// Adds a member.
+    /// Adds a member. A text of more than 10,000 bytes loses its middle.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.details.insert(name.to_owned(), value.into());
+        let value = match value.into() {
+            Value::String(text) => shortened(text).into(),
+            value => value,
+        };
+        self.details.insert(name.to_owned(), value);
         self
     }
 
@@ -59,14 +66,16 @@ impl Exception {
     }
 }
 
-/// A text without its middle if it is too long for a reason.
-fn shortened(mut reason: String) -> String {
-    if reason.len() > MAX_REASON {
-        let boundary = |at: usize| (0..=at).rev().find(|at| reason.is_char_boundary(*at)).unwrap_or_default();
-        let (begin, end) = (boundary(MAX_REASON - REASON_END), boundary(reason.len() - REASON_END));
-        reason.replace_range(begin..end, " […] ");
+/// A text without its middle if it is too long for an exception.
+pub fn shortened(mut text: String) -> String {
+    if text.len() > MAX_TEXT {
+        let boundary = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        let (begin, end) = (boundary(MAX_TEXT - KEPT_END - GAP.len()), boundary(text.len() - KEPT_END + 3));
+        text.replace_range(begin..end, GAP);
+        // What is kept may wait for the rest of an answer.
+        text.shrink_to_fit();
     }
-    reason
+    text
 }
 
 #[cfg(test)]
@@ -78,8 +87,12 @@ mod tests {
         let reason = |text: &str| Exception::new("parse_exception", text).reason;
         assert_eq!(reason(&"a".repeat(10_000)), "a".repeat(10_000));
         let long = reason(&format!("Cannot parse '{}': a bracket is missing", "ü?".repeat(1_000_000)));
-        assert!(long.len() < 10_020, "{}", long.len());
+        assert!((9_900..=10_000).contains(&long.len()), "{}", long.len());
+        assert_eq!(reason(&long), long);
         assert!(long.starts_with("Cannot parse 'ü?ü?") && long.ends_with("ü?': a bracket is missing"));
         assert_eq!(long.matches(" […] ").count(), 1);
+        let named =
+            Exception::new("index_not_found_exception", "no such index").with("index", "x".repeat(20_000));
+        assert!(named.to_json().to_string().len() < 10_200);
     }
 }

@@ -27,6 +27,12 @@ pub fn write_f32(out: &mut Vec<u8>, value: f32) {
     }
 }
 
+/// Writes a score: one that boosts have made too large for a float as the largest float. What is not a number is
+/// written as null.
+pub fn write_score(out: &mut Vec<u8>, score: f32) {
+    write_f32(out, score.clamp(f32::MIN, f32::MAX));
+}
+
 /// `value` as Java formats it; see [`write_f32`].
 pub fn f32_text(value: f32) -> String {
     let mut out = Vec::new();

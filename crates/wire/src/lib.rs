@@ -15,5 +15,5 @@ mod zone;
 
 pub use body_error::BodyError;
 pub use date_pattern::{DatePattern, parse_iso8601};
-pub use exception::Exception;
+pub use exception::{Exception, shortened};
 pub use zone::{Moment, NamedZone, OffsetRange, Zone};

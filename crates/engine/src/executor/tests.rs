@@ -308,8 +308,9 @@ fn attempts(executor: &Executor) -> bool {
 /// Makes an attempt that is given up. Until it is made, it may be refused: a worker has sent an answer before it rests.
 #[cfg(target_os = "linux")]
 fn give_up(executor: &Executor, work: impl Fn(&CancelFlag)) {
-    let made = Cell::new(false);
+    let (made, begun) = (Cell::new(false), Instant::now());
     while !made.get() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no attempt is made");
         assert!(read(executor).is_ok());
         let given_up = executor.attempt(|stop| {
             made.set(true);
@@ -364,7 +365,9 @@ fn what_cannot_be_stopped_in_time_keeps_attempts_off_for_much_longer() {
 #[cfg(target_os = "linux")]
 fn an_attempt_that_has_to_wait_is_given_up_before_it_waits() {
     let executor = warm();
-    give_up(&executor, |stop| waiting(|| assert!(stop.is_cancelled())));
+    let stopped = Cell::new(false);
+    give_up(&executor, |stop| waiting(|| stopped.set(stop.is_cancelled())));
+    assert!(stopped.get());
 }
 
 #[test]

@@ -300,7 +300,8 @@ fn combine(scores: impl IntoIterator<Item = Option<f32>>, tie_breaker: f32) -> O
         most = Some(f32::max(most.unwrap_or(0.0), score));
         sum += score;
     }
-    most.map(|most| most + (sum - most) * tie_breaker)
+    // Of infinite scores there is no share.
+    most.map(|most| if most.is_finite() { most + (sum - most) * tie_breaker } else { most })
 }
 
 /// Scores of one of several sums over a window of documents.

@@ -422,7 +422,8 @@ impl DocSet for BoostingScorer {
 impl Scorer for BoostingScorer {
     fn score(&mut self) -> Score {
         let score = self.positive.score();
-        if self.lowered.contains(self.positive.doc()) { score * self.factor } else { score }
+        // Infinity times 0 would be no number.
+        if self.lowered.contains(self.positive.doc()) { score.min(f32::MAX) * self.factor } else { score }
     }
 }
 

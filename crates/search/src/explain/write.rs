@@ -4,7 +4,7 @@ use std::io::Write;
 
 use sparrow_index::query::Explanation;
 
-use sparrow_wire::java_float::write_f32;
+use sparrow_wire::java_float::write_score;
 
 /// Writes an explanation; counts are whole numbers, everything else is a float as Java prints it.
 pub fn write(explanation: &Explanation, out: &mut Vec<u8>) {
@@ -14,7 +14,7 @@ pub fn write(explanation: &Explanation, out: &mut Vec<u8>) {
         // Writing to a vector cannot fail.
         let _ = write!(out, "{value:.0}");
     } else {
-        write_f32(out, value);
+        write_score(out, value);
     }
     out.extend_from_slice(b",\"description\":");
     let _ = serde_json::to_writer(&mut *out, &explanation.description);

@@ -86,7 +86,7 @@ impl VectorSettings {
         options.get(path).copied().unwrap_or_else(|| VectorOptions::default_for(Element::Float))
     }
 
-    /// Whether a segment has enough vectors for a graph, but none, as it was not merged yet.
+    /// Whether a segment has enough vectors for a graph, but none: it was not merged since the mapping wants one.
     pub fn lacks_graph(&self, schema: &Schema, segment: &SegmentPlugins) -> bool {
         segment.dense_fields().any(|(field, vectors)| {
             let wanted = vectors.len() >= self.min_graph_vectors && self.of(schema, field).graph.is_some();
@@ -139,8 +139,7 @@ impl VectorSettings {
                     doc_map: doc_map.clone(),
                 })
                 .collect();
-            let with_codes = options.codes().is_some();
-            if write_graph(&sources, with_codes, graph, MAX_BLOCK, &self.stopped, out)? {
+            if write_graph(&sources, options.codes(), graph, MAX_BLOCK, &self.stopped, out)? {
                 return Ok(());
             }
             Err(io::Error::new(io::ErrorKind::Interrupted, "the index is closing"))

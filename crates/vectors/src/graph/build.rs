@@ -12,6 +12,7 @@ use super::insert::{Graph, Inserter, lowest_list_bytes};
 use super::packed::Packed;
 use crate::element::{Element, Metric};
 use crate::merge::DROPPED;
+use crate::quantise::Int8;
 use crate::reader::VectorsReader;
 
 /// Most vectors in one graph.
@@ -46,8 +47,7 @@ pub struct GraphSource<B> {
 
 /// Writes graphs over the vectors that [`crate::merge_vectors`] makes of the same sources. The bytes depend
 /// on nothing but the vectors and options. Reads each source once, in order, and holds one block's graph and
-/// codes in memory. `with_codes` says whether the merged vectors have codes; a graph over floats without any
-/// has its own.
+/// codes in memory. `codes` are those of the merged vectors; a graph over floats without any has its own.
 ///
 /// Returns `false` when `cancel` was set; what was written must not be used then.
 ///
@@ -55,7 +55,7 @@ pub struct GraphSource<B> {
 /// `InvalidInput` when the metrics of the sources differ; errors of writing to `out`.
 pub fn write_graph<B>(
     sources: &[GraphSource<B>],
-    with_codes: bool,
+    codes: Option<Int8>,
     options: GraphOptions,
     max_block: usize,
     cancel: &AtomicBool,
@@ -75,7 +75,7 @@ where
     }
     let metric = sources.first().map(|source| source.reader.metric());
     let width = metric.map_or(0, |metric| metric.element.components(metric.dims));
-    let own_codes = !with_codes && metric.is_some_and(|metric| metric.element == Element::Float);
+    let own_codes = codes.is_none() && metric.is_some_and(|metric| metric.element == Element::Float);
     let max_block = max_block.min(MAX_BYTES / bytes_per_vector(width, options)).clamp(1, MAX_BLOCK);
     let blocks = kept.len().div_ceil(max_block);
     let size = kept.len().div_ceil(blocks.max(1));
@@ -83,7 +83,7 @@ where
     out.write_all(&header(kept.len() as u32, blocks as u32, options, code_bytes))?;
     for (block, kept) in kept.chunks(size.max(1)).enumerate() {
         let Some(metric) = metric else { break };
-        let packed = pack(metric, sources, kept);
+        let packed = pack(metric, sources, kept, codes.unwrap_or_default());
         let Some(graph) = build(&packed, options, cancel) else { return Ok(false) };
         let body = graph.body();
         let head = BlockHeader {
@@ -116,11 +116,11 @@ fn bytes_per_vector(width: usize, options: GraphOptions) -> usize {
     width + 2 * lowest_list_bytes(options) + OTHERS
 }
 
-fn pack<B>(metric: Metric, sources: &[GraphSource<B>], kept: &[(u32, u32)]) -> Packed
+fn pack<B>(metric: Metric, sources: &[GraphSource<B>], kept: &[(u32, u32)], int8: Int8) -> Packed
 where
     B: Deref<Target = [u8]>,
 {
-    let mut packed = Packed::new(metric, kept.len());
+    let mut packed = Packed::new(metric, kept.len(), int8);
     let mut floats = Vec::new();
     for (source, ord) in kept {
         packed.push(&sources[*source as usize].reader, *ord as usize, &mut floats);

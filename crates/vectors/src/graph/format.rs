@@ -1,4 +1,4 @@
-//! Layout of the bytes, version 3. Numbers are u32 unless said otherwise, little endian.
+//! Layout of the bytes, version 4. Numbers are u32 unless said otherwise, little endian.
 //!
 //! ```text
 //! magic       8 bytes  "SPRHNSW" and the version
@@ -20,9 +20,10 @@
 //!   codes             i8 × code_bytes × count
 //! ```
 //!
-//! Neighbours are numbers in the block. Blocks bound the memory that building takes. Codes only choose candidates, so they are
+//! Neighbours are numbers in the block. Blocks bound the memory that building takes. Codes only choose what is compared exactly, so they are
 //! not read when a graph is opened; [`GraphReader::verify`] does. Version 1 had no codes, and no `code_bytes`. Version 2 had
-//! the same layout, but many equal vectors could cut off the others.
+//! the same layout, but many equal vectors could cut off the others. Version 3 had it too, but large components may be clipped in
+//! its codes.
 
 use std::ops::{Deref, Range};
 
@@ -32,7 +33,11 @@ use crate::format::{f32_at, u32_at};
 use crate::kernels::{Rows, prefetch};
 use crate::reader::VectorsReader;
 
-pub(super) const VERSION: u8 = 3;
+pub(super) const VERSION: u8 = 4;
+/// Version from which on codes stand for each component within half a step.
+const WHOLE_CODES: u8 = 4;
+/// Version from which on graphs are as good as those that this build writes, but for the bound of their codes' error.
+const AS_GOOD: u8 = 3;
 /// Header size in version 1, in bytes; later versions have another u32.
 const HEADER_1: usize = 24;
 pub(super) const HEADER: usize = 28;
@@ -189,9 +194,9 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         Ok(())
     }
 
-    /// Whether the bytes have the layout that this build writes.
+    /// Whether nothing is to be gained by building the graph anew but a few exact comparisons that each search is spared.
     pub fn is_current(&self) -> bool {
-        self.version == VERSION
+        self.version >= AS_GOOD
     }
 
     /// Codes of a block's vectors; `None` if the graph has none.
@@ -206,8 +211,11 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
     }
 
     /// Factor by which the graph's codes of a vector must be multiplied, given its number in the segment; `None` if the graph
-    /// has none.
-    pub(crate) fn scale(&self, ord: usize) -> Option<f32> {
+    /// has none, or if they may be clipped.
+    pub(crate) fn whole_scale(&self, ord: usize) -> Option<f32> {
+        if self.version < WHOLE_CODES {
+            return None;
+        }
         let block = &self.blocks[self.blocks.partition_point(|block| block.vectors.end <= ord)];
         Some(self.codes(block)?.scale((ord - block.vectors.start) as u32))
     }

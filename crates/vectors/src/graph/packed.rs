@@ -16,17 +16,19 @@ pub(super) struct Packed {
     width: usize,
     pub(super) rows: Vec<u8>,
     pub(super) scales: Vec<f32>,
+    int8: Int8,
     factors: Vec<Factor>,
 }
 
 impl Packed {
-    pub(super) fn new(metric: Metric, count: usize) -> Self {
+    pub(super) fn new(metric: Metric, count: usize, int8: Int8) -> Self {
         let width = metric.element.components(metric.dims);
         Self {
             metric,
             width,
             rows: Vec::with_capacity(count * width),
             scales: Vec::new(),
+            int8,
             factors: Vec::with_capacity(count),
         }
     }
@@ -39,13 +41,13 @@ impl Packed {
     ) {
         match self.metric.element {
             Element::Float => {
-                let scale = if reader.has_codes() {
+                let scale = if reader.has_codes_for(self.int8) {
                     self.rows.extend_from_slice(reader.codes(ord));
                     reader.scale(ord)
                 } else {
                     floats.clear();
                     decode(Element::Float, reader.row(ord), floats);
-                    Int8::default().encode(floats, &mut self.rows)
+                    self.int8.encode(floats, &mut self.rows)
                 };
                 self.scales.push(scale);
                 self.factors.push(Factor::of_codes(

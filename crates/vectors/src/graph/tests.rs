@@ -57,7 +57,7 @@ fn graph_bytes(reader: &Reader, max_block: usize) -> Vec<u8> {
     assert!(
         write_graph(
             &sources,
-            reader.has_codes(),
+            reader.has_codes().then(Int8::default),
             GraphOptions::default(),
             max_block,
             &AtomicBool::new(false),
@@ -298,10 +298,63 @@ fn a_merge_makes_the_graph_of_what_stays() {
         .collect();
     let mut bytes = Vec::new();
     let never = AtomicBool::new(false);
-    write_graph(&graph_sources, true, GraphOptions::default(), MAX_BLOCK, &never, &mut bytes).unwrap();
+    write_graph(
+        &graph_sources,
+        Some(Int8::default()),
+        GraphOptions::default(),
+        MAX_BLOCK,
+        &never,
+        &mut bytes,
+    )
+    .unwrap();
     assert_eq!(merged.len(), kept.len());
     assert_eq!(bytes, graph_bytes(&reader(COSINE, &kept, true), MAX_BLOCK));
     assert_eq!(GraphReader::open(bytes).unwrap().len(), merged.len());
+}
+
+#[test]
+fn hits_are_the_best_candidates_where_a_graph_is_built_from_clipped_codes() {
+    let mut vectors = vectors(COSINE, COUNT, 16);
+    // The largest tenth of the components is clipped, and this one always is.
+    for (number, vector) in vectors.iter_mut().enumerate() {
+        vector[0] = if number % 2 == 0 { 3.0 } else { -3.0 } * (1.0 + (number % 7) as f32);
+    }
+    let mut builder = VectorsBuilder::new(COSINE);
+    for (doc, vector) in vectors.iter().enumerate() {
+        builder.add(doc as u32, vector).unwrap();
+    }
+    let clipped = Int8 { confidence_interval: 0.9 };
+    let clipped = VectorsReader::open(builder.finish(COUNT as u32, Some(clipped)).unwrap()).unwrap();
+    let doc_map: Arc<[u32]> = (0..COUNT as u32).collect();
+    let merged = |codes: Option<Int8>| {
+        let mut bytes = Vec::new();
+        let source = MergeSource { reader: &clipped, doc_map: &doc_map };
+        merge_vectors(&[source], COUNT as u32, codes, &mut bytes).unwrap();
+        let source = GraphSource { reader: clipped.clone(), doc_map: doc_map.clone() };
+        let (never, mut graph) = (AtomicBool::new(false), Vec::new());
+        write_graph(&[source], codes, GraphOptions::default(), MAX_BLOCK, &never, &mut graph).unwrap();
+        (VectorsReader::open(bytes).unwrap(), GraphReader::open(graph).unwrap())
+    };
+    for codes in [None, Some(Int8::default()), Some(Int8 { confidence_interval: 0.9 })] {
+        let (reader, graph) = merged(codes);
+        for query in vectors.iter().step_by(300) {
+            let hits = |k: usize| {
+                let request = TopKRequest {
+                    query,
+                    k,
+                    live: None,
+                    filter: None,
+                    min_score: None,
+                    tie: &|doc| u64::from(doc),
+                    cancel: None,
+                };
+                let effort = Effort { num_candidates: 100, oversample: 1.0 };
+                reader.nearest(Some(&graph), &request, effort).unwrap()
+            };
+            let ((all, method), (few, _)) = (hits(100), hits(10));
+            assert_eq!((method, &all[..10]), (Method::Graph, &few[..]), "{codes:?}");
+        }
+    }
 }
 
 #[test]
@@ -314,7 +367,7 @@ fn large_lists_make_smaller_blocks() {
     let mut bytes = Vec::new();
     let sources = [GraphSource { reader: reader.clone(), doc_map }];
     let never = AtomicBool::new(false);
-    write_graph(&sources, false, options, MAX_BLOCK, &never, &mut bytes).unwrap();
+    write_graph(&sources, None, options, MAX_BLOCK, &never, &mut bytes).unwrap();
     let graph = GraphReader::open(bytes).unwrap();
     assert!(graph.is_of(&reader));
     // Two lists of 1,024 neighbours and their length for each vector, in memory and as they are written.
@@ -328,8 +381,7 @@ fn building_can_be_cancelled() {
     let sources = vec![GraphSource { reader, doc_map: (0..100).collect() }];
     let cancelled = AtomicBool::new(true);
     let written =
-        write_graph(&sources, false, GraphOptions::default(), MAX_BLOCK, &cancelled, &mut Vec::new())
-            .unwrap();
+        write_graph(&sources, None, GraphOptions::default(), MAX_BLOCK, &cancelled, &mut Vec::new()).unwrap();
     assert!(!written);
 }
 
@@ -347,10 +399,10 @@ fn damaged_graphs_are_refused() {
         assert!(GraphReader::open(&good[..length]).is_err());
     }
     let mut newer = good.clone();
-    newer[7] = 4;
+    newer[7] = 5;
     assert_eq!(
         GraphReader::open(&newer[..]).unwrap_err(),
-        VectorsError::NewerFormat { found: 4, supported: 3 }
+        VectorsError::NewerFormat { found: 5, supported: 4 }
     );
 }
 
@@ -382,6 +434,21 @@ fn graphs_of_older_versions_are_walked() {
     }
     let search = Search { reader: &floats, graph: Some(&old), live: None, filter: None };
     assert!(search.recall(&queries, 40).0 >= 0.9);
+    // The codes of version 3 may be clipped, so nothing is known of their error.
+    let with_codes = graph_bytes(&floats, 2500);
+    let mut third = with_codes.clone();
+    third[7] = 3;
+    let checksum = crc32fast::hash(&third[..24]);
+    third[24..28].copy_from_slice(&checksum.to_le_bytes());
+    let (third, new) = (GraphReader::open(third).unwrap(), GraphReader::open(with_codes).unwrap());
+    assert!(third.is_current() && third.whole_scale(3000).is_none() && new.whole_scale(3000).is_some());
+    let whole = reader(COSINE, &vectors(COSINE, COUNT, 12), true);
+    assert!((0..COUNT).all(|ord| new.whole_scale(ord) == Some(whole.scale(ord))), "of each block");
+    for query in &queries {
+        let ask =
+            |graph| Search { reader: &floats, graph: Some(graph), live: None, filter: None }.run(query, 40);
+        assert_eq!(ask(&third), ask(&new));
+    }
 }
 
 #[test]

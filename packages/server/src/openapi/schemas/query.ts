@@ -104,10 +104,14 @@ const knn: Schemas = {
   query_vector: either(vector, text('hexadecimal bytes')),
   query_vector_builder: builder,
   k: int('neighbours that are found; `size` if nothing is said'),
-  num_candidates: int('candidates that are looked at; half as many again as `k` if nothing is said'),
+  num_candidates: int('candidates that are looked at; if nothing is said, half as many again as `k`, but at least 100'),
   filter: queries,
   similarity: num('least similarity of a neighbour'),
-  rescore_vector: object({ oversample: num('times `k` that are found in the quantised vectors and scored again') }),
+  rescore_vector: object({
+    oversample: num(
+      'candidates that quantised vectors choose, as a multiple of `k`; the best by exact scores are hits',
+    ),
+  }),
 };
 
 const words = { analyzer: text(), use_field: text() };
