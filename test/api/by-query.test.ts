@@ -88,7 +88,7 @@ describe('by query', () => {
     expect(Object.keys(started.body), started.text).toEqual(['task']);
     const { task } = started.body;
     const node = task.split(':')[0];
-    // What is cancelled before it has counted the documents answers without their number.
+    // A job that is cancelled before it has counted the documents of its query says [total: 0] in its answer.
     await vi.waitFor(async () => {
       expect((await server.request('GET', `/_tasks/${task}`)).body.task.status.total).toBe(20);
     });

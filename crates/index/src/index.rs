@@ -21,8 +21,8 @@ use sparrow_segments::plugins::{self, InFlightLimiter, VectorSettings};
 use sparrow_segments::schema::IndexSchema;
 use sparrow_segments::verify::Damage;
 
-/// Number of times that a forced merge waits for background merges to end, which may be building large graphs, with a pause
-/// between: ten minutes.
+/// Number of times that a forced merge is attempted while others have its segments, with a pause between. The pauses take ten
+/// minutes; an attempt that fails takes as long as its merge, as tantivy compares the segments of two merges only at the end.
 const MERGE_ATTEMPTS: usize = 60_000;
 const MERGE_PAUSE: Duration = Duration::from_millis(10);
 

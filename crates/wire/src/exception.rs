@@ -72,7 +72,7 @@ pub fn shortened(mut text: String) -> String {
         let boundary = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
         let (begin, end) = (boundary(MAX_TEXT - KEPT_END - GAP.len()), boundary(text.len() - KEPT_END + 3));
         text.replace_range(begin..end, GAP);
-        // What is kept may wait for the rest of an answer.
+        // An answer to a bulk holds thousands of exceptions until it is written: none may keep the memory of the whole text.
         text.shrink_to_fit();
     }
     text

@@ -136,7 +136,7 @@ impl SegmentPlugins {
         self.passages.get(&field.field_id())
     }
 
-    /// Whether all dense vectors and graphs are in the layout that this version writes.
+    /// Whether no dense vectors and graphs are of a format that an upgrade rewrites.
     pub fn vectors_are_current(&self) -> bool {
         self.dense.values().all(VectorsReader::is_current)
             && self.graphs.values().all(GraphReader::is_current)
