@@ -45,10 +45,6 @@ export function meets(value, target) {
   return value <= most && value >= least;
 }
 
-/** A line of `bench_search`, which prints `1 segments`, with its index named in English. */
-export const withIndexNamed = (line) =>
-  line.index === undefined ? line : { ...line, index: line.index.replace(/^1 segments/, '1 segment') };
-
 /** A number with three significant digits, or all of its integer digits. */
 export function figure(value) {
   if (value === null || value === undefined) return '-';

@@ -4,7 +4,6 @@
 // fastest of the passes counts.
 import { StepFailed } from '../../scripts/lib/process.mjs';
 import { captureJson, keptFolder, writeLines } from '../lib/programs.mjs';
-import { withIndexNamed } from '../lib/rows.mjs';
 
 export const title = 'a sparse clause mixed with texts and filters';
 /** `--prepare` makes what a later run finds in the work folder. */
@@ -38,7 +37,7 @@ export async function run(context) {
     ...['--limit', `${documents}`, '--questions', `${questions}`, '--passes', context.prepare ? '1' : `${passes}`],
     ...['--segments', '5', '--deleted', '0.2', '--only', 'mixes'],
   ]);
-  return { rows: describe(lines.map(withIndexNamed), documents, context.size === 'full') };
+  return { rows: describe(lines, documents, context.size === 'full') };
 }
 
 /** @param {object[]} lines what the program printed @param {boolean} promised whether the target is about this size */

@@ -8,7 +8,6 @@ import { existsSync } from 'node:fs';
 import { at } from '../../scripts/lib/paths.mjs';
 import { StepFailed } from '../../scripts/lib/process.mjs';
 import { captureJson, keptFolder, writeLines } from '../lib/programs.mjs';
-import { withIndexNamed } from '../lib/rows.mjs';
 
 export const title = 'sparse search inside an index: filters, segments, deletes, a cold start';
 /** `--prepare` makes what a later run finds in the work folder. */
@@ -52,7 +51,7 @@ export async function run(context) {
     ...['--limit', `${documents}`, '--questions', `${questions}`, '--passes', context.prepare ? '1' : `${passes}`],
     ...['--segments', `${SEGMENTS}`, '--deleted', `${DELETED}`, '--only', 'warm,cold'],
   ]);
-  return { rows: describe(lines.map(withIndexNamed), documents, context.size === 'full') };
+  return { rows: describe(lines, documents, context.size === 'full') };
 }
 
 /** @param {object[]} lines what the program printed @param {boolean} promised whether the targets are about this size */

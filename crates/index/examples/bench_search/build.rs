@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use sparrow_index::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
+use sparrow_index::{IndexOptions, IndexStats, Snapshot, SparrowIndex, WriteDocument};
 use sparrow_mapping::{Limits, Mapping};
 
 use crate::Arguments;
@@ -22,9 +22,9 @@ pub struct Built {
 impl Built {
     pub fn open(dir: &Path) -> Result<Self, Box<dyn Error>> {
         let (index, _) = SparrowIndex::open(dir, &mapping()?, &options())?;
-        let segments = index.stats()?.segments;
-        let deleted = index.stats()?.deleted;
-        Ok(Self { index, label: format!("{segments} segments, {deleted} deleted") })
+        let IndexStats { segments, deleted, .. } = index.stats()?;
+        let plural = if segments == 1 { "" } else { "s" };
+        Ok(Self { index, label: format!("{segments} segment{plural}, {deleted} deleted") })
     }
 
     pub fn snapshot(&self) -> Arc<Snapshot> {
