@@ -21,11 +21,6 @@ use sparrow_segments::plugins::{self, InFlightLimiter, VectorSettings};
 use sparrow_segments::schema::IndexSchema;
 use sparrow_segments::verify::Damage;
 
-/// Number of times that a forced merge is attempted while others have its segments, with a pause between. The pauses take ten
-/// minutes; an attempt that fails takes as long as its merge, as tantivy compares the segments of two merges only at the end.
-const MERGE_ATTEMPTS: usize = 60_000;
-const MERGE_PAUSE: Duration = Duration::from_millis(10);
-
 /// Size of a block of stored documents, in bytes before compression: the unit of compression and decompression.
 const STORE_BLOCK_BYTES: usize = 4096;
 
@@ -37,6 +32,8 @@ pub struct SparrowIndex {
     /// A handle that shares its state with the writer's directory, and is read while the writer holds its lock and waits for the disk.
     directory: LazyDirectory,
     writer: Mutex<Writer>,
+    /// One forced merge at a time: another would take the same segments.
+    pub(crate) forced_merge: Mutex<()>,
     snapshot: Newest,
 }
 
@@ -132,6 +129,7 @@ impl SparrowIndex {
             limiter: writer.limiter.clone(),
             directory: writer.directory.clone(),
             writer: Mutex::new(writer),
+            forced_merge: Mutex::default(),
             snapshot: Newest::new(snapshot),
         })
     }
@@ -356,59 +354,6 @@ impl SparrowIndex {
     /// The newest published snapshot.
     pub fn searcher(&self) -> Arc<Snapshot> {
         self.snapshot.get()
-    }
-
-    /// Merges all segments into one and waits for it. Writes, refreshes and searches continue meanwhile.
-    ///
-    /// # Errors
-    /// [`IndexError::RolledBack`] when the commit of buffered writes fails; when the merge fails.
-    pub fn merge_all(&self) -> Result<(), IndexError> {
-        self.commit()?;
-        self.merge_committed()?;
-        self.refresh()
-    }
-
-    /// Whether vectors of a published segment lack the graph that a merge would build: new segments get none.
-    pub fn lacks_graphs(&self) -> bool {
-        self.writer.lock().lacks_graphs()
-    }
-
-    /// Merges all committed segments into one, waits for it and publishes it. Commits nothing itself: a caller that commits must learn of a
-    /// failure before anyone commits again.
-    ///
-    /// # Errors
-    /// When the merge fails, with the error of the disk.
-    pub fn merge_committed(&self) -> Result<(), IndexError> {
-        let pauses = self.writer.lock().pauses().clone();
-        let (mut last_error, mut pause) = (None, None);
-        for _ in 0..MERGE_ATTEMPTS {
-            let (merge, mapping) = {
-                let mut writer = self.writer.lock();
-                (writer.start_merge()?, writer.mapping_epoch())
-            };
-            // Nobody takes the segments of a merge that has begun.
-            drop(pause.take());
-            let Some(merge) = merge else { return self.publish() };
-            match merge.wait() {
-                Ok(_) => return self.publish(),
-                // Some of them are in a background merge, or it just ended: its result is next.
-                Err(error @ tantivy::TantivyError::InvalidArgument(_)) => {
-                    // While documents are written, the next merges would take the segments up again and again.
-                    pause = Some(pauses.begin());
-                    last_error = Some(error);
-                }
-                // A wider mapping reopened the index, which ends its merges: it is merged as it is then.
-                Err(error) if self.writer.lock().mapping_epoch() != mapping => last_error = Some(error),
-                Err(error) => {
-                    let refusal = self.writer.lock().directory.take_refusal_of_merge();
-                    return Err(
-                        refusal.map_or(error.into(), |(path, source)| IndexError::Io { path, source })
-                    );
-                }
-            }
-            std::thread::sleep(MERGE_PAUSE);
-        }
-        last_error.map_or(Ok(()), |error| Err(error.into()))
     }
 
     pub(crate) fn lock_writer(&self) -> parking_lot::MutexGuard<'_, Writer> {

@@ -6,6 +6,7 @@
 //! WAL belong to the engine: this crate stores the numbers it is given.
 
 mod filter_cache;
+mod forced_merge;
 mod index;
 mod merge_policy;
 mod options;

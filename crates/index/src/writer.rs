@@ -12,11 +12,11 @@ use tantivy::index::SegmentId;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::schema::OwnedValue;
 use tantivy::{
-    FutureResult, Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentMeta, SegmentReader,
-    TantivyDocument, Term,
+    Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentMeta, SegmentReader, TantivyDocument, Term,
 };
 
 use crate::filter_cache::SegmentFilters;
+use crate::forced_merge::StartedMerge;
 use crate::merge_policy::{Pauses, Tiers};
 use crate::options::{IndexOptions, WriteDocument};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
@@ -456,15 +456,27 @@ impl Writer {
         ))
     }
 
-    /// Starts to merge all committed segments into one; `None` when there is nothing to merge.
-    pub fn start_merge(&mut self) -> Result<Option<FutureResult<Option<SegmentMeta>>>, IndexError> {
-        let ids = self.index.searchable_segment_ids()?;
-        let deleted: u32 =
-            self.index.searchable_segment_metas()?.iter().map(|meta| meta.num_deleted_docs()).sum();
-        if ids.is_empty() || ids.len() == 1 && deleted == 0 && !ids.iter().any(|id| self.lacks_graph(id)) {
+    /// Starts to merge the committed segments that have more than `smaller` documents into one; `None` when there is nothing to merge.
+    pub fn start_merge(&mut self, smaller: u32) -> Result<Option<StartedMerge>, IndexError> {
+        let mut metas = self.index.searchable_segment_metas()?;
+        metas.retain(|meta| smaller == 0 || meta.num_docs() > smaller);
+        let is_merged = match &metas[..] {
+            [] => true,
+            [only] => only.num_deleted_docs() == 0 && !self.lacks_graph(&only.id()),
+            _ => false,
+        };
+        if is_merged {
             return Ok(None);
         }
-        Ok(Some(self.indexer()?.merge(&ids)))
+        let ids: Vec<SegmentId> = metas.iter().map(SegmentMeta::id).collect();
+        let documents = metas.iter().map(|meta| (meta.id(), meta.num_docs())).collect();
+        Ok(Some(StartedMerge { documents, end: self.indexer()?.merge(&ids) }))
+    }
+
+    /// The most documents that a segment had of those which were to be merged and are no longer there; 0 if all are.
+    pub fn most_gone(&self, documents: &[(SegmentId, u32)]) -> Result<u32, IndexError> {
+        let there = self.index.searchable_segment_ids()?;
+        Ok(documents.iter().filter(|(id, _)| !there.contains(id)).map(|(_, count)| *count).max().unwrap_or(0))
     }
 
     /// What keeps background merges from beginning.

@@ -3,7 +3,8 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use common::{Model, books, check, copy_dir, document, mapping, options, put};
 use serde_json::{Value, json};
@@ -402,4 +403,58 @@ fn a_thousand_text_fields_come_at_once() {
     }
     index.refresh().unwrap();
     assert_eq!(scores(&index, "f999", "text").len(), 20);
+}
+
+/// Overwrites a document and commits whenever a merge writes: the segment with the document before is then empty.
+struct Overwrites {
+    index: SparrowIndex,
+    /// Number of writes, and of those after which it stops.
+    writes: (AtomicU64, u64),
+}
+
+impl sparrow_files::Observer for Overwrites {
+    fn before(&self, call: &sparrow_files::Call<'_>) -> sparrow_files::Verdict {
+        let merges = std::thread::current().name().is_some_and(|name| name.starts_with("merge_thread"));
+        if merges && call.kind == sparrow_files::Kind::Write {
+            let write = self.writes.0.fetch_add(1, Ordering::SeqCst);
+            if write < self.writes.1 {
+                put(&self.index, "changed", 100 + write, &source(write));
+                self.index.refresh().expect("refresh");
+            }
+        }
+        sparrow_files::Verdict::Allow
+    }
+}
+
+/// tantivy removes an empty segment at a commit, and a merge that reads it then fails when it ends.
+#[test]
+fn a_forced_merge_ends_while_documents_are_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = SparrowIndex::create(dir.path(), &books(), &options(1)).unwrap();
+    let mut model = Model::default();
+    for half in [0..10, 10..20] {
+        fill(&index, &mut model, half);
+        index.refresh().unwrap();
+    }
+    put(&index, "changed", 20, &source(20));
+    index.refresh().unwrap();
+    assert_eq!(index.searcher().segments().len(), 3);
+    let writer = Arc::new(Overwrites { index, writes: (AtomicU64::new(0), 1000) });
+    let guard = sparrow_files::observe(dir.path(), writer.clone());
+    let index = &writer.index;
+    index.merge_all().unwrap();
+    drop(guard);
+    let last = writer.writes.0.load(Ordering::SeqCst) - 1;
+    assert!(last < 999, "it ended only when nobody wrote any more");
+    model.docs.insert("changed".to_owned(), (100 + last, source(last)));
+    check(index, &model);
+    let mut segments = index.searcher().segment_docs();
+    segments.sort_unstable();
+    assert_eq!(segments, [(1, 0), (20, 0)], "all but what is overwritten is merged");
+    let merges = index.merge_stats();
+    assert!((2..=3).contains(&merges.total), "{merges:?}");
+    // Once nobody writes any more, nothing is left out.
+    index.merge_all().unwrap();
+    assert_eq!(index.searcher().segments().len(), 1);
+    check(index, &model);
 }

@@ -68,7 +68,11 @@ impl Shard {
         loop {
             self.refresh()?;
             let index = self.index();
-            let Err(error) = index.merge_committed() else { return Ok(()) };
+            let Err(error) = index.merge_committed() else {
+                // Background merges of what was written meanwhile begin at a commit, and perhaps nobody writes any more.
+                let several = index.searcher().segments().len() > 1;
+                return if several { self.retry_merges() } else { Ok(()) };
+            };
             let mut state = self.state.lock();
             if state.phase == Phase::Closed {
                 return Err(ShardError::Closed);
