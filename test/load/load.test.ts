@@ -20,22 +20,22 @@ function healthLimit({ clients }: Row): number {
 
 async function measured(): Promise<Row[]> {
   const options = { clients: [1, 300], ms: 2000, seed: 1, count: 20_000, patient: true, reindex: true, times: 4 };
-  return (await runLoad({ ...options, say: () => undefined })) as Row[];
-}
-
-it('answers or refuses every client, and stays well', { timeout: 240_000 }, async () => {
-  let rows = await measured();
-  // The slowest look of 70 is what is limited, and the whole machine may have stood still for it: once, not twice.
-  if (rows.some((row) => row.healthP99 > healthLimit(row))) rows = await measured();
+  const rows = (await runLoad({ ...options, say: () => undefined })) as Row[];
   expect(rows).toHaveLength(5);
   for (const row of rows) {
-    // Whoever is refused is told when to come again.
     const figures = JSON.stringify(row);
+    // Whoever is refused is told when to come again.
     expect(row, figures).toMatchObject({ failed: 0, cut: 0, unwell: 0, untold: 0 });
     expect(row.ok, figures).toBeGreaterThan(row.clients ?? 1);
-    expect(row.healthP99, figures).toBeLessThan(healthLimit(row));
   }
   expect(rows[2]?.reindexed).toBeGreaterThan(0);
   // Four times as much as can be answered arrives.
   expect(rows[4]?.refused).toBeGreaterThan(rows[4]?.ok ?? 0);
+  return rows;
+}
+
+it('answers or refuses every client, and stays well', { timeout: 240_000 }, async () => {
+  const tooSlow = (rows: Row[]) => rows.filter((row) => row.healthP99 >= healthLimit(row));
+  // The limit is for the slowest of about 70 looks. The machine may stand still once; if it does in both measurements, the server is slow.
+  if (tooSlow(await measured()).length > 0) expect(tooSlow(await measured())).toEqual([]);
 });

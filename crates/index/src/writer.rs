@@ -12,11 +12,11 @@ use tantivy::index::SegmentId;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::schema::OwnedValue;
 use tantivy::{
-    Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentMeta, SegmentReader, TantivyDocument, Term,
+    FutureResult, Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentMeta, SegmentReader,
+    TantivyDocument, Term,
 };
 
 use crate::filter_cache::SegmentFilters;
-use crate::forced_merge::StartedMerge;
 use crate::merge_policy::{Pauses, Tiers};
 use crate::options::{IndexOptions, WriteDocument};
 use crate::snapshot::{SegmentSnapshot, Snapshot};
@@ -456,10 +456,11 @@ impl Writer {
         ))
     }
 
-    /// Starts to merge the committed segments that have more than `smaller` documents into one; `None` when there is nothing to merge.
-    pub fn start_merge(&mut self, smaller: u32) -> Result<Option<StartedMerge>, IndexError> {
+    /// Starts to merge the committed segments into one, except those that have at most `left_out_up_to` documents (0: all are merged);
+    /// `None` when there is nothing to merge.
+    pub fn start_merge(&mut self, left_out_up_to: u32) -> Result<Option<StartedMerge>, IndexError> {
         let mut metas = self.index.searchable_segment_metas()?;
-        metas.retain(|meta| smaller == 0 || meta.num_docs() > smaller);
+        metas.retain(|meta| left_out_up_to == 0 || meta.num_docs() > left_out_up_to);
         let is_merged = match &metas[..] {
             [] => true,
             [only] => only.num_deleted_docs() == 0 && !self.lacks_graph(&only.id()),
@@ -473,8 +474,8 @@ impl Writer {
         Ok(Some(StartedMerge { documents, end: self.indexer()?.merge(&ids) }))
     }
 
-    /// The most documents that a segment had of those which were to be merged and are no longer there; 0 if all are.
-    pub fn most_gone(&self, documents: &[(SegmentId, u32)]) -> Result<u32, IndexError> {
+    /// Number of documents of the largest of these segments that no longer exist; 0 if all exist.
+    pub fn largest_gone(&self, documents: &[(SegmentId, u32)]) -> Result<u32, IndexError> {
         let there = self.index.searchable_segment_ids()?;
         Ok(documents.iter().filter(|(id, _)| !there.contains(id)).map(|(_, count)| *count).max().unwrap_or(0))
     }
@@ -493,6 +494,13 @@ impl Writer {
         let lacks = |plugins: &SegmentPlugins| self.vectors.lacks_graph(&self.schema.schema, plugins);
         self.plugins.get(id).is_some_and(|(plugins, _)| lacks(plugins))
     }
+}
+
+/// A merge that has begun.
+pub(crate) struct StartedMerge {
+    /// The segments that it merges, and the documents that they had when it began, without deleted ones.
+    pub documents: Vec<(SegmentId, u32)>,
+    pub end: FutureResult<Option<SegmentMeta>>,
 }
 
 /// What documents are built with: the schema, mapping and analyzers in force.

@@ -60,7 +60,7 @@ impl Shard {
         }
     }
 
-    /// Merges all segments into one. Writes and refreshes go on meanwhile.
+    /// Merges all segments into one; small ones that are being overwritten may be left. Writes and refreshes go on meanwhile.
     ///
     /// # Errors
     /// [`ShardError::Closed`]; when the merge fails.
@@ -70,8 +70,12 @@ impl Shard {
             let index = self.index();
             let Err(error) = index.merge_committed() else {
                 // Background merges of what was written meanwhile begin at a commit, and perhaps nobody writes any more.
-                let several = index.searcher().segments().len() > 1;
-                return if several { self.retry_merges() } else { Ok(()) };
+                if index.searcher().segments().len() > 1
+                    && let Err(error) = self.retry_merges()
+                {
+                    tracing::warn!(index = &*self.options.name, %error, "background merges begin at a later commit");
+                }
+                return Ok(());
             };
             let mut state = self.state.lock();
             if state.phase == Phase::Closed {
