@@ -7,5 +7,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // A machine that others use too may take seconds for what it does in milliseconds otherwise.
+    expect: { poll: { timeout: 20_000 } },
   },
 });

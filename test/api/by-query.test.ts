@@ -91,7 +91,7 @@ describe('by query', () => {
     // A job that is cancelled before it has counted the documents of its query says [total: 0] in its answer.
     await vi.waitFor(async () => {
       expect((await server.request('GET', `/_tasks/${task}`)).body.task.status.total).toBe(20);
-    });
+    }, 20_000);
     const slower = await server.request('POST', `/${endpoint}/${task}/_rethrottle?requests_per_second=0.25`);
     expect(slower.body.nodes[node].tasks[task].status.requests_per_second).toBe(0.25);
     const refused = await server.request('POST', `/${endpoint}/${task}/_rethrottle?requests_per_second=-7`);

@@ -55,13 +55,16 @@ function raw(path: string, headers: Record<string, string>): Promise<{ headers: 
   });
 }
 
-/** What a connection gives back for some bytes, until it ends or has been quiet for a while. */
-function talk(text: string, quiet = 300): Promise<string> {
+/** What a connection gives back for some bytes, until it ends or has been quiet for a while; the first bytes may take longer. */
+function talk(text: string, first = 20_000): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
     let said = '';
-    socket.setTimeout(quiet, () => socket.destroy());
-    socket.on('data', (chunk) => (said += chunk.toString()));
+    socket.setTimeout(first, () => socket.destroy());
+    socket.on('data', (chunk) => {
+      said += chunk.toString();
+      socket.setTimeout(1000);
+    });
     socket.on('close', () => {
       resolve(said);
     });

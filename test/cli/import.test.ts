@@ -602,7 +602,7 @@ describe('an interrupted import', () => {
     expect(await imported(path)).toMatchObject({ written: 4, skipped: 0 });
   });
 
-  it('believes no checkpoint that cannot be one of the file', async () => {
+  it('believes no checkpoint that cannot be one of the file', { timeout: 180_000 }, async () => {
     const path = await file('prepared.jsonl', lines(numbered(0, 3)));
     await imported(path);
     const { _meta: meta } = (await server.request('GET', '/prepared/_mapping')).body.prepared.mappings;

@@ -126,7 +126,7 @@ describe('the process', () => {
     // Said right after the event that it is ready.
     await vi.waitFor(() => {
       expect(first.output()).toContain(`the owner key is in ${join(first.data, 'owner.key')}`);
-    });
+    }, 20_000);
     expect(first.output()).not.toContain(first.apiKey);
     expect((await stat(join(first.data, 'owner.key'))).mode & 0o777).toBe(0o600);
     expect(await first.stop()).toBe(0);

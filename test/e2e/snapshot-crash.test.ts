@@ -61,7 +61,7 @@ it('kill -9 in the middle of snapshots and restores', async () => {
   expect((await server.request('GET', '/books/_count')).body.count).toBe(DOCUMENTS);
 
   // What the kills left and the index no longer has goes with the next snapshot that is made.
-  await register(server, { max_restore_bytes_per_sec: '40kb' });
+  await register(server, { max_restore_bytes_per_sec: '4kb' });
   await server.request('DELETE', '/books/_doc/0?refresh=true');
   const made = await server.request('PUT', `/_snapshot/r/one${WAIT}`, { indices: 'books' });
   expect(made.status, made.text).toBe(200);

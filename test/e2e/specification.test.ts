@@ -326,13 +326,14 @@ describe('task', () => {
     await server.request('PUT', '/slow', {
       mappings: { properties: { content_embedding: { type: 'sparse_vector' } } },
     });
-    const { body } = await server.request('POST', '/_reindex?wait_for_completion=false&requests_per_second=8', {
+    const { body } = await server.request('POST', '/_reindex?wait_for_completion=false&requests_per_second=0.5', {
       source: { index: 'source', size: 4 },
       dest: { index: 'slow', pipeline: 'embed' },
     });
     const running = await server.request('GET', `/_tasks/${body.task}`);
     expect(running.body.completed).toBe(false);
     expect(running.body.response).toBeUndefined();
+    await server.request('POST', `/_reindex/${body.task}/_rethrottle?requests_per_second=-1`);
     expect((await waitForTask(body.task)).response.total).toBe(PASSAGES.length);
   });
 });

@@ -152,8 +152,12 @@ describe('reads', () => {
     const timer = setInterval(() => {
       turns += 1;
     }, 1);
-    const begun = performance.now();
-    while (performance.now() - begun < 500) expect(await search()).toBe(1);
+    // Other processes may take their time from any one try.
+    for (let tries = 0; tries < 5 && turns <= 20; tries += 1) {
+      turns = 0;
+      const begun = performance.now();
+      while (performance.now() - begun < 500) expect(await search()).toBe(1);
+    }
     clearInterval(timer);
     expect(turns).toBeGreaterThan(20);
   });

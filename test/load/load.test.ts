@@ -9,6 +9,7 @@ interface Row {
   readonly clients?: number;
   readonly ok: number;
   readonly refused: number;
+  readonly cut: number;
   readonly reindexed?: number;
   readonly healthP99: number;
 }
@@ -18,24 +19,29 @@ function healthLimit({ clients }: Row): number {
   return clients === undefined ? 15_000 : 2000;
 }
 
+/** The rows with which something is wrong that a machine which stands still for seconds explains. */
+function doubtful(rows: Row[]): Row[] {
+  return rows.filter(
+    (row, at) =>
+      row.healthP99 >= healthLimit(row) ||
+      row.ok <= (row.clients ?? 1) ||
+      row.cut > 0 ||
+      // Four times as much as can be answered arrives.
+      (at === 4 && row.refused <= row.ok),
+  );
+}
+
 async function measured(): Promise<Row[]> {
   const options = { clients: [1, 300], ms: 2000, seed: 1, count: 20_000, patient: true, reindex: true, times: 4 };
   const rows = (await runLoad({ ...options, say: () => undefined })) as Row[];
   expect(rows).toHaveLength(5);
-  for (const row of rows) {
-    const figures = JSON.stringify(row);
-    // Whoever is refused is told when to come again.
-    expect(row, figures).toMatchObject({ failed: 0, cut: 0, unwell: 0, untold: 0 });
-    expect(row.ok, figures).toBeGreaterThan(row.clients ?? 1);
-  }
+  // Whoever is refused is told when to come again.
+  for (const row of rows) expect(row, JSON.stringify(row)).toMatchObject({ failed: 0, unwell: 0, untold: 0 });
   expect(rows[2]?.reindexed).toBeGreaterThan(0);
-  // Four times as much as can be answered arrives.
-  expect(rows[4]?.refused).toBeGreaterThan(rows[4]?.ok ?? 0);
   return rows;
 }
 
 it('answers or refuses every client, and stays well', { timeout: 240_000 }, async () => {
-  const tooSlow = (rows: Row[]) => rows.filter((row) => row.healthP99 >= healthLimit(row));
-  // The limit is for the slowest of about 70 looks. The machine may stand still once; if it does in both measurements, the server is slow.
-  if (tooSlow(await measured()).length > 0) expect(tooSlow(await measured())).toEqual([]);
+  // Once the machine may be the reason, not twice.
+  if (doubtful(await measured()).length > 0) expect(doubtful(await measured())).toEqual([]);
 });

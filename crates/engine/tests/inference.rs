@@ -145,7 +145,16 @@ fn a_deployment_grows_with_its_load_sleeps_without_and_wakes_for_a_text() {
     let first = Instant::now();
     node.ok("infer_trained_model", "model=.elser_model_2", "", r#"{"docs": [{"text_field": "wake up"}]}"#);
     assert!(first.elapsed() < Duration::from_secs(10));
-    assert_eq!(count(), 1);
+    // It falls asleep again after 600 ms.
+    wait_until("awake", || {
+        node.ok(
+            "infer_trained_model",
+            "model=.elser_model_2",
+            "",
+            r#"{"docs": [{"text_field": "wake up"}]}"#,
+        );
+        count() == 1
+    });
 
     let (status, _, reason) =
         node.error("update_deployment", "model=.elser_model_2", "", r#"{"number_of_allocations": 2}"#);

@@ -271,7 +271,7 @@ fn documents_get_their_vectors_and_an_undeployed_model_is_refused() {
     }
     drop(engine);
     // What a user stopped stays stopped, also where models are deployed by themselves.
-    let node = Node::open(folder, models);
+    let node = Node::open_again(folder, models);
     assert_eq!(node.error("search", "index=b", "", &question.to_string()).2, UNDEPLOYED);
     let started = node.ok("start_deployment", &format!("model={SPARSE}"), "number_of_allocations=1", "");
     assert_eq!(started["assignment"]["assignment_state"], "started");

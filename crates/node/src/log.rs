@@ -88,7 +88,7 @@ impl Subscriber for Lines {
                 }
             }
         }
-        let line = if AS_TEXT.load(Relaxed) {
+        let mut line = if AS_TEXT.load(Relaxed) {
             as_text(&now, &level, &fields)
         } else if slow {
             fields.remove("msg");
@@ -102,8 +102,9 @@ impl Subscriber for Lines {
             line.insert("target".into(), event.metadata().target().into());
             Value::Object(line).to_string()
         };
-        // Nothing can be done about a closed standard error.
-        let _ = writeln!(std::io::stderr().lock(), "{line}");
+        line.push('\n');
+        // In one call, as the HTTP layer writes to the same file. Nothing can be done about a closed standard error.
+        let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
 
     fn enter(&self, _: &Id) {}

@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn a_context_ends_in_time() {
         let contexts = Contexts::default();
-        let id = contexts.open(pit(), None, Duration::from_millis(20), MAX_OPEN).expect("opens");
+        let id = contexts.open(pit(), None, MINUTE, MAX_OPEN).expect("opens");
         contexts.get(&id, None, Some(Duration::from_millis(1))).expect("open");
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!(contexts.get(&id, None, None).err().expect("over").status(), 404);

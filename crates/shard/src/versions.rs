@@ -357,12 +357,13 @@ mod tests {
     #[test]
     fn a_deletion_is_forgotten_in_time_also_where_nothing_is_written_any_more() {
         let mut versions = LiveVersions::default();
-        versions.remember_deletions_for(Some(Duration::from_millis(30)));
+        versions.remember_deletions_for(Some(Duration::from_secs(3600)));
         write(&mut versions, "gone", version(1, true));
         versions.start_refresh(|| 0);
         versions.finish_refresh();
         versions.forget_old_deletions();
         assert!(versions.get("gone").is_some());
+        versions.remember_deletions_for(Some(Duration::from_millis(30)));
         std::thread::sleep(Duration::from_millis(40));
         assert!(versions.get("gone").is_none(), "no longer than it is to be remembered");
         versions.forget_old_deletions();

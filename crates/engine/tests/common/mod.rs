@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sparrow_engine::{CancelFlag, Engine, EngineOptions, Request};
@@ -68,13 +69,13 @@ impl Node {
 
     /// Copies the data directory as it is now into a temporary folder.
     pub fn copy_data(&self) -> tempfile::TempDir {
-        // Files are copied one after another, so a copy during which metadata changed shows two moments in one,
-        // which no crash does: such a copy is made again.
+        // Files are copied one after another, so a copy during which metadata changed, or a log was trimmed after a commit, shows two
+        // moments in one, which no crash does: such a copy is made again.
         loop {
             let copy = tempfile::tempdir().expect("a temporary folder");
-            let before = read_stores(self.folder.path());
+            let before = read_metadata(self.folder.path());
             copy_tree(self.folder.path(), copy.path());
-            if read_stores(self.folder.path()) == before {
+            if read_metadata(self.folder.path()) == before {
                 return copy;
             }
         }
@@ -85,7 +86,26 @@ impl Node {
         let Self { engine, folder } = self;
         engine.close();
         drop_engine(engine);
-        Self::open(folder, |_| {})
+        Self::open_again(folder, |_| {})
+    }
+
+    /// Opens an engine on a directory of which one that was dropped may still hold the lock: the thread of a task lets go of it a moment
+    /// after the task has ended.
+    pub fn open_again(folder: tempfile::TempDir, change: impl Fn(&mut EngineOptions)) -> Self {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let mut options = options(folder.path());
+            change(&mut options);
+            match Engine::open(options) {
+                Ok(engine) => return Self { engine, folder },
+                Err(error)
+                    if error.reason().contains("in use by another process") && Instant::now() < deadline =>
+                {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Err(error) => panic!("the engine opens: {}", error.reason()),
+            }
+        }
     }
 
     /// Status and JSON body of an operation; `path` and `query` are `name=value` pairs joined by `&`.
@@ -151,7 +171,7 @@ fn drop_engine(engine: Arc<Engine>) {
         if Arc::strong_count(&engine) == 1 {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
     }
     drop(engine);
 }
@@ -167,9 +187,24 @@ fn pairs(text: &str) -> BTreeMap<String, String> {
 }
 
 /// Path and content of every file in the folder of the stores.
-fn read_stores(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let entries = fs::read_dir(data.join("store")).expect("the stores").flatten();
-    entries.filter_map(|entry| Some((entry.path(), fs::read(entry.path()).ok()?))).collect()
+/// Contents of the stores and of the commits, and the names of the files of logs.
+fn read_metadata(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![data.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let is = |name: &str| folder.file_name().is_some_and(|it| it == name);
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if is("store") || entry.file_name() == "meta.json" {
+                found.insert(path.clone(), fs::read(path).unwrap_or_default());
+            } else if is("wal") {
+                found.insert(path, Vec::new());
+            }
+        }
+    }
+    found
 }
 
 pub fn copy_tree(from: &Path, to: &Path) {

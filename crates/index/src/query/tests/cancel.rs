@@ -104,6 +104,7 @@ fn queries_of_very_many_words_end_within_a_document() {
         ..Default::default()
     })
     .into();
+    let mut partial = 0;
     for tenths in 0..10 {
         let stop = Arc::new(AtomicBool::new(false));
         let _entered =
@@ -118,8 +119,16 @@ fn queries_of_very_many_words_end_within_a_document() {
         let found = snapshot
             .search(&none, &SearchOptions { cancel: Some(stop), partial: true, ..Default::default() });
         setter.join().unwrap();
-        assert!(found.is_ok_and(|top| top.hits.is_empty()));
+        match found {
+            Ok(top) => {
+                assert!(top.hits.is_empty());
+                partial += 1;
+            }
+            // This thread was late: the search had not begun when the flag was set.
+            Err(error) => assert!(matches!(error, QueryError::Cancelled), "{error}"),
+        }
     }
+    assert!(partial > 0);
 }
 
 /// A document takes a script as long as thousands of others: between two looks at the flag lie minutes.
@@ -148,12 +157,13 @@ fn ends_early(snapshot: &crate::Snapshot, query: &Query) {
     let stop = Arc::new(AtomicBool::new(false));
     let _entered = work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)))));
     let options = || SearchOptions { cancel: Some(Arc::clone(&stop)), partial: false, ..Default::default() };
-    let started = Instant::now();
-    snapshot.search(query, &options()).unwrap();
-    let whole = started.elapsed();
-    // Other processes may take their time from any one try.
-    let ended_early = (0..5).any(|_| {
+    let end = Instant::now() + Duration::from_secs(30);
+    // Other processes may take their time from any one try, and from what it is compared with.
+    loop {
         stop.store(false, Ordering::Relaxed);
+        let started = Instant::now();
+        snapshot.search(query, &options()).unwrap();
+        let whole = started.elapsed();
         let setter = {
             let stop = Arc::clone(&stop);
             thread::spawn(move || {
@@ -165,8 +175,12 @@ fn ends_early(snapshot: &crate::Snapshot, query: &Query) {
         let cancelled = snapshot.search(query, &options());
         let took = started.elapsed();
         setter.join().unwrap();
-        assert!(matches!(cancelled, Err(QueryError::Cancelled)));
-        took < whole / 2
-    });
-    assert!(ended_early, "{whole:?} without an end");
+        match cancelled {
+            Err(QueryError::Cancelled) if took < whole / 2 => return,
+            // It ended before it was told to stop, or looked too late.
+            Ok(_) | Err(QueryError::Cancelled) => {}
+            Err(error) => panic!("{error}"),
+        }
+        assert!(Instant::now() < end, "{whole:?} without an end");
+    }
 }
