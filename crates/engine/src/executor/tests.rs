@@ -112,11 +112,8 @@ fn reads_run_as_the_cores_allow_and_get_past_those_that_wait_or_take_long() {
     executor.run(Lane::Read, Load::default(), &CancelFlag::default(), wait, Box::new(|_| {}));
     begun.recv().unwrap();
     // A worker has sent its answer before it counts as idle.
-    let since = Instant::now();
-    while executor.read.state.lock().begun.iter().flatten().count() != 1 {
-        assert!(since.elapsed() < Duration::from_secs(20), "only the long one needs a core");
-        thread::yield_now();
-    }
+    let working = || executor.read.state.lock().begun.iter().flatten().count();
+    until("only the long one needs a core", || working() == 1);
     assert!(is_answered(&executor, Lane::Read));
     drop((held, sender));
 }
@@ -228,6 +225,14 @@ fn a_worker_that_becomes_idle_while_something_waits_looks_when_it_may_begin() {
     queue.close();
 }
 
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        thread::yield_now();
+    }
+}
+
 /// How often an idle worker has called its `rest` function.
 static RESTS: AtomicUsize = AtomicUsize::new(0);
 
@@ -239,16 +244,9 @@ fn rest(_: bool) {
 #[test]
 fn a_worker_rests_once_when_it_has_become_idle_and_works_on_what_comes_meanwhile() {
     let queue = Queue::start("test", 1, 1, || (), Some(rest));
-    let until = |what: &str, holds: &dyn Fn() -> bool| {
-        let end = Instant::now() + Duration::from_secs(20);
-        while !holds() {
-            assert!(Instant::now() < end, "{what}");
-            std::thread::yield_now();
-        }
-    };
     let mut rests = 1;
     for _ in 0..3 {
-        until("it rests", &|| RESTS.load(SeqCst) == rests);
+        until("it rests", || RESTS.load(SeqCst) == rests);
         let (worked, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         for number in 0..2 {
             let (worked_of_job, seen) = (worked.clone(), seen.clone());
@@ -258,11 +256,11 @@ fn a_worker_rests_once_when_it_has_become_idle_and_works_on_what_comes_meanwhile
                 worked_of_job.fetch_add(1, SeqCst);
             });
             queue.send(job, Load::default(), &CancelFlag::default()).expect("taken");
-            until("it works", &|| worked.load(SeqCst) == number + 1);
+            until("it works", || worked.load(SeqCst) == number + 1);
         }
         rests = seen.load(SeqCst) + 1;
     }
-    until("it rests", &|| RESTS.load(SeqCst) == rests);
+    until("it rests", || RESTS.load(SeqCst) == rests);
     std::thread::sleep(IDLE * 4);
     assert_eq!(RESTS.load(SeqCst), rests, "once after each time that it worked");
     queue.close();
@@ -316,6 +314,15 @@ fn attempts(executor: &Executor) -> bool {
     false
 }
 
+#[cfg(target_os = "linux")]
+fn work_until_stopped(stop: &CancelFlag) {
+    let begun = Instant::now();
+    while !stop.is_cancelled() {
+        assert!(begun.elapsed() < Duration::from_secs(5), "nobody stops it");
+        std::hint::spin_loop();
+    }
+}
+
 /// Makes an attempt that is given up. Until it is made, it may be refused: a worker has sent an answer before it rests.
 #[cfg(target_os = "linux")]
 fn give_up(executor: &Executor, work: impl Fn(&CancelFlag)) {
@@ -337,13 +344,7 @@ fn give_up(executor: &Executor, work: impl Fn(&CancelFlag)) {
 fn an_attempt_that_takes_too_long_is_stopped_and_others_follow_when_reads_are_short_again() {
     let executor = warm();
     assert!(attempts(&executor));
-    give_up(&executor, |stop| {
-        let begun = Instant::now();
-        while !stop.is_cancelled() {
-            assert!(begun.elapsed() < Duration::from_secs(5), "nobody stops it");
-            std::hint::spin_loop();
-        }
-    });
+    give_up(&executor, work_until_stopped);
     assert!(executor.attempt(|_| Ok(Reply::acknowledged())).is_none(), "reads are not known to be short");
     assert!(attempts(&executor));
     executor.close();
@@ -357,11 +358,7 @@ fn what_cannot_be_stopped_in_time_keeps_attempts_off_for_much_longer() {
     let executor = warm();
     let begun = Cell::new(Instant::now());
     give_up(&executor, |stop| {
-        let since = Instant::now();
-        while !stop.is_cancelled() {
-            assert!(since.elapsed() < Duration::from_secs(20), "nobody stops it");
-            std::hint::spin_loop();
-        }
+        work_until_stopped(stop);
         begun.set(Instant::now());
         thread::sleep(took);
     });

@@ -186,7 +186,6 @@ fn pairs(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Path and content of every file in the folder of the stores.
 /// Contents of the stores and of the commits, and the names of the files of logs.
 fn read_metadata(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
