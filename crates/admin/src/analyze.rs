@@ -351,7 +351,6 @@ impl Utf16 {
 fn unfinished(why: Unfinished, limit: usize) -> EngineError {
     match why {
         Unfinished::Stopped(stopped) => stopped.into(),
-        Unfinished::TooMuch(error) => error.into(),
         Unfinished::TooManyTokens => too_many(limit),
     }
 }

@@ -190,7 +190,6 @@ impl Bound {
 
 /// The documents that match a filter, one bitset for each segment.
 fn matching(fields: &Fields<'_>, query: &Query) -> Result<Vec<Vec<u64>>, AggregationError> {
-    let sets = fields.snapshot.matching(query)?;
-    work::take("<agg filters>", sets.iter().map(|words| words.len() * size_of::<u64>()).sum())?;
-    Ok(sets)
+    work::check()?;
+    Ok(fields.snapshot.matching(query)?)
 }

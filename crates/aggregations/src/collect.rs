@@ -12,6 +12,7 @@ use super::metrics::Metric;
 use super::partial::{Bucket, Partial};
 use super::segment_context::SegmentContext;
 use super::slots::Slots;
+use sparrow_types::work;
 
 /// Number of documents in a block.
 const BLOCK: usize = 4096;
@@ -37,7 +38,7 @@ pub fn collect_segment(
     let max_doc = context.reader.max_doc();
     if !nodes.is_empty() {
         let words = matching.iter().copied();
-        each_block(words, context, |docs| {
+        each_block(words, |docs| {
             nodes.iter_mut().try_for_each(|node| node.collect(docs, &zeros[..docs.len()], context))
         })?;
     }
@@ -48,7 +49,7 @@ pub fn collect_segment(
             let rest = max_doc - word * 64;
             live & if rest < 64 { (1 << rest) - 1 } else { u64::MAX }
         });
-        each_block(words, context, |docs| {
+        each_block(words, |docs| {
             global_nodes.iter_mut().try_for_each(|node| node.collect(docs, &zeros[..docs.len()], context))
         })?;
     }
@@ -64,7 +65,6 @@ pub fn collect_segment(
 
 fn each_block(
     words: impl Iterator<Item = u64>,
-    context: &SegmentContext<'_>,
     mut see: impl FnMut(&[u32]) -> Result<(), AggregationError>,
 ) -> Result<(), AggregationError> {
     let mut docs = Vec::with_capacity(BLOCK);
@@ -74,12 +74,12 @@ fn each_block(
             word &= word - 1;
         }
         if docs.len() > BLOCK - 64 {
-            context.budget.check_cancelled()?;
+            work::check()?;
             see(&docs)?;
             docs.clear();
         }
     }
-    context.budget.check_cancelled()?;
+    work::check()?;
     see(&docs)
 }
 
@@ -104,7 +104,6 @@ impl<'a> Node<'a> {
             children.push(Node::new(sub, context)?);
         }
         Ok(Node::Buckets(Box::new(BucketNode {
-            aggregation,
             slots: Slots::new(groups.code_limit()),
             groups,
             counts: Vec::new(),
@@ -141,7 +140,6 @@ impl<'a> Node<'a> {
 
 /// An aggregation that makes buckets, while documents are collected.
 pub struct BucketNode<'a> {
-    aggregation: &'a Aggregation,
     groups: Groups<'a>,
     slots: Slots,
     /// Number of documents of each bucket.
@@ -154,11 +152,6 @@ pub struct BucketNode<'a> {
     buckets: Vec<u32>,
 }
 
-/// Memory charged for each bucket with its result, in bytes.
-const BUCKET_BYTES: usize = 128;
-/// Memory charged for each sub-aggregation of a bucket, in bytes.
-const METRIC_BYTES: usize = 64;
-
 impl BucketNode<'_> {
     fn collect(
         &mut self,
@@ -169,7 +162,7 @@ impl BucketNode<'_> {
         // A document in thousands of buckets, each of which hands it on to thousands: in pieces, so that no list gets long.
         let piece = (MOST_CODES / self.groups.most_codes().max(1)).max(1);
         for (docs, parents) in docs.chunks(piece).zip(parents.chunks(piece)) {
-            context.budget.check_cancelled()?;
+            work::check()?;
             self.collect_piece(docs, parents, context)?;
         }
         Ok(())
@@ -184,7 +177,6 @@ impl BucketNode<'_> {
         self.groups.codes(docs, &mut self.codes)?;
         self.docs.clear();
         self.buckets.clear();
-        let known = self.slots.owners.len();
         for &(place, code) in &self.codes {
             let bucket = self.slots.get(parents[place as usize], code);
             match self.counts.get_mut(bucket as usize) {
@@ -196,13 +188,9 @@ impl BucketNode<'_> {
                 self.buckets.push(bucket);
             }
         }
-        let more = self.slots.owners.len() - known;
-        if more > 0 {
-            let bytes = BUCKET_BYTES + METRIC_BYTES * self.children.len();
-            context.budget.charge(&self.aggregation.name, more * bytes)?;
-        }
         if self.feeds && !self.docs.is_empty() {
             for child in &mut self.children {
+                work::check()?;
                 child.collect(&self.docs, &self.buckets, context)?;
             }
         }
@@ -220,8 +208,7 @@ impl BucketNode<'_> {
                 for &code in &codes {
                     self.slots.get(parent, code);
                 }
-                let bytes = BUCKET_BYTES + METRIC_BYTES * self.children.len();
-                context.budget.charge(&self.aggregation.name, codes.len() * bytes)?;
+                work::check()?;
             }
             debug_assert!(self.slots.owners.len() >= before);
             self.counts.resize(self.slots.owners.len(), 0);
@@ -229,6 +216,7 @@ impl BucketNode<'_> {
         let buckets = self.counts.len();
         let mut subs = Vec::with_capacity(self.children.len());
         for child in self.children {
+            work::check()?;
             subs.push(child.finish(buckets, context)?);
         }
         let mut bucket = |place: usize| Bucket {

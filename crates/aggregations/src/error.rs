@@ -1,11 +1,12 @@
 //! Reasons why documents cannot be aggregated, with Elasticsearch's messages.
 
 use sparrow_index::query::QueryError;
+use sparrow_types::work::Stopped;
 
 /// Error of an aggregation, with the message that the client sees.
 #[derive(Debug, thiserror::Error)]
 pub enum AggregationError {
-    /// A filter's query failed, the request was cancelled, or the index could not be read.
+    /// A filter's query failed, the request was stopped, or the index could not be read.
     #[error(transparent)]
     Query(#[from] QueryError),
     /// Columns could not be read.
@@ -32,9 +33,12 @@ pub enum AggregationError {
          exceeded. This limit can be set by changing the [search.max_buckets] cluster level setting."
     )]
     TooManyBuckets { limit: usize },
-    /// The request would take more memory than allowed.
-    #[error(transparent)]
-    TooMuchMemory(#[from] sparrow_types::work::TooMuch),
+}
+
+impl From<Stopped> for AggregationError {
+    fn from(stopped: Stopped) -> Self {
+        AggregationError::Query(stopped.into())
+    }
 }
 
 impl AggregationError {
@@ -49,7 +53,6 @@ impl AggregationError {
             AggregationError::Execution(_) => "aggregation_execution_exception",
             AggregationError::InvalidPath(_) => "invalid_aggregation_path_exception",
             AggregationError::TooManyBuckets { .. } => "too_many_buckets_exception",
-            AggregationError::TooMuchMemory(_) => "circuit_breaking_exception",
         }
     }
 
@@ -58,7 +61,6 @@ impl AggregationError {
         match self {
             AggregationError::Query(error) => error.status(),
             AggregationError::Io(_) => 500,
-            AggregationError::TooMuchMemory(_) => 429,
             _ => 400,
         }
     }

@@ -12,6 +12,7 @@ use super::rounding::{Rounder, interval_of};
 use super::segment_context::SegmentContext;
 use super::select::Allowed;
 use super::values::{Scratch, Values, dedup_codes};
+use sparrow_types::work;
 
 /// The buckets of one aggregation in one segment, and how documents are assigned to them.
 pub struct Groups<'a> {
@@ -215,7 +216,7 @@ impl<'a> Groups<'a> {
         let mut pairs = Vec::new();
         let docs: Vec<u32> = (0..context.reader.max_doc()).collect();
         for docs in docs.chunks(4096) {
-            context.budget.check_cancelled()?;
+            work::check()?;
             values.codes(docs, &mut self.scratch, &mut pairs);
             codes.extend(pairs.iter().map(|(_, code)| *code).filter(allowed));
         }

@@ -15,7 +15,6 @@ mod format;
 mod groups;
 mod hits;
 mod key;
-mod limits;
 mod metrics;
 mod order;
 mod partial;
@@ -41,7 +40,6 @@ pub use error::AggregationError;
 pub use format::ValueFormat;
 pub use hits::HitWriter;
 pub use key::Key;
-pub use limits::Budget;
 pub use partial::{TopHit, TopList};
 pub use reduce::{ReduceOptions, reduce};
 pub use rounding::{CalendarUnit, Interval, Rounding};
@@ -78,14 +76,13 @@ impl Collected {
 /// indices searched.
 ///
 /// # Errors
-/// If an aggregation does not fit its field, takes too much memory, or was cancelled.
+/// If an aggregation does not fit its field, or the request must stop.
 pub fn aggregate(
     snapshot: &Snapshot,
     aggregations: &[Aggregation],
     documents: &Documents<'_>,
     index: &str,
     target: usize,
-    budget: &Budget<'_>,
 ) -> Result<Collected, AggregationError> {
     let now = (time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000) as i64;
     let bound = Bound::new(&Fields { snapshot, index, now }, aggregations)?;
@@ -99,7 +96,6 @@ pub fn aggregate(
             bound: &bound,
             scores: documents.scores.and_then(|scores| scores.get(ord)).map(Vec::as_slice),
             now,
-            budget,
         };
         let matching = documents.matching.get(ord).map_or(&[] as &[u64], Vec::as_slice);
         parts.push(collect_segment(aggregations, &context, matching)?);

@@ -17,7 +17,6 @@ use super::values::{Scratch, Values};
 
 /// A metric aggregation while documents are collected.
 pub struct Metric<'a> {
-    name: &'a str,
     kind: MetricKind<'a>,
     scratch: Scratch,
     numbers: Vec<(u32, f64)>,
@@ -105,13 +104,7 @@ impl<'a> Metric<'a> {
             }
             _ => return Ok(None),
         };
-        Ok(Some(Self {
-            name: &aggregation.name,
-            kind,
-            scratch: Scratch::default(),
-            numbers: Vec::new(),
-            codes: Vec::new(),
-        }))
+        Ok(Some(Self { kind, scratch: Scratch::default(), numbers: Vec::new(), codes: Vec::new() }))
     }
 
     /// Adds the values of documents, each with the number of its bucket in `parents`.
@@ -121,7 +114,7 @@ impl<'a> Metric<'a> {
         parents: &[u32],
         context: &SegmentContext<'_>,
     ) -> Result<(), AggregationError> {
-        let Self { name, kind, scratch, numbers, codes } = self;
+        let Self { kind, scratch, numbers, codes } = self;
         match kind {
             MetricKind::Stats { values, found } => {
                 values.numbers(docs, scratch, numbers);
@@ -142,18 +135,18 @@ impl<'a> Metric<'a> {
                     true => Codes::Ordinals(FxHashSet::default()),
                     false => Codes::Hashes(Distinct::default()),
                 };
-                let mut more = 0;
                 for &(place, code) in codes.iter() {
                     let parent = parents[place as usize] as usize;
                     while found.len() <= parent {
                         found.push(empty());
                     }
                     match &mut found[parent] {
-                        Codes::Ordinals(ordinals) => more += usize::from(ordinals.insert(code)),
+                        Codes::Ordinals(ordinals) => {
+                            ordinals.insert(code);
+                        }
                         Codes::Hashes(distinct) => distinct.insert(hash(&key_of(values, code)), *threshold),
                     }
                 }
-                context.budget.charge(name, more * 10 + if texts { 0 } else { codes.len() })?;
             }
             MetricKind::Distribution { values, found, positive } => {
                 values.numbers(docs, scratch, numbers);
@@ -167,17 +160,12 @@ impl<'a> Metric<'a> {
                     }
                     at(found, parents[place as usize]).insert(value);
                 }
-                context.budget.charge(name, numbers.len() * 16)?;
             }
             MetricKind::Strings { values, found } => {
                 values.codes(docs, scratch, codes);
-                let mut more = 0;
                 for &(place, code) in codes.iter() {
-                    let times = at(found, parents[place as usize]).entry(code).or_default();
-                    more += usize::from(*times == 0);
-                    *times += 1;
+                    *at(found, parents[place as usize]).entry(code).or_default() += 1;
                 }
-                context.budget.charge(name, more * 24)?;
             }
             MetricKind::Weighted { values, weights, found } => {
                 weights.numbers(docs, scratch, numbers);

@@ -21,7 +21,6 @@ use super::partial::{Bucket, Partial, Widened, merge};
 use super::pipeline;
 use super::rounding::interval_of;
 use super::write::write_all;
-use sparrow_index::query::QueryError;
 
 /// Options for the form of the response.
 #[derive(Debug, Clone, Copy)]
@@ -117,7 +116,7 @@ struct Reducer<'a> {
 
 impl Reducer<'_> {
     fn count(&mut self, buckets: usize) -> Result<(), AggregationError> {
-        work::check().map_err(QueryError::from)?;
+        work::check()?;
         self.buckets = self.buckets.saturating_add(buckets);
         match self.buckets > self.max_buckets {
             true => Err(AggregationError::TooManyBuckets { limit: self.max_buckets }),
@@ -173,6 +172,7 @@ impl Reducer<'_> {
             self.count(list.len())?;
         }
         for (_, bucket) in &mut list {
+            work::check()?;
             let results =
                 std::mem::take(&mut bucket.subs).into_iter().chain(std::iter::repeat(Partial::Nothing));
             for (sub, result) in aggregation.subs.iter().zip(results) {
@@ -232,7 +232,7 @@ impl Reducer<'_> {
                 let first = ((from - histogram.offset) / histogram.interval).round();
                 let keys = (0..=steps as usize)
                     .map(|step| Key::double((first + step as f64) * histogram.interval + histogram.offset));
-                fill_gaps(aggregation, list, keys);
+                fill_gaps(aggregation, list, keys)?;
             }
         } else {
             list.retain(|(_, bucket)| bucket.docs >= histogram.min_doc_count);
@@ -274,7 +274,7 @@ impl Reducer<'_> {
                 let keys = std::iter::successors(Some(from), |&at| {
                     Some(rounding.next(at)).filter(|&next| next > at)
                 });
-                fill_gaps(aggregation, list, keys.take_while(|&at| at <= to).map(Key::Long));
+                fill_gaps(aggregation, list, keys.take_while(|&at| at <= to).map(Key::Long))?;
             }
         } else {
             list.retain(|(_, bucket)| bucket.docs >= histogram.min_doc_count);
@@ -357,9 +357,14 @@ fn fill(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, slots: impl It
 
 /// Inserts empty buckets into a sorted list for those of `keys` that it lacks. Floating-point keys that differ only
 /// in the last digits count as equal.
-fn fill_gaps(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, keys: impl Iterator<Item = Key>) {
+fn fill_gaps(
+    aggregation: &Aggregation,
+    list: &mut Vec<(Key, Bucket)>,
+    keys: impl Iterator<Item = Key>,
+) -> Result<(), AggregationError> {
     let mut buckets = std::mem::take(list).into_iter().peekable();
     for key in keys {
+        work::check()?;
         let near = |other: &Key| match (&key, other) {
             (Key::Double(_), Key::Double(_)) => {
                 let (a, b) = (key.number(), other.number());
@@ -379,4 +384,5 @@ fn fill_gaps(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, keys: imp
         }
     }
     list.extend(buckets);
+    Ok(())
 }

@@ -4,7 +4,6 @@ use sparrow_index::SegmentSnapshot;
 use tantivy::SegmentReader;
 
 use super::bind::Bound;
-use super::limits::Budget;
 
 /// The segment being aggregated, with the request's data for it.
 pub struct SegmentContext<'a> {
@@ -22,6 +21,4 @@ pub struct SegmentContext<'a> {
     pub scores: Option<&'a [f32]>,
     /// Current time, in milliseconds since the epoch.
     pub now: i64,
-    /// The request's memory budget and cancellation flag.
-    pub budget: &'a Budget<'a>,
 }

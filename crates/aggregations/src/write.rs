@@ -13,6 +13,7 @@ use super::sketch::Distribution;
 use super::write_summaries::{self, single, write_stats};
 use super::write_values::{number, optional};
 use sparrow_mapping::java_double;
+use sparrow_types::work;
 
 /// Writes the results of all top-level aggregations as members of an `aggregations` object.
 pub fn write_all(
@@ -43,6 +44,7 @@ impl Writer<'_> {
         members: &mut Map<String, Value>,
     ) -> Result<(), AggregationError> {
         for (aggregation, result) in aggregations.iter().zip(results) {
+            work::check()?;
             let name = match self.typed_keys {
                 true => format!("{}#{}", self.type_of(aggregation, &result), aggregation.name),
                 false => aggregation.name.clone(),

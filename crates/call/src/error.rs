@@ -311,8 +311,22 @@ pub fn is_own(exception: &Exception) -> bool {
 }
 
 impl From<work::Stopped> for EngineError {
-    fn from(_: work::Stopped) -> Self {
-        Self::Cancelled
+    fn from(stopped: work::Stopped) -> Self {
+        match stopped {
+            work::Stopped::Cancelled => Self::Cancelled,
+            work::Stopped::Exceeded(limit) => limit.into(),
+        }
+    }
+}
+
+impl From<work::Exceeded> for EngineError {
+    fn from(exceeded: work::Exceeded) -> Self {
+        match exceeded {
+            work::Exceeded::Memory(limit) => Self::TooMuchMemory(limit),
+            work::Exceeded::Effort(limit) => {
+                Self::api(400, Exception::new("too_many_nested_clauses", limit.to_string()))
+            }
+        }
     }
 }
 

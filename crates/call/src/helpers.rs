@@ -2,20 +2,19 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use sparrow_types::{processors, work};
+use sparrow_types::processors;
 use sparrow_wire::deprecation;
 
 use super::origin;
 
-/// As [`processors::share`], for a request: helpers work for the same one as this thread, and what they warn of is told with its answer.
+/// As [`processors::share`]: helpers log under the same request as this thread, and what they warn of is told with its answer.
 pub fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T> {
-    let (asker, request) = (origin::current(), work::current());
+    let asker = origin::current();
     let results = processors::share(helpers, |is_helper| {
         if !is_helper {
             return (part(false), Vec::new());
         }
         let _origin = origin::enter(asker.clone());
-        let _request = work::enter(request.clone());
         (part(true), deprecation::take())
     });
     let told = results.into_iter().map(|(result, warnings)| {

@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn steps_have_a_limit_over_all_loops_of_a_request() {
         let stop = Arc::new(AtomicBool::new(false));
-        let _entered = work::enter(Some(Work::new(stop.clone(), Arc::new(Memory::new(1000, 1000)))));
+        let _entered =
+            work::enter(Some(Work::new(stop.clone(), Arc::new(Memory::new(1000, 1000)), "<test>")));
         NameSteps::default().add(MOST_STEPS - 300).expect("as many as there may be");
         // Those of a loop that ends early count too.
         (0..3).for_each(|_| NameSteps::default().add(50).expect("a few"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
+use sparrow_types::work::{self, Output};
 
 use crate::error::EngineError;
 use crate::named::Named;
@@ -94,12 +95,12 @@ impl Reply {
         Self::json(200, value)
     }
 
-    /// A response with the given status and a JSON value. The status is 500 if the value cannot be written as JSON,
-    /// such as a map whose keys are not strings.
+    /// A response with the given status and a JSON value. If the value cannot be written, as the request has to stop or a map has
+    /// keys that are not strings, it is the response for that error.
     pub fn json(status: u16, value: &impl Serialize) -> Self {
-        match serde_json::to_vec(value) {
-            Ok(body) => Self::bytes(status, body),
-            Err(error) => Self::json(500, &EngineError::internal(error.to_string()).body()),
+        match Self::written(value, 0) {
+            Ok(reply) => Self { status, ..reply },
+            Err(error) => Self::bytes(error.status(), error.body().to_string().into_bytes()),
         }
     }
 
@@ -107,10 +108,11 @@ impl Reply {
     /// building a tree.
     ///
     /// # Errors
-    /// If the value cannot be written as JSON.
+    /// If the value cannot be written as JSON, or the request has to stop.
     pub fn written(value: &impl Serialize, bytes: usize) -> Result<Self, EngineError> {
+        work::room_for(bytes)?;
         let mut body = Vec::with_capacity(bytes);
-        serde_json::to_writer(&mut body, value).map_err(|error| EngineError::internal(error.to_string()))?;
+        write_json(value, &mut body)?;
         Ok(Self::bytes(200, body))
     }
 
@@ -128,6 +130,17 @@ impl Reply {
     pub fn acknowledged() -> Self {
         Self::bytes(200, br#"{"acknowledged":true}"#.to_vec())
     }
+}
+
+/// Writes a value as JSON to the end of an answer.
+///
+/// # Errors
+/// If the request has to stop, or the value cannot be written as JSON.
+pub fn write_json(value: &impl Serialize, answer: &mut Vec<u8>) -> Result<(), EngineError> {
+    serde_json::to_writer(Output::new(answer), value).map_err(|error| match work::check() {
+        Err(stopped) => stopped.into(),
+        Ok(()) => EngineError::internal(error.to_string()),
+    })
 }
 
 /// Cancellation flag, set once when the client disconnects and checked by long-running work.

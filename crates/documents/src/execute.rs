@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rustc_hash::FxHashSet;
 use serde_json::value::RawValue;
-use sparrow_types::work;
+use sparrow_types::work::{self, Stopped};
 
 use super::action::{Action, ActionKind, Conditions};
 use super::ingest::{self, Pending, Stage};
@@ -25,9 +25,8 @@ use sparrow_search::SearchService;
 const WINDOW_ACTIONS: usize = 1000;
 const WINDOW_BYTES: usize = 4 << 20;
 
-/// Estimated bytes of an item in the response without its names, and of the reason for a refused action.
+/// Estimated bytes of an item in the response without its names.
 const ANSWER_BYTES: usize = 180;
-const REFUSAL_BYTES: usize = 500;
 
 /// Length of a generated document id in bytes.
 const ID_BYTES: usize = 20;
@@ -80,10 +79,11 @@ impl<'e> Execution<'e> {
     ///
     /// # Errors
     /// If there is too little memory for the response, before anything is written; or if the client disconnects, in
-    /// which case everything written before stays.
+    /// which case everything written before stays. When the request goes over its memory later, the remaining actions fail, each
+    /// by itself.
     pub(super) fn run(&mut self, actions: &[Action<'_>]) -> Result<Vec<ItemResult>, EngineError> {
         // All of it at once: who is told that a request was refused sends it again, and must find nothing of it written.
-        work::take("<bulk>", actions.iter().map(ItemResult::bytes_for).sum())?;
+        work::room_for(actions.iter().map(ItemResult::bytes_for).sum())?;
         let mut results = Vec::with_capacity(actions.len());
         let mut remaining = actions;
         while !remaining.is_empty() {
@@ -97,10 +97,10 @@ impl<'e> Execution<'e> {
             };
             let length = remaining.iter().take(WINDOW_ACTIONS).take_while(fits).count().max(1);
             let (window, later) = remaining.split_at(length);
-            let kept = results.len();
+            let mark = work::mark();
             results.extend(self.run_window(window)?);
-            let refused = results[kept..].iter().filter(|item| item.result.is_err()).count();
-            work::count(refused * REFUSAL_BYTES);
+            // The documents are in the log and wait to be written to a segment, for which there is a limit for all requests.
+            mark.hand_over(window.iter().map(ItemResult::bytes_for).sum());
             remaining = later;
         }
         Ok(results)
@@ -143,13 +143,14 @@ impl<'e> Execution<'e> {
         }
         let mut filled = Vec::new();
         let start = Instant::now();
+        fail_if_exceeded(&mut pending)?;
         if let Some(done) = ingest::run(self.service, &mut pending, self.caller, self.cancel) {
             filled = done.filled;
             self.truncated_texts += done.truncated;
             *self.ingest_millis.get_or_insert(0) += start.elapsed().as_millis() as u64;
         }
         // Pipelines stop in the middle of a document.
-        work::check()?;
+        fail_if_exceeded(&mut pending)?;
         let mut groups: Vec<(Arc<IndexHandle>, Vec<usize>)> = Vec::new();
         for (at, (document, action)) in pending.iter_mut().zip(actions).enumerate() {
             if matches!(document.stage, Stage::Dropped | Stage::Failed(_)) {
@@ -194,6 +195,21 @@ impl<'e> Execution<'e> {
         let outcomes = pending.into_iter().zip(results).zip(actions);
         Ok(outcomes.map(|((document, result), action)| item(document, result, action)).collect())
     }
+}
+
+/// Fails every document if the request went over a limit.
+///
+/// # Errors
+/// If the client disconnected.
+fn fail_if_exceeded(pending: &mut [Pending<'_>]) -> Result<(), EngineError> {
+    let Err(stopped) = work::check() else { return Ok(()) };
+    if let Stopped::Cancelled = stopped {
+        return Err(EngineError::Cancelled);
+    }
+    for document in pending {
+        document.stage = Stage::Failed(stopped.clone().into());
+    }
+    Ok(())
 }
 
 fn stage<'a>(action: &Action<'a>) -> Pending<'a> {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sparrow_mapping::{FieldType, Mapping};
-use sparrow_types::work::{self, Growing};
+use sparrow_types::work;
 
 use super::reply::write_json;
 use sparrow_call::body::parse_json;
@@ -78,12 +78,8 @@ pub fn mget(
     let params = request.params();
     let wanted = parse_mget(request, body)?;
     let mut out = b"{\"docs\":[".to_vec();
-    let mut taken = 0;
     for (number, want) in wanted.iter().enumerate() {
         work::check()?;
-        // An answer grows by doubling.
-        work::take("<mget>", 2 * (out.len() - taken))?;
-        taken = out.len();
         if number > 0 {
             out.push(b',');
         }
@@ -249,10 +245,6 @@ struct RequestedDocument {
     version: Option<i64>,
 }
 
-/// Estimated memory for the error about a document that cannot be read, in bytes: its message twice in the response
-/// value, and once in its text.
-const PROBLEM_BYTES: usize = 256;
-
 fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, EngineError> {
     let Value::Object(object) = parse_json(body)? else {
         return Err(EngineError::parse(
@@ -262,20 +254,17 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, 
     let index = request.part("index");
     let default = View::of_params(&request.params());
     let mut wanted = Vec::new();
-    // Half a dozen bytes of a body are one of these.
-    let mut memory = Growing::new("<mget>");
-    let each = size_of::<RequestedDocument>() + index.len();
     for (key, value) in object {
         match (key.as_str(), value) {
             ("docs", Value::Array(docs)) => {
                 for doc in docs {
-                    memory.add(each)?;
+                    work::check()?;
                     wanted.push(parse_wanted(doc, index, &default)?);
                 }
             }
             ("ids", Value::Array(ids)) => {
                 for id in ids {
-                    memory.add(each)?;
+                    work::check()?;
                     let id = text_of(&id).ok_or_else(|| {
                         EngineError::illegal_argument("ids array element should only contain ids")
                     })?;
@@ -304,11 +293,11 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, 
     }
     for (number, want) in wanted.iter().enumerate() {
         if want.index.is_empty() {
-            memory.add(PROBLEM_BYTES)?;
+            work::check()?;
             problems.push(format!("index is missing for doc {number}"));
         }
         if want.id.is_empty() {
-            memory.add(PROBLEM_BYTES)?;
+            work::check()?;
             problems.push(format!("id is missing for doc {number}"));
         }
     }

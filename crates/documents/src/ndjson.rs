@@ -22,10 +22,8 @@ pub(super) struct Defaults {
     pub(super) source: Option<SourceSelection>,
 }
 
-/// Number of actions for which memory is charged at a time.
+/// Number of actions between two checks of whether the request must stop.
 const ACTIONS_AT_ONCE: usize = 1024;
-/// Estimated memory for an action's names, in bytes.
-const ACTION_BYTES: usize = 64;
 
 /// Parses a whole bulk body. Nothing has been written if this fails.
 ///
@@ -53,7 +51,6 @@ pub(super) fn parse<'a>(body: &'a [u8], defaults: &Defaults) -> Result<Vec<Actio
         actions.push(action);
         if actions.len().is_multiple_of(ACTIONS_AT_ONCE) {
             work::check()?;
-            work::take("<bulk>", ACTIONS_AT_ONCE * (size_of::<Action<'_>>() + ACTION_BYTES))?;
         }
     }
     let mut problems: Vec<String> = actions.iter().flat_map(Action::problems).collect();

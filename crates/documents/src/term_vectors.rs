@@ -21,6 +21,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::{IndexHandle, StoredDocument};
 use sparrow_search::SearchService;
 use sparrow_search::query_error;
+use sparrow_types::work;
 use sparrow_wire::glob;
 
 /// Largest number of documents in one request.
@@ -129,9 +130,7 @@ fn vectors(
     let refused = |source| query_error(service, handle, source);
     let mut shown = Map::new();
     for path in fields(snapshot.mapping(), asked) {
-        if cancel.load(std::sync::atomic::Ordering::Relaxed) {
-            return Err(EngineError::Cancelled);
-        }
+        work::check()?;
         let values = texts(snapshot.mapping(), &source, &path);
         let analyzer = asked.analyzers.get(&path).map(String::as_str);
         match snapshot.term_vector(&path, &values, analyzer).map_err(refused)? {

@@ -23,7 +23,7 @@ use sparrow_call::request::{CancelFlag, Reply};
 use sparrow_types::{niceness, time_slice};
 
 use self::inline::Inline;
-pub(crate) use self::lane::{Lane, is_short, lane_of};
+pub(crate) use self::lane::{Lane, is_short, is_shown_as_task, lane_of, only_reads};
 use self::queue::{Job, Queue};
 
 /// Most long operations that may run at once. Each has a thread.

@@ -29,9 +29,10 @@ use sparrow_search::{self as search, SearchService};
 use sparrow_snapshots::{self as snapshots, SnapshotService, Snapshots};
 use sparrow_storage::DataDir;
 use sparrow_tasks::{Tasks, api as tasks};
-use sparrow_types::processors;
+pub use sparrow_types::allocated::Counted;
 pub use sparrow_types::time_slice;
 use sparrow_types::work::{self, Work};
+use sparrow_types::{attempt, processors};
 
 use crate::executor::{Executor, Lane, Load};
 pub use crate::options::EngineOptions;
@@ -176,6 +177,11 @@ impl Engine {
         // What a request left behind that panicked on this thread.
         sparrow_wire::deprecation::take();
         let _origin = origin::enter(request.origin());
+        let is_shown = !attempt::is_active() && executor::is_shown_as_task(request);
+        let _task = is_shown.then(|| {
+            let (index, opaque_id) = (request.part("index"), request.opaque_id.as_ref());
+            self.node.tasks.begin_request(&request.op, index, opaque_id, cancel.flag())
+        });
         let mut result = self.execute(request, body, cancel);
         if let Ok(reply) = &mut result {
             reply.warnings = sparrow_wire::deprecation::take();
@@ -196,11 +202,19 @@ impl Engine {
         if cancel.is_cancelled() {
             return Err(EngineError::Cancelled);
         }
-        let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&self.node.memory));
-        let _entered = work::enter(Some(work));
-        // Parsing the body takes memory in proportion to its length; what each operation needs beyond that it counts itself.
-        work::take("<http_request>", body.len() + tree_bytes(&request.op, body))?;
-        self.dispatch(request, body, cancel)
+        let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&self.node.memory), "<http_request>");
+        let _body = work.hold_outside(body.len());
+        let _entered = work::enter(Some(work.clone()));
+        // The parser for documents and administrative bodies has no place to check in.
+        work::room_for(tree_bytes(&request.op, body))?;
+        let result = self.dispatch(request, body, cancel);
+        match work.exceeded() {
+            // What a read found may lack what it had no memory for. What was written is answered for.
+            Some(limit) if matches!(result, Err(EngineError::Cancelled)) || executor::only_reads(request) => {
+                Err(limit.into())
+            }
+            _ => result,
+        }
     }
 
     fn dispatch(
@@ -386,6 +400,11 @@ impl Engine {
             "count" => search::count(&self.search, request, body, cancel),
             other => Err(EngineError::internal(format!("no operation [{other}]"))),
         }
+    }
+
+    /// Bytes that the process may still allocate (`indices.breaker.total.limit`); what others keep for requests is not taken off.
+    pub fn room(&self) -> usize {
+        self.node.memory.room()
     }
 
     /// Identity of this node, as task ids and `_shards` failures show it.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::TakeWhile;
 use std::ops::Bound;
 
-use sparrow_types::work::Growing;
+use sparrow_types::work;
 
 use super::date_math;
 use super::registry::IndexNames;
@@ -136,12 +136,11 @@ impl IndexNames {
 /// Splits an expression into its parts; an empty expression is `_all`.
 fn parts(expression: &str) -> Result<Vec<Part<'_>>, EngineError> {
     let mut wanted = Vec::new();
-    let mut memory = Growing::new("<index expression>");
     let mut steps = NameSteps::default();
     let mut pattern_seen = false;
     for part in expression.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         steps.add(1)?;
-        memory.add(size_of::<Part<'_>>())?;
+        work::check()?;
         let (excludes, written) = match part.strip_prefix('-') {
             Some(rest) if pattern_seen => (true, rest),
             _ => (false, part),
@@ -329,7 +328,8 @@ mod tests {
     #[test]
     fn a_pattern_is_held_only_against_names_that_begin_as_it_does() {
         let names = names(3000);
-        let _entered = work::enter(Some(Work::new(Arc::default(), Arc::new(Memory::new(1 << 30, 1 << 30)))));
+        let _entered =
+            work::enter(Some(Work::new(Arc::default(), Arc::new(Memory::new(1 << 30, 1 << 30)), "<test>")));
         let list = vec!["a00001*"; 10_000].join(",");
         for _ in 0..100 {
             let found = names.expand(&list, &ResolveOptions::default(), Right::unlimited()).expect("found");
@@ -341,7 +341,7 @@ mod tests {
     fn a_list_of_patterns_stops_at_the_limit_and_with_its_request() {
         let names = names(3000);
         let stop = Arc::new(AtomicBool::new(false));
-        let work = || Work::new(stop.clone(), Arc::new(Memory::new(1 << 30, 1 << 30)));
+        let work = || Work::new(stop.clone(), Arc::new(Memory::new(1 << 30, 1 << 30)), "<test>");
         let list = format!("*{}", ",*0*z".repeat(6000));
         let excluded = format!("*{}", ",-*0*z".repeat(6000));
         let (options, right) = (ResolveOptions::default(), Right::unlimited());

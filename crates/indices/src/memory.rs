@@ -11,7 +11,7 @@ use super::memory_limits::{REQUEST, TOTAL, of_machine, parse_limit};
 /// Smallest limit, in bytes: with less, an administrator could not even send a request to raise it.
 const LEAST: u64 = 1 << 20;
 
-/// An account of requests' memory with the limits from the settings.
+/// The limits on the memory of requests, from the settings.
 pub fn limited_by(settings: &ClusterSettings) -> Arc<Memory> {
     let memory = Memory::new(0, 0);
     apply(&memory, settings);
@@ -33,18 +33,18 @@ pub fn apply(memory: &Memory, settings: &ClusterSettings) {
 /// The section `breakers` of the statistics of a node.
 pub fn breakers(memory: &Memory) -> Value {
     let figures = memory.figures();
-    let breaker = |limit: usize, tripped: u64| {
+    let breaker = |limit: usize, used: usize, tripped: u64| {
         json!({
             "limit_size_in_bytes": limit,
             "limit_size": sparrow_types::work::Size(limit as u64).to_string(),
-            "estimated_size_in_bytes": figures.used,
-            "estimated_size": sparrow_types::work::Size(figures.used as u64).to_string(),
+            "estimated_size_in_bytes": used,
+            "estimated_size": sparrow_types::work::Size(used as u64).to_string(),
             "overhead": 1.0,
             "tripped": tripped,
         })
     };
     json!({
-        "request": breaker(figures.request_limit, figures.request_tripped),
-        "parent": breaker(figures.total_limit, figures.total_tripped),
+        "request": breaker(figures.request_limit, figures.used, figures.request_tripped),
+        "parent": breaker(figures.total_limit, figures.allocated, figures.total_tripped),
     })
 }

@@ -2,8 +2,8 @@
 
 use super::watermark::Watermark;
 
-/// Setting for the memory limit of all requests together, and its default.
-pub const TOTAL: (&str, &str) = ("indices.breaker.total.limit", "50%");
+/// Setting for the limit on what the whole process allocates, and its default.
+pub const TOTAL: (&str, &str) = ("indices.breaker.total.limit", "70%");
 /// Setting for the memory limit of a single request, and its default.
 pub const REQUEST: (&str, &str) = ("indices.breaker.request.limit", "30%");
 

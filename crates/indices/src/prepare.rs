@@ -222,19 +222,13 @@ fn make_terms(
     analysis: &Analysis,
     parsed: &mut ParsedDocument,
 ) -> Result<(), EngineError> {
-    let text_bytes: usize = parsed.texts.iter().map(|(_, text)| text.len() + 8).sum();
     if let Some(field) = invert_texts(mapping, analysis, parsed) {
         return Err(EngineError::illegal_argument(format!(
             "the texts of the document have more than [{}mb] of terms, the most that one document may have: field [{field}] is beyond that",
             MAX_TERM_BYTES >> 20
         )));
     }
-    let terms: usize = parsed.inverted.iter().map(|(_, terms)| terms.len()).sum();
-    // Words make no more than eight times their text, which the limit on bodies bounds; only what an analyzer multiplies is charged.
-    if let Some(more) = terms.checked_sub(8 * text_bytes) {
-        work::take("<terms>", more)?;
-    }
-    Ok(())
+    Ok(work::check()?)
 }
 
 /// Reads the passages behind a stored document.

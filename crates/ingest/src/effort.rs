@@ -245,7 +245,7 @@ mod tests {
         let split_one =
             || Matching::default().until(|end| split(&regex, "abc", end).map(|parts| parts.len()));
         let memory = std::sync::Arc::new(work::Memory::new(usize::MAX, usize::MAX));
-        let _entered = work::enter(Some(work::Work::new(std::sync::Arc::default(), memory)));
+        let _entered = work::enter(Some(work::Work::new(std::sync::Arc::default(), memory, "<test>")));
         work::spend_time(MATCHING_TOGETHER - Duration::from_secs(1));
         assert_eq!(split_one().unwrap(), 4);
         work::spend_time(Duration::from_secs(1));
@@ -266,7 +266,7 @@ mod tests {
         // Nobody waits for it any more.
         let memory = std::sync::Arc::new(work::Memory::new(usize::MAX, usize::MAX));
         let stop = std::sync::Arc::new(true.into());
-        let _entered = work::enter(Some(work::Work::new(stop, memory)));
+        let _entered = work::enter(Some(work::Work::new(stop, memory, "<test>")));
         let stopped = replace_all(&regex, "a", "b", end);
         assert!(matches!(stopped, Err(ProcessorError::Model(sparrow_inference::ModelError::Cancelled))));
     }

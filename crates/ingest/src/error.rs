@@ -350,6 +350,9 @@ pub enum ProcessorError {
         /// Path of the field that was to be set.
         path: String,
     },
+    /// The request uses more memory than it may.
+    #[error(transparent)]
+    Memory(work::TooMuch),
     /// Processors have added too many bytes to a document.
     #[error("cannot set [{}]: processors may add [{limit}] bytes to a document at most", path.chars().take(100).collect::<String>())]
     TooMuch {
@@ -477,6 +480,7 @@ impl ProcessorError {
             | Self::Matching { .. }
             | Self::TooManySteps { .. }
             | Self::Metadata { .. } => "illegal_argument_exception",
+            Self::Memory(_) => "circuit_breaking_exception",
         }
     }
 
@@ -488,6 +492,7 @@ impl ProcessorError {
                 | Self::TooManySteps { .. }
                 | Self::TooManyPipelines { .. }
                 | Self::Model(ModelError::Cancelled)
+                | Self::Memory(_)
         )
     }
 
@@ -495,6 +500,7 @@ impl ProcessorError {
     pub fn status(&self) -> u16 {
         match self {
             Self::Model(error) => error.status(),
+            Self::Memory(_) => 429,
             // What Elasticsearch answers: its `fail` processor throws a plain runtime exception.
             Self::Fail { .. } | Self::NotLoaded { .. } => 500,
             _ => 400,
@@ -503,8 +509,11 @@ impl ProcessorError {
 }
 
 impl From<work::Stopped> for ProcessorError {
-    fn from(_: work::Stopped) -> Self {
-        Self::Model(ModelError::Cancelled)
+    fn from(stopped: work::Stopped) -> Self {
+        match stopped {
+            work::Stopped::Exceeded(work::Exceeded::Memory(limit)) => Self::Memory(limit),
+            _ => Self::Model(ModelError::Cancelled),
+        }
     }
 }
 

@@ -27,7 +27,7 @@ impl Slice<'_> {
     /// generate too much or take too long are stopped, as in a bulk request.
     pub(super) fn prepare(&self, positions: &[Position]) -> Result<Batch, EngineError> {
         let cancel = Arc::clone(self.context.cancel_flag());
-        let _limits = work::enter(Some(Work::new(cancel, Arc::clone(&self.service.memory))));
+        let _limits = work::enter(Some(Work::new(cancel, Arc::clone(&self.service.memory), "<by_query>")));
         let mut batch = match &self.spec.operation {
             Operation::Delete => return self.prepare_deletions(positions),
             Operation::Update { pipeline } => self.prepare_updates(positions, pipeline.as_deref())?,

@@ -343,7 +343,8 @@ pub(super) fn positions(
     until: Option<&Until>,
     cancel: &CancelFlag,
 ) -> Result<Vec<Position>, EngineError> {
-    let _limits = work::enter(Some(Work::new(Arc::clone(cancel.flag()), Arc::clone(&service.memory))));
+    let _limits =
+        work::enter(Some(Work::new(Arc::clone(cancel.flag()), Arc::clone(&service.memory), "<by_query>")));
     let handles: Vec<Arc<IndexHandle>> = sources.iter().map(|source| Arc::clone(&source.handle)).collect();
     if let Some(query) = &mut spec.query {
         let mappings: Vec<_> = sources.iter().map(|source| Arc::clone(source.snapshot.mapping())).collect();

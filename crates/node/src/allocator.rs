@@ -1,10 +1,12 @@
 //! The memory allocator of the Node addon.
 
+use sparrow_engine::Counted;
+
 /// The process's memory allocator. Documents are allocated by the threads that parse them and freed by those that index them:
 /// glibc's allocator makes the one thread wait for the other's arena, which slows bulk requests
 /// (`benches/results/commits-full.json`).
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Counted<mimalloc::MiMalloc> = Counted(mimalloc::MiMalloc);
 
 #[allow(unsafe_code, reason = "the crate has no function for it")]
 mod library {

@@ -197,6 +197,13 @@ impl NativeEngine {
         }
     }
 
+    /// Bytes that the process may still allocate, by the limit of the cluster's settings; without bodies and answers that JavaScript
+    /// keeps.
+    #[napi(catch_unwind)]
+    pub fn room(&self) -> f64 {
+        self.engine.lock().as_ref().map_or(f64::MAX, |engine| engine.room() as f64)
+    }
+
     /// Flushes everything and releases the data directory. Requests after this are refused; those under way are waited for, a few
     /// seconds at most.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]

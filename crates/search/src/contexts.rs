@@ -1,7 +1,8 @@
 //! Search contexts, which stay open between requests: scrolls and points in time.
 //!
-//! A context holds the segments of its indices as of one moment, so it takes up files and memory: the number of contexts is
-//! limited, and a thread closes those that have not been used in time. It runs as long as any are open.
+//! A context holds the segments of its indices as of one moment, and a scroll also its request, so it takes up files and memory:
+//! the number of contexts and their memory are limited, and a thread closes those that have not been used in time. It runs as
+//! long as any are open.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -18,6 +19,7 @@ use super::uri::Presentation;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::rights::Holder;
 use sparrow_indices::counters::OpenContext;
+use sparrow_types::work;
 
 /// Most points in time that may be open; for scrolls a cluster setting says it (`search.max_open_scroll_context`).
 pub(super) const MAX_OPEN: usize = 500;
@@ -46,6 +48,8 @@ pub enum Content {
 struct Context {
     _counted: Option<OpenContext>,
     content: Content,
+    /// What the request that opened the context had in memory then, in bytes.
+    held: usize,
     /// The restricted API key that opened the context: no other restricted key may use it.
     owner: Option<Holder>,
     keep_alive: Duration,
@@ -72,25 +76,40 @@ const POINT_IN_TIME: u8 = b'p';
 const ID_BYTES: usize = 1 + 8 + 16;
 
 impl Contexts {
-    /// Opens a context and returns its id, unless `most` of its kind are open. A restricted API key may have as many contexts as it
-    /// leaves free for others, so half of all if it is the only one and fewer if there are more, so that no key can use up all of
-    /// them.
+    /// Opens a context and returns its id, unless `most` of its kind are open, or all hold more than `most_bytes` bytes. A
+    /// restricted API key may have as many contexts, and as much memory for them, as it leaves free for others, so half of all if
+    /// it is the only one and fewer if there are more, so that no key can use up all of them.
     ///
     /// # Errors
-    /// 429 when too many are open.
+    /// 429 when too many are open, or they hold too much.
     pub fn open(
         &self,
         content: Content,
         owner: Option<&Holder>,
         keep_alive: Duration,
         most: usize,
+        most_bytes: usize,
     ) -> Result<String, EngineError> {
+        let held = work::current().map_or(0, |request| request.used());
         let mut open = self.open.lock();
         let kind = kind_of(&content);
         let (mut caller_contexts, mut other_contexts) = (0, 0);
-        for context in open.contexts.values().filter(|context| kind_of(&context.content) == kind) {
+        let (mut caller_bytes, mut other_bytes) = (0, 0);
+        for context in open.contexts.values() {
             let same = owner.zip(context.owner.as_ref()).is_some_and(|(one, other)| one.is_key_of(other));
-            *(if same { &mut caller_contexts } else { &mut other_contexts }) += 1;
+            *(if same { &mut caller_bytes } else { &mut other_bytes }) += context.held;
+            if kind_of(&context.content) == kind {
+                *(if same { &mut caller_contexts } else { &mut other_contexts }) += 1;
+            }
+        }
+        let free = most_bytes.saturating_sub(other_bytes);
+        let most_bytes = if owner.is_some() { free / 2 } else { free };
+        if caller_bytes + held > most_bytes {
+            let wanted = (caller_bytes + held) as u64;
+            let limit_of = "request";
+            return Err(
+                work::TooMuch { limit_of, label: "<contexts>", wanted, limit: most_bytes as u64 }.into()
+            );
         }
         let room = most.saturating_sub(other_contexts);
         let (is_full, most) = match owner {
@@ -125,6 +144,7 @@ impl Contexts {
         let context = Context {
             _counted: counted,
             content,
+            held,
             owner: owner.cloned(),
             keep_alive,
             ends: Instant::now() + keep_alive,
@@ -243,6 +263,7 @@ mod tests {
 
     use super::{Content, Contexts, MAX_OPEN};
     use sparrow_call::rights::Holder;
+    use sparrow_types::work::{self, Memory, Work};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -258,8 +279,8 @@ mod tests {
     fn a_context_belongs_to_its_key() {
         let contexts = Contexts::default();
         let (me, you, changed) = (key("me"), key("you"), Holder::new("me", "{ }"));
-        let mine = contexts.open(pit(), Some(&me), MINUTE, MAX_OPEN).expect("opens");
-        let all = contexts.open(pit(), None, MINUTE, MAX_OPEN).expect("opens");
+        let mine = contexts.open(pit(), Some(&me), MINUTE, MAX_OPEN, usize::MAX).expect("opens");
+        let all = contexts.open(pit(), None, MINUTE, MAX_OPEN, usize::MAX).expect("opens");
         assert!(contexts.get(&mine, Some(&me), None).is_ok());
         assert!(contexts.get(&mine, None, None).is_ok());
         for (id, owner) in [(&mine, &you), (&mine, &changed), (&all, &me)] {
@@ -276,7 +297,7 @@ mod tests {
     fn a_key_leaves_as_many_as_it_has_to_others() {
         const MOST: usize = 8;
         let contexts = Contexts::default();
-        let open = |owner: Option<&Holder>| contexts.open(pit(), owner, MINUTE, MOST);
+        let open = |owner: Option<&Holder>| contexts.open(pit(), owner, MINUTE, MOST, usize::MAX);
         let fill = |owner: &Holder| (0..).take_while(|_| open(Some(owner)).is_ok()).count();
         assert_eq!(fill(&key("a")), 4);
         // Also with other rights.
@@ -289,20 +310,34 @@ mod tests {
     }
 
     #[test]
+    fn contexts_share_their_memory_as_they_share_their_number() {
+        let contexts = Contexts::default();
+        let memory = Arc::new(Memory::new(usize::MAX, usize::MAX));
+        let request = Work::new(Arc::default(), memory, "<test>");
+        let _body = request.hold_outside(100);
+        let _entered = work::enter(Some(request));
+        let open = |owner: Option<&Holder>| contexts.open(pit(), owner, MINUTE, MAX_OPEN, 1000);
+        let fill = |owner: Option<&Holder>| (0..).take_while(|_| open(owner).is_ok()).count();
+        assert_eq!((fill(Some(&key("a"))), fill(Some(&key("b"))), fill(None)), (5, 2, 3));
+        assert_eq!(open(Some(&key("a"))).expect_err("too much").status(), 429);
+    }
+
+    #[test]
     fn who_may_do_everything_may_have_all() {
         let contexts = Contexts::default();
-        let first = contexts.open(pit(), Some(&key("a")), MINUTE, 3).expect("opens");
-        let opened: Vec<_> = (0..3).map_while(|_| contexts.open(pit(), None, MINUTE, 3).ok()).collect();
+        let first = contexts.open(pit(), Some(&key("a")), MINUTE, 3, usize::MAX).expect("opens");
+        let opened: Vec<_> =
+            (0..3).map_while(|_| contexts.open(pit(), None, MINUTE, 3, usize::MAX).ok()).collect();
         assert_eq!(opened.len(), 2);
         assert!(contexts.close(&first, None).expect("an id"));
-        assert!(contexts.open(pit(), Some(&key("a")), MINUTE, 3).is_ok());
-        assert!(contexts.open(pit(), Some(&key("a")), MINUTE, 0).is_err());
+        assert!(contexts.open(pit(), Some(&key("a")), MINUTE, 3, usize::MAX).is_ok());
+        assert!(contexts.open(pit(), Some(&key("a")), MINUTE, 0, usize::MAX).is_err());
     }
 
     #[test]
     fn a_context_ends_in_time() {
         let contexts = Contexts::default();
-        let id = contexts.open(pit(), None, MINUTE, MAX_OPEN).expect("opens");
+        let id = contexts.open(pit(), None, MINUTE, MAX_OPEN, usize::MAX).expect("opens");
         contexts.get(&id, None, Some(Duration::from_millis(1))).expect("open");
         std::thread::sleep(Duration::from_millis(5));
         assert_eq!(contexts.get(&id, None, None).err().expect("over").status(), 404);
@@ -312,9 +347,12 @@ mod tests {
     fn their_number_is_limited_and_ids_are_checked() {
         let contexts = Contexts::default();
         for _ in 0..MAX_OPEN {
-            contexts.open(pit(), None, MINUTE, MAX_OPEN).expect("opens");
+            contexts.open(pit(), None, MINUTE, MAX_OPEN, usize::MAX).expect("opens");
         }
-        assert_eq!(contexts.open(pit(), None, MINUTE, MAX_OPEN).expect_err("too many").status(), 429);
+        assert_eq!(
+            contexts.open(pit(), None, MINUTE, MAX_OPEN, usize::MAX).expect_err("too many").status(),
+            429
+        );
         for id in ["", "x", "DnF1ZXJ5VGhlbkZldGNo", "é", &"A".repeat(34)] {
             assert_eq!(contexts.get(id, None, None).err().expect(id).status(), 400, "{id}");
         }

@@ -255,8 +255,7 @@ impl From<SearchError> for EngineError {
 fn aggregation_exception(error: &AggregationError) -> Exception {
     let exception = Exception::new(error.es_type(), error.to_string());
     match error {
-        AggregationError::TooMuchMemory(error)
-        | AggregationError::Query(QueryError::TooMuchMemory(error)) => circuit_breaking(error),
+        AggregationError::Query(QueryError::TooMuchMemory(error)) => circuit_breaking(error),
         AggregationError::TooManyBuckets { limit } => exception.with("max_buckets", *limit),
         _ => exception,
     }

@@ -24,9 +24,6 @@ use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_query::walk;
 
-/// Bytes of memory that a hit takes in addition to its document.
-const HIT_BYTES: usize = 400;
-
 /// Loads everything that the hits contain.
 ///
 /// # Errors
@@ -87,10 +84,7 @@ pub fn read<'a>(
             }
         }
         let fields = (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string());
-        let fragments: usize = highlight.iter().flat_map(|(_, fragments)| fragments).map(String::len).sum();
-        // Once as it is held here, and once in the answer.
-        let bytes = stored.source.len() + fields.as_ref().map_or(0, String::len) + fragments;
-        work::take("<fetch>", 2 * (bytes + HIT_BYTES + inner_hits.as_ref().map_or(0, Vec::len)))?;
+        work::check()?;
         hits.push(ShownHit {
             hit: *hit,
             index: &target.shard.index,
@@ -139,7 +133,7 @@ fn inner(
         let hits = read(service, targets, &search, shown, &outcome, None, cancel)?;
         out.extend_from_slice(serde_json::Value::from(inner.name.as_str()).to_string().as_bytes());
         out.extend_from_slice(b":{\"hits\":");
-        response::write_hits(&mut out, &search, shown, targets.len(), &outcome, &hits);
+        response::write_hits(&mut out, &search, shown, targets.len(), &outcome, &hits)?;
         out.push(b'}');
     }
     out.push(b'}');
@@ -166,6 +160,7 @@ fn name(targets: &[Target], body: &SearchBody, hits: &mut [ShownHit<'_>]) -> Res
         });
     }
     for (name, clause) in named {
+        work::check()?;
         for (number, target) in targets.iter().enumerate() {
             let of_target: Vec<usize> =
                 (0..hits.len()).filter(|place| hits[*place].hit.target == number).collect();

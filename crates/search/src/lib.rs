@@ -168,6 +168,7 @@ fn open_scroll(
         request.caller.holder(),
         keep_alive,
         service.cluster.max_open_scrolls(),
+        service.memory.figures().request_limit,
     )?;
     let ids = OpenIds { scroll: Some(&id), pit: None };
     let deadline = Deadline::start(open.body.timeout, cancel);
@@ -290,15 +291,15 @@ fn answer(
         }
         _ => None,
     };
-    let mut bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed());
+    let mut bytes = response::write(body, shown, ids, targets.len(), &outcome, &hits, start.elapsed())?;
     if let Some(aggregations) = aggregations {
-        response::append(&mut bytes, "aggregations", &aggregations);
+        response::append(&mut bytes, "aggregations", &aggregations)?;
     }
     if let Some(suggesters) = &body.suggest {
         match term_suggest::run(targets, suggesters, shown.typed_keys, deadline.flag())
             .map_err(EngineError::from)
         {
-            Ok(suggested) => response::append(&mut bytes, "suggest", &suggested),
+            Ok(suggested) => response::append(&mut bytes, "suggest", &suggested)?,
             // The hits are there: an answer that has them comes without suggestions.
             Err(error) if timed_out(&error) => {}
             Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),

@@ -6,23 +6,17 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use sparrow_types::work::{self, Growing};
+use sparrow_types::work;
 
 use super::{SearchError, search};
 use crate::service::SearchService;
-use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::error::EngineError;
 use sparrow_call::helpers::share;
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_query::dsl::value;
 use sparrow_wire::json::{self, Json};
-
-/// Total bytes of the responses above which further searches are refused.
-const MAX_ANSWER: usize = 512 << 20;
-
-/// Bytes of memory that a parameter of a search, or its index name, takes in addition to its text.
-const PARAM_BYTES: usize = 64;
 
 /// One search: the index and parameters from its header line, and its body line.
 struct Item<'a> {
@@ -67,51 +61,39 @@ pub fn msearch(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = workers.min(cores).min(items.len());
     let next = AtomicUsize::new(0);
-    let written = AtomicUsize::new(0);
     let answers: Vec<Mutex<Vec<u8>>> = items.iter().map(|_| Mutex::default()).collect();
-    let full: Mutex<Option<work::TooMuch>> = Mutex::default();
     let search_all = || {
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(place) else { return };
-            let mut answer = if cancel.is_cancelled() {
-                failure(&EngineError::Cancelled)
-            } else if written.load(Ordering::Relaxed) > MAX_ANSWER {
-                let reason =
-                    format!("the answers to the searches before are larger than [{MAX_ANSWER}] bytes");
-                failure(&EngineError::api(429, Exception::new("circuit_breaking_exception", reason)))
+            // A search that goes over the limit on memory fails by itself: the others may still have room.
+            let part = work::current().map(|request| request.part());
+            let _part = part.clone().map(|part| work::enter(Some(part)));
+            let ran = if cancel.is_cancelled() {
+                Err(EngineError::Cancelled)
             } else {
-                match run(service, request, item, cancel) {
-                    Ok(mut reply) => {
-                        // The answer is an object: its status goes before the closing brace.
-                        reply.pop();
-                        reply.extend_from_slice(b",\"status\":200}");
-                        reply
-                    }
-                    Err(error) => failure(&error),
-                }
+                run(service, request, item, cancel)
             };
-            let taken = work::take("<msearch>", answer.len()).or_else(|error| {
-                answer = failure(&error.into());
-                work::take("<msearch>", answer.len())
-            });
-            if let Err(error) = taken {
-                // Not even for saying so is there room.
-                full.lock().get_or_insert(error);
-                next.store(items.len(), Ordering::Relaxed);
-                return;
-            }
-            written.fetch_add(answer.len(), Ordering::Relaxed);
-            *answers[place].lock() = answer;
+            let ran = match part.and_then(|part| part.exceeded()) {
+                Some(limit) => Err(limit.into()),
+                None => ran,
+            };
+            *answers[place].lock() = match ran {
+                Ok(mut reply) => {
+                    // The answer is an object: its status goes before the closing brace.
+                    reply.pop();
+                    reply.extend_from_slice(b",\"status\":200}");
+                    reply
+                }
+                Err(error) => failure(&error),
+            };
         }
     };
     share(workers.saturating_sub(1), |_| search_all());
     if cancel.is_cancelled() {
         return Err(EngineError::Cancelled);
     }
-    if let Some(error) = full.into_inner() {
-        return Err(error.into());
-    }
+    work::check()?;
     let mut out = format!("{{\"took\":{},\"responses\":[", start.elapsed().as_millis()).into_bytes();
     for (number, answer) in answers.into_iter().enumerate() {
         if number > 0 {
@@ -156,8 +138,6 @@ fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, Engine
         ));
     }
     let mut items = Vec::new();
-    // A search of six bytes is many times as long here.
-    let mut memory = Growing::new("<msearch>");
     let mut lines = bytes.split(|byte| *byte == b'\n');
     while let Some(header) = lines.next() {
         work::check()?;
@@ -175,11 +155,6 @@ fn items<'a>(request: &Request, bytes: &'a [u8]) -> Result<Vec<Item<'a>>, Engine
         if !blank {
             read_header(header, &mut item)?;
         }
-        let params: usize =
-            item.params.iter().map(|(name, value)| name.len() + value.len() + PARAM_BYTES).sum();
-        memory.add(
-            size_of::<Item<'_>>() + size_of::<Mutex<Vec<u8>>>() + item.index.len() + PARAM_BYTES + params,
-        )?;
         items.push(item);
     }
     // What follows the last newline is no body.

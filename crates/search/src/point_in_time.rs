@@ -61,6 +61,7 @@ pub fn open(
         request.caller.holder(),
         keep_alive,
         MAX_OPEN,
+        service.memory.figures().request_limit,
     )?;
     let shards = json!({"total": count, "successful": count, "skipped": 0, "failed": 0});
     Ok(Reply::ok(&json!({"id": id, "_shards": shards})))

@@ -14,6 +14,9 @@ use super::fields::StoredFields;
 use super::highlight::Highlighted;
 use super::target::Hit;
 use super::uri::Presentation;
+use sparrow_call::error::EngineError;
+use sparrow_call::request::write_json;
+use sparrow_types::work::{self, Stopped};
 use sparrow_wire::java_float::write_score;
 
 /// A hit together with everything its response shows of it.
@@ -38,6 +41,21 @@ pub struct ShownHit<'a> {
     pub explained: Option<(&'a Shard, Explanation)>,
 }
 
+impl ShownHit<'_> {
+    /// Bytes of the parts of a written hit that may be long, without quotes and escapes.
+    fn written_bytes(&self) -> usize {
+        let fragments: usize =
+            self.highlight.iter().flat_map(|(_, fragments)| fragments).map(String::len).sum();
+        let names: usize = self.matched.iter().map(|(name, _)| name.len()).sum();
+        let (fields, inner) = (self.fields.as_ref(), self.inner_hits.as_ref());
+        self.stored.source.len()
+            + fields.map_or(0, String::len)
+            + inner.map_or(0, Vec::len)
+            + fragments
+            + names
+    }
+}
+
 /// The scroll and point-in-time ids that a response carries.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenIds<'a> {
@@ -48,6 +66,9 @@ pub struct OpenIds<'a> {
 }
 
 /// Writes the body of a search response.
+///
+/// # Errors
+/// When the request must stop.
 pub fn write(
     body: &SearchBody,
     shown: Presentation,
@@ -56,9 +77,10 @@ pub fn write(
     outcome: &Outcome,
     hits: &[ShownHit<'_>],
     took: Duration,
-) -> Vec<u8> {
+) -> Result<Vec<u8>, Stopped> {
     let source_bytes: usize = hits.iter().map(|hit| hit.stored.source.len() + 160).sum();
-    let mut out = Vec::with_capacity(source_bytes + 256);
+    let mut out = Vec::new();
+    work::grow(&mut out, source_bytes + 256)?;
     out.push(b'{');
     for (name, id) in [("pit_id", ids.pit), ("_scroll_id", ids.scroll)] {
         if let Some(id) = id {
@@ -75,15 +97,18 @@ pub fn write(
     }
     write_shards(&mut out, targets, &outcome.failures);
     out.extend_from_slice(b",\"hits\":");
-    write_hits(&mut out, body, shown, targets, outcome, hits);
+    write_hits(&mut out, body, shown, targets, outcome, hits)?;
     if let Some(profile) = &outcome.profile {
         push(&mut out, format_args!(",\"profile\":{}", profile.to_json()));
     }
     out.push(b'}');
-    out
+    Ok(out)
 }
 
 /// Writes the `hits` object: total, highest score and the hits themselves.
+///
+/// # Errors
+/// When the request must stop.
 pub fn write_hits(
     out: &mut Vec<u8>,
     body: &SearchBody,
@@ -91,7 +116,7 @@ pub fn write_hits(
     targets: usize,
     outcome: &Outcome,
     hits: &[ShownHit<'_>],
-) {
+) -> Result<(), Stopped> {
     out.push(b'{');
     if let Some((value, exact)) = outcome.total {
         if shown.total_as_int {
@@ -115,20 +140,27 @@ pub fn write_hits(
         if number > 0 {
             out.push(b',');
         }
-        write_hit(out, body, hit, outcome.sort.get(number).map(|sort| &**sort));
+        let sort = outcome.sort.get(number).map(|sort| &**sort);
+        work::check()?;
+        work::grow(out, hit.written_bytes() + sort.map_or(0, str::len))?;
+        write_hit(out, body, hit, sort);
     }
     out.extend_from_slice(b"]}");
+    Ok(())
 }
 
 /// Adds a member to the end of a JSON object that has been written already.
-pub fn append(answer: &mut Vec<u8>, name: &str, value: &impl serde::Serialize) {
+///
+/// # Errors
+/// When the request must stop.
+pub fn append(answer: &mut Vec<u8>, name: &str, value: &impl serde::Serialize) -> Result<(), EngineError> {
     answer.pop();
     answer.push(b',');
     write_string(answer, name);
     answer.push(b':');
-    // A tree of values always serialises, and a vector takes all bytes.
-    let _ = serde_json::to_writer(&mut *answer, value);
+    write_json(value, answer)?;
     answer.push(b'}');
+    Ok(())
 }
 
 /// Writes the body of a count response.
@@ -308,7 +340,8 @@ mod tests {
     }
 
     fn text(body: &SearchBody, shown: Presentation, outcome: &Outcome, hits: &[ShownHit<'_>]) -> String {
-        let bytes = write(body, shown, OpenIds::default(), 1, outcome, hits, Duration::from_millis(12));
+        let took = Duration::from_millis(12);
+        let bytes = write(body, shown, OpenIds::default(), 1, outcome, hits, took).expect("no limit");
         serde_json::from_slice::<serde_json::Value>(&bytes).expect("valid JSON");
         String::from_utf8(bytes).expect("UTF-8")
     }

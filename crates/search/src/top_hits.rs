@@ -110,7 +110,7 @@ impl<'a> Hits<'a> {
         let shown = Presentation { total_as_int: false, ..self.shown };
         let hits = hits::read(self.service, self.targets, body, shown, &outcome, None, self.cancel)?;
         let mut out = Vec::new();
-        response::write_hits(&mut out, body, shown, self.targets.len(), &outcome, &hits);
+        response::write_hits(&mut out, body, shown, self.targets.len(), &outcome, &hits)?;
         serde_json::from_slice(&out)
             .map_err(|error| EngineError::internal(format!("hits are not JSON: {error}")))
     }

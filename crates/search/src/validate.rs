@@ -19,6 +19,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::{ResolveOptions, Resolved};
 use sparrow_query::dsl::{self, Context};
+use sparrow_types::work;
 
 /// Says whether a query is valid: `GET|POST [/{index}]/_validate/query`.
 pub fn validate_query(
@@ -57,6 +58,7 @@ pub fn validate_query(
     let mut explanations = Vec::new();
     let options = SearchOptions { size: 0, track_total_hits: TotalHits::Off, ..SearchOptions::default() };
     for (handle, target) in handles.iter().zip(&targets) {
+        work::check()?;
         let mut query = query.clone();
         if !target.default_fields.is_empty() {
             set_default_fields(&mut query, &target.default_fields);

@@ -5,6 +5,7 @@ pub mod api;
 mod context;
 mod progress;
 mod record;
+mod requests;
 mod spec;
 mod store;
 mod task;
@@ -13,6 +14,7 @@ pub mod throttle;
 
 pub use self::context::TaskContext;
 pub use self::progress::Progress;
+pub use self::requests::RequestGuard;
 pub use self::spec::{CANCELLED, TaskSpec};
 pub use self::task::Task;
 pub use self::tasks::{TaskGuard, TaskHandle, Tasks, Waiting};

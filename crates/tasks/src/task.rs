@@ -62,6 +62,19 @@ impl Task {
         }
     }
 
+    /// A request that has been carried out since `started`, and stops when the flag is set.
+    pub(crate) fn of_request(
+        number: u64,
+        node: &str,
+        spec: TaskSpec,
+        started: Instant,
+        cancelled: Arc<AtomicBool>,
+    ) -> Self {
+        let task = Self::new(number, node, spec);
+        let start_ms = task.start_ms.saturating_sub(started.elapsed().as_millis() as u64);
+        Self { start_ms, started, cancelled, ..task }
+    }
+
     /// Id of the task, `node:number`.
     pub fn id(&self) -> String {
         format!("{}:{}", self.node, self.number)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -11,6 +11,7 @@ use sparrow_storage::DataDir;
 
 use crate::context::TaskContext;
 use crate::record;
+use crate::requests::{RequestGuard, Requests};
 use crate::spec::TaskSpec;
 use crate::store::Store;
 use crate::task::Task;
@@ -32,6 +33,7 @@ pub struct Tasks {
     node: String,
     next: AtomicU64,
     running: Arc<Mutex<BTreeMap<u64, Arc<Task>>>>,
+    requests: Requests,
     /// Number of requests that are waiting for tasks.
     waiting: Arc<AtomicUsize>,
 }
@@ -50,6 +52,7 @@ impl Tasks {
             store: Arc::new(store),
             next: AtomicU64::new(next),
             running: Arc::default(),
+            requests: Requests::default(),
             waiting: Arc::default(),
         })
     }
@@ -97,6 +100,19 @@ impl Tasks {
         Ok(TaskGuard { task, running: Arc::clone(&self.running) })
     }
 
+    /// Shows a request as a task until the returned guard is dropped. `index` is the index expression of its path; setting the flag
+    /// stops it. Requests do not count with the tasks that may run at once.
+    pub fn begin_request(
+        &self,
+        op: &str,
+        index: &str,
+        opaque_id: Option<&String>,
+        cancel: &Arc<AtomicBool>,
+    ) -> RequestGuard {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.requests.begin(number, op, index, opaque_id, cancel)
+    }
+
     /// Registers a request that waits for tasks; the place is free again when the returned guard is dropped.
     ///
     /// # Errors
@@ -123,21 +139,30 @@ impl Tasks {
 
     /// Cancels the children of a task.
     pub fn cancel_parts(&self, number: u64) {
-        for part in self.running() {
+        for part in self.jobs() {
             if part.spec.parent == Some(number) {
                 part.cancel();
             }
         }
     }
 
-    /// Running tasks, by ascending number.
+    /// Running tasks and requests, by ascending number.
     pub fn running(&self) -> Vec<Arc<Task>> {
+        let mut all = self.jobs();
+        all.extend(self.requests.tasks(&self.node));
+        all.sort_by_key(|task| task.number);
+        all
+    }
+
+    /// Running tasks without requests, by ascending number.
+    fn jobs(&self) -> Vec<Arc<Task>> {
         self.running.lock().values().cloned().collect()
     }
 
-    /// The running task with this number.
+    /// The running task or request with this number.
     pub fn find(&self, number: u64) -> Option<Arc<Task>> {
-        self.running.lock().get(&number).cloned()
+        let job = self.running.lock().get(&number).cloned();
+        job.or_else(|| self.requests.find(number, &self.node))
     }
 
     /// Stored record of a task; `None` if there is none.
@@ -183,7 +208,7 @@ impl Tasks {
     /// start.
     pub fn close(&self) {
         self.store.close();
-        let running = self.running();
+        let running = self.jobs();
         for task in &running {
             task.cancel();
         }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use crate::attempt;
+use crate::{attempt, work};
 
 /// Stack size of helper threads in bytes; the same as that of threads that work on requests.
 const HELPER_STACK: usize = 2 << 20;
@@ -90,12 +90,14 @@ pub fn are_overloaded() -> bool {
 }
 
 /// Runs `part(false)` on the current thread and `part(true)` on up to `helpers` others, fewer if threads
-/// cannot be started. Returns the results, the current thread's first. A panic on any of them is resumed on
+/// cannot be started. The others work for the request of the current thread. Returns the results, the current thread's first. A panic on any of them is resumed on
 /// the current one.
 pub fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T> {
+    let request = work::current();
     thread::scope(|scope| {
         let help = || {
             let _busy = Busy::begin();
+            let _request = work::enter(request.clone());
             part(true)
         };
         let spawned: Vec<_> = (0..helpers)

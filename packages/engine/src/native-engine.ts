@@ -178,6 +178,10 @@ export class NativeSearchEngine implements SearchEngine {
     }
   }
 
+  room(): number {
+    return this.#native.room();
+  }
+
   async close(): Promise<void> {
     await this.#native.close();
     this.#waiting.end();

@@ -216,6 +216,12 @@ export interface SearchEngine {
    */
   execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply>;
 
+  /**
+   * Bytes that the process may still allocate by the limit of the settings, not counting bodies and answers on their way; absent
+   * where the work is done in another process.
+   */
+  room?(): number;
+
   /** Makes everything durable and releases what the engine holds. */
   close(): Promise<void>;
 }

@@ -145,7 +145,9 @@ export class Application {
     this.#options = { ...options, instruments, attempts: new Attempts() };
     this.#headers = securityHeaders(config.tlsCert !== undefined);
     this.#slowMillis = (config.slowRequestSeconds ?? 0) * 1000;
-    this.inFlight = new InFlight(config.maxBodyBytes);
+    this.inFlight = new InFlight(config.maxBodyBytes, {
+      room: () => options.services()?.engine.room?.() ?? Infinity,
+    });
     instruments.inFlight = this.inFlight;
   }
 

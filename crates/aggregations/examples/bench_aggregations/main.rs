@@ -211,10 +211,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut answer = serde_json::Map::new();
             for _ in 0..passes {
                 let start = Instant::now();
-                let budget = Budget::new(None);
                 let documents = Documents { matching, scores: None };
-                let collected =
-                    sparrow_aggregations::aggregate(&snapshot, &list, &documents, "bench", 0, &budget)?;
+                let collected = sparrow_aggregations::aggregate(&snapshot, &list, &documents, "bench", 0)?;
                 let options = ReduceOptions { typed_keys: false, max_buckets: 65_536 };
                 answer = reduce(&list, vec![collected], options, &mut NoHits)?;
                 best = best.min(start.elapsed().as_secs_f64() * 1000.0);

@@ -83,14 +83,13 @@ impl HitWriter for NoHits {
 }
 
 fn run(snapshots: &[&Snapshot], aggregations: &[Aggregation], query: &Query) -> Map<String, Value> {
-    let budget = Budget::new(None);
     let collected = snapshots
         .iter()
         .enumerate()
         .map(|(target, snapshot)| {
             let matching = snapshot.matching(query).unwrap();
             let documents = Documents { matching: &matching, scores: None };
-            aggregate(snapshot, aggregations, &documents, "index", target, &budget).unwrap()
+            aggregate(snapshot, aggregations, &documents, "index", target).unwrap()
         })
         .collect();
     reduce(aggregations, collected, ReduceOptions { typed_keys: false, max_buckets: 65_536 }, &mut NoHits)

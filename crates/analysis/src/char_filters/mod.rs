@@ -59,11 +59,6 @@ impl OffsetMap {
         }
     }
 
-    /// Memory used by the mapping, in bytes.
-    pub fn bytes(&self) -> usize {
-        self.0.capacity() * size_of::<Anchor>()
-    }
-
     /// Records that the bytes of `before` became `length` bytes at `at`; `last` is the length of the last character
     /// of `before`. Must be called in the order of the text.
     fn replaced(&mut self, at: usize, length: usize, before: std::ops::Range<usize>, last: usize) {

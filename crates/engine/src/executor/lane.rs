@@ -36,6 +36,35 @@ pub(crate) fn is_short(request: &Request, body: &[u8]) -> bool {
     reads && body.len() <= SHORT_BODY && !has("scroll") && !has("refresh") && !names_model()
 }
 
+/// Whether a request is shown as a task while it is carried out. Jobs have tasks of their own, and looking at tasks is none.
+pub(crate) fn is_shown_as_task(request: &Request) -> bool {
+    match lane_of(request) {
+        Lane::Read | Lane::Write | Lane::Look | Lane::Trial => true,
+        Lane::Watch | Lane::Health => false,
+        Lane::Long => !matches!(
+            request.op.as_str(),
+            "get_task"
+                | "list_tasks"
+                | "cancel_tasks"
+                | "cancel_task"
+                | "reindex"
+                | "update_by_query"
+                | "delete_by_query"
+                | "upgrade_index"
+                | "force_merge"
+                | "change_model"
+                | "create_snapshot"
+                | "delete_snapshot"
+                | "restore_snapshot"
+        ),
+    }
+}
+
+/// Whether an operation changes nothing.
+pub(crate) fn only_reads(request: &Request) -> bool {
+    matches!(lane_of(request), Lane::Read | Lane::Look | Lane::Trial | Lane::Watch | Lane::Health)
+}
+
 /// The lane of an operation.
 pub(crate) fn lane_of(request: &Request) -> Lane {
     match request.op.as_str() {

@@ -12,7 +12,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use sparrow_engine::{CancelFlag, Engine, EngineOptions, Request};
+use sparrow_engine::{CancelFlag, Counted, Engine, EngineOptions, Request};
+
+/// Counts what requests allocate, as the addon's allocator does: without it no memory limit would be exceeded.
+#[global_allocator]
+static ALLOCATOR: Counted<std::alloc::System> = Counted(std::alloc::System);
 
 /// An open engine and its data.
 pub struct Node {

@@ -23,9 +23,6 @@ use sparrow_query::regexp::Automaton;
 use sparrow_query::{BoolQuery, MAX_CLAUSES, Query, QueryKind};
 use sparrow_segments::schema::ID;
 
-/// Lowest estimate of the memory that a clause takes during a search, in bytes.
-const CLAUSE_BYTES: usize = 512;
-
 /// Compiles a query to weights for one snapshot.
 pub(crate) struct Compiler<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -111,7 +108,7 @@ impl<'a> Compiler<'a> {
         self.count_clauses(1)
     }
 
-    /// Counts several more clauses, and the memory that they take.
+    /// Counts several more clauses.
     ///
     /// # Errors
     /// When the query has too many clauses, or the request takes too much memory.
@@ -120,7 +117,7 @@ impl<'a> Compiler<'a> {
         if self.clauses > MAX_CLAUSES {
             return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
         }
-        Ok(work::take("<query>", more * CLAUSE_BYTES)?)
+        Ok(work::check()?)
     }
 
     /// Compiles a clause to a weight; without `scoring` it only finds documents.

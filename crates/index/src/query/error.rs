@@ -172,8 +172,13 @@ impl From<tantivy::TantivyError> for QueryError {
 }
 
 /// An error that makes tantivy stop because a limit was exceeded; [`QueryError::from`] recovers the limit.
-pub(crate) fn over(limit: impl Into<work::Exceeded>) -> tantivy::TantivyError {
+pub(crate) fn over(limit: work::TooMuchEffort) -> tantivy::TantivyError {
     work::note(limit);
+    stopped()
+}
+
+/// An error that makes tantivy stop with the request; [`QueryError::from`] recovers the limit that was exceeded.
+pub(crate) fn stopped() -> tantivy::TantivyError {
     tantivy::TantivyError::InvalidArgument("the request went over a limit".to_owned())
 }
 
@@ -184,15 +189,18 @@ impl From<RegexpError> for QueryError {
             RegexpError::Length { length, limit } => QueryError::RegexpLength { length, limit },
             RegexpError::States { pattern, limit } => QueryError::RegexpStates { pattern, limit },
             RegexpError::Stopped(stopped) => stopped.into(),
-            RegexpError::Memory(limit) => limit.into(),
             RegexpError::Effort(limit) => limit.into(),
         }
     }
 }
 
 impl From<work::Stopped> for QueryError {
-    fn from(_: work::Stopped) -> Self {
-        QueryError::Cancelled
+    fn from(stopped: work::Stopped) -> Self {
+        match stopped {
+            work::Stopped::Cancelled => QueryError::Cancelled,
+            work::Stopped::Exceeded(work::Exceeded::Memory(limit)) => QueryError::TooMuchMemory(limit),
+            work::Stopped::Exceeded(work::Exceeded::Effort(limit)) => QueryError::TooMuchEffort(limit),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::atomic::AtomicBool;
 
 use sparrow_analysis::edit_distance;
-use sparrow_types::work::Growing;
+use sparrow_types::work;
 use tantivy::Searcher;
 
 use super::error::QueryError;
@@ -34,9 +34,6 @@ pub(crate) struct Expansion {
 
 /// Steps of [`Effort`] that a comparison of two terms letter by letter counts as.
 const COMPARED: u64 = 4;
-
-/// Memory that an expansion takes besides the bytes of its term.
-const EXPANSION_BYTES: usize = 64;
 
 /// Default number of terms that a fuzzy term expands to.
 pub(crate) const DEFAULT_EXPANSIONS: usize = 50;
@@ -107,7 +104,6 @@ pub(crate) fn expand_fuzzy(
         TermFilter::Prefix(shared)
     };
     let mut candidates = std::collections::BTreeMap::<String, (usize, u64)>::new();
-    let mut memory = Growing::new("<fuzzy>");
     let mut effort = Effort::of(&filter);
     let mut taken: Result<(), QueryError> = Ok(());
     scan_terms(searcher, terms, &filter, false, cancel, &mut |value, doc_freq| {
@@ -120,7 +116,7 @@ pub(crate) fn expand_fuzzy(
             let entry = candidates.entry(value.to_owned()).or_insert((distance, 0));
             entry.1 += doc_freq;
             if taken.is_ok() {
-                taken = memory.add(length + EXPANSION_BYTES).map_err(QueryError::from);
+                taken = work::check().map_err(QueryError::from);
             }
         }
         taken.is_ok()

@@ -25,9 +25,6 @@ use sparrow_query::{
     QueryKind, RegexpQuery,
 };
 
-/// Memory that a token of a text takes while matches are looked for, in bytes.
-const TOKEN_BYTES: usize = 96;
-
 /// Highest number of tokens of a text that are examined.
 const MAX_TOKENS: usize = 200_000;
 
@@ -134,8 +131,6 @@ impl Snapshot {
     ) -> Result<MatchedText, QueryError> {
         let tokens = Compiler::new(self, None).text_tokens(field, text)?;
         work::check()?;
-        // It is gone once the fragments are chosen.
-        let _held = work::hold("<highlight>", tokens.len() * TOKEN_BYTES)?;
         let mut matched = MatchedText {
             tokens: tokens.iter().map(|token| token.range.clone()).collect(),
             ..MatchedText::default()

@@ -44,7 +44,7 @@ fn matching_docs(
     case_insensitive: bool,
 ) -> tantivy::Result<DocBits> {
     // All clauses of a query may have their sets at once.
-    work::take("<query>", reader.max_doc() as usize / 8).map_err(error::over)?;
+    work::room_for(reader.max_doc() as usize / 8).map_err(|_| error::stopped())?;
     let mut docs = DocBits::empty(reader.max_doc());
     let inverted = reader.inverted_index(terms.field)?;
     if let (TermFilter::Set(values), false) = (filter, case_insensitive) {
@@ -160,7 +160,8 @@ pub(super) fn scan_terms(
         while stream.advance() {
             if effort.look(stream.key()) {
                 effort.spend()?;
-                if work::is_stopped() || cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                work::check()?;
+                if cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
                     return Err(QueryError::Cancelled);
                 }
             }

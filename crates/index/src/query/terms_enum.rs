@@ -12,13 +12,6 @@ use super::multi_term::{TermFilter, scan_terms};
 use crate::Snapshot;
 use sparrow_types::work;
 
-/// Name under which the memory for terms is accounted.
-const TERMS: &str = "terms_enum";
-
-/// Highest number of copies of a term that exist at the same time: in the list of a segment and of the index,
-/// and in the response as value and as text.
-const COPIES: usize = 4;
-
 impl Snapshot {
     /// The first `limit` terms of a `keyword` field that begin with `prefix`, behind `after`, in byte order;
     /// none of a field of another type. Also returns whether all were looked at before `cancel` was set.
@@ -50,8 +43,6 @@ impl Snapshot {
         let begins = TermFilter::Prefix(prefix.into_owned());
         let range = TermFilter::Range(lower, Bound::Unbounded);
         let (mut last, mut of_segment) = (String::new(), 0);
-        let (mut held, mut taken, mut growing) = (0, 0, work::Growing::new(TERMS));
-        let mut too_much = None;
         let scanned = scan_terms(self.searcher(), &terms, &range, false, Some(cancel), &mut |value, _| {
             // A dictionary that starts over is the next segment's.
             if value <= last.as_str() {
@@ -60,32 +51,21 @@ impl Snapshot {
             value.clone_into(&mut last);
             if begins.accepts(value, case_insensitive) {
                 of_segment += 1;
-                // A term that a smaller one pushes out of the list gives back the bytes that were taken for it.
-                if keywords.insert(value.to_owned()) {
-                    held += COPIES * value.len();
+                if keywords.insert(value.to_owned()) && keywords.len() > limit {
+                    keywords.pop_last();
                 }
-                if keywords.len() > limit
-                    && let Some(pushed_out) = keywords.pop_last()
-                {
-                    held = held.saturating_sub(COPIES * pushed_out.len());
-                }
-                if held > taken {
-                    if let Err(error) = growing.add(held - taken) {
-                        too_much = Some(error);
-                        return false;
-                    }
-                    taken = held;
+                if work::is_stopped() {
+                    return false;
                 }
             } else if !case_insensitive {
                 return false;
             }
             of_segment < limit
         });
-        match (scanned, too_much) {
-            (_, Some(error)) => Err(error.into()),
-            (Ok(_), None) => Ok((keywords, true)),
-            (Err(QueryError::Cancelled), None) => Ok((keywords, false)),
-            (Err(error), None) => Err(error),
+        match scanned.and_then(|()| Ok(work::check()?)) {
+            Ok(()) => Ok((keywords, true)),
+            Err(QueryError::Cancelled) => Ok((keywords, false)),
+            Err(error) => Err(error),
         }
     }
 }

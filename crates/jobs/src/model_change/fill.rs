@@ -233,7 +233,11 @@ impl Fill {
         context: &TaskContext,
     ) -> Result<Portion, EngineError> {
         let cancel = Arc::clone(context.cancel_flag());
-        let limits = work::enter(Some(Work::new(Arc::clone(&cancel), Arc::clone(&self.service.memory))));
+        let limits = work::enter(Some(Work::new(
+            Arc::clone(&cancel),
+            Arc::clone(&self.service.memory),
+            "<change_model>",
+        )));
         let (mut ids, mut ops) = (Vec::with_capacity(chunk.len()), Vec::with_capacity(chunk.len()));
         for (seq_no, addr) in chunk {
             let stored = snapshot.fetch(*addr)?;

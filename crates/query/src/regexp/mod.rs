@@ -29,12 +29,9 @@ pub enum RegexpError {
     /// The automaton is too large.
     #[error("automaton of regular expression {pattern:?} has more than {limit} states")]
     States { pattern: String, limit: usize },
-    /// The request was cancelled or has timed out.
+    /// The request was cancelled, has timed out or uses too much memory.
     #[error("the request is to stop")]
     Stopped(work::Stopped),
-    /// The automaton takes more memory than the limit for requests allows.
-    #[error(transparent)]
-    Memory(#[from] work::TooMuch),
     /// The patterns of the request take more work than the limit for requests allows.
     #[error(transparent)]
     Effort(#[from] work::TooMuchEffort),
@@ -103,7 +100,6 @@ impl Automaton {
             at += 1;
         }
         builder.spend()?;
-        work::take("<regexp>", table.len() * 4)?;
         let accepting = order.iter().map(|state| builder.nullable(*state)).collect();
         Ok(Self { stretches, classes, table, accepting, dead: states.get(&NEVER).copied() })
     }
@@ -277,7 +273,7 @@ mod tests {
     #[test]
     fn all_expressions_of_a_request_have_one_effort() {
         let memory = std::sync::Arc::new(work::Memory::new(usize::MAX, usize::MAX));
-        let _entered = work::enter(Some(work::Work::new(std::sync::Arc::default(), memory)));
+        let _entered = work::enter(Some(work::Work::new(std::sync::Arc::default(), memory, "<test>")));
         let query = RegexpQuery { max_determinized_states: 100_000, ..RegexpQuery::new("f", ".*a{1,99999}") };
         work::spend(work::MOST_EFFORT * 3 / 4).unwrap();
         let errors = (0..100).map(|_| Automaton::new(&query).unwrap_err());

@@ -1,6 +1,6 @@
 //! Aggregations over every document that a search matches, whichever page of hits is shown.
 
-use sparrow_aggregations::{Aggregation, AggregationError, Budget, Collected, Documents};
+use sparrow_aggregations::{Aggregation, AggregationError, Collected, Documents};
 use sparrow_query::{BoolQuery, Query, QueryKind};
 
 use super::Run;
@@ -21,13 +21,12 @@ impl Run<'_> {
                 (0..self.targets.len()).map(|number| Some(self.any_list(fusion, number))).collect()
             }
         };
-        let budget = Budget::new(Some(self.cancel));
         let mut collected = Vec::with_capacity(self.targets.len());
         for (number, query) in queries.into_iter().enumerate() {
             if self.failures[number].is_some() {
                 continue;
             }
-            match self.aggregate_one(aggregations, number, query, &budget) {
+            match self.aggregate_one(aggregations, number, query) {
                 Ok(tree) => collected.push(tree),
                 Err(error) => {
                     let shard = self.targets[number].shard.clone();
@@ -64,7 +63,6 @@ impl Run<'_> {
         aggregations: &Aggregations,
         number: usize,
         query: Option<Query>,
-        budget: &Budget<'_>,
     ) -> Result<Collected, AggregationError> {
         let target = &self.targets[number];
         let snapshot = &target.snapshot;
@@ -107,6 +105,6 @@ impl Run<'_> {
             snapshot.keep_part(&mut matching, slice.as_ref(), most)?;
         }
         let documents = Documents { matching: &matching, scores: scores.as_deref() };
-        sparrow_aggregations::aggregate(snapshot, tree, &documents, &target.shard.index, number, budget)
+        sparrow_aggregations::aggregate(snapshot, tree, &documents, &target.shard.index, number)
     }
 }

@@ -59,12 +59,9 @@ impl Run<'_> {
         let mut scores = Vec::with_capacity(documents.len());
         for documents in documents.chunks(PORTION) {
             let mut texts = Vec::with_capacity(documents.len());
-            let mut held = Vec::with_capacity(documents.len());
             for key in documents {
                 let target = &self.targets[key.target()];
-                let (text, memory) = text_of(target, rerank, *key)?;
-                texts.push(text);
-                held.push(memory);
+                texts.push(text_of(target, rerank, *key)?);
             }
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             match models.rerank(&rerank.inference_id, &rerank.text, &texts, Some(self.cancel.as_ref()), None)
@@ -83,12 +80,8 @@ fn positive(score: f32) -> f32 {
     score.max(0.0) + score.exp().min(1.0)
 }
 
-/// The text of a document's field, as its source has it: the first value, or an empty one; with the memory that it takes.
-fn text_of(
-    target: &Target,
-    rerank: &Rerank,
-    key: Key,
-) -> Result<(String, work::MemoryReservation), SearchError> {
+/// The text of a document's field, as its source has it: the first value, or an empty one.
+fn text_of(target: &Target, rerank: &Rerank, key: Key) -> Result<String, SearchError> {
     let failed = |source: QueryError| SearchError::Query { shard: target.shard.clone(), source };
     work::check().map_err(|stopped| failed(stopped.into()))?;
     let mapping = target.snapshot.mapping();
@@ -104,8 +97,6 @@ fn text_of(
     }
     let unreadable = |error: IndexError| failed(QueryError::Io(std::io::Error::other(error.to_string())));
     let stored = target.snapshot.fetch(key.addr()).map_err(unreadable)?;
-    // Once as bytes and once as a tree.
-    let _reading = work::hold("<rerank>", 2 * stored.source.len()).map_err(|error| failed(error.into()))?;
     let source: serde_json::Value = serde_json::from_slice(&stored.source).unwrap_or_default();
     let mut values = Vec::new();
     values_at(&source, mapping.source_path(&rerank.field).unwrap_or(&rerank.field), &mut values);
@@ -114,9 +105,7 @@ fn text_of(
         serde_json::Value::Number(_) | serde_json::Value::Bool(_) => Some(value.to_string()),
         _ => None,
     });
-    let text = text.unwrap_or_default();
-    let held = work::hold("<rerank>", text.len()).map_err(|error| failed(error.into()))?;
-    Ok((text, held))
+    Ok(text.unwrap_or_default())
 }
 
 #[cfg(test)]

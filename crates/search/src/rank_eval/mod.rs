@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
-use sparrow_types::work::{self, Growing};
+use sparrow_types::work;
 
 use self::member_reader::{MemberReader, parse};
 use self::metric::{Metric, Quality};
@@ -97,7 +97,6 @@ pub fn rank_eval(
             Ok((score, shown)) => {
                 sum += score;
                 judged += 1;
-                work::take("<rank_eval>", shown.to_string().len())?;
                 details.insert(rated.id.to_owned(), shown);
             }
             Err(EngineError::Cancelled) => return Err(EngineError::Cancelled),
@@ -190,7 +189,6 @@ fn read<'a>(value: &'a Value, metric: &Metric) -> Result<Rated<'a>, EngineError>
     );
     search.insert("track_total_hits".to_owned(), Value::Bool(false));
     let mut ratings = FxHashMap::default();
-    let mut memory = Growing::new("<rank_eval>");
     if !members.contains_key("ratings") {
         return Err(EngineError::illegal_argument("Required [ratings]"));
     }
@@ -198,7 +196,6 @@ fn read<'a>(value: &'a Value, metric: &Metric) -> Result<Rated<'a>, EngineError>
         if number % 1024 == 0 {
             work::check()?;
         }
-        memory.add(size_of::<((&str, &str), u32)>())?;
         let Some(members) = rating.as_object() else {
             return Err(parse("[request] failed to parse field [ratings]".to_owned()));
         };

@@ -30,7 +30,7 @@ async function ask(times: number, answer: RequestListener): Promise<Socket> {
 
 describe('when a connection with many requests on their way goes', () => {
   it('what was still to be sent is given back', async () => {
-    const inFlight = new InFlight(1000, 0);
+    const inFlight = new InFlight(1000, { memory: 0 });
     const bytes = Buffer.alloc(4 * 1024 * 1024);
     const socket = await ask(20, (_, outgoing) => {
       // As a search does: at once, no request would be read before the answer to the one in front is.
@@ -62,7 +62,7 @@ describe('when a connection with many requests on their way goes', () => {
     let ready: () => void = () => undefined;
     const gone = new Promise<void>((resolve) => (ready = resolve));
     let [asked, answered] = [0, 0];
-    const inFlight = new InFlight(1000, 0);
+    const inFlight = new InFlight(1000, { memory: 0 });
     const socket = await ask(20, (_, outgoing) => {
       asked += 1;
       void gone.then(() => {

@@ -10,7 +10,7 @@ import { boundedReaders } from './slow-readers.js';
 
 describe('what is in flight', () => {
   it('is bounded over all requests, and given back with each', () => {
-    const inFlight = new InFlight(100, 5000);
+    const inFlight = new InFlight(100, { memory: 5000 });
     expect(inFlight.limit).toBe(500);
     const [first, second] = [inFlight.request(), inFlight.request()];
     first.take(300);
@@ -25,8 +25,26 @@ describe('what is in flight', () => {
     expect(inFlight.held).toBe(200);
   });
 
+  it('leaves room for what the engine has allocated', () => {
+    const MB = 1024 * 1024;
+    let room = 10 * MB;
+    const inFlight = new InFlight(100 * MB, { memory: 0, room: () => room });
+    const [first, second] = [inFlight.request(), inFlight.request()];
+    first.take(8 * MB);
+    expect(() => {
+      second.take(3 * MB);
+    }).toThrow(HttpError);
+    room = 0;
+    // So that an administrator can still raise the limit.
+    second.take(MB);
+    expect(() => {
+      second.take(1);
+    }).toThrow(HttpError);
+    expect(inFlight.held).toBe(8 * MB);
+  });
+
   it('always has room for two of the longest bodies', () => {
-    expect(new InFlight(1000, 0).limit).toBe(2000);
+    expect(new InFlight(1000, { memory: 0 }).limit).toBe(2000);
   });
 });
 
@@ -44,7 +62,7 @@ describe('a server', () => {
   };
 
   it('refuses a body for which there is no room with its first pieces', async () => {
-    const inFlight = new InFlight(50_000, 0);
+    const inFlight = new InFlight(50_000, { memory: 0 });
     const port = await listen(
       createServer((incoming, outgoing) => {
         const hold = inFlight.request();
@@ -62,7 +80,7 @@ describe('a server', () => {
   });
 
   it('puts a body of many pieces together as it was, whether its length is told or not', async () => {
-    const inFlight = new InFlight(10_000_000, 0);
+    const inFlight = new InFlight(10_000_000, { memory: 0 });
     const port = await listen(
       createServer((incoming, outgoing) => {
         void readIncoming(incoming, 10_000_000, inFlight.request()).then((bytes) => outgoing.end(bytes));
@@ -77,7 +95,7 @@ describe('a server', () => {
   });
 
   it('counts an answer that is not read, until its connection is gone', async () => {
-    const inFlight = new InFlight(1000, 0);
+    const inFlight = new InFlight(1000, { memory: 0 });
     const bytes = Buffer.alloc(64 * 1024 * 1024);
     const port = await listen(createServer(boundedReaders((_, outgoing) => outgoing.end(bytes), inFlight)));
     const socket = connect(port, '127.0.0.1');

@@ -6,17 +6,33 @@ import { HttpError } from '../errors.js';
 /** Share of the memory that bodies on their way in, and answers on their way out, may take together. */
 const SHARE = 0.1;
 
+/** Bytes of one request for which there is room whatever others hold: an administrator can still raise a limit. */
+const ALWAYS = 1024 * 1024;
+
 /** Seconds after which a client that was refused may try again. */
 export const RETRY_SECONDS = 1;
+
+export interface InFlightOptions {
+  /** Bytes that the process may use. */
+  memory?: number;
+  /** Bytes that the engine may still allocate. */
+  room?: () => number;
+}
 
 /** Bytes that bodies and answers hold between the wire and the engine. */
 export class InFlight {
   readonly limit: number;
   #held = 0;
 
-  /** @param maxBodyBytes the longest body, for two of which there is always room */
-  constructor(maxBodyBytes: number, memory = memoryOfMachine()) {
+  readonly #room: () => number;
+
+  /**
+   * @param maxBodyBytes the longest body, for two of which there is always room by the share of the memory
+   * @param options.room bytes that the engine may still allocate
+   */
+  constructor(maxBodyBytes: number, { memory = memoryOfMachine(), room = () => Infinity }: InFlightOptions = {}) {
     this.limit = Math.max(Math.floor(memory * SHARE), 2 * maxBodyBytes);
+    this.#room = room;
   }
 
   get held(): number {
@@ -25,9 +41,9 @@ export class InFlight {
 
   /** What one request holds; nothing yet. */
   request(): Hold {
-    return new Hold((bytes) => {
+    return new Hold((bytes, own) => {
       this.#held += bytes;
-      return this.#held <= this.limit;
+      return this.#held <= this.limit && (own <= ALWAYS || this.#held <= this.#room());
     });
   }
 }
@@ -36,7 +52,7 @@ export class InFlight {
 export class Hold {
   #bytes = 0;
 
-  constructor(private readonly add: (bytes: number) => boolean) {}
+  constructor(private readonly add: (bytes: number, own: number) => boolean) {}
 
   /**
    * Takes room for more bytes.
@@ -45,7 +61,7 @@ export class Hold {
    */
   take(bytes: number): void {
     this.#bytes += bytes;
-    if (this.add(bytes)) return;
+    if (this.add(bytes, this.#bytes)) return;
     this.release();
     throw new HttpError(
       'rejected',
@@ -58,12 +74,12 @@ export class Hold {
   /** Takes room that is needed whether there is any or not. */
   force(bytes: number): void {
     this.#bytes += bytes;
-    this.add(bytes);
+    this.add(bytes, 0);
   }
 
   /** Gives all of it back. */
   release(): void {
-    this.add(-this.#bytes);
+    this.add(-this.#bytes, 0);
     this.#bytes = 0;
   }
 }

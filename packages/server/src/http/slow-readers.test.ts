@@ -21,7 +21,7 @@ function unread(bytes: number): ServerResponse {
 }
 
 it('ends the connection of a client that does not read its answer, the later the longer it is', async () => {
-  const inFlight = new InFlight(1000, 0);
+  const inFlight = new InFlight(1000, { memory: 0 });
   const [short, long] = [unread(1000), unread(320 * 1024)];
   boundReading(short, inFlight);
   boundReading(long, inFlight);

@@ -107,8 +107,11 @@ fn queries_of_very_many_words_end_within_a_document() {
     let mut partial = 0;
     for tenths in 0..10 {
         let stop = Arc::new(AtomicBool::new(false));
-        let _entered =
-            work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)))));
+        let _entered = work::enter(Some(Work::new(
+            Arc::clone(&stop),
+            Arc::new(Memory::new(1 << 30, 1 << 30)),
+            "<test>",
+        )));
         let setter = {
             let stop = Arc::clone(&stop);
             thread::spawn(move || {
@@ -155,7 +158,8 @@ fn scripts_end_before_the_next_document() {
 /// A search that is told to stop after a tenth of its time takes less than half of it.
 fn ends_early(snapshot: &crate::Snapshot, query: &Query) {
     let stop = Arc::new(AtomicBool::new(false));
-    let _entered = work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)))));
+    let _entered =
+        work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)), "<test>")));
     let options = || SearchOptions { cancel: Some(Arc::clone(&stop)), partial: false, ..Default::default() };
     let end = Instant::now() + Duration::from_secs(30);
     // Other processes may take their time from any one try, and from what it is compared with.

@@ -1,0 +1,157 @@
+//! Counts the memory that the process and each request has allocated, in the allocator itself.
+//!
+//! [`Counted`] wraps the allocator of a binary. A thread adds up what it allocates and frees, and settles the sum with
+//! the process's total and with the account of the request that it works on ([`crate::work`]) whenever the sum has grown
+//! to [`PIECE`] bytes, when it enters or leaves a request, and when it ends. In a binary without [`Counted`] everything
+//! stays at 0, so nothing is limited.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
+
+use crate::work;
+
+/// Bytes up to which a thread's sum may be off before it settles: 64 KiB. Where the end of a thread goes unnoticed,
+/// every operation is settled at once, since what a thread had not settled would be lost.
+pub(crate) const PIECE: isize = if cfg!(unix) { 64 << 10 } else { 1 };
+
+/// Bytes that the process has allocated and not freed, without what threads have not settled yet.
+static LIVE: AtomicIsize = AtomicIsize::new(0);
+
+/// What one thread has to settle.
+struct Tally {
+    /// Bytes allocated less bytes freed since the thread last settled. It begins at [`PIECE`] so that the first operation
+    /// of a thread takes the slow path, which arranges for its end to be noticed.
+    pending: Cell<isize>,
+    is_known: Cell<bool>,
+}
+
+thread_local! {
+    // Without a destructor: the allocator may be called before such a value can be registered, and after it is destroyed.
+    static TALLY: Tally = const { Tally { pending: Cell::new(PIECE), is_known: Cell::new(false) } };
+}
+
+/// Bytes that the process has allocated through [`Counted`] and not freed, accurate to 64 KiB for each thread.
+pub fn live() -> usize {
+    usize::try_from(LIVE.load(Relaxed)).unwrap_or(0)
+}
+
+/// Bytes that the current thread has allocated, less what it freed, since it last settled.
+pub(crate) fn pending() -> isize {
+    TALLY.with(|tally| if tally.is_known.get() { tally.pending.get() } else { 0 })
+}
+
+/// Settles what the current thread has allocated and freed.
+pub(crate) fn settle() {
+    TALLY.with(|tally| {
+        if tally.is_known.get() {
+            settle_tally(tally);
+        }
+    });
+}
+
+#[inline]
+fn add(bytes: isize) {
+    TALLY.with(|tally| {
+        let pending = tally.pending.get() + bytes;
+        tally.pending.set(pending);
+        if pending.unsigned_abs() >= PIECE.unsigned_abs() {
+            settle_piece(tally);
+        }
+    });
+}
+
+#[cold]
+fn settle_piece(tally: &Tally) {
+    if !tally.is_known.replace(true) {
+        tally.pending.set(tally.pending.get() - PIECE);
+        end::notice();
+        return;
+    }
+    settle_tally(tally);
+}
+
+fn settle_tally(tally: &Tally) {
+    let bytes = tally.pending.get();
+    // An account that is in use by this very thread takes the bytes later.
+    if work::settle(bytes) {
+        tally.pending.set(tally.pending.get() - bytes);
+        LIVE.fetch_add(bytes, Relaxed);
+    }
+}
+
+/// Has a thread settle when it ends.
+#[cfg(unix)]
+mod end {
+    use std::ffi::c_void;
+    use std::sync::OnceLock;
+
+    extern "C" fn settle(_: *mut c_void) {
+        super::settle();
+    }
+
+    /// Arranges for the current thread to settle when it ends. By a key of the system's and not by a `thread_local!` with a
+    /// destructor: registering such a value may allocate, and this is called by the allocator.
+    #[expect(unsafe_code, reason = "the standard library has no keys of threads")]
+    pub(super) fn notice() {
+        static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+        let key = KEY.get_or_init(|| {
+            let mut key = 0;
+            // SAFETY: the key is written before it is read, and the destructor may be called by any thread that ends.
+            (unsafe { libc::pthread_key_create(&raw mut key, Some(settle)) } == 0).then_some(key)
+        });
+        if let Some(key) = key {
+            // SAFETY: the key exists and is never deleted. The value is not a pointer to anything; it is only not null, as the
+            // destructor is not called for null.
+            unsafe { libc::pthread_setspecific(*key, (&raw const KEY).cast()) };
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod end {
+    /// The end of a thread goes unnoticed.
+    pub(super) fn notice() {}
+}
+
+/// An allocator that counts what is allocated through another.
+#[derive(Debug)]
+pub struct Counted<A>(pub A);
+
+fn signed(bytes: usize) -> isize {
+    // Layouts are never larger than `isize::MAX`.
+    bytes.cast_signed()
+}
+
+#[expect(unsafe_code, reason = "the interface of an allocator")]
+// SAFETY: all memory comes from the inner allocator and goes back to it with the layout that it came with. Counting neither
+// allocates nor panics: `work::settle` only moves numbers.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Counted<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        add(signed(layout.size()));
+        // SAFETY: the caller's promises are those that the inner allocator asks for.
+        unsafe { self.0.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        add(signed(layout.size()));
+        // SAFETY: as in `alloc`.
+        unsafe { self.0.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        add(-signed(layout.size()));
+        // SAFETY: as in `alloc`.
+        unsafe { self.0.dealloc(memory, layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        add(signed(new_size) - signed(layout.size()));
+        // SAFETY: as in `alloc`.
+        unsafe { self.0.realloc(memory, layout, new_size) }
+    }
+}
