@@ -13,6 +13,7 @@ use super::write::Writer;
 use super::write_keys::range_name;
 use super::write_summaries;
 use super::write_values::{key_value, number};
+use sparrow_types::work;
 
 /// Buckets by their keys, in the order of the answer.
 type Buckets = Vec<(Key, Bucket)>;
@@ -122,6 +123,7 @@ impl Writer<'_> {
         let mut named = Map::new();
         let mut buckets = Vec::with_capacity(list.len());
         for (key, bucket) in list {
+            work::check()?;
             let Some((name, mut members)) = head(&key, bucket.docs)? else { continue };
             self.list(&aggregation.subs, bucket.subs, &mut members)?;
             match keyed {

@@ -27,6 +27,8 @@ pub struct Shape {
     pub trace: Option<String>,
     /// Whether to write YAML instead of JSON.
     pub yaml: bool,
+    /// Most bytes that the output may have where it is indented or YAML; `None` for no limit but the fixed one.
+    pub most: Option<usize>,
 }
 
 /// Why an answer cannot be formatted as requested.
@@ -76,10 +78,10 @@ pub fn shaped(answer: &[u8], shape: &Shape) -> Result<Vec<u8>, Problem> {
     }
     let bytes = shown.as_deref().unwrap_or(answer);
     if shape.yaml {
-        return layout::yaml(bytes);
+        return layout::yaml(bytes, shape.most);
     }
     if shape.pretty {
-        return layout::pretty(bytes);
+        return layout::pretty(bytes, shape.most);
     }
     Ok(shown.unwrap_or_default())
 }

@@ -19,6 +19,11 @@ export declare class NativeEngine {
   /** Asks a running request to stop; it then answers with an error. Does nothing if it has already answered. */
   cancel(handle: number): void
   /**
+   * Bytes that the process may still allocate, by the limit of the cluster's settings; without bodies and answers that JavaScript
+   * keeps.
+   */
+  room(): number
+  /**
    * Flushes everything and releases the data directory. Requests after this are refused; those under way are waited for, a few
    * seconds at most.
    */

@@ -12,6 +12,8 @@ export interface Shape {
   readonly trace?: string;
   /** YAML in place of JSON. */
   readonly yaml?: boolean;
+  /** Most bytes of what is laid out. */
+  readonly most?: number;
 }
 
 let addon: Addon | undefined;
@@ -19,8 +21,8 @@ let addon: Addon | undefined;
 /**
  * Gives an answer in JSON another shape, off the event loop. `bytes` must not be changed until the promise settles.
  *
- * Resolves with null when the paths of `filter_path` take more steps on this answer than any useful ones do; rejects when the
- * bytes are not JSON.
+ * Resolves with null when the paths of `filter_path` take more steps on this answer than any useful ones do, or laid out it would
+ * be too long; rejects when the bytes are not JSON.
  */
 export function shapeAnswer(bytes: Uint8Array, shape: Shape): Promise<Uint8Array | null> {
   addon ??= loadAddon(findBinding());

@@ -137,6 +137,8 @@ export class Application {
   readonly #admission = new Admission();
   readonly #headers: readonly (readonly [string, string])[];
   readonly #slowMillis: number;
+  /** Bytes that the engine may still allocate. */
+  readonly #room: () => number;
   /** What bodies and answers hold on their way. */
   readonly inFlight: InFlight;
 
@@ -145,9 +147,8 @@ export class Application {
     this.#options = { ...options, instruments, attempts: new Attempts() };
     this.#headers = securityHeaders(config.tlsCert !== undefined);
     this.#slowMillis = (config.slowRequestSeconds ?? 0) * 1000;
-    this.inFlight = new InFlight(config.maxBodyBytes, {
-      room: () => options.services()?.engine.room?.() ?? Infinity,
-    });
+    this.#room = () => options.services()?.engine.room?.() ?? Infinity;
+    this.inFlight = new InFlight(config.maxBodyBytes, { room: this.#room });
     instruments.inFlight = this.inFlight;
   }
 
@@ -210,7 +211,7 @@ export class Application {
       if (isSlow) log.warn('slow request', line);
       else log.debug('request', line);
     }
-    const finished = await finish(answer, exchange, query, headers).catch(async (error: unknown) =>
+    const finished = await finish(answer, exchange, query, headers, this.#room).catch(async (error: unknown) =>
       // What cannot be shaped is refused without any shape.
       finish(refusal(error, exchange, requestId, log), exchange, {}, headers),
     );

@@ -42,13 +42,15 @@ export function answerToError(error: unknown): Answer | undefined {
 /**
  * Applies `pretty`, `filter_path`, `human`, `error_trace` and the media type.
  *
- * @throws {HttpError} 400 when the paths of `filter_path` take too long on this answer
+ * @param room bytes that the engine may still allocate
+ * @throws {HttpError} 400 when the paths of `filter_path` take too long on this answer, or laid out it would be too long
  */
 export async function finish(
   answer: Answer,
   exchange: Exchange,
   query: Readonly<Record<string, string>>,
   common: readonly (readonly [string, string])[],
+  room: () => number = () => Infinity,
 ): Promise<Finished> {
   const type = answer.type ?? 'json';
   const headers = laterIf(answer.status, answer.headers);
@@ -64,9 +66,12 @@ export async function finish(
   return {
     status: answer.status,
     headers: [...headers, ['Content-Type', wanted.type], ...common],
-    body: await shaped(answer, exchange, query, wanted),
+    body: await shaped(answer, exchange, query, wanted, room),
   };
 }
+
+/** Bytes of an answer from which on laying it out is limited by the memory that is left. */
+const LONG_ANSWER = 1024 * 1024;
 
 /** The body of an answer in the shape that the request wants. Never on the event loop: it takes time in proportion. */
 async function shaped(
@@ -74,6 +79,7 @@ async function shaped(
   exchange: Exchange,
   query: Readonly<Record<string, string>>,
   { kind }: Negotiated,
+  room: () => number,
 ): Promise<Answer['body']> {
   // As in Elasticsearch, an error is told whole: whoever asked for [hits.total] has to hear why there are no hits.
   const filter = isError(status, body) ? undefined : query['filter_path'];
@@ -88,6 +94,7 @@ async function shaped(
     pretty: isPretty,
     human: isHuman,
     yaml: kind === 'yaml',
+    ...(body.length < LONG_ANSWER ? {} : { most: Math.min(Math.max(room(), 0), Number.MAX_SAFE_INTEGER) }),
   });
   if (shown === null) {
     throw new HttpError(
