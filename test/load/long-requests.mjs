@@ -12,6 +12,8 @@ const WORDS = many(100_000, (at) => `w${at}`).join(' ');
 
 /** When what is still worked on is to be seen among the tasks, and a request that is to be cancelled is. */
 const SEEN_MS = 1200;
+/** A client that leaves lets somebody look at the tasks first. */
+const LOOK_MS = 500;
 const TIMEOUT_MS = 500;
 /** When it is no longer waited for an answer or the end of the work. */
 const PATIENCE_MS = 30_000;
@@ -171,7 +173,11 @@ const WAYS = {
   cancel: () => true,
 };
 
-/** Every way to stop every long request. */
+/**
+ * Every way to stop every long request.
+ *
+ * @type {[name: string, way: string, call: () => import('./memory-rows.mjs').Call][]}
+ */
 export const STOPS = LONG_ROWS.flatMap(([name, call, isJob = false]) =>
   Object.entries(WAYS)
     .filter(([, stops]) => stops(call(), isJob))
@@ -185,40 +191,36 @@ async function tasks(target) {
 }
 
 /**
- * Sends a request and stops it.
+ * Sends a request and stops it, after so many milliseconds where it has no time of its own.
  *
  * @param {import('../fuzz/run.mjs').Target} target
- * @returns `answered` before it was to stop; `seen` among the tasks; for how many milliseconds the process went on, and when it answered
+ * @returns `answered`: before it was to stop; `seen`: among the tasks, of one that runs for a second; for how long the process went on
  */
 export async function stopped(target, call, way, afterMs = SEEN_MS) {
-  const request = requestOf(call);
-  if (way === 'timeout') {
-    const begun = performance.now();
-    const { status } = await target.send({ ...request, path: `${request.path}?timeout=${TIMEOUT_MS}ms` }, PATIENCE_MS);
-    const wentOnMs = performance.now() - begun - TIMEOUT_MS + (await untilIdle(target.pid, PATIENCE_MS));
-    return { answered: wentOnMs < 0, status, wentOnMs: Math.max(0, wentOnMs) };
+  const [{ path, ...request }, begun] = [requestOf(call), performance.now()];
+  const leaves = way === 'leave';
+  let answer;
+  const sent = target
+    .send(
+      { ...request, path: way === 'timeout' ? `${path}?timeout=${TIMEOUT_MS}ms` : path },
+      leaves ? afterMs + LOOK_MS : PATIENCE_MS,
+    )
+    .then((outcome) => (answer = outcome));
+  let [stop, seen] = [begun + TIMEOUT_MS, undefined];
+  if (way !== 'timeout') {
+    await sleep(afterMs);
+    const running = answer === undefined ? await tasks(target) : [];
+    // What was answered meanwhile shows nothing.
+    if (answer === undefined && afterMs >= SEEN_MS) seen = running.length > 0;
+    stop = performance.now();
+    if (way === 'cancel') {
+      const cancelled = running.map(({ node, id }) => ({ method: 'POST', path: `/_tasks/${node}:${id}/_cancel` }));
+      for (const one of cancelled) await target.send(one);
+    }
   }
-  const [leaves, begun] = [way === 'leave', performance.now()];
-  const sent = target.send(request, leaves ? afterMs : PATIENCE_MS);
-  let status;
-  void sent.then((outcome) => (status = outcome.status));
-  await sleep(Math.min(afterMs, leaves ? afterMs - 100 : afterMs));
-  if (status !== undefined) return { answered: true, status, wentOnMs: 0 };
-  const running = afterMs < SEEN_MS ? undefined : await tasks(target);
-  if (way === 'cancel') {
-    for (const { node, id } of running ?? [])
-      await target.send({ method: 'POST', path: `/_tasks/${node}:${id}/_cancel` });
-  }
-  const answeredBefore = status !== undefined && status !== 'hang';
-  const stop = performance.now();
-  const outcome = await sent;
+  const { status } = await sent;
   const waited = leaves ? 0 : performance.now() - stop;
-  const wentOnMs = waited + (await untilIdle(target.pid, PATIENCE_MS));
-  return {
-    answered: answeredBefore || (leaves && outcome.status !== 'hang'),
-    seen: running && running.length > 0,
-    status: outcome.status,
-    wentOnMs,
-    ranMs: stop - begun,
-  };
+  const answered = leaves ? status !== 'hang' : waited <= 0;
+  if (answered) return { answered, seen, wentOnMs: 0 };
+  return { answered, seen, wentOnMs: waited + (await untilIdle(target.pid, PATIENCE_MS)) };
 }
