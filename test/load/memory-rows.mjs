@@ -168,20 +168,6 @@ export const MEMORY_ROWS = [
     ],
   ],
   [
-    '`composite` with a long `missing`',
-    'read',
-    () => [
-      aggregated({
-        a: {
-          composite: {
-            size: 20_000,
-            sources: [{ k: { terms: { field: 'k' } } }, { n: { terms: { field: 'none', missing: long(100_000) } } }],
-          },
-        },
-      }),
-    ],
-  ],
-  [
     '`histogram` with a format of 100,000 zeros',
     'read',
     () => [aggregated({ a: { histogram: { field: 'n', interval: 1, format: '0'.repeat(100_000) } } })],

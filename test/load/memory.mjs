@@ -14,8 +14,8 @@ const LOOK_MS = 10;
 const KILL_MIB = 2 * CEILING_MIB;
 /** When a client that has no answer leaves; how long the server may go on then, and what follows may take. */
 export const PATIENCE_MS = 10_000;
-/** Of the rows each is to end in its own way. */
-export const ROW_PATIENCE_MS = 30_000;
+/** Rows are to be answered: one that is not by then hangs, however slow the machine is. */
+export const ROW_PATIENCE_MS = 120_000;
 const STUCK_MS = 20_000;
 const IDLE_MS = 5000;
 
@@ -104,6 +104,7 @@ export class Ceiling extends Target {
       ...(this.isDead ? ['the server ended'] : []),
       ...(residentMiB > CEILING_MIB ? [`${residentMiB} MiB resident`] : []),
       ...statuses.filter((status) => status >= 500 || status === 'cut').map((status) => `answer ${status}`),
+      ...(trial.name !== undefined && left > 0 ? ['no answer'] : []),
       ...(key === 'read' && wentOnMs > IDLE_MS * 0.9 ? ['works on for nobody'] : []),
       ...(after !== undefined && after.status !== 200 ? [`a small search: ${after.status}`] : []),
     ];
