@@ -1,6 +1,6 @@
 // Bodies of searches by chance: queries, aggregations in aggregations, what is shown of hits, retrievers.
 import { many } from './expensive-requests.mjs';
-import { LENGTHS, copied, count, listed, named, nameOf, some, text } from './memory-texts.mjs';
+import { LENGTHS, copied, count, either, listed, named, nameOf, some, text } from './memory-texts.mjs';
 import { DOCUMENTS } from './memory-world.mjs';
 
 const FIELDS = ['k', 'n', 'd', 'f', 'none'];
@@ -149,12 +149,11 @@ const BUCKETS = {
   composite: (random) => ({
     size: count(random, 65_536),
     sources: many(1 + random.below(8), (at) => ({
-      [`${at}${nameOf(random, 2)}`]: random.pick([
+      [`${at}${nameOf(random, 2)}`]: either(random, [
         { terms: { field: 'k' } },
-        { terms: { field: 'none', missing: text(random, 8) } },
         { terms: { field: 'none', missing_bucket: true } },
         { histogram: { field: 'n', interval: 1 } },
-        { date_histogram: { field: 'd', fixed_interval: '1d', format: format(random) } },
+        () => ({ date_histogram: { field: 'd', fixed_interval: '1d', format: format(random) } }),
       ]),
     })),
   }),
@@ -250,9 +249,9 @@ function aggregations(random, levels = 1 + random.below(3)) {
 
 const sort = (random) =>
   many(1 + random.below(4), (at) =>
-    random.pick([
-      { [random.pick(FIELDS)]: { order: 'desc', unmapped_type: 'keyword', missing: text(random, 4) } },
-      { d: { order: 'asc', format: format(random) } },
+    either(random, [
+      () => ({ [random.pick(FIELDS)]: { order: 'desc', unmapped_type: 'keyword', missing: text(random, 4) } }),
+      () => ({ d: { order: 'asc', format: format(random) } }),
       { n: { order: 'asc', missing: at } },
       '_score',
     ]),
@@ -261,13 +260,15 @@ const sort = (random) =>
 /** What is shown of each hit. */
 const hitParts = (random) =>
   some(random, {
-    _source: () => random.pick([false, true, listed(random, 1024, (at) => `*${at}*`), ['k']]),
+    _source: () => either(random, [false, true, () => listed(random, 1024, (at) => `*${at}*`), ['k']]),
     fields: () =>
       listed(random, random.pick([2, 1024]), (at) =>
-        random.pick(['*', { field: 'd', format: format(random) }, `*${at}*`]),
+        either(random, ['*', () => ({ field: 'd', format: format(random) }), `*${at}*`]),
       ),
     docvalue_fields: () =>
-      listed(random, random.pick([2, 100]), () => random.pick(['k', 'n', { field: 'd', format: format(random) }])),
+      listed(random, random.pick([2, 100]), () =>
+        either(random, ['k', 'n', () => ({ field: 'd', format: format(random) })]),
+      ),
     highlight: () => ({
       ...some(
         random,
@@ -277,7 +278,7 @@ const hitParts = (random) =>
       number_of_fragments: random.pick([0, 5, 100]),
       fragment_size: random.pick([1, 20, 1000]),
       no_match_size: random.pick([0, 1000]),
-      fields: random.pick([{ f: {} }, { '*': {} }, named(random, 256, () => ({}))]),
+      fields: either(random, [{ f: {} }, { '*': {} }, () => named(random, 256, () => ({}))]),
       highlight_query: { match: { f: 'red the fox runs' } },
     }),
     explain: true,

@@ -2,7 +2,7 @@
 // the same one.
 import { many } from './expensive-requests.mjs';
 import { aggregationBody, anyBody, query, retrieverBody, searchBody } from './memory-bodies.mjs';
-import { MOST_BYTES, copied, count, listed, named, some, text } from './memory-texts.mjs';
+import { MOST_BYTES, copied, count, either, listed, named, some, text } from './memory-texts.mjs';
 import { INDICES } from './memory-world.mjs';
 
 /** @param {import('../crash/random.mjs').Random} random */
@@ -31,7 +31,8 @@ const shape = (random) => {
       pretty: 'true',
       human: 'true',
       typed_keys: 'true',
-      filter_path: () => random.pick(['**.value', '-**.x', many(count(random, 300), (at) => `**.*${at}*`).join(',')]),
+      filter_path: () =>
+        either(random, ['**.value', '-**.x', () => many(count(random, 300), (at) => `**.*${at}*`).join(',')]),
     },
     0.08,
   );
@@ -110,7 +111,7 @@ const FAMILIES = [
     2,
     'read',
     (random) => {
-      const id = random.pick(['big', '1', text(random, 1, 1000)]);
+      const id = either(random, ['big', '1', () => text(random, 1, 1000)]);
       const docs = many(copied(random, random.pick([100, 3000, 20_000]), { _id: id }), () => ({
         _id: id,
         ...some(random, { _source: ['k', 'big.*'], stored_fields: ['k'] }, 0.1),
@@ -166,7 +167,7 @@ const FAMILIES = [
       [
         '/*/_field_caps',
         {
-          fields: listed(random, 10_000, (at, n) => random.pick(['*', `f${at}`, text(random, n)])),
+          fields: listed(random, 10_000, (at, n) => either(random, ['*', `f${at}`, () => text(random, n)])),
           index_filter: query(random),
         },
       ],
@@ -181,7 +182,7 @@ const FAMILIES = [
         {
           field: 'k',
           size: count(random, 10_000),
-          string: random.pick(['', 'v', text(random)]),
+          string: either(random, ['', 'v', () => text(random)]),
           case_insensitive: true,
         },
       ],
@@ -242,40 +243,40 @@ const FAMILIES = [
         [
           '/written/_analyze',
           {
-            tokenizer: random.pick([
+            tokenizer: either(random, [
               'standard',
               'keyword',
               'whitespace',
               'letter',
               { type: 'ngram', min_gram: 1, max_gram: 2 },
-              { type: 'path_hierarchy', delimiter: 'a', replacement: text(random) },
+              () => ({ type: 'path_hierarchy', delimiter: 'a', replacement: text(random) }),
             ]),
             char_filter: many(random.below(4), () =>
-              random.pick([
+              either(random, [
                 grows,
                 () => ({ type: 'pattern_replace', pattern: 'a', replacement: text(random, 4) }),
                 () => 'html_strip',
-              ])(),
+              ]),
             ),
             filter: many(random.below(8), () =>
-              random.pick([
+              either(random, [
                 'lowercase',
                 'asciifolding',
-                { type: 'shingle', max_shingle_size: 4, token_separator: text(random) },
-                { type: 'shingle', filler_token: text(random) },
+                () => ({ type: 'shingle', max_shingle_size: 4, token_separator: text(random) }),
+                () => ({ type: 'shingle', filler_token: text(random) }),
                 { type: 'fingerprint', max_output_size: 1_000_000_000 },
                 { type: 'edge_ngram', min_gram: 1, max_gram: 100, preserve_original: true },
-                {
+                () => ({
                   type: 'synonym',
                   synonyms: listed(random, 100, (at, n) => `a => ${text(random, n).replaceAll(/[,\\]/gu, '')}`),
-                },
-                { type: 'pattern_replace', pattern: 'a', replacement: text(random) },
+                }),
+                () => ({ type: 'pattern_replace', pattern: 'a', replacement: text(random) }),
                 { type: 'pattern_capture', patterns: many(20, (at) => `(a{${at + 1}})`) },
                 { type: 'word_delimiter_graph', preserve_original: true, catenate_all: true },
               ]),
             ),
             text: listed(random, random.pick([1, 10, 1000]), (at, n) =>
-              random.pick(['a '.repeat(Math.ceil(9000 / n)), text(random, n)]),
+              either(random, ['a '.repeat(Math.ceil(9000 / n)), () => text(random, n)]),
             ),
             ...some(random, { explain: true, attributes: ['keyword'] }),
           },

@@ -51,3 +51,8 @@ export const some = (random, members, probability = 0.3) =>
       .filter(() => random.chance(probability))
       .map(([name, make]) => [name, typeof make === 'function' ? make() : make]),
   );
+/** One of these; what takes from what is left is a function, so that only the one does. */
+export const either = (random, all) => {
+  const one = random.pick(all);
+  return typeof one === 'function' ? one() : one;
+};
