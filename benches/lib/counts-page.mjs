@@ -49,6 +49,15 @@ const ROWS = {
     ['inputs to decoders in Rust', ({ inputs, decoders }) => `${n(inputs ?? 0)}, to ${n(decoders ?? 0)} decoders`],
     ['panics, inputs that took five seconds', ({ crashes, decoderHangs }) => n((crashes ?? 0) + (decoderHangs ?? 0))],
   ],
+  memory: [
+    ['rows, requests by chance', ({ rows, requests }) => `${n(rows)}, ${n(requests)}`],
+    [
+      'answered with 200, 400, 429',
+      ({ answered200, answered400, answered429 }) => [answered200, answered400, answered429].map(n).join(', '),
+    ],
+    ['most resident', ({ largestMiB }) => `${n(largestMiB)} MiB`],
+    ['over the ceiling, ends of the process', ({ over, ended }) => `${n(over)}, ${n(ended)}`],
+  ],
   soak: [
     ['requests, cut off by their clients', ({ requests, cut }) => `${n(requests)}, ${n(cut)}`],
     ['checks passed, failed', ({ passed, failed }) => `${n(passed)}, ${n(failed)}`],

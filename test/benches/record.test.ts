@@ -14,7 +14,7 @@ import { CountLines, countsIn } from '../../scripts/lib/count-lines.mjs';
 import { recordOf } from '../../scripts/lib/test-command.mjs';
 
 const ROOT = new URL('../../', import.meta.url);
-const COMMANDS = ['test-faults', 'test-corruption', 'test-fuzz', 'test-load', 'test-crash', 'test-soak'];
+const COMMANDS = ['test-faults', 'test-corruption', 'test-fuzz', 'test-memory', 'test-load', 'test-crash', 'test-soak'];
 
 const folder = mkdtempSync(join(tmpdir(), 'sparrow-record-'));
 afterAll(() => {

@@ -4,6 +4,9 @@ import { type Socket, connect } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { Target } from '../fuzz/run.mjs';
+import { STOPS, stopped } from '../load/long-requests.mjs';
+import { WORLD } from '../load/memory-world.mjs';
 import { type RunningServer, startServer } from '../support/server.js';
 
 let server: RunningServer;
@@ -155,6 +158,24 @@ describe('when the client goes away', () => {
     await pause(1000);
     expect(await count()).toBe(stopped);
     expect(stopped).toBeLessThan(1_600_000);
+  });
+});
+
+describe.runIf(process.platform === 'linux')('what takes long', () => {
+  const target = new Target({ world: WORLD, hangMs: 60_000 });
+  beforeAll(() => target.start());
+  afterAll(() => target.remove());
+
+  /** How long the process may go on when nobody waits any more: it is seconds only where others use the machine. */
+  const WORKS_ON_MS = 5000;
+
+  it.each(STOPS)('stops: %s (%s)', { timeout: 120_000 }, async (_, way, call) => {
+    const { answered, seen, wentOnMs } = await stopped(target, call(), way);
+    if (answered) return;
+    expect(wentOnMs).toBeLessThan(WORKS_ON_MS);
+    // Of what has run for a second there is a task.
+    expect(seen ?? true).toBe(true);
+    expect(await target.isWell()).toBe(true);
   });
 });
 

@@ -20,14 +20,30 @@ export const HANG_MS = 10_000;
 const ROUND = 1500;
 const CLIENTS = 8;
 
+/** How much of an answer is kept. */
+const SHOWN_BYTES = 16_384;
+
 /** A server, and what is sent to it. */
 export class Target {
+  #world;
+  #hangMs;
+  #under;
   #child;
   #exited;
   #agent;
   #url = '';
   #log = [];
   data = mkdtempSync(join(tmpdir(), 'sparrow-fuzz-'));
+
+  /**
+   * @param {{ world?: object[], hangMs?: number, under?: string[] }} [options] requests that make what is there, when an answer counts as
+   *   missing, and options of Node
+   */
+  constructor({ world = WORLD, hangMs = HANG_MS, under = [] } = {}) {
+    this.#world = world;
+    this.#hangMs = hangMs;
+    this.#under = under;
+  }
 
   get isDead() {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
@@ -42,9 +58,11 @@ export class Target {
     return this.#log;
   }
 
-  async start() {
+  /** Starts it; `isMade` says that what it is about is in its data already. */
+  async start(isMade = false) {
     this.#agent = new Agent({ keepAlive: true, maxSockets: CLIENTS * 2 });
     const args = [
+      ...this.#under,
       CLI,
       '--port',
       '0',
@@ -71,13 +89,18 @@ export class Target {
       });
       void this.#exited.then((how) => reject(new Error(`the server ended with ${how}:\n${this.#log.join('\n')}`)));
     });
-    for (const one of WORLD) await this.send(one);
+    if (!isMade) for (const one of this.#world) await this.send(one);
+  }
+
+  /** Ends it as a power failure would. */
+  kill() {
+    this.#child.kill('SIGKILL');
   }
 
   /** Ends it; how it ended. */
   async stop() {
     this.#agent.destroy();
-    if (!this.isDead) this.#child.kill('SIGKILL');
+    this.kill();
     return this.#exited;
   }
 
@@ -118,14 +141,14 @@ export class Target {
     await this.send({ method: 'PUT', path: '/_cluster/settings', body: { persistent: nothing, transient: nothing } });
     await this.send({ method: 'DELETE', path: '/_search/scroll/_all' });
     await this.send({ method: 'POST', path: '/_tasks/_cancel' });
-    for (const one of WORLD) await this.send(one);
+    for (const one of this.#world) await this.send(one);
   }
 
   /**
-   * Sends a request as it is; what came of it: a status, `hang`, `cut` for a connection that ended without an answer, or `unsent` for
+   * Sends a request as it is and leaves where no answer comes in time; what came of it: a status, `hang`, `cut` for a connection that ended without an answer, or `unsent` for
    * what cannot be sent over HTTP.
    */
-  send({ method, path, headers = {}, body, text }) {
+  send({ method, path, headers = {}, body, text }, hangMs = this.#hangMs) {
     const payload =
       text ?? (body === undefined || Buffer.isBuffer(body) || typeof body === 'string' ? body : JSON.stringify(body));
     const began = performance.now();
@@ -151,13 +174,13 @@ export class Target {
             },
           },
           (response) => {
-            const chunks = [];
-            response.on('data', (chunk) => chunks.push(chunk));
-            response.on('error', () => finish({ status: 'cut' }));
-            response.on('end', () => {
-              const all = Buffer.concat(chunks);
-              finish({ status: response.statusCode, text: all.subarray(0, 2000).toString() });
+            let [text, bytes] = ['', 0];
+            response.on('data', (chunk) => {
+              if (bytes < SHOWN_BYTES) text += chunk.toString('utf8', 0, SHOWN_BYTES - bytes);
+              bytes += chunk.length;
             });
+            response.on('error', () => finish({ status: 'cut' }));
+            response.on('end', () => finish({ status: response.statusCode, text, bytes }));
           },
         );
       } catch {
@@ -167,7 +190,7 @@ export class Target {
       const late = setTimeout(() => {
         finish({ status: 'hang' });
         request.destroy();
-      }, HANG_MS);
+      }, hangMs);
       request.on('error', () => finish({ status: 'cut' }));
       request.on('close', () => clearTimeout(late));
       request.end(payload);

@@ -4,7 +4,7 @@
 /** Documents of the index that they ask about. */
 const DOCUMENTS = 5000;
 
-const many = (n, make) => Array.from({ length: n }, (_, at) => make(at));
+export const many = (n, make) => Array.from({ length: n }, (_, at) => make(at));
 const nest = (n, open, inner, close) => JSON.parse(open.repeat(n) + inner + close.repeat(n));
 
 /** @typedef {[path: string, body: unknown]} Call */
@@ -15,14 +15,14 @@ const simulated = (processors, source) => [
   { pipeline: { processors }, docs: [{ _source: source }] },
 ];
 /** @type {(body: object, index?: string) => Call} */
-const searched = (body, index = 'base') => [`/${index}/_search`, body];
+export const searched = (body, index = 'base') => [`/${index}/_search`, body];
 /** @type {(a: object) => Call} */
 const aggregated = (a) => searched({ size: 0, aggs: { a } });
 const gsub = { gsub: { field: 'x', pattern: '.', replacement: '$0'.repeat(10) } };
 const ALL = '{"match_all":{}}';
 
 /** A `bool` of many clauses. */
-const should = (n, make) => ({ query: { bool: { should: many(n, make) } }, size: 0 });
+export const should = (n, make) => ({ query: { bool: { should: many(n, make) } }, size: 0 });
 
 /**
  * What is asked, what the answer says, seconds and megabytes more than before that it may take.

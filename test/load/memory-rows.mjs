@@ -1,0 +1,364 @@
+// Requests of a few kilobytes that ended a server, and their neighbours: what each is sent with, and what it sends.
+// `memory.mjs` sends them under a ceiling of memory, `memory-requests.mjs` makes more of their kind by chance.
+import { many, searched as searchedIn, should } from './expensive-requests.mjs';
+import { INDICES } from './memory-world.mjs';
+
+/** @typedef {[path: string, body?: unknown]} Call */
+/** @typedef {{ name?: string, key: 'read' | 'write', at: number, calls: Call[] }} Trial `at`: how often at the same time */
+
+const searched = (body) => searchedIn(body, 'many');
+const aggregated = (aggs) => searched({ size: 0, aggs });
+const all = { match_all: {} };
+const TERMS = { field: 'k', size: 20_000 };
+const DAYS = { field: 'd', fixed_interval: '1d' };
+
+/** Terms of 20,000 buckets with so many metrics in each. */
+const metrics = (n, metric, name = (at) => `m${at}`) =>
+  aggregated({ a: { terms: TERMS, aggs: Object.fromEntries(many(n, (at) => [name(at), metric])) } });
+const lines = (n, line) => many(n, line).join('');
+const long = (length) => 'x'.repeat(length);
+const stats = { stats: { field: 'n' } };
+const percents = many(1024, (at) => (at + 1) / 11);
+const simulated = (verbose) => [
+  `/_ingest/pipeline/_simulate?verbose=${verbose}`,
+  {
+    pipeline: { processors: many(100, () => ({ set: { field: 'a', value: 1 } })) },
+    docs: many(60, () => ({ _source: { text: long(200_000) } })),
+  },
+];
+const separated = (explain) => [
+  '/written/_analyze',
+  {
+    tokenizer: { type: 'keyword' },
+    filter: many(3, () => ({
+      type: 'word_delimiter_graph',
+      preserve_original: true,
+    })),
+    char_filter: [{ type: 'mapping', mappings: many(50, (at) => `a${at} => ${long(20_000)}`) }],
+    text: many(50, (at) => `a${at} `.repeat(20)),
+    explain,
+  },
+];
+const artificial = (n, words) => [
+  '/many/_mtermvectors',
+  {
+    docs: many(n, (at) => ({
+      doc: { f: many(words, (word) => `w${at}x${word}`).join(' ') },
+      term_statistics: true,
+      offsets: true,
+      positions: true,
+    })),
+  },
+];
+/** An update that changes nothing and shows a source of 1 MB. */
+const shown = '{"update":{"_id":"big","_source":true}}\n{"doc":{"k":"big"}}\n';
+const rated = (n, request) => [
+  '/many/_rank_eval',
+  {
+    requests: many(n, (at) => ({ id: `r${at}`, request, ratings: [{ _index: 'many', _id: '1', rating: 1 }] })),
+    metric: { precision: { k: 1000 } },
+  },
+];
+
+/** @type {[name: string, key: 'read' | 'write', calls: () => Call[], at?: number][]} */
+export const MEMORY_ROWS = [
+  ['100 `stats` in 20,000 buckets', 'read', () => [metrics(100, stats)]],
+  ['50 `extended_stats` in 20,000 buckets', 'read', () => [metrics(50, { extended_stats: { field: 'n' } })]],
+  [
+    '`percentiles` of 1,024 values in 20,000 buckets',
+    'read',
+    () => [metrics(1, { percentiles: { field: 'n', percents } })],
+  ],
+  [
+    '`percentile_ranks` of 1,024 values in 20,000 buckets',
+    'read',
+    () => [metrics(1, { percentile_ranks: { field: 'n', values: percents, keyed: false } })],
+  ],
+  ['60 `boxplot`s in 20,000 buckets', 'read', () => [metrics(60, { boxplot: { field: 'n' } })]],
+  [
+    '50 `string_stats` in 20,000 buckets',
+    'read',
+    () => [metrics(50, { string_stats: { field: 'k', show_distribution: true } })],
+  ],
+  ['a metric with a name of 100 kB in 20,000 buckets', 'read', () => [metrics(1, stats, () => long(100_000))]],
+  [
+    'a metric with a name of 1,000 controls in 20,000 buckets',
+    'read',
+    () => [metrics(20, stats, (at) => `${at}${'\u0001'.repeat(990)}`)],
+  ],
+  [
+    'a metric with `meta` of 100 kB in 20,000 buckets',
+    'read',
+    () => [metrics(1, { ...stats, meta: { m: long(100_000) } })],
+  ],
+  [
+    '`filters` with long keys and `other_bucket_key` in 1,000 buckets',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          terms: { field: 'k', size: 1000 },
+          aggs: {
+            b: {
+              filters: {
+                filters: Object.fromEntries(many(30, (at) => [`${at}${long(30_000)}`, all])),
+                other_bucket_key: long(100_000),
+              },
+            },
+          },
+        },
+      }),
+    ],
+  ],
+  [
+    '`range`s with long keys in 3,000 buckets',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          terms: { field: 'k', size: 3000 },
+          aggs: { b: { range: { field: 'n', ranges: many(20, (at) => ({ from: at, key: `${at}${long(30_000)}` })) } } },
+        },
+      }),
+    ],
+  ],
+  [
+    '`adjacency_matrix` with a long separator in 10 buckets',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          terms: { field: 'k', size: 10 },
+          aggs: {
+            b: {
+              adjacency_matrix: {
+                separator: long(50_000),
+                filters: Object.fromEntries(many(60, (at) => [`f${at}`, all])),
+              },
+            },
+          },
+        },
+      }),
+    ],
+  ],
+  [
+    '`terms` with a long `missing`',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          terms: { field: 'n', size: 20_000 },
+          aggs: { b: { terms: { field: 'none', missing: long(100_000) } } },
+        },
+      }),
+    ],
+  ],
+  [
+    '`composite` with long names of sources',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          composite: {
+            size: 20_000,
+            sources: many(4, (at) => ({ [`${at}${long(20_000)}`]: { terms: { field: 'k' } } })),
+          },
+        },
+      }),
+    ],
+  ],
+  [
+    '`histogram` with a format of 100,000 zeros',
+    'read',
+    () => [aggregated({ a: { histogram: { field: 'n', interval: 1, format: '0'.repeat(100_000) } } })],
+  ],
+  [
+    '`date_histogram` with a format of 100 kB',
+    'read',
+    () => [aggregated({ a: { date_histogram: { ...DAYS, format: "yyyy-MM-dd'T'HH:mm:ss.SSSXXX ".repeat(3500) } } })],
+  ],
+  [
+    '`multi_terms` of long `missing` values',
+    'read',
+    () => [
+      aggregated({
+        a: { multi_terms: { size: 20_000, terms: [{ field: 'k' }, { field: 'none', missing: long(100_000) }] } },
+      }),
+    ],
+  ],
+  [
+    '`weighted_avg` with a long format in 20,000 buckets',
+    'read',
+    () => [
+      metrics(1, { weighted_avg: { value: { field: 'n' }, weight: { field: 'n' }, format: '0'.repeat(100_000) } }),
+    ],
+  ],
+  [
+    '`cardinality` in 20,000 buckets',
+    'read',
+    () => [metrics(20, { cardinality: { field: 'k', precision_threshold: 40_000 } })],
+  ],
+  [
+    '10,000 hits with a long `missing` of a sort',
+    'read',
+    () => [
+      searched({
+        size: 10_000,
+        _source: false,
+        sort: [{ none: { missing: long(100_000), unmapped_type: 'keyword' } }],
+      }),
+    ],
+  ],
+  [
+    '10,000 hits with a long `missing` of a sort by a keyword',
+    'read',
+    () => [
+      searched({
+        size: 10_000,
+        _source: false,
+        query: { exists: { field: 'n' } },
+        sort: [{ big: { missing: long(100_000), unmapped_type: 'keyword' } }],
+      }),
+    ],
+  ],
+  [
+    '10,000 hits with a long `_name`',
+    'read',
+    () => [searched({ size: 10_000, _source: false, query: { match_all: { _name: long(100_000) } } })],
+  ],
+  [
+    '10,000 hits with 100 `_name`s',
+    'read',
+    () => [
+      searched({
+        size: 10_000,
+        _source: false,
+        query: { bool: { should: many(100, (at) => ({ match_all: { _name: `${at}${long(900)}` } })) } },
+      }),
+    ],
+  ],
+  [
+    '10,000 hits with a long `_name`, by a scroll',
+    'read',
+    () => [
+      ['/many/_search?scroll=1m', { size: 10_000, _source: false, query: { match_all: { _name: long(100_000) } } }],
+      ['/_search/scroll', { scroll_id: '$scroll_id', scroll: '1m' }],
+    ],
+  ],
+  [
+    '10,000 hits with a long `_name`, by `_rank_eval`',
+    'read',
+    () => [rated(1, { size: 10_000, query: { match_all: { _name: long(100_000) } } })],
+  ],
+  [
+    '10,000 hits with a long format of a date',
+    'read',
+    () => [searched({ size: 10_000, _source: false, fields: [{ field: 'd', format: "yyyy'x'".repeat(15_000) }] })],
+  ],
+  [
+    '10,000 hits with long tags of a highlight',
+    'read',
+    () => [
+      searched({
+        size: 10_000,
+        _source: false,
+        query: { match: { f: 'red the fox' } },
+        highlight: { pre_tags: [long(30_000)], post_tags: [long(30_000)], fields: { f: { number_of_fragments: 0 } } },
+      }),
+    ],
+  ],
+  [
+    '`explain` of 1,000 clauses over 10,000 hits',
+    'read',
+    () => [
+      searched({
+        ...should(1000, (at) => ({ range: { n: { gte: -at } } })),
+        size: 10_000,
+        explain: true,
+        _source: false,
+      }),
+    ],
+  ],
+  [
+    '`top_hits` with `explain` in 20,000 buckets',
+    'read',
+    () => [
+      searched({
+        size: 0,
+        query: { bool: { should: many(50, (at) => ({ range: { n: { gte: -at } } })) } },
+        aggs: { a: { terms: TERMS, aggs: { t: { top_hits: { explain: true } } } } },
+      }),
+    ],
+  ],
+  ['`_mtermvectors` of 1,000 artificial documents', 'read', () => [artificial(1000, 800)]],
+  ['`_mtermvectors` of 20 long artificial documents', 'read', () => [artificial(20, 100_000)]],
+  ['`_rank_eval` of 3,000 requests', 'read', () => [rated(3000, { size: 1000, query: all })]],
+  [
+    `\`_validate/query?explain\` over ${INDICES} indices`,
+    'read',
+    () => [
+      [
+        '/i*/_validate/query?explain=true&all_shards=true',
+        { query: should(8000, (at) => ({ term: { k: `v${at}` } })).query },
+      ],
+    ],
+  ],
+  [
+    '`_msearch` of 1,000 searches with 1,000 hits each',
+    'read',
+    () => [['/many/_msearch', lines(1000, () => '{}\n{"size":1000}\n')]],
+  ],
+  ['`_mget` of a document of 1 MB, 3,000 times', 'read', () => [['/many/_mget', { ids: many(3000, () => 'big') }]]],
+  ['eight times 20 `stats` in 20,000 buckets', 'read', () => [metrics(20, stats)], 8],
+  [
+    'eight times 10,000 hits in YAML',
+    'read',
+    () => [['/many/_search?format=yaml', { size: 10_000, fields: ['*'], docvalue_fields: ['d', 'n', 'k'] }]],
+    8,
+  ],
+  ['`_bulk` of 3,000 updates that show a source of 1 MB', 'write', () => [['/written/_bulk', shown.repeat(3000)]]],
+  ['`_simulate` of large documents', 'write', () => [simulated(false)], 8],
+  ['`_simulate`, verbose, of large documents', 'write', () => [simulated(true)]],
+  ['`_analyze` with replacements of 1 MB', 'write', () => [separated(false)]],
+  ['`_analyze` with replacements of 1 MB, explained', 'write', () => [separated(true)]],
+  [
+    '`_analyze` with separators of 1 MB',
+    'write',
+    () => [
+      [
+        '/written/_analyze',
+        {
+          tokenizer: 'standard',
+          filter: [{ type: 'shingle', token_separator: long(1 << 20) }],
+          text: 'a b c d '.repeat(1000),
+        },
+      ],
+    ],
+  ],
+  [
+    '`_analyze` with a `fingerprint` of separators of 1 MB',
+    'write',
+    () => [
+      [
+        '/written/_analyze',
+        {
+          tokenizer: 'standard',
+          filter: [{ type: 'fingerprint', separator: long(1 << 20).slice(0, 1), max_output_size: 1 << 30 }],
+          char_filter: [{ type: 'pattern_replace', pattern: 'a', replacement: long(1 << 20) }],
+          text: 'a b '.repeat(4000),
+        },
+      ],
+    ],
+  ],
+];
+
+/** The rows as trials: what is sent, and by whom. @returns {Trial[]} */
+export const rowTrials = () =>
+  MEMORY_ROWS.map(([name, key, calls, at = 1]) => ({
+    name,
+    key,
+    at,
+    get calls() {
+      return calls();
+    },
+  }));

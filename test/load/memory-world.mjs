@@ -1,0 +1,72 @@
+// What the requests of `memory-rows.mjs` and `memory-requests.mjs` are about, and the keys that they are sent with.
+import { many } from './expensive-requests.mjs';
+
+/** Documents of the index `many`. */
+export const DOCUMENTS = 20_000;
+/** Indices `i0`, `i1`, …, for requests that say something of each. */
+export const INDICES = 60;
+
+/** What a request, and all together, may take; and what the process may have resident then, in MiB. */
+export const LIMITS = { 'indices.breaker.request.limit': '800mb', 'indices.breaker.total.limit': '1500mb' };
+export const CEILING_MIB = 2200;
+
+const WORDS = ['red', 'green', 'blue', 'fox', 'dog', 'runs', 'sleeps', 'over', 'under', 'the'];
+
+const documentOf = (at) => ({
+  k: `v${at}`,
+  n: at,
+  d: 1_600_000_000_000 + at * 86_400_000,
+  f: `w${at} ${many(8, (word) => WORDS[(at * 7 + word * 3) % WORDS.length]).join(' ')}`,
+  s: { [WORDS[at % 10]]: 1 + (at % 5), [WORDS[(at + 3) % 10]]: 0.5, all: 0.1 },
+  v: many(8, (dim) => Math.sin(at * (dim + 1)) + 0.01),
+});
+
+const properties = {
+  k: { type: 'keyword' },
+  n: { type: 'long' },
+  d: { type: 'date' },
+  f: { type: 'text' },
+  s: { type: 'sparse_vector' },
+  v: { type: 'dense_vector', dims: 8 },
+  big: { enabled: false },
+};
+
+/** Requests that make the world; the owner sends them. */
+export const WORLD = [
+  { method: 'PUT', path: '/_cluster/settings', body: { persistent: LIMITS } },
+  { method: 'PUT', path: '/many', body: { mappings: { properties } } },
+  { method: 'PUT', path: '/written', body: { mappings: { properties } } },
+  ...many(INDICES, (at) => ({ method: 'PUT', path: `/i${at}/_doc/1`, body: { k: 'v', f: 'red fox', n: at } })),
+  ...many(4, (part) => ({
+    method: 'POST',
+    path: '/many/_bulk',
+    text: many(DOCUMENTS / 4, (number) => {
+      const at = (part * DOCUMENTS) / 4 + number;
+      return `{"index":{"_id":"${at}"}}\n${JSON.stringify(documentOf(at))}\n`;
+    }).join(''),
+  })),
+  ...['many', 'written'].map((index) => ({
+    method: 'PUT',
+    path: `/${index}/_doc/big`,
+    body: { k: 'big', big: { text: 'x'.repeat(1 << 20) } },
+  })),
+  // Not through a pipeline, and not too many: these are what jobs by query change.
+  {
+    method: 'POST',
+    path: '/written/_bulk',
+    text: many(2000, (at) => `{"index":{"_id":"${at}"}}\n${JSON.stringify(documentOf(at))}\n`).join(''),
+  },
+  { method: 'POST', path: '/_refresh' },
+];
+
+/** Keys that have no more than what their requests need. */
+export const KEYS = {
+  read: { indices: [{ names: ['many', 'i*'], privileges: ['read', 'view_index_metadata'] }] },
+  write: {
+    cluster: ['monitor', 'manage_pipeline'],
+    indices: [
+      { names: ['written', 'copy'], privileges: ['all'] },
+      { names: ['many'], privileges: ['read'] },
+    ],
+  },
+};
