@@ -237,6 +237,7 @@ impl BucketNode<'_> {
         let keys = self.groups.keys(&codes)?;
         let mut lists: Vec<Vec<(Key, Bucket)>> = vec![Vec::new(); parents];
         for (place, &(parent, code)) in self.slots.owners.iter().enumerate() {
+            work::check()?;
             let key = keys[codes.binary_search(&code).unwrap_or(0)].clone();
             lists[parent as usize].push((key, bucket(place)));
         }

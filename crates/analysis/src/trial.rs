@@ -1,7 +1,7 @@
 //! Analysis for `_analyze` requests, which stops with the request. The analysis of documents being written is never
 //! stopped.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 use sparrow_types::work::{self, Stopped};
 
@@ -9,8 +9,6 @@ use super::chain::{Analyzer, Detail, Step, correct};
 use super::char_filters::OffsetMap;
 use super::token::{Token, Tokens, positioned};
 
-/// Number of tokens between two checks of whether the request has been stopped.
-const TOKENS_BETWEEN: usize = 256;
 
 impl Analyzer {
     /// Runs a text through the char filters.
@@ -105,7 +103,8 @@ impl Trial<'_> {
 }
 
 fn collect(tokens: Tokens<'_>, limit: usize, gate: &Gate) -> Result<Vec<Token>, Unfinished> {
-    let tokens: Vec<Token> = tokens.take(limit + 1).collect();
+    // A filter may make a long token of many.
+    let tokens: Vec<Token> = tokens.take_while(|_| gate.lets()).take(limit + 1).collect();
     gate.closed.take().map_or(Ok(()), Err)?;
     if tokens.len() > limit { Err(Unfinished::TooManyTokens) } else { Ok(tokens) }
 }
@@ -113,21 +112,17 @@ fn collect(tokens: Tokens<'_>, limit: usize, gate: &Gate) -> Result<Vec<Token>, 
 /// Lets tokens pass until the request is stopped.
 #[derive(Debug, Default)]
 struct Gate {
-    passed: Cell<usize>,
     closed: RefCell<Option<Unfinished>>,
 }
 
 impl Gate {
     /// Whether a token may pass.
     fn lets(&self) -> bool {
-        let passed = self.passed.get();
-        self.passed.set(passed + 1);
-        if passed.is_multiple_of(TOKENS_BETWEEN)
-            && let Err(stopped) = work::check()
-        {
+        let stopped = work::check().err();
+        let may_pass = stopped.is_none();
+        if let Some(stopped) = stopped {
             self.closed.replace(Some(stopped.into()));
-            return false;
         }
-        true
+        may_pass
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::execute::Execution;
+use super::execute::{Execution, ItemResult};
 use super::ndjson::{self, Defaults};
 use super::reply::{append, write_failure};
 use sparrow_call::error::EngineError;
@@ -32,7 +32,8 @@ pub fn bulk(
     let forced = execution.refresh(refresh)?;
 
     let errors = results.iter().any(|item| item.result.is_err());
-    let mut out = Vec::with_capacity(64 + results.len() * 180);
+    let shown: usize = results.iter().map(ItemResult::source_bytes).sum();
+    let mut out = Vec::with_capacity(64 + results.len() * 180 + shown);
     out.extend_from_slice(
         format!("{{\"errors\":{errors},\"took\":{}", start.elapsed().as_millis()).as_bytes(),
     );
@@ -44,7 +45,8 @@ pub fn bulk(
         out.extend_from_slice(format!(",\"truncated_texts\":{}", execution.truncated_texts).as_bytes());
     }
     out.extend_from_slice(b",\"items\":[");
-    for (number, (item, action)) in results.iter().zip(&actions).enumerate() {
+    // Each result goes when it is written, as its source may be long.
+    for (number, (item, action)) in results.into_iter().zip(&actions).enumerate() {
         if number > 0 {
             out.push(b',');
         }

@@ -48,6 +48,20 @@ impl ItemResult {
     }
 }
 
+impl ItemResult {
+    /// Memory for the result and its item in the response, in bytes.
+    fn kept_bytes(&self, action: &Action<'_>) -> usize {
+        // A source is held here, and then stands in the response.
+        Self::bytes_for(action) + 2 * self.source_bytes()
+    }
+
+    /// Bytes of the source that the response shows.
+    pub(super) fn source_bytes(&self) -> usize {
+        let source = self.result.as_ref().ok().and_then(|success| success.source.as_ref());
+        source.map_or(0, |source| source.get().len())
+    }
+}
+
 /// Carries out the actions of one request.
 pub(super) struct Execution<'e> {
     service: &'e SearchService,
@@ -98,9 +112,10 @@ impl<'e> Execution<'e> {
             let length = remaining.iter().take(WINDOW_ACTIONS).take_while(fits).count().max(1);
             let (window, later) = remaining.split_at(length);
             let mark = work::mark();
-            results.extend(self.run_window(window)?);
+            let done = self.run_window(window)?;
             // The documents are in the log and wait to be written to a segment, for which there is a limit for all requests.
-            mark.hand_over(window.iter().map(ItemResult::bytes_for).sum());
+            mark.hand_over(window.iter().zip(&done).map(|(action, item)| item.kept_bytes(action)).sum());
+            results.extend(done);
             remaining = later;
         }
         Ok(results)
@@ -323,6 +338,11 @@ impl<'s> Sequence<'s> {
         conditions: &Conditions,
         action: &Action<'_>,
     ) {
+        // An update reads the document that it changes, which may be many times as long as its body.
+        if let (Stage::Update(_), Err(Stopped::Exceeded(limit))) = (&stage, work::check()) {
+            self.results[at] = Some(Err(limit.into()));
+            return;
+        }
         let (op, attempt) = match stage {
             Stage::Raw(kind, raw) => {
                 let source = Source { raw: raw.to_vec(), value: None };

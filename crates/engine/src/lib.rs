@@ -46,7 +46,12 @@ pub struct Engine {
     ledger: Ledger,
     waits: Waits,
     executor: Executor,
+    /// As [`EngineOptions::release_memory`].
+    release_memory: Option<fn(bool)>,
 }
+
+/// Bytes that a request had at once from which on its thread gives freed memory back to the system when it ends (64 MiB).
+const LARGE: usize = 64 << 20;
 
 impl Engine {
     /// Opens the data directory, recovers every index (last commit and replay of the log), starts the deployments
@@ -119,6 +124,7 @@ impl Engine {
             ledger: Ledger::default(),
             waits: Waits::default(),
             executor,
+            release_memory: options.release_memory,
         }))
     }
 
@@ -208,6 +214,10 @@ impl Engine {
         // The parser for documents and administrative bodies has no place to check in.
         work::room_for(tree_bytes(&request.op, body))?;
         let result = self.dispatch(request, body, cancel);
+        // This thread may rest now, and what it freed would stay with it while other threads allocate anew.
+        if let Some(release) = self.release_memory.filter(|_| work.peak() > LARGE) {
+            release(true);
+        }
         match work.exceeded() {
             // What a read found may lack what it had no memory for. What was written is answered for.
             Some(limit) if matches!(result, Err(EngineError::Cancelled)) || executor::only_reads(request) => {

@@ -196,6 +196,8 @@ struct Account {
     label: &'static str,
     /// Bytes allocated less bytes freed by the threads of the request, and what it holds outside of the allocator.
     used: AtomicIsize,
+    /// The most that `used` has been.
+    peak: AtomicIsize,
     effort: AtomicU64,
     /// Time added by [`spend_time`], in nanoseconds.
     time: AtomicU64,
@@ -213,7 +215,11 @@ impl Account {
             self.used.fetch_sub(own, Relaxed);
             self.memory.used.fetch_sub(own, Relaxed);
         }
-        if bytes > 0 { self.exceeds(positive(own), bytes.unsigned_abs()) } else { None }
+        if bytes <= 0 {
+            return None;
+        }
+        self.peak.fetch_max(own, Relaxed);
+        self.exceeds(positive(own), bytes.unsigned_abs())
     }
 
     /// The limit that is exceeded when the request uses `own` bytes, `more` of which are not part of the process's total yet.
@@ -256,6 +262,7 @@ impl Work {
             memory,
             label,
             used: AtomicIsize::new(0),
+            peak: AtomicIsize::new(0),
             effort: AtomicU64::new(0),
             time: AtomicU64::new(0),
             exceeded: OnceLock::new(),
@@ -288,6 +295,11 @@ impl Work {
     /// Bytes on the request's account.
     pub fn used(&self) -> usize {
         positive(self.account.used.load(Relaxed))
+    }
+
+    /// The most bytes that were on the request's account at once.
+    pub fn peak(&self) -> usize {
+        positive(self.account.peak.load(Relaxed))
     }
 
     /// Counts memory that is held for the request outside of the allocator, until the returned guard is dropped.
