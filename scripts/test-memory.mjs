@@ -15,14 +15,15 @@ await testCommand({
     seed: { type: 'string', default: '1', value: 'S', help: 'seed of all random choices' },
     first: { type: 'string', default: '0', value: 'N', help: 'the number of the first: to repeat one' },
     rows: { type: 'string', value: 'TEXT', help: 'of the rows only those with this in their names' },
+    patience: { type: 'string', default: '120', value: 'S', help: 'seconds after which a row without an answer hangs' },
     shrink: { type: 'string', default: '8', value: 'N', help: 'attempts to make a request that went wrong smaller' },
   },
   run: async (values) => {
-    const [requests, seed, first, shrinks] = ['requests', 'seed', 'first', 'shrink'].map((name) =>
+    const [requests, seed, first, patience, shrinks] = ['requests', 'seed', 'first', 'patience', 'shrink'].map((name) =>
       wholeNumber(values, name),
     );
     await setUp();
-    const { Ceiling, ROW_PATIENCE_MS, generated, shown, tryAll } = await import('../test/load/memory.mjs');
+    const { Ceiling, generated, shown, tryAll } = await import('../test/load/memory.mjs');
     const { rowTrials } = await import('../test/load/memory-rows.mjs');
     const { CEILING_MIB } = await import('../test/load/memory-world.mjs');
     const rows = rowTrials().filter(({ name }) => name.includes(values.rows ?? ''));
@@ -44,7 +45,7 @@ await testCommand({
     const target = new Ceiling();
     await target.start();
     try {
-      await tryAll(target, rows.entries(), report, { patienceMs: ROW_PATIENCE_MS });
+      await tryAll(target, rows.entries(), report, { patienceMs: patience * 1000 });
       await tryAll(target, generated(seed, first, requests), report, { shrinks });
     } finally {
       await target.remove();
