@@ -32,7 +32,7 @@ await testCommand({
     const panics = [];
     const exitCode = await cargoTest(
       'sparrow-engine',
-      { file: 'faults' },
+      { file: 'it', module: 'faults' },
       {
         env: { SPARROW_FAULTS_SEED: String(seed), SPARROW_FAULTS_ROUNDS: String(rounds) },
         threads: 2,

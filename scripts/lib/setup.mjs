@@ -109,6 +109,14 @@ export function cargoEnvironment() {
   return { CARGO_TARGET_DIR: targetDir(), NAPI_TYPE_DEF_TMP_FOLDER: typeDefinitionFolder() };
 }
 
+/**
+ * Cargo's options for one crate. The addon is always named too: features are joined over what is named, and without it nearly all
+ * dependencies would be compiled again with fewer. It has no tests of its own.
+ */
+export function packageOptions(crate) {
+  return ['-p', crate, '-p', 'sparrow-node'];
+}
+
 async function install() {
   // Nothing may run on install, and onnxruntime-node would download GPU libraries.
   const env = { ONNXRUNTIME_NODE_INSTALL: 'skip', npm_config_ignore_scripts: 'true' };

@@ -152,13 +152,13 @@ describe('counts that tests in Rust print', () => {
   it('have the form in which they are printed', () => {
     const sources: readonly (readonly [file: string, line: string])[] = [
       [
-        'crates/engine/tests/faults/main.rs',
+        'crates/engine/tests/it/faults/mod.rs',
         '"faults: seed={} cases={} of={all} acknowledged={acknowledged} refused={refused}"',
       ],
-      ['crates/engine/tests/faults/main.rs', '"faults during recovery: seed={} cases={} of={all}"'],
-      ['crates/engine/tests/faults/main.rs', '"power cuts: seed={} cases={} changes={total}"'],
+      ['crates/engine/tests/it/faults/mod.rs', '"faults during recovery: seed={} cases={} of={all}"'],
+      ['crates/engine/tests/it/faults/mod.rs', '"power cuts: seed={} cases={} changes={total}"'],
       [
-        'crates/engine/tests/corruption.rs',
+        'crates/engine/tests/alone/corruption.rs',
         '"corruption: seed={seed} damaged={rounds} detected={} harmless={} wrong={} panics={} hangs={hangs}"',
       ],
       ['crates/fuzzing/src/lib.rs', '"fuzz {}: seed={seed} inputs={tried} crashes={crashes} hangs={hangs}"'],

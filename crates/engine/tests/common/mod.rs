@@ -20,8 +20,20 @@ static ALLOCATOR: Counted<std::alloc::System> = Counted(std::alloc::System);
 
 /// An open engine and its data.
 pub struct Node {
+    /// The first field: the engine is closed before its data is removed.
+    closing: Closing,
     pub engine: Arc<Engine>,
     pub folder: tempfile::TempDir,
+}
+
+/// Closes an engine with the test that opened it. Its threads and mapped files would stay otherwise, and all tests together would have
+/// more than one process may have.
+pub struct Closing(pub Arc<Engine>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// Makes a named pipe. Without a program: a child process has the locks of directories until it runs its program, and a test that opens one
@@ -44,6 +56,10 @@ pub fn options(data: &Path) -> EngineOptions {
 }
 
 impl Node {
+    pub fn new(engine: Arc<Engine>, folder: tempfile::TempDir) -> Self {
+        Self { closing: Closing(engine.clone()), engine, folder }
+    }
+
     pub fn start() -> Self {
         Self::start_with(|_| {})
     }
@@ -56,10 +72,10 @@ impl Node {
         let mut options = options(folder.path());
         change(&mut options);
         let engine = Engine::open(options).expect("the engine opens");
-        Self { engine, folder }
+        Self::new(engine, folder)
     }
 
-    /// Opens another engine on a copy of what a crash at this moment would leave behind. The old engine goes on running on its own
+    /// Opens another engine on a copy of what a crash at this moment would leave behind. The old engine is closed meanwhile, on its own
     /// files, so that nothing it does later can help.
     pub fn crash(self) -> Self {
         self.crash_with(|_| {})
@@ -67,7 +83,7 @@ impl Node {
 
     pub fn crash_with(self, change: impl FnOnce(&mut EngineOptions)) -> Self {
         let copy = self.copy_data();
-        std::mem::forget(self);
+        std::thread::spawn(move || drop(self));
         Self::open(copy, change)
     }
 
@@ -87,10 +103,15 @@ impl Node {
 
     /// Closes the engine as stopping the server does, and opens it again on the same data.
     pub fn restart(self) -> Self {
-        let Self { engine, folder } = self;
-        engine.close();
+        Self::open_again(self.stop(), |_| {})
+    }
+
+    /// Closes the engine as stopping the server does, and gives its data.
+    pub fn stop(self) -> tempfile::TempDir {
+        let Self { closing, engine, folder } = self;
+        drop(closing);
         drop_engine(engine);
-        Self::open_again(folder, |_| {})
+        folder
     }
 
     /// Opens an engine on a directory of which one that was dropped may still hold the lock: the thread of a task lets go of it a moment
@@ -101,7 +122,7 @@ impl Node {
             let mut options = options(folder.path());
             change(&mut options);
             match Engine::open(options) {
-                Ok(engine) => return Self { engine, folder },
+                Ok(engine) => return Self::new(engine, folder),
                 Err(error)
                     if error.reason().contains("in use by another process") && Instant::now() < deadline =>
                 {

@@ -1,0 +1,4 @@
+//! Models from their files to their answers, and files that are no models.
+
+mod fuzz;
+mod models;
