@@ -73,6 +73,64 @@ function talk(text: string, first = 20_000): Promise<string> {
   });
 }
 
+describe('headers that can be read in several ways', () => {
+  const exchange = async (
+    lines: readonly string[],
+    path = '/books/_search',
+    body = '{"size":0}',
+  ): Promise<[number, string]> => {
+    const head = [
+      `POST ${path} HTTP/1.1`,
+      'Host: x',
+      ...lines,
+      `Content-Length: ${String(body.length)}`,
+      'Connection: close',
+    ];
+    const said = await talk(`${head.join('\r\n')}\r\n\r\n${body}`);
+    return [Number(said.slice(9, 12)), said.split('\r\n\r\n')[1] ?? ''];
+  };
+  const key = (): string => `Authorization: ApiKey ${server.apiKey}`;
+  const json = 'Content-Type: application/json';
+  // What the second goes through Hono for.
+  const PATHS = ['/books/_search', '/b%6foks/_search'];
+
+  it('are refused where one counts: two keys, two types', async () => {
+    for (const path of PATHS) {
+      expect(await exchange([key(), json], path)).toEqual([200, expect.stringContaining('"total"')]);
+      for (const [lines, name] of [
+        [[key(), 'authorization: ApiKey bm86bm8=', json], 'Authorization'],
+        [['AUTHORIZATION: Basic bm86bm8=', key(), json], 'Authorization'],
+        [[key(), key(), json], 'Authorization'],
+        [[`${key()}, ApiKey bm86bm8=`, json], 'Authorization'],
+        [[key(), json, 'content-type: text/plain'], 'Content-Type'],
+      ] as const) {
+        const [status, body] = await exchange(lines, path);
+        expect([status, JSON.parse(body)]).toMatchObject([
+          400,
+          {
+            error: {
+              type: 'illegal_argument_exception',
+              reason: `multiple values for single-valued header [${name}]; send it once`,
+            },
+            status: 400,
+          },
+        ]);
+      }
+    }
+  });
+
+  it('are refused where there are too many, and none is left out before that', async () => {
+    const many = (count: number): string[] => Array.from({ length: count }, () => 'a:b');
+    for (const path of PATHS) {
+      expect((await exchange([key(), json, ...many(900)], path))[0]).toBe(200);
+      for (const count of [1100, 2200, 2900]) {
+        const [status, body] = await exchange([key(), json, ...many(count)], path);
+        expect([status, body]).toEqual([400, expect.stringContaining('the request has more than [1000] headers')]);
+      }
+    }
+  });
+});
+
 describe('a path with a segment of dots', () => {
   /** Status of an answer to a path that nobody resolves on the way. */
   const status = (method: string, path: string): Promise<number | undefined> =>

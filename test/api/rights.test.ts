@@ -366,15 +366,31 @@ describe('aliases that templates give', () => {
   it('are those that the writer of the template may change', async () => {
     await put('/tpl-prod-1', { aliases: { 'tpl-prod': { is_write_index: true } } });
     await put('/_component_template/tpl-part', { template: { aliases: { 'tpl-prod': {} } } });
+    await put('/_component_template/tpl-mine-part', { template: { aliases: { 'tpl-mine': {} } } });
+    await put('/_component_template/tpl-used', { template: {} });
+    const using = { composed_of: ['tpl-used', 'tpl-soon'], ignore_missing_component_templates: ['tpl-soon'] };
+    await put('/_index_template/tpl-payroll', { index_patterns: ['payroll-*'], ...using });
     const as = await keyWith(role('manage_index_templates', ['tpl-x*', 'tpl-mine'], ['all']));
     const none = { index_patterns: ['tpl-*'], priority: 900 };
     const refused: [string, object, string][] = [
-      ['/_index_template/tpl', template('tpl-prod'), 'tpl-prod'],
+      ['/_index_template/tpl', template('tpl-prod'), 'tpl-*,tpl-prod'],
+      // Its own alias, for indices of others: it would read, write and delete them by it.
+      ['/_index_template/tpl', template('tpl-mine'), 'tpl-*'],
+      ['/_index_template/tpl', template('tpl-x-{index}'), 'tpl-*'],
+      ['/_index_template/tpl', template('tpl-mine', { index_patterns: ['tpl-x*', 'payroll'] }), 'payroll'],
+      ['/_index_template/tpl', { ...none, composed_of: ['tpl-mine-part'] }, 'tpl-*'],
+      ['/_index_template/tpl', { ...none, template: { settings: { default_pipeline: 'p' } } }, 'tpl-*'],
+      ['/_index_template/tpl', { ...none, template: { settings: { 'index.final_pipeline': 'p' } } }, 'tpl-*'],
+      ['/_component_template/tpl-used', { template: { aliases: { 'tpl-mine': {} } } }, 'payroll-*'],
+      ['/_component_template/tpl-used', { template: { settings: { final_pipeline: 'p' } } }, 'payroll-*'],
+      ['/_component_template/tpl-soon', { template: { aliases: { 'tpl-mine': {} } } }, 'payroll-*'],
+      ['/_template/tpl', { index_patterns: ['payroll-*'], aliases: { 'tpl-mine': {} } }, 'payroll-*'],
+      ['/_template/tpl', { index_patterns: ['payroll-*'], settings: { default_pipeline: 'p' } }, 'payroll-*'],
       // Whatever the index is called.
       ['/_index_template/tpl', template('{index}'), 'tpl-*'],
-      ['/_index_template/tpl', template('tpl-{index}', { index_patterns: ['prod'] }), 'tpl-prod'],
+      ['/_index_template/tpl', template('tpl-{index}', { index_patterns: ['prod'] }), 'prod,tpl-prod'],
       ['/_index_template/tpl', template('<tpl-{now/d}>'), 'tpl-*'],
-      ['/_index_template/tpl', { ...none, composed_of: ['tpl-part'] }, 'tpl-prod'],
+      ['/_index_template/tpl', { ...none, composed_of: ['tpl-part'] }, 'tpl-*,tpl-prod'],
       ['/_component_template/tpl-own', { template: { aliases: { '{index}-x': {} } } }, '*-x'],
       ['/_component_template/tpl-own', { template: { aliases: { 'tpl-prod': {} } } }, 'tpl-prod'],
       ['/_template/tpl', { index_patterns: ['tpl-x*'], aliases: { 'tpl-prod': {} } }, 'tpl-prod'],
@@ -392,7 +408,7 @@ describe('aliases that templates give', () => {
     });
     const allowed: [string, object][] = [
       ['/_index_template/tpl', none],
-      ['/_index_template/tpl', template('tpl-mine')],
+      ['/_index_template/tpl', template('tpl-mine', { index_patterns: ['tpl-x*'] })],
       ['/_index_template/tpl', template('{index}-all', { index_patterns: ['tpl-x*'] })],
       ['/_component_template/tpl-own', { template: { aliases: { 'tpl-x{index}': {} } } }],
       ['/_template/tpl', { index_patterns: ['tpl-x*'], aliases: { '{index}-old': {} } }],

@@ -102,6 +102,7 @@ impl Subscriber for Lines {
             line.insert("target".into(), event.metadata().target().into());
             Value::Object(line).to_string()
         };
+        line = printable(&line);
         line.push('\n');
         // In one call, as the HTTP layer writes to the same file. Nothing can be done about a closed standard error.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
@@ -110,6 +111,34 @@ impl Subscriber for Lines {
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
+}
+
+/// A line with escapes as in JSON for all that a reader would not see as it is, since clients choose ids, paths and headers: what a
+/// terminal obeys or nobody sees, such as control characters and marks of direction. The HTTP layer's log has the same
+/// (`packages/server/src/log.ts`).
+fn printable(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for letter in line.chars() {
+        match letter {
+            '\0'..='\x1f'
+            | '\x7f'..='\u{9f}'
+            | '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}' => {
+                for unit in letter.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            _ => out.push(letter),
+        }
+    }
+    out
 }
 
 /// A time in UTC with milliseconds, always three digits, in the form of the HTTP layer's log lines.
@@ -160,5 +189,23 @@ impl Visit for Fields<'_> {
 
     fn record_bool(&mut self, field: &Field, value: bool) {
         self.put(field, value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn what_nobody_would_see_is_escaped() {
+        for (line, shown) in [
+            ("plain: ä 東京 \u{1f600}", "plain: ä 東京 \u{1f600}"),
+            ("a\u{9b}31mb\u{7f}\u{85}", r"a\u009b31mb\u007f\u0085"),
+            ("\u{202e}gpj.exe\u{2066}\u{200b}\u{feff}", r"\u202egpj.exe\u2066\u200b\ufeff"),
+            ("two\nlines\r\u{2028}", r"two\u000alines\u000d\u2028"),
+            ("\u{e0041}", r"\udb40\udc41"),
+        ] {
+            assert_eq!(printable(line), shown);
+        }
     }
 }

@@ -63,6 +63,7 @@ function exchangeOf(context: Context<ServerEnv>, prefix: string): Exchange {
     from: incoming?.socket.remoteAddress ?? '',
     concurrent: true,
     header: (name) => context.req.header(name),
+    headerLines: incoming?.rawHeaders ?? [],
     // From Node's request: a Fetch `Request` has no body with GET, and the documented search is a GET with a body.
     readBody: (limit, hold) =>
       incoming === undefined ? readFetchBody(context.req.raw, limit, hold) : readIncoming(incoming, limit, hold),

@@ -15,6 +15,7 @@ import { HttpError, RoutingError } from './errors.js';
 import { Admission } from './http/admission.js';
 import { readBody } from './http/body.js';
 import type { Exchange, Finished } from './http/exchange.js';
+import { checkHeaders } from './http/header-lines.js';
 import { type Hold, InFlight } from './http/in-flight.js';
 import { kindOfBody, negotiate } from './http/media-types.js';
 import { type Answer, answerToError, finish, json } from './http/respond.js';
@@ -175,6 +176,7 @@ export class Application {
     try {
       query = parametersOf(exchange.uri);
       checkPath(exchange.path);
+      checkHeaders(exchange);
       if (route === undefined) throw this.#unknown(exchange);
       answer =
         toConsole(exchange) ??

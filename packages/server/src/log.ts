@@ -40,7 +40,8 @@ export function createLogger(
     if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(threshold)) return (): void => undefined;
     return (msg: string, fields: Readonly<Record<string, unknown>> = {}): void => {
       const ts = new Date().toISOString();
-      write(`${format === 'json' ? JSON.stringify({ ts, level, msg, ...fields }) : asText(ts, level, msg, fields)}\n`);
+      const line = format === 'json' ? JSON.stringify({ ts, level, msg, ...fields }) : asText(ts, level, msg, fields);
+      write(`${printable(line)}\n`);
     };
   };
   return {
@@ -50,6 +51,23 @@ export function createLogger(
     warn: at('warn'),
     error: at('error'),
   };
+}
+
+/**
+ * What a terminal obeys or nobody sees: control characters, marks of direction, spaces without width, separators of lines, tags.
+ * The engine's log has the same (`crates/node/src/log.rs`).
+ */
+const UNPRINTABLE =
+  /[\0-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+
+/** A line of a log with escapes as in JSON for all that a reader would not see as it is: clients choose ids, paths and headers. */
+export function printable(line: string): string {
+  return line.replace(UNPRINTABLE, (found) =>
+    found
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }
 
 /** A line for people: time, level, sentence, then what belongs to it. A value with line breaks stays on the line. */

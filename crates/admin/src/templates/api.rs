@@ -32,8 +32,9 @@ pub fn put_index_template(
             return Err(EngineError::illegal_argument(format!("index template [{name}] already exists")));
         }
         check(set, name, &template)?;
-        // Those of its components too: it decides which indices get them.
-        alias_rights::check(&request.caller, &set.composed(&template), &template.patterns)?;
+        // What its components say too: it decides which indices get that.
+        let patterns = &template.patterns;
+        alias_rights::check(&request.caller, &set.composed(&template), patterns, patterns)?;
         set.index.insert(name.to_owned(), Arc::new(template));
         bounded(set.index.len())
     })?;
@@ -186,8 +187,11 @@ pub fn put_component(
     let name = request.part("name");
     let create = request.params().bool("create", false)?;
     let component = Component::parse(name, &parse_json(body)?)?;
-    alias_rights::check(&request.caller, &component.body, ANY_INDEX)?;
     node.indices.templates.change(|set| {
+        // The templates that use it decide which indices get what it says.
+        let users = set.index.values().filter(|it| it.composed_of.iter().any(|part| part == name));
+        let patterns: Vec<String> = users.flat_map(|it| it.patterns.iter().cloned()).collect();
+        alias_rights::check(&request.caller, &component.body, ANY_INDEX, &patterns)?;
         if create && set.component.contains_key(name) {
             return Err(EngineError::illegal_argument(format!("component template [{name}] already exists")));
         }

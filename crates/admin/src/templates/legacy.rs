@@ -26,7 +26,7 @@ pub fn put_template(
         members.entry("order").or_insert_with(|| order.into());
     }
     let template = Legacy::parse(name, &value)?;
-    alias_rights::check(&request.caller, &template.body, &template.patterns)?;
+    alias_rights::check(&request.caller, &template.body, &template.patterns, &template.patterns)?;
     template.body.mapping()?.check_limits(&template.body.settings.limits())?;
     node.indices.templates.change(|set| {
         if create && set.legacy.contains_key(name) {

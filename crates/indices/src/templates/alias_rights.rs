@@ -1,7 +1,7 @@
-//! The right to define aliases in templates.
+//! The right to say in a template what indices of others get.
 //!
-//! Templates give aliases to indices that other callers create, and those are not checked for them. So the caller who puts a
-//! template needs the right to all its aliases.
+//! Templates apply to indices that other callers create, and those are not checked for what they are given. So the caller who
+//! puts a template needs the rights that it would take to change such an index itself.
 
 use std::collections::BTreeSet;
 
@@ -12,19 +12,29 @@ use sparrow_call::rights::{Action, Caller};
 /// The index patterns that stand for `{index}` in a component template, which does not say which indices it is for.
 pub const ANY_INDEX: &[&str] = &["*"];
 
-/// Checks that the caller may change every alias that indices of these patterns would get.
+/// Checks that the caller may change every alias that indices of the patterns `named` would get, and every index that the
+/// patterns `given` match if it would get an alias or a pipeline: both show its documents to others.
 ///
 /// # Errors
-/// 403 that names the aliases, with `*` where they differ from index to index.
-pub fn check<P: AsRef<str>>(caller: &Caller, body: &Body, patterns: &[P]) -> Result<(), EngineError> {
+/// 403 that names the aliases, with `*` where they differ from index to index, and the patterns.
+pub fn check<P: AsRef<str>>(
+    caller: &Caller,
+    body: &Body,
+    named: &[P],
+    given: &[String],
+) -> Result<(), EngineError> {
     if !caller.is_restricted() {
         return Ok(());
     }
-    let names: BTreeSet<String> = body
+    let mut names: BTreeSet<String> = body
         .aliases
         .keys()
-        .flat_map(|alias| patterns.iter().map(move |index| possible_names(alias, index.as_ref())))
+        .flat_map(|alias| named.iter().map(move |index| possible_names(alias, index.as_ref())))
         .collect();
+    let settings = &body.settings;
+    if !names.is_empty() || settings.default_pipeline().is_some() || settings.final_pipeline().is_some() {
+        names.extend(given.iter().cloned());
+    }
     caller.to(Action::Aliases).check(names.iter().map(String::as_str))
 }
 
@@ -70,13 +80,35 @@ mod tests {
         let allowed = |alias: &str, patterns: &[&str]| {
             let mut body = Body::default();
             body.set("aliases", &json!({"one": {}, alias: {}})).expect("aliases");
-            assert!(check(&Caller::default(), &body, patterns).is_ok());
-            check(&caller, &body, patterns).is_ok()
+            assert!(check(&Caller::default(), &body, patterns, &[]).is_ok());
+            check(&caller, &body, patterns, &[]).is_ok()
         };
         assert!(allowed("logs-x", &["*"]) && allowed("{index}-all", &["*"]));
         assert!(allowed("{index}", &["logs-a*", "logs-b*"]) && !allowed("{index}", &["logs-a*", "a*"]));
         assert!(!allowed("{index}", ANY_INDEX) && !allowed("prod", &["logs-*"]));
         assert!(allowed("<logs-{now/d}>", &["*"]) && !allowed("<log{now/d}>", &["*"]));
         assert!(!allowed("al{index}", &["l*"]) && !allowed("{index}one", &["*"]));
+    }
+
+    #[test]
+    fn what_shows_documents_is_given_only_to_indices_that_the_writer_may_change() {
+        let grants = json!({"indices:admin/aliases": {"names": [["logs-*", "mine?"]], "by": "manage"}});
+        let text = json!({"key": "k", "user": "owner", "grants": grants}).to_string();
+        let caller: Caller = serde_json::from_str(&text).expect("rights");
+        let allowed = |member: &str, value: serde_json::Value, given: &[&str]| {
+            let mut body = Body::default();
+            body.set(member, &value).expect(member);
+            let given: Vec<String> = given.iter().map(|one| (*one).to_owned()).collect();
+            check(&caller, &body, ANY_INDEX, &given).is_ok()
+        };
+        let alias = || json!({"logs-t": {}});
+        assert!(allowed("aliases", alias(), &["logs-*", "logs-a*"]) && allowed("aliases", alias(), &[]));
+        for others in ["payroll-*", "*", "log*", "mine*", "payroll"] {
+            assert!(!allowed("aliases", alias(), &["logs-*", others]), "{others}");
+            assert!(!allowed("settings", json!({"default_pipeline": "p"}), &[others]), "{others}");
+            assert!(!allowed("settings", json!({"index.final_pipeline": "p"}), &[others]), "{others}");
+            assert!(allowed("settings", json!({"default_pipeline": "_none"}), &[others]), "{others}");
+            assert!(allowed("mappings", json!({"properties": {}}), &[others]), "{others}");
+        }
     }
 }

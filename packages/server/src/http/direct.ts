@@ -83,6 +83,10 @@ class NodeExchange implements Exchange {
     this.uri = incoming.url ?? '';
   }
 
+  get headerLines(): readonly string[] {
+    return this.incoming.rawHeaders;
+  }
+
   get from(): string {
     return this.incoming.socket.remoteAddress ?? '';
   }

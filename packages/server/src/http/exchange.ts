@@ -15,6 +15,8 @@ export interface Exchange {
   /** Whether others have just asked too, or it is not known: they would wait for what holds up the event loop. */
   readonly concurrent: boolean;
   header(name: string): string | undefined;
+  /** Names and values in turn of the headers as they came; empty where only Fetch's are known, which joins them. */
+  readonly headerLines: readonly string[];
   /**
    * The bytes of the body as they came, empty if there is none.
    *

@@ -173,6 +173,10 @@ class LocalExchange implements Exchange {
     this.#headers.set('content-type', isLines ? 'application/x-ndjson' : 'application/json');
   }
 
+  get headerLines(): readonly string[] {
+    return [];
+  }
+
   header(name: string): string | undefined {
     return this.#headers.get(name);
   }

@@ -1,5 +1,6 @@
 // The disk fails through links to /dev/full and by folders that are away; no test of it waits for a real full disk.
-import { mkdtemp, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -54,6 +55,52 @@ describe('the audit log', () => {
     }
     expect(await ids()).toEqual(['r1', 'r2']);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  it('begins a line of its own after one that a killed process left torn, in a file that comes instead as well', async () => {
+    await writeFile(path, '{"torn":"he');
+    const audit = await opened();
+    for (const number of [1, 2]) audit.write(event(number));
+    const ends = async (): Promise<string[]> => (await readFile(path, 'utf8')).split('\n').slice(1, -1);
+    await expect.poll(async () => (await ends()).length).toBe(2);
+    expect((await readFile(path, 'utf8')).split('\n')[0]).toBe('{"torn":"he');
+    await rm(path);
+    await writeFile(path, 'more torn');
+    audit.write(event(3));
+    await audit.close();
+    expect((await readFile(path, 'utf8')).split('\n').map((line) => line.slice(0, 9))).toEqual([
+      'more torn',
+      '{"time":"',
+      '',
+    ]);
+    // What is whole, empty or not there gets no empty line.
+    for (const before of ['{}\n', '']) {
+      await writeFile(path, before);
+      const again = await opened();
+      again.write(event(4));
+      await again.close();
+      expect((await readFile(path, 'utf8')).startsWith(`${before}{"time":"`)).toBe(true);
+    }
+  });
+
+  it('shows what strangers send without what a terminal would obey or nobody would see', async () => {
+    const audit = await opened();
+    const strange = 'a\u009b31m\u202egnp\u2066\u200b\u007f\u0085\u{e0041}';
+    audit.write({ ...event(1, strange), claimed: strange, opaqueId: strange, named: [strange], action: 'a' });
+    await audit.close();
+    const text = await readFile(path, 'utf8');
+    expect(text).toMatch(/^[ -~]*\n$/);
+    expect(JSON.parse(text)).toMatchObject({
+      path: `/1${strange}`,
+      claimed: strange,
+      opaque_id: strange,
+      named: [strange],
+    });
+  });
+
+  it.skipIf(process.platform === 'win32')('does not wait for somebody who reads a pipe', async () => {
+    execFileSync('mkfifo', [path]);
+    await expect(opened()).rejects.toThrow('ENXIO');
   });
 
   it('is made anew when it was moved away', async () => {

@@ -1,7 +1,8 @@
+import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { Logger } from '../log.js';
+import { type Logger, printable } from '../log.js';
 
 /** What is kept in memory for a disk that does not take it, in bytes. */
 const MOST_WAITING = 8 << 20;
@@ -9,6 +10,7 @@ const MOST_WAITING = 8 << 20;
 const RETRY_MS = 1000;
 /** Readable and writable by the owner of the process alone. */
 const PRIVATE = 0o600;
+const NEWLINE = 0x0a;
 
 /** One request in the audit log. */
 export interface AuditEvent {
@@ -43,6 +45,8 @@ export class AuditLog {
   readonly #path: string;
   readonly #log: Logger;
   #file: FileHandle;
+  /** Whether the file ends within a line, of a process that was killed while the disk was full. */
+  #torn: boolean;
   /** Lines that wait for the disk, and their length in bytes. */
   #waiting: string[] = [];
   #waitingBytes = 0;
@@ -54,9 +58,10 @@ export class AuditLog {
   /** Ends the pause after a failure. */
   readonly #closing = new AbortController();
 
-  private constructor(path: string, file: FileHandle, log: Logger) {
+  private constructor(path: string, file: FileHandle, torn: boolean, log: Logger) {
     this.#path = path;
     this.#file = file;
+    this.#torn = torn;
     this.#log = log;
   }
 
@@ -66,7 +71,7 @@ export class AuditLog {
    * @throws when it cannot be written
    */
   static async open(path: string, log: Logger): Promise<AuditLog> {
-    return new AuditLog(path, await open(path, 'a', PRIVATE), log);
+    return new AuditLog(path, await openToAppend(path), await isTorn(path), log);
   }
 
   /** Lines that are missing since the start, as the disk did not take them. */
@@ -81,7 +86,7 @@ export class AuditLog {
       this.#lost += 1;
       return;
     }
-    const line = JSON.stringify({
+    const members = {
       time: new Date().toISOString(),
       ...(key === undefined ? {} : { key: { id: key.id, name: key.name } }),
       ...event,
@@ -89,7 +94,8 @@ export class AuditLog {
       ...(opaqueId === undefined ? {} : { opaque_id: opaqueId }),
       // How many lines are missing before this one.
       ...(this.#lostBefore === 0 ? {} : { lost: this.#lostBefore }),
-    });
+    };
+    const line = printable(JSON.stringify(members));
     this.#lostBefore = 0;
     this.#waiting.push(`${line}\n`);
     this.#waitingBytes += Buffer.byteLength(line) + 1;
@@ -112,6 +118,10 @@ export class AuditLog {
       while (written < batch.length) {
         try {
           await this.#followPath();
+          if (this.#torn) {
+            await this.#file.write('\n');
+            this.#torn = false;
+          }
           // What a failure half-way has written is not written again.
           written += (await this.#file.write(batch, written)).bytesWritten;
           if (failing) this.#log.info('the audit log is written again', { lost: this.#lost });
@@ -143,8 +153,32 @@ export class AuditLog {
       }),
     ]);
     if (there?.ino === own.ino && there.dev === own.dev) return;
-    const file = await open(this.#path, 'a', PRIVATE);
+    const file = await openToAppend(this.#path);
     await this.#file.close();
     this.#file = file;
+    this.#torn = await isTorn(this.#path);
+  }
+}
+
+/** A pipe that nobody reads is an error at once: to open it would wait for a reader, without a word. */
+function openToAppend(path: string): Promise<FileHandle> {
+  const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants as Partial<typeof constants> & typeof constants;
+  return open(path, O_WRONLY | O_APPEND | O_CREAT | (O_NONBLOCK ?? 0), PRIVATE);
+}
+
+/** Whether a file that can be read does not end with the end of a line. */
+async function isTorn(path: string): Promise<boolean> {
+  try {
+    const found = await stat(path);
+    if (!found.isFile() || found.size === 0) return false;
+    const file = await open(path, 'r');
+    try {
+      const { buffer } = await file.read(Buffer.alloc(1), 0, 1, found.size - 1);
+      return buffer[0] !== NEWLINE;
+    } finally {
+      await file.close();
+    }
+  } catch {
+    return false;
   }
 }
