@@ -9,7 +9,6 @@ use super::chain::{Analyzer, Detail, Step, correct};
 use super::char_filters::OffsetMap;
 use super::token::{Token, Tokens, positioned};
 
-
 impl Analyzer {
     /// Runs a text through the char filters.
     ///

@@ -31,6 +31,7 @@ use sparrow_storage::DataDir;
 use sparrow_tasks::{Tasks, api as tasks};
 pub use sparrow_types::allocated::Counted;
 pub use sparrow_types::time_slice;
+pub use sparrow_types::work::Probe;
 use sparrow_types::work::{self, Work};
 use sparrow_types::{attempt, processors};
 

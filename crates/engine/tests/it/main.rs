@@ -30,6 +30,7 @@ mod repository_check;
 mod search;
 mod shard_limit;
 mod snapshots;
+mod stops;
 mod stored;
 mod upgrade;
 mod versions_under_refresh;

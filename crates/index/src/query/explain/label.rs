@@ -5,8 +5,9 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
 
 use super::convert::CONSTANT_TAG;
-use crate::query::weights;
+use crate::query::{error, weights};
 use sparrow_query::{BoolQuery, FuzzyQuery, Query, QueryKind, RangeQuery, RegexpQuery, Rewrite};
+use sparrow_types::work;
 
 /// Source of a clause's explanation.
 enum Who {
@@ -227,6 +228,8 @@ impl Weight for Labelled {
     }
 
     fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
+        // A query may have thousands of clauses, each of which is opened anew for each document.
+        work::check().map_err(|_| error::stopped())?;
         let score = weights::explain(self.scorer(reader, 1.0), doc, "")?.value();
         let score = if self.scoring { score } else { 1.0 };
         let mut explanation = Explanation::new_with_string(self.text.clone(), score);

@@ -79,7 +79,10 @@ impl Snapshot {
         for addr in docs {
             compiler.check_cancelled()?;
             let reader = self.searcher().segment_reader(addr.segment_ord);
-            explanations.push(match weight.explain(reader, addr.doc_id) {
+            let explained = weight.explain(reader, addr.doc_id);
+            // What was stopped looks like a document that does not match.
+            compiler.check_cancelled()?;
+            explanations.push(match explained {
                 Ok(raw) => convert::convert(&raw, query.boost == 0.0),
                 // How tantivy says that a document does not match.
                 Err(tantivy::TantivyError::InvalidArgument(_)) => {

@@ -1,0 +1,171 @@
+//! What limits a request, and what is said when it goes over a limit.
+
+use std::fmt;
+use std::sync::atomic::{AtomicIsize, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use crate::allocated;
+
+/// Memory that a request may always use, in bytes (1 MiB): the limit on the process refuses those that use more, so that
+/// an administrator can still raise it or delete an index.
+pub(super) const ALWAYS: usize = 1 << 20;
+
+/// Limits on the memory of requests, and what they use.
+#[derive(Debug)]
+pub struct Memory {
+    pub(super) total_limit: AtomicUsize,
+    pub(super) request_limit: AtomicUsize,
+    /// Bytes on the accounts of all requests.
+    pub(super) used: AtomicIsize,
+    /// Bytes that are held outside of the allocator for requests, such as bodies that JavaScript keeps.
+    pub(super) outside: AtomicUsize,
+    pub(super) total_tripped: AtomicU64,
+    pub(super) request_tripped: AtomicU64,
+}
+
+/// Limits and usage of [`Memory`] at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryFigures {
+    /// Limit on what the whole process has allocated, in bytes.
+    pub total_limit: usize,
+    /// Limit of each request, in bytes.
+    pub request_limit: usize,
+    /// Bytes that the process has allocated, and what is held for requests outside of its allocator.
+    pub allocated: usize,
+    /// Bytes in use by requests.
+    pub used: usize,
+    /// Number of requests refused because of the limit for the process.
+    pub total_tripped: u64,
+    /// Number of requests refused because of the limit for each.
+    pub request_tripped: u64,
+}
+
+impl Memory {
+    /// Limits, in bytes, on the process and on each request.
+    pub fn new(total: usize, request: usize) -> Self {
+        Self {
+            total_limit: AtomicUsize::new(total),
+            request_limit: AtomicUsize::new(request),
+            used: AtomicIsize::new(0),
+            outside: AtomicUsize::new(0),
+            total_tripped: AtomicU64::new(0),
+            request_tripped: AtomicU64::new(0),
+        }
+    }
+
+    /// Changes the limits, in bytes, for later allocations.
+    pub fn limit(&self, total: usize, request: usize) {
+        self.total_limit.store(total, Relaxed);
+        self.request_limit.store(request, Relaxed);
+    }
+
+    /// Current limits, usage and numbers of refusals.
+    pub fn figures(&self) -> MemoryFigures {
+        MemoryFigures {
+            total_limit: self.total_limit.load(Relaxed),
+            request_limit: self.request_limit.load(Relaxed),
+            allocated: self.allocated(),
+            used: positive(self.used.load(Relaxed)),
+            total_tripped: self.total_tripped.load(Relaxed),
+            request_tripped: self.request_tripped.load(Relaxed),
+        }
+    }
+
+    /// Bytes that the process may still allocate; bodies that JavaScript keeps are not taken off.
+    pub fn room(&self) -> usize {
+        self.total_limit.load(Relaxed).saturating_sub(allocated::live())
+    }
+
+    pub(super) fn allocated(&self) -> usize {
+        allocated::live() + self.outside.load(Relaxed)
+    }
+}
+
+pub(super) fn positive(bytes: isize) -> usize {
+    usize::try_from(bytes).unwrap_or(0)
+}
+
+/// Error of a request that went over a memory limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TooMuch {
+    /// Which limit: `parent` for that of the process, `request` for that of each request.
+    pub limit_of: &'static str,
+    /// What the memory is for.
+    pub label: &'static str,
+    /// Bytes that would be in use.
+    pub wanted: u64,
+    /// The limit in bytes.
+    pub limit: u64,
+}
+
+impl fmt::Display for TooMuch {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { limit_of, label, wanted, limit } = self;
+        write!(
+            out,
+            "[{limit_of}] Data too large, data for [{label}] would be [{wanted}/{}], which is larger than the limit \
+             of [{limit}/{}]",
+            Size(*wanted),
+            Size(*limit)
+        )
+    }
+}
+
+impl std::error::Error for TooMuch {}
+
+/// Most pattern steps per request. A step is about one term compared with a prefix, wildcard, regular
+/// expression or misspelt word, or one part of a regular expression examined while its automaton is built.
+/// This many take three to ten seconds on one processor.
+pub const MOST_EFFORT: u64 = 1 << 27;
+
+/// Error of a request whose patterns took more than [`MOST_EFFORT`] steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooMuchEffort;
+
+impl fmt::Display for TooMuchEffort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "the prefix, wildcard, regexp and fuzzy clauses of one request may look at [{MOST_EFFORT}] terms in all, \
+             those of each clause and each index counted anew; longer prefixes leave fewer"
+        )
+    }
+}
+
+impl std::error::Error for TooMuchEffort {}
+
+/// A limit that a request exceeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exceeded {
+    /// The memory limit.
+    Memory(TooMuch),
+    /// The limit of pattern steps.
+    Effort(TooMuchEffort),
+}
+
+impl From<TooMuch> for Exceeded {
+    fn from(error: TooMuch) -> Self {
+        Exceeded::Memory(error)
+    }
+}
+
+impl From<TooMuchEffort> for Exceeded {
+    fn from(error: TooMuchEffort) -> Self {
+        Exceeded::Effort(error)
+    }
+}
+
+/// A number of bytes that displays in a suitable unit, with one truncated decimal.
+#[derive(Debug, Clone, Copy)]
+pub struct Size(pub u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["b", "kb", "mb", "gb", "tb", "pb"];
+        let unit = (0..5).take_while(|unit| self.0 >> (10 * (unit + 1)) > 0).count();
+        let tenths = (u128::from(self.0) * 10) >> (10 * unit);
+        match tenths % 10 {
+            0 => write!(out, "{}{}", tenths / 10, UNITS[unit]),
+            rest => write!(out, "{}.{rest}{}", tenths / 10, UNITS[unit]),
+        }
+    }
+}
