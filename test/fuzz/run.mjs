@@ -43,6 +43,8 @@ export class Target {
     this.#world = world;
     this.#hangMs = hangMs;
     this.#under = under;
+    // Whoever is interrupted leaves no server behind.
+    process.once('exit', () => this.#child?.kill('SIGKILL'));
   }
 
   get isDead() {
