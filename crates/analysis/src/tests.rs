@@ -5,8 +5,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sparrow_types::allocated::Counted;
 
 use super::*;
+
+#[global_allocator]
+static ALLOCATOR: Counted<std::alloc::System> = Counted(std::alloc::System);
 
 /// Builds the analyzer with a name, or that of a definition with inline components.
 fn analyzer(definition: &Value) -> Arc<Analyzer> {

@@ -66,7 +66,7 @@ fn requests() -> Vec<(&'static str, &'static str, &'static str, Value)> {
             json!({"size": 100, "query": {"match_all": {}}, "collapse": {"field": "k", "inner_hits": {"name": "i", "size": 1}}}),
         ),
         search(
-            json!({"size": 500, "query": {"script_score": {"query": {"match_all": {}}, "script": {"source": "doc['n'].value + _score"}}}}),
+            json!({"size": 500, "query": {"function_score": {"query": {"match_all": {}}, "field_value_factor": {"field": "n"}}}}),
         ),
         search(json!({"size": 500, "retriever": {"rrf": {"rank_window_size": 1000, "retrievers": [
             {"standard": {"query": text}}, {"standard": {"query": {"sparse_vector": {"field": "v", "query_vector": {"a": 1.0, "b3": 2.0}}}}},
