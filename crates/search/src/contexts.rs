@@ -72,9 +72,8 @@ const POINT_IN_TIME: u8 = b'p';
 const ID_BYTES: usize = 1 + 8 + 16;
 
 impl Contexts {
-    /// Opens a context and returns its id, unless `most` of its kind are open. A restricted API key may have as many contexts as it
-    /// leaves free for others, so half of all if it is the only one and fewer if there are more, so that no key can use up all of
-    /// them.
+    /// Opens a context and returns its id, unless `most` of its kind are open, or as many as the key may have of them
+    /// ([`Holder::check_share`]).
     ///
     /// # Errors
     /// 429 when too many are open.
@@ -87,17 +86,8 @@ impl Contexts {
     ) -> Result<String, EngineError> {
         let mut open = self.open.lock();
         let kind = kind_of(&content);
-        let (mut caller_contexts, mut other_contexts) = (0, 0);
-        for context in open.contexts.values().filter(|context| kind_of(&context.content) == kind) {
-            let same = owner.zip(context.owner.as_ref()).is_some_and(|(one, other)| one.is_key_of(other));
-            *(if same { &mut caller_contexts } else { &mut other_contexts }) += 1;
-        }
-        let room = most.saturating_sub(other_contexts);
-        let (is_full, most) = match owner {
-            None => (room == 0, most),
-            Some(_) => (caller_contexts >= room.div_ceil(2), room.div_ceil(2)),
-        };
-        if is_full {
+        let contexts = open.contexts.values().filter(|context| kind_of(&context.content) == kind);
+        if let Err(most) = Holder::check_share(owner, contexts.map(|context| context.owner.as_ref()), most) {
             let what = if kind == SCROLL { "scroll" } else { "point in time" };
             return Err(EngineError::api(
                 429,
