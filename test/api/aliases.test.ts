@@ -232,6 +232,70 @@ describe('filters', () => {
     await call('DELETE', '/copy');
     await act({ remove: { index: '*', aliases: ['few', 'rest'] } });
   });
+
+  it('hide values, counts and statistics of the documents that they hide', async () => {
+    const properties = {
+      k: { type: 'keyword' },
+      n: { type: 'integer' },
+      t: { type: 'text' },
+      own: { type: 'keyword' },
+    };
+    await call('PUT', '/pay', { mappings: { properties } });
+    await call('PUT', '/pay/_doc/1', { k: 'mine', n: 1, t: 'salary open' });
+    await call('PUT', '/pay/_doc/2', { k: 'theirs', n: 2, t: 'salary secrets', own: 'x' });
+    await call('PUT', '/pay/_doc/3?refresh=true', { k: 'theirs', n: 3, t: 'salary secrets' });
+    await act({ add: { index: 'pay', alias: 'door', filter: { term: { k: 'mine' } } } });
+    const buckets = async (a: object): Promise<unknown> => {
+      const body = { size: 0, query: { match_none: {} }, aggs: { a } };
+      const found = (await call('POST', '/door/_search', body)).body.aggregations.a;
+      return (found.buckets as { key: unknown; doc_count: number }[]).map(({ key, doc_count: count }) => [key, count]);
+    };
+    for (const order of [{ _key: 'asc' }, { _count: 'desc' }]) {
+      expect(await buckets({ terms: { field: 'k', min_doc_count: 0, order } })).toEqual([['mine', 0]]);
+      expect(await buckets({ terms: { field: 'n', min_doc_count: 0, order } })).toEqual([[1, 0]]);
+      expect(await buckets({ terms: { field: 'k', min_doc_count: 0, include: '.*' } })).toEqual([['mine', 0]]);
+    }
+    const within = { g: { terms: { field: 'k', min_doc_count: 0 } } };
+    const aggs = { f: { filter: { term: { n: 1 } }, aggs: within }, all: { global: {}, aggs: within } };
+    const { f, all } = (await call('POST', '/door/_search', { size: 0, aggs })).body.aggregations;
+    expect([f.g.buckets, all.g.buckets]).toEqual([[{ key: 'mine', doc_count: 1 }], [{ key: 'mine', doc_count: 1 }]]);
+    expect(await buckets({ multi_terms: { terms: [{ field: 'k' }, { field: 'n' }], min_doc_count: 0 } })).toEqual([]);
+
+    const shown = (await call('GET', '/door/_termvectors/1?fields=t')).body.term_vectors.t;
+    expect(Object.keys(shown)).toEqual(['terms']);
+    expect((await call('GET', '/pay/_termvectors/1?fields=t')).body.term_vectors.t.field_statistics.doc_count).toBe(3);
+    const doc = { t: 'secrets' };
+    for (const asked of [{ term_statistics: true }, { field_statistics: true }, { filter: { min_doc_freq: 2 } }]) {
+      const sentence = 'counts documents that the filter of alias [door] hides';
+      const one = await call('POST', '/door/_termvectors', { doc, ...asked });
+      expect([one.status, one.body.error?.reason]).toEqual([400, expect.stringContaining(sentence)]);
+      const several = await call('POST', '/_mtermvectors', { docs: [{ _index: 'door', doc, ...asked }] });
+      expect(several.body.docs[0].error.reason).toContain(sentence);
+      const common = await call('POST', '/door/_mtermvectors', { ids: ['1'], parameters: asked });
+      expect(common.body.docs[0].error.reason).toContain(sentence);
+    }
+    expect((await call('GET', '/door/_termvectors/1?term_statistics=true')).status).toBe(400);
+
+    const fields = Object.keys(
+      (await call('GET', '/door/_field_caps?fields=k,own&include_empty_fields=false')).body.fields,
+    );
+    expect(fields).toEqual(['k']);
+    const suggest = async (text: string, mode: string): Promise<unknown> => {
+      const term = { field: 't', suggest_mode: mode, min_word_length: 1 };
+      return (await call('POST', '/door/_search', { suggest: { s: { text, term } } })).body.suggest.s[0].options;
+    };
+    expect(await suggest('secret', 'always')).toEqual([]);
+    // Were there none of it, there would be this one as well.
+    expect(await suggest('salart', 'missing')).toMatchObject([{ text: 'salary', freq: 1 }]);
+    for (const path of ['_validate/query?explain=true&rewrite=true', '_search?explain=true&profile=true']) {
+      const query = { prefix: { t: 'secre' } };
+      expect((await call('POST', `/door/${path}`, { query })).text).not.toContain('secrets');
+    }
+    expect((await call('POST', '/door/_explain/2', { query: { match: { t: 'secrets' } } })).text).not.toContain(
+      'secrets,',
+    );
+    await call('DELETE', '/pay');
+  });
 });
 
 describe('reindex', () => {

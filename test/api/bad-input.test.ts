@@ -211,6 +211,106 @@ describe('bodies', () => {
   });
 });
 
+describe('texts that an answer repeats', () => {
+  const long = (length: number): string => 'x'.repeat(length);
+  const aggs = (a: object): object => ({ size: 0, aggs: { a } });
+  const terms = { field: 'k' };
+  const range = { field: 'n', ranges: [{ to: 1 }] };
+  const all = { match_all: {} };
+  const source = (name: string, more: object = {}): object => ({ [name]: { terms: { field: 'k', ...more } } });
+  /** Bodies of searches with a text of some length, and the most that it may have. */
+  const SEARCHES: readonly (readonly [string, number, (text: string) => object])[] = [
+    ['the name of an aggregation', 1000, (text) => ({ size: 0, aggs: { [text]: { terms } } })],
+    ['of one in another', 1000, (text) => aggs({ terms, aggs: { [text]: { stats: { field: 'n' } } } })],
+    ['of a filter', 1000, (text) => aggs({ filters: { filters: { [text]: all } } })],
+    ['of the other bucket', 1000, (text) => aggs({ filters: { filters: { a: all }, other_bucket_key: text } })],
+    ['of a range', 1000, (text) => aggs({ range: { ...range, ranges: [{ key: text, to: 1 }] } })],
+    ['of a range of dates', 1000, (text) => aggs({ date_range: { field: 'd', ranges: [{ key: text, to: 'now' }] } })],
+    ['of a source', 1000, (text) => aggs({ composite: { sources: [source(text)] } })],
+    ['of a set', 1000, (text) => aggs({ adjacency_matrix: { filters: { [text]: all } } })],
+    ['a separator', 1000, (text) => aggs({ adjacency_matrix: { filters: { a: all }, separator: text } })],
+    ['a missing value', 1000, (text) => aggs({ terms: { ...terms, missing: text } })],
+    ['that of tuples', 1000, (text) => aggs({ multi_terms: { terms: [terms, { ...terms, missing: text }] } })],
+    ['that of a sort', 1000, (text) => ({ sort: [{ k: { missing: text } }] })],
+    ['that of a sort of hits', 1000, (text) => aggs({ top_hits: { sort: [{ k: { missing: text } }] } })],
+    ['the name of a query', 1000, (text) => ({ query: { match_all: { _name: text } } })],
+    ['of one inside', 1000, (text) => ({ query: { bool: { must: { term: { k: { value: 1, _name: text } } } } } })],
+    ['of a retriever', 1000, (text) => ({ retriever: { standard: { query: all, _name: text } } })],
+    ['a tag', 1000, (text) => ({ query: all, highlight: { pre_tags: [text], post_tags: '', fields: { t: {} } } })],
+    [
+      'a closing tag of a field',
+      1000,
+      (text) => ({ query: all, highlight: { fields: { t: { pre_tags: '', post_tags: [text] } } } }),
+    ],
+    [
+      'a format of numbers',
+      200,
+      (text) => aggs({ histogram: { field: 'n', interval: 1, format: text.replaceAll('x', '0') } }),
+    ],
+    ['of a metric', 200, (text) => aggs({ max: { field: 'n', format: text.replaceAll('x', '#') } })],
+    [
+      'of dates',
+      200,
+      (text) => aggs({ date_histogram: { field: 'd', fixed_interval: '1d', format: `'${text.slice(2)}'` } }),
+    ],
+    [
+      'of a source of dates',
+      200,
+      (text) =>
+        aggs({
+          composite: {
+            sources: [{ d: { date_histogram: { field: 'd', fixed_interval: '1d', format: `'${text.slice(2)}'` } } }],
+          },
+        }),
+    ],
+    [
+      'of what follows buckets',
+      200,
+      (text) => ({
+        size: 0,
+        aggs: {
+          a: { terms, aggs: { m: { max: { field: 'n' } } } },
+          b: { max_bucket: { buckets_path: 'a>m', format: text.replaceAll('x', '0') } },
+        },
+      }),
+    ],
+    ['of fields', 200, (text) => ({ fields: [{ field: 'd', format: `'${text.slice(2)}'` }] })],
+    ['of columns', 200, (text) => ({ docvalue_fields: [{ field: 'd', format: `'${text.slice(2)}'` }] })],
+    ['of a sort of dates', 200, (text) => ({ sort: [{ d: { format: `'${text.slice(2)}'` } }] })],
+    ['notes of an aggregation', 10_000, (text) => aggs({ terms, meta: { a: text.slice('{"a":""}'.length) } })],
+  ];
+
+  beforeAll(async () => {
+    const properties = { k: { type: 'keyword' }, n: { type: 'integer' }, d: { type: 'date' }, t: { type: 'text' } };
+    await server.request('PUT', '/repeated', { mappings: { properties } });
+    await server.request('PUT', '/repeated/_doc/1?refresh=true', { k: 'a', n: 1, d: '2026-01-01', t: 'words' });
+  });
+  afterAll(() => server.request('DELETE', '/repeated'));
+
+  it.each(SEARCHES)('%s: at most %i characters', async (_, most, body) => {
+    const fine = await server.request('POST', '/repeated/_search', body(long(most)));
+    expect([fine.status, fine.status === 200 ? '' : fine.text]).toEqual([200, '']);
+    for (const length of [most + 1, 100_000]) {
+      const refused = await server.request('POST', '/repeated/_search', body(long(length)));
+      expect(complaint(refused)).toBeUndefined();
+      expect(refused.status).toBe(400);
+      expect(refused.text).toMatch(new RegExp(`at most \\[${String(most)}\\] (characters )?are possible`, 'u'));
+    }
+  });
+
+  it.each(['token_separator', 'filler_token'])('of _analyze: [%s]', async (name) => {
+    const body = (length: number): object => ({
+      text: 'a b',
+      tokenizer: 'standard',
+      filter: [{ type: 'shingle', [name]: long(length) }],
+    });
+    expect((await server.request('POST', '/_analyze', body(1000))).status).toBe(200);
+    const refused = await server.request('POST', '/_analyze', body(1001));
+    expect(complaint(refused)).toBeUndefined();
+    expect(refused.text).toContain(`[${name}] of a [filter] is too long: at most [1000] characters`);
+  });
+});
+
 /** Values of kinds that a value is not. Scalars are read from one another in many places, so those do not count. */
 function othersThan(value: unknown): unknown[] {
   if (Array.isArray(value)) return [{ zzz_unknown: 1 }, 17];

@@ -142,4 +142,32 @@ describe('by query', () => {
     expect((await server.request('HEAD', '/other')).status).toBe(404);
     await client.close();
   });
+
+  it('leaves places for the jobs of other keys, however many one key begins', async () => {
+    const keyFor = async (name: string): Promise<string> => {
+      const role_descriptors = { r: { indices: [{ names: ['books'], privileges: ['all'] }], cluster: ['manage'] } };
+      return (await server.request('POST', '/_security/api_key', { name, role_descriptors })).body.encoded as string;
+    };
+    const [greedy, other] = [await keyFor('greedy'), await keyFor('other')];
+    // One document each, and then a wait for hours.
+    const slow =
+      '/books/_update_by_query?wait_for_completion=false&requests_per_second=0.001&scroll_size=1&conflicts=proceed';
+    const begun: string[] = [];
+    const refused: number[] = [];
+    for (let job = 0; job < 40; job += 1) {
+      const { status, body } = await server.request('POST', slow, undefined, { apiKey: greedy });
+      if (status === 200) begun.push(body.task as string);
+      else refused.push(status);
+    }
+    expect([begun.length, new Set(refused)]).toEqual([32, new Set([429])]);
+    const fine = await server.request('POST', '/books/_update_by_query?conflicts=proceed', undefined, {
+      apiKey: other,
+    });
+    expect([fine.status, fine.text]).toEqual([200, expect.stringContaining('"total":20')]);
+    expect((await server.request('POST', '/books/_update_by_query?conflicts=proceed')).status).toBe(200);
+    for (const task of begun) await server.request('POST', `/_tasks/${task}/_cancel`);
+    for (const task of begun) await finished(task);
+    expect((await server.request('POST', slow, undefined, { apiKey: greedy })).status).toBe(200);
+    await server.request('POST', '/_tasks/_cancel?actions=*byquery*');
+  }, 120_000);
 });

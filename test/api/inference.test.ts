@@ -34,6 +34,58 @@ const state = async (): Promise<string> => {
 };
 
 describe('_inference', () => {
+  it('names what uses an endpoint only to who may know it', async () => {
+    const keyWith = async (cluster: string[], names: string[]): Promise<string> => {
+      const indices = names.length === 0 ? [] : [{ names, privileges: ['all'] }];
+      const role_descriptors = { r: { cluster, indices } };
+      return (await call('POST', '/_security/api_key', { name: 'k', role_descriptors })).body.encoded as string;
+    };
+    const service_settings = { num_allocations: 1, num_threads: 1 };
+    await call('PUT', '/_inference/sparse_embedding/used', { service: 'elser', service_settings });
+    for (const name of ['payroll-secret', 'mine-1']) {
+      const properties = { t: { type: 'semantic_text', inference_id: 'used' } };
+      expect((await call('PUT', `/${name}`, { mappings: { properties } })).status).toBe(200);
+    }
+    const inference = { model_id: 'used', input_output: [{ input_field: 'a', output_field: 'b' }] };
+    await call('PUT', '/_ingest/pipeline/hidden-pipeline', { processors: [{ inference }] });
+    const DRY = '/_inference/used?dry_run=true';
+    const as = async (apiKey: string | undefined, path: string, method = 'DELETE', body?: unknown) =>
+      server.request(method, path, body, apiKey === undefined ? {} : { apiKey });
+
+    const all = (await as(undefined, DRY)).body;
+    expect(all).toMatchObject({ pipelines: ['hidden-pipeline'], indexes: ['mine-1', 'payroll-secret'] });
+    expect(all.error_message).toContain('[mine-1, payroll-secret]');
+    const some = await keyWith(['manage_inference'], ['mine*']);
+    const { text, body } = await as(some, DRY);
+    expect(body).toMatchObject({ acknowledged: false, pipelines: [], indexes: ['mine-1'] });
+    const real = await as(some, '/_inference/used');
+    expect(real.status).toBe(409);
+    for (const said of [text, real.text]) {
+      expect(said).not.toMatch(/payroll|hidden/u);
+      expect(said).toContain('referenced by pipelines: [1 that this API key may not see]');
+      expect(said).toContain('for indexes: [mine-1, 1 that this API key may not see]');
+    }
+    const none = await as(await keyWith(['manage_inference'], []), DRY);
+    expect(none.text).not.toMatch(/payroll|hidden|mine/u);
+    expect(none.body.error_message).toContain('for indexes: [2 that this API key may not see]');
+    // Whoever may read pipelines gets their names, and whoever may do everything with indices theirs.
+    const reader = await as(await keyWith(['manage_inference', 'read_pipeline'], []), DRY);
+    expect(reader.body).toMatchObject({ pipelines: ['hidden-pipeline'], indexes: [] });
+    const everywhere = await as(await keyWith(['manage_inference'], ['*']), DRY);
+    expect(everywhere.body).toMatchObject({ pipelines: [], indexes: ['mine-1', 'payroll-secret'] });
+
+    const stopped = await as(await keyWith(['manage_ml'], ['*']), '/_ml/trained_models/used/deployment/_stop', 'POST');
+    expect(stopped.status).toBe(409);
+    expect(stopped.text).not.toContain('hidden');
+    await call('DELETE', '/_inference/used?force=true');
+    const settings = { service: 'elasticsearch', service_settings: { ...service_settings, model_id: '.rerank-v1' } };
+    const other = await as(some, '/_inference/rerank/used', 'PUT', settings);
+    expect([other.status, other.text]).toEqual([expect.any(Number), expect.not.stringMatching(/payroll/u)]);
+    for (const name of ['payroll-secret', 'mine-1']) await call('DELETE', `/${name}`);
+    await call('DELETE', '/_ingest/pipeline/hidden-pipeline');
+    await call('DELETE', '/_inference/used?force=true');
+  });
+
   it('makes, shows, uses, changes and removes an endpoint', async () => {
     const made = await call('PUT', '/_inference/sparse_embedding/my-elser?timeout=30s', {
       service: 'elser',

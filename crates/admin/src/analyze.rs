@@ -35,6 +35,10 @@ struct AnalyzeRequest {
 /// fewer tokens of each.
 const MOST_STEPS_SHOWN: usize = 20;
 
+/// Settings of filters that the request defines and that stand in every token, and the most characters of each.
+const REPEATED: [&str; 4] = ["separator", "token_separator", "filler_token", "replacement"];
+const MOST_REPEATED: usize = 1_000;
+
 /// `GET|POST /_analyze`, `GET|POST /{index}/_analyze`
 pub fn analyze(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let wanted = AnalyzeRequest::parse(&parse_object(body)?)?;
@@ -76,6 +80,15 @@ impl AnalyzeRequest {
                 Value::Array(items) => items.clone(),
                 single => vec![single.clone()],
             };
+            for (name, value) in items.iter().filter_map(Value::as_object).flatten() {
+                let length = value.as_str().map_or(0, |text| text.chars().count());
+                if REPEATED.contains(&name.as_str()) && length > MOST_REPEATED {
+                    return Err(EngineError::illegal_argument(format!(
+                        "[{name}] of a [{key}] is too long: at most [{MOST_REPEATED}] characters are possible, found \
+                         [{length}]"
+                    )));
+                }
+            }
             match items.iter().find(|item| !item.is_string() && !item.is_object()) {
                 Some(bad) => Err(parsing(format!(
                     "[analyze_request] {key} doesn't support values of type: {}",

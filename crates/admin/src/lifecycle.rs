@@ -142,8 +142,7 @@ pub fn force_merge(
         wanted.only_expunge_deletes,
         wanted.flush
     );
-    let mut spec =
-        TaskSpec::new("indices:admin/forcemerge", description).opaque_id(request.opaque_id.clone());
+    let mut spec = TaskSpec::new("indices:admin/forcemerge", description).of(request);
     if !wait {
         spec = spec.persistent();
     }

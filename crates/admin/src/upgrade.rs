@@ -30,7 +30,7 @@ pub fn upgrade_index(
         )));
     }
     let handle = node.indices.get(name, Right::unlimited())?;
-    let mut spec = TaskSpec::new(ACTION, "").cancellable().opaque_id(request.opaque_id.clone());
+    let mut spec = TaskSpec::new(ACTION, "").cancellable().of(request);
     if !wait {
         spec = spec.persistent();
     }

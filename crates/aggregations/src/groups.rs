@@ -202,19 +202,32 @@ impl<'a> Groups<'a> {
     }
 
     /// Codes of all buckets, if those that contain no collected document are wanted too (`min_doc_count` 0 of
-    /// `terms`).
+    /// `terms`): of the values that visible documents have. What only deleted documents have, or those that the filter
+    /// of an alias hides, is not shown.
     pub fn codes_without_documents(
         &mut self,
         context: &SegmentContext<'_>,
     ) -> Result<Option<Vec<u64>>, AggregationError> {
         let GroupKind::Terms { values, allowed, all: true } = &self.kind else { return Ok(None) };
         let allowed = |code: &u64| allowed.as_ref().is_none_or(|allowed| allowed.contains(*code));
+        let segment = context.segment;
+        if let (Some(column), None) = (values.texts(), segment.live()) {
+            return Ok(Some((0..column.num_terms() as u64).filter(allowed).collect()));
+        }
+        let docs: Vec<u32> = (0..context.reader.max_doc()).filter(|doc| segment.is_live(*doc)).collect();
         if let Some(column) = values.texts() {
-            return Ok(Some((0..column.num_terms() as u64).filter(|code| allowed(code)).collect()));
+            let mut shown = vec![false; column.num_terms()];
+            for docs in docs.chunks(4096) {
+                context.budget.check_cancelled()?;
+                for ord in docs.iter().flat_map(|doc| column.ords().values_for_doc(*doc)) {
+                    shown[ord as usize] = true;
+                }
+            }
+            let codes = (0..).zip(shown).filter_map(|(code, shown)| shown.then_some(code));
+            return Ok(Some(codes.filter(allowed).collect()));
         }
         let mut codes = FxHashSet::default();
         let mut pairs = Vec::new();
-        let docs: Vec<u32> = (0..context.reader.max_doc()).collect();
         for docs in docs.chunks(4096) {
             work::check()?;
             values.codes(docs, &mut self.scratch, &mut pairs);

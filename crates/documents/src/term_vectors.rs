@@ -43,7 +43,7 @@ pub fn term_vectors(
         asked.read(&parse_json(body)?)?;
     }
     asked.check()?;
-    let handle = service.indices.get(request.part("index"), request.right())?;
+    let handle = open(service, request, request.part("index"), &mut asked)?;
     Ok(Reply::ok(&vectors(service, &handle, &asked, start, cancel.flag())?))
 }
 
@@ -73,12 +73,10 @@ pub fn multi_term_vectors(
         )));
     }
     let mut docs = Vec::with_capacity(wanted.len());
-    for asked in &wanted {
-        let index = asked.index.as_deref().unwrap_or(request.part("index"));
+    for asked in &mut wanted {
+        let index = asked.index.clone().unwrap_or_else(|| request.part("index").to_owned());
         asked.check()?;
-        let resolved = service
-            .indices
-            .get(index, request.right())
+        let resolved = open(service, request, &index, asked)
             .and_then(|handle| vectors(service, &handle, asked, start, cancel.flag()));
         docs.push(match resolved {
             Err(EngineError::Cancelled) => return Err(EngineError::Cancelled),
@@ -90,6 +88,20 @@ pub fn multi_term_vectors(
         });
     }
     Ok(Reply::ok(&json!({"docs": docs})))
+}
+
+/// The index that a request names, if it asks for nothing that the filter of an alias hides.
+fn open(
+    service: &SearchService,
+    request: &Request,
+    name: &str,
+    asked: &mut TermVectorsRequest,
+) -> Result<Arc<IndexHandle>, EngineError> {
+    let handle = service.indices.get(name, request.right())?;
+    if service.indices.is_filtered(name)? {
+        asked.without_statistics(name)?;
+    }
+    Ok(handle)
 }
 
 fn blank(body: &[u8]) -> bool {
@@ -198,11 +210,12 @@ impl Field<'_> {
     fn show(&self, vector: TermVector) -> Result<Value, sparrow_index::query::QueryError> {
         let asked = self.asked;
         let mut shown = Map::new();
-        let statistics = match asked.field_statistics || asked.filter.is_some() {
+        let field_statistics = asked.field_statistics.unwrap_or(true);
+        let statistics = match field_statistics || asked.filter.is_some() {
             true => self.snapshot.terms_of_field(self.path, self.cancel)?,
             false => None,
         };
-        if let (true, Some(of_field)) = (asked.field_statistics, statistics) {
+        if let (true, Some(of_field)) = (field_statistics, statistics) {
             shown.insert(
                 "field_statistics".to_owned(),
                 json!({"sum_doc_freq": of_field.doc_freqs, "doc_count": of_field.docs, "sum_ttf": of_field.tokens}),

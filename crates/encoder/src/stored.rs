@@ -1,9 +1,10 @@
 //! Where the numbers of a weight are stored until they are needed. Weights are read one by one, so that those
 //! of a model are never all in memory beside what is made of them.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
+
+use sparrow_files::File;
 
 /// Format in which a number is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

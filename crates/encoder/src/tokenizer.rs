@@ -10,6 +10,7 @@ use crate::error::EncoderError;
 use crate::small_file;
 use crate::word_piece::WordPiece;
 
+mod expansion;
 mod pairs;
 
 pub(crate) use pairs::Question;
@@ -79,6 +80,10 @@ impl TextTokenizer {
             return Err(unreadable(format!(
                 "a piece of its vocabulary is longer than {MAX_UNIGRAM_PIECE} bytes"
             )));
+        }
+        // Before the library puts anything together.
+        if let Some(problem) = expansion::problem(&bytes, limit) {
+            return Err(unreadable(problem));
         }
         // The library panics over some files that are JSON and no tokenizer, over others with the first text: found by
         // `tests/fuzz.rs`.
@@ -373,6 +378,60 @@ mod tests {
         load(4096).unwrap();
         let refused = load(100_000).unwrap_err();
         assert!(refused.to_string().contains("longer than 4096 bytes"), "{refused}");
+    }
+
+    /// A few bytes of a file that become many with the first text.
+    #[test]
+    fn a_tokenizer_that_makes_much_of_little_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let load = |change: &dyn Fn(&mut serde_json::Value)| {
+            let mut tokenizer = serde_json::from_str(TOKENIZER).unwrap();
+            change(&mut tokenizer);
+            std::fs::write(file.path(), tokenizer.to_string()).unwrap();
+            TextTokenizer::load(file.path(), 512)
+        };
+        let refused = |change: &dyn Fn(&mut serde_json::Value), words: &str| {
+            let error = load(change).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        };
+        let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        let long = "x".repeat(1_000_000);
+        let replace = |pattern: &str, content: &str, times: usize| {
+            let one = serde_json::json!({"type": "Replace", "pattern": json(pattern), "content": content});
+            serde_json::json!({"type": "Sequence", "normalizers": vec![one; times]})
+        };
+        refused(
+            &|it| it["normalizer"] = replace(r#"{"String":"a"}"#, &long, 1),
+            "inserts a text of 1000000 bytes",
+        );
+        refused(
+            &|it| it["normalizer"] = json(&format!(r#"{{"type":"Prepend","prepend":"{long}"}}"#)),
+            "inserts",
+        );
+        refused(&|it| it["normalizer"] = replace(r#"{"String":"a"}"#, "aaaa", 30), "more than 256 times");
+        refused(&|it| it["normalizer"] = replace(r#"{"Regex":""}"#, "aaaa", 4), "more than 256 times");
+        refused(&|it| it["model"]["continuing_subword_prefix"] = long.clone().into(), "inserts");
+        let piece = |kind: &str, id: &str| serde_json::json!({kind: {"id": id, "type_id": 0}});
+        for template in ["single", "pair"] {
+            let texts = vec![piece("Sequence", "A"); 100_000];
+            refused(&|it| it["post_processor"][template] = texts.clone().into(), "in 10000");
+            let specials = vec![piece("SpecialToken", "[CLS]"); 1000];
+            refused(
+                &|it| {
+                    it["post_processor"][template] = specials.clone().into();
+                    it["post_processor"]["special_tokens"]["[CLS]"]["ids"] = vec![2; 10_000].into();
+                },
+                "leave no room",
+            );
+        }
+        refused(
+            &|it| it["post_processor"]["special_tokens"]["[CLS]"]["tokens"] = vec![long.clone()].into(),
+            "inserts",
+        );
+        // What published tokenizers have.
+        load(&|it| it["normalizer"] = replace(r#"{"String":" "}"#, "\u{2581}", 1)).unwrap();
+        load(&|it| it["normalizer"] = replace(r#"{"Regex":" {2,}"}"#, "\u{2581}", 2)).unwrap();
+        load(&|it| it["normalizer"] = replace(r#"{"String":"``"}"#, "\"", 100)).unwrap();
     }
 
     fn tokenizer(limit: usize) -> TextTokenizer {

@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::call::{Call, HandleId, Kind, run, run_write};
 
+/// `ENXIO`, which has this number on every Unix.
+const NO_SUCH_DEVICE: i32 = 6;
+
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// An open file: an observable wrapper of `std::fs::File` that knows its path. Files are only written sequentially.
@@ -21,19 +24,9 @@ impl File {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// If it does not exist, cannot be read, or is not a regular file but a folder, pipe or device.
+    /// If it does not exist, cannot be read, or is not a regular file but a folder, pipe or device, as for all that open files.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        let mut options = fs::OpenOptions::new();
-        options.read(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt;
-
-            // Opening a pipe would wait for somebody who writes into it.
-            options.custom_flags(libc::O_NONBLOCK);
-        }
-        let opened = Self::opened(path.as_ref(), Kind::Open, &options)?;
-        if opened.metadata()?.is_file() { Ok(opened) } else { Err(io::Error::other("not a regular file")) }
+        Self::opened(path.as_ref(), Kind::Open, fs::OpenOptions::new().read(true))
     }
 
     /// Creates a file, or empties the one that is there, and opens it for writing.
@@ -70,11 +63,27 @@ impl File {
         Self::opened(path.as_ref(), Kind::Create, options.write(true).create(true).truncate(false))
     }
 
-    fn opened(path: &Path, kind: Kind, options: &fs::OpenOptions) -> io::Result<Self> {
+    fn opened(path: &Path, kind: Kind, options: &mut fs::OpenOptions) -> io::Result<Self> {
+        let not_regular =
+            || io::Error::other("not a regular file; move it away, or put the file back that belongs there");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+
+            // Opening a pipe would wait for whoever is at its other end.
+            options.custom_flags(libc::O_NONBLOCK);
+        }
         let handle = NEXT.fetch_add(1, Ordering::Relaxed);
         let call = Call { handle: Some(handle), ..Call::on(kind, path) };
-        let file = run(&call, || options.open(path))?;
-        Ok(Self { file, path: path.to_path_buf(), handle })
+        let file = run(&call, || options.open(path)).map_err(|error| {
+            // What Unix says of a pipe that nobody reads, and of a socket.
+            let other = cfg!(unix) && error.raw_os_error() == Some(NO_SUCH_DEVICE);
+            if other { not_regular() } else { error }
+        })?;
+        match file.metadata()?.is_file() {
+            true => Ok(Self { file, path: path.to_path_buf(), handle }),
+            false => Err(not_regular()),
+        }
     }
 
     fn call(&self, kind: Kind) -> Call<'_> {
@@ -204,7 +213,14 @@ mod tests {
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         for path in [folder.path(), &pipe] {
-            assert_eq!(File::open(path).unwrap_err().to_string(), "not a regular file", "{}", path.display());
+            for opened in
+                [File::open(path), File::open_or_create(path), File::create(path), File::append(path)]
+            {
+                let sentence = opened.unwrap_err().to_string();
+                // Of a folder the system says so itself, to whoever wants to write.
+                let own = sentence.starts_with("not a regular file; move it away");
+                assert!(own || sentence.contains("directory"), "{}: {sentence}", path.display());
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ pub mod power;
 pub use self::call::{Call, Guard, HandleId, Kind, Observer, Verdict, observe};
 pub use self::file::File;
 pub use self::operations::{
-    Space, about_to_map, close_to_others, copy, create_dir, create_dir_all, exists, hard_link, link_or_copy,
-    metadata, read, read_dir, read_to_string, remove_dir_all, remove_file, rename, space, sync_data,
-    sync_dir, write,
+    MOST_WHOLE, Space, about_to_map, close_to_others, copy, create_dir, create_dir_all, exists, hard_link,
+    link_or_copy, metadata, read, read_dir, read_to_string, remove_dir_all, remove_file, rename, space,
+    sync_data, sync_dir, write,
 };

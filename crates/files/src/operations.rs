@@ -7,25 +7,38 @@ use std::path::Path;
 use crate::call::{Call, Kind, run};
 use crate::file::File;
 
-/// Reads a whole file.
+/// Size of the largest file that is read as a whole, in bytes: far more than any that is written to be read so. A file may have
+/// been replaced by one without an end.
+pub const MOST_WHOLE: u64 = 256 << 20;
+
+/// Reads a whole file of up to [`MOST_WHOLE`] bytes.
 ///
 /// # Errors
-/// As `std::fs::read`.
+/// As `std::fs::read`; for a larger file.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    let mut bytes = Vec::with_capacity(file.metadata().map_or(0, |file| file.len() as usize));
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    let file = File::open(path)?;
+    let too_large = || {
+        let limit = MOST_WHOLE >> 20;
+        io::Error::other(format!(
+            "larger than {limit} MiB, which no such file is; move it away, or put back the one that belongs there"
+        ))
+    };
+    let length = file.metadata()?.len();
+    if length > MOST_WHOLE {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    // It may grow meanwhile.
+    file.take(MOST_WHOLE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_WHOLE { Err(too_large()) } else { Ok(bytes) }
 }
 
 /// Reads a whole file as text.
 ///
 /// # Errors
-/// As `std::fs::read_to_string`.
+/// As [`read`]; if it is not UTF-8.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.read_to_string(&mut text)?;
-    Ok(text)
+    String::from_utf8(read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Creates a file, or replaces its content. Nothing is durable afterwards; see [`crate::durable::atomic_write`].

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use rustc_hash::FxHashMap;
 use sparrow_types::attempt;
 use sparrow_types::{DocId, SeqNo, TokenWeights};
 use tantivy::columnar::Column;
@@ -448,14 +447,23 @@ impl Snapshot {
         }
     }
 
-    /// Number of documents with a value in each field, by path, for statistics. Deleted documents count until
-    /// they are merged away.
-    pub fn docs_per_field(&self, paths: &[String]) -> Result<FxHashMap<String, u64>, IndexError> {
-        let mut counts = FxHashMap::default();
-        for path in paths {
-            let term = Term::from_field_text(self.schema.field_names, path);
-            counts.insert(path.clone(), self.searcher.doc_freq(&term)?);
+    /// Whether any visible document has a value in a field.
+    ///
+    /// # Errors
+    /// When the term dictionary cannot be read.
+    pub fn has_values(&self, path: &str) -> Result<bool, IndexError> {
+        let term = Term::from_field_text(self.schema.field_names, path);
+        for (reader, segment) in self.searcher.segment_readers().iter().zip(&self.segments) {
+            let inverted = reader.inverted_index(self.schema.field_names)?;
+            let postings = inverted.read_postings(&term, IndexRecordOption::Basic);
+            let Some(mut postings) = postings.map_err(TantivyError::from)? else { continue };
+            while postings.doc() != TERMINATED {
+                if segment.is_live(postings.doc()) {
+                    return Ok(true);
+                }
+                postings.advance();
+            }
         }
-        Ok(counts)
+        Ok(false)
     }
 }

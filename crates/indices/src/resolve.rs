@@ -169,6 +169,16 @@ impl Indices {
         names.open(index.as_deref().unwrap_or(&name))
     }
 
+    /// Whether the name is that of an alias with a filter.
+    ///
+    /// # Errors
+    /// When its date math cannot be read.
+    pub fn is_filtered(&self, name: &str) -> Result<bool, EngineError> {
+        let names = self.names();
+        let indices = names.aliases.get(&date_math::resolve(name)?);
+        Ok(indices.is_some_and(|indices| indices.values().any(|spec| spec.filter.is_some())))
+    }
+
     /// Whether the name is that of an alias.
     pub fn is_alias(&self, name: &str) -> bool {
         self.names().aliases.contains_key(name)

@@ -78,10 +78,8 @@ fn start(
     let spec = Spec::parse(kind, request, body)?;
     spec.check_destination(service)?;
     let slices = undivided(&spec, Progressed::default());
-    let mut task = TaskSpec::new(kind.action(), spec.description())
-        .cancellable()
-        .opaque_id(request.opaque_id.clone())
-        .progress(slices.clone());
+    let mut task =
+        TaskSpec::new(kind.action(), spec.description()).cancellable().of(request).progress(slices.clone());
     if !wait {
         task = task.persistent();
     }
@@ -143,6 +141,7 @@ fn restart(
         .cancellable()
         .persistent()
         .progress(slices.clone())
+        .owned_by(spec.caller.holder())
         .recorded(record);
     let job_service = Arc::clone(service);
     tracing::info!(number, description = spec.description(), "a job goes on where it stopped");

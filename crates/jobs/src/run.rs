@@ -208,6 +208,8 @@ impl<'a> Run<'a> {
         until: Option<&Until>,
         number: usize,
     ) -> Result<(), EngineError> {
+        // A job that goes on after a restart has its slices again, however many there are by now.
+        let owner = self.spec.caller.holder().filter(|_| earlier.is_empty());
         let earlier = if earlier.is_empty() { vec![Progressed::default(); number] } else { earlier };
         let counters_of_slices = self.slices.divide(earlier);
         let mut parts: Vec<Vec<Position>> = Vec::new();
@@ -230,6 +232,7 @@ impl<'a> Run<'a> {
                 .cancellable()
                 .part_of(self.context.number())
                 .opaque_id(self.context.opaque_id())
+                .owned_by(owner)
                 .progress(counters.clone());
             begun.push((self.service.tasks.enter(task)?, counters, part));
         }

@@ -13,6 +13,7 @@ use super::{Purpose, view};
 use crate::service::ModelService;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Caller;
 use sparrow_inference::vector_to_json;
 
 /// Most texts of one `_infer`.
@@ -167,7 +168,7 @@ pub fn stop_deployment(
     }
     if !force {
         for one in &running {
-            check_unused(service, one, &running)?;
+            check_unused(service, one, &running, &request.caller)?;
         }
     }
     for running in &running {
@@ -177,14 +178,22 @@ pub fn stop_deployment(
 }
 
 /// Refuses to stop a deployment that something relies on: a pipeline, or an inference endpoint.
-fn check_unused(service: &ModelService, one: &Running, stopping: &[Arc<Running>]) -> Result<(), ModelError> {
+fn check_unused(
+    service: &ModelService,
+    one: &Running,
+    stopping: &[Arc<Running>],
+    caller: &Caller,
+) -> Result<(), ModelError> {
     let (id, model) = (one.settings().deployment_id, &one.model);
     let deployments = service.models.deployments.of_model(&model.id);
     // Who names the model is served by any other deployment of it that goes on.
     let is_last = deployments.iter().all(|other| stopping.iter().any(|stopped| Arc::ptr_eq(stopped, other)));
     let of_model = |name: &str| is_last && (name == model.id || model.aliases.contains(&name));
-    let pipelines = service.pipelines.using_model(&|name| name == id || of_model(name));
+    let mut pipelines = service.pipelines.using_model(&|name| name == id || of_model(name));
     if !pipelines.is_empty() {
+        if !caller.knows_pipelines() {
+            pipelines = vec![format!("{} that this API key may not see", pipelines.len())];
+        }
         return Err(ModelError::InUse { id, pipelines });
     }
     let mut aliases = service.models.registry.given_aliases(&model.id).into_iter();

@@ -76,9 +76,14 @@ const POINT_IN_TIME: u8 = b'p';
 const ID_BYTES: usize = 1 + 8 + 16;
 
 impl Contexts {
+<<<<<<< HEAD
     /// Opens a context and returns its id, unless `most` of its kind are open, or all hold more than `most_bytes` bytes. A
     /// restricted API key may have as many contexts, and as much memory for them, as it leaves free for others, so half of all if
     /// it is the only one and fewer if there are more, so that no key can use up all of them.
+=======
+    /// Opens a context and returns its id, unless `most` of its kind are open, or as many as the key may have of them
+    /// ([`Holder::check_share`]).
+>>>>>>> rows
     ///
     /// # Errors
     /// 429 when too many are open, or they hold too much.
@@ -93,6 +98,7 @@ impl Contexts {
         let held = work::current().map_or(0, |request| request.used());
         let mut open = self.open.lock();
         let kind = kind_of(&content);
+<<<<<<< HEAD
         let (mut caller_contexts, mut other_contexts) = (0, 0);
         let (mut caller_bytes, mut other_bytes) = (0, 0);
         for context in open.contexts.values() {
@@ -117,6 +123,10 @@ impl Contexts {
             Some(_) => (caller_contexts >= room.div_ceil(2), room.div_ceil(2)),
         };
         if is_full {
+=======
+        let contexts = open.contexts.values().filter(|context| kind_of(&context.content) == kind);
+        if let Err(most) = Holder::check_share(owner, contexts.map(|context| context.owner.as_ref()), most) {
+>>>>>>> rows
             let what = if kind == SCROLL { "scroll" } else { "point in time" };
             return Err(EngineError::api(
                 429,

@@ -1,7 +1,6 @@
 //! `_field_caps`: the types of fields across several indices, and what each can be used for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,12 +11,11 @@ use super::body::{self, read_object};
 use super::error::SearchError;
 use super::point_in_time::keep_matching;
 use super::target::{Target, mappings};
-use super::{encode, resolve_indices, target};
+use super::{Searched, encode, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
-use sparrow_indices::IndexHandle;
 use sparrow_query::dsl::{self, Context, value};
 use sparrow_wire::glob;
 use sparrow_wire::json::Json;
@@ -90,7 +88,7 @@ pub fn field_caps(
     }
     let mut by_field = ByField::new();
     for (number, handle) in handles.iter().enumerate() {
-        collect(number, &handle.handle, &asked, &mut by_field)?;
+        collect(number, handle, &asked, &mut by_field)?;
     }
     let names: Vec<&str> = handles.iter().map(|handle| handle.handle.name.as_str()).collect();
     let fields: Map<String, Value> = by_field
@@ -181,11 +179,11 @@ impl FieldCapsRequest {
 
 fn collect(
     index: usize,
-    handle: &Arc<IndexHandle>,
+    searched: &Searched,
     asked: &FieldCapsRequest,
     by_field: &mut ByField,
 ) -> Result<(), EngineError> {
-    let mapping = handle.mapping();
+    let mapping = searched.handle.mapping();
     let mut add = |path: &str, type_name: &str, capability: Capability| {
         if asked.wants_type(type_name) {
             by_field
@@ -210,9 +208,14 @@ fn collect(
         leaves.retain(|(path, _)| !is_multi_field(&mapping, path));
     }
     if !asked.include_empty {
-        let paths: Vec<String> = leaves.iter().map(|(path, _)| (*path).to_owned()).collect();
-        let counts = handle.snapshot().docs_per_field(&paths)?;
-        leaves.retain(|(path, _)| counts.get(*path).is_some_and(|count| *count > 0));
+        let snapshot = searched.restricted.clone().unwrap_or_else(|| searched.handle.snapshot());
+        let mut filled = Vec::new();
+        for leaf in leaves {
+            if snapshot.has_values(leaf.0)? {
+                filled.push(leaf);
+            }
+        }
+        leaves = filled;
     }
     let mut objects = BTreeSet::new();
     for (path, field_type) in leaves {

@@ -71,7 +71,7 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Bo
             let within = |error: BodyError| error.within("field_and_format", &member.name, member.value.at);
             match &*member.name {
                 "field" => request.pattern = value::text(&member.value).map_err(within)?,
-                "format" => request.format = value::optional_text(&member.value).map_err(within)?,
+                "format" => request.format = value::format(&member.value).map_err(within)?,
                 "include_unmapped" if unmapped => {
                     request.include_unmapped = value::boolean(&member.value).map_err(within)?;
                 }

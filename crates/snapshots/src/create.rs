@@ -174,7 +174,7 @@ pub fn create_snapshot(
     )?;
     let spec = TaskSpec::new("cluster:admin/snapshot/create", format!("snapshot [{repository_name}:{name}]"))
         .cancellable()
-        .opaque_id(request.opaque_id.clone());
+        .of(request);
     let owner = service.clone();
     let (note, noted) = std::sync::mpsc::channel();
     let task = service.tasks.spawn(spec, move |context| {

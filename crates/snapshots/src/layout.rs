@@ -345,7 +345,13 @@ impl Layout {
     /// When the file cannot be written or read back; it is removed then.
     pub fn put_snapshot(&self, _held: &Exclusive, info: &Info, content: &Content) -> Result<(), EngineError> {
         let file = file_of(&info.uuid);
-        let lines = written(info)? + &written(content)?;
+        let first = written(info)?;
+        let short = (first.len() as u64) < lines::MOST_FIRST;
+        let lines = first + &written(content)?;
+        if !short || lines.len() as u64 > lines::MOST {
+            let problem = "it would be longer than what is read again: take a snapshot of fewer indices";
+            return Err(errors::repository(&self.name, &format!("[{file}] cannot be written: {problem}")));
+        }
         // Before it is there: whoever lists the repository meanwhile must not see what nobody can restore.
         parse(lines.as_bytes()).map_err(|problem| self.unusable(&file, problem))?;
         let path = self.root.join(&file);

@@ -23,7 +23,7 @@ pub fn delete_snapshot(
     let expression = request.part("snapshot").to_owned();
     let wanted = select(service, &repository, &expression)?;
     let spec = TaskSpec::new("cluster:admin/snapshot/delete", format!("[{}][{expression}]", repository.name))
-        .opaque_id(request.opaque_id.clone());
+        .of(request);
     let owner = service.clone();
     let task = service.tasks.spawn(spec, move |_| {
         delete(&owner, &repository, &wanted).inspect_err(|error| {

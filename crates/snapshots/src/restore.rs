@@ -45,7 +45,7 @@ pub fn restore_snapshot(
     )
     .cancellable()
     .tells_failure()
-    .opaque_id(request.opaque_id.clone());
+    .of(request);
     let owner = service.clone();
     let task = service.tasks.spawn(spec, move |context| {
         let _reading = guard;

@@ -166,17 +166,25 @@ impl DataDir {
     /// Replaces a store, durably and atomically.
     ///
     /// # Errors
-    /// [`StorageError::InvalidName`], [`StorageError::TooDeep`] or [`StorageError::Io`]; the store then keeps
-    /// its old content. If that cannot be written back either, [`DataDir::settle`] tries again; after a crash
+    /// [`StorageError::InvalidName`], [`StorageError::TooDeep`], [`StorageError::RecordTooLarge`] or [`StorageError::Io`]; the
+    /// store then keeps its old content. If that cannot be written back either, [`DataDir::settle`] tries again; after a crash
     /// before that, the store has the old or the new content.
     pub fn write_json(&self, name: &str, value: &Value) -> Result<(), StorageError> {
         let path = self.store_path(name)?;
         if !is_readable(value, MOST_LEVELS) {
             return Err(StorageError::TooDeep { limit: MOST_LEVELS });
         }
+        let written = enveloped(&value.to_string());
+        // It could not be read again.
+        if written.len() as u64 > fs::MOST_WHOLE {
+            return Err(StorageError::RecordTooLarge {
+                bytes: written.len(),
+                limit: fs::MOST_WHOLE as usize,
+            });
+        }
         let replacing = self.replacing.read();
         let before = content(&path);
-        let Err(error) = durable::atomic_write(&path, &enveloped(&value.to_string())) else {
+        let Err(error) = durable::atomic_write(&path, &written) else {
             self.doubts.lock().remove(name);
             return Ok(());
         };
@@ -378,6 +386,51 @@ mod tests {
         assert_eq!(second.list("pipe").unwrap(), ["pipelines"]);
         second.remove("pipelines").unwrap();
         assert_eq!(second.read_json("pipelines").unwrap(), None);
+    }
+
+    /// A pipe, a socket's end or a device in place of a file: nobody waits for it, and the error names it.
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_regular_file_is_refused_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = |name: &str, make: &dyn Fn(&Path)| {
+            let path = folder.path().join(name);
+            let _ = fs::rename(&path, folder.path().join("kept"));
+            make(&path);
+            let reads = DataDir::inspect(folder.path()).and_then(|data| data.read_json("node"));
+            for error in [DataDir::open(folder.path()).unwrap_err(), reads.unwrap_err()] {
+                let sentence = error.to_string();
+                assert!(
+                    sentence.contains(&format!("{}: not a regular file; move it", path.display())),
+                    "{sentence}"
+                );
+            }
+            fs::remove_file(&path).unwrap();
+            fs::rename(folder.path().join("kept"), &path).unwrap();
+        };
+        drop(DataDir::open(folder.path()).unwrap());
+        for name in ["lock", "store/node.json"] {
+            other(name, &|path| {
+                assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+            });
+            other(name, &|path| drop(std::os::unix::net::UnixListener::bind(path).unwrap()));
+            other(name, &|path| std::os::unix::fs::symlink("/dev/zero", path).unwrap());
+        }
+        DataDir::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_store_without_an_end_is_not_read_and_none_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let path = folder.path().join("store/long.json");
+        let file = fs::File::create(&path).unwrap();
+        file.set_len(20 << 30).unwrap();
+        let sentence = data.read_json("long").unwrap_err().to_string();
+        assert!(sentence.contains(&format!("{}: larger than 256 MiB", path.display())), "{sentence}");
+        let value = Value::String("x".repeat(sparrow_files::MOST_WHOLE as usize));
+        assert!(matches!(data.write_json("new", &value), Err(StorageError::RecordTooLarge { .. })));
+        assert_eq!(data.read_json("new").unwrap(), None);
     }
 
     #[test]

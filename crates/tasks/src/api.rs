@@ -32,7 +32,7 @@ pub fn get_task(
         return Err(id.of_another_node());
     }
     if let Some(task) = all.find(id.number) {
-        let _place = wait.then(|| all.waiting()).transpose()?;
+        let _place = wait.then(|| all.waiting(request)).transpose()?;
         // A task that has just ended is still listed for a moment.
         let timeout = if wait { timeout } else { Duration::ZERO };
         return match task.wait_unless(Some(timeout), &|| cancel.is_cancelled()) {
@@ -67,10 +67,10 @@ pub fn list_tasks(
     let timeout = params.duration("timeout")?.unwrap_or(DEFAULT_WAIT);
     let filter = Filter::new(request)?;
     let group = GroupBy::parse(params.get("group_by").unwrap_or("nodes"))?;
-    let _own = all.enter(TaskSpec::listing().opaque_id(request.opaque_id.clone()))?;
+    let _own = all.enter(TaskSpec::listing().of(request))?;
     let mut tasks = filter.select(all);
     if wait {
-        let _place = all.waiting()?;
+        let _place = all.waiting(request)?;
         let deadline = Instant::now() + timeout;
         // Two listings that wait for each other would wait for ever.
         for task in tasks.iter().filter(|task| !task.spec.is_listing()) {
@@ -138,7 +138,7 @@ pub fn cancel_tasks(
             }
         }
     };
-    let _place = wait.then(|| all.waiting()).transpose()?;
+    let _place = wait.then(|| all.waiting(request)).transpose()?;
     all.cancel(&tasks);
     let shown = group.show(all, &tasks, detailed);
     if wait {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::progress::Progress;
+use sparrow_call::request::Request;
+use sparrow_call::rights::Holder;
 
 /// Action name of requests that list tasks.
 const LISTING: &str = "cluster:monitor/tasks/lists";
@@ -17,6 +19,8 @@ pub struct TaskSpec {
     pub cancellable: bool,
     pub persistent: bool,
     pub opaque_id: Option<String>,
+    /// The restricted API key that started the task, which may have only a share of all tasks.
+    pub owner: Option<Holder>,
     pub resume: Option<Value>,
     /// Number of the parent task, if there is one.
     pub parent: Option<u64>,
@@ -42,6 +46,7 @@ impl TaskSpec {
             cancellable: false,
             persistent: false,
             opaque_id: None,
+            owner: None,
             resume: None,
             parent: None,
             started_ms: None,
@@ -79,6 +84,19 @@ impl TaskSpec {
     #[must_use]
     pub fn persistent(mut self) -> Self {
         self.persistent = true;
+        self
+    }
+
+    /// Sets what a task has from the request that starts it: the `X-Opaque-Id` header and the owner.
+    #[must_use]
+    pub fn of(self, request: &Request) -> Self {
+        self.opaque_id(request.opaque_id.clone()).owned_by(request.caller.holder())
+    }
+
+    /// Sets the restricted API key to which the task belongs, if it is one.
+    #[must_use]
+    pub fn owned_by(mut self, owner: Option<&Holder>) -> Self {
+        self.owner = owner.cloned();
         self
     }
 

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+<<<<<<< HEAD
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+=======
+use std::sync::atomic::{AtomicU64, Ordering};
+>>>>>>> rows
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,6 +21,8 @@ use crate::store::Store;
 use crate::task::Task;
 use sparrow_call::caught;
 use sparrow_call::error::EngineError;
+use sparrow_call::request::Request;
+use sparrow_call::rights::Holder;
 
 /// Most tasks that run at once, not counting child tasks.
 const MOST_RUNNING: usize = 64;
@@ -33,9 +39,14 @@ pub struct Tasks {
     node: String,
     next: AtomicU64,
     running: Arc<Mutex<BTreeMap<u64, Arc<Task>>>>,
+<<<<<<< HEAD
     requests: Requests,
     /// Number of requests that are waiting for tasks.
     waiting: Arc<AtomicUsize>,
+=======
+    /// Owners of the requests that are waiting for tasks.
+    waiting: Arc<Mutex<Vec<Option<Holder>>>>,
+>>>>>>> rows
 }
 
 impl Tasks {
@@ -72,7 +83,7 @@ impl Tasks {
         job: impl FnOnce(&TaskContext) -> Result<Value, EngineError> + Send + 'static,
     ) -> Result<TaskHandle, EngineError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let task = self.register(number, spec)?;
+        let task = self.register(number, spec, true)?;
         if task.spec.persistent
             && let Err(error) = self.store.write(number, || record::running(&task, task.spec.resume.clone()))
         {
@@ -89,14 +100,14 @@ impl Tasks {
         spec: TaskSpec,
         job: impl FnOnce(&TaskContext) -> Result<Value, EngineError> + Send + 'static,
     ) -> Result<TaskHandle, EngineError> {
-        let task = self.register(number, spec)?;
+        let task = self.register(number, spec, false)?;
         self.start(task, job)
     }
 
     /// Registers an operation as a task while the guard lives; the operation runs on the caller's thread.
     pub fn enter(&self, spec: TaskSpec) -> Result<TaskGuard, EngineError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let task = self.register(number, spec)?;
+        let task = self.register(number, spec, true)?;
         Ok(TaskGuard { task, running: Arc::clone(&self.running) })
     }
 
@@ -116,13 +127,14 @@ impl Tasks {
     /// Registers a request that waits for tasks; the place is free again when the returned guard is dropped.
     ///
     /// # Errors
-    /// When 64 requests already wait.
-    pub fn waiting(&self) -> Result<Waiting, EngineError> {
-        let place = Waiting(Arc::clone(&self.waiting));
-        if place.0.fetch_add(1, Ordering::Relaxed) < MOST_WAITING {
-            return Ok(place);
-        }
-        Err(EngineError::Rejected { queue: "tasks", capacity: MOST_WAITING })
+    /// When 64 requests already wait, or as many of the request's key as its share of these.
+    pub fn waiting(&self, request: &Request) -> Result<Waiting, EngineError> {
+        let owner = request.caller.holder();
+        let mut waiting = self.waiting.lock();
+        Holder::check_share(owner, waiting.iter().map(Option::as_ref), MOST_WAITING)
+            .map_err(|capacity| EngineError::Rejected { queue: "tasks", capacity })?;
+        waiting.push(owner.cloned());
+        Ok(Waiting { all: Arc::clone(&self.waiting), owner: owner.cloned() })
     }
 
     /// Cancels tasks and their children on behalf of a user; they are not resumed after a restart or crash.
@@ -221,16 +233,20 @@ impl Tasks {
         self.store.settle();
     }
 
-    fn register(&self, number: u64, spec: TaskSpec) -> Result<Arc<Task>, EngineError> {
+    /// `by_share`: whether a restricted key may have no more than its share.
+    fn register(&self, number: u64, spec: TaskSpec, by_share: bool) -> Result<Arc<Task>, EngineError> {
         if self.store.is_closing() {
             return Err(EngineError::Cancelled);
         }
         let mut running = self.running.lock();
         let is_part = spec.parent.is_some();
-        let capacity = if is_part { MOST_PARTS } else { MOST_RUNNING };
+        let most = if is_part { MOST_PARTS } else { MOST_RUNNING };
         let counts = |other: &&Arc<Task>| other.spec.parent.is_some() == is_part && !other.spec.is_listing();
-        if !spec.is_listing() && running.values().filter(counts).count() >= capacity {
-            return Err(EngineError::Rejected { queue: "tasks", capacity });
+        if !spec.is_listing() {
+            let owner = spec.owner.as_ref().filter(|_| by_share);
+            let held = running.values().filter(counts).map(|other| other.spec.owner.as_ref());
+            Holder::check_share(owner, held, most)
+                .map_err(|capacity| EngineError::Rejected { queue: "tasks", capacity })?;
         }
         let task = Arc::new(Task::new(number, &self.node, spec));
         running.insert(number, Arc::clone(&task));
@@ -308,11 +324,17 @@ impl TaskHandle {
 }
 
 /// Guard of a request that waits for tasks; dropping it frees the place.
-pub struct Waiting(Arc<AtomicUsize>);
+pub struct Waiting {
+    all: Arc<Mutex<Vec<Option<Holder>>>>,
+    owner: Option<Holder>,
+}
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut all = self.all.lock();
+        if let Some(place) = all.iter().position(|owner| *owner == self.owner) {
+            all.swap_remove(place);
+        }
     }
 }
 

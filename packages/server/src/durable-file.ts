@@ -1,4 +1,5 @@
-import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { constants as bufferConstants } from 'node:buffer';
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 import { unseal } from './sealed-file.js';
@@ -78,7 +79,9 @@ export async function replaceFile(path: string, contents: string | AsyncIterable
   const folder = dirname(path);
   const firstMade = await mkdir(folder, { recursive: true, mode: 0o700 });
   const temporary = `${path}.tmp`;
-  const file = await open(temporary, 'w', PRIVATE);
+  // What has the name may be a pipe, and nobody would read it.
+  await rm(temporary, { force: true });
+  const file = await open(temporary, 'wx', PRIVATE);
   try {
     try {
       await file.chmod(PRIVATE);
@@ -100,14 +103,27 @@ export async function replaceFile(path: string, contents: string | AsyncIterable
   for (let made = resolve(folder); made !== above; made = dirname(made)) await syncDirectory(dirname(made));
 }
 
-/** The contents of a file, or undefined if there is none. */
-export async function readIfPresent(path: string): Promise<string | undefined> {
+/** Most bytes of a stored file: one that is longer could not be a text here. */
+const MOST_STORED = bufferConstants.MAX_STRING_LENGTH;
+
+/**
+ * The contents of a file of the data directory, or undefined if there is none.
+ *
+ * @param loss what a server that starts without the file does not have, as the end of a sentence
+ * @throws {StoredFileError} for what is no regular file, for which it would wait without an end, and for one that is too long
+ */
+export async function readIfPresent(path: string, loss: string): Promise<string | undefined> {
+  const damaged = (detail: string): StoredFileError => StoredFileError.damaged(path, detail, loss);
+  let found;
   try {
-    return await readFile(path, 'utf8');
+    found = await stat(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
+  if (!found.isFile()) throw damaged('it is not a regular file');
+  if (found.size > MOST_STORED) throw damaged(`it has more than ${String(MOST_STORED)} bytes`);
+  return readFile(path, 'utf8');
 }
 
 async function syncDirectory(folder: string): Promise<void> {

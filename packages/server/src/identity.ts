@@ -14,6 +14,7 @@ export interface Identity {
 }
 
 const FORMAT = 1;
+const LOSS = 'under a new identity';
 
 /** The name of the one node; the engine has the same in its listings. */
 export const NODE_NAME = 'sparrow';
@@ -33,14 +34,14 @@ export const VERSION: string = (
  */
 export async function checkIdentity(data: string): Promise<void> {
   const path = join(data, 'identity.json');
-  const text = await readIfPresent(path);
+  const text = await readIfPresent(path, LOSS);
   if (text !== undefined) readUuid(path, text);
 }
 
 /** Reads the installation's identity, or makes it at the first start. */
 export async function readIdentity(data: string): Promise<Identity> {
   const path = join(data, 'identity.json');
-  const text = await readIfPresent(path);
+  const text = await readIfPresent(path, LOSS);
   let clusterUuid: string;
   if (text === undefined) {
     clusterUuid = randomBytes(16).toString('base64url');
@@ -52,10 +53,9 @@ export async function readIdentity(data: string): Promise<Identity> {
 }
 
 function readUuid(path: string, text: string): string {
-  const loss = 'under a new identity';
-  const file = parseStored(path, text, { format: FORMAT, members: ['format', 'clusterUuid'], loss });
+  const file = parseStored(path, text, { format: FORMAT, members: ['format', 'clusterUuid'], loss: LOSS });
   if (typeof file['clusterUuid'] !== 'string' || file['clusterUuid'] === '') {
-    throw StoredFileError.damaged(path, 'it does not hold [clusterUuid]', loss);
+    throw StoredFileError.damaged(path, 'it does not hold [clusterUuid]', LOSS);
   }
   return file['clusterUuid'];
 }

@@ -58,7 +58,7 @@ export function createLogger(
  * The engine's log has the same (`crates/node/src/log.rs`).
  */
 const UNPRINTABLE =
-  /[\0-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+  /[\p{Cc}\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
 /** A line of a log with escapes as in JSON for all that a reader would not see as it is: clients choose ids, paths and headers. */
 export function printable(line: string): string {

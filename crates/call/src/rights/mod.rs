@@ -38,6 +38,8 @@ struct Rights {
     grants: BTreeMap<Action, Grant>,
     /// The distinct sets of pattern lists in all grants: many actions are granted on the same names.
     known: Vec<Vec<Patterns>>,
+    /// Whether the key may read the definitions of pipelines.
+    pipelines: bool,
     holder: Holder,
 }
 
@@ -47,6 +49,7 @@ impl PartialEq for Rights {
         self.key == other.key
             && self.user == other.user
             && self.grants == other.grants
+            && self.pipelines == other.pipelines
             && self.holder == other.holder
     }
 }
@@ -98,6 +101,30 @@ impl Holder {
     pub fn is_key_of(&self, other: &Self) -> bool {
         self.key == other.key
     }
+
+    /// Checks that a caller may have one more of something of which there may be `most`; `held` are the owners of those that there
+    /// are. A restricted key may have as many as it leaves free for others, so half of all if it is the only one and fewer if there
+    /// are more, so that no key can use up all of them.
+    ///
+    /// # Errors
+    /// The number that the caller may have.
+    pub fn check_share<'h>(
+        caller: Option<&Self>,
+        held: impl Iterator<Item = Option<&'h Self>>,
+        most: usize,
+    ) -> Result<(), usize> {
+        let (mut own, mut others) = (0, 0);
+        for owner in held {
+            let same = caller.zip(owner).is_some_and(|(one, other)| one.is_key_of(other));
+            *(if same { &mut own } else { &mut others }) += 1;
+        }
+        let room = most.saturating_sub(others);
+        match caller {
+            None if room == 0 => Err(most),
+            Some(_) if own >= room.div_ceil(2) => Err(room.div_ceil(2)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The names on which one action is allowed.
@@ -131,6 +158,11 @@ impl Caller {
     /// Whether the caller may know that a name exists: it may carry out at least one action on it.
     pub fn knows(&self, name: &str) -> bool {
         self.0.as_ref().is_none_or(|held| held.rights.known.iter().any(|lists| held.cover(lists, name)))
+    }
+
+    /// Whether the caller may know which pipelines there are.
+    pub fn knows_pipelines(&self) -> bool {
+        self.0.as_ref().is_none_or(|held| held.rights.pipelines)
     }
 
     /// Checks that the caller is not restricted at all. `action` names the operation in the message of a refusal.

@@ -17,6 +17,8 @@ pub(super) struct SerializedRights {
     #[serde(default)]
     lists: Vec<Vec<String>>,
     grants: BTreeMap<Action, SerializedGrant>,
+    #[serde(default)]
+    pipelines: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,7 +54,8 @@ impl TryFrom<SerializedRights> for Rights {
         });
         let grants = grants.collect::<Result<BTreeMap<Action, Grant>, String>>()?;
         let known = distinct(&grants);
-        Ok(Self { key: serialized.key, user: serialized.user, grants, known, holder: Holder::default() })
+        let SerializedRights { key, user, pipelines, .. } = serialized;
+        Ok(Self { key, user, grants, known, pipelines, holder: Holder::default() })
     }
 }
 
@@ -81,6 +84,6 @@ impl From<Rights> for SerializedRights {
         for (patterns, place) in places {
             lists[place] = patterns.texts().to_vec();
         }
-        Self { key: rights.key, user: rights.user, lists, grants }
+        Self { key: rights.key, user: rights.user, lists, grants, pipelines: rights.pipelines }
     }
 }

@@ -20,7 +20,8 @@ pub(super) struct TermVectorsRequest {
     pub(super) fields: Option<Vec<String>>,
     pub(super) offsets: bool,
     pub(super) positions: bool,
-    pub(super) field_statistics: bool,
+    /// `None` if the request does not say; they are then shown wherever they can be.
+    pub(super) field_statistics: Option<bool>,
     pub(super) term_statistics: bool,
     /// Analyzers instead of the fields' own.
     pub(super) analyzers: BTreeMap<String, String>,
@@ -94,7 +95,10 @@ impl TermVectorsRequest {
             fields: fields.map(|list| list.split(',').map(str::to_owned).collect()),
             offsets: params.bool("offsets", true)?,
             positions: params.bool("positions", true)?,
-            field_statistics: params.bool("field_statistics", true)?,
+            field_statistics: match params.get("field_statistics") {
+                None => None,
+                Some(_) => Some(params.bool("field_statistics", true)?),
+            },
             term_statistics: params.bool("term_statistics", false)?,
             ..Self::default()
         })
@@ -120,7 +124,7 @@ impl TermVectorsRequest {
                     flag()?;
                 }
                 ("term_statistics", _) => self.term_statistics = flag()?,
-                ("field_statistics", _) => self.field_statistics = flag()?,
+                ("field_statistics", _) => self.field_statistics = Some(flag()?),
                 ("per_field_analyzer", Value::Object(analyzers)) => {
                     for (field, analyzer) in analyzers {
                         let name = analyzer.as_str().ok_or_else(|| {
@@ -149,6 +153,25 @@ impl TermVectorsRequest {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Adapts the request to an alias with a filter: statistics count documents that the filter hides.
+    ///
+    /// # Errors
+    /// If the request asks for statistics, or selects terms by them.
+    pub(super) fn without_statistics(&mut self, alias: &str) -> Result<(), EngineError> {
+        let refused = [
+            ("term_statistics", self.term_statistics),
+            ("field_statistics", self.field_statistics == Some(true)),
+            ("filter", self.filter.is_some()),
+        ];
+        if let Some((name, _)) = refused.iter().find(|(_, asked)| *asked) {
+            return Err(EngineError::illegal_argument(format!(
+                "[{name}] counts documents that the filter of alias [{alias}] hides: leave it out, or name the index"
+            )));
+        }
+        self.field_statistics = Some(false);
         Ok(())
     }
 

@@ -1,11 +1,11 @@
 //! One hash over all files of a model.
 
 use std::fmt::Write;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use sparrow_files::File;
 
 use crate::error::EncoderError;
 

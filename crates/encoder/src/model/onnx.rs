@@ -3,9 +3,10 @@
 //! ONNX is protobuf: `ModelProto.graph` is field 7, `GraphProto.output` field 12, a `ValueInfoProto` has its name in
 //! field 1 and its type in field 2 (`tensor_type` 1, `shape` 2, `dim` 1, `dim_value` 1).
 
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
+
+use sparrow_files::File;
 
 use crate::error::EncoderError;
 

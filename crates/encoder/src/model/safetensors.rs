@@ -3,11 +3,11 @@
 //! Layout: u64 little-endian length of a JSON header, the header (`name → {dtype, shape, data_offsets}`), the data.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use sparrow_files::File;
 
 use crate::error::EncoderError;
 use crate::stored::{Kind, Stored};

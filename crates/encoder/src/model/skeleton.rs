@@ -3,9 +3,10 @@
 //! Everything else is the same protobuf, so that all code that reads a graph in memory can read a skeleton. A file of any size takes little
 //! memory until its weights are read one by one ([`crate::stored`]).
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+
+use sparrow_files::File;
 
 use super::graph::{GRAPH_INITIALIZER, MODEL_GRAPH, TENSOR_FLOATS, TENSOR_RAW};
 use super::onnx::{Fields, Value, WireValue, emit};

@@ -164,10 +164,15 @@ impl Packed {
 }
 
 fn read_index(path: &Path, identity: &Identity) -> Result<(File, Index), Unusable> {
-    let mut file = File::open(path).map_err(|error| match error.kind() {
+    let unread = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Unusable::Missing,
         _ => Unusable::Io(error),
-    })?;
+    };
+    // Opening a pipe would wait for somebody who writes into it.
+    if !std::fs::metadata(path).map_err(unread)?.is_file() {
+        return Err(Unusable::Damaged("it is not a regular file"));
+    }
+    let mut file = File::open(path).map_err(unread)?;
     let total = file.metadata()?.len();
     let mut header = [0; HEADER];
     file.read_exact(&mut header).map_err(|_| Unusable::Damaged("it is too short"))?;

@@ -139,7 +139,7 @@ impl Snapshot {
             if letters.len() < request.min_word_length {
                 continue;
             }
-            let doc_freq = self.searcher().doc_freq(&terms.term(&word.word))?;
+            let doc_freq = self.visible_docs(&request.field, &word.word)?;
             let Some(more_than) = self.least_frequency(request, doc_freq) else { continue };
             let mut near: FxHashMap<String, (usize, u64)> = FxHashMap::default();
             let shared: String = letters.iter().take(request.prefix_length).collect();
@@ -153,19 +153,22 @@ impl Snapshot {
                 true
             })?;
             for option in best(request, &letters, near, more_than) {
-                if word.options.len() < request.size && self.shows_term(&request.field, &option.term)? {
-                    word.options.push(option);
+                if word.options.len() == request.size {
+                    break;
+                }
+                let doc_freq = self.visible_docs(&request.field, &option.term)?;
+                if doc_freq > more_than {
+                    word.options.push(SuggestedTerm { doc_freq, ..option });
                 }
             }
         }
         Ok(Some(words))
     }
 
-    /// Whether any document that is visible has a term: one that is neither deleted nor hidden by the filter
-    /// of an alias.
-    fn shows_term(&self, field: &str, term: &str) -> Result<bool, QueryError> {
+    /// Number of visible documents that have a term: neither deleted nor hidden by the filter of an alias.
+    fn visible_docs(&self, field: &str, term: &str) -> Result<u64, QueryError> {
         let (field, value) = (field.to_owned(), term.into());
-        Ok(self.count(&QueryKind::Term { field, value, case_insensitive: false }.into())? > 0)
+        self.count(&QueryKind::Term { field, value, case_insensitive: false }.into())
     }
 
     /// Document frequency that suggestions for a word must exceed; `None` if the word gets no suggestions.

@@ -67,7 +67,7 @@ pub fn change(
             handle.begin_model_change(change, &definition)?;
         }
     }
-    let task = spawn(service, &handle, claimed, pace, request.opaque_id.clone())?;
+    let task = spawn(service, &handle, claimed, pace, Some(request))?;
     if !wait {
         return Ok(Reply::ok(&json!({"task": task.id()})));
     }
@@ -156,10 +156,13 @@ fn spawn(
     handle: &Arc<IndexHandle>,
     claimed: FillingGuard,
     pace: f64,
-    opaque_id: Option<String>,
+    request: Option<&Request>,
 ) -> Result<TaskHandle, EngineError> {
-    let (progress, task, fill) = prepared(service, handle, claimed, pace)?;
-    let task = task.opaque_id(opaque_id).resumable(fill.resume(pace));
+    let (progress, mut task, fill) = prepared(service, handle, claimed, pace)?;
+    if let Some(request) = request {
+        task = task.of(request);
+    }
+    let task = task.resumable(fill.resume(pace));
     let task = service.tasks.spawn(task, move |context| fill.run(context))?;
     *progress.filling.task.lock() = Some(task.id());
     Ok(task)

@@ -62,7 +62,8 @@ pub fn put_endpoint(
             ),
         ));
     }
-    let incompatible = incompatible_indices(indices, &endpoint);
+    let incompatible =
+        Users::new(incompatible_indices(indices, &endpoint), |name| request.caller.knows(name));
     if !incompatible.is_empty() {
         return Err(status(
             400,
@@ -70,7 +71,7 @@ pub fn put_endpoint(
                 "Inference endpoint [{id}] could not be created because the inference_id is being used in mappings with \
                  incompatible settings for indices: [{}]. Please either use a different inference_id or update the index \
                  mappings to refer to a different inference_id.",
-                incompatible.join(", ")
+                incompatible.list()
             ),
         ));
     }
@@ -144,15 +145,17 @@ pub fn delete_endpoint(
     }
     let endpoint = existing(service, id)?;
     match_task(request.part("task_type"), endpoint.task_type)?;
-    let pipelines = service.pipelines.using_model(&|model| model == id);
-    let indexes = indexes_using(indices, id);
+    let caller = &request.caller;
+    let pipelines =
+        Users::new(service.pipelines.using_model(&|model| model == id), |_| caller.knows_pipelines());
+    let indexes = Users::new(indexes_using(indices, id), |name| caller.knows(name));
     let hybrids = hybrids_of(service, id);
     let mut problem = used_sentence(id, &pipelines, &indexes, &hybrids);
     if dry_run {
         let shown = json!({
             "acknowledged": false,
-            "pipelines": pipelines,
-            "indexes": indexes,
+            "pipelines": pipelines.seen,
+            "indexes": indexes.seen,
             "error_message": problem,
         });
         return Ok(Reply::ok(&shown));
@@ -304,20 +307,43 @@ fn hybrids_of(service: &ModelService, id: &str) -> Vec<String> {
     hybrids.map(|endpoint| endpoint.inference_id.clone()).collect()
 }
 
-fn used_sentence(id: &str, pipelines: &[String], indexes: &[String], hybrids: &[String]) -> String {
+/// What uses an endpoint. Who may delete that need not know all of it: the rest is counted.
+struct Users {
+    seen: Vec<String>,
+    unseen: usize,
+}
+
+impl Users {
+    fn new(mut names: Vec<String>, sees: impl Fn(&str) -> bool) -> Self {
+        let all = names.len();
+        names.retain(|name| sees(name));
+        Self { unseen: all - names.len(), seen: names }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.seen.is_empty() && self.unseen == 0
+    }
+
+    fn list(&self) -> String {
+        let more = (self.unseen > 0).then(|| format!("{} that this API key may not see", self.unseen));
+        self.seen.iter().cloned().chain(more).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn used_sentence(id: &str, pipelines: &Users, indexes: &Users, hybrids: &[String]) -> String {
     let mut sentence = String::new();
     if !pipelines.is_empty() {
         sentence += &format!(
             "Inference endpoint {id} is referenced by pipelines: [{}]. Ensure that no pipelines are using this \
              inference endpoint, or use force to ignore this warning and delete the inference endpoint.",
-            pipelines.join(", ")
+            pipelines.list()
         );
     }
     if !indexes.is_empty() {
         sentence += &format!(
             " Inference endpoint {id} is being used in the mapping for indexes: [{}]. Ensure that no index mappings \
              are using this inference endpoint, or use force to ignore this warning and delete the inference endpoint.",
-            indexes.join(", ")
+            indexes.list()
         );
     }
     if !hybrids.is_empty() {

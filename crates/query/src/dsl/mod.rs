@@ -220,7 +220,7 @@ impl Common {
                 Ok(true)
             }
             "_name" => {
-                self.name = value::optional_text(&member.value)?;
+                self.name = value::name(&member.value)?;
                 Ok(true)
             }
             _ => Ok(false),

@@ -15,6 +15,49 @@ pub fn text(node: &Node) -> Result<String, BodyError> {
     }
 }
 
+/// Most characters of a text of the request that the answer repeats, for each bucket or hit: of a name, key, separator or tag, or
+/// of a value for those that have none.
+pub const MOST_REPEATED: usize = 1_000;
+/// Most characters of a format of dates or numbers, which each value is written in.
+pub const MOST_FORMAT: usize = 200;
+
+/// Checks that a text has at most `most` characters; `what` names it in the error.
+///
+/// # Errors
+/// If it has more.
+pub fn check_length(what: &str, text: &str, most: usize) -> Result<(), BodyError> {
+    // So many bytes have no more characters.
+    if text.len() <= most || text.chars().take(most + 1).count() <= most {
+        return Ok(());
+    }
+    let length = text.chars().count();
+    Err(BodyError::illegal(format!(
+        "{what} is too long: at most [{most}] characters are possible, found [{length}]"
+    )))
+}
+
+/// The text of a scalar of up to [`MOST_REPEATED`] characters; `what` names it in the error.
+pub fn repeated(node: &Node, what: &str) -> Result<String, BodyError> {
+    let text = text(node)?;
+    check_length(what, &text, MOST_REPEATED)?;
+    Ok(text)
+}
+
+/// The `_name` of a query or retriever, `None` for null.
+pub fn name(node: &Node) -> Result<Option<String>, BodyError> {
+    match node.json {
+        Json::Null => Ok(None),
+        _ => repeated(node, "[_name]").map(Some),
+    }
+}
+
+/// A format of dates or numbers, `None` for null.
+pub fn format(node: &Node) -> Result<Option<String>, BodyError> {
+    let format = optional_text(node)?;
+    check_length("[format]", format.as_deref().unwrap_or_default(), MOST_FORMAT)?;
+    Ok(format)
+}
+
 /// The text of a scalar, `None` for null.
 pub fn optional_text(node: &Node) -> Result<Option<String>, BodyError> {
     match node.json {

@@ -238,8 +238,13 @@ impl Options {
         let node = &member.value;
         match &*member.name {
             "type" => self.kind = Some(value::text(node)?),
-            "pre_tags" => self.pre_tags = Some(value::texts(node)?),
-            "post_tags" => self.post_tags = Some(value::texts(node)?),
+            name @ ("pre_tags" | "post_tags") => {
+                let tags = value::texts(node)?;
+                for tag in &tags {
+                    value::check_length(&format!("[{name}]"), tag, value::MOST_REPEATED)?;
+                }
+                *(if name == "pre_tags" { &mut self.pre_tags } else { &mut self.post_tags }) = Some(tags);
+            }
             "order" => self.order = Some(value::text(node)?.to_lowercase()),
             "fragment_size" => self.fragment_size = Some(value::int(node)?.into()),
             "number_of_fragments" => self.number_of_fragments = Some(value::int(node)?.into()),

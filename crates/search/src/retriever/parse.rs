@@ -119,7 +119,7 @@ fn standard(members: &[Member], context: Context) -> Result<Standard, BodyError>
                 "query" => query = Some(dsl::parse_query(&member.value, context)?),
                 "filter" => filters = queries(&member.value, context)?,
                 "min_score" => standard.min_score = Some(value::float(&member.value)?),
-                "_name" => standard.name = value::optional_text(&member.value)?,
+                "_name" => standard.name = value::name(&member.value)?,
                 "sort" | "search_after" | "terminate_after" | "collapse" => {
                     standard.sections.push(member.clone());
                 }
@@ -147,7 +147,7 @@ fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, BodyErr
                 min_score = Some(score.map_err(|error| within(error, PARSER, member))?);
             }
             "_name" => {
-                let text = value::optional_text(&member.value);
+                let text = value::name(&member.value);
                 name = text.map_err(|error| within(error, PARSER, member))?;
                 clause.push(member.clone());
             }
@@ -187,7 +187,7 @@ impl Common {
             "rank_window_size" => self.window = Some(rank::window(parser, value::int(node)?)?),
             "filter" => self.filters = queries(node, context)?,
             "min_score" => self.min_score = Some(least(value::float(node)?)?),
-            "_name" => self.name = value::optional_text(node)?,
+            "_name" => self.name = value::name(node)?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -161,6 +161,9 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyErro
                     });
                 }
                 Json::Null => key.missing = None,
+                Json::String(_) => {
+                    key.missing = Some(value::repeated(node, "[missing]").map_err(within)?.into());
+                }
                 _ => key.missing = Some(node.to_value()),
             },
             "mode" if !scored => {
@@ -176,7 +179,7 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyErro
                 }
                 key.numeric_type = Some(text);
             }
-            "format" if !scored => key.format = value::optional_text(node).map_err(within)?,
+            "format" if !scored => key.format = value::format(node).map_err(within)?,
             "nested" | "nested_path" | "nested_filter" if !scored => {
                 return Err(BodyError::parsing(
                     option.at,

@@ -42,23 +42,37 @@ impl Unusable {
     }
 }
 
+/// Most bytes of a file, and of its first line, which a listing reads of each snapshot. Whoever can write to the repository could
+/// have all memory taken by more.
+pub(super) const MOST: u64 = 256 << 20;
+pub(super) const MOST_FIRST: u64 = 16 << 20;
+
 /// Reads a whole file, or only its first line.
 ///
 /// # Errors
-/// When the file cannot be read or is not a regular one; opening a pipe would block until somebody writes to
-/// it.
+/// When the file cannot be read, is not a regular one, or is larger than any that this server writes; opening a pipe would block
+/// until somebody writes to it.
 pub(super) fn read(path: &Path, first_line_only: bool) -> Result<Vec<u8>, Unusable> {
     if !path.metadata().map_err(Unusable::Io)?.is_file() {
         return Err(Unusable::Damaged("it is not a regular file".to_owned()));
     }
-    let mut file = File::open(path).map_err(Unusable::Io)?;
+    let file = File::open(path).map_err(Unusable::Io)?;
     let mut bytes = Vec::new();
+    let most = if first_line_only { MOST_FIRST } else { MOST };
+    let too_long = || {
+        let part = if first_line_only { "its first line is" } else { "it is" };
+        Unusable::Damaged(format!("{part} longer than {} MiB", most >> 20))
+    };
+    if !first_line_only && file.metadata().map_err(Unusable::Io)?.len() > most {
+        return Err(too_long());
+    }
+    let mut file = BufReader::new(file).take(most + 1);
     match first_line_only {
-        true => BufReader::new(file).read_until(b'\n', &mut bytes),
+        true => file.read_until(b'\n', &mut bytes),
         false => file.read_to_end(&mut bytes),
     }
     .map_err(Unusable::Io)?;
-    Ok(bytes)
+    if bytes.len() as u64 > most { Err(too_long()) } else { Ok(bytes) }
 }
 
 /// Encodes a value as a line with checksum, format version and newline.

@@ -122,6 +122,37 @@ fn a_damaged_or_newer_snapshot_is_named_and_keeps_every_blob() {
 }
 
 #[test]
+fn a_file_without_an_end_is_named_and_not_read() {
+    let it = fixture();
+    let held = it.layout.begin().unwrap();
+    let (one, two) = (info("one"), info("two"));
+    for info in [&one, &two] {
+        it.layout.put_snapshot(&held, info, &content(Vec::new())).unwrap();
+    }
+    let path = it.layout.root.join(file_of(&two.uuid));
+    sparrow_files::File::append(&path).unwrap().set_len(20 << 30).unwrap();
+    assert_eq!(it.layout.list().unwrap().infos.len(), 2, "the first line is whole");
+    for reason in [
+        it.layout.content(&two.uuid).unwrap_err().reason(),
+        it.layout.read_snapshot(&two.uuid).2.unwrap_err().unwrap_or_default(),
+        it.layout.sweep(&held).unwrap_err().reason(),
+    ] {
+        assert!(reason.contains("it is longer than 256 MiB"), "{reason}");
+    }
+    fs::write(&path, "").unwrap();
+    sparrow_files::File::append(&path).unwrap().set_len(20 << 30).unwrap();
+    let listing = it.layout.list().unwrap();
+    assert_eq!(listing.infos.len(), 1);
+    assert!(listing.unreadable[0].contains(&two.uuid), "{}", listing.unreadable[0]);
+    assert!(listing.unreadable[0].contains("first line is longer than 16 MiB"), "{}", listing.unreadable[0]);
+    let identity = it.layout.root.join("repository.json");
+    sparrow_files::File::append(&identity).unwrap().set_len(20 << 30).unwrap();
+    assert!(
+        it.layout.identity().unwrap_err().reason().contains("[repository.json] is damaged: it is longer")
+    );
+}
+
+#[test]
 fn file_names_that_lead_elsewhere_are_refused() {
     let it = fixture();
     let held = it.layout.begin().unwrap();

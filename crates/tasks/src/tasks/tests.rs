@@ -9,6 +9,7 @@ use sparrow_storage::{DataDir, StorageError};
 use super::{MOST_RUNNING, MOST_WAITING, TaskSpec, Tasks};
 use crate::store::KEPT_RESULTS;
 use sparrow_call::error::EngineError;
+use sparrow_call::request::Request;
 use sparrow_call::waits::{Worker, work_for};
 
 fn open(folder: &tempfile::TempDir) -> Tasks {
@@ -76,10 +77,39 @@ fn listings_and_those_who_wait_keep_no_job_from_starting() {
     let _listings: Vec<_> = (0..200).map(|_| tasks.enter(TaskSpec::listing()).unwrap()).collect();
     let _jobs: Vec<_> = (0..MOST_RUNNING).map(|_| tasks.enter(TaskSpec::new("a", "")).unwrap()).collect();
     assert_eq!(tasks.enter(TaskSpec::new("a", "")).err().unwrap().status(), 429);
-    let waiting: Vec<_> = (0..MOST_WAITING).map(|_| tasks.waiting().unwrap()).collect();
-    assert_eq!(tasks.waiting().err().unwrap().status(), 429);
+    let anybody = Request::default();
+    let waiting: Vec<_> = (0..MOST_WAITING).map(|_| tasks.waiting(&anybody).unwrap()).collect();
+    assert_eq!(tasks.waiting(&anybody).err().unwrap().status(), 429);
     drop(waiting);
-    assert!(tasks.waiting().is_ok());
+    assert!(tasks.waiting(&anybody).is_ok());
+}
+
+#[test]
+fn a_key_leaves_places_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let tasks = open(&folder);
+    let of = |key: &str| {
+        let rights = json!({"key": key, "user": "u", "grants": {}}).to_string();
+        let caller = serde_json::from_str(&rights).unwrap();
+        Request { caller, ..Request::default() }
+    };
+    let (one, two, anybody) = (of("one"), of("two"), Request::default());
+    // As many as there are free, and then half of what is left, each time.
+    let enter = |request: &Request| tasks.enter(TaskSpec::new("a", "").of(request));
+    let fill = |request: &Request| -> Vec<_> { std::iter::from_fn(|| enter(request).ok()).collect() };
+    let held = [fill(&one), fill(&two), fill(&anybody)];
+    assert_eq!(held.each_ref().map(Vec::len), [32, 16, 16]);
+    assert_eq!(enter(&one).err().unwrap().status(), 429);
+    drop(held);
+    let wait = |request: &Request| -> Vec<_> { std::iter::from_fn(|| tasks.waiting(request).ok()).collect() };
+    let held = [wait(&one), wait(&two), wait(&anybody)];
+    assert_eq!(held.each_ref().map(Vec::len), [32, 16, 16]);
+    drop(held);
+    assert_eq!(wait(&two).len(), 32);
+    // What ran before a restart goes on.
+    let _held = fill(&one);
+    let again = TaskSpec::new("a", "").of(&one);
+    assert!(tasks.restart(1000, again, |_| Ok(json!({}))).is_ok());
 }
 
 #[test]

@@ -162,8 +162,9 @@ export class AuditLog {
 
 /** A pipe that nobody reads is an error at once: to open it would wait for a reader, without a word. */
 function openToAppend(path: string): Promise<FileHandle> {
-  const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants as Partial<typeof constants> & typeof constants;
-  return open(path, O_WRONLY | O_APPEND | O_CREAT | (O_NONBLOCK ?? 0), PRIVATE);
+  const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants;
+  // Windows has none of the third, which counts as 0.
+  return open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_CREAT, PRIVATE);
 }
 
 /** Whether a file that can be read does not end with the end of a line. */

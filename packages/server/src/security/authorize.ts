@@ -52,7 +52,11 @@ function replaces({ handler }: Endpoint, path: Texts, query: Texts): boolean {
 /** What a request of this key brings along for the engine to check names by; nothing for a key that may do everything there. */
 export function rightsFor(key: ApiKey, { action }: Endpoint): Pick<EngineRequest, 'action' | 'rights'> {
   const { everyIndex, rights } = knownOf(key);
-  if (everyIndex && !(action !== null && HOLDS_KEYS.has(action) && !holdsOnCluster(key, holdsCluster))) return NOTHING;
+  const showsMore =
+    action !== null &&
+    ((HOLDS_KEYS.has(action) && !holdsOnCluster(key, holdsCluster)) ||
+      (SHOWS_PIPELINES.has(action) && !holdsOnCluster(key, readsPipelines)));
+  if (everyIndex && !showsMore) return NOTHING;
   if (action !== null && WRITES_TEMPLATES.has(action) && holdsOnCluster(key, managesCluster)) return NOTHING;
   const ofIndices = action !== null && action !== 'public' && ACTIONS[action].scope === 'index';
   return ofIndices ? { action, rights } : { rights };
@@ -72,6 +76,16 @@ const HOLDS_KEYS: ReadonlySet<string> = new Set<Action>([
   'cluster:admin/snapshot/create',
   'cluster:admin/snapshot/restore',
 ]);
+
+/** What names the pipelines that use what is to go. */
+const SHOWS_PIPELINES: ReadonlySet<string> = new Set<Action>([
+  'cluster:admin/xpack/inference/delete',
+  'cluster:admin/xpack/ml/trained_models/deployment/stop',
+]);
+
+function readsPipelines(held: readonly string[]): boolean {
+  return grants(held, 'cluster:admin/ingest/pipeline/get');
+}
 
 function holdsCluster(held: readonly string[]): boolean {
   return held.includes('all');
@@ -104,7 +118,8 @@ function write(key: ApiKey): string {
     const grant = { names: patterns(key, action).map(place), by: ACTIONS[action].privileges.join(',') };
     return [action, grant] as const;
   });
-  return JSON.stringify({ key: key.id, user: key.username, lists, grants: Object.fromEntries(granted) });
+  const pipelines = holdsOnCluster(key, readsPipelines);
+  return JSON.stringify({ key: key.id, user: key.username, lists, grants: Object.fromEntries(granted), pipelines });
 }
 
 /** Whether the key has a role with suitable privileges on the cluster, and so have all that it may not go beyond. */

@@ -7,6 +7,8 @@ import { isRoles } from './roles.js';
 
 /** Version of the file's layout; an unknown one is refused rather than guessed at. */
 const FORMAT = 1;
+/** What a server that starts without the file does not have. */
+export const LOSS = 'with a new owner key and no others';
 
 /** The JSON of a file with some keys, without its closing brace. */
 export function* textsOf(keys: KeyList): Generator<string> {
@@ -24,10 +26,9 @@ export function* textsOf(keys: KeyList): Generator<string> {
  * @throws {StoredFileError} when it is not what {@link textsOf} wrote
  */
 export function parseFile(path: string, text: string): readonly ApiKey[] {
-  const loss = 'with a new owner key and no others';
-  const { keys } = parseStored(path, text, { format: FORMAT, members: ['format', 'keys'], loss });
+  const { keys } = parseStored(path, text, { format: FORMAT, members: ['format', 'keys'], loss: LOSS });
   if (!Array.isArray(keys) || !keys.every(isKey)) {
-    throw StoredFileError.damaged(path, '[keys] is not a list of keys', loss);
+    throw StoredFileError.damaged(path, '[keys] is not a list of keys', LOSS);
   }
   return keys;
 }

@@ -7,7 +7,7 @@ import { HttpError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { sealPieces } from '../sealed-file.js';
 import { Turns } from '../turns.js';
-import { parseFile, parseSnapshot, textsOf } from './key-file.js';
+import { LOSS, parseFile, parseSnapshot, textsOf } from './key-file.js';
 import { KeyList } from './key-list.js';
 import { type KeyText, keysInFile } from './key-text.js';
 import { OWNER_ROLES, type Roles } from './roles.js';
@@ -269,7 +269,7 @@ export class KeyStore {
 
   /** Whether the owner key in force is the one in the file of the data directory. */
   async isOwnerIn(data: string, now: number): Promise<boolean> {
-    const encoded = (await readIfPresent(KeyStore.ownerKeyFile(data)))?.trim() ?? '';
+    const encoded = (await readIfPresent(KeyStore.ownerKeyFile(data), LOSS))?.trim() ?? '';
     const given = decodeKey(encoded);
     return given !== undefined && this.verify(given.id, given.secret, now)?.owner === true;
   }

@@ -1,6 +1,7 @@
 import type { SearchEngine } from '@sparrow-search/engine';
 
 import { readIfPresent, replaceFile } from '../durable-file.js';
+import { LOSS } from './key-file.js';
 
 /** Where the text of all keys is kept. */
 export interface KeyText {
@@ -20,7 +21,7 @@ export function keysInFile(path: string): KeyText {
   return {
     path,
     isShared: false,
-    read: () => readIfPresent(path),
+    read: () => readIfPresent(path, LOSS),
     isCurrent: () => Promise.resolve(true),
     replace: async (pieces) => {
       await replaceFile(path, pieces);

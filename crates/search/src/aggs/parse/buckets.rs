@@ -5,7 +5,6 @@ use sparrow_aggregations::{
 };
 
 use super::parameter_reader::ParameterReader;
-use super::scalar;
 use sparrow_query::dsl::{self, Context};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
@@ -252,7 +251,7 @@ fn range_bucket(reader: &ParameterReader<'_>, node: &Node) -> Result<RangeBucket
     for member in members {
         let end = || match member.value.json {
             Json::Null => Ok(None),
-            _ => scalar(reader, &member.name, &member.value).map(Some),
+            _ => reader.scalar(member).map(Some),
         };
         match &*member.name {
             "key" => bucket.key = Some(reader.text(member)?),
@@ -285,6 +284,7 @@ pub fn filters(reader: ParameterReader<'_>, context: Context) -> Result<Aggregat
             ("filters", Json::Object(members)) => {
                 given = true;
                 for filter in members {
+                    reader.check_name(filter)?;
                     let query = dsl::parse_query(&filter.value, context)?;
                     filters.push((Some(filter.name.to_string()), query));
                 }

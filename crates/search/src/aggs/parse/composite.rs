@@ -94,6 +94,7 @@ fn source(
     let Some([named]) = node.as_object() else {
         return Err(reader.wrong_type("sources", node));
     };
+    reader.check_name(named)?;
     let Some([typed]) = named.value.as_object() else {
         return Err(reader.wrong_type("sources", &named.value));
     };

@@ -107,7 +107,7 @@ pub(super) fn sort_key(
                         "missing" => match &part.value.json {
                             Json::String(text) if &**text == "_first" => first = true,
                             Json::String(text) if &**text == "_last" => first = false,
-                            _ => source.missing = Some(super::scalar(reader, "missing", &part.value)?),
+                            _ => source.missing = Some(reader.scalar(part)?),
                         },
                         "unmapped_type" => {
                             reader.text(part)?;

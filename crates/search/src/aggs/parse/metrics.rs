@@ -280,7 +280,7 @@ pub fn weighted_avg(reader: ParameterReader<'_>) -> Result<AggregationKind, Body
                 reader.need_field(&source)?;
                 *(if &*member.name == "value" { &mut value } else { &mut weight }) = Some(source);
             }
-            "format" => format = Some(reader.text(member)?),
+            "format" => format = Some(reader.format(member)?),
             "value_type" => {
                 reader.text(member)?;
             }

@@ -14,7 +14,7 @@ use sparrow_aggregations::{Aggregation, AggregationKind};
 
 use self::parameter_reader::ParameterReader;
 use crate::body::SearchBody;
-use sparrow_query::dsl::Context;
+use sparrow_query::dsl::{Context, value};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
@@ -23,6 +23,8 @@ use sparrow_wire::suggest::suggestions;
 const MOST_LEVELS: usize = 30;
 /// Highest number of aggregations in a request.
 const MOST_AGGREGATIONS: usize = 2_000;
+/// Most bytes of the `meta` of an aggregation, as JSON: each of its results repeats it.
+const MOST_META: usize = 10_000;
 
 /// Aggregation types that this server supports.
 const TYPES: &[&str] = &[
@@ -189,6 +191,7 @@ impl Parser {
                 ),
             ));
         }
+        value::check_length("the name of an aggregation", name, value::MOST_REPEATED)?;
         let Some(parts) = member.value.as_object() else {
             return Err(BodyError::parsing(
                 member.value.at,
@@ -203,40 +206,49 @@ impl Parser {
         let mut subs: Option<Vec<Aggregation>> = None;
         let mut kind: Option<(&str, AggregationKind)> = None;
         for part in parts {
-            let (key, value) = (&*part.name, &part.value);
-            if value.as_object().is_none() {
+            let (key, node) = (&*part.name, &part.value);
+            if node.as_object().is_none() {
                 return Err(BodyError::parsing(
-                    value.at,
+                    node.at,
                     format!(
                         "Expected [START_OBJECT] under [{key}], but got a [{}] in [{name}]",
-                        value.token()
+                        node.token()
                     ),
                 ));
             }
             match key {
-                "meta" => match value.to_value() {
-                    Value::Object(object) => meta = Some(object),
-                    _ => meta = None,
-                },
+                "meta" => {
+                    let value = node.to_value();
+                    let bytes = value.to_string().len();
+                    if bytes > MOST_META {
+                        return Err(BodyError::illegal(format!(
+                            "[meta] of [{name}] has [{bytes}] bytes, at most [{MOST_META}] are possible on this server"
+                        )));
+                    }
+                    meta = match value {
+                        Value::Object(object) => Some(object),
+                        _ => None,
+                    };
+                }
                 "aggs" | "aggregations" => {
                     if subs.is_some() {
                         return Err(BodyError::parsing(
-                            value.at,
+                            node.at,
                             format!("Found two sub aggregation definitions under [{name}]"),
                         ));
                     }
-                    subs = Some(self.list(value, level + 1)?);
+                    subs = Some(self.list(node, level + 1)?);
                 }
                 _ => {
                     if let Some((first, _)) = kind {
                         return Err(BodyError::parsing(
-                            value.at,
+                            node.at,
                             format!(
                                 "Found two aggregation type definitions in [{name}]: [{first}] and [{key}]"
                             ),
                         ));
                     }
-                    kind = Some((key, self.kind(name, key, value)?));
+                    kind = Some((key, self.kind(name, key, node)?));
                 }
             }
         }

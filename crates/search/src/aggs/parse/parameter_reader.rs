@@ -1,5 +1,6 @@
 //! Reading the parameters of one aggregation, each with the error that a wrong value gets.
 
+use serde_json::Value;
 use sparrow_aggregations::{Order, OrderBy, ValueSource, ValueType};
 use sparrow_wire::Zone;
 
@@ -70,6 +71,13 @@ impl<'a> ParameterReader<'a> {
         Ok(number)
     }
 
+    /// Reads a scalar, a text of up to [`value::MOST_REPEATED`] characters.
+    pub fn scalar(&self, member: &Member) -> Result<Value, BodyError> {
+        let scalar = scalar(self, &member.name, &member.value)?;
+        self.check_length(member, scalar.as_str().unwrap_or_default(), value::MOST_REPEATED)?;
+        Ok(scalar)
+    }
+
     /// Reads a floating-point number, also from a string; NaN is an error.
     pub fn float(&self, member: &Member) -> Result<f64, BodyError> {
         let text = match &member.value.json {
@@ -95,14 +103,36 @@ impl<'a> ParameterReader<'a> {
             .map_err(|error| error.within(self.parser, &member.name, member.value.at))
     }
 
-    /// Reads a string; a number or boolean is taken as its text.
+    /// Reads a string of up to [`value::MOST_REPEATED`] characters; a number or boolean is taken as its text.
     pub fn text(&self, member: &Member) -> Result<String, BodyError> {
-        match &member.value.json {
-            Json::String(text) => Ok(text.to_string()),
-            Json::Number(text) => Ok(text.to_string()),
-            Json::Bool(value) => Ok(value.to_string()),
-            _ => Err(self.wrong_type(&member.name, &member.value)),
-        }
+        self.text_of(member, value::MOST_REPEATED)
+    }
+
+    /// Reads a format of dates or numbers.
+    pub fn format(&self, member: &Member) -> Result<String, BodyError> {
+        self.text_of(member, value::MOST_FORMAT)
+    }
+
+    fn text_of(&self, member: &Member, most: usize) -> Result<String, BodyError> {
+        let text = match &member.value.json {
+            Json::String(text) => text.to_string(),
+            Json::Number(text) => text.to_string(),
+            Json::Bool(value) => value.to_string(),
+            _ => return Err(self.wrong_type(&member.name, &member.value)),
+        };
+        self.check_length(member, &text, most)?;
+        Ok(text)
+    }
+
+    /// Checks the length of a name that the request gives a bucket or a part of its key.
+    pub fn check_name(&self, member: &Member) -> Result<(), BodyError> {
+        value::check_length("the name of a bucket or source", &member.name, value::MOST_REPEATED)
+            .map_err(|error| error.within(self.parser, self.name, member.at))
+    }
+
+    fn check_length(&self, member: &Member, text: &str, most: usize) -> Result<(), BodyError> {
+        value::check_length(&format!("[{}]", member.name), text, most)
+            .map_err(|error| error.within(self.parser, &member.name, member.value.at))
     }
 
     /// Reads an array of numbers.
@@ -153,8 +183,8 @@ impl<'a> ParameterReader<'a> {
         }
         match key {
             "field" => source.field = self.text(member)?,
-            "missing" => source.missing = Some(scalar(self, key, &member.value)?),
-            "format" => source.format = Some(self.text(member)?),
+            "missing" => source.missing = Some(self.scalar(member)?),
+            "format" => source.format = Some(self.format(member)?),
             "time_zone" => source.time_zone = Some(self.time_zone(member)?),
             "value_type" => {
                 let name = self.text(member)?;

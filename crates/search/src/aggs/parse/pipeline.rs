@@ -35,7 +35,7 @@ pub fn pipeline(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyErro
                 });
             }
             "gap_policy" => gaps = gap_policy(&reader, member)?,
-            "format" => format = Some(reader.text(member)?),
+            "format" => format = Some(reader.format(member)?),
             "percents" if reader.parser == "percentiles_bucket" => {
                 percents = reader.floats(member)?;
                 if percents.is_empty() || percents.iter().any(|percent| !(0.0..=100.0).contains(percent)) {

@@ -115,6 +115,7 @@ pub fn adjacency_matrix(reader: ParameterReader<'_>, context: Context) -> Result
             ("filters", Json::Object(members)) => {
                 let mut named: Vec<(String, _)> = Vec::with_capacity(members.len());
                 for filter in members {
+                    reader.check_name(filter)?;
                     named.push((filter.name.to_string(), dsl::parse_query(&filter.value, context)?));
                 }
                 named.sort_by(|a, b| a.0.cmp(&b.0));
