@@ -38,7 +38,7 @@ export const SECOND_TIER = {
   'test/e2e/cluster-nodes.test.ts': 'starts three nodes of a cluster; tests of packages/cluster stay',
   'test/e2e/cluster-start.test.ts': 'starts a server many times; tests of packages/cluster stay',
   'test/e2e/console.test.ts': 'starts a browser; tests of packages/console stay',
-  'test/e2e/demo.test.ts': 'loads a whole dictionary; the demo of test/cli/commands.test.ts stays',
+  'test/e2e/demo.test.ts': 'loads a whole dictionary; packages/server/src/cli has tests of its parts',
   'test/e2e/deploy.test.ts': 'what the pages about deployment start; test/e2e/server.test.ts stays',
   'test/e2e/documentation.test.ts':
     'commands of the documentation; docs/start.md is run by test/documentation/examples.test.ts',
@@ -57,6 +57,7 @@ export const SECOND_TIER = {
  * @type {Readonly<Record<string, string>>}
  */
 export const MEASURING = {
+  'packages/server/src/security/full-store.test.ts': 'for how long a change of 100,000 keys holds the event loop',
   'test/api/expensive-requests.test.ts': 'seconds and memory of requests that ask for hours and gigabytes',
   'test/e2e/event-loop.test.ts': 'for how long the event loop is held',
   'test/load/load.test.ts': 'refusals and latency under load',
