@@ -33,7 +33,7 @@ const OPTIONS = {
     default: false,
     help: 'the published tables; they want --data and --peers, and a row says why it is skipped without',
   },
-  smoke: { type: 'boolean', default: false, help: 'a few seconds a suite, answers only, as `npm test` does' },
+  smoke: { type: 'boolean', default: false, help: 'a few seconds a suite, answers only, as the tests do' },
   only: { type: 'string', value: 'SUITES', help: 'only these, with commas between them' },
   data: {
     type: 'string',

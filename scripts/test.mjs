@@ -1,8 +1,10 @@
-// `npm test`: sets up, runs the Rust and the TypeScript tests and the benchmarks' own checks, and closes with one line that sums
-// them all. Options: --slow also runs what takes minutes; --rust, --ts or --bench only one of the three; the rest goes to vitest.
+// `npm test`: sets up, runs the first tier of the Rust and the TypeScript tests and of the benchmarks' own checks, and closes with one
+// line that sums them all. Options: --all runs the second tier too (test/tiers.mjs says what is in it); --rust, --ts or --bench only
+// one of the three; the rest goes to vitest.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import process from 'node:process';
 
+import { FIRST_SUITES } from '../test/tiers.mjs';
 import { Counts } from './lib/counts.mjs';
 import { at, onnxRuntimeLibrary } from './lib/paths.mjs';
 import { main, run, tool } from './lib/process.mjs';
@@ -14,22 +16,35 @@ const BENCH_REPORT = at('node_modules', '.sparrow-bench.json');
 const SIDES = ['--rust', '--ts', '--bench'];
 
 await main(async (args) => {
-  await setUp();
   const counts = new Counts();
-  const slow = args.includes('--slow');
-  const env = slow ? { SPARROW_SLOW_TESTS: '1' } : {};
-  const rest = args.filter((arg) => arg !== '--slow' && !SIDES.includes(arg));
+  const times = [];
+  /** Runs a part of it, and keeps how long that took. */
+  const part = async (name, work) => {
+    const begun = performance.now();
+    await work();
+    times.push(`${name} ${Math.round((performance.now() - begun) / 1000)} s`);
+  };
+  await part('set-up', () => setUp());
+  const rest = args.filter((arg) => arg !== '--all' && !SIDES.includes(arg));
+  // Whoever names tests wants them, whichever tier they are in.
+  const all = args.includes('--all') || rest.length > 0;
+  // Clusters take minutes to start: the first tier takes one only where somebody names it.
+  const cluster = all || process.env.SPARROW_TEST_CLUSTER !== undefined ? {} : { SPARROW_TEST_CLUSTER: 'none' };
+  const env = { SPARROW_TEST_TIER: all ? 'all' : 'first', ...cluster };
   const wanted = (side) => args.includes(side) || !SIDES.some((other) => args.includes(other));
-  if (wanted('--rust')) await runRust(counts, slow, env);
-  if (wanted('--ts')) await runTypeScript(counts, rest, env);
+  if (wanted('--rust')) await part('Rust', () => runRust(counts, args.includes('--all'), env));
+  if (wanted('--ts')) await part('TypeScript', () => runTypeScript(counts, rest, env));
   // Arguments for vitest name some of its tests: nobody waits for benchmarks then.
-  if (args.includes('--bench') || (wanted('--bench') && rest.length === 0)) await runBenchmarks(counts);
+  if (args.includes('--bench') || (wanted('--bench') && rest.length === 0)) {
+    await part('benchmarks', () => runBenchmarks(counts, all));
+  }
   for (const failure of counts.failures) console.log(`\nfailed: ${failure}`);
+  console.log(`\nsparrow: ${all ? 'both tiers' : 'first tier'}: ${times.join(', ')}`);
   console.log(`\n${counts}`);
   return counts.failed > 0 || counts.passed === 0 ? 1 : 0;
 });
 
-async function runRust(counts, slow, env) {
+async function runRust(counts, all, env) {
   console.log('sparrow: Rust tests');
   const before = counts.failed;
   let cargo;
@@ -41,14 +56,16 @@ async function runRust(counts, slow, env) {
     console.log(`\nfailed: ${counts.failures.join('\n\nfailed: ')}\n\n${counts}`);
     process.exit(1);
   });
-  const args = ['test', '--workspace', '--release', '--locked', '--no-fail-fast', '--target', hostTriple()];
-  const code = await run('cargo', slow ? [...args, '--', '--include-ignored'] : args, {
+  // Examples are programs of their own, which clippy compiles; no crate has examples in its documentation.
+  const targets = ['--workspace', '--tests'];
+  const args = ['test', ...targets, '--release', '--locked', '--no-fail-fast', '--target', hostTriple()];
+  const code = await run('cargo', all ? [...args, '--', '--include-ignored'] : args, {
     env: { ...cargoEnvironment(), ...env, SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '' },
     onLine: (line, child) => {
       cargo = child;
       counts.readCargoLine(line);
-      // Tests that only run with --slow may take their time.
-      if (!slow) stuck.readCargoLine(line);
+      // Tests of the second tier may take their time.
+      if (!all) stuck.readCargoLine(line);
     },
   });
   stuck.stop();
@@ -67,12 +84,13 @@ async function runTypeScript(counts, rest, env) {
   if (code !== 0 && counts.failed === before) counts.add(0, 1);
 }
 
-/** Every benchmark once, small, as a test of its answers. */
-async function runBenchmarks(counts) {
+/** Benchmarks once, small, as a test of their answers. */
+async function runBenchmarks(counts, all) {
   console.log('\nsparrow: benchmarks, small');
   rmSync(BENCH_REPORT, { force: true });
   const before = counts.failed;
-  const code = await tool(at('benches', 'run.mjs'), ['--smoke', '--json', BENCH_REPORT]);
+  const some = all ? [] : ['--only', FIRST_SUITES.join(',')];
+  const code = await tool(at('benches', 'run.mjs'), ['--smoke', ...some, '--json', BENCH_REPORT]);
   if (existsSync(BENCH_REPORT)) counts.readBench(JSON.parse(readFileSync(BENCH_REPORT, 'utf8')));
   if (code !== 0 && counts.failed === before) counts.add(0, 1);
 }

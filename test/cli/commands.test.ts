@@ -14,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { issue } from '../support/certificates.js';
 import { type RunningServer, startServer } from '../support/server.js';
+import { isFirstTier } from '../tiers.mjs';
 import { type Ended, sparrow } from './support.js';
 
 let server: RunningServer;
@@ -501,7 +502,8 @@ describe('completion', () => {
   });
 });
 
-describe('demo', () => {
+// Loading it takes half a minute of processor time.
+describe.skipIf(isFirstTier)('demo', () => {
   it('loads a dictionary, finds words by what they mean, and cleans up behind itself', async () => {
     const shown = await said('demo');
     expect(shown).toMatch(/^2,000 meanings in \[demo\] in .*\n/);
@@ -544,13 +546,15 @@ describe('demo', () => {
 });
 
 // At the end: this leaves indices behind, and a model that is started.
-it.each([
+const IN_JSON = [
   ['status', ['status']],
   ['models list', ['models', 'list']],
   ['demo', ['demo', 'rich person', '--index', 'demo-of-json']],
   ['import', ['import', '-', '--format', 'jsonl', '--index', 'import-of-json']],
   ['key revoke', ['key', 'revoke', 'key-of-json', '--name']],
-] as const)('--json of %s names the members that there are', async (words, args) => {
+] as const;
+const FIRST_IN_JSON = IN_JSON.filter(([words]) => words !== 'demo');
+it.each(isFirstTier ? FIRST_IN_JSON : IN_JSON)('--json of %s names the members that there are', async (words, args) => {
   if (words === 'key revoke') await run('key', 'new', 'key-of-json', '--index', 'articles');
   const value = await json(...args);
   const [members = ''] = /(?<=\{)[\w, ]+/.exec(await told(words)) ?? [];

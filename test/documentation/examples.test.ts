@@ -5,6 +5,7 @@ import { Client, type TransportRequestParams } from '@elastic/elasticsearch';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { requestsOf, translated } from '../../packages/site/languages.mjs';
+import { isFirstTier } from '../tiers.mjs';
 import { type Example, LANGUAGES, type Language, World, difference, examplesOf } from './example-runner.js';
 import { fences, pagesUnder, read } from './pages.js';
 
@@ -17,6 +18,8 @@ const PAGES = [
   ...pagesUnder('docs/guides'),
   ...REFERENCE.map((name) => `docs/${name}.md`),
 ];
+/** Pages whose examples are run: each is a server for each language. */
+const RUN = isFirstTier ? ['docs/start.md'] : PAGES;
 /** Pages that only talk about the command line. */
 const IN_THE_SHELL = ['docs/tutorial.md', 'docs/guides/running-a-server.md', 'docs/guides/securing-a-server.md'];
 
@@ -42,7 +45,7 @@ describe.each(PAGES)('%s', (page) => {
     },
   );
 
-  for (const language of used) {
+  for (const language of RUN.includes(page) ? used : []) {
     const mine = all.filter(
       (example) => example.language === language || !example.isOneOfSeveral || example.isNeededEverywhere,
     );

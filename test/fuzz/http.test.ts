@@ -5,11 +5,12 @@ import { describe, expect, it } from 'vitest';
 
 import { ENDPOINTS } from '@sparrow-search/server';
 
+import { byTier } from '../tiers.mjs';
 import { corpus, requestOf } from './requests.mjs';
 import { Target, fuzz, isMistake } from './run.mjs';
 
 const FOUND = new URL('found/', import.meta.url);
-const INPUTS = 1200;
+const INPUTS = byTier(300, 1200);
 
 describe('bad requests', () => {
   it('are the same for the same seed, and reach every route', () => {

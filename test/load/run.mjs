@@ -1,4 +1,4 @@
-// Starts a server, fills it, and measures it under load; what `npm run test:load` and its short form in `npm test` do.
+// Starts a server, fills it, and measures it under load; what `npm run test:load` and its short form in the second tier do.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -218,7 +218,7 @@ impl<'a> Groups<'a> {
         if let Some(column) = values.texts() {
             let mut shown = vec![false; column.num_terms()];
             for docs in docs.chunks(4096) {
-                context.budget.check_cancelled()?;
+                work::check()?;
                 for ord in docs.iter().flat_map(|doc| column.ords().values_for_doc(*doc)) {
                     shown[ord as usize] = true;
                 }

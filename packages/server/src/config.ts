@@ -174,7 +174,7 @@ const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
 
 /** Variables of the project's own tools, which share the prefix. */
 const FOREIGN_VARIABLES = new Set([
-  ...['SPARROW_CONFIG', 'SPARROW_URL', 'SPARROW_SLOW_TESTS', 'SPARROW_REST_SUITES'],
+  ...['SPARROW_CONFIG', 'SPARROW_URL', 'SPARROW_TEST_TIER', 'SPARROW_REST_SUITES'],
   ...['SPARROW_SIMD', 'SPARROW_ONNXRUNTIME', 'SPARROW_TARBALLS', 'SPARROW_FOREIGN'],
   ...['SPARROW_TEST_CLUSTER', 'SPARROW_TEST_PEERS', 'SPARROW_TEST_PYTHON'],
 ]);

@@ -1,3 +1,5 @@
+import { byTier } from '../../tiers.mjs';
+
 /** Random choices that are the same for the same seed, so that a failing request can be had again. */
 export class Random {
   private state: number;
@@ -47,5 +49,6 @@ export class Random {
 /** Where the choices of the property tests begin; other ones to look for more: `PROPERTY_SEED=7 npx vitest run …`. */
 export const SEED = Number(process.env['PROPERTY_SEED'] ?? 1);
 
-/** How often a property is tried: `usual`, or what `PROPERTY_ROUNDS` says. */
-export const rounds = (usual: number): number => Number(process.env['PROPERTY_ROUNDS'] ?? usual);
+/** How often a property is tried: `usual`, a quarter of that in the first tier, or what `PROPERTY_ROUNDS` says. */
+export const rounds = (usual: number): number =>
+  Number(process.env['PROPERTY_ROUNDS'] ?? byTier(Math.ceil(usual / 4), usual));

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::common::{Node, copy_tree, options};
+use crate::common::{Node, by_tier, copy_tree, options};
 use serde_json::{Value, json};
 use sparrow_engine::Engine;
 use sparrow_files::power::Random;
@@ -307,7 +307,7 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 #[test]
 fn damaged_bytes_are_named_and_nothing_is_answered_wrongly() {
     let _alone = crate::PROCESS.lock();
-    let rounds = setting("SPARROW_CORRUPTION_ROUNDS", 250);
+    let rounds = setting("SPARROW_CORRUPTION_ROUNDS", by_tier(60, 250));
     let seed = setting("SPARROW_CORRUPTION_SEED", 1);
     static PANICS: AtomicUsize = AtomicUsize::new(0);
     let before = std::panic::take_hook();

@@ -47,6 +47,11 @@ pub fn make_pipe(path: &Path) {
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0, "{}", std::io::Error::last_os_error());
 }
 
+/// What a test takes in the first tier of tests, and what where both run; `test/tiers.mjs` says which is which.
+pub fn by_tier<T>(first: T, both: T) -> T {
+    if std::env::var_os("SPARROW_TEST_TIER").is_some_and(|tier| tier == "first") { first } else { both }
+}
+
 /// Options for an engine without models on `data`.
 pub fn options(data: &Path) -> EngineOptions {
     let mut options = EngineOptions::new(data.to_path_buf(), PathBuf::from("no-such-library.so"), Vec::new());

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Node, copy_tree, options};
+use crate::common::{Node, by_tier, copy_tree, options};
 use sparrow_engine::{Engine, EngineOptions};
 use sparrow_files::Kind;
 use sparrow_files::power::{Random, Recorder};
@@ -197,7 +197,7 @@ fn every_call_fails_once() {
     let total: usize = calls.iter().sum();
     let mut random = Random(seed());
     let modes = [Mode::Error, Mode::Torn, Mode::Full];
-    let cases = chosen(total * modes.len(), 45, &mut random);
+    let cases = chosen(total * modes.len(), by_tier(10, 45), &mut random);
     let sums = Mutex::new((0, 0, BTreeMap::<Kind, u64>::new()));
     each(&cases, |case| {
         let (workload, kth, mode) = place(case, &calls, &modes);
@@ -268,7 +268,7 @@ fn recovery_survives_a_fault_at_every_call() {
     let total: usize = calls.iter().sum();
     let mut random = Random(seed() ^ 7);
     let modes = [Mode::Error, Mode::Full];
-    let cases = chosen(total * modes.len(), 25, &mut random);
+    let cases = chosen(total * modes.len(), by_tier(6, 25), &mut random);
     each(&cases, |case| {
         let (workload, kth, mode) = place(case, &calls, &modes);
         let left = &left[workload];
@@ -352,7 +352,7 @@ fn the_power_goes_at_any_moment() {
     let moments: Vec<usize> = recorded.iter().map(|one| one.recorder.moments()).collect();
     let total: usize = moments.iter().sum();
     let mut random = Random(seed() ^ 99);
-    let cases = chosen(total * CUTS, 60, &mut random);
+    let cases = chosen(total * CUTS, by_tier(12, 60), &mut random);
     each(&cases, |case| {
         let (mut workload, mut moment) = (0, case / CUTS);
         while moment >= moments[workload] {
