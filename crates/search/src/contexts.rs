@@ -76,14 +76,8 @@ const POINT_IN_TIME: u8 = b'p';
 const ID_BYTES: usize = 1 + 8 + 16;
 
 impl Contexts {
-<<<<<<< HEAD
     /// Opens a context and returns its id, unless `most` of its kind are open, or all hold more than `most_bytes` bytes. A
-    /// restricted API key may have as many contexts, and as much memory for them, as it leaves free for others, so half of all if
-    /// it is the only one and fewer if there are more, so that no key can use up all of them.
-=======
-    /// Opens a context and returns its id, unless `most` of its kind are open, or as many as the key may have of them
-    /// ([`Holder::check_share`]).
->>>>>>> rows
+    /// restricted API key may have a share of both ([`Holder::check_share`]).
     ///
     /// # Errors
     /// 429 when too many are open, or they hold too much.
@@ -98,15 +92,10 @@ impl Contexts {
         let held = work::current().map_or(0, |request| request.used());
         let mut open = self.open.lock();
         let kind = kind_of(&content);
-<<<<<<< HEAD
-        let (mut caller_contexts, mut other_contexts) = (0, 0);
         let (mut caller_bytes, mut other_bytes) = (0, 0);
         for context in open.contexts.values() {
             let same = owner.zip(context.owner.as_ref()).is_some_and(|(one, other)| one.is_key_of(other));
             *(if same { &mut caller_bytes } else { &mut other_bytes }) += context.held;
-            if kind_of(&context.content) == kind {
-                *(if same { &mut caller_contexts } else { &mut other_contexts }) += 1;
-            }
         }
         let free = most_bytes.saturating_sub(other_bytes);
         let most_bytes = if owner.is_some() { free / 2 } else { free };
@@ -117,16 +106,8 @@ impl Contexts {
                 work::TooMuch { limit_of, label: "<contexts>", wanted, limit: most_bytes as u64 }.into()
             );
         }
-        let room = most.saturating_sub(other_contexts);
-        let (is_full, most) = match owner {
-            None => (room == 0, most),
-            Some(_) => (caller_contexts >= room.div_ceil(2), room.div_ceil(2)),
-        };
-        if is_full {
-=======
         let contexts = open.contexts.values().filter(|context| kind_of(&context.content) == kind);
         if let Err(most) = Holder::check_share(owner, contexts.map(|context| context.owner.as_ref()), most) {
->>>>>>> rows
             let what = if kind == SCROLL { "scroll" } else { "point in time" };
             return Err(EngineError::api(
                 429,

@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-<<<<<<< HEAD
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-=======
-use std::sync::atomic::{AtomicU64, Ordering};
->>>>>>> rows
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -39,14 +35,9 @@ pub struct Tasks {
     node: String,
     next: AtomicU64,
     running: Arc<Mutex<BTreeMap<u64, Arc<Task>>>>,
-<<<<<<< HEAD
     requests: Requests,
-    /// Number of requests that are waiting for tasks.
-    waiting: Arc<AtomicUsize>,
-=======
     /// Owners of the requests that are waiting for tasks.
     waiting: Arc<Mutex<Vec<Option<Holder>>>>,
->>>>>>> rows
 }
 
 impl Tasks {
