@@ -269,7 +269,7 @@ describe('filters', () => {
       const sentence = 'counts documents that the filter of alias [door] hides';
       const one = await call('POST', '/door/_termvectors', { doc, ...asked });
       expect([one.status, one.body.error?.reason]).toEqual([400, expect.stringContaining(sentence)]);
-      const several = await call('POST', '/_mtermvectors', { docs: [{ _index: 'door', doc, ...asked }] });
+      const several = await call('POST', '/_mtermvectors', { docs: [{ _index: 'door', _id: '1', ...asked }] });
       expect(several.body.docs[0].error.reason).toContain(sentence);
       const common = await call('POST', '/door/_mtermvectors', { ids: ['1'], parameters: asked });
       expect(common.body.docs[0].error.reason).toContain(sentence);

@@ -259,7 +259,9 @@ describe('texts that an answer repeats', () => {
       (text) =>
         aggs({
           composite: {
-            sources: [{ d: { date_histogram: { field: 'd', fixed_interval: '1d', format: `'${text.slice(2)}'` } } }],
+            sources: [
+              { d: { date_histogram: { field: 'd', fixed_interval: '1d', format: `yyyy-MM-dd'${text.slice(12)}'` } } },
+            ],
           },
         }),
     ],
