@@ -22,7 +22,7 @@ use sparrow_indices::{IndexHandle, StoredDocument};
 use sparrow_search::SearchService;
 use sparrow_search::query_error;
 use sparrow_types::work;
-use sparrow_wire::glob;
+use sparrow_wire::{glob, object};
 
 /// Largest number of documents in one request.
 const MAX_DOCUMENTS: usize = 1_024;
@@ -87,7 +87,7 @@ pub fn multi_term_vectors(
             Ok(vectors) => vectors,
         });
     }
-    Ok(Reply::ok(&json!({"docs": docs})))
+    Ok(Reply::ok(&object([("docs", docs.into())])))
 }
 
 /// The index that a request names, if it asks for nothing that the filter of an alias hides.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sparrow_inference::{Purpose, TextEncoder};
+use sparrow_wire::object;
 
 use super::chain::{self, Item, Pipeline, Runtime, State};
 use super::document::{Document, java_type};
@@ -145,13 +146,13 @@ pub(super) fn run(
     let shown: Vec<Value> = items
         .into_iter()
         .map(|item| match (item.trace, item.state) {
-            (Some(trace), _) => json!({"processor_results": trace}),
-            (None, State::Live | State::Terminated) => json!({"doc": item.document.to_simulated(false)}),
+            (Some(trace), _) => object([("processor_results", trace.into())]),
+            (None, State::Live | State::Terminated) => object([("doc", item.document.to_simulated(false))]),
             (None, State::Dropped) => Value::Null,
             (None, State::Failed(failure)) => json!({"error": failure.error.to_body()}),
         })
         .collect();
-    json!({"docs": shown})
+    object([("docs", shown.into())])
 }
 
 fn document(mut given: Map<String, Value>, now: &str) -> Document {

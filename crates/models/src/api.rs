@@ -282,7 +282,7 @@ pub fn infer_trained_model(
             Value::Object(result)
         })
         .collect();
-    Ok(Reply::ok(&json!({"inference_results": results})))
+    Ok(Reply::ok(&sparrow_wire::object([("inference_results", results.into())])))
 }
 
 fn text_of<'a>(document: &'a Value, field: &str) -> Result<&'a str, EngineError> {

@@ -17,3 +17,10 @@ pub use body_error::BodyError;
 pub use date_pattern::{DatePattern, parse_iso8601};
 pub use exception::{Exception, shortened};
 pub use zone::{Moment, NamedZone, OffsetRange, Zone};
+
+use serde_json::Value;
+
+/// An object of values that may be large: they are moved into it, while `json!` copies what it is given.
+pub fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}

@@ -16,7 +16,7 @@ use crate::service::SearchService;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_wire::strict_json;
+use sparrow_wire::{object, strict_json};
 
 /// Highest number of searches in one request.
 const MAX_REQUESTS: usize = 10_000;
@@ -107,7 +107,11 @@ pub fn rank_eval(
     }
     // Of nothing there is no mean; JSON has no word for that.
     let score = (judged > 0).then(|| sum / f64::from(judged));
-    Ok(Reply::ok(&json!({"metric_score": score, "details": details, "failures": failures})))
+    Ok(Reply::ok(&object([
+        ("metric_score", json!(score)),
+        ("details", details.into()),
+        ("failures", failures.into()),
+    ])))
 }
 
 /// Runs a search and evaluates its hits; returns the measure's value and the details to show.
@@ -129,9 +133,12 @@ fn judge(
     };
     let body = Value::Object(rated.search.clone()).to_string();
     let reply = search(service, &single, body.as_bytes(), cancel)?;
-    let answer: Value = strict_json::from_slice(&reply.body)
+    let mut answer: Value = strict_json::from_slice(&reply.body)
         .map_err(|error| EngineError::internal(format!("the answer to a search cannot be read: {error}")))?;
-    let hits = answer["hits"]["hits"].as_array().cloned().unwrap_or_default();
+    let hits = match answer["hits"]["hits"].take() {
+        Value::Array(hits) => hits,
+        _ => Vec::new(),
+    };
     let ratings: Vec<Option<u32>> = hits
         .iter()
         .map(|hit| rated.ratings.get(&(hit["_index"].as_str()?, hit["_id"].as_str()?)).copied())
@@ -144,11 +151,17 @@ fn judge(
         .filter(|(_, rating)| rating.is_none())
         .map(|(hit, _)| json!({"_index": hit["_index"], "_id": hit["_id"]}))
         .collect();
-    let shown: Vec<Value> =
-        hits.iter().zip(&ratings).map(|(hit, rating)| json!({"hit": hit, "rating": rating})).collect();
-    let shown = json!({
-        "metric_score": score, "unrated_docs": unrated, "hits": shown, "metric_details": details,
-    });
+    let shown: Vec<Value> = hits
+        .into_iter()
+        .zip(&ratings)
+        .map(|(hit, rating)| object([("hit", hit), ("rating", json!(rating))]))
+        .collect();
+    let shown = object([
+        ("metric_score", json!(score)),
+        ("unrated_docs", unrated.into()),
+        ("hits", shown.into()),
+        ("metric_details", details),
+    ]);
     Ok((score, shown))
 }
 

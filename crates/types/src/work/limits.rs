@@ -112,7 +112,7 @@ impl fmt::Display for TooMuch {
 
 impl std::error::Error for TooMuch {}
 
-/// Most pattern steps per request. A step is about one term compared with a prefix, wildcard, regular
+/// Most steps of patterns and of explanations per request. A step is about one term compared with a prefix, wildcard, regular
 /// expression or misspelt word, or one part of a regular expression examined while its automaton is built.
 /// This many take three to ten seconds on one processor.
 pub const MOST_EFFORT: u64 = 1 << 27;
@@ -126,7 +126,8 @@ impl fmt::Display for TooMuchEffort {
         write!(
             out,
             "the prefix, wildcard, regexp and fuzzy clauses of one request may look at [{MOST_EFFORT}] terms in all, \
-             those of each clause and each index counted anew; longer prefixes leave fewer"
+             those of each clause and each index counted anew, and a clause explained for a hit counts as [128]; longer \
+             prefixes and fewer hits leave fewer"
         )
     }
 }

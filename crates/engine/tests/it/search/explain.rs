@@ -201,3 +201,19 @@ fn sparse_tokens_name_the_words_they_come_from() {
     let answer = node.search("passages", &body);
     assert_eq!(hits(&answer)[0]["_explanation"]["details"][0]["details"][1]["details"], json!([]));
 }
+
+#[test]
+fn a_request_may_have_a_million_clauses_explained() {
+    let node = Node::start();
+    node.create("n", &json!({"n": {"type": "long"}}));
+    let documents: Vec<Value> = (0..1100).map(|number| json!({"n": number})).collect();
+    node.load("n", &documents);
+    let should: Vec<Value> = (0..1000).map(|least| json!({"range": {"n": {"gte": -least}}})).collect();
+    let body = json!({"query": {"bool": {"should": should}}, "size": 1100, "explain": true});
+    let error = node.search_error("n", &body).to_string();
+    assert!(error.contains("too_many_nested_clauses"), "{error}");
+    assert!(error.contains("a clause explained for a hit counts as [128]"), "{error}");
+    let mut fewer = body;
+    fewer["size"] = json!(20);
+    assert_eq!(hits(&node.search("n", &fewer)).len(), 20);
+}

@@ -15,6 +15,7 @@ use super::compile::Compiler;
 use super::error::QueryError;
 use crate::snapshot::Snapshot;
 use sparrow_query::Query;
+use sparrow_types::work;
 
 pub(super) use bm25::explained as explained_bm25;
 pub(super) use convert::TOKEN_TAG;
@@ -62,6 +63,10 @@ impl Explanation {
     }
 }
 
+/// Steps of the request's effort that explaining one clause for one document counts as. Each is opened anew for each document,
+/// which takes some 25 microseconds; so a request may have a million of them.
+const EXPLAINED: u64 = 128;
+
 impl Snapshot {
     /// Explains the scores that a query gives some documents, in the order of `docs`.
     ///
@@ -75,6 +80,7 @@ impl Snapshot {
     ) -> Result<Vec<Explanation>, QueryError> {
         let mut compiler = Compiler::explaining(self, cancel);
         let weight = compiler.compile(query, true)?;
+        work::spend(EXPLAINED * compiler.clauses().max(1) as u64 * docs.len() as u64)?;
         let mut explanations = Vec::with_capacity(docs.len());
         for addr in docs {
             compiler.check_cancelled()?;
