@@ -228,8 +228,12 @@ impl BucketNode<'_> {
             let places = self.groups.places(&codes);
             let wanted: Vec<u64> = places.iter().map(|&place| codes[place as usize]).collect();
             let keys = self.groups.keys(&wanted)?;
-            let list = keys.into_iter().zip(places).map(|(key, place)| (key, bucket(place as usize)));
-            return Ok(vec![Partial::Buckets(list.collect())]);
+            let mut list = Vec::with_capacity(places.len());
+            for (key, place) in keys.into_iter().zip(places) {
+                work::check()?;
+                list.push((key, bucket(place as usize)));
+            }
+            return Ok(vec![Partial::Buckets(list)]);
         }
         // Many buckets may share a code, below several parents.
         codes.sort_unstable();

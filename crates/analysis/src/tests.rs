@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sparrow_types::allocated::Counted;
+use sparrow_types::work::Counted;
 
 use super::*;
 

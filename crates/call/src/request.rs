@@ -110,8 +110,8 @@ impl Reply {
     /// # Errors
     /// If the value cannot be written as JSON, or the request has to stop.
     pub fn written(value: &impl Serialize, bytes: usize) -> Result<Self, EngineError> {
-        work::room_for(bytes)?;
-        let mut body = Vec::with_capacity(bytes);
+        let mut body = Vec::new();
+        work::grow(&mut body, bytes)?;
         write_json(value, &mut body)?;
         Ok(Self::bytes(200, body))
     }

@@ -32,7 +32,7 @@ pub fn bulk(
     let forced = execution.refresh(refresh)?;
 
     let errors = results.iter().any(|item| item.result.is_err());
-    let shown: usize = results.iter().map(ItemResult::source_bytes).sum();
+    let shown: usize = results.iter().map(ItemResult::shown_bytes).sum();
     let mut out = Vec::with_capacity(64 + results.len() * 180 + shown);
     out.extend_from_slice(
         format!("{{\"errors\":{errors},\"took\":{}", start.elapsed().as_millis()).as_bytes(),

@@ -28,6 +28,9 @@ const WINDOW_BYTES: usize = 4 << 20;
 /// Estimated bytes of an item in the response without its names.
 const ANSWER_BYTES: usize = 180;
 
+/// Estimated bytes of an error without its sentence.
+const ERROR_BYTES: usize = 300;
+
 /// Length of a generated document id in bytes.
 const ID_BYTES: usize = 20;
 
@@ -51,14 +54,17 @@ impl ItemResult {
 impl ItemResult {
     /// Memory for the result and its item in the response, in bytes.
     fn kept_bytes(&self, action: &Action<'_>) -> usize {
-        // A source is held here, and then stands in the response.
-        Self::bytes_for(action) + 2 * self.source_bytes()
+        // What may be long is held here, and then stands in the response.
+        Self::bytes_for(action) + 2 * self.shown_bytes()
     }
 
-    /// Bytes of the source that the response shows.
-    pub(super) fn source_bytes(&self) -> usize {
-        let source = self.result.as_ref().ok().and_then(|success| success.source.as_ref());
-        source.map_or(0, |source| source.get().len())
+    /// Bytes of what may be long in the response: the source that it shows, an error, the names of pipelines.
+    pub(super) fn shown_bytes(&self) -> usize {
+        let result = match &self.result {
+            Ok(success) => success.source.as_ref().map_or(0, |source| source.get().len()),
+            Err(error) => error.to_string().len() + ERROR_BYTES,
+        };
+        result + self.executed.iter().flatten().map(String::len).sum::<usize>()
     }
 }
 

@@ -87,6 +87,7 @@ pub fn mget(
         let written = service.indices.get(&want.index, request.right()).and_then(|handle| {
             let document = read(&handle, &params, &want.id)?;
             check_version(&handle, &want.id, document.as_ref(), want.version)?;
+            work::grow(&mut out, document.as_ref().map_or(0, |document| document.source.len()))?;
             write_document(&handle, &want.id, document.as_ref(), &want.view, &mut out)
         });
         match written {

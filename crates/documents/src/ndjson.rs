@@ -53,6 +53,7 @@ pub(super) fn parse<'a>(body: &'a [u8], defaults: &Defaults) -> Result<Vec<Actio
             work::check()?;
         }
     }
+    work::check()?;
     let mut problems: Vec<String> = actions.iter().flat_map(Action::problems).collect();
     if actions.is_empty() {
         problems.push("no requests added".to_owned());

@@ -29,10 +29,9 @@ use sparrow_search::{self as search, SearchService};
 use sparrow_snapshots::{self as snapshots, SnapshotService, Snapshots};
 use sparrow_storage::DataDir;
 use sparrow_tasks::{Tasks, api as tasks};
-pub use sparrow_types::allocated::Counted;
 pub use sparrow_types::time_slice;
-pub use sparrow_types::work::Probe;
 use sparrow_types::work::{self, Work};
+pub use sparrow_types::work::{Counted, Probe};
 use sparrow_types::{attempt, processors};
 
 use crate::executor::{Executor, Lane, Load};
@@ -187,7 +186,9 @@ impl Engine {
         let is_shown = !attempt::is_active() && executor::is_shown_as_task(request);
         let _task = is_shown.then(|| {
             let (index, opaque_id) = (request.part("index"), request.opaque_id.as_ref());
-            self.node.tasks.begin_request(&request.op, index, opaque_id, cancel.flag())
+            // A write goes on to its end, so that its client hears what became of it.
+            let cancel = executor::only_reads(request).then(|| cancel.flag());
+            self.node.tasks.begin_request(&request.op, index, opaque_id, cancel)
         });
         let mut result = self.execute(request, body, cancel);
         if let Ok(reply) = &mut result {

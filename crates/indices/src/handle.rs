@@ -25,7 +25,7 @@ use super::opened::Opened;
 use super::settings::Settings;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
-use sparrow_types::attempt;
+use sparrow_types::{attempt, work};
 
 /// The metadata of an index in force: replaced as a whole, and shared with the layers below that read settings from it.
 pub type SharedMetadata = Arc<RwLock<Arc<Metadata>>>;
@@ -236,6 +236,8 @@ impl IndexHandle {
     /// When the segments cannot be written. The writes are not lost.
     pub fn refresh(&self) -> Result<(), EngineError> {
         let _running = self.counters.refresh.begin();
+        // What all requests have buffered is nobody's, whoever has it written now.
+        let _nobody = work::leave_behind();
         self.shard.refresh().map_err(|error| self.failed(error))?;
         *self.last_refresh.lock() = Instant::now();
         Ok(())
@@ -247,6 +249,7 @@ impl IndexHandle {
     /// When the disk refuses; the log then keeps everything.
     pub fn flush(&self) -> Result<(), EngineError> {
         let running = self.counters.flush.begin();
+        let _nobody = work::leave_behind();
         self.shard.flush().map_err(|error| self.failed(error))?;
         drop(running);
         *self.durable_segments.lock() = segment_names(&self.index());

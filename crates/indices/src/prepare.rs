@@ -12,7 +12,8 @@ use sparrow_mapping::passages::{self, FieldPassages};
 use sparrow_mapping::{Mapping, ParsedDocument};
 use sparrow_models::Purpose;
 use sparrow_shard::LookedUp;
-use sparrow_types::{processors, work};
+use sparrow_types::processors;
+use sparrow_types::work::{self, Stopped};
 
 use super::handle::IndexHandle;
 use super::ids::{check_id, generate_id};
@@ -228,7 +229,11 @@ fn make_terms(
             MAX_TERM_BYTES >> 20
         )));
     }
-    Ok(work::check()?)
+    match work::check() {
+        Err(Stopped::Exceeded(limit)) => Err(limit.into()),
+        // A batch that has begun is written to its end.
+        Err(Stopped::Cancelled) | Ok(()) => Ok(()),
+    }
 }
 
 /// Reads the passages behind a stored document.

@@ -366,6 +366,7 @@ pub(super) fn positions(
                 source.snapshot.scan_all(Some(&matching))
             }
         };
+        work::check()?;
         if let Some(until) = until {
             let last = until.get(&source.handle.name);
             documents.retain(|(seq_no, _)| last.is_some_and(|last| seq_no <= last));

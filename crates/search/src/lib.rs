@@ -90,10 +90,9 @@ pub use crate::service::SearchService;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::{Caller, Right};
-use sparrow_indices::SearchLimits;
 use sparrow_indices::counters::OpenContext;
 use sparrow_indices::slow_log::{Phase, SlowSearches};
-use sparrow_indices::{IndexHandle, ResolveOptions, Resolved, Settings};
+use sparrow_indices::{IndexHandle, ResolveOptions, Resolved, SearchLimits, Settings};
 pub use sparrow_wire::suggest::{did_you_mean, suggestions};
 
 /// Handles `_search`.

@@ -95,6 +95,7 @@ pub fn msearch(
     }
     work::check()?;
     let mut out = format!("{{\"took\":{},\"responses\":[", start.elapsed().as_millis()).into_bytes();
+    work::grow(&mut out, answers.iter().map(|answer| answer.lock().len() + 1).sum())?;
     for (number, answer) in answers.into_iter().enumerate() {
         if number > 0 {
             out.push(b',');

@@ -58,6 +58,8 @@ pub fn next(
     let _stopped = work::stopped_by(deadline.flag());
     let answered =
         answer(service, &scroll.targets, &scroll.body, shown, &deadline, Ok(Vec::new()), start, ids, bytes)?;
+    // A page that is refused comes again.
+    work::check()?;
     if let Some(last) = answered.last {
         scroll.body.position = Some(last);
     }

@@ -19,7 +19,8 @@ struct Running {
     /// The index expression of its path.
     index: String,
     opaque_id: Option<String>,
-    cancel: Arc<AtomicBool>,
+    /// Setting it stops the request; absent if it cannot be stopped by others.
+    cancel: Option<Arc<AtomicBool>>,
     started: Instant,
     /// The request as a task, once somebody has looked.
     task: OnceLock<Arc<Task>>,
@@ -30,20 +31,20 @@ struct Running {
 pub(crate) struct Requests(Arc<Mutex<BTreeMap<u64, Running>>>);
 
 impl Requests {
-    /// Notes a request until the returned guard is dropped. Setting `cancel` stops it.
+    /// Notes a request until the returned guard is dropped. Setting `cancel`, if given, stops it.
     pub(crate) fn begin(
         &self,
         number: u64,
         op: &str,
         index: &str,
         opaque_id: Option<&String>,
-        cancel: &Arc<AtomicBool>,
+        cancel: Option<&Arc<AtomicBool>>,
     ) -> RequestGuard {
         let running = Running {
             op: op.to_owned(),
             index: index.to_owned(),
             opaque_id: opaque_id.cloned(),
-            cancel: Arc::clone(cancel),
+            cancel: cancel.cloned(),
             started: Instant::now(),
             task: OnceLock::new(),
         };
@@ -67,10 +68,10 @@ impl Running {
         let make = || {
             let description =
                 if self.index.is_empty() { String::new() } else { format!("indices[{}]", self.index) };
-            let spec = TaskSpec::new(action_of(&self.op), description)
-                .cancellable()
-                .opaque_id(self.opaque_id.clone());
-            Arc::new(Task::of_request(number, node, spec, self.started, Arc::clone(&self.cancel)))
+            let mut spec = TaskSpec::new(action_of(&self.op), description).opaque_id(self.opaque_id.clone());
+            spec.cancellable = self.cancel.is_some();
+            let cancel = self.cancel.clone().unwrap_or_default();
+            Arc::new(Task::of_request(number, node, spec, self.started, cancel))
         };
         Arc::clone(self.task.get_or_init(make))
     }
@@ -133,7 +134,7 @@ mod tests {
     #[test]
     fn a_request_is_a_task_until_it_ends() {
         let (requests, cancel) = (Requests::default(), Arc::default());
-        let guard = requests.begin(7, "search", "a*", Some(&"mine".to_owned()), &cancel);
+        let guard = requests.begin(7, "search", "a*", Some(&"mine".to_owned()), Some(&cancel));
         let shown = requests.tasks("n");
         let view = shown[0].view(true);
         assert_eq!((shown.len(), shown[0].id()), (1, "n:7".to_owned()));

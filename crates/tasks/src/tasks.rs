@@ -102,14 +102,14 @@ impl Tasks {
         Ok(TaskGuard { task, running: Arc::clone(&self.running) })
     }
 
-    /// Shows a request as a task until the returned guard is dropped. `index` is the index expression of its path; setting the flag
-    /// stops it. Requests do not count with the tasks that may run at once.
+    /// Shows a request as a task until the returned guard is dropped. `index` is the index expression of its path; setting
+    /// `cancel` stops it, if that is possible. Requests do not count with the tasks that may run at once.
     pub fn begin_request(
         &self,
         op: &str,
         index: &str,
         opaque_id: Option<&String>,
-        cancel: &Arc<AtomicBool>,
+        cancel: Option<&Arc<AtomicBool>>,
     ) -> RequestGuard {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.requests.begin(number, op, index, opaque_id, cancel)

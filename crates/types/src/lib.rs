@@ -1,6 +1,5 @@
 //! Shared vocabulary of Sparrow: identifiers, sparse vectors, token weights, and what the processors are busy with. No I/O.
 
-pub mod allocated;
 pub mod attempt;
 mod executor;
 pub mod niceness;

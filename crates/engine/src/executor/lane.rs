@@ -60,7 +60,7 @@ pub(crate) fn is_shown_as_task(request: &Request) -> bool {
     }
 }
 
-/// Whether an operation changes nothing.
+/// Whether an operation changes no data, so that it can be stopped, or its answer refused, at any time.
 pub(crate) fn only_reads(request: &Request) -> bool {
     matches!(lane_of(request), Lane::Read | Lane::Look | Lane::Trial | Lane::Watch | Lane::Health)
 }

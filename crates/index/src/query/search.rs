@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sparrow_types::{Executor, SeqNo};
+use sparrow_types::{Executor, SeqNo, work};
 use tantivy::{DocAddress, TERMINATED};
 
 use super::compile::Compiler;
@@ -142,6 +142,7 @@ impl Snapshot {
         let mut all = Vec::with_capacity(self.segments().len());
         for reader in self.searcher().segment_readers() {
             compiler.check_cancelled()?;
+            work::room_for(size_of::<f32>() * reader.max_doc() as usize)?;
             let mut scores = vec![f32::NAN; reader.max_doc() as usize];
             let mut scorer = weight.scorer(reader, 1.0)?;
             let mut doc = scorer.doc();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicIsize, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use crate::allocated;
+use super::allocated;
 
 /// Memory that a request may always use, in bytes (1 MiB): the limit on the process refuses those that use more, so that
 /// an administrator can still raise it or delete an index.

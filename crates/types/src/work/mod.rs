@@ -1,11 +1,12 @@
 //! Limits of the request that a thread works on, and its cancellation.
 //!
 //! A request is carried out by one thread, which [`enter`]s its [`Work`]; a thread that helps enters it too. What these
-//! threads allocate is charged to the request's account where it is allocated ([`crate::allocated`]). Code anywhere below
+//! threads allocate is charged to the request's account where it is allocated ([`allocated`]). Code anywhere below
 //! asks [`check`] now and then, which fails once the request must stop or has more memory than it may have; before one large
 //! allocation whose size the request determines it asks [`room_for`]. Outside of a request nothing is bounded: merges and
 //! replays are not anybody's request.
 
+mod allocated;
 mod limits;
 mod output;
 mod probe;
@@ -15,8 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::allocated;
-
+pub use self::allocated::Counted;
 use self::limits::{ALWAYS, positive};
 pub use self::limits::{Exceeded, MOST_EFFORT, Memory, MemoryFigures, Size, TooMuch, TooMuchEffort};
 pub use self::output::{Output, grow};
@@ -52,13 +52,11 @@ struct Account {
 impl Account {
     /// Adds bytes to the usage, or takes negative ones off. Returns the limit that is exceeded then, if it grew.
     fn charge(&self, bytes: isize) -> Option<TooMuch> {
-        let own = self.used.fetch_add(bytes, Relaxed) + bytes;
-        self.memory.used.fetch_add(bytes, Relaxed);
-        if own < 0 {
-            // The request freed what others had allocated, which does not give it more than its limit.
-            self.used.fetch_sub(own, Relaxed);
-            self.memory.used.fetch_sub(own, Relaxed);
-        }
+        // Never below 0: a request that frees what others had allocated gets no more than its limit for it.
+        let after = |used: isize| (used + bytes).max(0);
+        let before = self.used.fetch_update(Relaxed, Relaxed, |used| Some(after(used))).unwrap_or_default();
+        let own = after(before);
+        self.memory.used.fetch_add(own - before, Relaxed);
         if bytes <= 0 {
             return None;
         }
@@ -197,8 +195,8 @@ impl Drop for HeldOutside {
 
 thread_local! {
     static CURRENT: RefCell<Option<Work>> = const { RefCell::new(None) };
-    /// Whether `CURRENT` has a request. The allocator asks this, as it may not touch a value with a destructor that does not
-    /// exist yet.
+    /// Whether `CURRENT` has a request. The allocator asks this first: registering the destructor of a value that does not exist
+    /// yet may allocate.
     static HAS_REQUEST: Cell<bool> = const { Cell::new(false) };
 }
 

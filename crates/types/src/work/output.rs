@@ -9,8 +9,11 @@ use super::{Stopped, check, room_for};
 pub fn grow(bytes: &mut Vec<u8>, more: usize) -> Result<(), Stopped> {
     let length = bytes.len().saturating_add(more);
     if length > bytes.capacity() {
-        // The old list exists until it has been copied.
-        room_for(length.max(2 * bytes.capacity()))?;
+        let capacity = length.max(2 * bytes.capacity());
+        // The old list exists until it has been copied. A short answer is always written: it may be about what is done already.
+        if capacity > OUTPUT_PIECE {
+            room_for(capacity)?;
+        }
         bytes.reserve(more);
     }
     Ok(())
@@ -31,7 +34,7 @@ const OUTPUT_PIECE: usize = 64 << 10;
 impl<'a> Output<'a> {
     /// Writes to the end of `bytes`.
     pub fn new(bytes: &'a mut Vec<u8>) -> Self {
-        let next_check = bytes.len();
+        let next_check = bytes.len() + OUTPUT_PIECE;
         Self { bytes, next_check }
     }
 }

@@ -1,8 +1,8 @@
 use std::alloc::System;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::allocated::live;
 use super::*;
-use crate::allocated::{Counted, live};
 
 #[global_allocator]
 static ALLOCATOR: Counted<System> = Counted(System);

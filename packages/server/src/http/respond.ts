@@ -72,6 +72,8 @@ export async function finish(
 
 /** Bytes of an answer from which on laying it out is limited by the memory that is left. */
 const LONG_ANSWER = 1024 * 1024;
+/** How many times as long an answer may become by being laid out. */
+const MOST_GROWTH = 8;
 
 /** The body of an answer in the shape that the request wants. Never on the event loop: it takes time in proportion. */
 async function shaped(
@@ -88,15 +90,20 @@ async function shaped(
   const isHuman = statistics === true && isSet(query['human']);
   const asItIs = filter === undefined && !isPretty && !isTraced && !isHuman && kind === 'json';
   if (body === null || body.length === 0 || asItIs) return body;
+  const most = body.length < LONG_ANSWER ? undefined : Math.min(Math.max(room(), 0), Number.MAX_SAFE_INTEGER);
   const shown = await shapeAnswer(typeof body === 'string' ? Buffer.from(body) : body, {
     ...(filter === undefined ? {} : { filter_path: filter }),
     ...(isTraced ? { trace: `${exchange.method} ${exchange.path}` } : {}),
     pretty: isPretty,
     human: isHuman,
     yaml: kind === 'yaml',
-    ...(body.length < LONG_ANSWER ? {} : { most: Math.min(Math.max(room(), 0), Number.MAX_SAFE_INTEGER) }),
+    ...(most === undefined ? {} : { most }),
   });
   if (shown === null) {
+    // With more memory it might have been laid out.
+    if (most !== undefined && most < MOST_GROWTH * body.length) {
+      throw new HttpError('rejected', 'rejected execution: there is no memory left to lay out the answer');
+    }
     throw new HttpError(
       'illegal_argument',
       filter === undefined

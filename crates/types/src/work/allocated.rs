@@ -1,15 +1,13 @@
 //! Counts the memory that the process and each request has allocated, in the allocator itself.
 //!
 //! [`Counted`] wraps the allocator of a binary. A thread adds up what it allocates and frees, and settles the sum with
-//! the process's total and with the account of the request that it works on ([`crate::work`]) whenever the sum has grown
+//! the process's total and with the account of the request that it works on whenever the sum has grown
 //! to [`PIECE`] bytes, when it enters or leaves a request, and when it ends. In a binary without [`Counted`] everything
 //! stays at 0, so nothing is limited.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
-
-use crate::work;
 
 /// Bytes up to which a thread's sum may be off before it settles: 64 KiB. Where the end of a thread goes unnoticed,
 /// every operation is settled at once, since what a thread had not settled would be lost.
@@ -18,9 +16,12 @@ pub(crate) const PIECE: isize = if cfg!(unix) { 64 << 10 } else { 1 };
 /// Bytes that the process has allocated and not freed, without what threads have not settled yet.
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 
+/// What a thread starts with: more than any operation takes off.
+const UNKNOWN: isize = isize::MAX / 2;
+
 /// What one thread has to settle.
 struct Tally {
-    /// Bytes allocated less bytes freed since the thread last settled. It begins at [`PIECE`] so that the first operation
+    /// Bytes allocated less bytes freed since the thread last settled. It begins at [`UNKNOWN`] so that the first operation
     /// of a thread takes the slow path, which arranges for its end to be noticed.
     pending: Cell<isize>,
     is_known: Cell<bool>,
@@ -28,7 +29,7 @@ struct Tally {
 
 thread_local! {
     // Without a destructor: the allocator may be called before such a value can be registered, and after it is destroyed.
-    static TALLY: Tally = const { Tally { pending: Cell::new(PIECE), is_known: Cell::new(false) } };
+    static TALLY: Tally = const { Tally { pending: Cell::new(UNKNOWN), is_known: Cell::new(false) } };
 }
 
 /// Bytes that the process has allocated through [`Counted`] and not freed, accurate to 64 KiB for each thread.
@@ -50,10 +51,21 @@ pub(crate) fn settle() {
     });
 }
 
+/// Settles at the end of the current thread. What it frees afterwards, as other destructors run, makes the end be noticed again.
+#[cfg(unix)]
+fn settle_for_good() {
+    settle();
+    TALLY.with(|tally| {
+        if tally.is_known.replace(false) {
+            tally.pending.set(tally.pending.get().wrapping_add(UNKNOWN));
+        }
+    });
+}
+
 #[inline]
 fn add(bytes: isize) {
     TALLY.with(|tally| {
-        let pending = tally.pending.get() + bytes;
+        let pending = tally.pending.get().wrapping_add(bytes);
         tally.pending.set(pending);
         if pending.unsigned_abs() >= PIECE.unsigned_abs() {
             settle_piece(tally);
@@ -64,7 +76,7 @@ fn add(bytes: isize) {
 #[cold]
 fn settle_piece(tally: &Tally) {
     if !tally.is_known.replace(true) {
-        tally.pending.set(tally.pending.get() - PIECE);
+        tally.pending.set(tally.pending.get().wrapping_sub(UNKNOWN));
         end::notice();
         return;
     }
@@ -74,7 +86,7 @@ fn settle_piece(tally: &Tally) {
 fn settle_tally(tally: &Tally) {
     let bytes = tally.pending.get();
     // An account that is in use by this very thread takes the bytes later.
-    if work::settle(bytes) {
+    if super::settle(bytes) {
         tally.pending.set(tally.pending.get() - bytes);
         LIVE.fetch_add(bytes, Relaxed);
     }
@@ -87,7 +99,7 @@ mod end {
     use std::sync::OnceLock;
 
     extern "C" fn settle(_: *mut c_void) {
-        super::settle();
+        super::settle_for_good();
     }
 
     /// Arranges for the current thread to settle when it ends. By a key of the system's and not by a `thread_local!` with a
@@ -118,6 +130,15 @@ mod end {
 #[derive(Debug)]
 pub struct Counted<A>(pub A);
 
+/// Counts bytes, unless the allocation failed.
+#[inline]
+fn counted(memory: *mut u8, bytes: isize) -> *mut u8 {
+    if !memory.is_null() {
+        add(bytes);
+    }
+    memory
+}
+
 fn signed(bytes: usize) -> isize {
     // Layouts are never larger than `isize::MAX`.
     bytes.cast_signed()
@@ -125,20 +146,18 @@ fn signed(bytes: usize) -> isize {
 
 #[expect(unsafe_code, reason = "the interface of an allocator")]
 // SAFETY: all memory comes from the inner allocator and goes back to it with the layout that it came with. Counting neither
-// allocates nor panics: `work::settle` only moves numbers.
+// allocates nor panics: `super::settle` only moves numbers.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        add(signed(layout.size()));
         // SAFETY: the caller's promises are those that the inner allocator asks for.
-        unsafe { self.0.alloc(layout) }
+        counted(unsafe { self.0.alloc(layout) }, signed(layout.size()))
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        add(signed(layout.size()));
         // SAFETY: as in `alloc`.
-        unsafe { self.0.alloc_zeroed(layout) }
+        counted(unsafe { self.0.alloc_zeroed(layout) }, signed(layout.size()))
     }
 
     #[inline]
@@ -150,8 +169,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counted<A> {
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        add(signed(new_size) - signed(layout.size()));
         // SAFETY: as in `alloc`.
-        unsafe { self.0.realloc(memory, layout, new_size) }
+        counted(unsafe { self.0.realloc(memory, layout, new_size) }, signed(new_size) - signed(layout.size()))
     }
 }
