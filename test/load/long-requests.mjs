@@ -169,7 +169,9 @@ export const LONG_ROWS = [
 /** A way to stop: what it does, and whether it can stop a request. */
 const WAYS = {
   leave: (call, isJob) => !isJob,
-  timeout: ([path], isJob) => !isJob && path.endsWith('/_search'),
+  // As in Elasticsearch it is on the search itself: what that found in time is explained, however long this takes.
+  timeout: ([path, body], isJob) =>
+    !isJob && path.endsWith('/_search') && !JSON.stringify(body ?? '').includes('"explain":true'),
   cancel: () => true,
 };
 

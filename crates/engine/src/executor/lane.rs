@@ -39,7 +39,7 @@ pub(crate) fn is_short(request: &Request, body: &[u8]) -> bool {
 /// Whether a request is shown as a task while it is carried out. Jobs have tasks of their own, and looking at tasks is none.
 pub(crate) fn is_shown_as_task(request: &Request) -> bool {
     match lane_of(request) {
-        Lane::Read | Lane::Write | Lane::Look | Lane::Trial => true,
+        Lane::Read | Lane::Write | Lane::Look | Lane::Trial => request.op != "cat_tasks",
         Lane::Watch | Lane::Health => false,
         Lane::Long => !matches!(
             request.op.as_str(),
