@@ -269,13 +269,13 @@ def union(scores):
 
 
 def spread(scores, candidates):
-    """Means and standard deviations of a teacher's scores over each query's candidates. A deviation has a least value, because some
-    queries have no word of any passage."""
+    """Means and standard deviations of a teacher's scores over each query's candidates."""
     found = np.take_along_axis(scores, candidates, 1)
     return found.mean(1), found.std(1)
 
 
 def standard(scores, mean, deviation, usual):
+    """Scores in deviations from their means. A deviation has a least value, because some queries have no word of any passage."""
     return (scores - mean[:, None]) / np.maximum(deviation, usual / 4)[:, None]
 
 

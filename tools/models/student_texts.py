@@ -378,7 +378,10 @@ def main():
         draw.query(question, None, "question")
 
     passages, queries = draw.shuffled()
-    (arguments.out / "texts.json").write_text(json.dumps({"passages": passages, "queries": queries}))
+    # In one move, because a program that was ended here is started again from the beginning.
+    partial = arguments.out / "texts.partial"
+    partial.write_text(json.dumps({"passages": passages, "queries": queries}))
+    partial.replace(arguments.out / "texts.json")
     for name, found, part in (("passages", passages, "source"), ("queries", queries, "kind")):
         counts = {kind: sum(row[part] == kind for row in found) for kind in sorted({row[part] for row in found})}
         print(f"{len(found)} {name}: {counts}")
