@@ -89,7 +89,7 @@ class Run:
     def __init__(self, folder, changed, optimiser):
         self.folder, self.stored = folder, folder / "checkpoint.npz"
         self.changed, self.average, self.state = changed, changed, optimiser.init(changed)
-        self.step, self.seconds, self.scale, self.apart = 0, 0.0, None, None
+        self.step, self.seconds, self.judged, self.scale, self.apart = 0, 0.0, 0.0, 1.0, 0.0
         self.penalties, self.ratio = None, np.ones(2)
         self.start = changed
 
@@ -102,7 +102,7 @@ class Run:
             leaves, tree = jax.tree.flatten(self.state)
             self.state = jax.tree.unflatten(tree, [jnp.asarray(archive[f"optimiser {number}"]) for number in range(len(leaves))])
             self.penalties, self.ratio = archive["penalties"], archive["ratio"]
-            self.seconds, self.scale, self.apart = (float(archive[name]) for name in ("seconds", "scale", "apart"))
+            self.seconds, self.judged, self.scale, self.apart = (float(archive[name]) for name in ("seconds", "judged", "scale", "apart"))
             self.step = int(archive["step"])
 
     def store(self):
@@ -110,7 +110,7 @@ class Run:
         parts = {f"{part} {name}": np.asarray(array) for part, some in named.items() for name, array in some.items()}
         leaves = {f"optimiser {number}": np.asarray(array) for number, array in enumerate(jax.tree.leaves(self.state))}
         save(self.stored, **parts, **leaves, penalties=self.penalties, ratio=self.ratio, step=self.step, seconds=self.seconds,
-             scale=self.scale, apart=self.apart)
+             judged=self.judged, scale=self.scale, apart=self.apart)
 
     def log(self, **what):
         line = {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "step": self.step, "cpu_s": round(self.seconds), **what}
@@ -184,22 +184,31 @@ def main():
         left = (arguments.steps - number) / (FALL * arguments.steps)
         return arguments.rate * min(1.0, (number + 1) / min(WARM_UP, arguments.steps / 4), left)
 
-    dev, last = None, {"checkpoint": 0.0, "judged": 0.0}
+    dev, counted = None, 0.0
 
-    def judged():
+    def count():
+        """Processor time is counted from the start of the program, so with what loading and compiling take."""
+        nonlocal counted
+        now = time.process_time()
+        run.seconds, counted = run.seconds + now - counted, now
+
+    def judge():
         nonlocal dev
         dev = dev or Dev(work, config, tokenizer, arguments.student)
-        run.log(dev=dev.judge({**run.average, **fixed}))
+        report = dev.judge({**run.average, **fixed})
+        count()
+        run.judged = run.seconds
+        run.log(dev=report)
+        run.store()
 
-    if run.step == 0:
-        run.scale = scale_of(changed, fixed, config, held) if not imitate else 1.0
-        run.apart = 0.0
+    if not run.stored.exists():
+        if not imitate:
+            run.scale = scale_of(changed, fixed, config, held)
         run.log(pool=pieces, arguments={name: str(value) for name, value in vars(arguments).items()}, scale=run.scale, **held_out())
         if arguments.judge:
-            judged()
-    counted = time.process_time()
-    run.seconds += counted
-    last = dict.fromkeys(last, run.seconds)
+            judge()
+    count()
+    stored = run.seconds
     while run.step < arguments.steps:
         if (newest := newest_pool(work, WITH_STATES if head else None)) != pieces:
             pieces = newest
@@ -215,18 +224,18 @@ def main():
         run.ratio = 0.9 * run.ratio + 0.1 * np.asarray(ratios)
         run.penalties = (run.penalties * np.exp(STEERING * (run.ratio - arguments.aim))).clip(*PENALTIES).astype(np.float32)
         run.apart = float(distance) if run.step == 0 else 0.98 * run.apart + 0.02 * float(distance)
+        # What is not a number never gets into a checkpoint.
+        assert np.isfinite(run.apart), run.step
         run.step += 1
-        now = time.process_time()
-        run.seconds, counted = run.seconds + now - counted, now
+        count()
         done = run.step == arguments.steps
-        if done or run.seconds - last["checkpoint"] > 60 * arguments.minutes:
-            last["checkpoint"] = run.seconds
+        if done or run.seconds - stored > 60 * arguments.minutes:
+            stored = run.seconds
             run.store()
             run.log(pool=pieces, divergence=round(run.apart, 4), ratios=[round(float(value), 3) for value in run.ratio],
                     penalties=[float(f"{value:.2e}") for value in run.penalties], **held_out())
-        if done or arguments.judge and run.seconds - last["judged"] > 60 * arguments.judge:
-            last["judged"] = run.seconds
-            judged()
+        if done or arguments.judge and run.seconds - run.judged > 60 * arguments.judge:
+            judge()
     partial = folder / "finished.partial"
     partial.write_text(json.dumps({"steps": run.step, "cpu_s": round(run.seconds), **held_out()}))
     os.replace(partial, folder / "finished.json")
