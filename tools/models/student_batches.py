@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from student_model import LABEL
-from student_teachers import PIECE, TEACHERS, Pool, standard
+from student_teachers import PIECE, TEACHERS, Pool, standard, usual_of
 from student_texts import PASSAGE_TOKENS, QUERY_TOKENS
 
 SEED = 11
@@ -67,7 +67,7 @@ class Batches:
         self.weights = json.loads((work / "weights.json").read_text())["weights"][kind]
         with np.load(work / f"pool-{kind}-{pieces}.npz") as archive:
             self.hard, self.mean, self.deviation = (archive[name] for name in ("hard", "mean", "deviation"))
-        self.usual = np.median(self.deviation, 0)
+        self.usual = [usual_of(deviation) for deviation in self.deviation.T]
         held = np.array(self.pool.query_numbers) % HELD_OUT == 0
         self.held, self.trained = np.flatnonzero(held), np.flatnonzero(~held)
         if tokenizer:

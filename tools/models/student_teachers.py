@@ -274,8 +274,13 @@ def spread(scores, candidates):
     return found.mean(1), found.std(1)
 
 
+def usual_of(deviation):
+    """A teacher's usual deviation. Most words of WordNet are in no gloss, so BM25 often has none."""
+    return np.median(deviation[deviation > 0])
+
+
 def standard(scores, mean, deviation, usual):
-    """Scores in deviations from their means. A deviation has a least value, because some queries have no word of any passage."""
+    """Scores in deviations from their means. A deviation has a least value: it may be 0."""
     return (scores - mean[:, None]) / np.maximum(deviation, usual / 4)[:, None]
 
 
@@ -352,7 +357,7 @@ def choose_weights(work):
             candidates = union(scores)
             for teacher, found in scores.items():
                 mean, deviation = spread(found, candidates)
-                scores[teacher] = standard(found, mean, deviation, np.median(deviation))
+                scores[teacher] = standard(found, mean, deviation, usual_of(deviation))
             sets.append((scores, wanted))
 
         def quality(weights):
