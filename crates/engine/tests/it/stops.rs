@@ -6,8 +6,9 @@ use sparrow_engine::Probe;
 use crate::common::Node;
 
 const DOCUMENTS: usize = 3000;
-/// Checks that a request may still make after the one at which it was stopped: those of the loops that it leaves.
-const MOST_AFTER: u64 = 64;
+/// Checks that a request may still make after the one at which it was stopped: those of the loops that it leaves, and one for each
+/// document of a simulation, which fail one by one.
+const MOST_AFTER: u64 = 400;
 
 fn filled() -> Node {
     let node = Node::start();

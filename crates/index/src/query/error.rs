@@ -162,11 +162,10 @@ pub enum QueryError {
 
 impl From<tantivy::TantivyError> for QueryError {
     fn from(error: tantivy::TantivyError) -> Self {
-        // tantivy passes on an error of ours, but has none for it.
-        match work::exceeded() {
-            Some(work::Exceeded::Memory(limit)) => QueryError::TooMuchMemory(limit),
-            Some(work::Exceeded::Effort(limit)) => QueryError::TooMuchEffort(limit),
-            None => QueryError::Tantivy(error),
+        // tantivy passes on an error of ours, but has none for a request that must stop.
+        match work::check() {
+            Err(stopped) => stopped.into(),
+            Ok(()) => QueryError::Tantivy(error),
         }
     }
 }
@@ -177,7 +176,7 @@ pub(crate) fn over(limit: work::TooMuchEffort) -> tantivy::TantivyError {
     stopped()
 }
 
-/// An error that makes tantivy stop with the request; [`QueryError::from`] recovers the limit that was exceeded.
+/// An error that makes tantivy stop with the request; [`QueryError::from`] recovers why.
 pub(crate) fn stopped() -> tantivy::TantivyError {
     tantivy::TantivyError::InvalidArgument("the request went over a limit".to_owned())
 }
