@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { Target } from '../fuzz/run.mjs';
 import { STOPS, stopped } from '../load/long-requests.mjs';
+import { byTier } from '../tiers.mjs';
 import { WORLD } from '../load/memory-world.mjs';
 import { type RunningServer, startServer } from '../support/server.js';
 
@@ -167,9 +168,10 @@ describe.runIf(process.platform === 'linux')('what takes long', () => {
   afterAll(() => target.remove());
 
   /** How long the process may go on when nobody waits any more: it is seconds only where others use the machine. */
-  const WORKS_ON_MS = 5000;
+  const WORKS_ON_MS = 20_000;
+  const some = STOPS.filter((_, place) => place % byTier(6, 1) === 0);
 
-  it.each(STOPS)('stops: %s (%s)', { timeout: 120_000 }, async (_, way, call) => {
+  it.each(some)('stops: %s (%s)', { timeout: 120_000 }, async (_, way, call) => {
     const { answered, seen, wentOnMs } = await stopped(target, call(), way);
     if (answered) return;
     expect(wentOnMs).toBeLessThan(WORKS_ON_MS);
