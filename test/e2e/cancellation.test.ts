@@ -175,7 +175,7 @@ describe.runIf(process.platform === 'linux')('what takes long', () => {
     const { answered, seen, wentOnMs } = await stopped(target, call(), way);
     if (answered) return;
     expect(wentOnMs).toBeLessThan(WORKS_ON_MS);
-    // Of what has run for a second there is a task.
+    // A request that has run for a second must have been listed as a task.
     expect(seen ?? true).toBe(true);
     expect(await target.isWell()).toBe(true);
   });
@@ -269,7 +269,7 @@ describe('the limits of memory', () => {
     expect((await server.request('GET', '/unwritten')).status).toBe(404);
     const after = (await breakers()).request;
     expect(after.tripped).toBe(tripped + 3);
-    // What is left is what the request for the statistics itself has.
+    // The request for the statistics is still charged for its own memory.
     expect(after.estimated_size_in_bytes).toBeLessThan(1024 * 1024);
     await limit(null);
     expect((await server.request('POST', '/docs/_search', { size: 2000 })).status).toBe(200);

@@ -49,9 +49,7 @@ impl ItemResult {
         let names = action.index.len() + action.id.as_ref().map_or(ID_BYTES, String::len);
         size_of::<Self>() + ANSWER_BYTES + 2 * names
     }
-}
 
-impl ItemResult {
     /// Memory for the result and its item in the response, in bytes.
     fn kept_bytes(&self, action: &Action<'_>) -> usize {
         // What may be long is held here, and then stands in the response.

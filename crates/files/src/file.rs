@@ -70,7 +70,7 @@ impl File {
         {
             use std::os::unix::fs::OpenOptionsExt;
 
-            // Opening a pipe would wait for whoever is at its other end.
+            // Without this flag, opening a pipe would block until another process opens its other end.
             options.custom_flags(libc::O_NONBLOCK);
         }
         let handle = NEXT.fetch_add(1, Ordering::Relaxed);

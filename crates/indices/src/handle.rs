@@ -236,7 +236,7 @@ impl IndexHandle {
     /// When the segments cannot be written. The writes are not lost.
     pub fn refresh(&self) -> Result<(), EngineError> {
         let _running = self.counters.refresh.begin();
-        // What all requests have buffered is nobody's, whoever has it written now.
+        // The buffered documents come from many requests, so this request does not pay for writing them.
         let _nobody = work::leave_behind();
         self.shard.refresh().map_err(|error| self.failed(error))?;
         *self.last_refresh.lock() = Instant::now();

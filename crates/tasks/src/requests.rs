@@ -87,7 +87,7 @@ impl Drop for RequestGuard {
     fn drop(&mut self) {
         let ended = self.requests.0.lock().remove(&self.number);
         if let Some(task) = ended.as_ref().and_then(|running| running.task.get()) {
-            // Whoever waits for the end of the task gets it.
+            // Other requests may be waiting for this task to end.
             task.end(task.outcome_of(&Ok(Value::Null)));
         }
     }

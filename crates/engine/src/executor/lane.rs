@@ -36,7 +36,7 @@ pub(crate) fn is_short(request: &Request, body: &[u8]) -> bool {
     reads && body.len() <= SHORT_BODY && !has("scroll") && !has("refresh") && !names_model()
 }
 
-/// Whether a request is shown as a task while it is carried out. Jobs have tasks of their own, and looking at tasks is none.
+/// Whether `_tasks` lists a request while it runs. Jobs register their own tasks, and requests that look at tasks are not listed.
 pub(crate) fn is_shown_as_task(request: &Request) -> bool {
     match lane_of(request) {
         Lane::Read | Lane::Write | Lane::Look | Lane::Trial => request.op != "cat_tasks",

@@ -162,7 +162,7 @@ pub enum QueryError {
 
 impl From<tantivy::TantivyError> for QueryError {
     fn from(error: tantivy::TantivyError) -> Self {
-        // tantivy passes on an error of ours, but has none for a request that must stop.
+        // A request that must stop makes tantivy fail with an error that says nothing about it.
         match work::check() {
             Err(stopped) => stopped.into(),
             Ok(()) => QueryError::Tantivy(error),

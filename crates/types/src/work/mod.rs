@@ -25,7 +25,7 @@ pub use self::probe::Probe;
 /// Why a request must stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stopped {
-    /// Its client disconnected, it was cancelled, or its time is over.
+    /// The request's client disconnected, the request was cancelled, or its time is over.
     Cancelled,
     /// It went over a limit.
     Exceeded(Exceeded),

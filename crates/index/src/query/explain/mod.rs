@@ -86,7 +86,7 @@ impl Snapshot {
             compiler.check_cancelled()?;
             let reader = self.searcher().segment_reader(addr.segment_ord);
             let explained = weight.explain(reader, addr.doc_id);
-            // What was stopped looks like a document that does not match.
+            // When a request is stopped, tantivy reports the same kind of error as for a document that does not match.
             compiler.check_cancelled()?;
             explanations.push(match explained {
                 Ok(raw) => convert::convert(&raw, query.boost == 0.0),
