@@ -12,7 +12,7 @@ import { toYaml } from '../support/twin/yaml.js';
 
 const shaped = async (text: string, shape: object): Promise<string | undefined> => {
   const bytes = await shapeAnswer(Buffer.from(text), shape);
-  return bytes === null ? undefined : Buffer.from(bytes).toString();
+  return typeof bytes === 'string' ? undefined : Buffer.from(bytes).toString();
 };
 
 const ROUNDS = rounds(4000);

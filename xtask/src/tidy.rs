@@ -71,7 +71,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "sparrow-ingest",
         &["sparrow-types", "sparrow-wire", "sparrow-storage", "sparrow-encoder", "sparrow-inference"],
     ),
-    ("sparrow-presentation", &["sparrow-mapping"]),
+    ("sparrow-presentation", &["sparrow-mapping", "sparrow-types"]),
     (
         "sparrow-call",
         &[

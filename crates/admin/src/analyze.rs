@@ -12,6 +12,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::IndexHandle;
 use sparrow_indices::Node;
 use sparrow_indices::settings::DEFAULT_ANALYZED_TOKENS;
+use sparrow_wire::MOST_REPEATED;
 
 /// Positions between the texts of a request whose analyzer does not belong to an index.
 const GAP_WITHOUT_INDEX: usize = 0;
@@ -35,9 +36,8 @@ struct AnalyzeRequest {
 /// fewer tokens of each.
 const MOST_STEPS_SHOWN: usize = 20;
 
-/// Settings of filters that the request defines and that stand in every token, and the most characters of each.
+/// Settings of filters that the request defines and that stand in every token: each has at most [`MOST_REPEATED`] characters.
 const REPEATED: [&str; 4] = ["separator", "token_separator", "filler_token", "replacement"];
-const MOST_REPEATED: usize = 1_000;
 
 /// `GET|POST /_analyze`, `GET|POST /{index}/_analyze`
 pub fn analyze(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {

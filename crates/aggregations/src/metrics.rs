@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sparrow_types::work;
 use tantivy::DocAddress;
 
 use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy, StatsKind, TopHits};
@@ -118,15 +119,17 @@ impl<'a> Metric<'a> {
         match kind {
             MetricKind::Stats { values, found } => {
                 values.numbers(docs, scratch, numbers);
-                for &(place, value) in numbers.iter() {
+                each(numbers, |place, value| {
                     at(found, parents[place as usize]).add(value);
-                }
+                    Ok(())
+                })
             }
             MetricKind::Count { values, found } => {
                 values.codes(docs, scratch, codes);
-                for &(place, _) in codes.iter() {
+                each(codes, |place, _| {
                     at(found, parents[place as usize]).count += 1;
-                }
+                    Ok(())
+                })
             }
             MetricKind::Distinct { values, threshold, found } => {
                 values.codes(docs, scratch, codes);
@@ -135,7 +138,7 @@ impl<'a> Metric<'a> {
                     true => Codes::Ordinals(FxHashSet::default()),
                     false => Codes::Hashes(Distinct::default()),
                 };
-                for &(place, code) in codes.iter() {
+                each(codes, |place, code| {
                     let parent = parents[place as usize] as usize;
                     while found.len() <= parent {
                         found.push(empty());
@@ -146,11 +149,12 @@ impl<'a> Metric<'a> {
                         }
                         Codes::Hashes(distinct) => distinct.insert(hash(&key_of(values, code)), *threshold),
                     }
-                }
+                    Ok(())
+                })
             }
             MetricKind::Distribution { values, found, positive } => {
                 values.numbers(docs, scratch, numbers);
-                for &(place, value) in numbers.iter() {
+                each(numbers, |place, value| {
                     // An HDR histogram counts from zero.
                     if *positive && value < 0.0 {
                         return Err(AggregationError::Execution(format!(
@@ -159,13 +163,15 @@ impl<'a> Metric<'a> {
                         )));
                     }
                     at(found, parents[place as usize]).insert(value);
-                }
+                    Ok(())
+                })
             }
             MetricKind::Strings { values, found } => {
                 values.codes(docs, scratch, codes);
-                for &(place, code) in codes.iter() {
+                each(codes, |place, code| {
                     *at(found, parents[place as usize]).entry(code).or_default() += 1;
-                }
+                    Ok(())
+                })
             }
             MetricKind::Weighted { values, weights, found } => {
                 weights.numbers(docs, scratch, numbers);
@@ -180,18 +186,19 @@ impl<'a> Metric<'a> {
                     }
                 }
                 values.numbers(docs, scratch, numbers);
-                for &(place, value) in numbers.iter() {
-                    let Some(weight) = of_doc[place as usize] else { continue };
-                    let (sum, total) = at(found, parents[place as usize]);
-                    sum.add(value * weight);
-                    total.add(weight);
-                }
+                each(numbers, |place, value| {
+                    if let Some(weight) = of_doc[place as usize] {
+                        let (sum, total) = at(found, parents[place as usize]);
+                        sum.add(value * weight);
+                        total.add(weight);
+                    }
+                    Ok(())
+                })
             }
             MetricKind::TopHits { top, keys, found } => {
-                top_hits(top, keys, found, docs, parents, scratch, codes, context);
+                top_hits(top, keys, found, docs, parents, scratch, codes, context)
             }
         }
-        Ok(())
     }
 
     /// The metric's result for each of the `parents` buckets.
@@ -279,6 +286,24 @@ fn key_of(values: &Values, code: u64) -> Key {
     }
 }
 
+/// Values that are added before a look at whether the request must stop. Where values come to thousands of buckets in turn, the lists
+/// of all of them are full at the same time, and twice as long the next moment.
+const UNCHECKED: usize = 64;
+
+/// Adds the values of documents, each with the place of its document.
+fn each<T: Copy>(
+    values: &[(u32, T)],
+    mut add: impl FnMut(u32, T) -> Result<(), AggregationError>,
+) -> Result<(), AggregationError> {
+    for some in values.chunks(UNCHECKED) {
+        work::check()?;
+        for &(place, value) in some {
+            add(place, value)?;
+        }
+    }
+    Ok(())
+}
+
 fn at<T: Default>(list: &mut Vec<T>, place: u32) -> &mut T {
     let place = place as usize;
     if place >= list.len() {
@@ -297,7 +322,7 @@ fn top_hits(
     scratch: &mut Scratch,
     codes: &mut Vec<(u32, u64)>,
     context: &SegmentContext<'_>,
-) {
+) -> Result<(), AggregationError> {
     let mut sorts: Vec<Vec<Option<u64>>> = vec![vec![None; keys.len()]; docs.len()];
     for (number, values) in keys.iter().enumerate() {
         let Some(values) = values else { continue };
@@ -314,7 +339,10 @@ fn top_hits(
         }
     }
     let most = top.from + top.size;
-    for ((&doc, &parent), sort) in docs.iter().zip(parents).zip(sorts) {
+    for (number, ((&doc, &parent), sort)) in docs.iter().zip(parents).zip(sorts).enumerate() {
+        if number.is_multiple_of(UNCHECKED) {
+            work::check()?;
+        }
         let score = context.scores.and_then(|scores| scores.get(doc as usize)).copied().unwrap_or(f32::NAN);
         let list = at(found, parent);
         list.total += 1;
@@ -330,6 +358,7 @@ fn top_hits(
             list.hits.truncate(most);
         }
     }
+    Ok(())
 }
 
 fn compare_codes(values: &Values, a: u64, b: u64) -> Ordering {

@@ -151,14 +151,14 @@ impl Reducer<'_> {
                     _ => String::new(),
                 });
             }
-            AggregationKind::Range(range) => self.ranges(aggregation, range, &mut list),
+            AggregationKind::Range(range) => self.ranges(aggregation, range, &mut list)?,
             AggregationKind::Histogram(histogram) => self.histogram(aggregation, histogram, &mut list)?,
             AggregationKind::DateHistogram(histogram) => {
                 self.date_histogram(aggregation, histogram, &mut list)?;
             }
             AggregationKind::Filters(filters) => {
                 let slots = filters.filters.len() + usize::from(filters.other.is_some());
-                fill(aggregation, &mut list, 0..slots);
+                fill(aggregation, &mut list, 0..slots)?;
             }
             AggregationKind::Composite(composite) => {
                 if composite.size > self.max_buckets {
@@ -166,7 +166,7 @@ impl Reducer<'_> {
                 }
                 self.composite(composite, &mut list)?;
             }
-            _ => fill(aggregation, &mut list, 0..1),
+            _ => fill(aggregation, &mut list, 0..1)?,
         }
         if aggregation.is_multi_bucket() {
             self.count(list.len())?;
@@ -187,13 +187,18 @@ impl Reducer<'_> {
     }
 
     /// Sorts the buckets of ranges by their lower ends, adding those without documents.
-    fn ranges(&self, aggregation: &Aggregation, range: &Range, list: &mut Vec<(Key, Bucket)>) {
+    fn ranges(
+        &self,
+        aggregation: &Aggregation,
+        range: &Range,
+        list: &mut Vec<(Key, Bucket)>,
+    ) -> Result<(), AggregationError> {
         let ends = self.collected.iter().find_map(|index| index.bound.ranges.get(&aggregation.id));
         let mut slots: Vec<usize> = (0..range.ranges.len()).collect();
         if let Some(ends) = ends {
             slots.sort_by(|&a, &b| ends[a].0.total_cmp(&ends[b].0).then(ends[a].1.total_cmp(&ends[b].1)));
         }
-        fill(aggregation, list, slots.into_iter());
+        fill(aggregation, list, slots.into_iter())
     }
 
     fn histogram(
@@ -342,7 +347,11 @@ fn empty(aggregation: &Aggregation) -> Bucket {
 }
 
 /// Arranges buckets in the order of `slots`, adding empty ones for slots without documents.
-fn fill(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, slots: impl Iterator<Item = usize>) {
+fn fill(
+    aggregation: &Aggregation,
+    list: &mut Vec<(Key, Bucket)>,
+    slots: impl Iterator<Item = usize>,
+) -> Result<(), AggregationError> {
     let mut buckets: FxHashMap<usize, Bucket> = std::mem::take(list)
         .into_iter()
         .filter_map(|(key, bucket)| match key {
@@ -351,8 +360,10 @@ fn fill(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>, slots: impl It
         })
         .collect();
     for slot in slots {
+        work::check()?;
         list.push((Key::Slot(slot), buckets.remove(&slot).unwrap_or_else(|| empty(aggregation))));
     }
+    Ok(())
 }
 
 /// Inserts empty buckets into a sorted list for those of `keys` that it lacks. Floating-point keys that differ only

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sparrow_types::work;
 use tantivy::columnar::{Column, ColumnIndex, DynamicColumn, StrColumn};
 use tantivy::{SegmentReader, TantivyError};
 
@@ -202,6 +203,7 @@ impl Values {
                 let mut keys = vec![Key::Missing; codes.len()];
                 let mut place_of_text = 0;
                 for (code, place) in sorted {
+                    work::check()?;
                     if code == NO_ORDINAL {
                         keys[place] = missing();
                         continue;

@@ -259,13 +259,11 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, 
         match (key.as_str(), value) {
             ("docs", Value::Array(docs)) => {
                 for doc in docs {
-                    work::check()?;
                     wanted.push(parse_wanted(doc, index, &default)?);
                 }
             }
             ("ids", Value::Array(ids)) => {
                 for id in ids {
-                    work::check()?;
                     let id = text_of(&id).ok_or_else(|| {
                         EngineError::illegal_argument("ids array element should only contain ids")
                     })?;
@@ -293,12 +291,11 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, 
         problems.push("no documents to get".to_owned());
     }
     for (number, want) in wanted.iter().enumerate() {
+        work::check()?;
         if want.index.is_empty() {
-            work::check()?;
             problems.push(format!("index is missing for doc {number}"));
         }
         if want.id.is_empty() {
-            work::check()?;
             problems.push(format!("id is missing for doc {number}"));
         }
     }

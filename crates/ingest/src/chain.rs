@@ -254,7 +254,9 @@ fn run_node(
         Action::Each(processor) => {
             for (&at, &before) in fit.iter().zip(&before) {
                 let document = &mut items[at].document;
-                let result = processor.run(document);
+                // What became of the documents before it may be all that there is room for.
+                let may_run = work::check().map_err(ProcessorError::from);
+                let result = may_run.and_then(|()| processor.run(document));
                 let grown = runtime.budget.grow(before, document.added);
                 if let Err(error) = grown.and(result) {
                     fail(&mut items[at], node, error);
@@ -449,9 +451,10 @@ fn push_trace(runtime: &Runtime<'_>, node: &Node, item: &mut Item, result: Value
     if item.trace.is_none() {
         return;
     }
-    let mut document = with_document.then(|| item.document.to_simulated(true));
+    let room = work::room_for(if with_document { item.document.weight() } else { 0 });
+    let mut document = (with_document && room.is_ok()).then(|| item.document.to_simulated(true));
     let shown = document.as_ref().map_or(0, weight) as isize;
-    if let Err(error) = runtime.budget.grow(0, shown) {
+    if let Err(error) = room.map_err(ProcessorError::from).and(runtime.budget.grow(0, shown)) {
         // It is not kept, so it does not count.
         let _ = runtime.budget.grow(shown, 0);
         document = None;

@@ -204,12 +204,12 @@ pub(crate) fn split<'t>(regex: &Regex, text: &'t str, end: End) -> Result<Vec<&'
 /// Whether a text of `length` bytes may have `more`.
 ///
 /// # Errors
-/// If it would be longer than [`MOST_TEXT`].
+/// If it would be longer than [`MOST_TEXT`], or the request has no memory for so many more.
 pub(crate) fn room(length: usize, more: usize) -> Result<(), ProcessorError> {
-    match length.saturating_add(more) > MOST_TEXT {
-        true => Err(ProcessorError::TooLong { limit: MOST_TEXT }),
-        false => Ok(()),
+    if length.saturating_add(more) > MOST_TEXT {
+        return Err(ProcessorError::TooLong { limit: MOST_TEXT });
     }
+    Ok(work::room_for(more)?)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sparrow_inference::{Purpose, TextEncoder};
+use sparrow_types::work;
 use sparrow_wire::object;
 
 use super::chain::{self, Item, Pipeline, Runtime, State};
@@ -145,6 +146,8 @@ pub(super) fn run(
     chain::run_pipeline(&runtime, pipeline, &mut items, &who, &mut IngestSummary::default());
     let shown: Vec<Value> = items
         .into_iter()
+        // The caller looks whether the request had to stop.
+        .take_while(|_| work::check().is_ok())
         .map(|item| match (item.trace, item.state) {
             (Some(trace), _) => object([("processor_results", trace.into())]),
             (None, State::Live | State::Terminated) => object([("doc", item.document.to_simulated(false))]),

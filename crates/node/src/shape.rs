@@ -1,6 +1,6 @@
 //! Reshaping of answers (`filter_path`, `pretty`, YAML, …) on libuv's threads, so that the event loop never waits.
 
-use napi::bindgen_prelude::{AsyncTask, Buffer};
+use napi::bindgen_prelude::{AsyncTask, Buffer, Either};
 use napi::{Env, Error, Result, Status, Task};
 use napi_derive::napi;
 use sparrow_presentation::{Problem, Shape, shaped};
@@ -14,26 +14,31 @@ pub struct Shaping {
 }
 
 impl Task for Shaping {
-    /// The reshaped answer; none if the paths take too many steps, or the answer would be too long.
-    type Output = Option<Vec<u8>>;
-    type JsValue = Option<Buffer>;
+    /// The reshaped answer, or why there is none.
+    type Output = std::result::Result<Vec<u8>, &'static str>;
+    type JsValue = Either<Buffer, String>;
 
-    fn compute(&mut self) -> Result<Option<Vec<u8>>> {
+    fn compute(&mut self) -> Result<Self::Output> {
         match shaped(&self.bytes, &self.shape) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(Problem::TooMuchWork | Problem::TooLong) => Ok(None),
+            Ok(bytes) => Ok(Ok(bytes)),
+            Err(Problem::TooMuchWork) => Ok(Err("tooMuchWork")),
+            Err(Problem::TooLong) => Ok(Err("tooLong")),
+            Err(Problem::NoRoom) => Ok(Err("noRoom")),
             Err(problem @ Problem::Malformed) => Err(Error::new(Status::GenericFailure, problem.to_string())),
         }
     }
 
-    fn resolve(&mut self, _: Env, output: Option<Vec<u8>>) -> Result<Option<Buffer>> {
-        Ok(output.map(Buffer::from))
+    fn resolve(&mut self, _: Env, output: Self::Output) -> Result<Self::JsValue> {
+        Ok(match output {
+            Ok(bytes) => Either::A(Buffer::from(bytes)),
+            Err(problem) => Either::B(problem.to_owned()),
+        })
     }
 }
 
 /// Gives an answer in JSON another shape. `shape` is a `Shape` as JSON. The bytes may not be changed meanwhile. Resolves with
-/// null when the paths of `filter_path` take too many steps on this answer, or laid out it would be too long.
-#[napi(catch_unwind, ts_return_type = "Promise<Buffer | null>")]
+/// a word when the paths of `filter_path` take too many steps on this answer, or laid out it would be too long, or than there is memory.
+#[napi(catch_unwind, ts_return_type = "Promise<Buffer | 'tooMuchWork' | 'tooLong' | 'noRoom'>")]
 pub fn shape_answer(bytes: Buffer, shape: String) -> Result<AsyncTask<Shaping>> {
     Ok(AsyncTask::new(Shaping { bytes, shape: parse("shape", &shape)? }))
 }

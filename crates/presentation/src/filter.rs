@@ -7,9 +7,10 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
+use sparrow_types::work;
 
 use super::Problem;
-use super::scan::{Malformed, Scanner, Token, unescaped};
+use super::scan::{Malformed, SIGNS, Scanner, Token, unescaped};
 
 /// Matching steps that a request may take: this many, plus [`STEPS_PER_BYTE`] per byte of the answer.
 /// Patterns come from clients, and can be made to take any amount of work.
@@ -26,7 +27,7 @@ pub(super) fn filtered(bytes: &[u8], filter: &str) -> Result<Vec<u8>, Problem> {
     let paths: Vec<&str> = filter.split(',').map(trimmed).filter(|path| !path.is_empty()).collect();
     let excluded = paths.iter().filter_map(|path| path.strip_prefix('-'));
     let included = paths.iter().filter(|path| !path.starts_with('-')).copied();
-    let mut work = Work { left: STEPS.saturating_add(bytes.len().saturating_mul(STEPS_PER_BYTE)) };
+    let mut steps = Steps { left: STEPS.saturating_add(bytes.len().saturating_mul(STEPS_PER_BYTE)) };
     let mut included = Paths::new(included);
     let mut excluded = Paths::new(excluded);
     let state = State { kept: included.start(), dropped: excluded.start() };
@@ -36,11 +37,12 @@ pub(super) fn filtered(bytes: &[u8], filter: &str) -> Result<Vec<u8>, Problem> {
     let mut next = Some(state);
     let mut mark = 0;
     while let Some(token) = scanner.next()? {
+        work::grow(&mut out, token.len() + SIGNS)?;
         match token {
             Token::Key(key) => {
                 let Some(frame) = frames.last() else { return Err(Malformed.into()) };
                 let name = unescaped(key);
-                next = frame.state.behind(&name, &mut included, &mut excluded, &mut work)?;
+                next = frame.state.behind(&name, &mut included, &mut excluded, &mut steps)?;
                 if next.is_none() {
                     scanner.skip()?;
                     continue;
@@ -155,11 +157,11 @@ fn copy_rest(scanner: &mut Scanner<'_>, object: bool, out: &mut Vec<u8>) -> Resu
 }
 
 /// Number of matching steps left.
-struct Work {
+struct Steps {
     left: usize,
 }
 
-impl Work {
+impl Steps {
     fn spend(&mut self, steps: usize) -> Result<(), Problem> {
         self.left = self.left.checked_sub(steps).ok_or(Problem::TooMuchWork)?;
         Ok(())
@@ -186,11 +188,11 @@ impl State {
         name: &[u8],
         included: &mut Paths,
         excluded: &mut Paths,
-        work: &mut Work,
+        steps: &mut Steps,
     ) -> Result<Option<State>, Problem> {
         let kept = match &self.kept {
             None => None,
-            Some(places) => match included.advance(places, name, work)? {
+            Some(places) => match included.advance(places, name, steps)? {
                 Way::Ends => None,
                 Way::Nowhere => return Ok(None),
                 Way::To(places) => Some(places),
@@ -198,7 +200,7 @@ impl State {
         };
         let dropped = match &self.dropped {
             None => None,
-            Some(places) => match excluded.advance(places, name, work)? {
+            Some(places) => match excluded.advance(places, name, steps)? {
                 Way::Ends => return Ok(None),
                 Way::Nowhere => None,
                 Way::To(places) => Some(places),
@@ -290,15 +292,15 @@ impl Paths {
         set
     }
 
-    fn advance(&mut self, from: &Rc<PositionSet>, name: &[u8], work: &mut Work) -> Result<Way, Problem> {
-        work.spend(1 + name.len() / 8)?;
+    fn advance(&mut self, from: &Rc<PositionSet>, name: &[u8], steps: &mut Steps) -> Result<Way, Problem> {
+        steps.spend(1 + name.len() / 8)?;
         let remembered = from.known.filter(|_| name.len() <= REMEMBERED_NAME);
-        let Some(number) = remembered else { return self.look(&from.places, name, work) };
+        let Some(number) = remembered else { return self.look(&from.places, name, steps) };
         let key = (number, Box::from(name));
         if let Some(way) = self.ways.get(&key) {
             return Ok(way.clone());
         }
-        let way = self.look(&from.places, name, work)?;
+        let way = self.look(&from.places, name, steps)?;
         if self.ways.len() < REMEMBERED {
             self.ways.insert(key, way.clone());
         }
@@ -307,12 +309,12 @@ impl Paths {
 
     /// Positions after the elements of `from` that match `name`; `**` matches any name and keeps its
     /// position.
-    fn look(&mut self, from: &[u32], name: &[u8], work: &mut Work) -> Result<Way, Problem> {
+    fn look(&mut self, from: &[u32], name: &[u8], steps: &mut Steps) -> Result<Way, Problem> {
         self.round += 1;
         let round = self.round;
         let mut found = Vec::new();
         for &start in from {
-            work.spend(1)?;
+            steps.spend(1)?;
             let mut place = start as usize;
             let mut is_known = false;
             while let Name::Anything = self.names[place] {
@@ -321,7 +323,7 @@ impl Paths {
                 if is_known {
                     break;
                 }
-                work.spend(1)?;
+                steps.spend(1)?;
                 if std::mem::replace(&mut self.reached[place], round) != round {
                     found.push(place as u32);
                 }
@@ -333,7 +335,7 @@ impl Paths {
             match &self.names[place] {
                 // At the end of a path a `**` stands for everything below.
                 Name::End if place > start as usize => return Ok(Way::Ends),
-                Name::Glob(pattern) if matches(pattern, name, work)? => {
+                Name::Glob(pattern) if matches(pattern, name, steps)? => {
                     if let Name::End = self.names[place + 1] {
                         return Ok(Way::Ends);
                     }
@@ -353,14 +355,14 @@ impl Paths {
 }
 
 /// Whether a text matches a pattern in which `*` stands for any characters.
-fn matches(pattern: &[u8], text: &[u8], work: &mut Work) -> Result<bool, Problem> {
+fn matches(pattern: &[u8], text: &[u8], steps: &mut Steps) -> Result<bool, Problem> {
     let (mut at, mut read) = (0, 0);
     // The last star, and how much of the text it stands for so far.
     let mut star: Option<(usize, usize)> = None;
-    let mut steps = 0;
+    let mut walked = 0;
     while read < text.len() {
-        steps += 1;
-        if steps > work.left {
+        walked += 1;
+        if walked > steps.left {
             return Err(Problem::TooMuchWork);
         }
         match pattern.get(at) {
@@ -379,13 +381,13 @@ fn matches(pattern: &[u8], text: &[u8], work: &mut Work) -> Result<bool, Problem
                     at = *place + 1;
                 }
                 None => {
-                    work.spend(steps)?;
+                    steps.spend(walked)?;
                     return Ok(false);
                 }
             },
         }
     }
-    work.spend(steps)?;
+    steps.spend(walked)?;
     Ok(pattern[at.min(pattern.len())..].iter().all(|letter| *letter == b'*'))
 }
 

@@ -1,7 +1,9 @@
 //! Formats an answer for people (`pretty`) or as YAML.
 
+use sparrow_types::work;
+
 use super::Problem;
-use super::scan::{Scanner, Token, escaped, unescaped};
+use super::scan::{SIGNS, Scanner, Token, escaped, unescaped};
 
 /// Output length in bytes above which formatting may enlarge an answer at most eightfold; `MOST` is the limit
 /// in any case.
@@ -9,9 +11,8 @@ const LONG: usize = 256 << 20;
 const MOST: usize = 2 << 30;
 
 /// Refuses output that has grown too much: `so_far` bytes were written for an answer of `from` bytes.
-fn check_length(so_far: usize, from: usize, most: Option<usize>) -> Result<(), Problem> {
-    let most = most.unwrap_or(MOST).min(MOST);
-    if so_far > most || (so_far > LONG && so_far / 8 > from) { Err(Problem::TooLong) } else { Ok(()) }
+fn check_length(so_far: usize, from: usize) -> Result<(), Problem> {
+    if so_far > MOST || (so_far > LONG && so_far / 8 > from) { Err(Problem::TooLong) } else { Ok(()) }
 }
 
 /// An object or array that is being written.
@@ -22,14 +23,16 @@ struct Container {
 }
 
 /// Pretty-prints an answer: two spaces per level, ` : ` after keys, a newline at the end.
-pub(super) fn pretty(bytes: &[u8], most: Option<usize>) -> Result<Vec<u8>, Problem> {
-    check_length(bytes.len(), bytes.len(), most)?;
-    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 2);
+pub(super) fn pretty(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
+    check_length(bytes.len(), bytes.len())?;
+    let mut out = Vec::new();
+    work::grow(&mut out, bytes.len() + bytes.len() / 2)?;
     let mut scanner = Scanner::new(bytes);
     let mut open: Vec<Container> = Vec::new();
     while let Some(token) = scanner.next()? {
-        check_length(out.len(), bytes.len(), most)?;
+        check_length(out.len(), bytes.len())?;
         let depth = open.len();
+        work::grow(&mut out, token.len() + 2 * depth + SIGNS)?;
         let begins =
             matches!(token, Token::Key(_)) || open.last().is_some_and(|container| !container.is_object);
         let ends = matches!(token, Token::ObjectEnd | Token::ArrayEnd);
@@ -82,17 +85,19 @@ struct Block {
 }
 
 /// Writes an answer as YAML, laid out as Elasticsearch does: strings in double quotes, numbers as they were.
-pub(super) fn yaml(bytes: &[u8], most: Option<usize>) -> Result<Vec<u8>, Problem> {
-    check_length(bytes.len(), bytes.len(), most)?;
-    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 4);
+pub(super) fn yaml(bytes: &[u8]) -> Result<Vec<u8>, Problem> {
+    check_length(bytes.len(), bytes.len())?;
+    let mut out = Vec::new();
+    work::grow(&mut out, bytes.len() + bytes.len() / 4)?;
     out.extend_from_slice(b"---\n");
     let mut scanner = Scanner::new(bytes);
     let mut open: Vec<Block> = Vec::new();
     // Whether the line has begun already, with the dash of a list.
     let mut is_begun = false;
     while let Some(token) = scanner.next()? {
-        check_length(out.len(), bytes.len(), most)?;
+        check_length(out.len(), bytes.len())?;
         let Block { is_object: in_object, margin } = open.last().copied().unwrap_or_default();
+        work::grow(&mut out, token.len() + margin + SIGNS)?;
         if let Token::Key(key) = token {
             begin(&mut out, &mut is_begun, margin);
             write_key(&mut out, key);

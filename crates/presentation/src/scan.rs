@@ -11,6 +11,19 @@ pub(super) enum Token<'a> {
     Scalar(&'a [u8]),
 }
 
+/// Most bytes of commas, colons, brackets and spaces that stand around a token, without indentation.
+pub(super) const SIGNS: usize = 8;
+
+impl Token<'_> {
+    /// Length of its text in bytes.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Token::Key(text) | Token::Scalar(text) => text.len(),
+            Token::ObjectStart | Token::ObjectEnd | Token::ArrayStart | Token::ArrayEnd => 1,
+        }
+    }
+}
+
 /// The text is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed;

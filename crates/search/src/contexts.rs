@@ -92,20 +92,13 @@ impl Contexts {
         let held = work::current().map_or(0, |request| request.used());
         let mut open = self.open.lock();
         let kind = kind_of(&content);
-        let (mut caller_bytes, mut other_bytes) = (0, 0);
-        for context in open.contexts.values() {
-            let same = owner.zip(context.owner.as_ref()).is_some_and(|(one, other)| one.is_key_of(other));
-            *(if same { &mut caller_bytes } else { &mut other_bytes }) += context.held;
-        }
-        let free = most_bytes.saturating_sub(other_bytes);
-        let most_bytes = if owner.is_some() { free / 2 } else { free };
-        if caller_bytes + held > most_bytes {
-            let wanted = (caller_bytes + held) as u64;
-            let limit_of = "request";
-            return Err(
-                work::TooMuch { limit_of, label: "<contexts>", wanted, limit: most_bytes as u64 }.into()
-            );
-        }
+        let sizes = open.contexts.values().map(|context| (context.owner.as_ref(), context.held));
+        Holder::check_share_of(owner, sizes, held, most_bytes).map_err(|over| work::TooMuch {
+            limit_of: "request",
+            label: "<contexts>",
+            wanted: over.wanted as u64,
+            limit: over.share as u64,
+        })?;
         let contexts = open.contexts.values().filter(|context| kind_of(&context.content) == kind);
         if let Err(most) = Holder::check_share(owner, contexts.map(|context| context.owner.as_ref()), most) {
             let what = if kind == SCROLL { "scroll" } else { "point in time" };

@@ -20,6 +20,10 @@ pub use zone::{Moment, NamedZone, OffsetRange, Zone};
 
 use serde_json::Value;
 
+/// Most characters of a text of the request that the answer repeats, for each bucket, hit or token: of a name, key, separator or tag,
+/// or of a value for those that have none.
+pub const MOST_REPEATED: usize = 1_000;
+
 /// An object of values that may be large: they are moved into it, while `json!` copies what it is given.
 pub fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())

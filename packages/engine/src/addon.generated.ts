@@ -84,9 +84,9 @@ export declare function repairData(data: string, into: string, unusable: Array<s
 
 /**
  * Gives an answer in JSON another shape. `shape` is a `Shape` as JSON. The bytes may not be changed meanwhile. Resolves with
- * null when the paths of `filter_path` take too many steps on this answer, or laid out it would be too long.
+ * a word when the paths of `filter_path` take too many steps on this answer, or laid out it would be too long, or than there is memory.
  */
-export declare function shapeAnswer(bytes: Buffer, shape: string): Promise<Buffer | null>
+export declare function shapeAnswer(bytes: Buffer, shape: string): Promise<Buffer | 'tooMuchWork' | 'tooLong' | 'noRoom'>
 
 /** Compresses bytes into one Zstandard frame. They may not be changed meanwhile. */
 export declare function zstdCompress(bytes: Buffer, level: number): Promise<Buffer>

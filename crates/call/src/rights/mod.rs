@@ -113,18 +113,40 @@ impl Holder {
         held: impl Iterator<Item = Option<&'h Self>>,
         most: usize,
     ) -> Result<(), usize> {
+        Self::check_share_of(caller, held.map(|owner| (owner, 1)), 1, most)
+            .map_err(|over| if caller.is_some() { over.share } else { most })
+    }
+
+    /// As [`Self::check_share`], of something that comes in sizes: `held` are the owners with what each holds, and the caller wants
+    /// `more`.
+    ///
+    /// # Errors
+    /// What the caller would hold, and may.
+    pub fn check_share_of<'h>(
+        caller: Option<&Self>,
+        held: impl Iterator<Item = (Option<&'h Self>, usize)>,
+        more: usize,
+        most: usize,
+    ) -> Result<(), OverShare> {
         let (mut own, mut others) = (0, 0);
-        for owner in held {
+        for (owner, size) in held {
             let same = caller.zip(owner).is_some_and(|(one, other)| one.is_key_of(other));
-            *(if same { &mut own } else { &mut others }) += 1;
+            *(if same { &mut own } else { &mut others }) += size;
         }
         let room = most.saturating_sub(others);
-        match caller {
-            None if room == 0 => Err(most),
-            Some(_) if own >= room.div_ceil(2) => Err(room.div_ceil(2)),
-            _ => Ok(()),
-        }
+        let share = if caller.is_some() { room.div_ceil(2) } else { room };
+        let wanted = own + more;
+        if wanted > share { Err(OverShare { wanted, share }) } else { Ok(()) }
     }
+}
+
+/// What a caller would hold, and the most that it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverShare {
+    /// What it would hold.
+    pub wanted: usize,
+    /// The most that it may hold.
+    pub share: usize,
 }
 
 /// The names on which one action is allowed.

@@ -1,5 +1,7 @@
 //! Refuses a `tokenizer.json` of which a few bytes become many: what it puts in place of a text, or around it.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 /// Most bytes of a text that a tokenizer puts somewhere. Those of published ones have up to a few dozen.
@@ -37,6 +39,9 @@ pub(super) fn problem(json: &[u8], limit: usize) -> Option<String> {
         each_object(part, &mut |object| {
             let length = |name: &str| object.get(name).and_then(Value::as_str).map_or(0, str::len);
             longest = longest.max(length("content")).max(length("prepend"));
+            if let Some(charsmap) = object.get("precompiled_charsmap").and_then(Value::as_str) {
+                growth = growth.saturating_mul(longest_replacement(charsmap));
+            }
             if object.get("type").and_then(Value::as_str) == Some("Replace") {
                 // A regular expression may match between any two characters.
                 let literal = object.get("pattern").and_then(|pattern| pattern.get("String")?.as_str());
@@ -75,6 +80,16 @@ pub(super) fn problem(json: &[u8], limit: usize) -> Option<String> {
         return Some(format!("its templates repeat the text in {places} places, more than {MOST_PLACES}"));
     }
     (specials >= limit).then(|| format!("special tokens leave no room in {limit} tokens"))
+}
+
+/// Length in bytes of the longest text that SentencePiece's table of replacements puts in place of a character; at least 1. The
+/// table is a number of four bytes, a trie of so many bytes, and the texts, with a zero after each. What is no such table is left to
+/// the library.
+fn longest_replacement(charsmap: &str) -> usize {
+    let Ok(bytes) = BASE64_STANDARD.decode(charsmap) else { return 1 };
+    let Some((size, rest)) = bytes.split_first_chunk::<4>() else { return 1 };
+    let texts = rest.get(u32::from_le_bytes(*size) as usize..).unwrap_or_default();
+    texts.split(|byte| *byte == 0).map(<[u8]>::len).max().unwrap_or(0).max(1)
 }
 
 /// Visits every object of a value; the JSON parser has limited how deeply they are nested.

@@ -140,9 +140,7 @@ fn a_deployment_grows_with_its_load_sleeps_without_and_wakes_for_a_text() {
     });
     assert_eq!(most, 2, "it grew to its maximum");
     wait_until("falling asleep", || count() == 0);
-    let first = Instant::now();
     node.ok("infer_trained_model", "model=.elser_model_2", "", r#"{"docs": [{"text_field": "wake up"}]}"#);
-    assert!(first.elapsed() < Duration::from_secs(10));
     // It falls asleep again after 600 ms.
     wait_until("awake", || {
         node.ok(

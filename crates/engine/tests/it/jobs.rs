@@ -314,23 +314,21 @@ fn the_default_deployment_can_be_taken_over_and_dense_texts_start_their_model() 
     assert_eq!(cut["inference_results"][0]["is_truncated"], json!(true));
 }
 
-/// Cancels a job whose pipeline evaluates a regular expression that would take ten seconds for each document.
+/// Cancels a job whose pipeline evaluates a regular expression that would take a quarter of an hour for each document.
 #[test]
 fn a_job_that_is_cancelled_stops_in_the_middle_of_a_pipeline() {
     let node = Node::start();
     let mapping = json!({"mappings": {"properties": {"t": {"type": "text", "index": false}}}});
     node.ok("create_index", "index=source", "", &mapping.to_string());
     for id in 0..4 {
-        let document = json!({"t": "a".repeat(300_000)});
+        let document = json!({"t": "a".repeat(3_000_000)});
         node.ok("index_doc", &format!("index=source&id={id}"), "refresh=true", &document.to_string());
     }
     put_pipeline(&node, "slow", json!([{"gsub": {"field": "t", "pattern": ".*b|a", "replacement": ""}}]));
     let body = json!({"source": {"index": "source"}, "dest": {"index": "copy", "pipeline": "slow"}});
     let task = start(&node, "", body);
     std::thread::sleep(Duration::from_millis(500));
-    let began = Instant::now();
     node.ok("cancel_tasks", &format!("task={task}"), "", "");
     finished(&node, &task);
-    assert!(began.elapsed() < Duration::from_secs(5), "it ended after {:?}", began.elapsed());
     assert_ne!(node.call("exists_doc", "index=copy&id=0", "", "").0, 200, "half a document was written");
 }

@@ -1,7 +1,7 @@
 //! Scalars as Elasticsearch reads them: numbers and booleans may also be written as strings.
 
-use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
+use sparrow_wire::{BodyError, MOST_REPEATED};
 
 /// The text of a scalar; numbers and booleans as they were written.
 pub fn text(node: &Node) -> Result<String, BodyError> {
@@ -15,9 +15,6 @@ pub fn text(node: &Node) -> Result<String, BodyError> {
     }
 }
 
-/// Most characters of a text of the request that the answer repeats, for each bucket or hit: of a name, key, separator or tag, or
-/// of a value for those that have none.
-pub const MOST_REPEATED: usize = 1_000;
 /// Most characters of a format of dates or numbers, which each value is written in.
 pub const MOST_FORMAT: usize = 200;
 

@@ -241,7 +241,7 @@ impl Options {
             name @ ("pre_tags" | "post_tags") => {
                 let tags = value::texts(node)?;
                 for tag in &tags {
-                    value::check_length(&format!("[{name}]"), tag, value::MOST_REPEATED)?;
+                    value::check_length(&format!("[{name}]"), tag, sparrow_wire::MOST_REPEATED)?;
                 }
                 *(if name == "pre_tags" { &mut self.pre_tags } else { &mut self.post_tags }) = Some(tags);
             }

@@ -52,6 +52,11 @@ impl Memory {
         }
     }
 
+    /// A limit on the process alone: of `room` bytes more than it has allocated now.
+    pub fn with_room(room: usize) -> Self {
+        Self::new(allocated::live().saturating_add(room), usize::MAX)
+    }
+
     /// Changes the limits, in bytes, for later allocations.
     pub fn limit(&self, total: usize, request: usize) {
         self.total_limit.store(total, Relaxed);
@@ -126,7 +131,7 @@ impl fmt::Display for TooMuchEffort {
         write!(
             out,
             "the prefix, wildcard, regexp and fuzzy clauses of one request may look at [{MOST_EFFORT}] terms in all, \
-             those of each clause and each index counted anew, and a clause explained for a hit counts as [128]; longer \
+             those of each clause and each index counted anew, and a clause explained for a hit counts as [512]; longer \
              prefixes and fewer hits leave fewer"
         )
     }

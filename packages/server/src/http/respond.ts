@@ -1,6 +1,6 @@
-import { EngineError, shapeAnswer } from '@sparrow-search/engine';
+import { EngineError, type ShapeProblem, shapeAnswer } from '@sparrow-search/engine';
 
-import { HttpError, RoutingError } from '../errors.js';
+import { type ErrorCode, HttpError, RoutingError } from '../errors.js';
 import type { Exchange, Finished } from './exchange.js';
 import { RETRY_SECONDS } from './in-flight.js';
 import { JSON_TYPE, type Negotiated, TEXT_TYPE, negotiate } from './media-types.js';
@@ -70,10 +70,15 @@ export async function finish(
   };
 }
 
-/** Bytes of an answer from which on laying it out is limited by the memory that is left. */
-const LONG_ANSWER = 1024 * 1024;
-/** How many times as long an answer may become by being laid out. */
-const MOST_GROWTH = 8;
+/** How a request is refused whose answer cannot have the shape that it wants. */
+const REFUSALS: Readonly<Record<ShapeProblem, [ErrorCode, string]>> = {
+  tooMuchWork: [
+    'illegal_argument',
+    '[filter_path] takes too long on this answer: use fewer paths, or ones with fewer wildcards',
+  ],
+  tooLong: ['illegal_argument', 'the answer is too long to be laid out: ask for it without [pretty], as JSON'],
+  noRoom: ['rejected', 'rejected execution: there is no memory left to lay out the answer'],
+};
 
 /** The body of an answer in the shape that the request wants. Never on the event loop: it takes time in proportion. */
 async function shaped(
@@ -90,28 +95,16 @@ async function shaped(
   const isHuman = statistics === true && isSet(query['human']);
   const asItIs = filter === undefined && !isPretty && !isTraced && !isHuman && kind === 'json';
   if (body === null || body.length === 0 || asItIs) return body;
-  const most = body.length < LONG_ANSWER ? undefined : Math.min(Math.max(room(), 0), Number.MAX_SAFE_INTEGER);
+  const left = room();
   const shown = await shapeAnswer(typeof body === 'string' ? Buffer.from(body) : body, {
     ...(filter === undefined ? {} : { filter_path: filter }),
     ...(isTraced ? { trace: `${exchange.method} ${exchange.path}` } : {}),
     pretty: isPretty,
     human: isHuman,
     yaml: kind === 'yaml',
-    ...(most === undefined ? {} : { most }),
+    ...(Number.isFinite(left) ? { room: Math.max(left, 0) } : {}),
   });
-  if (shown === null) {
-    // With more memory it might have been laid out.
-    if (most !== undefined && most < MOST_GROWTH * body.length) {
-      throw new HttpError('rejected', 'rejected execution: there is no memory left to lay out the answer');
-    }
-    throw new HttpError(
-      'illegal_argument',
-      filter === undefined
-        ? 'the answer is too long to be laid out: ask for it without [pretty], as JSON'
-        : '[filter_path] takes too long on this answer, or what is left is too long to be laid out: use fewer paths, or ones with ' +
-            'fewer wildcards',
-    );
-  }
+  if (typeof shown === 'string') throw new HttpError(...REFUSALS[shown]);
   return shown;
 }
 

@@ -117,7 +117,6 @@ fn a_cancelled_call_takes_its_work_with_it() {
     let deployment = deploy(SPLADE, |_| {});
     let texts = long_texts(400);
     let flag = AtomicBool::new(false);
-    let started = Instant::now();
     let result = std::thread::scope(|scope| {
         let call = scope.spawn(|| deployment.encode(&as_strs(&texts), Priority::Ingest, Some(&flag), None));
         std::thread::sleep(Duration::from_millis(100));
@@ -127,7 +126,6 @@ fn a_cancelled_call_takes_its_work_with_it() {
     assert!(matches!(result, Err(EncoderError::Cancelled)), "{result:?}");
     assert_eq!(deployment.stats().pending, 0);
     assert!(deployment.stats().inference_count < 400);
-    assert!(started.elapsed() < Duration::from_secs(20));
     assert!(matches!(deployment.encode_paced(&["a"], Some(&flag)), Err(EncoderError::Cancelled)));
 }
 

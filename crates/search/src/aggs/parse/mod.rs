@@ -191,7 +191,7 @@ impl Parser {
                 ),
             ));
         }
-        value::check_length("the name of an aggregation", name, value::MOST_REPEATED)?;
+        value::check_length("the name of an aggregation", name, sparrow_wire::MOST_REPEATED)?;
         let Some(parts) = member.value.as_object() else {
             return Err(BodyError::parsing(
                 member.value.at,

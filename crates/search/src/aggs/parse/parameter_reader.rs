@@ -71,10 +71,10 @@ impl<'a> ParameterReader<'a> {
         Ok(number)
     }
 
-    /// Reads a scalar, a text of up to [`value::MOST_REPEATED`] characters.
+    /// Reads a scalar, a text of up to [`sparrow_wire::MOST_REPEATED`] characters.
     pub fn scalar(&self, member: &Member) -> Result<Value, BodyError> {
         let scalar = scalar(self, &member.name, &member.value)?;
-        self.check_length(member, scalar.as_str().unwrap_or_default(), value::MOST_REPEATED)?;
+        self.check_length(member, scalar.as_str().unwrap_or_default(), sparrow_wire::MOST_REPEATED)?;
         Ok(scalar)
     }
 
@@ -103,9 +103,9 @@ impl<'a> ParameterReader<'a> {
             .map_err(|error| error.within(self.parser, &member.name, member.value.at))
     }
 
-    /// Reads a string of up to [`value::MOST_REPEATED`] characters; a number or boolean is taken as its text.
+    /// Reads a string of up to [`sparrow_wire::MOST_REPEATED`] characters; a number or boolean is taken as its text.
     pub fn text(&self, member: &Member) -> Result<String, BodyError> {
-        self.text_of(member, value::MOST_REPEATED)
+        self.text_of(member, sparrow_wire::MOST_REPEATED)
     }
 
     /// Reads a format of dates or numbers.
@@ -126,7 +126,7 @@ impl<'a> ParameterReader<'a> {
 
     /// Checks the length of a name that the request gives a bucket or a part of its key.
     pub fn check_name(&self, member: &Member) -> Result<(), BodyError> {
-        value::check_length("the name of a bucket or source", &member.name, value::MOST_REPEATED)
+        value::check_length("the name of a bucket or source", &member.name, sparrow_wire::MOST_REPEATED)
             .map_err(|error| error.within(self.parser, self.name, member.at))
     }
 
