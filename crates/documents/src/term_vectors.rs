@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use sparrow_index::Snapshot;
 use sparrow_index::query::{TermPlace, TermVector};
-use sparrow_mapping::{FieldType, Mapping, values_at};
+use sparrow_mapping::{FieldType, Mapping, is_above, values_at};
 
 use self::request::{Filter, TermVectorsRequest};
 use super::get::check_version;
@@ -21,7 +21,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::{IndexHandle, StoredDocument};
 use sparrow_search::SearchService;
 use sparrow_search::query_error;
-use sparrow_types::work;
+use sparrow_types::work::{self, Stopped};
 use sparrow_wire::{glob, object};
 
 /// Largest number of documents in one request.
@@ -184,9 +184,9 @@ fn kept<'a>(mapping: &'a Mapping, path: &str) -> Option<&'a str> {
 
 /// The texts of a field from which its terms are computed.
 fn texts(mapping: &Mapping, source: &Value, path: &str) -> Vec<String> {
-    let longest = match mapping.field(path) {
-        Some(FieldType::Keyword { ignore_above: Some(limit), .. }) => *limit,
-        _ => usize::MAX,
+    let ignore_above = match mapping.field(path) {
+        Some(FieldType::Keyword { ignore_above, .. }) => *ignore_above,
+        _ => None,
     };
     let mut values = Vec::new();
     values_at(source, mapping.source_path(path).unwrap_or(path), &mut values);
@@ -195,7 +195,7 @@ fn texts(mapping: &Mapping, source: &Value, path: &str) -> Vec<String> {
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     });
-    texts.filter(|text| longest == usize::MAX || text.chars().count() <= longest).collect()
+    texts.filter(|text| !is_above(ignore_above, text)).collect()
 }
 
 /// A field whose terms are requested, with the context for computing them.
@@ -249,15 +249,23 @@ impl Field<'_> {
             };
             // A document that no search sees yet has terms that are in no other.
             let frequency = frequency.filter(|frequency| frequency.docs > 0);
-            let tokens = || places.iter().map(|place| TokenView::of(place, positions, offsets)).collect();
-            let shown = TermView {
-                doc_freq: frequency.as_ref().map(|frequency| frequency.docs),
-                ttf: frequency.as_ref().map(|frequency| frequency.total),
-                term_freq: places.len(),
-                tokens: (positions || offsets).then(tokens),
-                score,
+            let tokens = || {
+                let token = |place| work::check().map(|()| json!(TokenView::of(place, positions, offsets)));
+                places.iter().map(token).collect::<Result<Vec<Value>, Stopped>>()
             };
-            terms.insert(term, json!(shown));
+            let mut shown = Map::new();
+            let mut show = |name: &str, value: Option<Value>| {
+                if let Some(value) = value {
+                    shown.insert(name.to_owned(), value);
+                }
+            };
+            show("doc_freq", frequency.as_ref().map(|frequency| frequency.docs.into()));
+            // The number of occurrences in all documents.
+            show("ttf", frequency.as_ref().map(|frequency| frequency.total.into()));
+            show("term_freq", Some(places.len().into()));
+            show("tokens", (positions || offsets).then(tokens).transpose()?.map(Value::Array));
+            show("score", score.map(Value::from));
+            terms.insert(term, Value::Object(shown));
         }
         shown.insert("terms".to_owned(), Value::Object(terms));
         Ok(Value::Object(shown))
@@ -286,21 +294,6 @@ impl Field<'_> {
         terms.truncate(filter.max_num_terms);
         Ok(terms.into_iter().collect())
     }
-}
-
-/// JSON form of one term of a document, with members in response order.
-#[derive(Serialize)]
-struct TermView {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    doc_freq: Option<u64>,
-    /// Total term frequency: the number of occurrences in all documents.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttf: Option<u64>,
-    term_freq: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<Vec<TokenView>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    score: Option<f32>,
 }
 
 /// JSON form of one occurrence of a term, with members in response order.

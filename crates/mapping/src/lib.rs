@@ -47,7 +47,7 @@ pub use types::{
     DEFAULT_ANALYZER, Dynamic, FieldType, KeywordKind, Limits, MOST_LEVELS, NumberValue, ParsedDocument,
     TextIndexOptions, TextOptions, feature_value,
 };
-pub use values::normalize_float;
+pub use values::{is_above, normalize_float};
 
 /// Reserved keyword field that lists the document's fields whose values were left out of the index because of
 /// `ignore_malformed` or `ignore_above`.

@@ -260,6 +260,12 @@ fn check_feature(path: &str, feature: &str, weight: f32) -> Result<(), Vec<Cause
     Ok(())
 }
 
+/// Whether a keyword is longer than its `ignore_above`, which counts UTF-16 code units, as Java does.
+pub fn is_above(ignore_above: Option<usize>, text: &str) -> bool {
+    // A text has at least as many bytes.
+    ignore_above.is_some_and(|limit| text.len() > limit && text.encode_utf16().count() > limit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -431,7 +431,7 @@ fn wildcards(word: &str) -> usize {
         .count()
 }
 
-/// Takes escapes out: `\c` is `c`, `\u0041` is a code point.
+/// Takes escapes out: `\c` is `c`, `\u0041` is a UTF-16 code unit, two of which may be a pair of surrogates.
 fn unescape(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars();
@@ -442,18 +442,35 @@ fn unescape(text: &str) -> Result<String, String> {
         }
         match characters.next() {
             Some('u') => {
-                let digits: String = characters.by_ref().take(4).collect();
-                let code = u32::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4);
-                let decoded = code
-                    .and_then(char::from_u32)
-                    .ok_or_else(|| "Truncated or non-hex unicode escape sequence.".to_owned())?;
-                out.push(decoded);
+                let first = code_unit(&mut characters);
+                let mut after = characters.clone();
+                let second = match (first, after.next(), after.next()) {
+                    (Some(0xD800..0xDC00), Some('\\'), Some('u')) => code_unit(&mut after),
+                    _ => None,
+                };
+                if second.is_some() {
+                    characters = after;
+                }
+                let mut decoded = char::decode_utf16(first.into_iter().chain(second));
+                match (decoded.next(), decoded.next()) {
+                    (Some(Ok(character)), None) => out.push(character),
+                    _ => return Err("Truncated or non-hex unicode escape sequence.".to_owned()),
+                }
             }
             Some(escaped) => out.push(escaped),
             None => return Err("Term can not end with escape character.".to_owned()),
         }
     }
     Ok(out)
+}
+
+/// Reads the four hexadecimal digits of a code unit; `None` if that is not what follows.
+fn code_unit(characters: &mut std::str::Chars<'_>) -> Option<u16> {
+    let mut value = 0;
+    for _ in 0..4 {
+        value = value * 16 + characters.next()?.to_digit(16)?;
+    }
+    u16::try_from(value).ok()
 }
 
 #[cfg(test)]
@@ -531,6 +548,7 @@ mod tests {
         check("n:>=5", "(n:>=5)");
         check("foo\\:bar\\ baz\\*", "(foo:bar baz*)");
         check("\\u0041b", "(Ab)");
+        check("\\uD83D\\uDE00b", "(😀b)");
         check("n:/a\\/b+/", "(n:regexp(a/b+))");
         check("_exists_:title", "(_exists_:title)");
         check("foo - bar", "(foo - bar)");

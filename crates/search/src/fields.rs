@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, Snapshot};
-use sparrow_mapping::{FieldType, Mapping, ip, values_at};
+use sparrow_mapping::{FieldType, Mapping, ip, is_above, values_at};
 use sparrow_types::work;
 use sparrow_wire::{BodyError, glob};
 
@@ -404,7 +404,7 @@ fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Option
         FieldType::Text { .. } => text().map(Value::from),
         FieldType::Keyword { ignore_above, .. } => {
             let text = text()?;
-            ignore_above.is_none_or(|limit| text.chars().count() <= limit).then(|| text.into())
+            (!is_above(*ignore_above, &text)).then(|| text.into())
         }
         FieldType::Ip => {
             text().and_then(|text| ip::parse(&text)).map(|address| ip::shown(&ip::keyword(address)).into())

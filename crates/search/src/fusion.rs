@@ -67,20 +67,22 @@ impl Normalizer {
         Self::ALL.into_iter().find(|normalizer| normalizer.name().eq_ignore_ascii_case(name))
     }
 
-    /// A function that normalizes the scores of a list: `(score - offset) / divisor`, and for `zscore` at least 0.
+    /// A function that normalizes the scores of a list: `(score - offset) / divisor`, and for `zscore` at least 0. For `minmax` and
+    /// `zscore`, equal scores become 1, as those of a list with a single hit do (Elasticsearch 8.19's `MinMaxScoreNormalizer`).
     pub fn normalize(self, scores: impl Iterator<Item = f32> + Clone) -> impl Fn(f32) -> f32 {
         // Of infinite scores there are no differences.
         let finite = |score: f32| score.clamp(f32::MIN, f32::MAX);
         let scores = scores.map(finite);
         /// A range, norm or deviation below this counts as 0.
         const EPSILON: f32 = 1e-6;
+        const EQUAL: (f32, f32) = (0.0, 0.0);
         let (offset, divisor) = match self {
             // Calibrated scores are mapped before they come here.
             Normalizer::None | Normalizer::Calibrated => (0.0, 1.0),
             Normalizer::MinMax => {
                 let (min, max) =
                     scores.fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), s| (min.min(s), max.max(s)));
-                if max - min < EPSILON { (0.0, 1.0) } else { (min, max - min) }
+                if max - min < EPSILON { EQUAL } else { (min, max - min) }
             }
             Normalizer::L2Norm => {
                 let norm = scores.map(|score| f64::from(score) * f64::from(score)).sum::<f64>().sqrt() as f32;
@@ -91,12 +93,11 @@ impl Normalizer {
                 let mean = scores.clone().map(f64::from).sum::<f64>() / count;
                 let squares = scores.map(|score| (f64::from(score) - mean).powi(2)).sum::<f64>();
                 let deviation = (squares / count).sqrt() as f32;
-                // Of equal scores none stands out; a single hit of a list still does.
-                if deviation < EPSILON { (mean as f32 - 1.0, 1.0) } else { (mean as f32, deviation) }
+                if deviation < EPSILON { EQUAL } else { (mean as f32, deviation) }
             }
         };
         let least = if self == Normalizer::ZScore { 0.0 } else { f32::NEG_INFINITY };
-        move |score| ((finite(score) - offset) / divisor).max(least)
+        move |score| if divisor == 0.0 { 1.0 } else { ((finite(score) - offset) / divisor).max(least) }
     }
 }
 

@@ -44,7 +44,11 @@ fn normalizers_do_as_documented() {
         scores.iter().map(|score| normalized(*score)).collect()
     };
     assert_eq!(apply(Normalizer::MinMax, &[10.0, 9.0, 5.0]), [1.0, 0.8, 0.0]);
-    assert_eq!(apply(Normalizer::MinMax, &[10.0, 10.0]), [10.0, 10.0]);
+    for score in [0.0, -3.0, 7.25, 1e9, f32::MAX] {
+        assert_eq!(apply(Normalizer::MinMax, &[score]), [1.0]);
+        assert_eq!(apply(Normalizer::MinMax, &[score, score]), [1.0, 1.0]);
+        assert_eq!(apply(Normalizer::ZScore, &[score, score]), [1.0, 1.0]);
+    }
     assert_eq!(apply(Normalizer::L2Norm, &[4.0, 3.0]), [0.8, 0.6]);
     assert_eq!(apply(Normalizer::L2Norm, &[0.0, 0.0]), [0.0, 0.0]);
     assert_eq!(apply(Normalizer::None, &[4.0, 3.0]), [4.0, 3.0]);
@@ -98,7 +102,7 @@ fn naive(method: Method, lists: &[TestList], doc: u32) -> f64 {
             (Method::Linear, Normalizer::MinMax) => {
                 let min = scores.iter().copied().fold(f64::MAX, f64::min);
                 let max = scores.iter().copied().fold(f64::MIN, f64::max);
-                if min == max { score } else { (score - min) / (max - min) }
+                if min == max { 1.0 } else { (score - min) / (max - min) }
             }
             (Method::Linear, Normalizer::L2Norm) => {
                 let norm = scores.iter().map(|score| score * score).sum::<f64>().sqrt();

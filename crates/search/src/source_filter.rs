@@ -195,7 +195,7 @@ impl FilteredCopy<'_, '_> {
     }
 
     /// Writes what the filter keeps of the object at the current offset and moves past it. Returns whether
-    /// anything was kept; `None` on malformed JSON.
+    /// anything was kept, or there was nothing to keep of an object that is included; `None` on malformed JSON.
     fn object(&mut self, include: &State, exclude: &State) -> Option<bool> {
         self.take(b'{')?;
         self.out.push(b'{');
@@ -204,7 +204,7 @@ impl FilteredCopy<'_, '_> {
         if self.peek()? == b'}' {
             self.offset += 1;
             self.out.push(b'}');
-            return Some(false);
+            return Some(*include == State::Everything);
         }
         loop {
             self.skip_whitespace();
@@ -282,8 +282,9 @@ impl FilteredCopy<'_, '_> {
     fn array(&mut self, included: bool, include: &State, exclude: &State) -> Option<bool> {
         self.take(b'[')?;
         self.out.push(b'[');
-        let mut empty = true;
         self.skip_whitespace();
+        // An empty list stays one where it is included.
+        let mut empty = !(*include == State::Everything && self.peek()? == b']');
         while self.peek()? != b']' {
             let mark = self.out.len();
             if !empty {
@@ -396,6 +397,17 @@ mod tests {
         check(&["a.x"], &[], source, r#"{"a":[{"x":1},[{"x":4}]]}"#);
         check(&[], &["a.x"], source, r#"{"a":[{"y":2},{"y":3},[],5]}"#.replace(",[],", ",").as_str());
         check(&["a"], &["a.y"], source, r#"{"a":[{"x":1},[{"x":4}],5]}"#);
+    }
+
+    #[test]
+    fn what_was_empty_before_stays() {
+        let source = r#"{"a":{},"b":[{}],"c":[],"d":{"e":{}},"f":[[]]}"#;
+        for path in ["a.x", "b.x", "c.x", "d.x", "d.e.x", "f.x"] {
+            check(&[], &[path], source, source);
+            check(&["a", "b", "c", "d", "f"], &[path], source, source);
+        }
+        check(&[], &["d.e"], source, r#"{"a":{},"b":[{}],"c":[],"d":{},"f":[[]]}"#);
+        check(&["a.x", "b.x", "c.x"], &[], source, "{}");
     }
 
     #[test]

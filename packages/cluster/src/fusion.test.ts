@@ -35,7 +35,7 @@ describe('fusion', () => {
       },
     ]);
     expect(norm.map(({ score }) => shortest(score))).toEqual(['0.8', '0.6']);
-    expect(fuse({ kind: 'linear' }, [list('a', { normalizer: 'minmax' })])[0]?.score).toBe(10);
+    expect(fuse({ kind: 'linear' }, [list('a', { normalizer: 'minmax', weight: 3 })])[0]?.score).toBe(3);
     // The mean is 8.5, the deviation √1.25; what is below the mean counts nothing.
     const zscore = fuse({ kind: 'linear' }, [list('abcd', { normalizer: 'zscore', weight: 2 })]);
     expect(zscore.map(({ key, score }) => [key, shortest(score)])).toEqual([

@@ -46,12 +46,13 @@ export function fuse(method: Method, lists: readonly List[]): readonly Ranked[] 
 }
 
 function normalization(normalizer: Normalizer, hits: readonly Ranked[]): (score: number) => number {
+  // With 0 for the divisor, equal scores are meant, or a single hit: they become 1.
   let [offset, divisor] = [0, 1];
   if (normalizer === 'minmax' && hits.length > 0) {
     const scores = hits.map(({ score }) => score);
     const least = scores.reduce((a, b) => Math.min(a, b));
     const range = fround(scores.reduce((a, b) => Math.max(a, b)) - least);
-    if (range >= EPSILON) [offset, divisor] = [least, range];
+    [offset, divisor] = range < EPSILON ? [0, 0] : [least, range];
   } else if (normalizer === 'l2_norm') {
     const norm = fround(Math.sqrt(hits.reduce((sum, { score }) => sum + score * score, 0)));
     if (norm >= EPSILON) divisor = norm;
@@ -59,11 +60,10 @@ function normalization(normalizer: Normalizer, hits: readonly Ranked[]): (score:
     const count = Math.max(1, hits.length);
     const mean = hits.reduce((sum, { score }) => sum + score, 0) / count;
     const deviation = fround(Math.sqrt(hits.reduce((sum, { score }) => sum + (score - mean) ** 2, 0) / count));
-    // Of equal scores none stands out; a single hit of a list still does.
-    [offset, divisor] = deviation < EPSILON ? [fround(fround(mean) - 1), 1] : [fround(mean), deviation];
+    [offset, divisor] = deviation < EPSILON ? [0, 0] : [fround(mean), deviation];
   }
   const least = normalizer === 'zscore' ? 0 : -Infinity;
-  return (score) => Math.max(least, fround(fround(score - offset) / divisor));
+  return (score) => (divisor === 0 ? 1 : Math.max(least, fround(fround(score - offset) / divisor)));
 }
 
 /** The shortest decimal that stands for a 32-bit float, as answers have scores. */

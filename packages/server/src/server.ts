@@ -171,7 +171,11 @@ function throughHono(options: AppOptions, application: Application, log: Logger)
       log.error('a request was not answered', { error: String(error) });
       return new Response(null, { status: 500 });
     };
-    const hono = getRequestListener(createApp(options, application).fetch, { errorHandler });
+    const hono = getRequestListener(createApp(options, application).fetch, {
+      errorHandler,
+      // Health checks of load balancers are of HTTP/1.0, which has no `Host`; Fetch has no address without one.
+      hostname: 'localhost',
+    });
     return (incoming, outgoing) => void hono(incoming, outgoing);
   };
   return (incoming, outgoing) => {

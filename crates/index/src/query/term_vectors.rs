@@ -13,6 +13,7 @@ use super::fields::FieldStatistics;
 use super::multi_term::{TermFilter, scan_terms};
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
+use sparrow_types::work;
 
 /// Highest number of tokens in a field.
 const MAX_TOKENS: usize = 200_000;
@@ -87,17 +88,17 @@ impl Snapshot {
                 vector.entry(term).or_default().push(place);
                 at
             };
-            let last = match &analyzer {
-                None => Some(add(value.clone(), 0, 0, value.len())),
-                Some(analyzer) => analyzer
-                    .tokens(value)
-                    .take(MAX_TOKENS - tokens)
-                    .map(|token| {
+            let mut last = None;
+            match &analyzer {
+                None => last = Some(add(value.clone(), 0, 0, value.len())),
+                Some(analyzer) => {
+                    for token in analyzer.tokens(value).take(MAX_TOKENS - tokens) {
+                        work::check()?;
                         tokens += 1;
-                        add(token.text, token.position, token.start, token.end)
-                    })
-                    .max(),
-            };
+                        last = last.max(Some(add(token.text, token.position, token.start, token.end)));
+                    }
+                }
+            }
             position += last.map_or(0, |last| last + 1) + gap;
             offset += units.before(value.len()) + 1;
         }

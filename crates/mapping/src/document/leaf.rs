@@ -12,7 +12,7 @@ use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUM
 use super::super::java::{java_string, token_name};
 use super::super::location::Step;
 use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
-use super::super::values;
+use super::super::values::{self, is_above};
 use super::super::{LeafNode, LeafOptions, Node, date, ip, join};
 use super::{FEW, Reader};
 use crate::IGNORED;
@@ -268,8 +268,7 @@ impl Reader<'_> {
         ignore_above: Option<usize>,
         text: Cow<'_, str>,
     ) -> Result<(), Vec<Cause>> {
-        // A text has at least as many bytes as characters.
-        if ignore_above.is_some_and(|limit| text.len() > limit && text.chars().count() > limit) {
+        if is_above(ignore_above, &text) {
             self.ignored(path);
             return Ok(());
         }

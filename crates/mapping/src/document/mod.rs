@@ -2,6 +2,7 @@
 
 pub(super) mod dense;
 mod leaf;
+mod names;
 pub(super) mod read;
 mod tokens;
 mod vectors;
@@ -217,7 +218,10 @@ impl<'a> Reader<'a> {
                 )));
             }
             PathTarget::Nothing => match scope.dynamic {
-                Dynamic::False => return Ok(()),
+                Dynamic::False => {
+                    self.check_name(rest)?;
+                    return self.check_names(value);
+                }
                 Dynamic::Strict => return Err(self.strict(scope, first)),
                 Dynamic::True => match self.add_object(first, &path)? {
                     Added::Ignored => return Ok(()),
@@ -277,13 +281,7 @@ impl<'a> Reader<'a> {
     }
 
     fn entry(&mut self, scope: &Scope<'_, 'a>, name: &str, value: &Value) -> Result<(), DocumentError> {
-        if name.trim().is_empty() {
-            return Err(self.illegal(if name.is_empty() {
-                "field name cannot be an empty string".to_owned()
-            } else {
-                format!("field name cannot contain only whitespace: ['{name}']")
-            }));
-        }
+        self.check_name(name)?;
         let path = join(scope.path, name);
         match self.find(scope, name, &path) {
             PathTarget::Object { node, dynamic, enabled } => {
@@ -337,7 +335,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         match scope.dynamic {
-            Dynamic::False => return Ok(()),
+            Dynamic::False => return self.check_names(value),
             Dynamic::Strict => return Err(self.strict(scope, name)),
             Dynamic::True => {}
         }

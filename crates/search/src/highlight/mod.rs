@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use sparrow_index::query::{Explanation, MatchedText, TextMatcher};
-use sparrow_mapping::{FieldType, Mapping};
+use sparrow_mapping::{FieldType, Mapping, is_above};
 use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
@@ -258,7 +258,7 @@ impl<'a> Highlighter<'a> {
         }
         let values: Vec<String> = values_at(source, &plan.source_path)
             .into_iter()
-            .filter(|value| plan.ignore_above.is_none_or(|most| value.chars().count() <= most))
+            .filter(|value| !is_above(plan.ignore_above, value))
             .collect();
         if values.is_empty() {
             return Ok(Vec::new());

@@ -104,6 +104,12 @@ impl Reader<'_> {
                 .unwrap_or_default(),
             _ => format!("(CTRL-CHAR, code {byte})"),
         };
+        let expected = match byte {
+            b'/' | b'#' => {
+                "maybe a comment? Comments are no part of JSON and are not read here, leave them out"
+            }
+            _ => expected,
+        };
         self.error(format!("Unexpected character ({shown}): {expected}"), false)
     }
 
@@ -490,6 +496,10 @@ mod tests {
             ("[1 2]", "was expecting comma to separate Array entries"),
             ("{\"a\" 1}", "was expecting a colon"),
             ("{a:1}", "was expecting double-quote to start field name"),
+            ("{/* size */ \"a\": 1}", "Unexpected character ('/' (code 47)): maybe a comment?"),
+            ("{\"a\": 1 // size\n}", "maybe a comment?"),
+            ("[1, # size\n2]", "maybe a comment?"),
+            ("// size\n{}", "maybe a comment?"),
             ("[NaN]", "Non-standard token 'NaN'"),
             ("[01]", "Leading zeroes"),
             ("[-]", "Expected digit"),

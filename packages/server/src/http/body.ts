@@ -7,7 +7,7 @@ import type { Hold } from './in-flight.js';
 import { StalledBodies } from './stalled-bodies.js';
 
 /**
- * The bytes of a request's body, decoded, or undefined if it has none.
+ * The bytes of a request's body, decoded and without a byte order mark, or undefined if it has none.
  *
  * @param hold what the request holds: its body, from the first piece on
  * @throws {HttpError} 413 when the body, or what it decodes to, is longer than `limit`; 429 when all bodies together are too
@@ -19,14 +19,21 @@ export async function readBody(exchange: Exchange, limit: number, hold: Hold): P
   const bytes = await exchange.readBody(limit, hold);
   if (bytes.length === 0) return undefined;
   const encoding = exchange.header('content-encoding');
-  if (encoding === undefined) return bytes;
+  if (encoding === undefined) return withoutMark(bytes);
   // Only requests with an encoding load the codecs.
   const { decode } = await import('./encodings.js');
   const take = (length: number): void => {
     hold.take(length);
   };
   const decoded = await decode(bytes, encoding, limit, () => tooLarge(undefined, limit), take);
-  return decoded.length === 0 ? undefined : decoded;
+  return withoutMark(decoded);
+}
+
+/** What follows the byte order mark that editors and PowerShell on Windows put before a text in UTF-8; undefined if that is nothing. */
+function withoutMark(bytes: Uint8Array): Uint8Array | undefined {
+  const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const rest = isMarked ? bytes.subarray(3) : bytes;
+  return rest.length === 0 ? undefined : rest;
 }
 
 /** Bodies of which nothing came for so many milliseconds. */
