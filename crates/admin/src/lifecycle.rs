@@ -56,22 +56,34 @@ pub fn open_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> R
 
 /// `PUT /{index}/_block/{block}`
 pub fn add_block(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let blocked = set_block(node, request, &json!(true), "blocked")?;
+    let any = !blocked.is_empty();
+    Ok(Reply::ok(&json!({"acknowledged": any, "shards_acknowledged": any, "indices": blocked})))
+}
+
+/// `DELETE /{index}/_block/{block}`
+pub fn remove_block(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let unblocked = set_block(node, request, &Value::Null, "unblocked")?;
+    Ok(Reply::ok(&json!({"acknowledged": !unblocked.is_empty(), "indices": unblocked})))
+}
+
+/// Gives the block that the path names a value in each index, and lists them, with `done` as the name of what became of each.
+fn set_block(node: &Node, request: &Request, value: &Value, done: &str) -> Result<Vec<Value>, EngineError> {
     let block = request.part("block");
     if !blocks::is_known(block) {
         return Err(EngineError::illegal_argument(format!("No block found with name {block}")));
     }
-    let change = json!({format!("index.blocks.{block}"): true});
-    let mut blocked = Vec::new();
+    let change = json!({format!("index.blocks.{block}"): value});
+    let mut changed = Vec::new();
     for handle in targets(node, request, ResolveOptions::metadata())? {
         // Writes that are under way end first, so that none is acknowledged behind the block.
         handle.replace_metadata(&handle.changer()?, |metadata| {
             metadata.settings = metadata.settings.updated(&change, &handle.name, &handle.uuid)?;
             Ok(())
         })?;
-        blocked.push(json!({"name": handle.name, "blocked": true}));
+        changed.push(json!({"name": handle.name, done: true}));
     }
-    let any = !blocked.is_empty();
-    Ok(Reply::ok(&json!({"acknowledged": any, "shards_acknowledged": any, "indices": blocked})))
+    Ok(changed)
 }
 
 /// The options of a force merge.

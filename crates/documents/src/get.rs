@@ -15,7 +15,7 @@ use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::{IndexHandle, PRIMARY_TERM, StoredDocument};
 use sparrow_search::SearchService;
-use sparrow_search::{SourceSelection, source_of_params, stored_values};
+use sparrow_search::{SourceSelection, source_of_params, stored_values, without_vectors};
 
 /// `GET /{index}/_doc/{id}`
 pub fn get_doc(
@@ -61,8 +61,7 @@ pub fn get_source(
         return Err(EngineError::resource_not_found(reason));
     };
     let mut out = Vec::new();
-    let selection = source_of_params(request.params()).unwrap_or_default();
-    if !selection.write(&document.source, &mut out) {
+    if !View::of_params(&request.params()).write_source(&handle, &document, &mut out) {
         return Err(EngineError::resource_not_found(format!("Source not found [{}]/[{id}]", handle.name)));
     }
     Ok(Reply::bytes(200, out))
@@ -157,6 +156,8 @@ fn read(handle: &IndexHandle, params: &Params<'_>, id: &str) -> Result<Option<St
 struct View {
     /// The requested parts of the source; `None` for all of it, or nothing if stored fields are requested.
     source: Option<SourceSelection>,
+    /// Whether the source is returned without its vectors.
+    excludes_vectors: bool,
     /// Patterns in the `stored_fields` parameter.
     stored: Vec<String>,
 }
@@ -166,6 +167,7 @@ impl View {
         let stored = params.get("stored_fields").into_iter().flat_map(|list| list.split(','));
         Self {
             source: source_of_params(*params),
+            excludes_vectors: matches!(params.get("_source_exclude_vectors"), Some("true" | "")),
             stored: stored.filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         }
     }
@@ -178,6 +180,15 @@ impl View {
             }
             None => Cow::Owned(SourceSelection::Nothing),
         }
+    }
+
+    /// Appends the requested parts of a source; returns `false` if there are none.
+    fn write_source(&self, handle: &IndexHandle, document: &StoredDocument, out: &mut Vec<u8>) -> bool {
+        let rest = match self.excludes_vectors {
+            true => without_vectors(handle.snapshot().mapping(), &document.source),
+            false => None,
+        };
+        self.source().write(rest.as_deref().unwrap_or(&document.source), out)
     }
 
     /// The values of the fields that the mapping stores.
@@ -223,7 +234,7 @@ fn write_document(
     out.pop();
     let end = out.len();
     out.extend_from_slice(b",\"_source\":");
-    if !view.source().write(&document.source, out) {
+    if !view.write_source(handle, document, out) {
         out.truncate(end);
     }
     let fields = view.fields(handle, document)?;
@@ -316,7 +327,13 @@ fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<RequestedDocu
         match (key.as_str(), text_of(&value)) {
             ("_index", Some(text)) => wanted.index = text,
             ("_id", Some(text)) => wanted.id = text,
-            ("_source", _) => wanted.view.source = Some(source_selection(&value)?),
+            ("_source", _) => {
+                let mut value = value;
+                if let Some(given) = value.as_object_mut().and_then(|it| it.shift_remove("exclude_vectors")) {
+                    wanted.view.excludes_vectors = given == Value::Bool(true);
+                }
+                wanted.view.source = Some(source_selection(&value)?);
+            }
             ("stored_fields", _) => wanted.view.stored = names(&value)?,
             ("version", Some(text)) => {
                 wanted.version = Some(text.parse().map_err(|_| {

@@ -252,6 +252,7 @@ impl Engine {
             "close_index" => admin::lifecycle::close_index(node, request, body, cancel),
             "open_index" => admin::lifecycle::open_index(node, request, body, cancel),
             "add_block" => admin::lifecycle::add_block(node, request, body, cancel),
+            "remove_block" => admin::lifecycle::remove_block(node, request, body, cancel),
             "force_merge" => admin::lifecycle::force_merge(node, request, body, cancel),
             "clear_cache" => admin::lifecycle::clear_cache(node, request, body, cancel),
             "resolve_index" => admin::lifecycle::resolve_index(node, request, body, cancel),

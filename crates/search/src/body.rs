@@ -55,6 +55,8 @@ pub struct SearchBody {
     pub min_score: Option<f32>,
     /// Which parts of the hits' sources are returned.
     pub source: SourceSelection,
+    /// Whether the sources are returned without their vectors; `None` for what each index says.
+    pub excludes_vectors: Option<bool>,
     /// Up to which number hits are counted; `None` for the default.
     pub track_total_hits: Option<TotalHits>,
     /// Time after which the search ends with the hits that it has found so far.
@@ -125,6 +127,7 @@ impl Default for SearchBody {
             size: DEFAULT_SIZE,
             min_score: None,
             source: SourceSelection::Whole,
+            excludes_vectors: None,
             track_total_hits: None,
             timeout: None,
             profile: false,
@@ -245,7 +248,9 @@ impl SearchBody {
             }
             ("timeout", Json::String(text)) => self.timeout = timeout(text)?,
             ("_source", _) => {
-                self.source = source_selection(node)?;
+                let mut excludes_vectors = None;
+                self.source = source_selection(node, &mut excludes_vectors)?;
+                self.excludes_vectors = excludes_vectors.or(self.excludes_vectors);
                 self.source_given = true;
             }
             ("sort", Json::String(_) | Json::Array(_) | Json::Object(_)) => {
@@ -466,8 +471,8 @@ fn sub_search(node: &Node, context: Context) -> Result<Query, BodyError> {
     query.ok_or(BodyError::Required { field: "query" })
 }
 
-/// Reads `_source`, which says which parts of the sources are returned.
-pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, BodyError> {
+/// Reads `_source`, which says which parts of the sources are returned, and its `exclude_vectors`, if it has that.
+fn source_selection(node: &Node, excludes_vectors: &mut Option<bool>) -> Result<SourceSelection, BodyError> {
     let (mut includes, mut excludes) = (Vec::new(), Vec::new());
     match &node.json {
         Json::Bool(true) => return Ok(SourceSelection::Whole),
@@ -487,6 +492,10 @@ pub(super) fn source_selection(node: &Node) -> Result<SourceSelection, BodyError
         Json::Object(members) => {
             for member in members {
                 let list = match &*member.name {
+                    "exclude_vectors" => {
+                        *excludes_vectors = Some(value::boolean(&member.value)?);
+                        continue;
+                    }
                     "includes" | "include" => &mut includes,
                     "excludes" | "exclude" => &mut excludes,
                     name => {

@@ -18,6 +18,7 @@ use super::highlight::Highlighter;
 use super::profile::{self, Profile};
 use super::response::{self, ShownHit};
 use super::retriever::Fusion;
+use super::source_filter::without_vectors;
 use super::target::Target;
 use super::uri::Presentation;
 use crate::service::SearchService;
@@ -53,7 +54,7 @@ pub fn read<'a>(
         work::check()?;
         let target = &targets[hit.target];
         let clock = profile.as_deref_mut().map(|profile| profile.fetched(hit.target));
-        let stored = profile::timed(clock, || target.snapshot.fetch(hit.addr))?;
+        let mut stored = profile::timed(clock, || target.snapshot.fetch(hit.addr))?;
         let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
         let ignored = target.snapshot.ignored_fields(hit.addr).map_err(failed)?;
         let mut fields = serde_json::Map::new();
@@ -84,6 +85,12 @@ pub fn read<'a>(
             }
         }
         let fields = (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string());
+        // Fields and fragments are read from the whole source.
+        if body.excludes_vectors == Some(true)
+            && let Some(rest) = without_vectors(target.snapshot.mapping(), &stored.source)
+        {
+            stored.source = rest;
+        }
         work::check()?;
         hits.push(ShownHit {
             hit: *hit,

@@ -3,6 +3,7 @@
 //! The filter works on the stored bytes. Values that it keeps whole are copied as they were written, so that
 //! numbers and escapes come back as they were sent.
 
+use sparrow_mapping::{FieldType, Mapping};
 use sparrow_types::attempt;
 
 /// Which parts of a document's source are shown.
@@ -46,6 +47,20 @@ impl SourceSelection {
             }
         }
     }
+}
+
+/// What remains of a stored document without the values of its vector fields; `None` if its mapping has none.
+pub fn without_vectors(mapping: &Mapping, source: &[u8]) -> Option<Vec<u8>> {
+    let fields = mapping
+        .leaf_fields()
+        .filter(|(_, field_type)| matches!(field_type, FieldType::DenseVector(_) | FieldType::SparseVector));
+    let vectors: Vec<String> = fields.map(|(path, _)| path.to_owned()).collect();
+    if vectors.is_empty() || source.is_empty() {
+        return None;
+    }
+    let mut out = Vec::with_capacity(source.len());
+    SourceSelection::fields(Vec::new(), vectors).write(source, &mut out);
+    Some(out)
 }
 
 /// Paths to include (all if none are given) and paths to exclude. A path also stands for everything below it.

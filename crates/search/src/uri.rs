@@ -59,6 +59,9 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
         search.source = source;
         search.source_given = true;
     }
+    if params.get("_source_exclude_vectors").is_some() {
+        search.excludes_vectors = Some(params.bool("_source_exclude_vectors", false)?);
+    }
     if let Some(text) = params.get("track_total_hits") {
         search.track_total_hits = Some(body::track_total_hits(text)?);
     }

@@ -7,6 +7,7 @@ mod error;
 pub mod manifest;
 pub mod plugins;
 pub mod schema;
+mod stored_documents;
 pub mod verify;
 
 pub use self::directory::CommitFile;

@@ -11,6 +11,7 @@ use sparrow_files::{self as fs, File};
 
 use crate::error::IndexError;
 use crate::manifest::{Checksum, Commit, FORMAT, META, Manifest, Meta, MetaProblem};
+use crate::stored_documents;
 
 /// Size in bytes of the pieces in which threads hash a file.
 const PIECE: u64 = 8 << 20;
@@ -65,10 +66,23 @@ impl CheckedCommit {
 
     /// Checks all files of the commit; returns the checksums of intact files, and the damaged files.
     pub fn check(&self, root: &Path) -> Result<(HashMap<PathBuf, Checksum>, Vec<Damage>), IndexError> {
-        match &self.meta.manifest {
-            Some(manifest) => Ok(files(root, manifest)),
-            None => footers(root, &self.meta.commit).map_err(IndexError::io(root)),
+        let (mut sums, mut damages) = match &self.meta.manifest {
+            Some(manifest) => files(root, manifest),
+            None => footers(root, &self.meta.commit).map_err(IndexError::io(root))?,
+        };
+        let stored = sums.keys().filter_map(|name| name.to_str());
+        let stored: Vec<String> =
+            stored.filter(|name| name.ends_with(stored_documents::EXTENSION)).map(str::to_owned).collect();
+        for name in stored {
+            let path = root.join(&name);
+            let problem = body(&path).and_then(|body| stored_documents::problem(&path, body));
+            let problem = problem.map(|problem| problem.map(str::to_owned));
+            if let Some(reason) = problem.unwrap_or_else(|error| Some(error.to_string())) {
+                sums.remove(Path::new(&name));
+                damages.push(Damage { file: name, reason });
+            }
         }
+        Ok((sums, damages))
     }
 }
 
@@ -234,9 +248,16 @@ pub fn body_length(bytes: &[u8]) -> Option<usize> {
     rest.len().checked_sub(u32::from_le_bytes(*length) as usize)
 }
 
-fn footer(path: &Path) -> io::Result<Checksum> {
-    let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
-    let cut = || invalid("its end is not one that tantivy writes".into());
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+fn cut() -> io::Error {
+    invalid("its end is not one that tantivy writes".into())
+}
+
+/// Length in bytes of a tantivy file without its footer.
+fn body(path: &Path) -> io::Result<u64> {
     let bytes = fs::metadata(path)?.len();
     let mut file = File::open(path)?;
     let mut end = [0; FOOTER_END as usize];
@@ -248,6 +269,12 @@ fn footer(path: &Path) -> io::Result<Checksum> {
     if u32::from_le_bytes([e, f, g, h]) != FOOTER_MAGIC || bytes - body > READ as u64 {
         return Err(cut());
     }
+    Ok(body)
+}
+
+fn footer(path: &Path) -> io::Result<Checksum> {
+    let (bytes, body) = (fs::metadata(path)?.len(), body(path)?);
+    let mut file = File::open(path)?;
     let mut footer = vec![0; (bytes - body) as usize];
     file.seek(SeekFrom::Start(body))?;
     file.read_exact(&mut footer)?;

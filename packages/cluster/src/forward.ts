@@ -33,6 +33,7 @@ const ROWS: Partial<Record<Operation, Row>> = {
     close_index: 'POST /{index}/_close',
     open_index: 'POST /{index}/_open',
     add_block: 'PUT /{index}/_block/{block}',
+    remove_block: 'DELETE /{index}/_block/{block}',
     force_merge: 'POST /{index}/_forcemerge',
     clear_cache: 'POST /{index}/_cache/clear',
     exists_index: 'HEAD /{index}',

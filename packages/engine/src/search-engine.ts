@@ -33,6 +33,7 @@ export const OPERATIONS = [
   'close_index',
   'open_index',
   'add_block',
+  'remove_block',
   'force_merge',
   'clear_cache',
   'resolve_index',

@@ -40,6 +40,7 @@ actions! {
     Close = "indices:admin/close",
     Open = "indices:admin/open",
     AddBlock = "indices:admin/block/add",
+    RemoveBlock = "indices:admin/block/remove",
     ForceMerge = "indices:admin/forcemerge",
     ClearCache = "indices:admin/cache/clear",
     ResolveIndex = "indices:admin/resolve/index",

@@ -1,10 +1,10 @@
-//! Values of `dense_vector` fields: arrays of numbers, or for bytes and bits a hexadecimal string.
+//! Values of `dense_vector` fields: arrays of numbers, or strings ([`encoded`]).
 
 use serde_json::Value;
-use sparrow_vectors::Element;
 
 use super::super::LeafNode;
 use super::super::dense::{DenseVector, MAX_DIMS, component_problem, magnitude_problem};
+use super::super::encoded;
 use super::super::error::{DocumentError, DocumentErrorKind};
 use super::super::java::token_name;
 use super::super::location::Step;
@@ -31,10 +31,17 @@ impl Reader<'_> {
         }
         let vector = match value {
             Value::Array(list) => self.components(field, path, list)?,
-            Value::String(text) if field.element != Element::Float => {
-                let bytes = hex(text).map_err(|reason| self.illegal(reason))?;
-                self.check_room(field, path, bytes.len())?;
-                bytes
+            Value::String(text) => {
+                let vector = encoded::vector(text, field.element, field.dims)
+                    .map_err(|reason| self.illegal(reason))?;
+                self.check_room(field, path, vector.len())?;
+                let problems = vector.iter().enumerate();
+                let mut problems =
+                    problems.filter_map(|(at, &component)| component_problem(field.element, component, at));
+                if let Some(problem) = problems.next() {
+                    return Err(self.illegal(problem));
+                }
+                vector
             }
             other => return Err(self.unexpected("START_ARRAY", token_name(other).replace("_FLOAT", ""))),
         };
@@ -134,22 +141,4 @@ impl Reader<'_> {
             None => Ok(()),
         }
     }
-}
-
-/// Decodes a hexadecimal string with two digits per vector component.
-///
-/// # Errors
-/// A message about text that is not valid hexadecimal.
-pub fn hex(text: &str) -> Result<Vec<f32>, String> {
-    if !text.len().is_multiple_of(2) {
-        return Err(format!("found uneven number of hexadecimal digits: [{text}]"));
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let bytes = text.as_bytes().as_chunks::<2>().0.iter().map(|[high, low]| {
-        let byte = digit(*high)? * 16 + digit(*low)?;
-        Some(f32::from(byte as u8 as i8))
-    });
-    bytes
-        .collect::<Option<Vec<f32>>>()
-        .ok_or_else(|| format!("found a character that is not a hexadecimal digit: [{text}]"))
 }

@@ -1,6 +1,6 @@
 //! Reading a JSON document into values of its fields, with dynamic mapping.
 
-pub(super) mod dense;
+mod dense;
 mod leaf;
 mod names;
 pub(super) mod read;

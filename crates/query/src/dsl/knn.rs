@@ -2,7 +2,7 @@
 
 use crate::neighbours::{MAX_CANDIDATES, candidates_of_hits, default_candidates, default_k};
 use crate::{DefaultK, KnnBuilderQuery, KnnQuery, Query, QueryKind};
-use sparrow_mapping::hex;
+use sparrow_mapping::query_vector;
 
 use super::compound::one_or_many;
 use super::{Common, Context, members, unknown_field, value};
@@ -151,13 +151,12 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, BodyError> {
     Ok(parsed)
 }
 
-/// Reads a query vector: an array of numbers, a single number, or a text with two hexadecimal digits for each component of one
-/// byte.
+/// Reads a query vector: an array of numbers, a single number, or a text ([`query_vector`]).
 fn vector(node: &Node) -> Result<Vec<f32>, BodyError> {
     match &node.json {
         Json::Array(items) => items.iter().map(value::float).collect(),
         Json::Number(_) => Ok(vec![value::float(node)?]),
-        Json::String(text) => hex(text).map_err(|reason| BodyError::IllegalArgument { reason }),
+        Json::String(text) => query_vector(text).map_err(|reason| BodyError::IllegalArgument { reason }),
         _ => Err(BodyError::ValueType {
             parser: "knn",
             field: "query_vector".to_owned(),

@@ -139,9 +139,21 @@ fn counted(memory: *mut u8, bytes: isize) -> *mut u8 {
     memory
 }
 
-fn signed(bytes: usize) -> isize {
+/// Size of the blocks of mimalloc from which on they are as large as was asked for: 16 MiB.
+const HUGE: usize = 16 << 20;
+
+/// Bytes that mimalloc takes for so many: below [`HUGE`], its blocks have four sizes between one power of two and the next, all
+/// multiples of 16 (`mi_bin` in its `page-queue.c`). What a request makes has many sizes, so it takes a tenth more than it asks for.
+fn taken(bytes: usize) -> isize {
+    let rounded = if bytes > HUGE {
+        bytes
+    } else {
+        let last = bytes.saturating_sub(1);
+        let step = ((last | 63).ilog2() - 2).max(4);
+        ((last >> step) + 1) << step
+    };
     // Layouts are never larger than `isize::MAX`.
-    bytes.cast_signed()
+    rounded.cast_signed()
 }
 
 #[expect(unsafe_code, reason = "the interface of an allocator")]
@@ -151,18 +163,18 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are those that the inner allocator asks for.
-        counted(unsafe { self.0.alloc(layout) }, signed(layout.size()))
+        counted(unsafe { self.0.alloc(layout) }, taken(layout.size()))
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as in `alloc`.
-        counted(unsafe { self.0.alloc_zeroed(layout) }, signed(layout.size()))
+        counted(unsafe { self.0.alloc_zeroed(layout) }, taken(layout.size()))
     }
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        add(-signed(layout.size()));
+        add(-taken(layout.size()));
         // SAFETY: as in `alloc`.
         unsafe { self.0.dealloc(memory, layout) }
     }
@@ -170,6 +182,32 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counted<A> {
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: as in `alloc`.
-        counted(unsafe { self.0.realloc(memory, layout, new_size) }, signed(new_size) - signed(layout.size()))
+        counted(unsafe { self.0.realloc(memory, layout, new_size) }, taken(new_size) - taken(layout.size()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HUGE, taken};
+
+    #[test]
+    fn blocks_are_a_quarter_of_a_power_of_two_apart() {
+        for (bytes, block) in [
+            (0, 16),
+            (1, 16),
+            (16, 16),
+            (17, 32),
+            (64, 64),
+            (65, 80),
+            (81, 96),
+            (1000, 1024),
+            (1025, 1280),
+            (614_012, 655_360),
+            (1 << 20, 1 << 20),
+            (HUGE, 16 << 20),
+            (HUGE + 1, (16 << 20) + 1),
+        ] {
+            assert_eq!(taken(bytes), block, "{bytes}");
+        }
     }
 }

@@ -159,6 +159,7 @@ export const OPERATIONS: Readonly<Record<Named, Described>> = {
   close_index: { about: 'Closes indices: they keep their data, and take no memory.', answer: ref('CloseAnswer') },
   open_index: { about: 'Opens closed indices.', answer: ref('ShardsAcknowledged') },
   add_block: { about: 'Blocks writes, reads or changes of metadata.', answer: ref('BlockAnswer') },
+  remove_block: { about: 'Ends a block of writes, reads or changes of metadata.', answer: ref('UnblockAnswer') },
   force_merge: { about: 'Merges segments.', answer: either(broadcast, object({ task: text() }, ['task'])) },
   clear_cache: { about: 'Empties caches.', answer: broadcast },
   index_stats: { about: 'What indices hold, and what was done with them.' },

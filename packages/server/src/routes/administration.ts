@@ -23,6 +23,9 @@ export const ADMINISTRATION_ENDPOINTS: readonly Endpoint[] = [
   ...engine('add_block', 'indices:admin/block/add', ['PUT /{index}/_block/{block}'], {
     params: [...TIMEOUTS, ...WHICH],
   }),
+  ...engine('remove_block', 'indices:admin/block/remove', ['DELETE /{index}/_block/{block}'], {
+    params: [...TIMEOUTS, ...WHICH],
+  }),
   ...engine('force_merge', 'indices:admin/forcemerge', ['POST /{index}/_forcemerge', 'POST /_forcemerge'], {
     params: [...WHICH, 'max_num_segments', 'only_expunge_deletes', 'flush', 'wait_for_completion'],
   }),

@@ -172,6 +172,7 @@ export const ACTIONS = {
   'indices:admin/close': { scope: 'index', privileges: ['manage', 'all'] },
   'indices:admin/open': { scope: 'index', privileges: ['manage', 'all'] },
   'indices:admin/block/add': { scope: 'index', privileges: ['manage', 'all'] },
+  'indices:admin/block/remove': { scope: 'index', privileges: ['manage', 'all'] },
   'indices:admin/forcemerge': { scope: 'index', privileges: ['maintenance', 'manage', 'all'] },
   'indices:admin/cache/clear': { scope: 'index', privileges: ['maintenance', 'manage', 'all'] },
   'indices:admin/resolve/index': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'read', 'all'] },

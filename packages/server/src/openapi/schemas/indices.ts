@@ -287,6 +287,7 @@ export const INDEX_SCHEMAS: Schemas = {
     ...{ ...acknowledged, shards_acknowledged: bool() },
     indices: list(object({ name: text(), blocked: bool() })),
   }),
+  UnblockAnswer: object({ ...acknowledged, indices: list(object({ name: text(), unblocked: bool() })) }),
   CloseAnswer: object({ ...acknowledged, shards_acknowledged: bool(), indices: map(object({ closed: bool() })) }),
   IndexTemplate: indexTemplate,
   IndexTemplates: object({ index_templates: list(object({ name: text(), index_template: ref('IndexTemplate') })) }, [
