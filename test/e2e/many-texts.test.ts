@@ -130,3 +130,45 @@ describe.runIf(process.platform === 'linux')('1,024 long texts to be ranked', { 
     await isStopped();
   });
 });
+
+describe('a text that another key has had encoded', () => {
+  it('is answered in the same form, and counts are for who may monitor', async () => {
+    const cluster = ['monitor_inference'];
+    const issue = async (name: string): Promise<string> =>
+      (await call('POST', '/_security/api_key', { name, role_descriptors: { uses: { cluster, indices: [] } } })).body
+        .encoded as string;
+    const [first, second] = [await issue('first'), await issue('second')];
+    const ask = (apiKey: string, text: string) =>
+      server.request('POST', RERANK, { query: 'red stamps', input: [text] }, { apiKey });
+    const secret = textOf((read += 1));
+    const [known, fresh] = [await ask(first, secret), await ask(second, textOf((read += 1)))];
+    const again = await ask(second, secret);
+    expect([known.status, fresh.status, again.status]).toEqual([200, 200, 200]);
+    expect(again.body).toEqual(known.body);
+    const names = ({ headers }: { headers: object }): string[] => Object.keys(headers).sort();
+    expect(names(again)).toEqual(names(fresh));
+    expect(names(again).filter((name) => /cache(?!-control)|hit|took|tim/.test(name))).toEqual([]);
+    for (const path of ['/_ml/trained_models/_stats', '/_nodes/stats', '/metrics', '/_cluster/stats']) {
+      expect((await server.request('GET', path, undefined, { apiKey: second })).status, path).toBe(403);
+    }
+  });
+
+  it('is in no cache where the deployment has none', async () => {
+    const path = '/_ml/trained_models/large/deployment';
+    const started = await call('POST', `${path}/_start?deployment_id=apart&cache_size=0b&wait_for=started`);
+    expect(started.status, started.text).toBe(200);
+    const config = { text_similarity: { text: 'red stamps' } };
+    const text = textOf((read += 1));
+    for (let times = 0; times < 3; times += 1) {
+      const answer = await call('POST', '/_ml/trained_models/apart/_infer', {
+        docs: [{ text_field: text }],
+        inference_config: config,
+      });
+      expect(answer.status, answer.text).toBe(200);
+    }
+    const { trained_model_stats: stats } = (await call('GET', '/_ml/trained_models/large/_stats')).body;
+    const apart = stats.find((one: any) => one.deployment_stats?.deployment_id === 'apart').deployment_stats;
+    expect(apart.nodes[0]).toMatchObject({ inference_count: 3, inference_cache_hit_count: 0 });
+    expect((await call('POST', '/_ml/trained_models/apart/deployment/_stop?force=true')).status).toBe(200);
+  });
+});
