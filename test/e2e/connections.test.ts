@@ -87,8 +87,9 @@ describe.runIf(process.platform === 'linux')('hundreds of connections', { timeou
         expect(said).toMatch(/^HTTP\/1\.1 408 /);
         expect(ended).toBeGreaterThan(19_000);
       }
-      await until(() => stopped.every(({ said }) => said.startsWith('HTTP/1.1 408 ')), 60_000);
-      expect(slow.filter(({ ended }) => ended !== undefined)).toEqual([]);
+      // So many reads at once are refused in part before their bodies are waited for.
+      await until(() => stopped.every(({ said }) => /^HTTP\/1\.1 4(?:08|29) /.test(said)), 60_000);
+      expect(slow.filter(({ said, ended }) => ended !== undefined && !said.startsWith('HTTP/1.1 429 '))).toEqual([]);
       expect(await search()).toBe(200);
     }
     for (const { socket } of [...headless, ...stopped, ...slow, ...unread]) socket.destroy();
