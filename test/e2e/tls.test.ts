@@ -1,8 +1,10 @@
 // TLS: what is offered, what is refused, certificates of clients, and certificates that are replaced while the server runs.
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { mkdtemp, rename, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { type Socket, connect as connectPlain } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect } from 'node:tls';
@@ -12,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type Issued, issue } from '../support/certificates.js';
 import { type RunningServer, startServer } from '../support/server.js';
+import { byTier, isFirstTier } from '../tiers.mjs';
 
 const CLI = fileURLToPath(new URL('../../packages/server/dist/cli.js', import.meta.url));
 const authority = issue('the test’s authority', { ca: true });
@@ -74,8 +77,29 @@ function refused(args: readonly string[]): string {
   return stderr;
 }
 
-async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100 && !(await happened()); tries += 1) {
+/** Open files and connections of a server's process. */
+function descriptors(server: RunningServer): number {
+  return readdirSync(`/proc/${String(server.process.pid)}/fd`).length;
+}
+
+/** A connection without TLS that sends some bytes at once, and of others one every 50 ms. */
+function connection(server: RunningServer, first: readonly number[], slowly: readonly number[] = []): Socket {
+  const socket = connectPlain(Number(new URL(server.url).port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.resume();
+  socket.write(Buffer.from(first));
+  let at = first.length;
+  const timer = setInterval(() => {
+    if (at < slowly.length) socket.write(Buffer.from(slowly.slice(at, (at += 1))));
+  }, 50);
+  socket.on('close', () => {
+    clearInterval(timer);
+  });
+  return socket;
+}
+
+async function until(happened: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+  for (let tries = 0; tries < ms / 100 && !(await happened()); tries += 1) {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   expect(await happened()).toBe(true);
@@ -157,6 +181,42 @@ describe('a server with a certificate', () => {
     await put('own', issue('second', { issuer: authority }));
     await until(async () => (await get(server, '/_live')).server === 'second');
     expect(server.output()).toContain('TLS certificate replaced');
+  });
+
+  it.runIf(process.platform === 'linux')(
+    'serves others while hundreds of handshakes do not end, and is free of them after ten seconds',
+    async () => {
+      const before = descriptors(server);
+      const each = byTier(30, 150);
+      const hello = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3];
+      const beginnings: Readonly<Record<string, readonly number[]>> = {
+        nothing: [],
+        'a byte': hello.slice(0, 1),
+        'half a hello': hello,
+        'a byte at a time': [...hello, ...Array.from({ length: 400 }, () => 7)],
+      };
+      const open = Object.entries(beginnings).flatMap(([name, bytes]) =>
+        Array.from({ length: each }, () => connection(server, name === 'a byte at a time' ? [] : bytes, bytes)),
+      );
+      await until(() => descriptors(server) >= before + open.length);
+      expect((await get(server, '/_live')).status).toBe(200);
+      const all = Array.from({ length: byTier(20, 200) }, () => get(server, '/_live'));
+      for (const answer of await Promise.all(all)) expect(answer.status).toBe(200);
+      if (isFirstTier) for (const socket of open) socket.destroy();
+      await until(() => descriptors(server) <= before + 5, 30_000);
+      expect((await get(server, '/_live')).status).toBe(200);
+    },
+    60_000,
+  );
+
+  it.runIf(process.platform === 'linux')('ends at once what is no handshake', async () => {
+    const before = descriptors(server);
+    const garbage = [22, 3, 1, 0, 200, ...Array.from({ length: 200 }, () => 9)];
+    const plain = [...Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n')];
+    const sockets = [garbage, plain].flatMap((bytes) => Array.from({ length: 40 }, () => connection(server, bytes)));
+    await until(() => sockets.every((socket) => socket.destroyed));
+    await until(() => descriptors(server) <= before + 5);
+    expect((await get(server, '/_live')).status).toBe(200);
   });
 });
 

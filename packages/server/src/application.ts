@@ -186,6 +186,7 @@ export class Application {
           hold,
           admission: this.#admission,
         }));
+      if (isRead(trail.endpoint)) hold.takeAnswer(answer.body?.length ?? 0);
     } catch (error) {
       answer = refusal(error, exchange, requestId, log);
       if (REFUSALS.has(answer.status)) requests.rejected(answer.status, typeOf(error));
@@ -340,6 +341,14 @@ function authenticated(exchange: Exchange, { keys }: Services, { attempts, log, 
   const owner = trusting && exchange.header('authorization') === undefined ? keys.owner() : undefined;
   if (owner !== undefined) return owner;
   return authenticate(keys, attempts, log, exchange, Date.now());
+}
+
+/**
+ * Whether nothing is lost if the engine's answer is not given. What tells of a change is given whether there is room or not, and so is what
+ * tells of the server itself.
+ */
+function isRead(endpoint: Endpoint | undefined): boolean {
+  return endpoint !== undefined && 'engine' in endpoint.handler && (endpoint.cancellable ?? endpoint.method === 'GET');
 }
 
 const REFUSED_PART = Buffer.from('"security_exception"');

@@ -1,4 +1,4 @@
-/** Longest that is made twice as long when it is full; what is longer gets all the room there may be. */
+/** Longest that is made twice as long when it is full; what is longer is made four times as long. */
 const DOUBLED = 8 * 1024 * 1024;
 
 /** Bytes that come in pieces. Each goes to its place as it comes: joining them all at the end would hold the event loop. */
@@ -37,11 +37,14 @@ export class Gathered {
     return this.#bytes.subarray(0, this.#length);
   }
 
+  /**
+   * Room for what came, and some times as much. Not for all that was announced: that costs a client nothing, and so much memory, used or
+   * not, makes Node look for garbage all the time.
+   */
   #grow(used: number): void {
-    const doubled = this.#length > DOUBLED ? this.limit : 2 * this.#length;
-    const length = Math.max(Math.min(this.expected > 0 ? this.expected : doubled, this.limit), this.#length);
-    // The system gives the memory of so large a piece only as it is written to.
-    const larger = Buffer.allocUnsafeSlow(length);
+    const wanted = this.#length * (this.#length > DOUBLED ? 4 : 2);
+    const most = this.expected > 0 ? Math.min(this.expected, this.limit) : this.limit;
+    const larger = Buffer.allocUnsafeSlow(Math.max(Math.min(wanted, most), this.#length));
     this.#bytes.copy(larger, 0, 0, used);
     this.#bytes = larger;
   }

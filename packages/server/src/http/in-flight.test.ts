@@ -5,24 +5,37 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { HttpError } from '../errors.js';
 import { readIncoming } from './body.js';
+import { Gathered } from './gathered.js';
 import { InFlight } from './in-flight.js';
 import { boundedReaders } from './slow-readers.js';
 
 describe('what is in flight', () => {
   it('is bounded over all requests, and given back with each', () => {
-    const inFlight = new InFlight(100, { memory: 5000 });
-    expect(inFlight.limit).toBe(500);
+    const inFlight = new InFlight(100_000, { memory: 5_000_000 });
+    expect(inFlight.limit).toBe(500_000);
     const [first, second] = [inFlight.request(), inFlight.request()];
-    first.take(300);
+    first.take(300_000);
     expect(() => {
-      second.take(201);
+      second.take(200_001);
     }).toThrow(HttpError);
     // What was refused holds nothing.
-    expect(inFlight.held).toBe(300);
-    second.take(200);
+    expect(inFlight.held).toBe(300_000);
+    second.take(200_000);
     first.release();
     first.release();
-    expect(inFlight.held).toBe(200);
+    expect(inFlight.held).toBe(200_000);
+  });
+
+  it('leaves room for small requests, whatever others hold', () => {
+    const inFlight = new InFlight(100_000, { memory: 0 });
+    inFlight.request().force(1_000_000);
+    const small = inFlight.request();
+    small.take(30_000);
+    small.takeAnswer(2_000);
+    expect(() => {
+      small.takeAnswer(1_000);
+    }).toThrow(HttpError);
+    expect(inFlight.held).toBe(1_000_000);
   });
 
   it('leaves room for what the engine has allocated', () => {
@@ -46,6 +59,17 @@ describe('what is in flight', () => {
   it('always has room for two of the longest bodies', () => {
     expect(new InFlight(1000, { memory: 0 }).limit).toBe(2000);
   });
+});
+
+it('is no room for what was only announced', () => {
+  const MB = 1024 * 1024;
+  const gathered = new Gathered(100 * MB, 100 * MB);
+  const piece = Buffer.alloc(MB, 'x');
+  for (let at = 1; at <= 100; at += 1) {
+    gathered.add(piece);
+    expect(gathered.bytes().buffer.byteLength).toBeLessThanOrEqual(4 * gathered.length);
+  }
+  expect(gathered.bytes().equals(Buffer.alloc(100 * MB, 'x'))).toBe(true);
 });
 
 describe('a server', () => {

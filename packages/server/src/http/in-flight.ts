@@ -9,6 +9,12 @@ const SHARE = 0.1;
 /** Bytes of one request for which there is room whatever others hold: an administrator can still raise a limit. */
 const ALWAYS = 1024 * 1024;
 
+/**
+ * Bytes of one request for which there is room even where others hold all that there is for bodies and answers. So many for each of the
+ * connections that there may be are 256 MiB, and clients that read nothing keep nobody from a search.
+ */
+const SMALL = 32 * 1024;
+
 /** Seconds after which a client that was refused may try again. */
 export const RETRY_SECONDS = 1;
 
@@ -19,10 +25,19 @@ export interface InFlightOptions {
   room?: () => number;
 }
 
+/** An answer that its client has not read yet. */
+interface Unread {
+  /** From when on its connection is ended where others need the room, as `performance.now()` counts. */
+  readonly due: number;
+  readonly cut: () => void;
+}
+
 /** Bytes that bodies and answers hold between the wire and the engine. */
 export class InFlight {
   readonly limit: number;
   #held = 0;
+  /** Those that came first are first. */
+  readonly #unread = new Set<Unread>();
 
   readonly #room: () => number;
 
@@ -43,8 +58,47 @@ export class InFlight {
   request(): Hold {
     return new Hold((bytes, own) => {
       this.#held += bytes;
-      return this.#held <= this.limit && (own <= ALWAYS || this.#held <= this.#room());
+      if (bytes <= 0 || this.#fits(own)) return true;
+      this.#cutOverdue(own);
+      return own <= SMALL || this.#fits(own);
     });
+  }
+
+  /**
+   * Counts an answer that its client has not read yet. It is there already, and so it counts whether there is room or not.
+   *
+   * @param due from when on `cut` is called where others need the room, as `performance.now()` counts
+   * @returns to be called when the answer was read, or is gone
+   */
+  unread(bytes: number, due: number, cut: () => void): () => void {
+    const hold = this.request();
+    const over = (): void => {
+      this.#unread.delete(answer);
+      hold.release();
+    };
+    const answer = {
+      due,
+      cut: () => {
+        over();
+        cut();
+      },
+    };
+    this.#unread.add(answer);
+    hold.force(bytes);
+    return over;
+  }
+
+  #fits(own: number): boolean {
+    return this.#held <= this.limit && (own <= ALWAYS || this.#held <= this.#room());
+  }
+
+  /** Ends connections of clients that have not read their answers for long enough, until there is room. */
+  #cutOverdue(own: number): void {
+    const now = performance.now();
+    for (const answer of this.#unread) {
+      if (answer.due <= now) answer.cut();
+      if (this.#fits(own)) return;
+    }
   }
 }
 
@@ -55,20 +109,22 @@ export class Hold {
   constructor(private readonly add: (bytes: number, own: number) => boolean) {}
 
   /**
-   * Takes room for more bytes.
+   * Takes room for more bytes of a body.
    *
    * @throws {HttpError} 429 when there is none
    */
   take(bytes: number): void {
-    this.#bytes += bytes;
-    if (this.add(bytes, this.#bytes)) return;
-    this.release();
-    throw new HttpError(
-      'rejected',
-      'rejected execution: the bodies and answers that are on their way take all of the memory that is for them',
-      // The rest of the body is not read.
-      { headers: [['Connection', 'close']] },
-    );
+    // The rest of the body is not read.
+    if (!this.#grow(bytes)) throw noRoom([['Connection', 'close']]);
+  }
+
+  /**
+   * Takes room for an answer.
+   *
+   * @throws {HttpError} 429 when there is none
+   */
+  takeAnswer(bytes: number): void {
+    if (!this.#grow(bytes)) throw noRoom([]);
   }
 
   /** Takes room that is needed whether there is any or not. */
@@ -82,6 +138,19 @@ export class Hold {
     this.add(-this.#bytes, 0);
     this.#bytes = 0;
   }
+
+  #grow(bytes: number): boolean {
+    this.#bytes += bytes;
+    if (this.add(bytes, this.#bytes)) return true;
+    this.release();
+    return false;
+  }
+}
+
+function noRoom(headers: readonly (readonly [string, string])[]): HttpError {
+  const reason =
+    'rejected execution: the bodies and answers that are on their way take all of the memory that is for them';
+  return new HttpError('rejected', reason, { headers });
 }
 
 /** Bytes that the process may use: what its control group allows, or what the machine has. */

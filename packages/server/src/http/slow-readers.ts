@@ -9,6 +9,10 @@ const PATIENCE_MS = 30_000;
 /** Bytes a second that a client must read on average beyond that. */
 const MIN_RATE = 32 * 1024;
 
+/** The same where others need the room that the answer takes: that is hardly enough for a client on a slow line. */
+const HURRIED_MS = 5_000;
+const HURRIED_RATE = 1024 * 1024;
+
 /** How often an answer that is not read is looked at. */
 const EVERY_MS = 1000;
 
@@ -32,15 +36,17 @@ export function boundedReaders(answer: RequestListener, inFlight: InFlight): Req
 }
 
 function watch(outgoing: ServerResponse, unread: number, inFlight: InFlight): void {
-  const hold = inFlight.request();
-  hold.force(unread);
-  const patience = PATIENCE_MS + (unread / MIN_RATE) * 1000;
   const begun = performance.now();
+  const cut = (): void => {
+    outgoing.destroy();
+  };
+  const over = inFlight.unread(unread, begun + HURRIED_MS + (unread / HURRIED_RATE) * 1000, cut);
+  const patience = PATIENCE_MS + (unread / MIN_RATE) * 1000;
   const timer = setInterval(() => {
-    if (performance.now() - begun > patience) outgoing.destroy();
+    if (performance.now() - begun > patience) cut();
   }, EVERY_MS).unref();
   onClose(outgoing, () => {
     clearInterval(timer);
-    hold.release();
+    over();
   });
 }

@@ -52,7 +52,7 @@ export async function createTlsServer(
   log.info('TLS certificate in force', described(material));
   warnOfEnd(material, log);
   lookAtFirstByte(server);
-  return { server, stop: reloadOnChange(server, config, version, log) };
+  return { server, stop: reloadOnChange(server, config, version, material, log) };
 }
 
 /** A certificate need not be there where it is optional, but one that is there must be a good one. */

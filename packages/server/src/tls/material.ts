@@ -14,10 +14,14 @@ const CIPHERS = [
   ...['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
 ].join(':');
 
+/** Longest file. One with a chain of certificates has some kilobytes, one with all authorities of an operating system a few hundred. */
+const MOST_BYTES = 4 * 1024 * 1024;
+
 /** What the files hold, checked. */
 export interface TlsMaterial {
   readonly options: SecureContextOptions;
-  /** Until when the certificate holds. */
+  /** From when on, and until when, the certificate holds. */
+  readonly begins: Date;
   readonly expires: Date;
   /** Whom it is for. */
   readonly subject: string;
@@ -62,7 +66,14 @@ export async function readMaterial({ tlsCert = '', tlsKey = '', tlsClientCa }: T
   } catch (cause) {
     throw new ConfigError(`TLS cannot be set up with ${tlsCert} and ${tlsKey}: ${(cause as Error).message}`, { cause });
   }
-  return { options, expires: new Date(leaf.validTo), subject: leaf.subject };
+  return { options, begins: new Date(leaf.validFrom), expires: new Date(leaf.validTo), subject: leaf.subject };
+}
+
+/** Whether clients accept the certificate at this moment, as far as that depends on its time. */
+export function isInTime({ begins, expires }: Pick<TlsMaterial, 'begins' | 'expires'>): boolean {
+  const now = Date.now();
+  // A time that cannot be read is no reason to keep a certificate from its use.
+  return !(begins.getTime() > now) && !(expires.getTime() <= now);
 }
 
 /** Which versions of the files there are: another text when one of them was replaced or written to. */
@@ -81,6 +92,10 @@ export async function versionOf({ tlsCert, tlsKey, tlsClientCa }: TlsFiles): Pro
 
 async function read(path: string, what: string): Promise<string> {
   try {
+    // A pipe would be waited for without an end, and a device read until there is no memory left.
+    const found = await stat(path);
+    if (!found.isFile()) throw new Error('it is not a regular file');
+    if (found.size > MOST_BYTES) throw new Error(`it has more than ${String(MOST_BYTES)} bytes`);
     return await readFile(path, 'utf8');
   } catch (cause) {
     throw new ConfigError(`cannot read the ${what} ${path}: ${(cause as Error).message}`, { cause });

@@ -1,7 +1,7 @@
 import type { Server } from 'node:https';
 
 import type { Logger } from '../log.js';
-import { type TlsFiles, type TlsMaterial, readMaterial, versionOf } from './material.js';
+import { type TlsFiles, type TlsMaterial, isInTime, readMaterial, versionOf } from './material.js';
 
 /** Milliseconds between two looks at the files. Watching is no use where they are links into a folder that is swapped. */
 const LOOK_MS = 2000;
@@ -11,23 +11,37 @@ const WARN_DAYS = 14;
 
 /**
  * Puts new certificates in force when the files change; connections that are there stay as they are. Files that cannot be used
- * are logged, and the ones before stay in force: the two files of a pair are never replaced at once.
+ * are logged, and the ones before stay in force: the two files of a pair are never replaced at once. So is a certificate that no client
+ * accepts at its time, as long as they accept the one before.
  *
  * @param version that of the files that are in force
+ * @param material what they hold
  * @returns ends it
  */
-export function reloadOnChange(server: Server, files: TlsFiles, version: string, log: Logger): () => void {
+export function reloadOnChange(
+  server: Server,
+  files: TlsFiles,
+  version: string,
+  material: TlsMaterial,
+  log: Logger,
+): () => void {
   let seen = version;
+  let inForce = material;
   let looking = false;
   const look = async (): Promise<void> => {
     const now = await versionOf(files);
     if (now === seen) return;
     seen = now;
     try {
-      const material = await readMaterial(files);
-      server.setSecureContext(material.options);
-      log.info('TLS certificate replaced', described(material));
-      warnOfEnd(material, log);
+      const read = await readMaterial(files);
+      if (!isInTime(read) && isInTime(inForce)) {
+        const [from, until] = [read.begins, read.expires].map(instant);
+        throw new Error(`the certificate ${String(files.tlsCert)} holds from ${String(from)} until ${String(until)}`);
+      }
+      server.setSecureContext(read.options);
+      inForce = read;
+      log.info('TLS certificate replaced', described(read));
+      warnOfEnd(read, log);
     } catch (error) {
       log.error('the new TLS certificate is not used; the one before stays in force', {
         error: (error as Error).message,
@@ -48,7 +62,11 @@ export function reloadOnChange(server: Server, files: TlsFiles, version: string,
 }
 
 export function described({ subject, expires }: TlsMaterial): { subject: string; expires: string } {
-  return { subject, expires: Number.isNaN(expires.getTime()) ? 'unknown' : expires.toISOString() };
+  return { subject, expires: instant(expires) };
+}
+
+function instant(date: Date): string {
+  return Number.isNaN(date.getTime()) ? 'unknown' : date.toISOString();
 }
 
 /** Says when a certificate is about to end, or has. */
