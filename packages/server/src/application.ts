@@ -23,6 +23,7 @@ import { securityHeaders } from './http/security-headers.js';
 import { traceOf } from './http/trace-context.js';
 import { unrecognized } from './http/unrecognized.js';
 import { checkPath, parametersOf } from './http/uri.js';
+import { answeredIn, checkEndpoint, parametersIn, spokenBy } from './http/versions.js';
 import { deprecations, warning } from './http/warnings.js';
 import { yamlToJson } from './http/yaml.js';
 import { type Identity, describe } from './identity.js';
@@ -187,7 +188,7 @@ export class Application {
           admission: this.#admission,
         }));
     } catch (error) {
-      answer = refusal(error, exchange, requestId, log);
+      answer = answeredIn(spokenBy(exchange), refusal(error, exchange, requestId, log));
       if (REFUSALS.has(answer.status)) requests.rejected(answer.status, typeOf(error));
     } finally {
       hold.release();
@@ -309,6 +310,7 @@ async function handle(
       [['Allow', allow(route)]],
     );
   }
+  checkEndpoint(exchange, endpoint);
   checkQuery(exchange, endpoint, query);
   // Before the body is read: who may do nothing with it does not make the server take it.
   admit(caller, endpoint, path, query);
@@ -562,14 +564,15 @@ async function fromSource(query: Readonly<Record<string, string>>): Promise<Uint
 function checkQuery(exchange: Exchange, endpoint: Endpoint, query: Readonly<Record<string, string>>): void {
   const names = Object.keys(query);
   if (names.length === 0) return;
+  const params = parametersIn(spokenBy(exchange), endpoint);
   const unknown = names.filter(
     (name) =>
       !COMMON_PARAMS.has(name) &&
-      !endpoint.params.includes(name) &&
+      !params.includes(name) &&
       !(endpoint.body && (name === 'source' || name === 'source_content_type')),
   );
   if (unknown.length > 0) {
-    const candidates = endpoint.params.filter((name) => !isReadLate(endpoint, name));
+    const candidates = params.filter((name) => !isReadLate(endpoint, name));
     throw unrecognized(exchange.path, unknown, new Set([...candidates, ...COMMON_PARAMS]));
   }
   for (const name of names) checkParameter(name, query[name] ?? '', endpoint);

@@ -112,11 +112,13 @@ function requestOf(endpoint: Endpoint): object {
     const types = [
       'application/x-ndjson',
       'application/vnd.elasticsearch+x-ndjson; compatible-with=8',
+      'application/vnd.elasticsearch+x-ndjson; compatible-with=9',
       'application/json',
     ];
     return { description, content: Object.fromEntries(types.map((type) => [type, { schema }])) };
   }
-  const types = ['application/json', 'application/vnd.elasticsearch+json; compatible-with=8', 'application/yaml'];
+  const vendored = [8, 9].map((version) => `application/vnd.elasticsearch+json; compatible-with=${String(version)}`);
+  const types = ['application/json', ...vendored, 'application/yaml'];
   return { content: Object.fromEntries(types.map((type) => [type, { schema: request ?? {} }])) };
 }
 
