@@ -37,7 +37,7 @@ function describe(): object {
     },
     // Relative to where the document itself is: a part of another application, or a server behind a proxy, is below a path.
     servers: [{ url: '.' }],
-    security: [{ ApiKey: [] }],
+    security: [{ ApiKey: [] }, { Basic: [] }, { Bearer: [] }],
     tags: [...new Set(ENDPOINTS.map(tagOf))].sort().map((name) => ({ name })),
     paths: Object.fromEntries(routesByPath().map((route) => [route.path, pathItem(route, used)])),
     components: { ...COMPONENTS, parameters: { ...COMPONENTS.parameters, ...sharedParameters() } },
