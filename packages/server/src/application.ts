@@ -21,6 +21,7 @@ import { kindOfBody, negotiate } from './http/media-types.js';
 import { type Answer, answerToError, finish, json } from './http/respond.js';
 import { securityHeaders } from './http/security-headers.js';
 import { traceOf } from './http/trace-context.js';
+import { unhandled, unknownPath } from './http/unknown-path.js';
 import { unrecognized } from './http/unrecognized.js';
 import { checkPath, parametersOf } from './http/uri.js';
 import { answeredIn, checkEndpoint, parametersIn, spokenBy } from './http/versions.js';
@@ -34,7 +35,9 @@ import type { Logger } from './log.js';
 import { clusterStats } from './node/cluster-stats.js';
 import type { NodeContext } from './node/common.js';
 import { measure } from './node/machine.js';
+import { healthFigures, healthReport } from './node/health-report.js';
 import { hotThreads } from './node/hot-threads.js';
+import { license, xpack } from './node/license.js';
 import { nodesInfo, nodesStats } from './node/nodes.js';
 import { openapi } from './openapi/document.js';
 import type { Route } from './routes/table.js';
@@ -178,7 +181,8 @@ export class Application {
       query = parametersOf(exchange.uri);
       checkPath(exchange.path);
       checkHeaders(exchange);
-      if (route === undefined) throw this.#unknown(exchange);
+      const unknown = unknownPath(exchange, route);
+      if (route === undefined || unknown !== undefined) throw this.#unknown(exchange, unknown);
       answer =
         toConsole(exchange) ??
         (await handle(exchange, route, path, query, this.#options, {
@@ -256,11 +260,9 @@ export class Application {
     });
   }
 
-  #unknown(exchange: Exchange): Error {
-    return (
-      refuseUnknownCaller(exchange, this.#options) ??
-      new RoutingError(400, `no handler found for uri [${exchange.uri}] and method [${exchange.method}]`, false)
-    );
+  /** Unknown paths are as closed as known ones. */
+  #unknown(exchange: Exchange, refusal = unhandled(exchange)): Error {
+    return refuseUnknownCaller(exchange, this.#options) ?? refusal;
   }
 }
 
@@ -436,6 +438,12 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
     ...json(200, await clusterStats(nodeContext(call), call.path)),
     statistics: true,
   }),
+  license: (call) => json(200, license(serving(call).identity)),
+  xpack_info: (call) => json(200, xpack(serving(call).identity, call.query)),
+  health_report: async (call) => {
+    const figures = await healthFigures(nodeContext(call));
+    return json(200, healthReport(figures, call.path['feature'], call.query['verbose'] !== 'false'));
+  },
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
   create_api_key: async (call) => {
     const { keys, caller } = serving(call);

@@ -55,6 +55,8 @@ const NAMES: Readonly<Record<string, Said>> = {
   allow_no_indices: said('A pattern that stands for nothing is no error.', true),
   ignore_unavailable: said('Indices that are missing or closed are left out.', false),
   ignore_throttled: said(TAKEN),
+  accept_enterprise: said(TAKEN),
+  categories: said('Which parts to show: `build`, `license`, `features`; all without this.'),
   allow_no_match: said('A pattern that stands for nothing is no error.', true),
   forbid_closed_indices: said('Closed indices are an error.', true),
   index: said('The indices.'),
