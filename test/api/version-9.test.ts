@@ -102,6 +102,34 @@ describe('a request of version 9', () => {
     expect(await scores(9, { seed: 3, field: 'n' })).not.toEqual(expected);
   });
 
+  it('may say what is so in any case', async () => {
+    const line = '{"index":{"_id":"1"}}\n{"v":[1,1],"n":7}\n';
+    const taken: (readonly [string, string, (object | string)?])[] = [
+      ['POST', '/points/_search?_source_exclude_vectors=false', {}],
+      ['GET', '/points/_doc/1?_source_exclude_vectors=false'],
+      ['GET', '/points/_source/1?_source_exclude_vectors=false'],
+      ['POST', '/points/_bulk?require_data_stream=false&include_source_on_error=false', line],
+      ['PUT', '/points/_doc/1?require_data_stream=false&include_source_on_error=true', { v: [1, 1], n: 7 }],
+      ['PUT', '/points/_create/new?require_data_stream=false&include_source_on_error=false', { n: 7 }],
+      ['POST', '/points/_update/1?include_source_on_error=false', { doc: { n: 8 } }],
+    ];
+    for (const [method, path, body] of taken) {
+      const answer = await ask(9, method, path, body);
+      expect(answer.status, `${path} ${answer.text}`).toBeLessThan(300);
+      // The engine, or a cluster behind it, gets to see none of them.
+      const { call, engine } = await fakeApp();
+      await call(method, path, body);
+      expect(engine.last?.query, path).toEqual({});
+      if (!/require_data_stream|exclude_vectors/.test(path)) continue;
+      const other = await ask(9, method, path.replace(/(stream|vectors)=false/, '$1=true'), body);
+      expect([other.status, other.body.error.reason], path).toEqual([
+        400,
+        expect.stringMatching(/^\[(require_data_stream|_source_exclude_vectors)\] can only be \[false\]: /),
+      ]);
+    }
+    expect((await ask(9, 'GET', '/points/_doc/1?_source_exclude_vectors=false')).body._source.v).toEqual([1, 1]);
+  });
+
   it.each([
     ['{"index":{},"more":1}', 'expected END_OBJECT'],
     ['{"index":{}} {}', ''],
