@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { fakeApp } from '../support/app.js';
 
 const VENDORED = 'application/vnd.elasticsearch+json; compatible-with=8';
+const VENDORED_9 = 'application/vnd.elasticsearch+json; compatible-with=9';
 
 describe('answers', () => {
   it('carry the product header, the opaque id and a request id', async () => {
@@ -84,7 +85,12 @@ describe('media types', () => {
       { accept: 'application/vnd.elasticsearch+json;compatible-with=7' },
       'application/vnd.elasticsearch+json;compatible-with=7',
     ],
+    [
+      { accept: 'application/vnd.elasticsearch+json;compatible-with=9' },
+      'application/vnd.elasticsearch+json;compatible-with=9',
+    ],
     [{ accept: `${VENDORED},text/plain` }, 'application/vnd.elasticsearch+json;compatible-with=8'],
+    [{ accept: `${VENDORED_9},text/plain` }, 'application/vnd.elasticsearch+json;compatible-with=9'],
   ])('answer %j in %s', async (headers, expected) => {
     const { call } = await fakeApp();
     expect((await call('GET', '/books', undefined, headers)).headers.get('content-type')).toBe(expected);
@@ -95,12 +101,16 @@ describe('media types', () => {
     VENDORED,
     'application/x-ndjson',
     'application/vnd.elasticsearch+x-ndjson;compatible-with=8',
+    VENDORED_9,
+    'application/vnd.elasticsearch+x-ndjson;compatible-with=9',
   ])('read a body in %s', async (type) => {
     const { call, engine } = await fakeApp();
     const response = await call('POST', '/_bulk', '{}\n', { 'content-type': type });
     expect(response.status).toBe(200);
     expect(engine.last?.body).toBe('{}\n');
-    const json = type.includes('vnd') ? 'application/vnd.elasticsearch+json;compatible-with=8' : 'application/json';
+    const version = /compatible-with=(\d)/.exec(type)?.[1];
+    const json =
+      version === undefined ? 'application/json' : `application/vnd.elasticsearch+json;compatible-with=${version}`;
     expect(response.headers.get('content-type')).toBe(json);
   });
 
@@ -112,9 +122,9 @@ describe('media types', () => {
     expect(engine.asked).toEqual([]);
   });
 
-  it('refuse a version that is not spoken', async () => {
+  it.each(['10', '6', '0', '09', ''])('refuse the version [%s], which is not spoken', async (version) => {
     const { call } = await fakeApp();
-    const accept = 'application/vnd.elasticsearch+json;compatible-with=9';
+    const accept = `application/vnd.elasticsearch+json;compatible-with=${version}`;
     const response = await call('GET', '/books', undefined, { accept });
     const reason = 'Invalid media-type value on headers [Content-Type, Accept]';
     expect(response.status).toBe(400);
@@ -126,7 +136,7 @@ describe('media types', () => {
         reason,
         caused_by: {
           type: 'status_exception',
-          reason: `Accept version must be either version 8 or 7, but found 9. Accept=${accept}`,
+          reason: `Accept version must be either version 9, 8 or 7, but found ${version}. Accept=${accept}`,
         },
       },
       status: 400,

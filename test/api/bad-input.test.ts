@@ -181,7 +181,7 @@ describe('bodies', () => {
       ['another type', send(text, { 'content-type': 'text/plain' })],
       ['no type', send(text, { 'content-type': '' })],
       ['a malformed type', send(text, { 'content-type': 'application/json; charset' })],
-      ['another version', send(text, { 'content-type': 'application/vnd.elasticsearch+json;compatible-with=9' })],
+      ['another version', send(text, { 'content-type': 'application/vnd.elasticsearch+json;compatible-with=10' })],
       ['another encoding', send(text, { ...JSON_TYPE, 'content-encoding': 'rot13' })],
       ['no gzip', send(text, { ...JSON_TYPE, 'content-encoding': 'gzip' })],
       ['no zstd', send(text, { ...JSON_TYPE, 'content-encoding': 'zstd' })],

@@ -59,21 +59,6 @@ describe('what only Elasticsearch has', () => {
     const answer = await search({ [name]: {} });
     expect([answer.status, answer.body.error.reason]).toEqual([400, `[${name}] is not supported by this server`]);
   });
-
-  it.each([
-    ['POST', '/one/_async_search'],
-    ['POST', '/one/_search/template'],
-    ['POST', '/one/_render/template'],
-    ['PUT', '/_ml/anomaly_detectors/x'],
-    ['GET', '/_ilm/policy'],
-    ['GET', '/_enrich/policy'],
-    ['GET', '/_security/user'],
-    ['GET', '/_scripts/x'],
-  ])('%s %s has no handler', async (method, path) => {
-    const answer = await call(method, path, method === 'GET' ? undefined : {});
-    const error = `no handler found for uri [${path}] and method [${method}]`;
-    expect([answer.status, answer.body.error]).toEqual([400, error]);
-  });
 });
 
 describe('the tables of _cat', () => {

@@ -30,6 +30,26 @@ const on = (names: string[], privileges: string[], cluster: string[] = []): obje
   r: { cluster, indices: [{ names, privileges }] },
 });
 
+it('a key is the same in each of the ways to send it, also for the audit log', async () => {
+  const key = await make(on(['books'], ['read']));
+  for (const scheme of ['ApiKey', 'Basic', 'Bearer']) {
+    const send = (authorization: string): Promise<Answer> =>
+      server.request('GET', '/books/_doc/1', undefined, { apiKey: null, headers: { authorization } });
+    expect((await send(`${scheme} ${key.encoded}`)).body.found).toBe(true);
+    const wrong = Buffer.from(`${key.id}:wrong`).toString('base64');
+    expect((await send(`${scheme} ${wrong}`)).status).toBe(401);
+  }
+  const lines = async (): Promise<string[]> => {
+    const text = await readFile(auditLog, 'utf8');
+    return text.split('\n').filter((line) => line.includes(key.id) && line.includes('/books/_doc/1'));
+  };
+  await expect.poll(async () => (await lines()).length).toBe(6);
+  const told = (await lines()).map((line) => JSON.parse(line) as Record<string, unknown>);
+  const rest = told.map((line) => ({ ...line, time: '', request_id: '' }));
+  for (const at of [0, 1]) expect([rest[at + 2], rest[at + 4]]).toEqual([rest[at], rest[at]]);
+  expect((await lines()).join()).not.toContain(key.encoded);
+});
+
 async function make(role_descriptors: object | undefined, more: object = {}, by = server.apiKey): Promise<Key> {
   const body = { name: 'some', ...(role_descriptors === undefined ? {} : { role_descriptors }), ...more };
   const { status, text, body: key } = await server.request('POST', '/_security/api_key', body, { apiKey: by });

@@ -48,8 +48,12 @@ describe('requests without a valid key', () => {
     const { app, owner, engine } = await fakeApp();
     const wrong = Buffer.from(`${owner.key.id}:wrong`).toString('base64');
     for (const authorization of [
-      `Bearer ${owner.encoded}`,
-      `Basic ${owner.encoded}`,
+      `Digest ${owner.encoded}`,
+      `Bearer ${wrong}`,
+      `Basic ${wrong}`,
+      `Basic ${owner.key.id}:${owner.encoded}`,
+      `Bearer${owner.encoded}`,
+      owner.encoded,
       `ApiKey ${wrong}`,
       'ApiKey',
       'ApiKey !',
@@ -61,20 +65,19 @@ describe('requests without a valid key', () => {
     expect(engine.asked).toEqual([]);
   });
 
-  it.each([
-    ['Bearer abc', ', and not [Bearer]'],
-    ['basic abc', ', and not [Basic]'],
-    ['secret', ''],
-    ['ApiKey !', ''],
-  ])('like [%s] are told how a key is sent', async (authorization, more) => {
-    const { app } = await fakeApp();
-    const response = await app.request('/books', { headers: { authorization } });
-    const { error } = (await response.json()) as { error: { reason: string } };
-    expect(error.reason).toBe(
-      'unable to authenticate with provided credentials and anonymous access is not allowed for this request: ' +
-        `[ApiKey <key>] is expected in the header [Authorization], with base64 of [id:api_key] as the key${more}`,
-    );
-  });
+  it.each(['Bearer abc', 'basic abc', 'Basic dXNlcjo=', 'secret', 'ApiKey !'])(
+    'like [%s] are told how a key is sent',
+    async (authorization) => {
+      const { app } = await fakeApp();
+      const response = await app.request('/books', { headers: { authorization } });
+      const { error } = (await response.json()) as { error: { reason: string } };
+      expect(error.reason).toBe(
+        'unable to authenticate with provided credentials and anonymous access is not allowed for this request: ' +
+          '[ApiKey <key>], [Bearer <key>] or [Basic <key>] is expected in the header [Authorization], with base64 of [id:api_key] ' +
+          'as the key',
+      );
+    },
+  );
 
   it('that look like a key, but are none, are not told whether its id is known', async () => {
     const { app, owner } = await fakeApp();
@@ -86,6 +89,60 @@ describe('requests without a valid key', () => {
     );
     expect(reasons[0]).toEqual(reasons[1]);
     expect(JSON.stringify(reasons[0])).not.toContain('is expected');
+  });
+});
+
+describe('a key', () => {
+  it.each(['ApiKey', 'Basic', 'Bearer', 'apikey', 'BASIC', 'bearer'])('is the same as %s', async (scheme) => {
+    const { app, owner } = await fakeApp();
+    const response = await app.request('/_security/_authenticate', {
+      headers: { authorization: `${scheme} ${owner.encoded}` },
+    });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ api_key: { id: owner.key.id } });
+  });
+
+  it.each(['ApiKey', 'Basic', 'Bearer'])(
+    'that is wrong counts as an attempt, and is logged by its id, as %s',
+    async (scheme) => {
+      const lines: string[] = [];
+      const { app, owner } = await fakeApp({ log: (line) => lines.push(line), level: 'warn' });
+      const wrong = Buffer.from(`${owner.key.id}:wrong`).toString('base64');
+      const ask = (key: string): Promise<Response> =>
+        Promise.resolve(app.request('/books', { headers: { authorization: `${scheme} ${key}` } }));
+      const statuses: number[] = [];
+      for (let n = 0; n < 21; n += 1) statuses.push((await ask(wrong)).status);
+      expect(statuses).toEqual([...Array<number>(20).fill(401), 429]);
+      expect(lines.filter((line) => line.includes(`"key_id":"${owner.key.id}"`))).toHaveLength(20);
+      expect(lines.join()).not.toContain(wrong);
+      expect((await ask(owner.encoded)).status).toBe(200);
+    },
+  );
+
+  it.each([
+    [{ 'sec-fetch-site': 'cross-site' }, false],
+    [{ 'sec-fetch-site': 'same-site' }, false],
+    [{ 'sec-fetch-site': 'same-origin' }, true],
+    [{ 'sec-fetch-site': 'none' }, true],
+    [{ origin: 'https://elsewhere.example', host: 'localhost:9200' }, false],
+    [{ origin: 'null', host: 'localhost:9200' }, false],
+    [{ origin: 'http://localhost:9200', host: 'localhost:9200' }, true],
+    [{}, true],
+  ])('that a browser sends by itself is not taken from other pages: %j', async (headers, taken) => {
+    const { app, owner, engine } = await fakeApp();
+    const send = (scheme: string): Promise<Response> =>
+      Promise.resolve(
+        app.request('/books/_delete_by_query?q=*', {
+          method: 'POST',
+          headers: { authorization: `${scheme} ${owner.encoded}`, ...(headers as Record<string, string>) },
+        }),
+      );
+    const basic = await send('Basic');
+    expect(basic.status).toBe(taken ? 200 : 401);
+    if (!taken) expect(await basic.text()).toContain('is not taken from the page of another site');
+    expect(engine.asked).toHaveLength(taken ? 1 : 0);
+    // A page has to know these by heart, and then it may send them.
+    for (const scheme of ['ApiKey', 'Bearer']) expect((await send(scheme)).status).toBe(200);
   });
 });
 

@@ -11,6 +11,7 @@ import { type Answer, type RunningServer, startServer } from '../support/server.
 
 let server: RunningServer;
 const VENDORED = 'application/vnd.elasticsearch+json; compatible-with=8';
+const VENDORED_9 = 'application/vnd.elasticsearch+json; compatible-with=9';
 const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
   server.request(method, path, body, { headers });
 
@@ -209,6 +210,10 @@ describe('YAML', () => {
       { accept: 'application/vnd.elasticsearch+yaml;compatible-with=8' },
       'application/vnd.elasticsearch+yaml;compatible-with=8',
     ],
+    [
+      { accept: 'application/vnd.elasticsearch+yaml;compatible-with=9' },
+      'application/vnd.elasticsearch+yaml;compatible-with=9',
+    ],
   ])('is answered for %j', async (headers, type) => {
     const answer = await call('GET', '/books/_search?sort=n&size=3', undefined, headers);
     expect(answer.headers['content-type']).toBe(type);
@@ -272,7 +277,12 @@ describe('media types', () => {
     [{ 'content-type': VENDORED, accept: 'application/json' }, 'if either one has requested', 400],
     [{ 'content-type': 'application/json', accept: VENDORED }, 'if either one has requested', 400],
     [{ 'content-type': VENDORED, accept: 'application/vnd.elasticsearch+json;compatible-with=7' }, 'must match', 400],
-    [{ 'content-type': 'application/vnd.elasticsearch+json;compatible-with=9', accept: VENDORED }, 'found 9', 400],
+    [{ 'content-type': VENDORED_9, accept: VENDORED_9 }, '', 200],
+    [{ 'content-type': VENDORED_9, accept: `${VENDORED_9},text/plain` }, '', 200],
+    [{ 'content-type': VENDORED_9 }, '', 200],
+    [{ 'content-type': VENDORED_9, accept: VENDORED }, 'must match', 400],
+    [{ 'content-type': VENDORED_9, accept: 'application/json' }, 'must match', 400],
+    [{ 'content-type': 'application/vnd.elasticsearch+json;compatible-with=10', accept: VENDORED }, 'found 10', 400],
     [{ 'content-type': 'application/json; charset' }, 'invalid parameters for header', 400],
     [{ 'content-type': 'json' }, 'invalid media-type [json]', 400],
     [{ 'content-type': 'application/json; charset=UTF-8' }, '', 200],

@@ -1,4 +1,4 @@
-// LangChain for JavaScript and elasticdump, unchanged, installed here beside the repository's own packages.
+// LangChain for JavaScript, elasticdump and version 9 of the official client, unchanged, installed here beside the repository's own packages.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { PASSAGES_FILE } from '../support/passages.js';
 import { type RunningServer, startServer } from '../support/server.js';
+import { type Package, officialClient } from './official-client.js';
 
 const SCRIPTS = fileURLToPath(new URL('./node', import.meta.url));
 
@@ -48,6 +49,15 @@ async function environment(): Promise<{ readonly folder: string } | { readonly m
 
 const found = await environment();
 if ('missing' in found) console.warn(`skipped: clients for Node.js: ${found.missing}`);
+
+if ('folder' in found) {
+  const nine = (await import(join(found.folder, 'node_modules/elasticsearch-9/index.js'))) as {
+    readonly default: Package;
+  };
+  describe('@elastic/elasticsearch 9', () => {
+    officialClient(nine.default, 9);
+  });
+}
 
 describe.skipIf('missing' in found)('clients for Node.js', () => {
   const folder = 'folder' in found ? found.folder : '';

@@ -13,6 +13,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
   ...group('a merge there keeps deleted documents for a time, and they count in the scores recorded after it', [
     'forcemerge',
   ]),
+  ...group('9 is spoken as well: clients of that version send it with every request', ['accept-compat-v9']),
   ...group('lists a table of snapshots, and none of models, as the module was not loaded', ['cat-help']),
   ...group("names Lucene's phases, of which other engines have others", ['search-profile']),
   ...group('lists the background tasks of that server', ['tasks-list-2']),

@@ -12,6 +12,7 @@ export async function fakeApp({
   maxBodyBytes = 1000,
   compression = true,
   log = (() => undefined) as (line: string) => void,
+  level = 'error' as 'error' | 'warn',
 } = {}) {
   const data = await mkdtemp(join(tmpdir(), 'sparrow-api-'));
   const engine = new FakeEngine();
@@ -27,7 +28,7 @@ export async function fakeApp({
   const app = createApp({
     services: () => (ready ? services : undefined),
     config: { maxBodyBytes, productHeader: true, compression },
-    log: createLogger('error', log),
+    log: createLogger(level, log),
   });
   const authorization = `ApiKey ${owner.encoded}`;
 

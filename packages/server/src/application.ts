@@ -21,8 +21,10 @@ import { kindOfBody, negotiate } from './http/media-types.js';
 import { type Answer, answerToError, finish, json } from './http/respond.js';
 import { securityHeaders } from './http/security-headers.js';
 import { traceOf } from './http/trace-context.js';
+import { unhandled, unknownPath } from './http/unknown-path.js';
 import { unrecognized } from './http/unrecognized.js';
 import { checkPath, parametersOf } from './http/uri.js';
+import { answeredIn, checkEndpoint, parametersIn, spokenBy } from './http/versions.js';
 import { deprecations, warning } from './http/warnings.js';
 import { yamlToJson } from './http/yaml.js';
 import { type Identity, describe } from './identity.js';
@@ -33,11 +35,13 @@ import type { Logger } from './log.js';
 import { clusterStats } from './node/cluster-stats.js';
 import type { NodeContext } from './node/common.js';
 import { measure } from './node/machine.js';
+import { healthFigures, healthReport } from './node/health-report.js';
 import { hotThreads } from './node/hot-threads.js';
+import { license, xpack } from './node/license.js';
 import { nodesInfo, nodesStats } from './node/nodes.js';
 import { openapi } from './openapi/document.js';
 import type { Route } from './routes/table.js';
-import { checkParameter } from './routes/parameters.js';
+import { CHANGING_NOTHING, checkParameter } from './routes/parameters.js';
 import { COMMON_PARAMS, type Endpoint, type LocalOperation, type Method, isReadLate } from './routes/types.js';
 import {
   createApiKey,
@@ -177,7 +181,8 @@ export class Application {
       query = parametersOf(exchange.uri);
       checkPath(exchange.path);
       checkHeaders(exchange);
-      if (route === undefined) throw this.#unknown(exchange);
+      const unknown = unknownPath(exchange, route);
+      if (route === undefined || unknown !== undefined) throw this.#unknown(exchange, unknown);
       answer =
         toConsole(exchange) ??
         (await handle(exchange, route, path, query, this.#options, {
@@ -188,7 +193,7 @@ export class Application {
         }));
       if (isRead(trail.endpoint)) hold.takeAnswer(answer.body?.length ?? 0);
     } catch (error) {
-      answer = refusal(error, exchange, requestId, log);
+      answer = answeredIn(spokenBy(exchange), refusal(error, exchange, requestId, log));
       if (REFUSALS.has(answer.status)) requests.rejected(answer.status, typeOf(error));
     } finally {
       hold.release();
@@ -256,11 +261,9 @@ export class Application {
     });
   }
 
-  #unknown(exchange: Exchange): Error {
-    return (
-      refuseUnknownCaller(exchange, this.#options) ??
-      new RoutingError(400, `no handler found for uri [${exchange.uri}] and method [${exchange.method}]`, false)
-    );
+  /** Unknown paths are as closed as known ones. */
+  #unknown(exchange: Exchange, refusal = unhandled(exchange)): Error {
+    return refuseUnknownCaller(exchange, this.#options) ?? refusal;
   }
 }
 
@@ -310,6 +313,7 @@ async function handle(
       [['Allow', allow(route)]],
     );
   }
+  checkEndpoint(exchange, endpoint);
   checkQuery(exchange, endpoint, query);
   // Before the body is read: who may do nothing with it does not make the server take it.
   admit(caller, endpoint, path, query);
@@ -443,6 +447,12 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
     ...json(200, await clusterStats(nodeContext(call), call.path)),
     statistics: true,
   }),
+  license: (call) => json(200, license(serving(call).identity)),
+  xpack_info: (call) => json(200, xpack(serving(call).identity, call.query)),
+  health_report: async (call) => {
+    const figures = await healthFigures(nodeContext(call));
+    return json(200, healthReport(figures, call.path['feature'], call.query['verbose'] !== 'false'));
+  },
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
   create_api_key: async (call) => {
     const { keys, caller } = serving(call);
@@ -571,14 +581,15 @@ async function fromSource(query: Readonly<Record<string, string>>): Promise<Uint
 function checkQuery(exchange: Exchange, endpoint: Endpoint, query: Readonly<Record<string, string>>): void {
   const names = Object.keys(query);
   if (names.length === 0) return;
+  const params = parametersIn(spokenBy(exchange), endpoint);
   const unknown = names.filter(
     (name) =>
       !COMMON_PARAMS.has(name) &&
-      !endpoint.params.includes(name) &&
+      !params.includes(name) &&
       !(endpoint.body && (name === 'source' || name === 'source_content_type')),
   );
   if (unknown.length > 0) {
-    const candidates = endpoint.params.filter((name) => !isReadLate(endpoint, name));
+    const candidates = params.filter((name) => !isReadLate(endpoint, name));
     throw unrecognized(exchange.path, unknown, new Set([...candidates, ...COMMON_PARAMS]));
   }
   for (const name of names) checkParameter(name, query[name] ?? '', endpoint);
@@ -589,7 +600,10 @@ function withoutCommon(query: Readonly<Record<string, string>>): Readonly<Record
   // Most requests have none at all.
   if (entries.length === 0) return query;
   return Object.fromEntries(
-    entries.filter(([name]) => !COMMON_PARAMS.has(name) && name !== 'source' && name !== 'source_content_type'),
+    entries.filter(
+      ([name]) =>
+        !COMMON_PARAMS.has(name) && !CHANGING_NOTHING.has(name) && name !== 'source' && name !== 'source_content_type',
+    ),
   );
 }
 

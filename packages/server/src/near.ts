@@ -10,8 +10,8 @@ export function near(name: string, known: Iterable<string>): string[] {
     .map(({ candidate }) => candidate);
 }
 
-/** One less the edit distance by the length of the longer name. */
-function similarity(a: string, b: string): number {
+/** One less the edit distance by the length of the longer name; 0 for names of very different lengths. */
+export function similarity(a: string, b: string): number {
   const longer = Math.max(a.length, b.length);
   // Nothing so different in length is near, and a name may be as long as a line.
   if (longer === 0 || Math.min(a.length, b.length) / longer <= SIMILAR) return 0;

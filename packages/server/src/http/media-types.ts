@@ -1,7 +1,10 @@
 import { HttpError, RoutingError } from '../errors.js';
 
 /** Versions of the interface that a vendored media type may ask for. */
-const VERSIONS = ['8', '7'];
+const VERSIONS = ['9', '8', '7'];
+
+/** The version of a request that names none: the one that is complete here, which `GET /` says as well. */
+const OWN_VERSION = '8';
 
 const VENDOR = 'application/vnd.elasticsearch+';
 
@@ -41,6 +44,7 @@ const TOKEN = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+$/;
 
 const known = new Map<string, Negotiated>();
 const readable = new Map<string, Kind>();
+const spoken = new Map<string, number>();
 
 /**
  * How a body is written, by its headers.
@@ -62,6 +66,20 @@ export function kindOfBody(contentType: string | undefined, accept: string | und
   checkAgreement(type, shown, accept);
   if (readable.size < REMEMBERED) readable.set(key, kind);
   return kind;
+}
+
+/**
+ * The version of the interface that a request speaks, by its headers: that of `Accept`, or else that of its body. Headers that
+ * are refused for another reason are of no version of their own.
+ */
+export function versionOf(accept: string | undefined, contentType: string | undefined): number {
+  const key = `${accept ?? ''}\n${contentType ?? ''}`;
+  const remembered = spoken.get(key);
+  if (remembered !== undefined) return remembered;
+  const named = [...(accept ?? '').split(','), contentType ?? ''].map((range) => parse(range)?.version);
+  const version = Number(named.find((one) => one !== undefined && VERSIONS.includes(one)) ?? OWN_VERSION);
+  if (spoken.size < REMEMBERED) spoken.set(key, version);
+  return version;
 }
 
 /**
@@ -147,7 +165,7 @@ function strictly(header: string, value: string): MediaType {
 
 function checkVersion(header: string, value: string, { version }: MediaType): void {
   if (version === undefined || VERSIONS.includes(version)) return;
-  throw versions(`${header} version must be either version 8 or 7, but found ${version}. ${header}=${value}`);
+  throw versions(`${header} version must be either version 9, 8 or 7, but found ${version}. ${header}=${value}`);
 }
 
 /** A body in one version of the interface whose answer is wanted in another. */
@@ -156,7 +174,7 @@ function checkAgreement(type: MediaType, contentType: string, accept: string | u
   // A list is not read as strictly as one type is.
   const wanted = accepted?.length === 1 ? accepted[0]?.version : type.version;
   if (wanted === type.version) return;
-  const same = (wanted ?? '8') === (type.version ?? '8');
+  const same = (wanted ?? OWN_VERSION) === (type.version ?? OWN_VERSION);
   throw versions(
     'A compatible version is required on both Content-Type and Accept headers if either one has requested a compatible ' +
       `version${same ? '' : ' and the compatible versions must match'}. Accept=${accept ?? 'null'}, Content-Type=${contentType}`,

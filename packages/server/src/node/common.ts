@@ -14,7 +14,7 @@ export interface NodeContext {
   readonly instruments: Instruments;
   /** Asks the engine for a part of the answer. */
   readonly ask: (
-    op: 'node_indices' | 'cluster_figures' | 'instruments',
+    op: 'node_indices' | 'cluster_figures' | 'cluster_health' | 'instruments',
     path: Readonly<Record<string, string>>,
     query: Readonly<Record<string, string>>,
   ) => Promise<Readonly<Record<string, unknown>>>;

@@ -48,6 +48,12 @@ export const COMPONENTS = {
       name: 'Authorization',
       description: '`ApiKey base64(id:api_key)`',
     },
+    Basic: {
+      type: 'http',
+      scheme: 'basic',
+      description: 'The id of an API key as the user, its secret as the password.',
+    },
+    Bearer: { type: 'http', scheme: 'bearer', description: '`Bearer base64(id:api_key)`: the same key as a token.' },
   },
   parameters: {
     pretty: common('pretty', { type: 'boolean' }, 'Lays the answer out for people.'),

@@ -37,7 +37,7 @@ function describe(): object {
     },
     // Relative to where the document itself is: a part of another application, or a server behind a proxy, is below a path.
     servers: [{ url: '.' }],
-    security: [{ ApiKey: [] }],
+    security: [{ ApiKey: [] }, { Basic: [] }, { Bearer: [] }],
     tags: [...new Set(ENDPOINTS.map(tagOf))].sort().map((name) => ({ name })),
     paths: Object.fromEntries(routesByPath().map((route) => [route.path, pathItem(route, used)])),
     components: { ...COMPONENTS, parameters: { ...COMPONENTS.parameters, ...sharedParameters() } },
@@ -112,11 +112,13 @@ function requestOf(endpoint: Endpoint): object {
     const types = [
       'application/x-ndjson',
       'application/vnd.elasticsearch+x-ndjson; compatible-with=8',
+      'application/vnd.elasticsearch+x-ndjson; compatible-with=9',
       'application/json',
     ];
     return { description, content: Object.fromEntries(types.map((type) => [type, { schema }])) };
   }
-  const types = ['application/json', 'application/vnd.elasticsearch+json; compatible-with=8', 'application/yaml'];
+  const vendored = [8, 9].map((version) => `application/vnd.elasticsearch+json; compatible-with=${String(version)}`);
+  const types = ['application/json', ...vendored, 'application/yaml'];
   return { content: Object.fromEntries(types.map((type) => [type, { schema: request ?? {} }])) };
 }
 

@@ -71,6 +71,18 @@ export const OPERATIONS: Readonly<Record<Named, Described>> = {
   console: { about: 'The console, for a browser.' },
   documentation: { about: 'The documentation, for a browser.' },
   openapi: { about: 'This document.', answer: open() },
+  license: {
+    about: 'The license, as clients ask for it: basic, and active.',
+    answer: object({ license: open() }, ['license']),
+  },
+  xpack_info: {
+    about: 'Which of Elasticsearch’s features are here.',
+    answer: object({ build: open(), license: open(), features: open(), tagline: text() }),
+  },
+  health_report: {
+    about: 'How the server is, by what can be wrong with it.',
+    answer: object({ status: text(), cluster_name: text(), indicators: open() }, ['cluster_name', 'indicators']),
+  },
   nodes_info: { about: 'What the process is, and how it is set.' },
   nodes_stats: { about: 'What the process uses: memory, files, threads, caches.' },
   hot_threads: { about: 'Which threads are busy.' },

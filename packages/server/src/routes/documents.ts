@@ -1,11 +1,23 @@
 import { type Endpoint, engine } from './types.js';
 
 const SOURCE = ['_source', '_source_includes', '_source_excludes'];
+/** Errors show a value that is wrong, and never the document, whatever is asked for. */
+const ON_ERROR = 'include_source_on_error';
 const WRITE = [
   ...['pipeline', 'refresh', 'routing', 'op_type', 'if_seq_no', 'if_primary_term', 'version', 'version_type'],
-  ...['timeout', 'require_alias', 'wait_for_active_shards'],
+  ...['timeout', 'require_alias', 'require_data_stream', 'wait_for_active_shards', ON_ERROR],
 ];
-const READ = [...SOURCE, 'realtime', 'refresh', 'routing', 'preference', 'version', 'version_type', 'stored_fields'];
+const READ = [
+  ...SOURCE,
+  '_source_exclude_vectors',
+  'realtime',
+  'refresh',
+  'routing',
+  'preference',
+  'version',
+  'version_type',
+  'stored_fields',
+];
 
 const VECTORS = [
   ...['fields', 'field_statistics', 'term_statistics', 'offsets', 'positions', 'payloads', 'realtime', 'routing'],
@@ -35,7 +47,7 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     params: [
       ...[...SOURCE, 'refresh', 'routing', 'if_seq_no', 'if_primary_term', 'retry_on_conflict', 'timeout', 'lang'],
-      ...['require_alias', 'wait_for_active_shards'],
+      ...['require_alias', 'wait_for_active_shards', ON_ERROR],
     ],
   }),
   ...engine('mget', 'indices:data/read/mget', ['GET|POST /_mget', 'GET|POST /{index}/_mget'], {
@@ -69,7 +81,7 @@ export const DOCUMENT_ENDPOINTS: readonly Endpoint[] = [
     cancellable: true,
     params: [
       ...[...SOURCE, 'pipeline', 'refresh', 'routing', 'timeout', 'require_alias', 'wait_for_active_shards'],
-      'list_executed_pipelines',
+      ...['list_executed_pipelines', 'require_data_stream', ON_ERROR],
     ],
   }),
 ];

@@ -11,6 +11,7 @@ export interface Parameter {
 }
 
 const BOOLEANS = [
+  ...['_source_exclude_vectors', 'accept_enterprise', 'include_source_on_error', 'require_data_stream'],
   ...['active_only', 'all_shards', 'allow_no_indices', 'allow_no_match', 'allow_partial_search_results'],
   ...['analyze_wildcard', 'ccs_minimize_roundtrips', 'copy_settings', 'create', 'decompress_definition'],
   ...['defer_definition_decompression', 'detailed', 'reassign'],
@@ -53,6 +54,7 @@ const TEXTS = [
   ...['lang', 'name', 'parent_task_id', 'pipeline', 'preference', 'priority', 'q', 'query', 'realm_name', 'routing'],
   ...['requests_per_second', 'scroll_id', 'slices', 'source', 'source_content_type', 'track_total_hits', 'username'],
   ...['type', 'version', 'wait_for_active_shards', 'wait_for_events', 'wait_for_nodes'],
+  'categories',
   ...['after', 'from_sort_value', 'slm_policy_filter'],
 ];
 /** Few values, which the engine checks: each has a sentence of its own. */
@@ -105,6 +107,7 @@ const TIME = /^(?:-1|0|\d+(?:nanos|micros|ms|s|m|h|d))$/;
 export function checkParameter(name: string, value: string, { params }: Pick<Endpoint, 'params'>): void {
   switch (typeAt(name, params)) {
     case 'boolean':
+      checkOnly(name, value);
       if (value === 'true' || value === 'false' || value === '') return;
       throw illegal(`Failed to parse value [${value}] as only [true] or [false] are allowed.`);
     case 'integer':
@@ -132,6 +135,20 @@ function typeAt(name: string, params: readonly string[]): Type | undefined {
   // A direction where a list is sorted, a number where templates are.
   if (name === 'order' && params.includes('from_sort_value')) return 'text';
   return ALL.get(name)?.type;
+}
+
+/** Switches that clients send to say what is so here in any case. The other position is refused, with the reason. */
+const ONLY_OFF: Readonly<Record<string, string>> = {
+  _source_exclude_vectors: 'vectors are a part of [_source]; use [_source_excludes]',
+  require_data_stream: 'there are no data streams',
+};
+
+/** Parameters that change nothing: no engine gets to see them, nor a cluster behind it that may not know them. */
+export const CHANGING_NOTHING: ReadonlySet<string> = new Set([...Object.keys(ONLY_OFF), 'include_source_on_error']);
+
+function checkOnly(name: string, value: string): void {
+  const why = ONLY_OFF[name];
+  if (why !== undefined && (value === 'true' || value === '')) throw illegal(`[${name}] can only be [false]: ${why}`);
 }
 
 /** Values with a sentence of their own which every endpoint shares. */

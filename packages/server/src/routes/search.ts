@@ -8,7 +8,8 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     cancellable: true,
     params: [
-      ...[...WHICH, ...URI_QUERY, '_source', '_source_includes', '_source_excludes', 'from', 'size', 'min_score'],
+      ...[...WHICH, ...URI_QUERY, '_source', '_source_includes', '_source_excludes', '_source_exclude_vectors'],
+      ...['from', 'size', 'min_score'],
       ...['track_total_hits', 'track_scores', 'rest_total_hits_as_int', 'typed_keys', 'preference', 'routing'],
       ...['search_type', 'timeout', 'terminate_after', 'allow_partial_search_results', 'batched_reduce_size'],
       ...['max_concurrent_shard_requests', 'pre_filter_shard_size', 'request_cache', 'ccs_minimize_roundtrips'],

@@ -12,6 +12,15 @@ export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
   ...local('openapi', 'public', ['GET|HEAD /_openapi.json']),
   ...local('console', 'public', ['GET|HEAD /_console']),
   ...local('documentation', 'public', ['GET|HEAD /_docs', 'GET|HEAD /_docs/{page}', 'GET|HEAD /_docs/{folder}/{page}']),
+  ...local('license', 'cluster:monitor/xpack/license/get', ['GET /_license'], {
+    params: ['accept_enterprise', 'local'],
+  }),
+  ...local('xpack_info', 'cluster:monitor/xpack/info', ['GET /_xpack'], {
+    params: ['accept_enterprise', 'categories', 'master_timeout'],
+  }),
+  ...local('health_report', 'cluster:monitor/health_api', ['GET /_health_report', 'GET /_health_report/{feature}'], {
+    params: ['size', 'timeout', 'verbose'],
+  }),
   ...local('authenticate', null, ['GET /_security/_authenticate']),
   ...local('create_api_key', 'cluster:admin/xpack/security/api_key/create', [`PUT|POST ${API_KEY}`], {
     body: true,

@@ -22,7 +22,8 @@ export function authenticate(
   if (authorization === undefined || authorization.trim() === '') {
     throw unauthenticated(`missing authentication credentials for REST request [${exchange.uri}]`);
   }
-  const parts = credentials(authorization);
+  const isSentByItself = isBasic(authorization) && isFromAnotherPage(exchange);
+  const parts = isSentByItself ? undefined : credentials(authorization);
   // A right key is let in whoever else knocks from there: secrets have too many bits to be guessed at any rate.
   const key = parts === undefined ? undefined : keys.verify(parts.id, parts.secret, now);
   if (key !== undefined) return key;
@@ -36,7 +37,8 @@ export function authenticate(
   const failures = attempts.failed(from, now);
   log.warn('authentication failed', { from, failures, ...(parts === undefined ? {} : { key_id: claimed(parts.id) }) });
   if (failures === MOST_FAILURES) log.warn('no more attempts to authenticate for a while', { from });
-  throw parts === undefined ? unknownKey(`: ${expected(authorization)}`) : unknownKey();
+  if (isSentByItself) throw unknownKey(`: ${BY_ITSELF}`);
+  throw parts === undefined ? unknownKey(`: ${EXPECTED}`) : unknownKey();
 }
 
 /**
@@ -56,13 +58,11 @@ function unknownKey(more = ''): HttpError {
   );
 }
 
-/** What a header should have been that cannot be of any key. Nothing of it is repeated but a known scheme: it may hold a secret. */
-function expected(authorization: string): string {
-  const form = '[ApiKey <key>] is expected in the header [Authorization], with base64 of [id:api_key] as the key';
-  const [scheme = ''] = authorization.trim().split(/\s+/, 1);
-  const other = ['Basic', 'Bearer'].find((name) => name.toLowerCase() === scheme.toLowerCase());
-  return other === undefined ? form : `${form}, and not [${other}]`;
-}
+/** What a header should have been that cannot be of any key. Nothing of it is repeated: it may hold a secret. */
+const EXPECTED =
+  '[ApiKey <key>], [Bearer <key>] or [Basic <key>] is expected in the header [Authorization], with base64 of [id:api_key] as the key';
+
+const BY_ITSELF = '[Basic <key>] is not taken from the page of another site, for which a browser sends it by itself';
 
 /** The id of the key that a header claims to be of, if it is one. */
 export function claimedKey(authorization: string | undefined): string | undefined {
@@ -75,8 +75,25 @@ function claimed(id: string): string {
   return id.slice(0, 64);
 }
 
+/** The ways to send a key: clients that know neither keys nor each other's ways have a user with a password, or a token. */
+const SCHEMES: ReadonlySet<string> = new Set(['apikey', 'basic', 'bearer']);
+
 function credentials(authorization: string): { readonly id: string; readonly secret: string } | undefined {
   const [scheme = '', encoded = ''] = authorization.trim().split(/\s+/, 2);
-  // Only this scheme: a bearer token is not a key, whatever it decodes to.
-  return scheme.toLowerCase() === 'apikey' ? decodeKey(encoded) : undefined;
+  return SCHEMES.has(scheme.toLowerCase()) ? decodeKey(encoded) : undefined;
+}
+
+function isBasic(authorization: string): boolean {
+  return /^\s*basic\s/i.test(authorization);
+}
+
+/**
+ * Whether the page of another site sent a request. What somebody has entered when a browser asked for a user and a password, it sends
+ * with every request from then on, also with those that the form of another page makes.
+ */
+function isFromAnotherPage(exchange: Pick<Exchange, 'header'>): boolean {
+  const site = exchange.header('sec-fetch-site');
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  const origin = exchange.header('origin');
+  return origin !== undefined && origin.replace(/^\w+:\/\//, '') !== exchange.header('host');
 }

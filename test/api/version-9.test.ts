@@ -1,0 +1,145 @@
+// What a request of version 9 gets differently, each with the same request of version 8 beside it: rows of docs/compatibility.md.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { fakeApp } from '../support/app.js';
+import { type Answer, type RunningServer, startServer } from '../support/server.js';
+
+const media = (version: number, kind = 'json'): string =>
+  `application/vnd.elasticsearch+${kind}; compatible-with=${String(version)}`;
+
+let server: RunningServer;
+/** A request as a client of that version sends it. */
+const ask = (version: number, method: string, path: string, body?: object | string): Promise<Answer> => {
+  const headers = { accept: media(version) };
+  if (body === undefined) return server.request(method, path, undefined, { headers });
+  const sent = media(version, typeof body === 'string' ? 'x-ndjson' : 'json');
+  return server.request(method, path, body, { headers: { ...headers, 'content-type': sent } });
+};
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--deploy-at-start', 'false'] });
+  await ask(9, 'PUT', '/points', {
+    mappings: { properties: { v: { type: 'dense_vector', dims: 2, similarity: 'l2_norm' }, n: { type: 'integer' } } },
+    aliases: { dots: {} },
+  });
+  const lines = Array.from(
+    { length: 20 },
+    (_, n) => `{"index":{"_id":"${String(n)}"}}\n{"v":[${String(n)},1],"n":7}\n`,
+  );
+  expect((await ask(9, 'POST', '/points/_bulk?refresh=true', lines.join(''))).body.errors).toBe(false);
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+describe('a request of version 9', () => {
+  it('is answered as version 8.19', async () => {
+    const { body, headers } = await ask(9, 'GET', '/');
+    expect(body.version.number).toMatch(/^8\.19\.\d+$/);
+    expect(headers['content-type']).toBe('application/vnd.elasticsearch+json;compatible-with=9');
+  });
+
+  it('has no _knn_search', async () => {
+    const body = { knn: { field: 'v', query_vector: [3, 1], k: 1, num_candidates: 10 } };
+    const { status, body: error } = await ask(9, 'POST', '/points/_knn_search', body);
+    const unknown = 'no handler found for uri [/points/_knn_search] and method [POST]';
+    expect([status, error]).toEqual([
+      400,
+      { error: `${unknown}: version 9 has none; use [_search] with a section [knn]` },
+    ]);
+    for (const version of [8, 7]) {
+      expect((await ask(version, 'POST', '/points/_knn_search', body)).body.hits.hits[0]._id).toBe('3');
+    }
+    expect((await ask(9, 'POST', '/points/_search', body)).body.hits.hits[0]._id).toBe('3');
+  });
+
+  it('has no local on requests for aliases', async () => {
+    for (const path of ['/_alias', '/_alias/dots', '/points/_alias', '/_cat/aliases']) {
+      const refused = await ask(9, 'GET', `${path}?local=true`);
+      const reason = `request [${path}] contains unrecognized parameter: [local]`;
+      expect([refused.status, refused.body.error.reason]).toEqual([400, reason]);
+      expect((await ask(9, 'GET', path)).status, path).toBe(200);
+      expect((await ask(8, 'GET', `${path}?local=true`)).status, path).toBe(200);
+    }
+    expect((await ask(9, 'GET', '/_cluster/health?local=true')).status).toBe(200);
+  });
+
+  it('has no ignore_throttled', async () => {
+    for (const path of ['/points/_search', '/points/_count']) {
+      const refused = await ask(9, 'GET', `${path}?ignore_throttled=false`);
+      expect(refused.status, path).toBe(400);
+      expect(refused.body.error.reason).toContain('contains unrecognized parameter: [ignore_throttled]');
+      expect(refused.body.error.reason).not.toContain('[ignore_throttled, ');
+      expect((await ask(8, 'GET', `${path}?ignore_throttled=false`)).status, path).toBe(200);
+    }
+  });
+
+  it('answers a search that timed out with 429', async () => {
+    const { call, engine } = await fakeApp();
+    const cause = { type: 'timeout_exception', reason: 'Time exceeded' };
+    engine.fail(504, { error: { root_cause: [cause], ...cause }, status: 504 });
+    for (const [version, status] of [
+      [9, 429],
+      [8, 504],
+    ] as const) {
+      const headers = { accept: media(version) };
+      const answer = await call('GET', '/points/_search?allow_partial_search_results=false', undefined, headers);
+      expect([answer.status, ((await answer.json()) as { status: number }).status]).toEqual([status, status]);
+      expect(answer.headers.get('retry-after') !== null).toBe(version === 9);
+    }
+  });
+
+  it('has random scores by sequence number', async () => {
+    const scores = async (version: number, random_score: object): Promise<unknown> => {
+      const query = { function_score: { query: { match_all: {} }, random_score, boost_mode: 'replace' } };
+      const { body } = await ask(version, 'POST', '/points/_search', { query, size: 20 });
+      return body.hits.hits.map((hit: { _id: string; _score: number }) => [hit._id, hit._score]);
+    };
+    const expected = await scores(9, { seed: 3, field: '_seq_no' });
+    expect(new Set((expected as [string, number][]).map(([, score]) => score)).size).toBe(20);
+    for (const version of [9, 8]) expect(await scores(version, { seed: 3 })).toEqual(expected);
+    expect(await scores(9, { seed: 3, field: 'n' })).not.toEqual(expected);
+  });
+
+  it('may say what is so in any case', async () => {
+    const line = '{"index":{"_id":"1"}}\n{"v":[1,1],"n":7}\n';
+    const taken: (readonly [string, string, (object | string)?])[] = [
+      ['POST', '/points/_search?_source_exclude_vectors=false', {}],
+      ['GET', '/points/_doc/1?_source_exclude_vectors=false'],
+      ['GET', '/points/_source/1?_source_exclude_vectors=false'],
+      ['POST', '/points/_bulk?require_data_stream=false&include_source_on_error=false', line],
+      ['PUT', '/points/_doc/1?require_data_stream=false&include_source_on_error=true', { v: [1, 1], n: 7 }],
+      ['PUT', '/points/_create/new?require_data_stream=false&include_source_on_error=false', { n: 7 }],
+      ['POST', '/points/_update/1?include_source_on_error=false', { doc: { n: 8 } }],
+    ];
+    for (const [method, path, body] of taken) {
+      const answer = await ask(9, method, path, body);
+      expect(answer.status, `${path} ${answer.text}`).toBeLessThan(300);
+      // The engine, or a cluster behind it, gets to see none of them.
+      const { call, engine } = await fakeApp();
+      await call(method, path, body);
+      expect(engine.last?.query, path).toEqual({});
+      if (!/require_data_stream|exclude_vectors/.test(path)) continue;
+      const other = await ask(9, method, path.replace(/(stream|vectors)=false/, '$1=true'), body);
+      expect([other.status, other.body.error.reason], path).toEqual([
+        400,
+        expect.stringMatching(/^\[(require_data_stream|_source_exclude_vectors)\] can only be \[false\]: /),
+      ]);
+    }
+    expect((await ask(9, 'GET', '/points/_doc/1?_source_exclude_vectors=false')).body._source.v).toEqual([1, 1]);
+  });
+
+  it.each([
+    ['{"index":{},"more":1}', 'expected END_OBJECT'],
+    ['{"index":{}} {}', ''],
+    ['{"index":{}', ''],
+    ['{}', ''],
+  ])('refuses action lines that are malformed: %s', async (line, reason) => {
+    for (const version of [9, 8]) {
+      const answer = await ask(version, 'POST', '/points/_bulk', `${line}\n{"n":1}\n`);
+      expect(answer.status, answer.text).toBe(400);
+      expect(answer.body.error.reason).toContain(reason);
+    }
+  });
+});
