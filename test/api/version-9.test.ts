@@ -120,14 +120,59 @@ describe('a request of version 9', () => {
       const { call, engine } = await fakeApp();
       await call(method, path, body);
       expect(engine.last?.query, path).toEqual({});
-      if (!/require_data_stream|exclude_vectors/.test(path)) continue;
-      const other = await ask(9, method, path.replace(/(stream|vectors)=false/, '$1=true'), body);
+      if (!path.includes('require_data_stream')) continue;
+      const other = await ask(9, method, path.replace('stream=false', 'stream=true'), body);
       expect([other.status, other.body.error.reason], path).toEqual([
         400,
-        expect.stringMatching(/^\[(require_data_stream|_source_exclude_vectors)\] can only be \[false\]: /),
+        expect.stringMatching(/^\[require_data_stream\] can only be \[false\]: /),
       ]);
     }
-    expect((await ask(9, 'GET', '/points/_doc/1?_source_exclude_vectors=false')).body._source.v).toEqual([1, 1]);
+  });
+
+  it('may leave out vectors', async () => {
+    const body = {
+      mappings: { properties: { d: { type: 'dense_vector', dims: 2 }, 'o.s': { type: 'sparse_vector' } } },
+    };
+    await ask(9, 'PUT', '/left', body);
+    const whole = { t: 'text', d: [1, 2], o: { s: { a: 1 }, n: 1 } };
+    const rest = { t: 'text', o: { n: 1 } };
+    await ask(9, 'PUT', '/left/_doc/1?refresh=true', whole);
+    for (const [says, expected] of [
+      [true, rest],
+      [false, whole],
+    ] as const) {
+      const flag = `_source_exclude_vectors=${String(says)}`;
+      const sourceOf = async (method: string, path: string, sent?: object) => {
+        const answer = await ask(9, method, path, sent);
+        expect(answer.status, answer.text).toBe(200);
+        return (answer.body.hits?.hits[0] ?? answer.body.docs?.[0] ?? answer.body)._source ?? answer.body;
+      };
+      expect(await sourceOf('GET', `/left/_doc/1?${flag}`)).toEqual(expected);
+      expect(await sourceOf('GET', `/left/_source/1?${flag}`)).toEqual(expected);
+      expect(await sourceOf('GET', `/left/_search?${flag}`)).toEqual(expected);
+      expect(await sourceOf('POST', '/left/_search', { _source: { exclude_vectors: says } })).toEqual(expected);
+      const docs = [{ _id: '1', _source: { exclude_vectors: says } }];
+      expect(await sourceOf('POST', '/left/_mget', { docs })).toEqual(expected);
+      // Fields are read from the whole document, and other filters go on top.
+      const both = { _source: { exclude_vectors: says, excludes: ['o'] }, fields: ['d'] };
+      const { t, d } = await sourceOf('POST', '/left/_search', both);
+      expect([t, d]).toEqual(['text', says ? undefined : [1, 2]]);
+    }
+    // Writing it again keeps what was only not shown.
+    await ask(9, 'POST', '/left/_update/1?refresh=true', { doc: { t: 'more' } });
+    expect((await ask(9, 'GET', '/left/_source/1')).body).toEqual({ ...whole, t: 'more' });
+  });
+
+  it('may end blocks', async () => {
+    await ask(9, 'PUT', '/blocked', {});
+    for (const block of ['write', 'read_only', 'metadata', 'read']) {
+      await ask(9, 'PUT', `/blocked/_block/${block}`);
+      const { status, body } = await ask(9, 'DELETE', `/blocked/_block/${block}`);
+      expect([status, body]).toEqual([200, { acknowledged: true, indices: [{ name: 'blocked', unblocked: true }] }]);
+      expect((await ask(9, 'PUT', '/blocked/_doc/1', {})).status).toBeLessThan(300);
+    }
+    expect((await ask(9, 'DELETE', '/blocked/_block/no')).status).toBe(400);
+    expect((await ask(9, 'DELETE', '/nowhere/_block/write')).status).toBe(404);
   });
 
   it.each([

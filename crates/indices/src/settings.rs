@@ -149,7 +149,8 @@ impl Settings {
     /// by `given`.
     ///
     /// # Errors
-    /// `refuse` for a setting that is fixed when an index is created; illegal argument for an unknown one.
+    /// `refuse` for a setting that is fixed when an index is created, and for one of the snapshot that no request could give; illegal
+    /// argument for an unknown one.
     pub fn restored(
         &self,
         given: &Value,
@@ -174,7 +175,11 @@ impl Settings {
         let mut settings = BTreeMap::clone(&self.0);
         settings.retain(|name, _| fixed(name) || name == "number_of_replicas" || !is_ignored(name));
         settings.extend(given.0.iter().map(|(name, value)| (name.clone(), value.clone())));
-        Ok(Self(Arc::new(settings)))
+        let restored = Self(Arc::new(settings));
+        // Whoever can write to the repository could have written anything.
+        Self::parse(&restored.to_flat())
+            .map_err(|error| refuse(&format!("the snapshot has settings that cannot be: {}", error.reason())))?;
+        Ok(restored)
     }
 
     /// The number of shards that was given explicitly, if any.

@@ -41,7 +41,7 @@ import { license, xpack } from './node/license.js';
 import { nodesInfo, nodesStats } from './node/nodes.js';
 import { openapi } from './openapi/document.js';
 import type { Route } from './routes/table.js';
-import { CHANGING_NOTHING, checkParameter } from './routes/parameters.js';
+import { changesNothing, checkParameter } from './routes/parameters.js';
 import { COMMON_PARAMS, type Endpoint, type LocalOperation, type Method, isReadLate } from './routes/types.js';
 import {
   createApiKey,
@@ -601,8 +601,8 @@ function withoutCommon(query: Readonly<Record<string, string>>): Readonly<Record
   if (entries.length === 0) return query;
   return Object.fromEntries(
     entries.filter(
-      ([name]) =>
-        !COMMON_PARAMS.has(name) && !CHANGING_NOTHING.has(name) && name !== 'source' && name !== 'source_content_type',
+      ([name, value]) =>
+        !COMMON_PARAMS.has(name) && !changesNothing(name, value) && name !== 'source' && name !== 'source_content_type',
     ),
   );
 }

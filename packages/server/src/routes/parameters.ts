@@ -139,12 +139,15 @@ function typeAt(name: string, params: readonly string[]): Type | undefined {
 
 /** Switches that clients send to say what is so here in any case. The other position is refused, with the reason. */
 const ONLY_OFF: Readonly<Record<string, string>> = {
-  _source_exclude_vectors: 'vectors are a part of [_source]; use [_source_excludes]',
   require_data_stream: 'there are no data streams',
 };
 
-/** Parameters that change nothing: no engine gets to see them, nor a cluster behind it that may not know them. */
-export const CHANGING_NOTHING: ReadonlySet<string> = new Set([...Object.keys(ONLY_OFF), 'include_source_on_error']);
+/** Whether a parameter changes nothing: no engine gets to see it, nor a cluster behind it that may not know it. */
+export function changesNothing(name: string, value: string): boolean {
+  return (
+    name in ONLY_OFF || name === 'include_source_on_error' || (name === '_source_exclude_vectors' && value === 'false')
+  );
+}
 
 function checkOnly(name: string, value: string): void {
   const why = ONLY_OFF[name];

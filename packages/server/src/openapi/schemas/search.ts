@@ -191,6 +191,7 @@ export const SEARCH_SCHEMAS: Schemas = {
       ...{ includes: several(text()), include: several(text()) },
       excludes: several(text()),
       exclude: several(text()),
+      exclude_vectors: bool(),
     }),
   ),
   FieldRequests: list(
