@@ -51,7 +51,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [[...MONITOR, 'view'], 'get_settings'],
   [MONITOR, 'index_stats index_segments recovery cat_indices cat_shards cat_segments cat_recovery'],
   [MAINTAIN, 'refresh flush force_merge clear_cache'],
-  [['manage'], 'create_index put_mapping put_settings analyze close_index open_index add_block remove_block create_data_stream'],
+  [['manage'], 'create_index put_mapping put_settings analyze close_index open_index add_block remove_block create_data_stream delete_data_stream'],
   [['manage'], 'change_model switch_model roll_back_model drop_model'],
   [['manage'], 'rollover clone_index shrink_index split_index update_aliases put_alias delete_alias delete_index'],
   [SEE_CLUSTER, 'info cat_help cat_health cat_master cat_nodes cat_allocation cat_tasks cat_thread_pool cat_fielddata'],
@@ -92,6 +92,7 @@ const NAMED = new Set([
   'resolve_index',
   'get_data_stream',
   'create_data_stream',
+  'delete_data_stream',
 ]);
 
 /** Whether a request writes a whole document under an id, which `create_doc` does not allow. */

@@ -51,6 +51,7 @@ export const REFUSED_EXAMPLES: Readonly<Record<number, readonly string[]>> = {
     'DELETE /{index}/_aliases/{name}',
     'GET /_resolve/index/{name}',
     'GET /_data_stream/{name}',
+    'DELETE /_data_stream/{name}',
     'GET /_cat/snapshots/{repository}',
     'PUT /_ml/trained_models/{model}/definition/{part}',
     'PUT /_ml/trained_models/{model}/vocabulary',

@@ -230,12 +230,29 @@ pub fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
 /// `GET /_data_stream[/{name}]`: an empty list, or 404 for a name that is not a pattern, as data streams are not
 /// supported.
 pub fn get_data_stream(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
-    let names: Vec<&str> =
-        request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    request.right().check(names.iter().copied().filter(|name| !is_pattern(name)))?;
-    match names.into_iter().find(|name| !is_pattern(name)) {
-        Some(name) => Err(EngineError::IndexNotFound { name: name.to_owned() }),
-        None => Ok(Reply::ok(&json!({"data_streams": []}))),
+    no_data_stream(request)?;
+    Ok(Reply::ok(&json!({"data_streams": []})))
+}
+
+/// `DELETE /_data_stream/{name}`: nothing to do for a pattern, with which clients tidy up, or 404.
+pub fn delete_data_stream(
+    _: &Node,
+    request: &Request,
+    _: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    no_data_stream(request)?;
+    Ok(Reply::acknowledged())
+}
+
+/// Refuses names of data streams that are no patterns: none exists.
+fn no_data_stream(request: &Request) -> Result<(), EngineError> {
+    let names = request.part("name").split(',').map(str::trim).filter(|name| !name.is_empty());
+    let names: Vec<&str> = names.filter(|name| !is_pattern(name)).collect();
+    request.right().check(names.iter().copied())?;
+    match names.first() {
+        Some(name) => Err(EngineError::IndexNotFound { name: (*name).to_owned() }),
+        None => Ok(()),
     }
 }
 

@@ -257,6 +257,7 @@ impl Engine {
             "clear_cache" => admin::lifecycle::clear_cache(node, request, body, cancel),
             "resolve_index" => admin::lifecycle::resolve_index(node, request, body, cancel),
             "get_data_stream" => admin::lifecycle::get_data_stream(node, request, body, cancel),
+            "delete_data_stream" => admin::lifecycle::delete_data_stream(node, request, body, cancel),
             "create_data_stream" => admin::lifecycle::refuse(node, request, body, cancel),
             "rollover" => admin::rollover::rollover(node, request, body, cancel),
             "clone_index" | "shrink_index" | "split_index" => {

@@ -177,8 +177,9 @@ impl Settings {
         settings.extend(given.0.iter().map(|(name, value)| (name.clone(), value.clone())));
         let restored = Self(Arc::new(settings));
         // Whoever can write to the repository could have written anything.
-        Self::parse(&restored.to_flat())
-            .map_err(|error| refuse(&format!("the snapshot has settings that cannot be: {}", error.reason())))?;
+        Self::parse(&restored.to_flat()).map_err(|error| {
+            refuse(&format!("the snapshot has settings that cannot be: {}", error.reason()))
+        })?;
         Ok(restored)
     }
 

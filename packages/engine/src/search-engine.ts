@@ -39,6 +39,7 @@ export const OPERATIONS = [
   'resolve_index',
   'get_data_stream',
   'create_data_stream',
+  'delete_data_stream',
   'rollover',
   'clone_index',
   'shrink_index',

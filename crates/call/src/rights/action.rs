@@ -46,6 +46,7 @@ actions! {
     ResolveIndex = "indices:admin/resolve/index",
     GetDataStream = "indices:admin/data_stream/get",
     CreateDataStream = "indices:admin/data_stream/create",
+    DeleteDataStream = "indices:admin/data_stream/delete",
     Rollover = "indices:admin/rollover",
     Resize = "indices:admin/resize",
     /// Changing the model of a field, and each step of that.

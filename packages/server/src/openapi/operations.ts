@@ -182,6 +182,7 @@ export const OPERATIONS: Readonly<Record<Named, Described>> = {
     about: 'Lists data streams, of which there are none.',
     answer: object({ data_streams: list(open()) }, ['data_streams']),
   },
+  delete_data_stream: { about: 'Deletes data streams, of which there are none.', answer: acknowledged },
   create_data_stream: { about: 'Refused: there are no data streams.' },
   rollover: {
     about: 'Lets an alias point to a new index, if conditions hold.',

@@ -58,6 +58,9 @@ export const ADMINISTRATION_ENDPOINTS: readonly Endpoint[] = [
   ...engine('create_data_stream', 'indices:admin/data_stream/create', ['PUT /_data_stream/{name}'], {
     params: TIMEOUTS,
   }),
+  ...engine('delete_data_stream', 'indices:admin/data_stream/delete', ['DELETE /_data_stream/{name}'], {
+    params: ['expand_wildcards', ...TIMEOUTS],
+  }),
   ...engine('rollover', 'indices:admin/rollover', ['POST /{index}/_rollover', 'POST /{index}/_rollover/{target}'], {
     body: true,
     params: RESIZE,

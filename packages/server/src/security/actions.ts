@@ -181,6 +181,7 @@ export const ACTIONS = {
   'indices:admin/resolve/index': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'read', 'all'] },
   'indices:admin/data_stream/get': { scope: 'index', privileges: ['view_index_metadata', 'manage', 'all'] },
   'indices:admin/data_stream/create': { scope: 'index', privileges: ['create_index', 'manage', 'all'] },
+  'indices:admin/data_stream/delete': { scope: 'index', privileges: ['delete_index', 'manage', 'all'] },
   'indices:admin/rollover': { scope: 'index', privileges: ['manage', 'all'] },
   'indices:admin/resize': { scope: 'index', privileges: ['manage', 'all'] },
   /** Changing the model of a field, and each step of that. */
