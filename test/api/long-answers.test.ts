@@ -21,3 +21,20 @@ it.each(['pretty', 'format=yaml'])('does not lay out what gets a hundred times a
   expect(answer.text).toContain('too long to be laid out');
   expect((await server.request('GET', '/deep/_doc/1')).status).toBe(200);
 });
+
+it('gives the memory of an answer back once it is sent', async () => {
+  const used = async (): Promise<number> => {
+    const { body } = await server.request('GET', '/_nodes/stats/breaker');
+    const [node] = Object.values<{ breakers: { parent: { estimated_size_in_bytes: number } } }>(body.nodes);
+    return node?.breakers.parent.estimated_size_in_bytes ?? NaN;
+  };
+  await server.request('PUT', '/long', { mappings: { properties: { m: { type: 'object', enabled: false } } } });
+  await server.request('PUT', '/long/_doc/1', { m: 'x'.repeat(8 << 20) });
+  const before = await used();
+  for (const shape of ['', '?filter_path=docs']) {
+    const { status, text } = await server.request('POST', `/long/_mget${shape}`, { ids: Array(16).fill('1') });
+    expect([status, text.length > 128 << 20]).toEqual([200, true]);
+    // The connection's own end comes a moment later.
+    await expect.poll(used, { timeout: 10_000 }).toBeLessThan(before + (64 << 20));
+  }
+});

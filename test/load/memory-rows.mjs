@@ -52,6 +52,15 @@ const artificial = (n, words) => [
 ];
 /** An update that changes nothing and shows a source of 1 MB. */
 const shown = '{"update":{"_id":"big","_source":true}}\n{"doc":{"k":"big"}}\n';
+const lookup = { terms: { k: { index: 'many', id: 'big', path: 'big.text' } } };
+const liked = (n) =>
+  searched({
+    size: 0,
+    query: {
+      more_like_this: { fields: ['f'], min_term_freq: 1, like: many(n, () => ({ _index: 'many', _id: 'big' })) },
+    },
+  });
+const zeros = `[0${',0'.repeat(999_999)}]`;
 const rated = (n, request) => [
   '/many/_rank_eval',
   {
@@ -348,6 +357,25 @@ export const MEMORY_ROWS = [
           text: 'a b '.repeat(4000),
         },
       ],
+    ],
+  ],
+  ['`more_like_this` of 600 times a document of 1 MB', 'read', () => [liked(600)], 8],
+  ['400 lookups of a document of 1 MB', 'read', () => [searched({ size: 0, ...should(400, () => lookup) })], 8],
+  [
+    '600 lookups of a document of 1 MB, each in a filter of its own',
+    'read',
+    () => [aggregated({ a: { filters: { filters: Object.fromEntries(many(600, (at) => [`f${at}`, lookup])) } } })],
+    4,
+  ],
+  [
+    'a `_reindex` of documents of a million zeros',
+    'write',
+    () => [
+      [
+        '/written/_bulk?refresh=true',
+        lines(24, (at) => `{"index":{"_id":"z${at}"}}\n{"k":"zeros","big":{"t":${zeros}}}\n`),
+      ],
+      ['/_reindex', { source: { index: 'written', query: { term: { k: 'zeros' } } }, dest: { index: 'copy' } }],
     ],
   ],
 ];

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 pub use sparrow_mapping::json_token as token;
 
 use crate::error::{EngineError, Exception};
+use sparrow_types::work;
 use sparrow_wire::json::{Location, read};
 use sparrow_wire::strict_json;
 
@@ -35,6 +36,24 @@ pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
         Value::Object(object) => Ok(object),
         _ => Err(EngineError::parse("Failed to parse content to map")),
     }
+}
+
+/// Bytes that a value of a document takes beside its text.
+const VALUE_BYTES: usize = 48;
+
+/// Estimate of the memory that a document takes as a tree beside its text, in bytes, by its commas and brackets.
+pub fn tree_bytes(source: &[u8]) -> usize {
+    VALUE_BYTES * source.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
+}
+
+/// Reads a stored document, if the current thread's request has the memory for it.
+///
+/// # Errors
+/// When the request must stop; 500 for a document that is not JSON.
+pub fn stored_tree(source: &[u8]) -> Result<Value, EngineError> {
+    work::room_for(source.len() + tree_bytes(source))?;
+    serde_json::from_slice(source)
+        .map_err(|error| EngineError::internal(format!("stored document is not JSON: {error}")))
 }
 
 /// Reads the JSON of a document.

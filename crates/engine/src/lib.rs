@@ -421,14 +421,17 @@ impl Engine {
         self.node.memory.room()
     }
 
+    /// Says how many bytes of bodies others keep for requests now, also for those that have not come whole.
+    pub fn keep_bodies(&self, bytes: usize) {
+        self.node.memory.keep_bodies(bytes);
+    }
+
     /// Identity of this node, as task ids and `_shards` failures show it.
     pub fn node_id(&self) -> &str {
         self.node.id()
     }
 }
 
-/// Bytes that a value of a document takes beside its text.
-const DOCUMENT_VALUE_BYTES: usize = 48;
 /// Bytes that a value of another body takes, with what is made of it: 240 for a term of `terms`, up to 470 for an entry of `sort`.
 const VALUE_BYTES: usize = 256;
 
@@ -443,7 +446,7 @@ fn tree_bytes(op: &str, body: &[u8]) -> usize {
             let most = body.split(|byte| *byte == b'\n').map(values).max().unwrap_or(0);
             VALUE_BYTES * most * processors::available()
         }
-        "index_doc" | "create_doc" | "update_doc" => DOCUMENT_VALUE_BYTES * values(body),
+        "index_doc" | "create_doc" | "update_doc" => sparrow_call::body::tree_bytes(body),
         _ => VALUE_BYTES * values(body),
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::plan::{Action, Position, Prepared, Source};
 use super::slice::Slice;
 use super::spec::{Destination, Operation, VersionType};
+use sparrow_call::body::{stored_tree, tree_bytes};
 use sparrow_call::error::EngineError;
 use sparrow_indices::{self as indices, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp};
 use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome};
@@ -20,7 +21,12 @@ pub(super) const NO_PIPELINE: &str = "_none";
 pub(super) struct Batch {
     pub documents: Vec<Prepared>,
     pub truncated: u64,
+    /// How many of the documents were read, from the first on: fewer than were given if they are large.
+    pub read: usize,
 }
+
+/// Bytes of documents, as text and as trees, with which a part of a chunk ends.
+const PART_BYTES: usize = 16 << 20;
 
 impl Slice<'_> {
     /// Reads documents and runs their pipelines, on a thread of its own. Each chunk has the limits of a request, so that pipelines that
@@ -96,7 +102,7 @@ impl Slice<'_> {
                 action: Action::Write(Box::new(op)),
             });
         }
-        Ok(Batch { documents, truncated: 0 })
+        Ok(Batch { documents, truncated: 0, read: positions.len() })
     }
 
     fn prepare_copies(&self, positions: &[Position], to: &Destination) -> Result<Batch, EngineError> {
@@ -106,15 +112,21 @@ impl Slice<'_> {
         let mut documents = Vec::with_capacity(positions.len());
         let mut versions = Vec::with_capacity(positions.len());
         let mut selected = Vec::new();
+        let mut bytes = 0;
         for (source, _, addr) in positions {
+            if bytes > PART_BYTES {
+                break;
+            }
             let Source { handle, snapshot } = &self.sources[*source as usize];
             let stored = snapshot.fetch(*addr)?;
             selected.clear();
             to.selection.write(&stored.source, &mut selected);
             let value = parse_stored(&selected, handle, &stored.id)?;
+            bytes += stored.source.len() + tree_bytes(&selected);
             versions.push((stored.version, stored.passages.map(|passages| (stored.source, passages))));
             documents.push(IngestDoc::new(target.name.clone(), Some(stored.id), value));
         }
+        let read = documents.len();
         let truncated = match self.ingest(target, to.pipeline.as_deref(), &mut documents)? {
             Ok(truncated) => truncated,
             Err(error) => return Ok(all_failed(documents, &error)),
@@ -140,18 +152,24 @@ impl Slice<'_> {
                 })
             })
             .collect();
-        Ok(Batch { documents, truncated })
+        Ok(Batch { documents, truncated, read })
     }
 
     fn prepare_updates(&self, positions: &[Position], pipeline: Option<&str>) -> Result<Batch, EngineError> {
-        let mut batch = Batch { documents: Vec::with_capacity(positions.len()), truncated: 0 };
+        let mut batch = Batch { documents: Vec::with_capacity(positions.len()), truncated: 0, read: 0 };
+        let mut bytes = 0;
         for group in positions.chunk_by(|one, other| one.0 == other.0) {
             let Source { handle, snapshot } = &self.sources[group[0].0 as usize];
             let mut documents = Vec::with_capacity(group.len());
             let mut earlier = Vec::with_capacity(group.len());
             for (_, _, addr) in group {
+                if bytes > PART_BYTES {
+                    break;
+                }
                 let stored = snapshot.fetch(*addr)?;
                 let value = parse_stored(&stored.source, handle, &stored.id)?;
+                bytes += stored.source.len() + tree_bytes(&stored.source);
+                batch.read += 1;
                 earlier.push(stored.passages.map(|passages| (stored.source, passages)));
                 documents.push(IngestDoc::new(handle.name.clone(), Some(stored.id), value));
             }
@@ -235,8 +253,10 @@ impl Slice<'_> {
 /// # Errors
 /// Illegal argument if its index keeps no sources.
 pub(super) fn parse_stored(source: &[u8], handle: &IndexHandle, id: &str) -> Result<Value, EngineError> {
-    serde_json::from_slice(source)
-        .map_err(|_| EngineError::illegal_argument(format!("[{}][{id}] didn't store _source", handle.name)))
+    stored_tree(source).map_err(|error| match error.status() {
+        500 => EngineError::illegal_argument(format!("[{}][{id}] didn't store _source", handle.name)),
+        _ => error,
+    })
 }
 
 fn all_failed(documents: Vec<IngestDoc>, error: &EngineError) -> Batch {
@@ -246,5 +266,6 @@ fn all_failed(documents: Vec<IngestDoc>, error: &EngineError) -> Batch {
         index: document.index,
         action: Action::Fail(EngineError::illegal_argument(reason.clone())),
     });
-    Batch { documents: failed.collect(), truncated: 0 }
+    let documents: Vec<Prepared> = failed.collect();
+    Batch { read: documents.len(), documents, truncated: 0 }
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::counters::JobCounters;
 use super::plan::{self, Action, Chunk, Position, Prepared, Source};
+use super::prepare::Batch;
 use super::spec::{Operation, Spec};
 use sparrow_call::error::EngineError;
 use sparrow_indices::{IndexHandle, WriteOp, WriteOutcome, WriteResult};
@@ -169,16 +170,11 @@ impl Slice<'_> {
                 if self.context.is_cancelled() {
                     break;
                 }
-                let batch = batch?;
                 batch_documents += chunk.range.len();
-                self.counters.update(|counters| counters.truncated_texts += batch.truncated);
-                self.write(batch.documents, floor.take())?;
-                let enough = enough(self);
-                self.note(&chunk, positions, enough);
-                self.save_checkpoint()?;
+                let goes_on = self.write_chunk(&chunk, positions, batch?, floor.take(), &enough)?;
                 drop(turn);
                 let failed = self.counters.update(|counters| !counters.failures.is_empty());
-                if enough || (chunk.ends_batch && failed) {
+                if !goes_on || (chunk.ends_batch && failed) {
                     break;
                 }
                 if chunk.ends_batch {
@@ -194,7 +190,39 @@ impl Slice<'_> {
         })
     }
 
-    /// Writes a chunk and counts.
+    /// Writes a chunk of which `batch` is what was read ahead, and the rest, if its documents are large, part by part. Returns whether
+    /// the job goes on.
+    fn write_chunk(
+        &self,
+        chunk: &Chunk,
+        positions: &[Position],
+        mut batch: Batch,
+        floor: Option<u64>,
+        enough: &dyn Fn(&Self) -> bool,
+    ) -> Result<bool, EngineError> {
+        let mut start = chunk.range.start;
+        loop {
+            let end = start + batch.read;
+            let is_whole = end == chunk.range.end;
+            let part = Chunk { range: start..end, ends_batch: chunk.ends_batch && is_whole };
+            self.counters.update(|counters| counters.truncated_texts += batch.truncated);
+            self.write(batch.documents, floor)?;
+            let enough = enough(self);
+            self.note(&part, positions, enough);
+            self.save_checkpoint()?;
+            if enough || is_whole {
+                return Ok(!enough);
+            }
+            let rest = self.prepare(&positions[end..chunk.range.end]);
+            // As for what is read ahead.
+            if self.context.is_cancelled() {
+                return Ok(false);
+            }
+            (start, batch) = (end, rest?);
+        }
+    }
+
+    /// Writes a part of a chunk and counts.
     fn write(&self, documents: Vec<Prepared>, floor: Option<u64>) -> Result<(), EngineError> {
         let done = self.counters.progressed();
         let mut room = self.max_docs.map_or(u64::MAX, |most| most.saturating_sub(done.successful()));

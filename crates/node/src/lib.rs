@@ -204,6 +204,14 @@ impl NativeEngine {
         self.engine.lock().as_ref().map_or(f64::MAX, |engine| engine.room() as f64)
     }
 
+    /// Says how many bytes of bodies JavaScript keeps now, also of requests that have not come whole.
+    #[napi(catch_unwind)]
+    pub fn keep_bodies(&self, bytes: f64) {
+        if let Some(engine) = self.engine.lock().as_ref() {
+            engine.keep_bodies(bytes as usize);
+        }
+    }
+
     /// Flushes everything and releases the data directory. Requests after this are refused; those under way are waited for, a few
     /// seconds at most.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]

@@ -1,6 +1,6 @@
 //! Reshaping of answers (`filter_path`, `pretty`, YAML, …) on libuv's threads, so that the event loop never waits.
 
-use napi::bindgen_prelude::{AsyncTask, Buffer, Either};
+use napi::bindgen_prelude::{ArrayBuffer, AsyncTask, Buffer, Either};
 use napi::{Env, Error, Result, Status, Task};
 use napi_derive::napi;
 use sparrow_presentation::{Problem, Shape, shaped};
@@ -41,4 +41,11 @@ impl Task for Shaping {
 #[napi(catch_unwind, ts_return_type = "Promise<Buffer | 'tooMuchWork' | 'tooLong' | 'noRoom'>")]
 pub fn shape_answer(bytes: Buffer, shape: String) -> Result<AsyncTask<Shaping>> {
     Ok(AsyncTask::new(Shaping { bytes, shape: parse("shape", &shape)? }))
+}
+
+/// Frees the bytes of an answer that has been sent, which V8 would keep until it next collects garbage: after a long answer that can be
+/// never. Nothing may use them any more.
+#[napi(catch_unwind)]
+pub fn free_answer(bytes: ArrayBuffer) -> Result<()> {
+    bytes.detach()
 }

@@ -9,6 +9,8 @@ mod like;
 mod term;
 mod text;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 pub use sparrow_mapping::PruningConfig;
@@ -90,8 +92,8 @@ pub enum QueryKind {
     Terms {
         /// Path of the field to search.
         field: String,
-        /// Strings, numbers or booleans.
-        values: Vec<Value>,
+        /// Strings, numbers or booleans, of which there may be many in many places of a query.
+        values: Arc<[Value]>,
     },
     /// `terms` with the values of another document: the engine replaces it by [`QueryKind::Terms`] before a
     /// search; an index answers it with an error.

@@ -203,7 +203,7 @@ impl Collapse {
         let mut tree = BoolQuery::default();
         tree.must.push(query.cloned().unwrap_or_else(Query::match_all));
         match value {
-            Some(value) => tree.filter.push(QueryKind::Terms { field, values: vec![value] }.into()),
+            Some(value) => tree.filter.push(QueryKind::Terms { field, values: [value].into() }.into()),
             None => tree.must_not.push(QueryKind::Exists { field }.into()),
         }
         QueryKind::Bool(tree).into()

@@ -23,6 +23,8 @@ export declare class NativeEngine {
    * keeps.
    */
   room(): number
+  /** Says how many bytes of bodies JavaScript keeps now, also of requests that have not come whole. */
+  keepBodies(bytes: number): void
   /**
    * Flushes everything and releases the data directory. Requests after this are refused; those under way are waited for, a few
    * seconds at most.
@@ -75,6 +77,12 @@ export declare function checkRepository(repository: string): NativeReply
 
 /** Sets what the engine logs: `silent`, `error`, `warn`, `info` or `debug`, as text for people or as JSON lines. */
 export declare function configureLog(level: string, asText: boolean): void
+
+/**
+ * Frees the bytes of an answer that has been sent, which V8 would keep until it next collects garbage: after a long answer that can be
+ * never. Nothing may use them any more.
+ */
+export declare function freeAnswer(bytes: ArrayBuffer): void
 
 /**
  * Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or

@@ -10,6 +10,7 @@ import type {
   checkData,
   checkRepository,
   configureLog,
+  freeAnswer,
   repairData,
   shapeAnswer,
   zstdCompress,
@@ -26,6 +27,7 @@ export interface Addon {
   readonly checkData: typeof checkData;
   readonly checkRepository: typeof checkRepository;
   readonly configureLog: typeof configureLog;
+  readonly freeAnswer: typeof freeAnswer;
   readonly repairData: typeof repairData;
   readonly shapeAnswer: typeof shapeAnswer;
   readonly zstdCompress: typeof zstdCompress;

@@ -28,5 +28,5 @@ export {
   type Operation,
   type SearchEngine,
 } from './search-engine.js';
-export { type Shape, type ShapeProblem, shapeAnswer } from './shape.js';
+export { type Shape, type ShapeProblem, freeAnswer, shapeAnswer } from './shape.js';
 export { zstdCompress, zstdPieces } from './zstd.js';

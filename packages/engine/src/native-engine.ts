@@ -3,6 +3,7 @@ import { isMainThread } from 'node:worker_threads';
 import type { NativeEngine, NativeReply } from './addon.generated.js';
 import { findBinding, loadAddon } from './binding.js';
 import { unwrapNative } from './errors.js';
+import { remember } from './shape.js';
 import type { Cancel, EngineReply, EngineRequest, SearchEngine } from './search-engine.js';
 
 /** Settings of the native engine, passed to Rust as one object. */
@@ -182,6 +183,10 @@ export class NativeSearchEngine implements SearchEngine {
     return this.#native.room();
   }
 
+  keepBodies(bytes: number): void {
+    this.#native.keepBodies(bytes);
+  }
+
   async close(): Promise<void> {
     await this.#native.close();
     this.#waiting.end();
@@ -191,5 +196,7 @@ export class NativeSearchEngine implements SearchEngine {
 /** What whoever asked gets of an answer. */
 function taken(reply: NativeReply, named: EngineRequest['named']): EngineReply {
   if (reply.named !== undefined) named?.(reply.named);
-  return unwrapNative(reply);
+  const answer: EngineReply = unwrapNative(reply);
+  remember(answer.body);
+  return answer;
 }

@@ -224,6 +224,9 @@ export interface SearchEngine {
    */
   room?(): number;
 
+  /** Is told how many bytes of bodies are kept for requests now, also for those that have not come whole. */
+  keepBodies?(bytes: number): void;
+
   /** Makes everything durable and releases what the engine holds. */
   close(): Promise<void>;
 }

@@ -24,11 +24,35 @@ export type ShapeProblem = 'tooMuchWork' | 'tooLong' | 'noRoom';
 
 let addon: Addon | undefined;
 
+/** Bytes from which on an answer is worth freeing before V8 does it. */
+const LONG = 1024 * 1024;
+
+/** Long answers that the addon has made, and nobody else has. */
+const made = new WeakSet<Uint8Array>();
+
+/** Remembers that the addon has made an answer, for {@link freeAnswer}. */
+export function remember(bytes: Uint8Array): void {
+  if (bytes.length >= LONG) made.add(bytes);
+}
+
+/**
+ * Frees the memory of an answer that has been sent, if it is long and the addon has made it: V8 would keep it until it next collects
+ * garbage, which an idle server does not do for a long time. Nothing may read it any more.
+ */
+export function freeAnswer(bytes: Uint8Array): void {
+  if (!made.delete(bytes) || bytes.length !== bytes.buffer.byteLength) return;
+  addon ??= loadAddon(findBinding());
+  addon.freeAnswer(bytes.buffer as ArrayBuffer);
+}
+
 /**
  * Gives an answer in JSON another shape, off the event loop. `bytes` must not be changed until the promise settles. Rejects when the
  * bytes are not JSON.
  */
-export function shapeAnswer(bytes: Uint8Array, shape: Shape): Promise<Uint8Array | ShapeProblem> {
+export async function shapeAnswer(bytes: Uint8Array, shape: Shape): Promise<Uint8Array | ShapeProblem> {
   addon ??= loadAddon(findBinding());
-  return addon.shapeAnswer(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), JSON.stringify(shape));
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const shown = await addon.shapeAnswer(view, JSON.stringify(shape));
+  if (typeof shown !== 'string') remember(shown);
+  return shown;
 }

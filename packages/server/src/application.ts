@@ -153,7 +153,10 @@ export class Application {
     this.#headers = securityHeaders(config.tlsCert !== undefined);
     this.#slowMillis = (config.slowRequestSeconds ?? 0) * 1000;
     this.#room = () => options.services()?.engine.room?.() ?? Infinity;
-    this.inFlight = new InFlight(config.maxBodyBytes, { room: this.#room });
+    this.inFlight = new InFlight(config.maxBodyBytes, {
+      room: this.#room,
+      keepBodies: (bytes) => options.services()?.engine.keepBodies?.(bytes),
+    });
     instruments.inFlight = this.inFlight;
   }
 

@@ -19,7 +19,7 @@ pub(super) fn filter_key(query: &Query, mapping_epoch: u64) -> Option<Vec<u8>> {
         }
         QueryKind::Terms { field, values } => {
             key.tag(2).text(field);
-            for value in values {
+            for value in values.iter() {
                 key.value(Some(value))?;
             }
         }

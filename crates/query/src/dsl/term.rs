@@ -41,7 +41,7 @@ pub fn terms(body: &Node) -> Result<Query, BodyError> {
                         _ => values.push(item.to_value()),
                     }
                 }
-                found = Some(QueryKind::Terms { field: member.name.to_string(), values });
+                found = Some(QueryKind::Terms { field: member.name.to_string(), values: values.into() });
             }
             Json::Object(options) => {
                 if found.is_some() {

@@ -18,6 +18,8 @@ pub struct Memory {
     pub(super) used: AtomicIsize,
     /// Bytes that are held outside of the allocator for requests, such as bodies that JavaScript keeps.
     pub(super) outside: AtomicUsize,
+    /// Bytes of bodies that are kept elsewhere, of requests that run and of those that have yet to come.
+    pub(super) bodies: AtomicUsize,
     pub(super) total_tripped: AtomicU64,
     pub(super) request_tripped: AtomicU64,
 }
@@ -47,6 +49,7 @@ impl Memory {
             request_limit: AtomicUsize::new(request),
             used: AtomicIsize::new(0),
             outside: AtomicUsize::new(0),
+            bodies: AtomicUsize::new(0),
             total_tripped: AtomicU64::new(0),
             request_tripped: AtomicU64::new(0),
         }
@@ -81,7 +84,13 @@ impl Memory {
     }
 
     pub(super) fn allocated(&self) -> usize {
-        allocated::live() + self.outside.load(Relaxed)
+        // Of a request that runs, the body is in both.
+        allocated::live() + self.outside.load(Relaxed).max(self.bodies.load(Relaxed))
+    }
+
+    /// Says how many bytes of bodies are kept outside of the allocator now, also for requests that have not begun.
+    pub fn keep_bodies(&self, bytes: usize) {
+        self.bodies.store(bytes, Relaxed);
     }
 }
 

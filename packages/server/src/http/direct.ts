@@ -1,5 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 
+import { freeAnswer } from '@sparrow-search/engine';
+
 import type { Application } from '../application.js';
 import { Matcher } from '../routes/matcher.js';
 import { readIncoming } from './body.js';
@@ -14,6 +16,9 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'DELETE']);
 
 /** A segment that stands for another one, escaped or not. */
 const DOTS = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\]|$)/i;
+
+/** Bytes from which on the memory of an answer is given back as soon as it is sent. */
+const LONG = 1024 * 1024;
 
 const NOTHING = new Uint8Array(0);
 
@@ -115,4 +120,9 @@ function send(outgoing: ServerResponse, { status, headers, body }: Finished): vo
   flat.push('Content-Length', String(bytes?.length ?? 0));
   outgoing.writeHead(status, flat);
   outgoing.end(bytes ?? undefined);
+  if (bytes !== null && bytes.length >= LONG) {
+    onClose(outgoing, () => {
+      freeAnswer(bytes);
+    });
+  }
 }

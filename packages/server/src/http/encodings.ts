@@ -2,7 +2,7 @@ import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import { type ZlibOptions, createGunzip, createInflate, createInflateRaw, deflate, gzip } from 'node:zlib';
 
-import { zstdCompress, zstdPieces } from '@sparrow-search/engine';
+import { freeAnswer, zstdCompress, zstdPieces } from '@sparrow-search/engine';
 
 import { HttpError } from '../errors.js';
 import type { Finished } from './exchange.js';
@@ -10,6 +10,8 @@ import { Gathered } from './gathered.js';
 
 /** Answers shorter than this go as they are: compressing them costs more than it saves. */
 const MIN_BYTES = 1024;
+/** And so do longer ones: to compress them takes seconds, which nobody can stop. */
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /** Cheap levels: an answer waits for this. */
 const ZLIB_LEVEL = 1;
@@ -72,7 +74,7 @@ export async function decode(
 /** The answer in the encoding that the client likes best, if that is worth it. */
 export async function encode(finished: Finished, accepted: string): Promise<Finished> {
   const { body, headers } = finished;
-  if (body === null || body.length < MIN_BYTES) return finished;
+  if (body === null || body.length < MIN_BYTES || body.length > MAX_BYTES) return finished;
   const encoding = choose(accepted);
   if (encoding === undefined) return finished;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
@@ -80,6 +82,7 @@ export async function encode(finished: Finished, accepted: string): Promise<Fini
     encoding === 'zstd'
       ? await zstdCompress(bytes, ZSTD_LEVEL)
       : await compressed[encoding](bytes, { level: ZLIB_LEVEL });
+  if (typeof body !== 'string') freeAnswer(body);
   return {
     ...finished,
     body: packed,

@@ -56,6 +56,22 @@ describe('what is in flight', () => {
     expect(inFlight.held).toBe(8 * MB);
   });
 
+  it('tells the engine of bodies, and not of answers, when they have changed by much', () => {
+    const MB = 1024 * 1024;
+    const told: number[] = [];
+    const inFlight = new InFlight(100 * MB, { memory: 0, keepBodies: (bytes) => told.push(bytes / MB) });
+    const [first, second, third] = [inFlight.request(), inFlight.request(), inFlight.request()];
+    first.take(7 * MB);
+    second.take(20 * MB);
+    second.takeAnswer(50 * MB);
+    third.force(50 * MB);
+    first.release();
+    second.release();
+    third.release();
+    expect(told).toEqual([27, 0]);
+    expect(inFlight.held).toBe(0);
+  });
+
   it('always has room for two of the longest bodies', () => {
     expect(new InFlight(1000, { memory: 0 }).limit).toBe(2000);
   });

@@ -15,6 +15,9 @@ const ALWAYS = 1024 * 1024;
  */
 const SMALL = 32 * 1024;
 
+/** By how many bytes all bodies together change before the engine is told. */
+const TOLD = 8 * 1024 * 1024;
+
 /** Seconds after which a client that was refused may try again. */
 export const RETRY_SECONDS = 1;
 
@@ -23,6 +26,8 @@ export interface InFlightOptions {
   memory?: number;
   /** Bytes that the engine may still allocate. */
   room?: () => number;
+  /** Is told how many bytes of bodies are held, whenever that has changed by much. */
+  keepBodies?: (bytes: number) => void;
 }
 
 /** An answer that its client has not read yet. */
@@ -40,14 +45,19 @@ export class InFlight {
   readonly #unread = new Set<Unread>();
 
   readonly #room: () => number;
+  readonly #keepBodies: (bytes: number) => void;
+  #bodies = 0;
+  #toldBodies = 0;
 
   /**
    * @param maxBodyBytes the longest body, for two of which there is always room by the share of the memory
    * @param options.room bytes that the engine may still allocate
    */
-  constructor(maxBodyBytes: number, { memory = memoryOfMachine(), room = () => Infinity }: InFlightOptions = {}) {
+  constructor(maxBodyBytes: number, options: InFlightOptions = {}) {
+    const { memory = memoryOfMachine(), room = () => Infinity, keepBodies = () => undefined } = options;
     this.limit = Math.max(Math.floor(memory * SHARE), 2 * maxBodyBytes);
     this.#room = room;
+    this.#keepBodies = keepBodies;
   }
 
   get held(): number {
@@ -56,8 +66,9 @@ export class InFlight {
 
   /** What one request holds; nothing yet. */
   request(): Hold {
-    return new Hold((bytes, own) => {
+    return new Hold((bytes, own, ofBody) => {
       this.#held += bytes;
+      this.#count(ofBody);
       if (bytes <= 0 || this.#fits(own)) return true;
       this.#cutOverdue(own);
       return own <= SMALL || this.#fits(own);
@@ -88,6 +99,14 @@ export class InFlight {
     return over;
   }
 
+  /** Counts bytes of bodies. Those of small ones are not worth a call each. */
+  #count(ofBody: number): void {
+    this.#bodies += ofBody;
+    if (Math.abs(this.#bodies - this.#toldBodies) < TOLD) return;
+    this.#toldBodies = this.#bodies;
+    this.#keepBodies(this.#bodies);
+  }
+
   #fits(own: number): boolean {
     return this.#held <= this.limit && (own <= ALWAYS || this.#held <= this.#room());
   }
@@ -105,8 +124,9 @@ export class InFlight {
 /** The bytes of one request. */
 export class Hold {
   #bytes = 0;
+  #ofBody = 0;
 
-  constructor(private readonly add: (bytes: number, own: number) => boolean) {}
+  constructor(private readonly add: (bytes: number, own: number, ofBody: number) => boolean) {}
 
   /**
    * Takes room for more bytes of a body.
@@ -115,7 +135,7 @@ export class Hold {
    */
   take(bytes: number): void {
     // The rest of the body is not read.
-    if (!this.#grow(bytes)) throw noRoom([['Connection', 'close']]);
+    if (!this.#grow(bytes, bytes)) throw noRoom([['Connection', 'close']]);
   }
 
   /**
@@ -124,24 +144,26 @@ export class Hold {
    * @throws {HttpError} 429 when there is none
    */
   takeAnswer(bytes: number): void {
-    if (!this.#grow(bytes)) throw noRoom([]);
+    if (!this.#grow(bytes, 0)) throw noRoom([]);
   }
 
   /** Takes room that is needed whether there is any or not. */
   force(bytes: number): void {
     this.#bytes += bytes;
-    this.add(bytes, 0);
+    this.add(bytes, 0, 0);
   }
 
   /** Gives all of it back. */
   release(): void {
-    this.add(-this.#bytes, 0);
+    this.add(-this.#bytes, 0, -this.#ofBody);
     this.#bytes = 0;
+    this.#ofBody = 0;
   }
 
-  #grow(bytes: number): boolean {
+  #grow(bytes: number, ofBody: number): boolean {
     this.#bytes += bytes;
-    if (this.add(bytes, this.#bytes)) return true;
+    this.#ofBody += ofBody;
+    if (this.add(bytes, this.#bytes, ofBody)) return true;
     this.release();
     return false;
   }

@@ -1,4 +1,4 @@
-import { EngineError, type ShapeProblem, shapeAnswer } from '@sparrow-search/engine';
+import { EngineError, type ShapeProblem, freeAnswer, shapeAnswer } from '@sparrow-search/engine';
 
 import { type ErrorCode, HttpError, RoutingError } from '../errors.js';
 import type { Exchange, Finished } from './exchange.js';
@@ -104,6 +104,7 @@ async function shaped(
     yaml: kind === 'yaml',
     ...(Number.isFinite(left) ? { room: Math.max(left, 0) } : {}),
   });
+  if (typeof body !== 'string') freeAnswer(body);
   if (typeof shown === 'string') throw new HttpError(...REFUSALS[shown]);
   return shown;
 }

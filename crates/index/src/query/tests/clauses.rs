@@ -102,15 +102,15 @@ fn exact_values() {
         assert_eq!(fixture.ids(term(field, value.clone())), expected, "{field} {value}");
         let values = vec![value.clone(), json!("0")];
         if fixture.snapshot().mapping().field(field).is_some_and(|kind| kind.name() == "keyword") {
-            let terms = QueryKind::Terms { field: field.into(), values };
+            let terms = QueryKind::Terms { field: field.into(), values: values.into() };
             assert_eq!(fixture.ids(terms), expected, "{field} {value}");
         }
     }
     let sensitive = QueryKind::Term { field: "tag".into(), value: json!("c"), case_insensitive: true };
     assert_eq!(fixture.ids(sensitive), "3");
-    let many = QueryKind::Terms { field: "count".into(), values: vec![json!(1), json!(3), json!(8)] };
+    let many = QueryKind::Terms { field: "count".into(), values: vec![json!(1), json!(3), json!(8)].into() };
     assert_eq!(fixture.ids(many), "1 3");
-    assert_eq!(fixture.ids(QueryKind::Terms { field: "tag".into(), values: vec![] }), "");
+    assert_eq!(fixture.ids(QueryKind::Terms { field: "tag".into(), values: vec![].into() }), "");
     let ids = QueryKind::Ids { values: vec!["4".into(), "2".into(), "nope".into()] };
     assert_eq!(fixture.ids(ids.clone()), "2 4");
     assert!(fixture.hits(ids).iter().all(|(_, score)| *score == 1.0));

@@ -99,7 +99,7 @@ pub(super) fn query(tree: &Tree) -> Query {
         Tree::Nothing => Query::new(QueryKind::MatchNone),
         Tree::Tag(tag) => {
             let values = vec![json!(format!("t{tag}"))];
-            Query::new(QueryKind::Terms { field: "tag".into(), values })
+            Query::new(QueryKind::Terms { field: "tag".into(), values: values.into() })
         }
         Tree::Range(from, to) => Query::new(QueryKind::Range(RangeQuery {
             field: "n".into(),

@@ -218,7 +218,8 @@ fn an_order_that_was_evicted_is_made_again() {
         let evicted = cache.stats().evictions;
         for prefix in 0..200 {
             let query = Query::new(QueryKind::Exists { field: format!("none{prefix}") });
-            let terms = QueryKind::Terms { field: "n".into(), values: vec![json!(prefix), json!(round)] };
+            let terms =
+                QueryKind::Terms { field: "n".into(), values: vec![json!(prefix), json!(round)].into() };
             assert_eq!(snapshot.count(&query).unwrap(), 0);
             snapshot.count(&Query::new(terms)).unwrap();
             assert!(cache.stats().bytes <= 30_000);
