@@ -359,14 +359,6 @@ export const MEMORY_ROWS = [
       ],
     ],
   ],
-  ['`more_like_this` of 600 times a document of 1 MB', 'read', () => [liked(600)], 8],
-  ['400 lookups of a document of 1 MB', 'read', () => [searched({ size: 0, ...should(400, () => lookup) })], 8],
-  [
-    '600 lookups of a document of 1 MB, each in a filter of its own',
-    'read',
-    () => [aggregated({ a: { filters: { filters: Object.fromEntries(many(600, (at) => [`f${at}`, lookup])) } } })],
-    4,
-  ],
   [
     'a `_reindex` of documents of a million zeros',
     'write',
@@ -377,6 +369,14 @@ export const MEMORY_ROWS = [
       ],
       ['/_reindex', { source: { index: 'written', query: { term: { k: 'zeros' } } }, dest: { index: 'copy' } }],
     ],
+  ],
+  ['`more_like_this` of 600 times a document of 1 MB', 'read', () => [liked(600)], 8],
+  ['400 lookups of a document of 1 MB', 'read', () => [searched({ size: 0, ...should(400, () => lookup) })], 8],
+  [
+    '600 lookups of a document of 1 MB, each in a filter of its own',
+    'read',
+    () => [aggregated({ a: { filters: { filters: Object.fromEntries(many(600, (at) => [`f${at}`, lookup])) } } })],
+    4,
   ],
 ];
 

@@ -314,6 +314,33 @@ fn the_default_deployment_can_be_taken_over_and_dense_texts_start_their_model() 
     assert_eq!(cut["inference_results"][0]["is_truncated"], json!(true));
 }
 
+/// Parts end after 16 MiB: what is counted, batches included, is as for small documents.
+#[test]
+fn large_documents_are_written_part_by_part() {
+    let node = Node::start();
+    let mapping = json!({"mappings": {"properties": {"t": {"type": "text", "index": false}}}});
+    node.ok("create_index", "index=a", "", &mapping.to_string());
+    for id in 0..10 {
+        let document = json!({"t": "x".repeat(3 << 20), "n": id});
+        node.ok("index_doc", &format!("index=a&id={id}"), "refresh=true", &document.to_string());
+    }
+    let body = |more: Value| {
+        let mut body = json!({"source": {"index": "a", "size": 9}, "dest": {"index": "b"}});
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        body
+    };
+    let (status, answer) = reindex(&node, "refresh=true", body(json!({"max_docs": 8})));
+    assert_eq!((status, &answer["created"], &answer["batches"]), (200, &json!(8), &json!(1)));
+    let (_, answer) = reindex(&node, "refresh=true", body(json!({})));
+    let counts = ["total", "created", "updated", "batches"].map(|name| answer[name].as_u64());
+    assert_eq!(counts, [10, 2, 8, 2].map(Some));
+    assert_eq!(node.count("b"), 10);
+    let again = node.ok("update_by_query", "index=a", "refresh=true", "");
+    assert_eq!((&again["updated"], &again["total"]), (&json!(10), &json!(10)));
+    let one = node.ok("get_source", "index=b&id=7", "", "");
+    assert_eq!((one["n"].as_u64(), one["t"].as_str().map(str::len)), (Some(7), Some(3 << 20)));
+}
+
 /// Cancels a job whose pipeline evaluates a regular expression that would take a quarter of an hour for each document.
 #[test]
 fn a_job_that_is_cancelled_stops_in_the_middle_of_a_pipeline() {
