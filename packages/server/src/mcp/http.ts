@@ -17,8 +17,8 @@ import { mcpServer } from './server.js';
 /** Longest answer that a tool reads: it is parsed on the event loop. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
-/** Headers of the protocol, and what says how the body is written. */
-const HEADERS = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
+/** Headers of the protocol. */
+const HEADERS = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
 
 /** Messages in one request, each of which may be a search. */
 const MOST_MESSAGES = 20;
@@ -54,8 +54,11 @@ export async function answerMessage(
 
 /** A request as the library for the protocol takes it. The address says nothing: every name of this server was accepted before. */
 function requestOf(exchange: Exchange, body: Uint8Array | undefined, signal: AbortSignal): Request {
-  // Everything is answered in JSON, which a client takes that says nothing too.
-  const headers = new Headers({ accept: 'application/json, text/event-stream' });
+  // How the body is written was looked at before, and everything is answered in JSON, which a client takes that says nothing too.
+  const headers = new Headers({
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+  });
   for (const name of HEADERS) {
     const value = exchange.header(name);
     if (value !== undefined) headers.set(name, value);
