@@ -83,7 +83,6 @@ describe('tools over an interface', () => {
   /** Calls a tool over an interface that answers as `answer` says. */
   async function call(answer: (path: string, body: any) => unknown, name: string, args: object): Promise<any> {
     const rest: RestInterface = {
-       
       request: async <T>(_method: string, path: string, { body }: AskOptions = {}) => answer(path, body) as T,
     };
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
