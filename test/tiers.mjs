@@ -26,6 +26,8 @@ export function byTier(first, both) {
  * @type {Readonly<Record<string, string>>}
  */
 export const SECOND_TIER = {
+  'test/api/mcp.test.ts':
+    '10 s of processor time, a process for each connection over stdio; packages/server/src/mcp has tests of its parts',
   'test/cli/eval.test.ts':
     '31 s of processor time, a process for each command; tests of packages/server/src/cli/evaluation stay',
   'test/cli/import.test.ts':

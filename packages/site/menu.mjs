@@ -32,6 +32,7 @@ export const MENU = [
     title: 'Run',
     pages: [
       'command-line.md',
+      'mcp.md',
       'operating.md',
       'api-keys.md',
       'security.md',

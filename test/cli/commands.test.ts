@@ -1,7 +1,7 @@
 // Every command against a real server.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -520,6 +520,13 @@ describe.skipIf(isFirstTier)('demo', () => {
     expect(loaded).toBe(0);
     expect(questions).toHaveLength(1);
     expect(questions[0].hybrid.hits[0].words).toContain('rich person');
+
+    // What the page about agents shows is what they get of it.
+    const page = readFileSync(new URL('../../docs/mcp.md', import.meta.url), 'utf8');
+    const [, request = ''] = /```sh\n[^`]*-d '([^']*)'\n```/.exec(page) ?? [];
+    const [, answer = ''] = /```json answer\n([^`]*)```/.exec(page) ?? [];
+    const { body } = await server.request('POST', '/mcp', JSON.parse(request));
+    expect(body.result.structuredContent).toEqual(JSON.parse(answer));
 
     expect(await said('demo', '--remove')).toBe('[demo] is deleted\n');
     expect(await said('demo', '--remove')).toBe('there is no index [demo]\n');

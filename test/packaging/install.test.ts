@@ -32,7 +32,10 @@ const NODE = FOREIGN_NODE ?? process.execPath;
 /** Packages that were built before, as a release does; else they are packed here, with the addon of this checkout. */
 const RELEASED = process.env['SPARROW_TARBALLS'];
 /** What the server is made with, from others. */
-const OTHERS = ['hono', '@hono/node-server', 'yaml', 'commander', 'csv-parse', 'undici'];
+const OTHERS = [
+  ...['hono', '@hono/node-server', 'yaml', 'commander', 'csv-parse', 'undici'],
+  ...['@modelcontextprotocol/server', '@modelcontextprotocol/core', 'zod'],
+];
 /** A build of another compiler differs by this much. */
 const SIZE_TOLERANCE = 0.06;
 

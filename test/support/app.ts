@@ -13,6 +13,7 @@ export async function fakeApp({
   compression = true,
   log = (() => undefined) as (line: string) => void,
   level = 'error' as 'error' | 'warn',
+  mcpWrite = false,
 } = {}) {
   const data = await mkdtemp(join(tmpdir(), 'sparrow-api-'));
   const engine = new FakeEngine();
@@ -27,7 +28,7 @@ export async function fakeApp({
   };
   const app = createApp({
     services: () => (ready ? services : undefined),
-    config: { maxBodyBytes, productHeader: true, compression },
+    config: { maxBodyBytes, productHeader: true, compression, mcpWrite },
     log: createLogger(level, log),
   });
   const authorization = `ApiKey ${owner.encoded}`;

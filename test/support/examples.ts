@@ -25,6 +25,7 @@ const PATH: Readonly<Record<string, string>> = {
 
 /** One body for each operation that takes one, which it accepts. A string is NDJSON. */
 export const BODIES: Readonly<Record<string, object | string>> = {
+  mcp: { jsonrpc: '2.0', id: 1, method: 'ping' },
   create_api_key: { name: 'a-key', expiration: '1d', role_descriptors: {}, metadata: {} },
   invalidate_api_keys: { ids: ['nobody'] },
   query_api_keys: { query: { match_all: {} }, from: 0, size: 1, sort: ['name'] },

@@ -37,6 +37,7 @@ import type { NodeContext } from './node/common.js';
 import { measure } from './node/machine.js';
 import { healthFigures, healthReport } from './node/health-report.js';
 import { hotThreads } from './node/hot-threads.js';
+import { checkOrigin } from './mcp/origin.js';
 import { license, xpack } from './node/license.js';
 import { nodesInfo, nodesStats } from './node/nodes.js';
 import { openapi } from './openapi/document.js';
@@ -74,7 +75,7 @@ export interface AppOptions {
   /** The services, or undefined as long as the engine is opening: then all but readiness answers 503. */
   readonly services: () => Services | undefined;
   readonly config: Pick<Config, 'maxBodyBytes' | 'productHeader' | 'compression'> &
-    Partial<Pick<Config, 'metricsOpen' | 'slowRequestSeconds' | 'tlsCert'>>;
+    Partial<Pick<Config, 'mcpWrite' | 'metricsOpen' | 'slowRequestSeconds' | 'tlsCert'>>;
   readonly log: Logger;
   /** Whether the server is stopping: then it is alive, but not ready. */
   readonly stopping?: () => boolean;
@@ -110,6 +111,8 @@ interface Passage {
 interface Context extends AppOptions {
   readonly attempts: Attempts;
   readonly instruments: Instruments;
+  /** Answers the requests that an answer takes. */
+  readonly application: Application;
 }
 
 /** A request with everything known about it before it is carried out. */
@@ -125,6 +128,7 @@ interface Call {
   readonly requestId: string;
   readonly isStopping: boolean;
   readonly instruments: Instruments;
+  readonly options: Context;
   /** Is told the indices that the request names, where anybody wants to know. */
   readonly named: EngineRequest['named'];
 }
@@ -149,7 +153,7 @@ export class Application {
 
   constructor(options: AppOptions) {
     const { config, instruments = new Instruments() } = options;
-    this.#options = { ...options, instruments, attempts: new Attempts() };
+    this.#options = { ...options, instruments, attempts: new Attempts(), application: this };
     this.#headers = securityHeaders(config.tlsCert !== undefined);
     this.#slowMillis = (config.slowRequestSeconds ?? 0) * 1000;
     this.#room = () => options.services()?.engine.room?.() ?? Infinity;
@@ -284,6 +288,7 @@ async function handle(
   // Whatever can be got can be asked for without its body.
   const endpoint = route.methods.get(method as Method) ?? (method === 'HEAD' ? route.methods.get('GET') : undefined);
   if (endpoint !== undefined) trail.endpoint = endpoint;
+  if (endpoint !== undefined && 'local' in endpoint.handler && endpoint.handler.local === 'mcp') checkOrigin(exchange);
   const services = options.services();
   const isStopping = options.stopping?.() ?? false;
   const { instruments } = options;
@@ -300,6 +305,7 @@ async function handle(
     requestId,
     isStopping,
     instruments,
+    options,
     named,
   });
   if (endpoint !== undefined && isPublic(endpoint, options)) return carryOut(call(endpoint, undefined));
@@ -455,6 +461,11 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
   health_report: async (call) => {
     const figures = await healthFigures(nodeContext(call));
     return json(200, healthReport(figures, call.path['feature'], call.query['verbose'] !== 'false'));
+  },
+  mcp: async ({ exchange, body, options: { application, config } }) => {
+    // Only servers that agents talk to load what that takes.
+    const { answerMessage } = await import('./mcp/http.js');
+    return answerMessage(exchange, body, application, config.mcpWrite === true);
   },
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
   create_api_key: async (call) => {

@@ -146,7 +146,7 @@ describe('the configuration', () => {
         clusterCredentials: '/cr',
         logLevel: 'warn',
       },
-      ...{ logFormat: 'text', slowRequestSeconds: '6', metricsOpen: 'true', auditLog: '/l' },
+      ...{ logFormat: 'text', slowRequestSeconds: '6', metricsOpen: 'true', mcpWrite: 'true', auditLog: '/l' },
     };
     const settings = describeSettings();
     const given = Object.fromEntries(

@@ -66,6 +66,8 @@ export interface Config {
   readonly slowRequestSeconds: number;
   /** Answer `GET /metrics` without a key. */
   readonly metricsOpen: boolean;
+  /** Offer agents tools that write as well, over `POST /mcp`. What a key may do restricts them further. */
+  readonly mcpWrite: boolean;
   /** Addresses of a cluster's nodes, separated by commas: documents are then there, and the data directory is a cache. */
   readonly cluster: string | undefined;
   /** Certificates, as PEM, of those who sign the nodes' certificates. Only with `cluster`. */
@@ -150,6 +152,7 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'log requests that take longer, 0 for none',
   ),
   metricsOpen: setting(false, boolean, 'true or false', 'answer GET /metrics without a key'),
+  mcpWrite: setting(false, boolean, 'true or false', 'let agents write too, with tools of POST /mcp'),
   cluster: setting<string | undefined>(
     undefined,
     text,

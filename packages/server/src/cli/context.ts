@@ -42,13 +42,17 @@ export function jsonOption(result: string): Option {
   return new Option('--json', `print one line of JSON: ${result}`);
 }
 
-/** Gives a command the options that say where the server is and who asks, and `--json` for its result. */
-export function withServer(command: Command, json: Option): Command {
+/** Gives a command the options that say where the server is and who asks. */
+export function withTarget(command: Command): Command {
   return command
     .option('--url <url>', 'address of the server (SPARROW_URL, http://127.0.0.1:9200)')
     .option('--key <key>', 'API key (SPARROW_API_KEY, SPARROW_API_KEY_FILE, or owner.key of the data directory)')
-    .option('--data <dir>', "the server's data directory, for its owner key (SPARROW_DATA, ./data)")
-    .addOption(json);
+    .option('--data <dir>', "the server's data directory, for its owner key (SPARROW_DATA, ./data)");
+}
+
+/** Gives a command the options that say where the server is and who asks, and `--json` for its result. */
+export function withServer(command: Command, json: Option): Command {
+  return withTarget(command).addOption(json);
 }
 
 /** An option whose value is a whole number from `min` on. */

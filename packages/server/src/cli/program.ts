@@ -10,6 +10,7 @@ import { addDemo } from './commands/demo.js';
 import { addEval } from './commands/eval.js';
 import { addImport } from './commands/import.js';
 import { addKeys } from './commands/keys.js';
+import { addMcp } from './commands/mcp.js';
 import { addMigrate } from './commands/migrate.js';
 import { addModels } from './commands/models.js';
 import { addSearch } from './commands/search.js';
@@ -45,6 +46,7 @@ function program(): Command {
   addSnapshots(sparrow);
   addData(sparrow);
   addMigrate(sparrow);
+  addMcp(sparrow);
   sparrow
     .command('completion')
     .description('print a script for completion: `source <(sparrow completion bash)`')

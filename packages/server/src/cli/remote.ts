@@ -113,6 +113,7 @@ function isHere(url: string): boolean {
 /** What a request to the REST interface has besides method and path. */
 export interface RemoteRequest {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** A list is sent as one JSON text a line. */
   readonly body?: object | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -136,8 +137,11 @@ export class Remote implements SearchEngine {
       value === undefined ? [] : [[name, String(value)] as [string, string]],
     );
     const uri = parameters.length === 0 ? path : `${path}?${String(new URLSearchParams(parameters))}`;
-    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-    const { status, body: answer } = await this.#send(method, uri, 'application/json', bytes, signal);
+    const isLines = Array.isArray(body);
+    const text = isLines ? body.map((line) => `${JSON.stringify(line)}\n`).join('') : JSON.stringify(body);
+    const bytes = body === undefined ? undefined : Buffer.from(text);
+    const type = isLines ? 'application/x-ndjson' : 'application/json';
+    const { status, body: answer } = await this.#send(method, uri, type, bytes, signal);
     const value = this.#read(status, answer);
     if (status >= 400) throw SparrowError.of(new EngineError(status, answer));
     return value as T;

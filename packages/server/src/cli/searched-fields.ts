@@ -9,6 +9,7 @@ export interface Property {
   readonly properties?: Properties;
   readonly fields?: Properties;
   readonly inference_id?: string;
+  readonly copy_to?: string | readonly string[];
   readonly model_settings?: { readonly task_type?: string };
 }
 

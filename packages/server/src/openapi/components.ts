@@ -25,10 +25,10 @@ function refusal(description: string): object {
   return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } };
 }
 
-/** An answer that says that something is missing: for some operations with a body of their own. */
-function missing(): object {
+/** An answer that says that something is missing, or no message: for some operations with a body of their own. */
+function missing(description = 'What was asked for is not there.'): object {
   return {
-    description: 'What was asked for is not there.',
+    description,
     content: {
       'application/json': { schema: { anyOf: [{ $ref: '#/components/schemas/Error' }, { type: 'object' }] } },
     },
@@ -90,6 +90,7 @@ export const COMPONENTS = {
   },
   responses: {
     BadRequest: refusal('The request is malformed, or asks for what cannot be.'),
+    BadMessage: missing('It is no message of the protocol: an error of JSON-RPC says why.'),
     Unauthenticated: refusal('There is no valid API key.'),
     Forbidden: refusal('The API key does not allow this.'),
     NotFound: missing(),

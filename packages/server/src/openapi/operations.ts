@@ -71,6 +71,11 @@ export const OPERATIONS: Readonly<Record<Named, Described>> = {
   console: { about: 'The console, for a browser.' },
   documentation: { about: 'The documentation, for a browser.' },
   openapi: { about: 'This document.', answer: open() },
+  mcp: {
+    about: 'Takes a message of the Model Context Protocol: tools for agents, over streamable HTTP.',
+    request: open('A message, JSON-RPC 2.0.'),
+    answer: open('The answer to it.'),
+  },
   license: {
     about: 'The license, as clients ask for it: basic, and active.',
     answer: object({ license: open() }, ['license']),

@@ -26,7 +26,8 @@ export type LocalOperation =
   | 'query_api_keys'
   | 'update_api_key'
   | 'bulk_update_api_keys'
-  | 'openapi';
+  | 'openapi'
+  | 'mcp';
 
 /** One row of the route table: everything the HTTP layer knows about an endpoint. */
 export interface Endpoint {

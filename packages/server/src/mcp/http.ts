@@ -1,0 +1,153 @@
+import {
+  WebStandardStreamableHTTPServerTransport,
+  createMcpHandler,
+  isLegacyRequest,
+} from '@modelcontextprotocol/server';
+import { EngineError, SparrowError } from '@sparrow-search/engine';
+
+import type { Application } from '../application.js';
+import { HttpError } from '../errors.js';
+import type { Exchange } from '../http/exchange.js';
+import type { Answer } from '../http/respond.js';
+import { LocalExchange } from '../in-process/local-exchange.js';
+import { Matcher } from '../routes/matcher.js';
+import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';
+import { mcpServer } from './server.js';
+
+/** Longest answer that a tool reads: it is parsed on the event loop. */
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** Headers of the protocol. */
+const HEADERS = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
+
+/** Messages in one request, each of which may be a search. */
+const MOST_MESSAGES = 20;
+
+let matcher: Matcher | undefined;
+
+/** Answers one message of the Model Context Protocol. Nothing is kept from one to the next. */
+export async function answerMessage(
+  exchange: Exchange,
+  body: Uint8Array | undefined,
+  application: Application,
+  isWriting: boolean,
+): Promise<Answer> {
+  const gone = new AbortController();
+  const end = exchange.onGone(() => {
+    gone.abort();
+  });
+  try {
+    const rest = new SameServer(application, exchange, gone.signal);
+    const message = parsed(body);
+    const response = await respond(requestOf(exchange, body, gone.signal), message, rest, isWriting);
+    const contentType = response.headers.get('content-type');
+    return {
+      status: response.status,
+      body: new Uint8Array(await response.arrayBuffer()),
+      type: 'text',
+      ...(contentType === null ? {} : { contentType }),
+    };
+  } finally {
+    end();
+  }
+}
+
+/** A request as the library for the protocol takes it. The address says nothing: every name of this server was accepted before. */
+function requestOf(exchange: Exchange, body: Uint8Array | undefined, signal: AbortSignal): Request {
+  // How the body is written was looked at before, and everything is answered in JSON, which a client takes that says nothing too.
+  const headers = new Headers({
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+  });
+  for (const name of HEADERS) {
+    const value = exchange.header(name);
+    if (value !== undefined) headers.set(name, value);
+  }
+  const bytes = body === undefined ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  return new Request('http://localhost/mcp', { method: 'POST', headers, body: bytes, signal });
+}
+
+/**
+ * A message, or several of them in a list, as revisions before 2025-06-18 allow it.
+ *
+ * @returns undefined for what is no JSON, which the library refuses in the form of the protocol
+ * @throws {HttpError} 400 for too many
+ */
+function parsed(body: Uint8Array | undefined): unknown {
+  let message: unknown;
+  try {
+    message = JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return undefined;
+  }
+  if (Array.isArray(message) && message.length > MOST_MESSAGES) {
+    throw new HttpError(
+      'illegal_argument',
+      `[${String(message.length)}] messages in one request are more than [${String(MOST_MESSAGES)}]; send each in its own`,
+    );
+  }
+  return message;
+}
+
+async function respond(request: Request, message: unknown, rest: RestInterface, isWriting: boolean): Promise<Response> {
+  const options = message === undefined ? {} : { parsedBody: message };
+  if (!(await isLegacyRequest(request.clone(), message))) {
+    // A stream of changes would never end, and the tools do not change.
+    const handler = createMcpHandler(() => mcpServer(rest, isWriting), { legacy: 'reject', maxSubscriptions: 0 });
+    return handler.fetch(request, options);
+  }
+  // Revisions of the protocol up to 2025, answered in JSON rather than as a stream of one event.
+  const server = mcpServer(rest, isWriting);
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+  try {
+    await server.connect(transport);
+    return await transport.handleRequest(request, options);
+  } finally {
+    await server.close();
+  }
+}
+
+/**
+ * The REST interface of the server that a message came to, for the key that came with it: each request of a tool goes through all that a
+ * request over HTTP goes through, from the check of the key to the audit log.
+ */
+class SameServer implements RestInterface {
+  readonly #application: Application;
+  readonly #exchange: Exchange;
+  readonly #gone: AbortSignal;
+
+  constructor(application: Application, exchange: Exchange, gone: AbortSignal) {
+    this.#application = application;
+    this.#exchange = exchange;
+    this.#gone = gone;
+  }
+
+  async request<T>(method: string, path: string, { query = {}, body, signal }: AskOptions = {}): Promise<T> {
+    const ended = signal === undefined ? this.#gone : AbortSignal.any([signal, this.#gone]);
+    ended.throwIfAborted();
+    const headers: Record<string, string> = {};
+    for (const name of ['authorization', 'x-opaque-id', 'traceparent']) {
+      const value = this.#exchange.header(name);
+      if (value !== undefined) headers[name] = value;
+    }
+    // Others wait while the event loop does this.
+    const exchange = new LocalExchange(
+      { method, path, query, body, headers, signal: ended },
+      this.#exchange.from,
+      true,
+    );
+    matcher ??= new Matcher();
+    const match = matcher.match(exchange.path) ?? matcher.matchEscaped(exchange.path);
+    exchange.settle(match?.route);
+    const finished = await this.#application.answer(exchange, match?.route, match?.path ?? {});
+    ended.throwIfAborted();
+    const bytes = Buffer.from(finished.body ?? '');
+    if (finished.status >= 400) throw SparrowError.of(new EngineError(finished.status, bytes));
+    if (bytes.length > MOST_BYTES) {
+      throw new ToolError(
+        `The answer has ${String(bytes.length)} bytes, which is too much: ask for fewer hits or fields.`,
+      );
+    }
+    return JSON.parse(bytes.toString()) as T;
+  }
+}
