@@ -50,6 +50,7 @@ export const REFUSED_EXAMPLES: Readonly<Record<number, readonly string[]>> = {
     'PUT /_security/api_key/{id}',
     'DELETE /{index}/_aliases/{name}',
     'GET /_resolve/index/{name}',
+    'GET /_health_report/{feature}',
     'GET /_data_stream/{name}',
     'DELETE /_data_stream/{name}',
     'GET /_cat/snapshots/{repository}',

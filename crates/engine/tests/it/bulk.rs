@@ -231,7 +231,7 @@ fn large_requests_are_written_in_windows() {
 fn a_bulk_request_that_takes_too_much_is_refused_before_anything_is_written_or_document_by_document() {
     let node = Node::start();
     let lines = "{\"index\":{\"_index\":\"a\"}}\n{}\n".repeat(6000);
-    let (mut refused, mut written) = (0, 0);
+    let (mut refused, mut answered, mut written) = (0, 0, 0);
     // From what is too little for reading it to what is enough for all of it.
     for eighths in 8..80 {
         let bytes = eighths << 17;
@@ -245,6 +245,7 @@ fn a_bulk_request_that_takes_too_much_is_refused_before_anything_is_written_or_d
             assert!(kinds.iter().all(|kind| **kind == json!("circuit_breaking_exception")), "{kinds:?}");
             assert_eq!(answer["errors"], json!(!kinds.is_empty()));
             written += 6000 - kinds.len();
+            answered += 1;
             if kinds.is_empty() {
                 break;
             }
@@ -253,7 +254,8 @@ fn a_bulk_request_that_takes_too_much_is_refused_before_anything_is_written_or_d
             refused += 1;
         }
         let (exists, _) = node.call("exists_index", "index=a", "", "");
-        assert_eq!(exists == 200, written > 0, "at {bytes} bytes");
+        // The index may be all that there was memory for.
+        assert!(if exists == 200 { answered > 0 } else { written == 0 }, "at {bytes} bytes");
     }
     assert!(refused > 0);
     assert_eq!(node.count("a"), written as u64);
