@@ -26,6 +26,10 @@ export type LocalOperation =
   | 'query_api_keys'
   | 'update_api_key'
   | 'bulk_update_api_keys'
+  | 'openai_embeddings'
+  | 'openai_models'
+  | 'openai_model'
+  | 'cohere_rerank'
   | 'openapi';
 
 /** One row of the route table: everything the HTTP layer knows about an endpoint. */
@@ -49,6 +53,8 @@ export interface Endpoint {
    * some clients send one and do not wait. Many in one request stop between two parts.
    */
   readonly cancellable?: boolean;
+  /** Longest body in bytes of an operation that the engine does not read, if it may be longer than others of that kind. */
+  readonly mostBytes?: number;
 }
 
 /** Query parameters that every endpoint takes. */
@@ -82,6 +88,7 @@ interface EndpointOptions {
   readonly ndjson?: boolean;
   readonly reply?: 'json' | 'text';
   readonly cancellable?: boolean;
+  readonly mostBytes?: number;
 }
 
 /** Writes the rows of one operation of the engine: `routes` are `METHOD[|METHOD…] /path`. */
