@@ -4,6 +4,7 @@ import { cpSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -65,7 +66,7 @@ beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sparrow-openai-'));
   cpSync(join(FIXTURES, 'cross-bert'), join(folder, 'cross'), { recursive: true });
   cpSync(join(FIXTURES, 'checkpoint-matryoshka'), join(folder, 'nested'), { recursive: true });
-  server = await startServer({ args: ['--models', folder] });
+  server = await startServer({ args: ['--models', folder, '--deploy-at-start', 'false'] });
   // What a model was trained for is said where it is made a model.
   const location = { directory: 'nested' };
   await done('PUT', '/_ml/trained_models/cuttable', { location, metadata: { matryoshka_dimensions: [2, 4] } });
@@ -80,6 +81,14 @@ afterAll(async () => {
 });
 
 describe('POST /v1/embeddings', () => {
+  it('starts a model that is named where an endpoint uses it, and no other', async () => {
+    const [item] = await embed({ model: '.all-minilm-l6-v2', input: TEXTS });
+    expect(item?.embedding).toHaveLength(384);
+    await done('POST', '/_ml/trained_models/nested/deployment/_stop');
+    await refused('/v1/embeddings', { model: 'nested', input: 'a' }, [409, null, 'must be deployed to use']);
+    await done('POST', '/_ml/trained_models/nested/deployment/_start');
+  });
+
   it('makes the vectors of an inference endpoint, of one text or several', async () => {
     const expected = await vectorsOf(DENSE, TEXTS);
     const answer = await done('POST', '/v1/embeddings', { model: DENSE, input: TEXTS, user: 'me' });
@@ -156,7 +165,10 @@ describe('POST /v1/embeddings', () => {
   it('reads the beginning of a long text, and refuses a body of more than 4 MiB', async () => {
     const [item] = await embed({ input: 'red '.repeat(700_000) });
     expect(item?.embedding).toHaveLength(384);
-    const answer = await refused('/v1/embeddings', { model: DENSE, input: 'red '.repeat(1_100_000) }, [413, null, '']);
+    // Zipped, all of it arrives: a client that is still sending might not read the answer.
+    const bytes = gzipSync(JSON.stringify({ model: DENSE, input: 'red '.repeat(1_100_000) }));
+    const headers = { 'content-encoding': 'gzip' };
+    const answer = await refused('/v1/embeddings', bytes, [413, null, '4194304'], { headers });
     expect(answer.body.error.code).toBe('request_too_large');
   }, 30_000);
 
