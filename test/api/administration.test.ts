@@ -265,7 +265,9 @@ describe('what is known and not there', () => {
     expect((await call('GET', '/_data_stream')).body).toEqual({ data_streams: [] });
     expect((await call('GET', '/_data_stream/*?expand_wildcards=all')).body).toEqual({ data_streams: [] });
     for (const pattern of ['*', 'a*,b*']) {
-      expect((await call('DELETE', `/_data_stream/${pattern}?expand_wildcards=all`)).body).toEqual({ acknowledged: true });
+      expect((await call('DELETE', `/_data_stream/${pattern}?expand_wildcards=all`)).body).toEqual({
+        acknowledged: true,
+      });
     }
     expect((await call('DELETE', '/_data_stream/x')).status).toBe(404);
     const one = await call('GET', '/_data_stream/x?expand_wildcards=all');

@@ -36,6 +36,8 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   put_template: ['index_patterns'],
   update_deployment: ['number_of_allocations'],
   infer_trained_model: ['docs'],
+  openai_embeddings: ['input', 'model'],
+  cohere_rerank: ['model', 'query', 'documents'],
   reindex: ['source', 'dest'],
 };
 
@@ -100,6 +102,10 @@ function complaint({ status, body, text }: Answer): string | undefined {
   if (typeof body?.error === 'string') return body.status === undefined || body.status === status ? undefined : shown;
   const { error } = body ?? {};
   const causes = error?.root_cause as unknown;
+  // The form of OpenAI's interface.
+  if (typeof error?.message === 'string') {
+    return /^message,type,param,code(,stack_trace)?$/.test(Object.keys(error as object).join()) ? undefined : shown;
+  }
   const good =
     body?.status === status &&
     typeof error?.type === 'string' &&

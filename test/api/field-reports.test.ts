@@ -135,3 +135,18 @@ describe('names of fields', () => {
     }
   });
 });
+
+describe('Retry-After', () => {
+  it('is not said to a request that is too large whenever it comes', async () => {
+    const limit = (bytes: string | null) =>
+      server.request('PUT', '/_cluster/settings', { transient: { 'indices.breaker.request.limit': bytes } });
+    await server.request('PUT', '/later/_doc/1', {});
+    await limit('20mb');
+    const { status, headers, text: answer } = await server.request('POST', '/later/_mget', {
+      ids: Array(200_000).fill('1'),
+    });
+    await limit(null);
+    expect([status, headers['retry-after']], answer).toEqual([429, undefined]);
+    expect(answer).toContain('[request] Data too large');
+  });
+});

@@ -51,7 +51,10 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [[...MONITOR, 'view'], 'get_settings'],
   [MONITOR, 'index_stats index_segments recovery cat_indices cat_shards cat_segments cat_recovery'],
   [MAINTAIN, 'refresh flush force_merge clear_cache'],
-  [['manage'], 'create_index put_mapping put_settings analyze close_index open_index add_block remove_block create_data_stream delete_data_stream'],
+  [
+    ['manage'],
+    'create_index put_mapping put_settings analyze close_index open_index add_block remove_block create_data_stream delete_data_stream',
+  ],
   [['manage'], 'change_model switch_model roll_back_model drop_model'],
   [['manage'], 'rollover clone_index shrink_index split_index update_aliases put_alias delete_alias delete_index'],
   [SEE_CLUSTER, 'info cat_help cat_health cat_master cat_nodes cat_allocation cat_tasks cat_thread_pool cat_fielddata'],
@@ -59,6 +62,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [SEE_CLUSTER, 'get_cluster_settings pending_tasks remote_info cluster_stats nodes_info nodes_stats hot_threads'],
   [SEE_CLUSTER, 'get_task list_tasks ml_info get_trained_models trained_model_stats infer_trained_model get_inference'],
   [SEE_CLUSTER, 'license xpack_info health_report'],
+  [SEE_CLUSTER, 'openai_embeddings openai_models openai_model cohere_rerank'],
   [SEE_CLUSTER, 'infer infer_stream upgrade_assistance metrics'],
   [
     MANAGE_CLUSTER,

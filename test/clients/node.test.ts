@@ -1,4 +1,4 @@
-// LangChain for JavaScript, elasticdump and version 9 of the official client, unchanged, installed here beside the repository's own packages.
+// LangChain for JavaScript, elasticdump, OpenAI's client and version 9 of the official one, unchanged, installed here beside the repository's own packages.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -73,9 +73,12 @@ describe.skipIf('missing' in found)('clients for Node.js', () => {
     await rm(files, { recursive: true, force: true });
   });
 
-  it('LangChain', async () => {
+  it.each([
+    ['LangChain', 'langchain.mjs'],
+    ['OpenAI’s client', 'openai.mjs'],
+  ])('%s', async (_, script) => {
     const env = { SPARROW_URL: server.url, SPARROW_API_KEY: server.apiKey, SPARROW_PASSAGES: PASSAGES_FILE };
-    const ran = await run(process.execPath, ['--test', 'langchain.mjs'], folder, env);
+    const ran = await run(process.execPath, ['--test', script], folder, env);
     if (ran.code !== 0) throw new Error(ran.output);
     expect(ran.output).toMatch(/# pass [1-9]/);
   });

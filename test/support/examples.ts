@@ -103,6 +103,11 @@ export const BODIES: Readonly<Record<string, object | string>> = {
   },
   update_inference: { service_settings: { num_allocations: 1 } },
   infer: { input: ['some words'] },
+  openai_embeddings: {
+    ...{ input: ['some words'], model: '.all-minilm-l6-v2-elasticsearch', encoding_format: 'float' },
+    ...{ dimensions: 384, user: 'somebody' },
+  },
+  cohere_rerank: { model: 'reranker', query: 'words', documents: ['some words'], top_n: 1, return_documents: true },
   infer_stream: { input: ['some words'] },
   infer_trained_model: { docs: [{ text_field: 'some words' }] },
   reindex: { source: { index: 'books' }, dest: { index: 'copy' }, max_docs: 1, conflicts: 'proceed' },

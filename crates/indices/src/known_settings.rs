@@ -229,3 +229,35 @@ pub(super) fn check(name: &str, setting: &KnownSetting, text: &str) -> Result<()
         Kind::Boolean | Kind::Durability | Kind::Text | Kind::Bytes | Kind::Choice(_) => Ok(()),
     }
 }
+
+/// Checks one setting of a similarity, `NAME.PARAMETER`. Texts are always scored by BM25 with its default parameters, so these are
+/// the only values allowed.
+pub(super) fn check_similarity(definition: &str, text: &str) -> Result<(), EngineError> {
+    let refused = |reason: String| Err(EngineError::illegal_argument(reason));
+    let Some((name, parameter)) = definition.rsplit_once('.') else {
+        return refused(format!("Similarity [{definition}] must be a group of settings with a [type]"));
+    };
+    let is = |wanted: f64| text.parse::<f64>().is_ok_and(|value| (value - wanted).abs() < 1e-6);
+    match parameter {
+        "type" if text == "BM25" => Ok(()),
+        "type"
+            if matches!(
+                text,
+                "boolean" | "DFR" | "DFI" | "IB" | "LMDirichlet" | "LMJelinekMercer" | "scripted"
+            ) =>
+        {
+            refused(format!(
+                "[type] [{text}] of similarity [{name}] is not supported by this server, only [BM25] is"
+            ))
+        }
+        "type" => refused(format!("Unknown Similarity type [{text}] for [{name}]")),
+        "k1" if is(1.2) => Ok(()),
+        "b" if is(0.75) => Ok(()),
+        "discount_overlaps" if text == "true" => Ok(()),
+        "k1" | "b" | "discount_overlaps" => refused(format!(
+            "[{parameter}] [{text}] of similarity [{name}] is not supported by this server: BM25 has [k1] 1.2, [b] 0.75 and \
+             [discount_overlaps] true"
+        )),
+        _ => refused(format!("Unknown settings for similarity of type [BM25]: [{parameter}]")),
+    }
+}

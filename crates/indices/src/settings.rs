@@ -54,7 +54,7 @@ impl Settings {
             if let Some(definition) = short.strip_prefix(SIMILARITY) {
                 if let Some(value) = value {
                     let text = one_text(&value);
-                    check_similarity(definition, &text)?;
+                    known::check_similarity(definition, &text)?;
                     settings.insert(short, text.into());
                 }
                 continue;
@@ -411,38 +411,6 @@ pub fn shown(dotted: BTreeMap<String, Value>, flat: bool) -> Value {
         insert_nested(&mut nested, name, value);
     }
     Value::Object(nested)
-}
-
-/// Checks one setting of a similarity, `NAME.PARAMETER`. Texts are always scored by BM25 with its default parameters, so these are
-/// the only values allowed.
-fn check_similarity(definition: &str, text: &str) -> Result<(), EngineError> {
-    let refused = |reason: String| Err(EngineError::illegal_argument(reason));
-    let Some((name, parameter)) = definition.rsplit_once('.') else {
-        return refused(format!("Similarity [{definition}] must be a group of settings with a [type]"));
-    };
-    let is = |wanted: f64| text.parse::<f64>().is_ok_and(|value| (value - wanted).abs() < 1e-6);
-    match parameter {
-        "type" if text == "BM25" => Ok(()),
-        "type"
-            if matches!(
-                text,
-                "boolean" | "DFR" | "DFI" | "IB" | "LMDirichlet" | "LMJelinekMercer" | "scripted"
-            ) =>
-        {
-            refused(format!(
-                "[type] [{text}] of similarity [{name}] is not supported by this server, only [BM25] is"
-            ))
-        }
-        "type" => refused(format!("Unknown Similarity type [{text}] for [{name}]")),
-        "k1" if is(1.2) => Ok(()),
-        "b" if is(0.75) => Ok(()),
-        "discount_overlaps" if text == "true" => Ok(()),
-        "k1" | "b" | "discount_overlaps" => refused(format!(
-            "[{parameter}] [{text}] of similarity [{name}] is not supported by this server: BM25 has [k1] 1.2, [b] 0.75 and \
-             [discount_overlaps] true"
-        )),
-        _ => refused(format!("Unknown settings for similarity of type [BM25]: [{parameter}]")),
-    }
 }
 
 /// A list of strings joined by commas, for settings that hold no lists.

@@ -57,6 +57,14 @@ pub(super) struct Prepared {
     pub action: Action,
 }
 
+/// The prepared documents of a chunk, and the number of their texts that were truncated.
+pub(super) struct Batch {
+    pub documents: Vec<Prepared>,
+    pub truncated: u64,
+    /// How many of the documents were read, from the first on: fewer than were given if they are large.
+    pub read: usize,
+}
+
 pub(super) enum Action {
     Write(Box<WriteOp>),
     /// Nothing is written: a pipeline dropped the document.

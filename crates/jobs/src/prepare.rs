@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::plan::{Action, Position, Prepared, Source};
+use super::plan::{Action, Batch, Position, Prepared, Source};
 use super::slice::Slice;
 use super::spec::{Destination, Operation, VersionType};
 use sparrow_call::body::{stored_tree, tree_bytes};
@@ -16,14 +16,6 @@ use sparrow_types::work::{self, Work};
 
 /// Name of a pipeline with which a request disables the default pipeline of an index.
 pub(super) const NO_PIPELINE: &str = "_none";
-
-/// The prepared documents of a chunk, and the number of their texts that were truncated.
-pub(super) struct Batch {
-    pub documents: Vec<Prepared>,
-    pub truncated: u64,
-    /// How many of the documents were read, from the first on: fewer than were given if they are large.
-    pub read: usize,
-}
 
 /// Bytes of documents, as text and as trees, with which a part of a chunk ends.
 const PART_BYTES: usize = 16 << 20;

@@ -8,8 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use serde_json::json;
 
 use super::counters::JobCounters;
-use super::plan::{self, Action, Chunk, Position, Prepared, Source};
-use super::prepare::Batch;
+use super::plan::{self, Action, Batch, Chunk, Position, Prepared, Source};
 use super::spec::{Operation, Spec};
 use sparrow_call::error::EngineError;
 use sparrow_indices::{IndexHandle, WriteOp, WriteOutcome, WriteResult};

@@ -40,6 +40,11 @@ import { hotThreads } from './node/hot-threads.js';
 import { checkOrigin } from './mcp/origin.js';
 import { license, xpack } from './node/license.js';
 import { nodesInfo, nodesStats } from './node/nodes.js';
+import { type Ask, askFor } from './openai/ask.js';
+import { embeddings } from './openai/embeddings.js';
+import { inOpenAiForm, isOpenAiPath } from './openai/errors.js';
+import { listModels, showModel } from './openai/models.js';
+import { rerank } from './openai/rerank.js';
 import { openapi } from './openapi/document.js';
 import type { Route } from './routes/table.js';
 import { changesNothing, checkParameter } from './routes/parameters.js';
@@ -184,6 +189,10 @@ export class Application {
     let answer: Answer;
     let query: Readonly<Record<string, string>> = {};
     const trail: Trail = {};
+    const refuse = (error: unknown): Answer => {
+      const refused = refusal(error, exchange, requestId, log);
+      return isOpenAiPath(route?.path ?? exchange.path) ? inOpenAiForm(refused) : refused;
+    };
     try {
       query = parametersOf(exchange.uri);
       checkPath(exchange.path);
@@ -200,7 +209,7 @@ export class Application {
         }));
       if (isRead(trail.endpoint)) hold.takeAnswer(answer.body?.length ?? 0);
     } catch (error) {
-      answer = answeredIn(spokenBy(exchange), refusal(error, exchange, requestId, log));
+      answer = answeredIn(spokenBy(exchange), refuse(error));
       if (REFUSALS.has(answer.status)) requests.rejected(answer.status, typeOf(error));
     } finally {
       hold.release();
@@ -228,7 +237,7 @@ export class Application {
     }
     const finished = await finish(answer, exchange, query, headers, this.#room).catch(async (error: unknown) =>
       // What cannot be shaped is refused without any shape.
-      finish(refusal(error, exchange, requestId, log), exchange, {}, headers),
+      finish(refuse(error), exchange, {}, headers),
     );
     requests.active -= 1;
     requests.answered(route, exchange.method, answer.status, (performance.now() - begun) / 1000);
@@ -327,7 +336,8 @@ async function handle(
   // Before the body is read: who may do nothing with it does not make the server take it.
   admit(caller, endpoint, path, query);
   // What is not the engine's is read on the event loop.
-  const most = 'local' in endpoint.handler ? Math.min(maxBodyBytes, MAX_LOCAL_BODY) : maxBodyBytes;
+  const most =
+    'local' in endpoint.handler ? Math.min(maxBodyBytes, endpoint.mostBytes ?? MAX_LOCAL_BODY) : maxBodyBytes;
   const op = 'engine' in endpoint.handler ? endpoint.handler.engine : '';
   const place = admission.admit(op);
   try {
@@ -361,7 +371,8 @@ function authenticated(exchange: Exchange, { keys }: Services, { attempts, log, 
  * tells of the server itself.
  */
 function isRead(endpoint: Endpoint | undefined): boolean {
-  return endpoint !== undefined && 'engine' in endpoint.handler && (endpoint.cancellable ?? endpoint.method === 'GET');
+  if (endpoint === undefined) return false;
+  return endpoint.cancellable ?? ('engine' in endpoint.handler && endpoint.method === 'GET');
 }
 
 const REFUSED_PART = Buffer.from('"security_exception"');
@@ -493,7 +504,20 @@ const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<An
     const { keys, caller } = serving(call);
     return json(200, await updateApiKeys(keys, caller, call.body, Date.now()));
   },
+  openai_embeddings: (call) => embeddings(inferenceOf(call), call.body),
+  openai_models: (call) => listModels(inferenceOf(call)),
+  openai_model: (call) => showModel(inferenceOf(call), call.path['model'] ?? ''),
+  cohere_rerank: (call) => {
+    const version = call.exchange.path.startsWith('/v2') ? '2' : '1';
+    return rerank(inferenceOf(call), call.body, { id: call.requestId, version });
+  },
 };
+
+/** What asks the engine for models and vectors on behalf of a call. */
+function inferenceOf(call: Call): Ask {
+  const { exchange, query, requestId } = call;
+  return askFor(exchange, serving(call).engine, { requestId, timeout: query['timeout'] });
+}
 
 /** Brings API keys back, if a restore asks for them: before it, so that none of them is missing when its indices are there. */
 async function restoreKeys({ engine, keys }: Services, restore: EngineRequest, body?: Uint8Array): Promise<void> {

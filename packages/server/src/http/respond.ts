@@ -23,9 +23,13 @@ export function json(status: number, body: object): Answer {
 
 type Headers = readonly (readonly [string, string])[];
 
+/** How the engine says that a request alone takes more memory than any may: that will not be otherwise later. */
+const TOO_MUCH = '"reason":"[request] Data too large';
+
 /** Tells a client that was refused for now when to come again, unless its answer does. */
-function laterIf(status: number, headers: Headers = []): Headers {
+function laterIf({ status, headers = [], body }: Answer): Headers {
   if (status !== 429 || headers.some(([name]) => name === 'Retry-After')) return headers;
+  if (body !== null && Buffer.from(body.slice(0, 200)).toString().includes(TOO_MUCH)) return headers;
   return [...headers, ['Retry-After', String(RETRY_SECONDS)]];
 }
 
@@ -53,7 +57,7 @@ export async function finish(
   room: () => number = () => Infinity,
 ): Promise<Finished> {
   const type = answer.type ?? 'json';
-  const headers = laterIf(answer.status, answer.headers);
+  const headers = laterIf(answer);
   if (type !== 'json') {
     const contentType = answer.contentType ?? (type === 'text' ? TEXT_TYPE : 'text/html; charset=UTF-8');
     return {

@@ -1,5 +1,6 @@
 import { RoutingError } from '../errors.js';
 import { similarity } from '../near.js';
+import { isOpenAiPath } from '../openai/errors.js';
 import { elsewhere } from '../routes/elsewhere.js';
 import { type Route, routesByPath } from '../routes/table.js';
 import type { Method } from '../routes/types.js';
@@ -19,6 +20,7 @@ const SWAPPED = 0.9;
  */
 export function unknownPath(exchange: Exchange, route: Route | undefined): RoutingError | undefined {
   const { path, method } = exchange;
+  if (route === undefined && isOpenAiPath(path)) return notServed(exchange);
   if (route !== undefined && !(path.startsWith('/_') && route.path.includes('{'))) return undefined;
   const unknown = unhandled(exchange).sentence;
   const sentence = elsewhere(path, route?.path);
@@ -30,6 +32,12 @@ export function unknownPath(exchange: Exchange, route: Route | undefined): Routi
   if (route !== undefined && (method === 'OPTIONS' || method === 'HEAD' || route.methods.has(method as Method)))
     return undefined;
   return unhandled(exchange);
+}
+
+/** The refusal of a path that other servers with these interfaces have: their clients read a 404 for what is not there. */
+function notServed({ path, method }: Exchange): RoutingError {
+  const there = served.map(({ route }) => route.path).filter(isOpenAiPath);
+  return new RoutingError(404, `there is no [${method} ${path}] on this server; there are [${there.join(', ')}]`);
 }
 
 /** The refusal of a path about which nothing is known. */

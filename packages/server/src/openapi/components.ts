@@ -3,6 +3,7 @@ import { AGGREGATION_SCHEMAS } from './schemas/aggregations.js';
 import { DOCUMENT_SCHEMAS } from './schemas/documents.js';
 import { INDEX_SCHEMAS } from './schemas/indices.js';
 import { ADMINISTRATION_SCHEMAS, MODEL_SCHEMAS } from './schemas/models.js';
+import { OPENAI_SCHEMAS } from './schemas/openai.js';
 import { QUERY_SCHEMAS } from './schemas/query.js';
 import { SEARCH_SCHEMAS } from './schemas/search.js';
 
@@ -20,13 +21,18 @@ const CAUSE = {
   additionalProperties: true,
 };
 
+interface Refusal {
+  readonly description: string;
+  readonly content: object;
+}
+
 /** An answer that refuses, with the error's body. */
-function refusal(description: string): object {
+function refusal(description: string): Refusal {
   return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } };
 }
 
 /** An answer that says that something is missing, or no message: for some operations with a body of their own. */
-function missing(description = 'What was asked for is not there.'): object {
+function missing(description = 'What was asked for is not there.'): Refusal {
   return {
     description,
     content: {
@@ -86,7 +92,7 @@ export const COMPONENTS = {
       },
     },
     ...{ ...QUERY_SCHEMAS, ...SEARCH_SCHEMAS, ...AGGREGATION_SCHEMAS, ...DOCUMENT_SCHEMAS },
-    ...{ ...INDEX_SCHEMAS, ...MODEL_SCHEMAS, ...ADMINISTRATION_SCHEMAS },
+    ...{ ...INDEX_SCHEMAS, ...MODEL_SCHEMAS, ...OPENAI_SCHEMAS, ...ADMINISTRATION_SCHEMAS },
   },
   responses: {
     BadRequest: refusal('The request is malformed, or asks for what cannot be.'),

@@ -1,4 +1,5 @@
 import { VERSION } from '../identity.js';
+import { isOpenAiPath } from '../openai/errors.js';
 import { parameter } from '../routes/parameters.js';
 import { ENDPOINTS, type Route, routesByPath } from '../routes/table.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
@@ -168,10 +169,12 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
   }
   // A job that fails on its way says how far it came.
   const isJob = JSON.stringify(schema).includes('ByQueryAnswer');
-  const refused = (name: string): object =>
+  const refused = (name: keyof typeof COMPONENTS.responses): object =>
     isHead
       ? { description: `${name}, without a body.` }
-      : { $ref: `#/components/responses/${isJob ? (JOB[name] ?? name) : name}` };
+      : isOpenAiPath(endpoint.path)
+        ? { description: COMPONENTS.responses[name].description, content: OPENAI_ERROR }
+        : { $ref: `#/components/responses/${isJob ? (JOB[name] ?? name) : name}` };
   return {
     200: done,
     ...(CREATING.has(name) ? { 201: { ...done, description: 'It was created.' } } : {}),
@@ -190,11 +193,14 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
   };
 }
 
+/** The form of errors in the interfaces of OpenAI and Cohere. */
+const OPENAI_ERROR = { 'application/json': { schema: { $ref: '#/components/schemas/OpenAiError' } } };
+
 /** Operations that answer 201 when they make something: those that write one document. */
 const CREATING: ReadonlySet<Named> = new Set<Named>(['index_doc', 'create_doc', 'update_doc']);
 
 /** Failures that every operation can have, whatever the request. */
-const failures = (refused: (name: string) => object): object => ({
+const failures = (refused: (name: keyof typeof COMPONENTS.responses) => object): object => ({
   500: refused('Failed'),
   502: refused('BadGateway'),
   503: refused('Unavailable'),
@@ -261,7 +267,7 @@ function tagOf({ action, path }: Endpoint): string {
   if (action === null || action === 'public') return 'service';
   const [scope = '', family = ''] = action.split(':');
   if (scope === 'indices') return family.startsWith('data/') ? 'documents and search' : 'indices';
-  if (path.startsWith('/_ml') || path.startsWith('/_inference')) return 'inference';
+  if (path.startsWith('/_ml') || path.startsWith('/_inference') || isOpenAiPath(path)) return 'inference';
   if (path.startsWith('/_ingest')) return 'ingest';
   return 'cluster';
 }

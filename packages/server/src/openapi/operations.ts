@@ -18,6 +18,7 @@ import {
   several,
   text,
 } from './schemas/schema.js';
+import { OPENAI_OPERATIONS } from './schemas/openai.js';
 import { SEARCH_REQUEST } from './schemas/search.js';
 
 /** What the document says of an operation beside its paths and parameters. */
@@ -435,6 +436,7 @@ export const OPERATIONS: Readonly<Record<Named, Described>> = {
     request: ref('InferenceRequest'),
     answer: ref('InferenceAnswer'),
   },
+  ...OPENAI_OPERATIONS,
   infer_stream: { about: 'Refused: no model here answers bit by bit.', request: ref('InferenceRequest') },
 
   reindex: {

@@ -6,6 +6,7 @@ import { INDEX_ENDPOINTS } from './indices.js';
 import { INGEST_ENDPOINTS } from './ingest.js';
 import { JOB_ENDPOINTS } from './jobs.js';
 import { ML_ENDPOINTS } from './ml.js';
+import { OPENAI_ENDPOINTS } from './openai.js';
 import { SEARCH_ENDPOINTS } from './search.js';
 import { SERVICE_ENDPOINTS } from './service.js';
 import { SNAPSHOT_ENDPOINTS } from './snapshots.js';
@@ -24,6 +25,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...SEARCH_ENDPOINTS,
   ...INGEST_ENDPOINTS,
   ...ML_ENDPOINTS,
+  ...OPENAI_ENDPOINTS,
   ...JOB_ENDPOINTS,
   ...SNAPSHOT_ENDPOINTS,
 ];

@@ -26,6 +26,10 @@ export type LocalOperation =
   | 'query_api_keys'
   | 'update_api_key'
   | 'bulk_update_api_keys'
+  | 'openai_embeddings'
+  | 'openai_models'
+  | 'openai_model'
+  | 'cohere_rerank'
   | 'openapi'
   | 'mcp';
 
@@ -50,6 +54,8 @@ export interface Endpoint {
    * some clients send one and do not wait. Many in one request stop between two parts.
    */
   readonly cancellable?: boolean;
+  /** Longest body in bytes of an operation that the engine does not read, if it may be longer than others of that kind. */
+  readonly mostBytes?: number;
 }
 
 /** Query parameters that every endpoint takes. */
@@ -83,6 +89,7 @@ interface EndpointOptions {
   readonly ndjson?: boolean;
   readonly reply?: 'json' | 'text';
   readonly cancellable?: boolean;
+  readonly mostBytes?: number;
 }
 
 /** Writes the rows of one operation of the engine: `routes` are `METHOD[|METHOD…] /path`. */

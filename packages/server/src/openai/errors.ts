@@ -1,0 +1,62 @@
+import type { ErrorDetails } from '../errors.js';
+import { HttpError } from '../errors.js';
+import type { Answer } from '../http/respond.js';
+
+/** The paths that OpenAI's, Cohere's and Jina's clients call. Their refusals have another form than those of Elasticsearch. */
+const PATHS = /^\/v[12](?:\/|$)/;
+
+/** Whether a path is one of these; an index that is called `v1` is not, as its route begins with a parameter. */
+export function isOpenAiPath(path: string): boolean {
+  return PATHS.test(path);
+}
+
+/** What clients know errors by, besides their status. */
+const KINDS: Readonly<Record<number, readonly [type: string, code: string | null]>> = {
+  401: ['invalid_request_error', 'invalid_api_key'],
+  403: ['permission_error', 'insufficient_permissions'],
+  413: ['invalid_request_error', 'request_too_large'],
+  429: ['rate_limit_error', 'rate_limit_exceeded'],
+};
+
+/**
+ * The refusal of a value in a body of these interfaces.
+ *
+ * @param param where it is, such as `input[3]`
+ */
+export function refused(param: string, reason: string): HttpError {
+  return new HttpError('illegal_argument', `${param}: ${reason}`, about(param));
+}
+
+/** The refusal of a model that there is not. */
+export function modelNotFound(reason: string): HttpError {
+  return new HttpError('not_found', reason, about('model', 'model_not_found'));
+}
+
+function about(param: string, code?: string): ErrorDetails {
+  return { metadata: { param, ...(code === undefined ? {} : { code }) } };
+}
+
+/** An answer as these clients read it: whatever refuses has OpenAI's form, and keeps its status and headers. */
+export function inOpenAiForm(answer: Answer): Answer {
+  const { status, body } = answer;
+  if (status < 400 || body === null || body.length === 0) return answer;
+  const { message, param, code } = said(typeof body === 'string' ? body : Buffer.from(body).toString());
+  const [type, usual] = KINDS[status] ?? [status >= 500 ? 'server_error' : 'invalid_request_error', null];
+  return { ...answer, body: JSON.stringify({ error: { message, type, param, code: code ?? usual } }) };
+}
+
+interface Said {
+  readonly message: string;
+  readonly param: string | null;
+  readonly code?: string;
+}
+
+/** What an error in Elasticsearch's form says. */
+function said(text: string): Said {
+  const { error } = JSON.parse(text) as {
+    readonly error: string | { readonly reason?: string | null; readonly param?: string; readonly code?: string };
+  };
+  if (typeof error === 'string') return { message: error, param: null };
+  const { reason, param = null, code } = error;
+  return { message: reason ?? '', param, ...(code === undefined ? {} : { code }) };
+}
