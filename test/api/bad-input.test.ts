@@ -172,7 +172,8 @@ describe('bodies', () => {
     await tryAll([['a body', send]]);
   });
 
-  const taking = authorized.filter(({ body }) => body);
+  // Messages for agents have errors of their own, which test/api/mcp.test.ts tries.
+  const taking = authorized.filter((endpoint) => endpoint.body && operationOf(endpoint) !== 'mcp');
   it.each(taking.map((endpoint) => [title(endpoint), endpoint] as const))('%s refuses', async (_, endpoint) => {
     const { method, ndjson = false } = endpoint;
     const operation = operationOf(endpoint);

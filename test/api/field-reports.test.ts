@@ -142,7 +142,11 @@ describe('Retry-After', () => {
       server.request('PUT', '/_cluster/settings', { transient: { 'indices.breaker.request.limit': bytes } });
     await server.request('PUT', '/later/_doc/1', {});
     await limit('20mb');
-    const { status, headers, text: answer } = await server.request('POST', '/later/_mget', {
+    const {
+      status,
+      headers,
+      text: answer,
+    } = await server.request('POST', '/later/_mget', {
       ids: Array(200_000).fill('1'),
     });
     await limit(null);

@@ -245,7 +245,8 @@ describe('the limits of memory', () => {
     await limit('1mb');
     const { tripped } = (await breakers()).request;
     const { status, headers, body } = await server.request('POST', '/docs/_search', { size: 2000 });
-    expect([status, headers['retry-after']]).toEqual([429, '1']);
+    // It would be too large later as well.
+    expect([status, headers['retry-after']]).toEqual([429, undefined]);
     expect(body.status).toBe(429);
     const cause = body.error.root_cause[0];
     expect(cause).toMatchObject({

@@ -161,7 +161,7 @@ describe('a dense_vector field', () => {
     ['float', [1, 2], 'has a different number of dimensions [2] than defined in the mapping [3]'],
     ['float', [1, 2, 3, 4], 'has more dimensions than defined in the mapping [3]'],
     ['float', [1e40, 0, 0], 'do not support NaN or infinite values'],
-    ['float', '000102', 'expecting token of type [START_ARRAY] but found [VALUE_STRING]'],
+    ['float', '000102', 'must be Base64 of 32-bit big-endian floats'],
     ['cosine', [0, 0], 'The [cosine] similarity does not support vectors with zero magnitude'],
     ['cosine', [1e30, 0], 'NaN or Infinite magnitude detected'],
     ['float', [1e30, 0, 0], 'NaN or Infinite magnitude detected'],

@@ -26,7 +26,7 @@ export function unknownPath(exchange: Exchange, route: Route | undefined): Routi
   const sentence = elsewhere(path, route?.path);
   if (sentence !== undefined) return new RoutingError(400, `${unknown}: ${sentence}`, false);
   if (route !== undefined && !takesForIndex(route, path)) return undefined;
-  const meant = nearest(path, method);
+  const meant = path.startsWith('/') ? nearest(path, method) : undefined;
   if (meant !== undefined) return new RoutingError(400, `${unknown} -> did you mean [${meant}]?`, false);
   // The engine says of a name what an index may be called, as far as indices have the method.
   if (route !== undefined && (method === 'OPTIONS' || method === 'HEAD' || route.methods.has(method as Method)))
