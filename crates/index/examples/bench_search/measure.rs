@@ -91,7 +91,7 @@ const FILTERS: [Filter; 9] = [
         name: "new terms 0.5%",
         clause: |_| {
             let values = vec![json!("rare-7"), json!(format!("unknown-{}", next_number()))];
-            QueryKind::Terms { field: "rare".to_owned(), values }.into()
+            QueryKind::Terms { field: "rare".to_owned(), values: values.into() }.into()
         },
         wanted: |_| Box::new(|row| spread(row) % 200 == 7),
     },
