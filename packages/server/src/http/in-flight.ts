@@ -131,7 +131,7 @@ export class Hold {
   /**
    * Takes room for more bytes of a body.
    *
-   * @throws {HttpError} 429 when there is none
+   * @throws {HttpError} 429 when the bodies and answers of all requests leave no room for it
    */
   take(bytes: number): void {
     // The rest of the body is not read.
@@ -141,7 +141,7 @@ export class Hold {
   /**
    * Takes room for an answer.
    *
-   * @throws {HttpError} 429 when there is none
+   * @throws {HttpError} 429 when the bodies and answers of all requests leave no room for it
    */
   takeAnswer(bytes: number): void {
     if (!this.#grow(bytes, 0)) throw noRoom([]);

@@ -29,7 +29,7 @@ const TOO_MUCH = '"reason":"[request] Data too large';
 /** Tells a client that was refused for now when to come again, unless its answer does. */
 function laterIf({ status, headers = [], body }: Answer): Headers {
   if (status !== 429 || headers.some(([name]) => name === 'Retry-After')) return headers;
-  if (body !== null && Buffer.from(body.slice(0, 200)).toString().includes(TOO_MUCH)) return headers;
+  if (beginning(body, 200).includes(TOO_MUCH)) return headers;
   return [...headers, ['Retry-After', String(RETRY_SECONDS)]];
 }
 
@@ -115,7 +115,12 @@ async function shaped(
 
 /** Whether an answer is an error, rather than one that says for example that a document or an alias of several is missing. */
 function isError(status: number, body: Answer['body']): boolean {
-  return status >= 400 && body !== null && Buffer.from(body.slice(0, 10)).toString() === '{"error":{';
+  return status >= 400 && beginning(body, 10) === '{"error":{';
+}
+
+/** The first characters of a body, of which so many bytes are read. */
+function beginning(body: Answer['body'], bytes: number): string {
+  return body === null ? '' : Buffer.from(body.slice(0, bytes)).toString();
 }
 
 function isSet(value: string | undefined): boolean {

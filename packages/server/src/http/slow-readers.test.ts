@@ -39,7 +39,7 @@ it('ends it sooner where others need the room, first of those that have had the 
   vi.advanceTimersByTime(9_000);
   expect(isRefused()).toBe(true);
   expect(destroyed()).toEqual([false, false, false, false]);
-  // What is small finds room all the same, and so does its answer.
+  // A request with a small body and a small answer is admitted all the same.
   const small = inFlight.request();
   small.take(1000);
   small.takeAnswer(30_000);
@@ -49,7 +49,7 @@ it('ends it sooner where others need the room, first of those that have had the 
   vi.advanceTimersByTime(1_500);
   expect(isRefused()).toBe(false);
   expect(destroyed()).toEqual([true, true, false, false]);
-  // What was cut is given back once.
+  // The memory of a connection that was ended is given back only once.
   await Promise.resolve();
   expect(inFlight.held).toBe(2 * 5 * MB + 6 * MB + 31_000);
   answers[3]?.destroy();

@@ -9,7 +9,10 @@ const PATIENCE_MS = 30_000;
 /** Bytes a second that a client must read on average beyond that. */
 const MIN_RATE = 32 * 1024;
 
-/** The same where others need the room that the answer takes: that is hardly enough for a client on a slow line. */
+/**
+ * Milliseconds that an answer may take to be read, and bytes a second beyond that, while other requests are refused for want of the memory
+ * that it takes.
+ */
 const HURRIED_MS = 5_000;
 const HURRIED_RATE = 1024 * 1024;
 

@@ -72,7 +72,7 @@ function part(source: JsonObject, offset: number): { fields: JsonObject; next_of
     const one = shown(value, 1);
     const { length } = JSON.stringify(one);
     if (length > left && Object.keys(fields).length + leftOut.length > 0) {
-      // Its texts go on only where it is asked for.
+      // Only texts that are shown can be read on from an offset, so one that is left out does not count as cut.
       seen.isLonger = isLonger;
       leftOut.push(name);
       continue;

@@ -104,7 +104,7 @@ async function namesThere(rest: RestInterface, index = ''): Promise<string> {
     const listed = await listIndices(rest);
     names = listed.flatMap(({ name, aliases }) => [name, ...aliases]);
   } catch {
-    // What is asked besides is no reason to tell another error than the one that happened.
+    // The list only helps to explain an error, so its own failure must not replace that error.
     return 'Use list_indices to see which indices there are.';
   }
   if (names.length === 0) return 'This key can search no index.';

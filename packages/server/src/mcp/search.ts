@@ -79,7 +79,7 @@ interface RestHit {
   readonly highlight?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What is looked for. */
+/** A search as the tool was asked for it: index, question, filters, page. */
 interface Wanted {
   readonly index: string;
   readonly query?: string | undefined;
@@ -206,7 +206,7 @@ async function find(
     // One more than is shown tells whether there is another page.
     size: size + 1,
     track_total_hits: false,
-    // What is shown as passages may be long, and vectors say nothing to a reader.
+    // Fields that are shown as passages may be long, and the numbers of a vector say nothing to a reader.
     _source: { excludes: [...fields.passageSources, ...fields.vectors.map(({ name }) => name)] },
   };
   if (query === undefined) {
@@ -279,7 +279,7 @@ function shownHit(hit: RestHit, isCalibrated: boolean): Found['hits'][number] {
   const seen = new Set<string>();
   const passages = Object.entries(found).flatMap(([field, texts]) =>
     texts.flatMap((text) => {
-      // The same text may be found in several ways; one that stands among the values is not shown twice.
+      // Several fields may hold the same passage, and a short one may be the whole value of a field that is shown already.
       if (seen.has(text) || Object.values(fields).includes(text)) return [];
       seen.add(text);
       return [{ field, text: text.length > LONGEST_PASSAGE ? `${slice(text, 0, LONGEST_PASSAGE)}…` : text }];

@@ -15,7 +15,7 @@ export interface Call {
 interface Definition<Input extends z.ZodObject, Output extends z.ZodObject> {
   readonly name: string;
   readonly title: string;
-  /** What it does and when it is the right one, for a model. */
+  /** What the tool does and when to choose it, in sentences that a language model reads. */
   readonly description: string;
   readonly input: Input;
   readonly output: Output;
