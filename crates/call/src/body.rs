@@ -41,9 +41,14 @@ pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
 /// Bytes that a value of a document takes beside its text.
 const VALUE_BYTES: usize = 48;
 
-/// Estimate of the memory that a document takes as a tree beside its text, in bytes, by its commas and brackets.
+/// Estimate of the number of values in a JSON text, by its commas and brackets.
+pub fn values(text: &[u8]) -> usize {
+    text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
+}
+
+/// Estimate of the memory that a document takes as a tree beside its text, in bytes.
 pub fn tree_bytes(source: &[u8]) -> usize {
-    VALUE_BYTES * source.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
+    VALUE_BYTES * values(source)
 }
 
 /// Reads a stored document, if the current thread's request has the memory for it.

@@ -15,7 +15,7 @@ use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::{IndexHandle, PRIMARY_TERM, StoredDocument};
 use sparrow_search::SearchService;
-use sparrow_search::{SourceSelection, source_of_params, stored_values, without_vectors};
+use sparrow_search::{SourceSelection, source_of_params, stored_values};
 
 /// `GET /{index}/_doc/{id}`
 pub fn get_doc(
@@ -182,13 +182,14 @@ impl View {
         }
     }
 
-    /// Appends the requested parts of a source; returns `false` if there are none.
+    /// Appends the parts of the document's source that the request wants; returns `false`, and appends nothing, if it wants none.
     fn write_source(&self, handle: &IndexHandle, document: &StoredDocument, out: &mut Vec<u8>) -> bool {
-        let rest = match self.excludes_vectors {
-            true => without_vectors(handle.snapshot().mapping(), &document.source),
-            false => None,
-        };
-        self.source().write(rest.as_deref().unwrap_or(&document.source), out)
+        if !self.excludes_vectors {
+            return self.source().write(&document.source, out);
+        }
+        let mut rest = Vec::with_capacity(document.source.len());
+        SourceSelection::without_vectors(handle.snapshot().mapping()).write(&document.source, &mut rest);
+        self.source().write(&rest, out)
     }
 
     /// The values of the fields that the mapping stores.

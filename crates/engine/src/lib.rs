@@ -439,7 +439,7 @@ const VALUE_BYTES: usize = 256;
 /// Of bodies of lines, the longest counts: those of searches are read by as many threads as there are processors, those of a bulk in
 /// portions that are small.
 fn tree_bytes(op: &str, body: &[u8]) -> usize {
-    let values = |text: &[u8]| text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    use sparrow_call::body::values;
     match op {
         "bulk" => 0,
         "msearch" => {

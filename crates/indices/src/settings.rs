@@ -176,7 +176,7 @@ impl Settings {
         settings.retain(|name, _| fixed(name) || name == "number_of_replicas" || !is_ignored(name));
         settings.extend(given.0.iter().map(|(name, value)| (name.clone(), value.clone())));
         let restored = Self(Arc::new(settings));
-        // Whoever can write to the repository could have written anything.
+        // The repository may have been written to by somebody else than this server.
         Self::parse(&restored.to_flat()).map_err(|error| {
             refuse(&format!("the snapshot has settings that cannot be: {}", error.reason()))
         })?;

@@ -14,7 +14,7 @@ pub struct Shaping {
 }
 
 impl Task for Shaping {
-    /// The reshaped answer, or why there is none.
+    /// The reshaped answer, or a word that says why it could not be made.
     type Output = std::result::Result<Vec<u8>, &'static str>;
     type JsValue = Either<Buffer, String>;
 

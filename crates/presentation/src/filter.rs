@@ -124,12 +124,13 @@ fn value_state(frames: &[Frame], next: &mut Option<State>, mark: &mut usize, out
 }
 
 /// Copies the rest of a container after its opening bracket, without whitespace.
-fn copy_rest(scanner: &mut Scanner<'_>, object: bool, out: &mut Vec<u8>) -> Result<(), Malformed> {
+fn copy_rest(scanner: &mut Scanner<'_>, object: bool, out: &mut Vec<u8>) -> Result<(), Problem> {
     let mut open = vec![object];
     // Whether a comma goes before the next key or item.
     let mut follows = false;
     while let Some(&in_object) = open.last() {
         let token = scanner.next()?.ok_or(Malformed)?;
+        work::grow(out, token.len() + SIGNS)?;
         let ends = matches!(token, Token::ObjectEnd | Token::ArrayEnd);
         if follows && !ends && (!in_object || matches!(token, Token::Key(_))) {
             out.push(b',');

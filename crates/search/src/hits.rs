@@ -18,7 +18,7 @@ use super::highlight::Highlighter;
 use super::profile::{self, Profile};
 use super::response::{self, ShownHit};
 use super::retriever::Fusion;
-use super::source_filter::without_vectors;
+use super::source_filter::SourceSelection;
 use super::target::Target;
 use super::uri::Presentation;
 use crate::service::SearchService;
@@ -49,6 +49,7 @@ pub fn read<'a>(
         }
         None => None,
     };
+    let mut without_vectors: Vec<Option<SourceSelection>> = vec![None; targets.len()];
     let mut hits = Vec::with_capacity(outcome.hits.len());
     for (number, hit) in outcome.hits.iter().enumerate() {
         work::check()?;
@@ -86,9 +87,11 @@ pub fn read<'a>(
         }
         let fields = (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string());
         // Fields and fragments are read from the whole source.
-        if body.excludes_vectors == Some(true)
-            && let Some(rest) = without_vectors(target.snapshot.mapping(), &stored.source)
-        {
+        if body.excludes_vectors == Some(true) {
+            let selection = without_vectors[hit.target]
+                .get_or_insert_with(|| SourceSelection::without_vectors(target.snapshot.mapping()));
+            let mut rest = Vec::with_capacity(stored.source.len());
+            selection.write(&stored.source, &mut rest);
             stored.source = rest;
         }
         work::check()?;

@@ -82,7 +82,7 @@ pub use self::fields::stored_values;
 pub use self::ordered::{Order, query_of_index};
 use self::response::OpenIds;
 use self::sort::plan::Position;
-pub use self::source_filter::{SourceSelection, without_vectors};
+pub use self::source_filter::SourceSelection;
 use self::target::Target;
 use self::uri::Presentation;
 pub use self::uri::{query_string as query_of_params, source as source_of_params};

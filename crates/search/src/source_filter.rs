@@ -49,18 +49,14 @@ impl SourceSelection {
     }
 }
 
-/// What remains of a stored document without the values of its vector fields; `None` if its mapping has none.
-pub fn without_vectors(mapping: &Mapping, source: &[u8]) -> Option<Vec<u8>> {
-    let fields = mapping
-        .leaf_fields()
-        .filter(|(_, field_type)| matches!(field_type, FieldType::DenseVector(_) | FieldType::SparseVector));
-    let vectors: Vec<String> = fields.map(|(path, _)| path.to_owned()).collect();
-    if vectors.is_empty() || source.is_empty() {
-        return None;
+impl SourceSelection {
+    /// All of a document but the values of the vector fields that a mapping has.
+    pub fn without_vectors(mapping: &Mapping) -> Self {
+        let fields = mapping.leaf_fields().filter(|(_, field_type)| {
+            matches!(field_type, FieldType::DenseVector(_) | FieldType::SparseVector)
+        });
+        Self::fields(Vec::new(), fields.map(|(path, _)| path.to_owned()).collect())
     }
-    let mut out = Vec::with_capacity(source.len());
-    SourceSelection::fields(Vec::new(), vectors).write(source, &mut out);
-    Some(out)
 }
 
 /// Paths to include (all if none are given) and paths to exclude. A path also stands for everything below it.

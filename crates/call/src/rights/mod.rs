@@ -140,12 +140,12 @@ impl Holder {
     }
 }
 
-/// What a caller would hold, and the most that it may.
+/// Refusal of [`Holder::check_share_of`], in the unit of the sizes that it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverShare {
-    /// What it would hold.
+    /// Sum of what the caller holds already and the size that it asked for.
     pub wanted: usize,
-    /// The most that it may hold.
+    /// The most that the caller may hold in all.
     pub share: usize,
 }
 

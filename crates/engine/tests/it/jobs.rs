@@ -314,16 +314,21 @@ fn the_default_deployment_can_be_taken_over_and_dense_texts_start_their_model() 
     assert_eq!(cut["inference_results"][0]["is_truncated"], json!(true));
 }
 
+/// Makes an index of documents with a number `n` and an unindexed text `t` of so many times the letter a.
+fn load_texts(node: &Node, index: &str, documents: usize, length: usize) {
+    let mapping = json!({"mappings": {"properties": {"t": {"type": "text", "index": false}}}});
+    node.ok("create_index", &format!("index={index}"), "", &mapping.to_string());
+    for id in 0..documents {
+        let document = json!({"t": "a".repeat(length), "n": id});
+        node.ok("index_doc", &format!("index={index}&id={id}"), "refresh=true", &document.to_string());
+    }
+}
+
 /// Parts end after 16 MiB: what is counted, batches included, is as for small documents.
 #[test]
 fn large_documents_are_written_part_by_part() {
     let node = Node::start();
-    let mapping = json!({"mappings": {"properties": {"t": {"type": "text", "index": false}}}});
-    node.ok("create_index", "index=a", "", &mapping.to_string());
-    for id in 0..10 {
-        let document = json!({"t": "x".repeat(3 << 20), "n": id});
-        node.ok("index_doc", &format!("index=a&id={id}"), "refresh=true", &document.to_string());
-    }
+    load_texts(&node, "a", 10, 3 << 20);
     let body = |more: Value| {
         let mut body = json!({"source": {"index": "a", "size": 9}, "dest": {"index": "b"}});
         body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
@@ -345,12 +350,7 @@ fn large_documents_are_written_part_by_part() {
 #[test]
 fn a_job_that_is_cancelled_stops_in_the_middle_of_a_pipeline() {
     let node = Node::start();
-    let mapping = json!({"mappings": {"properties": {"t": {"type": "text", "index": false}}}});
-    node.ok("create_index", "index=source", "", &mapping.to_string());
-    for id in 0..4 {
-        let document = json!({"t": "a".repeat(3_000_000)});
-        node.ok("index_doc", &format!("index=source&id={id}"), "refresh=true", &document.to_string());
-    }
+    load_texts(&node, "source", 4, 3_000_000);
     put_pipeline(&node, "slow", json!([{"gsub": {"field": "t", "pattern": ".*b|a", "replacement": ""}}]));
     let body = json!({"source": {"index": "source"}, "dest": {"index": "copy", "pipeline": "slow"}});
     let task = start(&node, "", body);
