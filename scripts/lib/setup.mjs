@@ -6,6 +6,7 @@ import process from 'node:process';
 
 import { typeDefinitionFolder, writeAddonTypes } from './addon-types.mjs';
 import { writeDemoData } from './demo-data.mjs';
+import { writeOperations } from './operations.mjs';
 import { ADDON, CLI, CONSOLE, DEMO, DOCUMENTATION, ROOT, at, targetDir } from './paths.mjs';
 import { libraryFile } from './platforms.mjs';
 import { StepFailed, mustRun, npm, output, tool } from './process.mjs';
@@ -139,6 +140,7 @@ async function buildAddon() {
   copyFileSync(built, `${ADDON}.tmp`);
   renameSync(`${ADDON}.tmp`, ADDON);
   writeAddonTypes();
+  writeOperations();
 }
 
 async function compileTypeScript() {

@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { ACTIONS } from '@sparrow-search/server';
 import { type Answer, type RunningServer, startServer } from '../support/server.js';
 
 /** What stands in the documents that no restricted key of these tests may see. */
@@ -437,11 +435,4 @@ describe('aliases that templates give', () => {
     expect((await braces('PUT', '/mine-some', { aliases: { '{index}-b': {} } })).status).toBe(403);
     expect((await braces('PUT', '/mine-some', { aliases: { ['{index}'.repeat(30)]: {} } })).status).toBe(400);
   });
-});
-
-it('knows the same actions on indices here and in the engine', async () => {
-  const source = await readFile(new URL('../../crates/call/src/rights/action.rs', import.meta.url), 'utf8');
-  const known = [...source.matchAll(/^ {4}\w+ = "([^"]+)",$/gm)].map((match) => match[1]);
-  const listed = Object.entries(ACTIONS).filter(([, { scope }]) => scope === 'index');
-  expect(known.toSorted()).toEqual(listed.map(([name]) => name).toSorted());
 });

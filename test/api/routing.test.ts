@@ -1,5 +1,5 @@
 import { ENDPOINTS } from '@sparrow-search/server';
-import { OPERATIONS } from '@sparrow-search/engine';
+import { OPERATIONS, type Operation } from '@sparrow-search/engine';
 import { describe, expect, it } from 'vitest';
 
 import { fakeApp } from '../support/app.js';
@@ -9,7 +9,7 @@ describe('the route table', () => {
     const reached = new Set(ENDPOINTS.map(({ handler }) => ('engine' in handler ? handler.engine : undefined)));
     // What the answers about nodes and the cluster are put together from, and what comes before a restore.
     const parts = ['cluster_figures', 'instruments', 'node_indices', 'snapshot_keys'];
-    expect(OPERATIONS.filter((operation) => !reached.has(operation))).toEqual(parts);
+    expect(Object.keys(OPERATIONS).filter((operation) => !reached.has(operation as Operation))).toEqual(parts);
   });
 
   it.each(ENDPOINTS.filter(({ handler }) => 'engine' in handler))('routes $method $path', async (endpoint) => {

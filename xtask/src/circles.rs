@@ -37,7 +37,6 @@ const KNOWN_AT_ROOT: &[(&str, &[&str])] = &[
             "explain",
             "hits",
             "lookup",
-            "point_in_time",
             "response",
             "semantic",
             "service",

@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 use sparrow_call::body::parse_object;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::name_steps::{NamePattern, NameSteps, is_pattern};
+use sparrow_call::operation::parameters::TIMEOUTS;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights;
 use sparrow_call::rights::Right;
 use sparrow_indices::IndexNames;
 use sparrow_indices::Node;
@@ -17,6 +20,20 @@ use sparrow_indices::alias_changes::AliasChange;
 use sparrow_indices::aliases::AliasSpec;
 use sparrow_indices::blocks::Access;
 use sparrow_indices::{ResolveOptions, concrete_name, names};
+
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("update_aliases", rights::Action::Aliases, Lane::Write, update_aliases)
+        .about("Changes several aliases in one step.")
+        .json()
+        .takes(&[TIMEOUTS]),
+    Operation::new("put_alias", rights::Action::Aliases, Lane::Write, put_alias)
+        .about("Gives indices another name.")
+        .json()
+        .takes(&[TIMEOUTS]),
+    Operation::new("delete_alias", rights::Action::Aliases, Lane::Write, delete_alias)
+        .about("Takes another name away.")
+        .takes(&[TIMEOUTS]),
+];
 
 /// Most actions of one request.
 const MAX_ACTIONS: usize = 10_000;
@@ -221,12 +238,7 @@ impl Action {
 }
 
 /// `POST /_aliases`
-pub fn update_aliases(
-    node: &Node,
-    request: &Request,
-    body: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn update_aliases(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let body = parse_object(body)?;
     if let Some(unknown) = body.keys().find(|key| *key != "actions") {
         return Err(EngineError::illegal_argument(format!("[aliases] unknown field [{unknown}]")));
@@ -341,7 +353,7 @@ fn aliases_not_found(aliases: &[String]) -> Exception {
 }
 
 /// `PUT|POST /{index}/_alias/{name}`
-pub fn put_alias(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn put_alias(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let body = parse_object(body)?;
     let (mut index, mut alias) = (request.part("index").to_owned(), request.part("name").to_owned());
     let mut spec = AliasSpec::default();
@@ -371,7 +383,7 @@ pub fn put_alias(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) ->
 }
 
 /// `DELETE /{index}/_alias/{name}`
-pub fn delete_alias(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn delete_alias(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let aliases = request.part("name").split(',').map(|name| name.trim().to_owned()).collect();
     let mut action = Action::new(Kind::Remove, vec![request.part("index").to_owned()], aliases);
     action.resolve()?;

@@ -6,12 +6,19 @@ use serde_json::{Map, Value, json};
 
 use sparrow_call::error::EngineError;
 use sparrow_call::name_steps::{NamePattern, NameSteps, is_pattern};
+use sparrow_call::operation::parameters::INDICES;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Right;
+use sparrow_call::rights::{Action, Right};
 use sparrow_indices::{Node, ResolveOptions};
 
+pub(crate) const OPERATIONS: &[Operation<Node>] =
+    &[Operation::new("get_alias", Action::GetAliases, Lane::Look, get_alias)
+        .about("Which aliases there are. 404 with what was found, and `error`, if one is missing.")
+        .takes(&[INDICES, "local master_timeout"])];
+
 /// `GET|HEAD [/{index}]/_alias[/{name}]`
-pub fn get_alias(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn get_alias(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let options = ResolveOptions::everything().with(&request.params())?;
     let names = node.indices.names();
     let wanted: Vec<&str> =

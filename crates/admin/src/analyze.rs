@@ -8,11 +8,19 @@ use sparrow_mapping::FieldType;
 
 use sparrow_call::body::{parse_object, token};
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::IndexHandle;
 use sparrow_indices::Node;
 use sparrow_indices::settings::DEFAULT_ANALYZED_TOKENS;
 use sparrow_wire::MOST_REPEATED;
+
+pub(crate) const OPERATIONS: &[Operation<Node>] =
+    &[Operation::new("analyze", Action::Analyze, Lane::Trial, analyze)
+        .about("Shows what terms a text becomes.")
+        .json()
+        .stops()];
 
 /// Positions between the texts of a request whose analyzer does not belong to an index.
 const GAP_WITHOUT_INDEX: usize = 0;
@@ -40,7 +48,7 @@ const MOST_STEPS_SHOWN: usize = 20;
 const REPEATED: [&str; 4] = ["separator", "token_separator", "filler_token", "replacement"];
 
 /// `GET|POST /_analyze`, `GET|POST /{index}/_analyze`
-pub fn analyze(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn analyze(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let wanted = AnalyzeRequest::parse(&parse_object(body)?)?;
     let index = Some(request.part("index")).filter(|index| !index.is_empty());
     wanted.validate(index)?;

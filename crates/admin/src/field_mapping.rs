@@ -3,13 +3,21 @@
 use serde_json::{Map, Value, json};
 
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::INDICES;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions};
 use sparrow_wire::glob;
 
+pub(crate) const OPERATIONS: &[Operation<Node>] =
+    &[Operation::new("get_field_mapping", Action::GetFieldMapping, Lane::Look, get_field_mapping)
+        .about("Some fields of indices.")
+        .takes(&[INDICES, "flat_settings include_defaults local master_timeout features"])];
+
 /// `GET [/{index}]/_mapping/field/{fields}`
-pub fn get_field_mapping(
+fn get_field_mapping(
     node: &Node,
     request: &Request,
     _body: &[u8],

@@ -10,6 +10,8 @@ use sparrow_call::answers::ShardCounts;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
 use sparrow_call::name_steps::{self, NameSteps};
+use sparrow_call::operation::parameters::{INDICES, TIMEOUTS};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
@@ -21,16 +23,50 @@ use sparrow_indices::templates::Body;
 use sparrow_indices::{IndexHandle, ResolveOptions, Settings};
 use sparrow_wire::glob;
 
+/// How indices are shown.
+const SHOWN: &str = "flat_settings include_defaults local master_timeout features";
+
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("create_index", Action::CreateIndex, Lane::Write, create_index)
+        .about("Makes an index.")
+        .json()
+        .takes(&[TIMEOUTS, "wait_for_active_shards"]),
+    Operation::new("get_index", Action::GetIndex, Lane::Look, get_index)
+        .about("Aliases, mapping and settings of indices.")
+        .takes(&[INDICES, SHOWN]),
+    Operation::new("exists_index", Action::GetIndex, Lane::Look, exists_index)
+        .about("Is there such an index? 200 or 404.")
+        .takes(&[INDICES, SHOWN]),
+    Operation::new("delete_index", Action::DeleteIndex, Lane::Write, delete_index)
+        .about("Deletes indices with all that is in them.")
+        .takes(&[TIMEOUTS, INDICES]),
+    Operation::new("get_mapping", Action::GetMapping, Lane::Look, get_mapping)
+        .about("The fields of indices.")
+        .takes(&[INDICES, SHOWN]),
+    Operation::new("put_mapping", Action::PutMapping, Lane::Write, put_mapping)
+        .about("Adds fields to an index.")
+        .json()
+        .takes(&[TIMEOUTS, INDICES, "write_index_only"]),
+    Operation::new("get_settings", Action::GetSettings, Lane::Look, get_settings)
+        .about("The settings of indices.")
+        .takes(&[INDICES, SHOWN]),
+    Operation::new("put_settings", Action::PutSettings, Lane::Write, put_settings)
+        .about("Changes the settings of indices.")
+        .json()
+        .takes(&[TIMEOUTS, INDICES, "flat_settings preserve_existing"]),
+    Operation::new("refresh", Action::Refresh, Lane::Write, refresh)
+        .about("Makes everything searchable that was written.")
+        .takes(&[INDICES]),
+    Operation::new("flush", Action::Flush, Lane::Write, flush)
+        .about("Puts everything on the disk that was written, and trims the log.")
+        .takes(&[INDICES, "force wait_if_ongoing"]),
+];
+
 /// Value of `version.created` in the settings that are shown of an index.
 const CREATED_VERSION: &str = "8537000";
 
 /// `PUT /{index}`
-pub fn create_index(
-    node: &Node,
-    request: &Request,
-    body: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn create_index(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let provided_name = request.part("index").to_owned();
     let name = sparrow_indices::date_math::resolve(&provided_name)?;
     request.right().check([name.as_str()])?;
@@ -69,7 +105,7 @@ pub(super) fn check_aliases(
 }
 
 /// `GET /{index}`
-pub fn get_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn get_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let flat = params.bool("flat_settings", false)?;
     let defaults = params.bool("include_defaults", false)?;
@@ -120,7 +156,7 @@ fn features(params: &Params<'_>) -> Result<Vec<&'static str>, EngineError> {
 }
 
 /// `HEAD /{index}`
-pub fn exists_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn exists_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let options = ResolveOptions::metadata().with(&request.params())?;
     let names = node.indices.names().index_names(request.part("index"), &options, request.right());
     if let Err(error) = &names
@@ -133,7 +169,7 @@ pub fn exists_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
 }
 
 /// `DELETE /{index}`
-pub fn delete_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn delete_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let expression = request.part("index");
     refuse_patterns(node, expression)?;
     let options = ResolveOptions { forbid_aliases: true, ..ResolveOptions::open_and_closed() };
@@ -151,19 +187,14 @@ pub fn delete_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
 }
 
 /// `GET /{index}/_mapping`
-pub fn get_mapping(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn get_mapping(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     for_each(node, request, ResolveOptions::metadata(), |handle| {
         Ok(json!({"mappings": handle.mapping().to_json()}))
     })
 }
 
 /// `PUT /{index}/_mapping`
-pub fn put_mapping(
-    node: &Node,
-    request: &Request,
-    body: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn put_mapping(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let definition = parse_object(body)?;
     if definition.is_empty() {
         return Err(EngineError::invalid("mapping source is missing"));
@@ -207,7 +238,7 @@ fn widened(handle: &IndexHandle, definition: &Value) -> Result<Mapping, EngineEr
 }
 
 /// `GET /{index}/_settings`
-pub fn get_settings(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn get_settings(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let flat = params.bool("flat_settings", false)?;
     let defaults = params.bool("include_defaults", false)?;
@@ -238,12 +269,7 @@ pub fn get_settings(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
 }
 
 /// `PUT /{index}/_settings`
-pub fn put_settings(
-    node: &Node,
-    request: &Request,
-    body: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn put_settings(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let mut changes = parse_object(body)?;
     // `{"settings": {…}}` is accepted as well.
     if let (1, Some(Value::Object(inner))) = (changes.len(), changes.get("settings")) {
@@ -284,12 +310,12 @@ pub fn put_settings(
 }
 
 /// `POST /{index}/_refresh`
-pub fn refresh(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn refresh(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     on_each(node, request, IndexHandle::refresh)
 }
 
 /// `POST /{index}/_flush`
-pub fn flush(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn flush(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     if params.bool("force", false)? && !params.bool("wait_if_ongoing", true)? {
         return Err(EngineError::invalid("wait_if_ongoing must be true for a force flush"));

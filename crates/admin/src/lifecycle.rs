@@ -9,14 +9,51 @@ use crate::index::{refuse_patterns, targets};
 use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
 use sparrow_call::name_steps::{NameSteps, is_pattern};
+use sparrow_call::operation::parameters::{INDICES, TIMEOUTS};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::blocks::{self, Access};
 use sparrow_indices::{IndexHandle, ResolveOptions};
 use sparrow_tasks::TaskSpec;
 
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("close_index", Action::Close, Lane::Write, close_index)
+        .about("Closes indices: they keep their data, and take no memory.")
+        .takes(&[TIMEOUTS, INDICES, "wait_for_active_shards"]),
+    Operation::new("open_index", Action::Open, Lane::Write, open_index)
+        .about("Opens closed indices.")
+        .takes(&[TIMEOUTS, INDICES, "wait_for_active_shards"]),
+    Operation::new("add_block", Action::AddBlock, Lane::Write, add_block)
+        .about("Blocks writes, reads or changes of metadata.")
+        .takes(&[TIMEOUTS, INDICES]),
+    Operation::new("remove_block", Action::RemoveBlock, Lane::Write, remove_block)
+        .about("Ends a block of writes, reads or changes of metadata.")
+        .takes(&[TIMEOUTS, INDICES]),
+    Operation::new("force_merge", Action::ForceMerge, Lane::Long, force_merge)
+        .about("Merges segments.")
+        .takes(&[INDICES, "max_num_segments only_expunge_deletes flush wait_for_completion"])
+        .unlisted(),
+    Operation::new("clear_cache", Action::ClearCache, Lane::Write, clear_cache)
+        .about("Empties caches.")
+        .takes(&[INDICES, "fielddata fields query request index"]),
+    Operation::new("resolve_index", Action::ResolveIndex, Lane::Look, resolve_index)
+        .about("What names stand for.")
+        .takes(&[INDICES]),
+    Operation::new("get_data_stream", Action::GetDataStream, Lane::Look, get_data_stream)
+        .about("Lists data streams, of which there are none.")
+        .takes(&["expand_wildcards include_defaults master_timeout verbose"]),
+    Operation::new("delete_data_stream", Action::DeleteDataStream, Lane::Write, delete_data_stream)
+        .about("Deletes data streams, of which there are none.")
+        .takes(&["expand_wildcards", TIMEOUTS]),
+    Operation::new("create_data_stream", Action::CreateDataStream, Lane::Write, refuse)
+        .about("Refused: there are no data streams.")
+        .takes(&[TIMEOUTS]),
+];
+
 /// `POST /{index}/_close`
-pub fn close_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn close_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     refuse_patterns(node, request.part("index"))?;
     let handles = targets(node, request, ResolveOptions::metadata())?;
     handles.iter().try_for_each(|handle| handle.check_access(Access::MetadataWrite))?;
@@ -35,7 +72,7 @@ pub fn close_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
 }
 
 /// `POST /{index}/_open`
-pub fn open_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn open_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     refuse_patterns(node, request.part("index"))?;
     let options = ResolveOptions { open: false, closed: true, ..ResolveOptions::metadata() };
     let handles = targets(node, request, options)?;
@@ -55,14 +92,14 @@ pub fn open_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> R
 }
 
 /// `PUT /{index}/_block/{block}`
-pub fn add_block(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn add_block(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let blocked = set_block(node, request, &json!(true), "blocked")?;
     let any = !blocked.is_empty();
     Ok(Reply::ok(&json!({"acknowledged": any, "shards_acknowledged": any, "indices": blocked})))
 }
 
 /// `DELETE /{index}/_block/{block}`
-pub fn remove_block(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn remove_block(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let unblocked = set_block(node, request, &Value::Null, "unblocked")?;
     Ok(Reply::ok(&json!({"acknowledged": !unblocked.is_empty(), "indices": unblocked})))
 }
@@ -120,12 +157,7 @@ impl ForceMerge {
 }
 
 /// `POST /{index}/_forcemerge`
-pub fn force_merge(
-    node: &Node,
-    request: &Request,
-    _: &[u8],
-    cancel: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn force_merge(node: &Node, request: &Request, _: &[u8], cancel: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let wanted = ForceMerge {
         max_num_segments: params.integer("max_num_segments")?.unwrap_or(-1),
@@ -167,7 +199,7 @@ pub fn force_merge(
 
 /// `POST /{index}/_cache/clear`: does nothing but check the request. Cached filters are never wrong and are dropped
 /// when memory is short, so nothing needs to be cleared.
-pub fn clear_cache(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn clear_cache(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     for part in ["fielddata", "query", "request"] {
         params.bool(part, false)?;
@@ -186,7 +218,7 @@ struct ResolvedIndex<'a> {
 }
 
 /// `GET /_resolve/index/{name}`
-pub fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let options = ResolveOptions::metadata().with(&request.params())?;
     let names = node.indices.names();
     let expression = request.part("name");
@@ -229,18 +261,13 @@ pub fn resolve_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
 
 /// `GET /_data_stream[/{name}]`: an empty list, or 404 for a name that is not a pattern, as data streams are not
 /// supported.
-pub fn get_data_stream(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn get_data_stream(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     no_data_stream(request)?;
     Ok(Reply::ok(&json!({"data_streams": []})))
 }
 
 /// `DELETE /_data_stream/{name}`: nothing to do for a pattern, with which clients tidy up, or 404.
-pub fn delete_data_stream(
-    _: &Node,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn delete_data_stream(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     no_data_stream(request)?;
     Ok(Reply::acknowledged())
 }
@@ -257,7 +284,7 @@ fn no_data_stream(request: &Request) -> Result<(), EngineError> {
 }
 
 /// `PUT /_data_stream/{name}`: always refused, as data streams are not supported.
-pub fn refuse(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn refuse(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     request.right().check([request.part("name")])?;
     Err(EngineError::illegal_argument(
         "data streams cannot be used on this server: use an index, or an alias with a write index",

@@ -4,11 +4,32 @@ use serde_json::{Map, Value};
 use sparrow_types::work;
 
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::operation::parameters::TIMEOUTS;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("put_pipeline", Action::PutPipeline, Lane::Write, put_pipeline)
+        .about("Makes an ingest pipeline.")
+        .json()
+        .takes(&[TIMEOUTS, "if_version"]),
+    Operation::new("get_pipeline", Action::GetPipeline, Lane::Look, get_pipeline)
+        .about("Ingest pipelines.")
+        .takes(&["master_timeout summary"]),
+    Operation::new("delete_pipeline", Action::DeletePipeline, Lane::Write, delete_pipeline)
+        .about("Deletes ingest pipelines.")
+        .takes(&[TIMEOUTS]),
+    Operation::new("simulate_pipeline", Action::SimulatePipeline, Lane::Trial, simulate_pipeline)
+        .about("Shows what a pipeline makes of documents, and writes nothing.")
+        .json()
+        .takes(&["verbose"])
+        .stops(),
+];
+
 /// `PUT /_ingest/pipeline/{pipeline}`
-pub fn put_pipeline(
+fn put_pipeline(
     node: &Node,
     request: &Request,
     body: &[u8],
@@ -26,7 +47,7 @@ pub fn put_pipeline(
 }
 
 /// `GET /_ingest/pipeline[/{pipeline}]`
-pub fn get_pipeline(
+fn get_pipeline(
     node: &Node,
     request: &Request,
     _body: &[u8],
@@ -43,7 +64,7 @@ pub fn get_pipeline(
 }
 
 /// `DELETE /_ingest/pipeline/{pipeline}`
-pub fn delete_pipeline(
+fn delete_pipeline(
     node: &Node,
     request: &Request,
     _body: &[u8],
@@ -57,7 +78,7 @@ pub fn delete_pipeline(
 }
 
 /// `GET|POST /_ingest/pipeline[/{pipeline}]/_simulate`
-pub fn simulate_pipeline(
+fn simulate_pipeline(
     node: &Node,
     request: &Request,
     body: &[u8],

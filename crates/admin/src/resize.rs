@@ -9,14 +9,31 @@ use serde_json::json;
 
 use sparrow_call::body::parse_object;
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::operation::parameters::TIMEOUTS;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::aliases::AliasSpec;
 use sparrow_indices::{Settings, names};
 
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("clone_index", Action::Resize, Lane::Long, resize)
+        .about("Copies an index.")
+        .json()
+        .takes(&[TIMEOUTS, "wait_for_active_shards wait_for_completion copy_settings max_docs dry_run lazy"]),
+    Operation::new("shrink_index", Action::Resize, Lane::Long, resize)
+        .about("Copies an index into one of fewer shards.")
+        .json()
+        .takes(&[TIMEOUTS, "wait_for_active_shards wait_for_completion copy_settings max_docs dry_run lazy"]),
+    Operation::new("split_index", Action::Resize, Lane::Long, resize)
+        .about("Copies an index into one of more shards.")
+        .json()
+        .takes(&[TIMEOUTS, "wait_for_active_shards wait_for_completion copy_settings max_docs dry_run lazy"]),
+];
+
 /// `PUT|POST /{index}/_clone/{target}`, `…/_shrink/{target}`, `…/_split/{target}`
-pub fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let target = sparrow_indices::date_math::resolve(request.part("target"))?;
     request.right().check([request.part("index")])?;
     let making = request.caller.to(Action::CreateIndex);

@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::TIMEOUTS;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::params::parse_duration;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::{Action, Right};
@@ -16,6 +18,15 @@ use sparrow_indices::blocks::Access;
 use sparrow_indices::templates::Body;
 use sparrow_indices::{IndexHandle, date_math, names, now_millis};
 use sparrow_wire::size::parse_size;
+
+pub(crate) const OPERATIONS: &[Operation<Node>] =
+    &[Operation::new("rollover", Action::Rollover, Lane::Write, rollover)
+        .about("Lets an alias point to a new index, if conditions hold.")
+        .json()
+        .takes(&[
+            TIMEOUTS,
+            "wait_for_active_shards wait_for_completion copy_settings max_docs dry_run lazy",
+        ])];
 
 /// Digits that the number at the end of a name has at least.
 const DIGITS: usize = 6;
@@ -29,7 +40,7 @@ struct Condition {
 }
 
 /// `POST /{alias}/_rollover[/{new_index}]`
-pub fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn rollover(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let dry_run = params.bool("dry_run", false)?;
     if params.bool("lazy", false)? {

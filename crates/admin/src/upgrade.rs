@@ -7,16 +7,27 @@ use serde_json::{Map, Value, json};
 use sparrow_index::RewriteProgress;
 
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Right;
+use sparrow_call::rights::{Action, Right};
 use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions};
 use sparrow_tasks::{TaskContext, TaskSpec};
 
+pub(crate) const OPERATIONS: &[Operation<Arc<Node>>] = &[
+    Operation::new("upgrade_index", Action::Upgrade, Lane::Long, upgrade_index)
+        .about("Rewrites an index of an older format.")
+        .takes(&["wait_for_completion"])
+        .unlisted(),
+    Operation::new("upgrade_assistance", Action::UpgradeInfo, Lane::Look, upgrade_assistance)
+        .about("Which indices are of an older format.")
+        .takes(&["allow_no_indices expand_wildcards ignore_unavailable"]),
+];
+
 const ACTION: &str = "cluster:admin/xpack/upgrade";
 
 /// Upgrades one index in a task; the request waits for its end unless it says otherwise.
-pub fn upgrade_index(
+fn upgrade_index(
     node: &Arc<Node>,
     request: &Request,
     _body: &[u8],
@@ -89,8 +100,8 @@ struct Upgraded {
 }
 
 /// Which indices need an upgrade; those that need nothing are absent.
-pub fn upgrade_assistance(
-    node: &Node,
+fn upgrade_assistance(
+    node: &Arc<Node>,
     request: &Request,
     _body: &[u8],
     _cancel: &CancelFlag,

@@ -7,6 +7,7 @@ pub mod error;
 pub mod helpers;
 pub mod name_steps;
 pub mod named;
+pub mod operation;
 pub mod origin;
 mod panics;
 pub mod params;

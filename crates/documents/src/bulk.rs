@@ -6,11 +6,27 @@ use super::execute::{Execution, ItemResult};
 use super::ndjson::{self, Defaults};
 use super::reply::{append, write_failure};
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::SOURCE;
+use sparrow_call::operation::{Body, Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_search::SearchService;
 
+pub(crate) const OPERATIONS: &[Operation<SearchService>] =
+    &[Operation::new("bulk", Action::Bulk, Lane::Write, bulk)
+        .about(
+            "Writes and deletes many documents: lines of actions, each with its document on the next line.",
+        )
+        .body(Body::Lines)
+        .takes(&[
+            SOURCE,
+            "pipeline refresh routing timeout require_alias wait_for_active_shards",
+            "list_executed_pipelines require_data_stream include_source_on_error",
+        ])
+        .stops()];
+
 /// `POST|PUT [/{index}]/_bulk`
-pub fn bulk(
+fn bulk(
     service: &SearchService,
     request: &Request,
     body: &[u8],

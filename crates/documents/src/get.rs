@@ -11,14 +11,53 @@ use sparrow_types::work;
 use super::reply::write_json;
 use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::SOURCE;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::{IndexHandle, PRIMARY_TERM, StoredDocument};
 use sparrow_search::SearchService;
 use sparrow_search::{SourceSelection, source_of_params, stored_values};
 
+pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
+    Operation::new("get_doc", Action::Get, Lane::Read, get_doc)
+        .about("A document, as it was written last.")
+        .takes(&[
+            SOURCE,
+            "_source_exclude_vectors realtime refresh routing preference version version_type",
+            "stored_fields",
+        ])
+        .short()
+        .shed(),
+    Operation::new("exists_doc", Action::Get, Lane::Read, exists_doc)
+        .about("Is there such a document? 200 or 404.")
+        .takes(&[
+            SOURCE,
+            "_source_exclude_vectors realtime refresh routing preference version version_type",
+            "stored_fields",
+        ])
+        .short()
+        .shed(),
+    Operation::new("get_source", Action::Get, Lane::Read, get_source)
+        .about("A document without anything around it.")
+        .takes(&[
+            SOURCE,
+            "_source_exclude_vectors realtime refresh routing preference version version_type",
+            "stored_fields",
+        ])
+        .short()
+        .shed(),
+    Operation::new("mget", Action::MultiGet, Lane::Read, mget)
+        .about("Several documents.")
+        .json()
+        .takes(&[SOURCE, "realtime refresh routing preference stored_fields"])
+        .stops()
+        .shed(),
+];
+
 /// `GET /{index}/_doc/{id}`
-pub fn get_doc(
+fn get_doc(
     service: &SearchService,
     request: &Request,
     _body: &[u8],
@@ -32,7 +71,7 @@ pub fn get_doc(
 }
 
 /// `HEAD /{index}/_doc/{id}` and `HEAD /{index}/_source/{id}`
-pub fn exists_doc(
+fn exists_doc(
     service: &SearchService,
     request: &Request,
     _body: &[u8],
@@ -48,7 +87,7 @@ pub fn exists_doc(
 }
 
 /// `GET /{index}/_source/{id}`
-pub fn get_source(
+fn get_source(
     service: &SearchService,
     request: &Request,
     _body: &[u8],
@@ -68,7 +107,7 @@ pub fn get_source(
 }
 
 /// `GET|POST [/{index}]/_mget`
-pub fn mget(
+fn mget(
     service: &SearchService,
     request: &Request,
     body: &[u8],

@@ -15,7 +15,9 @@ mod single;
 mod term_vectors;
 mod update;
 
-pub use self::bulk::bulk;
-pub use self::get::{exists_doc, get_doc, get_source, mget};
-pub use self::single::{create_doc, delete_doc, index_doc, update_doc};
-pub use self::term_vectors::{multi_term_vectors, term_vectors};
+use sparrow_call::operation::Operation;
+use sparrow_search::SearchService;
+
+/// The operations of this crate.
+pub const OPERATIONS: &[&[Operation<SearchService>]] =
+    &[bulk::OPERATIONS, get::OPERATIONS, single::OPERATIONS, term_vectors::OPERATIONS];

@@ -3,12 +3,46 @@
 use super::action::{Action, ActionKind, Conditions};
 use super::execute::{Execution, ItemResult};
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::SOURCE;
+use sparrow_call::operation::{Body, Lane, Operation};
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights;
 use sparrow_search::SearchService;
 
+pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
+    Operation::new("index_doc", rights::Action::Index, Lane::Write, index_doc)
+        .about("Writes a document, in place of the one of its id.")
+        .body(Body::Document)
+        .takes(&[
+            "pipeline refresh routing op_type if_seq_no if_primary_term version version_type timeout",
+            "require_alias require_data_stream wait_for_active_shards include_source_on_error",
+        ]),
+    Operation::new("create_doc", rights::Action::Index, Lane::Write, create_doc)
+        .about("Writes a document, if there is none of its id.")
+        .body(Body::Document)
+        .takes(&[
+            "pipeline refresh routing op_type if_seq_no if_primary_term version version_type timeout",
+            "require_alias require_data_stream wait_for_active_shards include_source_on_error",
+        ]),
+    Operation::new("delete_doc", rights::Action::Delete, Lane::Write, delete_doc)
+        .about("Deletes a document.")
+        .takes(&[
+            "refresh routing if_seq_no if_primary_term version version_type timeout",
+            "wait_for_active_shards",
+        ]),
+    Operation::new("update_doc", rights::Action::Update, Lane::Write, update_doc)
+        .about("Changes members of a document.")
+        .body(Body::Document)
+        .takes(&[
+            SOURCE,
+            "refresh routing if_seq_no if_primary_term retry_on_conflict timeout lang require_alias",
+            "wait_for_active_shards include_source_on_error",
+        ]),
+];
+
 /// `PUT|POST /{index}/_doc[/{id}]`
-pub fn index_doc(
+fn index_doc(
     service: &SearchService,
     request: &Request,
     body: &[u8],
@@ -28,7 +62,7 @@ pub fn index_doc(
 }
 
 /// `PUT|POST /{index}/_create/{id}`
-pub fn create_doc(
+fn create_doc(
     service: &SearchService,
     request: &Request,
     body: &[u8],
@@ -38,7 +72,7 @@ pub fn create_doc(
 }
 
 /// `DELETE /{index}/_doc/{id}`
-pub fn delete_doc(
+fn delete_doc(
     service: &SearchService,
     request: &Request,
     _body: &[u8],
@@ -48,7 +82,7 @@ pub fn delete_doc(
 }
 
 /// `POST /{index}/_update/{id}`
-pub fn update_doc(
+fn update_doc(
     service: &SearchService,
     request: &Request,
     body: &[u8],

@@ -17,18 +17,39 @@ use self::request::{Filter, TermVectorsRequest};
 use super::get::check_version;
 use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::{IndexHandle, StoredDocument};
 use sparrow_search::SearchService;
 use sparrow_search::query_error;
 use sparrow_types::work::{self, Stopped};
 use sparrow_wire::{glob, object};
 
+pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
+    Operation::new("term_vectors", Action::TermVectors, Lane::Read, term_vectors)
+        .about("The terms of a document.")
+        .json()
+        .takes(&[
+            "fields field_statistics term_statistics offsets positions payloads realtime routing",
+            "preference version version_type",
+        ])
+        .stops(),
+    Operation::new("multi_term_vectors", Action::MultiTermVectors, Lane::Read, multi_term_vectors)
+        .about("The terms of several documents.")
+        .json()
+        .takes(&[
+            "ids fields field_statistics term_statistics offsets positions payloads realtime routing",
+            "preference version version_type",
+        ])
+        .stops(),
+];
+
 /// Largest number of documents in one request.
 const MAX_DOCUMENTS: usize = 1_024;
 
 /// `GET|POST /{index}/_termvectors[/{id}]`
-pub fn term_vectors(
+fn term_vectors(
     service: &SearchService,
     request: &Request,
     body: &[u8],
@@ -48,7 +69,7 @@ pub fn term_vectors(
 }
 
 /// `GET|POST [/{index}]/_mtermvectors`
-pub fn multi_term_vectors(
+fn multi_term_vectors(
     service: &SearchService,
     request: &Request,
     body: &[u8],

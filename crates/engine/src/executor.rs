@@ -6,7 +6,6 @@
 //! read that takes long is no longer counted, so that short ones get past it.
 
 mod inline;
-mod lane;
 mod queue;
 mod shedding;
 
@@ -19,11 +18,11 @@ use parking_lot::Mutex;
 use sparrow_admin::lanes::LaneStats;
 use sparrow_call::caught;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::Lane;
 use sparrow_call::request::{CancelFlag, Reply};
 use sparrow_types::{niceness, time_slice};
 
 use self::inline::Inline;
-pub(crate) use self::lane::{Lane, is_short, is_shown_as_task, lane_of, only_reads};
 use self::queue::{Job, Queue};
 
 /// Most long operations that may run at once. Each has a thread.

@@ -23,13 +23,45 @@ use self::counters::{JobCounters, Progressed, Slices};
 use self::run::{Earlier, Run};
 use self::spec::{Kind, Spec};
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::{INDICES, URI_QUERY};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_search::SearchService;
 use sparrow_tasks::throttle::Throttle;
 use sparrow_tasks::{CANCELLED, TaskSpec};
 
+/// What `_update_by_query` and `_delete_by_query` take besides a query.
+const BY_QUERY: &str = "conflicts max_docs size from sort terminate_after scroll scroll_size search_type search_timeout slices \
+    requests_per_second refresh timeout wait_for_active_shards wait_for_completion routing preference request_cache stats version";
+
+/// The operations of this crate.
+pub const OPERATIONS: &[&[Operation<Arc<SearchService>>]] = &[JOBS, model_change::OPERATIONS];
+
+const JOBS: &[Operation<Arc<SearchService>>] = &[
+    Operation::new("reindex", Action::Reindex, Lane::Long, reindex)
+        .about("Copies documents from index to index, through a pipeline if one is named.")
+        .json()
+        .takes(&[
+            "refresh requests_per_second scroll slices max_docs timeout wait_for_active_shards",
+            "wait_for_completion require_alias dry_run ignore_unavailable allow_no_indices",
+            "expand_wildcards",
+        ])
+        .unlisted(),
+    Operation::new("update_by_query", Action::UpdateByQuery, Lane::Long, update_by_query)
+        .about("Writes the documents of a query again, through a pipeline if one is named.")
+        .json()
+        .takes(&[INDICES, URI_QUERY, BY_QUERY, "pipeline version_type"])
+        .unlisted(),
+    Operation::new("delete_by_query", Action::DeleteByQuery, Lane::Long, delete_by_query)
+        .about("Deletes the documents of a query.")
+        .json()
+        .takes(&[INDICES, URI_QUERY, BY_QUERY])
+        .unlisted(),
+];
+
 /// `POST /_reindex`
-pub fn reindex(
+fn reindex(
     service: &Arc<SearchService>,
     request: &Request,
     body: &[u8],
@@ -48,7 +80,7 @@ pub fn reindex(
 }
 
 /// `POST /{index}/_update_by_query`
-pub fn update_by_query(
+fn update_by_query(
     service: &Arc<SearchService>,
     request: &Request,
     body: &[u8],
@@ -58,7 +90,7 @@ pub fn update_by_query(
 }
 
 /// `POST /{index}/_delete_by_query`
-pub fn delete_by_query(
+fn delete_by_query(
     service: &Arc<SearchService>,
     request: &Request,
     body: &[u8],

@@ -6,13 +6,23 @@ use super::id::is_valid_id;
 use super::registry::RegisteredModel;
 use crate::service::ModelService;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
+
+pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
+    Operation::new("put_trained_model_alias", Action::PutTrainedModelAlias, Lane::Write, put_alias)
+        .about("Gives a model another name.")
+        .takes(&["reassign"]),
+    Operation::new("delete_trained_model_alias", Action::DeleteTrainedModelAlias, Lane::Write, delete_alias)
+        .about("Takes another name of a model away."),
+];
 
 /// Most aliases.
 const MOST_ALIASES: usize = 10_000;
 
 /// `PUT /_ml/trained_models/{model}/model_aliases/{alias}`
-pub fn put_alias(
+fn put_alias(
     service: &ModelService,
     request: &Request,
     _body: &[u8],
@@ -87,7 +97,7 @@ pub fn put_alias(
 }
 
 /// `DELETE /_ml/trained_models/{model}/model_aliases/{alias}`
-pub fn delete_alias(
+fn delete_alias(
     service: &ModelService,
     request: &Request,
     _body: &[u8],

@@ -12,9 +12,29 @@ use super::registry::RegisteredModel;
 use super::{Purpose, view};
 use crate::service::ModelService;
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Caller;
+use sparrow_call::rights::{Action, Caller};
 use sparrow_inference::vector_to_json;
+
+pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
+    Operation::new("ml_info", Action::MlInfo, Lane::Look, ml_info).about("What models may use."),
+    Operation::new("get_trained_models", Action::GetTrainedModels, Lane::Look, get_trained_models)
+        .about("Models.")
+        .takes(&["allow_no_match from size decompress_definition exclude_generated include tags"]),
+    Operation::new("stop_deployment", Action::StopDeployment, Lane::Long, stop_deployment)
+        .about("Lets a model rest.")
+        .json()
+        .takes(&["allow_no_match force timeout finish_pending_work"]),
+    Operation::new("trained_model_stats", Action::TrainedModelStats, Lane::Look, trained_model_stats)
+        .about("What models do: texts, queues, times.")
+        .takes(&["allow_no_match from size"]),
+    Operation::new("infer_trained_model", Action::InferTrainedModel, Lane::Read, infer_trained_model)
+        .about("Lets a model read texts.")
+        .json()
+        .takes(&["timeout"])
+        .stops(),
+];
 
 /// Most texts of one `_infer`.
 pub const MOST_TEXTS: usize = 1024;
@@ -40,7 +60,7 @@ const GENERATED: [&str; 8] = [
 ];
 
 /// `GET /_ml/info`
-pub fn ml_info(
+fn ml_info(
     service: &ModelService,
     _request: &Request,
     _body: &[u8],
@@ -129,7 +149,7 @@ pub fn trained_model_stats(
 }
 
 /// `POST /_ml/trained_models/{model}/deployment/_stop`
-pub fn stop_deployment(
+fn stop_deployment(
     service: &ModelService,
     request: &Request,
     body: &[u8],
@@ -214,7 +234,7 @@ fn check_unused(
 }
 
 /// `POST /_ml/trained_models/{model}/_infer`
-pub fn infer_trained_model(
+fn infer_trained_model(
     service: &ModelService,
     request: &Request,
     body: &[u8],

@@ -13,6 +13,7 @@ pub mod endpoints;
 mod id;
 mod manage;
 mod monitor;
+mod operations;
 mod packed;
 mod registry;
 mod rerank;
@@ -39,18 +40,14 @@ use sparrow_storage::DataDir;
 
 pub use self::adaptive::AdaptiveAllocations;
 pub use self::adaptive::AdaptiveTiming;
-pub use self::aliases::{delete_alias, put_alias};
-pub use self::api::{
-    MOST_TEXTS, get_trained_models, infer_trained_model, ml_info, stop_deployment, trained_model_stats,
-};
+pub use self::api::{MOST_TEXTS, get_trained_models, trained_model_stats};
 use self::deployments::{DeploymentSettings, Deployments, Running};
-pub use self::manage::{delete_trained_model, put_definition_part, put_trained_model, put_vocabulary};
 use self::monitor::Monitor;
+pub use self::operations::OPERATIONS;
 use self::packed::PackedFolder;
 use self::registry::Registry;
 pub use self::registry::{DENSE_MODEL, RegisteredModel};
 pub use self::service::ModelService;
-pub use self::start::{start_deployment, update_deployment};
 use self::store::Store;
 pub use self::store::damages;
 use crate::endpoints::{Endpoint, Endpoints, not_one_vector};

@@ -17,13 +17,41 @@ use super::{ModelError, Models, view};
 use crate::service::ModelService;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
+
+pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
+    Operation::new("put_trained_model", Action::PutTrainedModel, Lane::Write, put_trained_model)
+        .about("Announces a model whose parts follow.")
+        .json()
+        .takes(&["defer_definition_decompression wait_for_completion"]),
+    Operation::new("delete_trained_model", Action::DeleteTrainedModel, Lane::Write, delete_trained_model)
+        .about("Deletes an uploaded model.")
+        .takes(&["force timeout"]),
+    Operation::new(
+        "put_trained_model_definition_part",
+        Action::PutTrainedModelPart,
+        Lane::Write,
+        put_definition_part,
+    )
+    .about("Uploads a part of a model.")
+    .json(),
+    Operation::new(
+        "put_trained_model_vocabulary",
+        Action::PutTrainedModelVocabulary,
+        Lane::Write,
+        put_vocabulary,
+    )
+    .about("Uploads the words of a model.")
+    .json(),
+];
 
 /// Most models that requests may make.
 const MOST_MODELS: usize = 1000;
 
 /// `PUT /_ml/trained_models/{model}`
-pub fn put_trained_model(
+fn put_trained_model(
     service: &ModelService,
     request: &Request,
     body: &[u8],
@@ -130,7 +158,7 @@ fn install(
 }
 
 /// `PUT /_ml/trained_models/{model}/definition/{part}`
-pub fn put_definition_part(
+fn put_definition_part(
     service: &ModelService,
     request: &Request,
     body: &[u8],
@@ -218,7 +246,7 @@ pub fn put_definition_part(
 }
 
 /// `PUT /_ml/trained_models/{model}/vocabulary`
-pub fn put_vocabulary(
+fn put_vocabulary(
     service: &ModelService,
     request: &Request,
     body: &[u8],
@@ -273,7 +301,7 @@ fn complete(
 }
 
 /// `DELETE /_ml/trained_models/{model}`
-pub fn delete_trained_model(
+fn delete_trained_model(
     service: &ModelService,
     request: &Request,
     _body: &[u8],

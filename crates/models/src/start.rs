@@ -8,9 +8,25 @@ use super::deployments::{DEFAULT_CACHE_BYTES, DEFAULT_QUEUE_CAPACITY, Deployment
 use super::view;
 use crate::service::ModelService;
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::params::{Params, parse_duration};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_wire::size::split_size;
+
+pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
+    Operation::new("start_deployment", Action::StartDeployment, Lane::Long, start_deployment)
+        .about("Puts a model to work.")
+        .json()
+        .takes(&[
+            "number_of_allocations threads_per_allocation queue_capacity cache_size priority",
+            "deployment_id timeout wait_for",
+        ]),
+    Operation::new("update_deployment", Action::UpdateDeployment, Lane::Long, update_deployment)
+        .about("Changes how many texts a model reads at once.")
+        .json()
+        .takes(&["number_of_allocations timeout"]),
+];
 
 /// Highest value of `queue_capacity`.
 const MOST_QUEUE_CAPACITY: usize = 100_000;
@@ -77,7 +93,7 @@ fn wrong_type(name: &str, value: &Value) -> EngineError {
 }
 
 /// `POST /_ml/trained_models/{model}/deployment/_start`
-pub fn start_deployment(
+fn start_deployment(
     service: &ModelService,
     request: &Request,
     body: &[u8],
@@ -193,7 +209,7 @@ pub fn start_deployment(
 }
 
 /// `POST /_ml/trained_models/{model}/deployment/_update`
-pub fn update_deployment(
+fn update_deployment(
     service: &ModelService,
     request: &Request,
     body: &[u8],

@@ -251,6 +251,13 @@ pub fn check_data(data: String) -> NativeReply {
     )
 }
 
+/// What the HTTP layer has to know of the engine's operations and of the actions that privileges are granted for, as JSON:
+/// `{operations, actions}`, each an object by name.
+#[napi(catch_unwind)]
+pub fn declared() -> String {
+    sparrow_engine::declared().to_string()
+}
+
 /// Looks at a snapshot repository. Gives a report as JSON, `{repository, snapshots, blobs, bytes, unneeded, problems}`, or the error body
 /// of why it could not be looked at.
 #[napi(catch_unwind)]

@@ -10,9 +10,21 @@ use crate::execute::execute;
 use crate::service::SearchService;
 use crate::target::{Target, mappings};
 use crate::{encode, is_cancelled, resolve_indices, response, target, uri};
+use sparrow_call::operation::parameters::{INDICES, URI_QUERY};
+use sparrow_call::operation::{Lane, Operation};
+use sparrow_call::rights::Action;
+
+pub(crate) const OPERATIONS: &[Operation<SearchService>] =
+    &[Operation::new("count", Action::Search, Lane::Read, count)
+        .about("Counts documents.")
+        .json()
+        .takes(&[INDICES, "ignore_throttled", URI_QUERY, "min_score preference routing terminate_after"])
+        .stops()
+        .short()
+        .shed()];
 
 /// Handles `_count`.
-pub fn count(
+fn count(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],

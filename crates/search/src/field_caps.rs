@@ -14,11 +14,21 @@ use super::target::{Target, mappings};
 use super::{Searched, encode, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::INDICES;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_query::dsl::{self, Context, value};
 use sparrow_wire::glob;
 use sparrow_wire::json::Json;
+
+pub(crate) const OPERATIONS: &[Operation<SearchService>] =
+    &[Operation::new("field_caps", Action::FieldCaps, Lane::Read, field_caps)
+        .about("Which fields there are, and what can be done with them.")
+        .json()
+        .takes(&[INDICES, "ignore_throttled fields include_unmapped include_empty_fields filters types"])
+        .stops()
+        .shed()];
 
 /// Fields that every index has: name, type, searchable, aggregatable.
 const METADATA: [(&str, &str, bool, bool); 14] = [
@@ -62,7 +72,7 @@ struct Capability {
 type ByField = BTreeMap<String, BTreeMap<String, Vec<Capability>>>;
 
 /// Handles `GET|POST [/{index}]/_field_caps`.
-pub fn field_caps(
+fn field_caps(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],

@@ -4,18 +4,29 @@ use serde_json::{Map, Value};
 
 use super::body::read_object;
 use super::error::SearchError;
+use super::search::search;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_wire::deprecation;
 use sparrow_wire::suggest::suggestions;
+
+pub(crate) const OPERATIONS: &[Operation<SearchService>] =
+    &[Operation::new("knn_search", Action::Search, Lane::Read, knn_search)
+        .about("The older form of a search for neighbours.")
+        .json()
+        .takes(&["routing"])
+        .stops()
+        .shed()];
 
 const PARSER: &str = "knn-search";
 const KEYS: &[&str] = &["knn", "filter", "_source", "fields", "docvalue_fields", "stored_fields"];
 const KNN_KEYS: &[&str] = &["field", "query_vector", "k", "num_candidates"];
 
 /// Handles `GET|POST /{index}/_knn_search`.
-pub fn knn_search(
+fn knn_search(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],
@@ -23,7 +34,7 @@ pub fn knn_search(
 ) -> Result<Reply, EngineError> {
     deprecation::warn("The kNN search API has been replaced by the `knn` option in the search API.");
     let body = search_body(bytes)?;
-    super::search(service, request, body.to_string().as_bytes(), cancel)
+    search(service, request, body.to_string().as_bytes(), cancel)
 }
 
 /// Translates the body of a kNN search into the body of a search.

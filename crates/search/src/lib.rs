@@ -28,6 +28,7 @@ pub mod knn_search;
 mod limits;
 mod lookup;
 pub mod msearch;
+mod operations;
 mod ordered;
 mod paging;
 pub mod point_in_time;
@@ -39,6 +40,7 @@ mod resolve;
 mod response;
 mod retriever;
 pub mod scroll;
+mod search;
 mod semantic;
 mod service;
 mod sort;
@@ -55,30 +57,26 @@ mod window;
 mod body_tests;
 
 use std::borrow::Borrow;
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use parking_lot::Mutex;
 use serde_json::Value;
 use sparrow_encoder::Timings;
 use sparrow_index::Snapshot;
-use sparrow_index::query::{QueryError, TotalHits};
+use sparrow_index::query::QueryError;
 use sparrow_mapping::Mapping;
 use sparrow_query::Query;
 use sparrow_types::work;
 
 use self::body::SearchBody;
 pub use self::contexts::Contexts;
-use self::contexts::{Content, Scroll};
-pub use self::count::count;
 use self::deadline::Deadline;
-use self::encoding::{ModelTimings, encode_body};
+use self::encoding::ModelTimings;
 pub use self::error::{SearchError, Shard};
 use self::execute::Outcome;
-pub use self::explain::explain_document;
 pub use self::fields::stored_values;
+pub use self::operations::OPERATIONS;
 pub use self::ordered::{Order, query_of_index};
 use self::response::OpenIds;
 use self::sort::plan::Position;
@@ -88,130 +86,16 @@ use self::uri::Presentation;
 pub use self::uri::{query_string as query_of_params, source as source_of_params};
 pub use crate::service::SearchService;
 use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::request::{CancelFlag, Request};
 use sparrow_call::rights::{Caller, Right};
 use sparrow_indices::counters::OpenContext;
 use sparrow_indices::slow_log::{Phase, SlowSearches};
 use sparrow_indices::{IndexHandle, ResolveOptions, Resolved, SearchLimits, Settings};
 pub use sparrow_wire::suggest::{did_you_mean, suggestions};
 
-/// Handles `_search`.
-pub fn search(
-    service: &SearchService,
-    request: &Request,
-    bytes: &[u8],
-    cancel: &CancelFlag,
-) -> Result<Reply, EngineError> {
-    let start = Instant::now();
-    let params = request.params();
-    let mut body = SearchBody::parse(bytes, uri::size(params)?)?;
-    let shown = uri::apply(params, &mut body)?;
-    body.validate()?;
-    let handles = resolve_indices(service, request, request.right())?;
-    body.fuse();
-    if let Some(pit) = &body.pit {
-        let targets = point_in_time::targets(service, request, pit)?;
-        let id = pit.id.clone();
-        // The models of fields that pipelines fill are those of the indices as they are now.
-        let handles: Vec<_> = targets
-            .iter()
-            .filter_map(|target| service.indices.get(&target.shard.index, Right::unlimited()).ok())
-            .collect();
-        let deadline = Deadline::start(body.timeout, cancel);
-        let _stopped = work::stopped_by(deadline.flag());
-        let encoded = encode_body(service, &handles, &targets, &mut body, &request.caller, deadline.flag());
-        let ids = OpenIds { pit: Some(&id), scroll: None };
-        let answered = answer(service, &targets, &body, shown, &deadline, encoded, start, ids, bytes)?;
-        return Ok(Reply::bytes(200, answered.bytes));
-    }
-    name_boosted(service, &mut body, request)?;
-    let targets: Vec<Target> = handles.iter().map(|handle| target(service, handle)).collect();
-    let deadline = Deadline::start(body.timeout, cancel);
-    let _stopped = work::stopped_by(deadline.flag());
-    let encoded = encode_body(service, &handles, &targets, &mut body, &request.caller, deadline.flag());
-    if let Some(keep_alive) = body.scroll {
-        encoded?;
-        return open_scroll(service, request, targets, body, shown, keep_alive, cancel, start, bytes);
-    }
-    let answered =
-        answer(service, &targets, &body, shown, &deadline, encoded, start, OpenIds::default(), bytes)?;
-    Ok(Reply::bytes(200, answered.bytes))
-}
-
-/// Opens a scroll and answers with its first page.
-#[allow(clippy::too_many_arguments)]
-fn open_scroll(
-    service: &SearchService,
-    request: &Request,
-    targets: Vec<Target>,
-    mut body: SearchBody,
-    shown: Presentation,
-    keep_alive: Duration,
-    cancel: &CancelFlag,
-    start: Instant,
-    source: &[u8],
-) -> Result<Reply, EngineError> {
-    if let Some(target) = targets.iter().find(|target| body.size > target.limits.result_window) {
-        return Err(SearchError::BatchTooLarge {
-            limit: target.limits.result_window,
-            asked: body.size,
-            shard: target.shard.clone(),
-        }
-        .into());
-    }
-    body.track_total_hits = Some(TotalHits::Exact);
-    let scroll = Arc::new(Mutex::new(Scroll { _open: open_context(&targets, true), targets, body, shown }));
-    let mut open = scroll.lock();
-    let id = service.contexts.open(
-        Content::Scroll(Arc::clone(&scroll)),
-        request.caller.holder(),
-        keep_alive,
-        service.cluster.max_open_scrolls(),
-        service.memory.figures().request_limit,
-    )?;
-    let ids = OpenIds { scroll: Some(&id), pit: None };
-    let deadline = Deadline::start(open.body.timeout, cancel);
-    let _stopped = work::stopped_by(deadline.flag());
-    match answer(service, &open.targets, &open.body, shown, &deadline, Ok(Vec::new()), start, ids, source) {
-        Ok(answered) => {
-            open.body.position = answered.last;
-            // Only the first page has suggestions, as it has aggregations.
-            open.body.suggest = None;
-            Ok(Reply::bytes(200, answered.bytes))
-        }
-        Err(error) => {
-            service.contexts.close(&id, None)?;
-            Err(error)
-        }
-    }
-}
-
 /// Counts a scroll or a point in time as open in the statistics of its indices until the result is dropped.
 pub fn open_context(targets: &[Target], scroll: bool) -> OpenContext {
     OpenContext::new(targets.iter().map(|target| Arc::clone(&target.counters)).collect(), scroll)
-}
-
-/// Replaces aliases and patterns in `indices_boost` by the names of the indices that they stand for. Indices that do not exist are
-/// an error.
-fn name_boosted(
-    service: &SearchService,
-    body: &mut SearchBody,
-    request: &Request,
-) -> Result<(), EngineError> {
-    if body.indices_boost.is_empty() {
-        return Ok(());
-    }
-    let options = ResolveOptions::from_params(&request.params())?;
-    let mut boosted = Vec::new();
-    // The first factor of an index counts.
-    let mut known = HashSet::new();
-    for (names, boost) in &body.indices_boost {
-        let handles = service.indices.resolve(names, options.clone(), request.right())?;
-        let new = handles.iter().filter(|handle| known.insert(handle.name.clone()));
-        boosted.extend(new.map(|handle| (handle.name.clone(), *boost)));
-    }
-    body.indices_boost = boosted;
-    Ok(())
 }
 
 /// The response of a search.

@@ -8,15 +8,31 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use sparrow_types::work;
 
-use super::{SearchError, search};
+use super::SearchError;
+use super::search::search;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::helpers::share;
+use sparrow_call::operation::parameters::INDICES;
+use sparrow_call::operation::{Body, Lane, Operation};
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_query::dsl::value;
 use sparrow_wire::json::{self, Json};
+
+pub(crate) const OPERATIONS: &[Operation<SearchService>] =
+    &[Operation::new("msearch", Action::MultiSearch, Lane::Read, msearch)
+        .about("Several searches: lines of headers, each with its search on the next line.")
+        .body(Body::Searches)
+        .takes(&[
+            INDICES,
+            "ignore_throttled max_concurrent_searches max_concurrent_shard_requests",
+            "pre_filter_shard_size routing search_type typed_keys rest_total_hits_as_int",
+            "ccs_minimize_roundtrips include_named_queries_score",
+        ])
+        .stops()
+        .shed()];
 
 /// One search: the index and parameters from its header line, and its body line.
 struct Item<'a> {
@@ -26,7 +42,7 @@ struct Item<'a> {
 }
 
 /// Handles `GET|POST [/{index}]/_msearch`.
-pub fn msearch(
+fn msearch(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],

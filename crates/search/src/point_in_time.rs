@@ -13,11 +13,28 @@ use super::target::{Target, mappings};
 use super::{body, encode, resolve_indices, target, uri};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::INDICES;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_query::dsl::{self, Context, value};
 
+pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
+    Operation::new("open_point_in_time", Action::OpenPointInTime, Lane::Read, open)
+        .about("Keeps what indices hold now, to be searched later.")
+        .json()
+        .takes(&[
+            INDICES,
+            "ignore_throttled keep_alive preference routing allow_partial_search_results",
+            "max_concurrent_shard_requests",
+        ]),
+    Operation::new("close_point_in_time", Action::ClosePointInTime, Lane::Read, close)
+        .about("Ends a point in time.")
+        .json(),
+];
+
 /// Handles `POST /{index}/_pit`.
-pub fn open(
+fn open(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],
@@ -86,7 +103,7 @@ pub(super) fn keep_matching(targets: Vec<Target>, query: &Query) -> Result<Vec<T
 }
 
 /// Handles `DELETE /_pit`.
-pub fn close(
+fn close(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],

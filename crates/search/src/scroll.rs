@@ -13,9 +13,24 @@ use super::response::OpenIds;
 use super::{answer, uri};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_query::dsl::value;
 use sparrow_wire::json::Json;
+
+pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
+    Operation::new("scroll", Action::Scroll, Lane::Read, next)
+        .about("The next page of a scroll.")
+        .json()
+        .takes(&["scroll scroll_id rest_total_hits_as_int"])
+        .stops()
+        .shed(),
+    Operation::new("clear_scroll", Action::ClearScroll, Lane::Read, clear)
+        .about("Ends scrolls.")
+        .json()
+        .takes(&["scroll_id"]),
+];
 
 /// How often a request that waits for the previous page of its scroll checks whether its caller has gone
 /// away.
@@ -29,7 +44,7 @@ struct ScrollRequest {
 }
 
 /// Returns the next page of a scroll: `GET|POST /_search/scroll`.
-pub fn next(
+fn next(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],
@@ -67,7 +82,7 @@ pub fn next(
 }
 
 /// Ends scrolls: `DELETE /_search/scroll`.
-pub fn clear(
+fn clear(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],

@@ -17,7 +17,18 @@ use super::{encode, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::INDICES;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
+
+pub(crate) const OPERATIONS: &[Operation<SearchService>] =
+    &[Operation::new("terms_enum", Action::TermsEnum, Lane::Read, terms_enum)
+        .about("The terms of a keyword field that begin with a text.")
+        .json()
+        .takes(&[INDICES, "ignore_throttled"])
+        .stops()
+        .shed()];
 
 const PARSER: &str = "terms_enum";
 const KEYS: &[&str] =
@@ -40,7 +51,7 @@ struct TermsEnumRequest {
 }
 
 /// Lists the terms of a field that begin with a text: `GET|POST /{index}/_terms_enum`.
-pub fn terms_enum(
+fn terms_enum(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],

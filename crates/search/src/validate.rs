@@ -16,13 +16,28 @@ use crate::service::SearchService;
 use sparrow_call::NODE_ROLES;
 use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::{INDICES, URI_QUERY};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::{ResolveOptions, Resolved};
 use sparrow_query::dsl::{self, Context};
 use sparrow_types::work;
 
+pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
+    Operation::new("validate_query", Action::ValidateQuery, Lane::Read, validate_query)
+        .about("Is it a query?")
+        .json()
+        .takes(&[INDICES, "ignore_throttled", URI_QUERY, "explain rewrite all_shards"])
+        .stops()
+        .shed(),
+    Operation::new("search_shards", Action::SearchShards, Lane::Read, search_shards)
+        .about("Where a search would run.")
+        .takes(&[INDICES, "ignore_throttled local preference routing master_timeout"]),
+];
+
 /// Says whether a query is valid: `GET|POST [/{index}]/_validate/query`.
-pub fn validate_query(
+fn validate_query(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],
@@ -158,7 +173,7 @@ struct SearchedIndex {
 }
 
 /// Lists the indices and shards that a search would use: `GET|POST [/{index}]/_search_shards`.
-pub fn search_shards(
+fn search_shards(
     service: &SearchService,
     request: &Request,
     _bytes: &[u8],

@@ -11,14 +11,35 @@ use crate::service::SnapshotService;
 use sparrow_call::NODE_NAME;
 use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
+
+pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] = &[
+    Operation::new("put_repository", Action::PutRepository, Lane::Long, put_repository)
+        .about("Makes a snapshot repository.")
+        .json()
+        .takes(&["master_timeout timeout verify"]),
+    Operation::new("get_repository", Action::GetRepository, Lane::Long, get_repository)
+        .about("Snapshot repositories.")
+        .takes(&["local master_timeout"]),
+    Operation::new("delete_repository", Action::DeleteRepository, Lane::Long, delete_repository)
+        .about("Forgets a snapshot repository; its files stay.")
+        .takes(&["master_timeout timeout"]),
+    Operation::new("verify_repository", Action::VerifyRepository, Lane::Long, verify_repository)
+        .about("Can the repository be written?")
+        .takes(&["master_timeout timeout"]),
+    Operation::new("cleanup_repository", Action::CleanUpRepository, Lane::Long, cleanup_repository)
+        .about("Deletes files of a repository that no snapshot needs.")
+        .takes(&["master_timeout timeout"]),
+];
 
 /// Most repositories that can be registered.
 const MOST: usize = 1000;
 
 /// `PUT|POST /_snapshot/{repository}`: registers a repository, or changes its settings.
-pub fn put_repository(
-    service: &SnapshotService,
+fn put_repository(
+    service: &Arc<SnapshotService>,
     request: &Request,
     body: &[u8],
     _: &CancelFlag,
@@ -58,8 +79,8 @@ pub fn put_repository(
 }
 
 /// `GET /_snapshot[/{repository}]`: shows repositories and their settings.
-pub fn get_repository(
-    service: &SnapshotService,
+fn get_repository(
+    service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],
     _: &CancelFlag,
@@ -75,8 +96,8 @@ pub fn get_repository(
 }
 
 /// `DELETE /_snapshot/{repository}`: unregisters repositories; their files stay.
-pub fn delete_repository(
-    service: &SnapshotService,
+fn delete_repository(
+    service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],
     _: &CancelFlag,
@@ -104,8 +125,8 @@ pub fn delete_repository(
 }
 
 /// `POST /_snapshot/{repository}/_verify`: checks that the repository can be accessed.
-pub fn verify_repository(
-    service: &SnapshotService,
+fn verify_repository(
+    service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],
     _: &CancelFlag,
@@ -118,7 +139,7 @@ pub fn verify_repository(
 }
 
 /// `POST /_snapshot/{repository}/_cleanup`: removes blobs that no snapshot uses.
-pub fn cleanup_repository(
+fn cleanup_repository(
     service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],

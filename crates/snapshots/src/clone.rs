@@ -11,11 +11,19 @@ use super::{errors, list_of, names};
 use crate::service::SnapshotService;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::{concrete_name, new_uuid, now_millis};
 
+pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
+    &[Operation::new("clone_snapshot", Action::CloneSnapshot, Lane::Long, clone_snapshot)
+        .about("Copies some indices of a snapshot into another one.")
+        .json()
+        .takes(&["master_timeout timeout"])];
+
 /// Creates the clone, which shares the blobs of the snapshot.
-pub fn clone_snapshot(
+fn clone_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
     body: &[u8],

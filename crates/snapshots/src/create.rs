@@ -3,7 +3,6 @@
 //! ```text
 //! flush and link each index ── take the global state ── (lock of the repository) copy what is new ── put the snapshot in place
 //! ```
-//!
 //! Linking takes no time, so a snapshot shows all indices as they were when it began, and everything that had been
 //! acknowledged by then. Copying holds no lock that a search or a write needs.
 
@@ -23,11 +22,19 @@ use super::{Repository, errors, features, list_of, listing, names, switch};
 use crate::service::SnapshotService;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Right;
+use sparrow_call::rights::{Action, Right};
 use sparrow_indices::{IndexHandle, ResolveOptions, concrete_name, new_uuid, now_millis};
 use sparrow_tasks::{TaskContext, TaskSpec};
+
+pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
+    &[Operation::new("create_snapshot", Action::CreateSnapshot, Lane::Long, create_snapshot)
+        .about("Backs up indices.")
+        .json()
+        .takes(&["master_timeout wait_for_completion"])
+        .unlisted()];
 
 /// Largest `metadata` in bytes of JSON, as in Elasticsearch.
 const MOST_METADATA: usize = 1024;
@@ -107,7 +114,7 @@ pub(super) fn too_many(repository: &Repository) -> EngineError {
 }
 
 /// Creates a snapshot in a task.
-pub fn create_snapshot(
+fn create_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
     body: &[u8],

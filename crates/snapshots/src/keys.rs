@@ -11,11 +11,18 @@ use super::restore::Source;
 use super::restore_request::RestoreRequest;
 use super::{errors, features};
 use crate::service::SnapshotService;
+use sparrow_call::operation::{Lane, Operation};
+use sparrow_call::rights::Action;
+
+pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
+    &[Operation::new("snapshot_keys", Action::RestoreSnapshot, Lane::Long, snapshot_keys)
+        .about("The keys that a snapshot holds.")
+        .json()];
 
 /// API keys that a restore with this request body would restore, as the text of their file: `{"keys": "…"}`,
 /// or `{}` if the body does not ask for them. Fails where the restore itself would, so that no keys are
 /// restored for a request that is refused at once.
-pub fn snapshot_keys(
+fn snapshot_keys(
     service: &Arc<SnapshotService>,
     request: &Request,
     body: &[u8],

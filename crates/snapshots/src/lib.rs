@@ -21,6 +21,7 @@ mod listing;
 mod location;
 mod manifest;
 mod names;
+mod operations;
 mod pace;
 mod remove;
 mod restore;
@@ -38,24 +39,16 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use sparrow_storage::{DataDir, durable};
 
-pub use self::api::{
-    cleanup_repository, delete_repository, get_repository, put_repository, verify_repository,
-};
 pub use self::check::{CheckedSnapshot, RepositoryProblem, RepositoryReport, check_repository};
-pub use self::clone::clone_snapshot;
 pub use self::counts::Counts;
-pub use self::create::create_snapshot;
 use self::failed::FailedSnapshots;
-pub use self::keys::snapshot_keys;
 use self::layout::Layout;
-pub use self::listing::{get_snapshot, rows};
+pub use self::listing::rows;
 pub use self::manifest::INDEX_VERSION;
-pub use self::remove::delete_snapshot;
-pub use self::restore::restore_snapshot;
+pub use self::operations::OPERATIONS;
 use self::running::Running;
 pub use self::service::SnapshotService;
 use self::settings::Registered;
-pub use self::status::snapshot_status;
 use sparrow_call::error::EngineError;
 use sparrow_call::places;
 

@@ -1,5 +1,7 @@
 //! `GET /_snapshot/{repository}/{snapshots}`: lists snapshots.
 
+use std::sync::Arc;
+
 use std::cmp::Ordering;
 
 use base64::Engine as _;
@@ -12,8 +14,18 @@ use super::running::Creation;
 use super::{errors, features, names};
 use crate::service::SnapshotService;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
+
+pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
+    &[Operation::new("get_snapshot", Action::GetSnapshot, Lane::Long, get_snapshot)
+        .about("Snapshots.")
+        .takes(&[
+            "after from_sort_value ignore_unavailable include_repository index_details index_names",
+            "master_timeout offset order size slm_policy_filter sort verbose",
+        ])];
 
 /// An entry of a listing: a snapshot that was created, is being created, or failed.
 struct ListedSnapshot {
@@ -320,8 +332,8 @@ fn find(
 }
 
 /// `GET /_snapshot/{repository}/{snapshot}`: answers with the matching snapshots.
-pub fn get_snapshot(
-    service: &SnapshotService,
+fn get_snapshot(
+    service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],
     _: &CancelFlag,

@@ -7,11 +7,19 @@ use super::running::wait_for_lock;
 use super::{Repository, Snapshots, errors, names};
 use crate::service::SnapshotService;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_tasks::TaskSpec;
 
+pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
+    &[Operation::new("delete_snapshot", Action::DeleteSnapshot, Lane::Long, delete_snapshot)
+        .about("Deletes snapshots.")
+        .takes(&["master_timeout wait_for_completion"])
+        .unlisted()];
+
 /// Deletes snapshots, and the blobs that only they use.
-pub fn delete_snapshot(
+fn delete_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],

@@ -20,13 +20,22 @@ use super::{Repository, errors, features};
 use crate::service::SnapshotService;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::{Arrival, IndexNames, Metadata, RestoredFrom, new_uuid};
 use sparrow_models::Models;
 use sparrow_tasks::{TaskContext, TaskSpec};
 
+pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
+    &[Operation::new("restore_snapshot", Action::RestoreSnapshot, Lane::Long, restore_snapshot)
+        .about("Brings indices of a snapshot back.")
+        .json()
+        .takes(&["master_timeout wait_for_completion"])
+        .unlisted()];
+
 /// Restores a snapshot in a task.
-pub fn restore_snapshot(
+fn restore_snapshot(
     service: &Arc<SnapshotService>,
     request: &Request,
     body: &[u8],

@@ -1,5 +1,7 @@
 //! `_snapshot/…/_status`: progress of running snapshots, and statistics of finished ones.
 
+use std::sync::Arc;
+
 use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::{Map, Value, json};
@@ -9,13 +11,20 @@ use super::manifest::{Figures, Info};
 use super::running::Creation;
 use crate::service::SnapshotService;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::now_millis;
+
+pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
+    &[Operation::new("snapshot_status", Action::SnapshotStatus, Lane::Long, snapshot_status)
+        .about("How far snapshots are, and how large.")
+        .takes(&["ignore_unavailable master_timeout"])];
 
 /// `GET /_snapshot/_status` and `GET /_snapshot/{repository}/_status` for snapshots that are being created;
 /// `GET /_snapshot/{repository}/{snapshots}/_status` for the named ones.
-pub fn snapshot_status(
-    service: &SnapshotService,
+fn snapshot_status(
+    service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],
     _: &CancelFlag,

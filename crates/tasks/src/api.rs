@@ -11,20 +11,46 @@ use crate::task::Task;
 use crate::tasks::Tasks;
 use crate::throttle::requests_per_second;
 use sparrow_call::error::{ApiError, EngineError, Exception};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_call::{NODE_NAME, NODE_ROLES};
 use sparrow_wire::glob;
+
+/// The operations of this crate.
+pub const OPERATIONS: &[Operation<Tasks>] = &[
+    Operation::new("get_task", Action::GetTask, Lane::Watch, get_task)
+        .about("How far a task is; waits for its end if asked to.")
+        .takes(&["wait_for_completion timeout detailed"])
+        .unlisted()
+        .may_wait(),
+    Operation::new("list_tasks", Action::ListTasks, Lane::Watch, list_tasks)
+        .about("What runs.")
+        .takes(&["actions nodes parent_task_id group_by detailed timeout wait_for_completion master_timeout"])
+        .unlisted()
+        .may_wait(),
+    Operation::new("cancel_tasks", Action::CancelTasks, Lane::Watch, cancel_tasks)
+        .about("Asks several tasks to stop.")
+        .takes(&["actions nodes parent_task_id group_by detailed timeout wait_for_completion"])
+        .stops()
+        .unlisted()
+        .may_wait(),
+    Operation::new("cancel_task", Action::CancelTasks, Lane::Watch, cancel_tasks)
+        .about("Asks a task to stop.")
+        .takes(&["actions nodes parent_task_id group_by detailed timeout wait_for_completion"])
+        .stops()
+        .unlisted()
+        .may_wait(),
+    Operation::new("rethrottle", Action::Rethrottle, Lane::Write, rethrottle)
+        .about("Lets a running job go faster or slower.")
+        .takes(&["requests_per_second group_by"]),
+];
 
 /// Default timeout of a request that waits for a task.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 /// `GET /_tasks/{task}`: shows a task and, once it has ended, its stored result.
-pub fn get_task(
-    all: &Tasks,
-    request: &Request,
-    _body: &[u8],
-    cancel: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn get_task(all: &Tasks, request: &Request, _body: &[u8], cancel: &CancelFlag) -> Result<Reply, EngineError> {
     let id = TaskId::parse(request.part("task"))?;
     let wait = request.params().bool("wait_for_completion", false)?;
     let timeout = request.params().duration("timeout")?.unwrap_or(DEFAULT_WAIT);
@@ -55,7 +81,7 @@ pub fn get_task(
 }
 
 /// `GET /_tasks`: lists running tasks.
-pub fn list_tasks(
+fn list_tasks(
     all: &Tasks,
     request: &Request,
     _body: &[u8],
@@ -105,7 +131,7 @@ pub fn listed(all: &Tasks, request: &Request) -> Result<Vec<Arc<Task>>, EngineEr
 }
 
 /// `POST /_tasks[/{task}]/_cancel`: cancels the matching tasks.
-pub fn cancel_tasks(
+fn cancel_tasks(
     all: &Tasks,
     request: &Request,
     _body: &[u8],
@@ -150,7 +176,7 @@ pub fn cancel_tasks(
 }
 
 /// `POST /_reindex/{task}/_rethrottle`: changes the rate limit of a running task.
-pub fn rethrottle(
+fn rethrottle(
     all: &Tasks,
     request: &Request,
     _body: &[u8],

@@ -15,7 +15,7 @@ use crate::task::Task;
 
 /// A request that is being carried out.
 struct Running {
-    op: String,
+    action: &'static str,
     /// The index expression of its path.
     index: String,
     opaque_id: Option<String>,
@@ -35,13 +35,13 @@ impl Requests {
     pub(crate) fn begin(
         &self,
         number: u64,
-        op: &str,
+        action: &'static str,
         index: &str,
         opaque_id: Option<&String>,
         cancel: Option<&Arc<AtomicBool>>,
     ) -> RequestGuard {
         let running = Running {
-            op: op.to_owned(),
+            action,
             index: index.to_owned(),
             opaque_id: opaque_id.cloned(),
             cancel: cancel.cloned(),
@@ -68,7 +68,7 @@ impl Running {
         let make = || {
             let description =
                 if self.index.is_empty() { String::new() } else { format!("indices[{}]", self.index) };
-            let mut spec = TaskSpec::new(action_of(&self.op), description).opaque_id(self.opaque_id.clone());
+            let mut spec = TaskSpec::new(self.action, description).opaque_id(self.opaque_id.clone());
             spec.cancellable = self.cancel.is_some();
             let cancel = self.cancel.clone().unwrap_or_default();
             Arc::new(Task::of_request(number, node, spec, self.started, cancel))
@@ -93,37 +93,6 @@ impl Drop for RequestGuard {
     }
 }
 
-/// The action of an operation, as Elasticsearch names it in tasks.
-fn action_of(op: &str) -> String {
-    let action = match op {
-        "search" | "count" | "knn_search" | "cat_count" => "indices:data/read/search",
-        "msearch" => "indices:data/read/msearch",
-        "scroll" => "indices:data/read/scroll",
-        "open_point_in_time" => "indices:data/read/open_point_in_time",
-        "explain" => "indices:data/read/explain",
-        "field_caps" => "indices:data/read/field_caps",
-        "rank_eval" => "indices:data/read/rank_eval",
-        "get_doc" | "exists_doc" | "get_source" => "indices:data/read/get",
-        "mget" => "indices:data/read/mget",
-        "term_vectors" => "indices:data/read/tv",
-        "multi_term_vectors" => "indices:data/read/mtv",
-        "bulk" => "indices:data/write/bulk",
-        "index_doc" | "create_doc" => "indices:data/write/index",
-        "update_doc" => "indices:data/write/update",
-        "delete_doc" => "indices:data/write/delete",
-        "terms_enum" => "indices:data/read/xpack/termsenum/list",
-        "validate_query" => "indices:admin/validate/query",
-        "analyze" => "indices:admin/analyze",
-        "refresh" => "indices:admin/refresh",
-        "flush" => "indices:admin/flush",
-        "simulate_pipeline" => "cluster:admin/ingest/pipeline/simulate",
-        "infer" | "infer_stream" => "cluster:monitor/xpack/inference",
-        "infer_trained_model" => "cluster:monitor/xpack/ml/inference/infer",
-        other => return format!("internal:{other}"),
-    };
-    action.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::Ordering::Relaxed;
@@ -134,7 +103,8 @@ mod tests {
     #[test]
     fn a_request_is_a_task_until_it_ends() {
         let (requests, cancel) = (Requests::default(), Arc::default());
-        let guard = requests.begin(7, "search", "a*", Some(&"mine".to_owned()), Some(&cancel));
+        let guard =
+            requests.begin(7, "indices:data/read/search", "a*", Some(&"mine".to_owned()), Some(&cancel));
         let shown = requests.tasks("n");
         let view = shown[0].view(true);
         assert_eq!((shown.len(), shown[0].id()), (1, "n:7".to_owned()));

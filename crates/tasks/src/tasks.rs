@@ -106,13 +106,13 @@ impl Tasks {
     /// `cancel` stops it, if that is possible. Requests do not count with the tasks that may run at once.
     pub fn begin_request(
         &self,
-        op: &str,
+        action: &'static str,
         index: &str,
         opaque_id: Option<&String>,
         cancel: Option<&Arc<AtomicBool>>,
     ) -> RequestGuard {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.requests.begin(number, op, index, opaque_id, cancel)
+        self.requests.begin(number, action, index, opaque_id, cancel)
     }
 
     /// Registers a request that waits for tasks; the place is free again when the returned guard is dropped.

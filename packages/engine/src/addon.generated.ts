@@ -79,6 +79,12 @@ export declare function checkRepository(repository: string): NativeReply
 export declare function configureLog(level: string, asText: boolean): void
 
 /**
+ * What the HTTP layer has to know of the engine's operations and of the actions that privileges are granted for, as JSON:
+ * `{operations, actions}`, each an object by name.
+ */
+export declare function declared(): string
+
+/**
  * Frees the bytes of an answer that has been sent, which V8 would keep until it next collects garbage: after a long answer that can be
  * never. Nothing may use them any more.
  */

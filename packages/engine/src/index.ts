@@ -21,12 +21,13 @@ export { embeddedModels, modelDirectories } from './models.js';
 export { NativeSearchEngine, type NativeEngineOptions } from './native-engine.js';
 export { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';
 export {
+  ACTIONS,
   OPERATIONS,
-  type Cancel,
-  type EngineReply,
-  type EngineRequest,
+  type Action,
+  type DeclaredAction,
+  type DeclaredOperation,
   type Operation,
-  type SearchEngine,
-} from './search-engine.js';
+} from './operations.js';
+export type { Cancel, EngineReply, EngineRequest, SearchEngine } from './search-engine.js';
 export { type Shape, type ShapeProblem, freeAnswer, shapeAnswer } from './shape.js';
 export { zstdCompress, zstdPieces } from './zstd.js';

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 
 import {
+  ACTIONS,
+  type Action,
   EngineError,
   type EngineReply,
   type EngineRequest,
@@ -58,7 +60,6 @@ import {
   updateApiKey,
   updateApiKeys,
 } from './security/api.js';
-import { type Action, COMPOSITE } from './security/actions.js';
 import { Attempts } from './security/attempts.js';
 import type { AuditLog } from './security/audit.js';
 import { authenticate, claimedKey, stillHolding } from './security/authenticate.js';
@@ -379,7 +380,7 @@ const REFUSED_PART = Buffer.from('"security_exception"');
 
 /** Whether parts of a request that was carried out were refused. */
 function hasRefusedParts(action: Action | undefined, caller: ApiKey | undefined, body: Answer['body']): boolean {
-  if (action === undefined || !COMPOSITE.has(action)) return false;
+  if (action === undefined || !ACTIONS[action].composite) return false;
   if (caller === undefined || caller.owner || !(body instanceof Uint8Array)) return false;
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(REFUSED_PART);
 }

@@ -9,9 +9,23 @@ mod table;
 use self::table::{Cell, Column, Table, number, text};
 use crate::alias_reads::{Choice, is_expression};
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::{CAT, INDICES};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::ResolveOptions;
+
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("cat_aliases", Action::GetAliases, Lane::Look, cat_aliases)
+        .about("A table of aliases.")
+        .takes(&[CAT, INDICES])
+        .text(),
+    Operation::new("cat_indices", Action::Stats, Lane::Look, cat_indices)
+        .about("A table of indices.")
+        .takes(&[CAT, INDICES, "health pri include_unloaded_segments"])
+        .text(),
+];
 
 /// The version of Elasticsearch whose interface this is.
 const VERSION: &str = "8.19.21";
@@ -22,7 +36,7 @@ fn time_of_day(seconds: u64) -> String {
     format!("{:02}:{:02}:{:02}", day / 3600, day / 60 % 60, day % 60)
 }
 
-const INDICES: &[Column] = &[
+const INDEX_COLUMNS: &[Column] = &[
     text("health", &["h"], "current health status"),
     text("status", &["s"], "open/close status"),
     text("index", &["i", "idx"], "index name"),
@@ -41,7 +55,7 @@ const INDICES: &[Column] = &[
 ];
 
 /// `GET /_cat/indices`
-pub fn cat_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let wanted_health = match params.get("health") {
         None => None,
@@ -57,7 +71,7 @@ pub fn cat_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> 
         &ResolveOptions::everything().with(&params)?,
         request.right(),
     )?;
-    let mut table = Table::new(INDICES);
+    let mut table = Table::new(INDEX_COLUMNS);
     for name in indices {
         let Some(handle) = names.indices.get(&name) else {
             let uuid = names.broken.get(&name).map(|broken| broken.uuid.clone());
@@ -111,7 +125,7 @@ const ALIASES: &[Column] = &[
 ];
 
 /// `GET /_cat/aliases[/{name}]`
-pub fn cat_aliases(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_aliases(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let options = ResolveOptions::everything().with(&params)?;
     let names = node.indices.names();

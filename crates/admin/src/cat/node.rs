@@ -10,8 +10,43 @@ use crate::stats;
 use sparrow_call::HOST;
 use sparrow_call::NODE_NAME;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::CAT;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
+
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("cat_nodes", Action::NodesStats, Lane::Look, cat_nodes)
+        .about("The node with its use of memory and processors.")
+        .takes(&[CAT, "full_id include_unloaded_segments"])
+        .text(),
+    Operation::new("cat_allocation", Action::NodesStats, Lane::Look, cat_allocation)
+        .about("A table of disk space.")
+        .takes(&[CAT])
+        .text(),
+    Operation::new("cat_pending_tasks", Action::Main, Lane::Look, cat_nothing)
+        .about("An empty table: changes of metadata do not wait.")
+        .takes(&[CAT])
+        .text(),
+    Operation::new("cat_plugins", Action::Main, Lane::Look, cat_nothing)
+        .about("An empty table: there are no plugins.")
+        .takes(&[CAT, "include_bootstrap"])
+        .text(),
+    Operation::new("cat_nodeattrs", Action::NodesStats, Lane::Look, cat_nothing)
+        .about("An empty table: the node has no attributes.")
+        .takes(&[CAT])
+        .text(),
+    Operation::new("cat_fielddata", Action::NodesStats, Lane::Look, cat_nothing)
+        .about("An empty table: there is no field data.")
+        .takes(&[CAT, "fields"])
+        .text(),
+    Operation::new("cat_tasks", Action::ListTasks, Lane::Look, cat_tasks)
+        .about("A table of tasks.")
+        .takes(&[CAT, "actions detailed nodes parent_task_id timeout wait_for_completion"])
+        .text()
+        .unlisted(),
+];
 
 /// Measurements of the process and the machine by the HTTP layer, which passes them as the body of requests that need
 /// them. Those that the operating system does not provide are absent.
@@ -103,7 +138,7 @@ const NODES: &[Column] = &[
 ];
 
 /// `GET /_cat/nodes`
-pub fn cat_nodes(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_nodes(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let machine = Machine::read(body);
     let id = node.id();
@@ -209,12 +244,7 @@ fn here(node: &Node, list: &str) -> bool {
 }
 
 /// `GET /_cat/allocation[/{node_id}]`
-pub fn cat_allocation(
-    node: &Node,
-    request: &Request,
-    body: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn cat_allocation(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let machine = Machine::read(body);
     let names = node.indices.names();
     let (mut size, mut replicas) = (0, names.broken.len());
@@ -350,7 +380,7 @@ const PLUGINS: &[Column] = &[
 ];
 
 /// Tables that are always empty: attributes of nodes, field data, pending tasks, plugins.
-pub fn cat_nothing(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_nothing(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let columns = match request.op.as_str() {
         "cat_nodeattrs" => NODE_ATTRS,
         "cat_fielddata" => FIELD_DATA,
@@ -380,7 +410,7 @@ const TASKS: &[Column] = &[
 ];
 
 /// `GET /_cat/tasks`
-pub fn cat_tasks(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_tasks(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let mut table = Table::new(TASKS);
     table.detailed(params.bool("detailed", false)?);

@@ -6,10 +6,47 @@ use crate::cat::table::{Cell, Column, Table, number, text};
 use sparrow_call::HOST;
 use sparrow_call::NODE_NAME;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::{CAT, INDICES};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::ResolveOptions;
 use sparrow_search::SearchService;
+
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("cat_help", Action::Main, Lane::Look, cat_help)
+        .about("Names the tables.")
+        .takes(&["help s"])
+        .text(),
+    Operation::new("cat_health", Action::Health, Lane::Look, cat_health)
+        .about("Health in one line.")
+        .takes(&[CAT, "ts"])
+        .text(),
+    Operation::new("cat_master", Action::Main, Lane::Look, cat_master)
+        .about("The node, in one line.")
+        .takes(&[CAT])
+        .text(),
+    Operation::new("cat_templates", Action::GetTemplate, Lane::Look, cat_templates)
+        .about("A table of templates.")
+        .takes(&[CAT])
+        .text(),
+    Operation::new(
+        "cat_component_templates",
+        Action::GetComponentTemplate,
+        Lane::Look,
+        cat_component_templates,
+    )
+    .about("A table of component templates.")
+    .takes(&[CAT])
+    .text(),
+];
+
+pub(crate) const SEARCHES: &[Operation<SearchService>] =
+    &[Operation::new("cat_count", Action::Search, Lane::Read, cat_count)
+        .about("The number of documents.")
+        .takes(&[CAT, INDICES])
+        .text()];
 
 /// The paths that `GET /_cat` lists.
 const TABLES: &[&str] = &[
@@ -47,7 +84,7 @@ const TABLES: &[&str] = &[
 ];
 
 /// `GET /_cat`
-pub fn cat_help(_: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_help(_: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     Ok(Reply::text(format!("=^.^=\n{}\n", TABLES.join("\n"))))
 }
 
@@ -80,7 +117,7 @@ const HEALTH: &[Column] = &[
 ];
 
 /// `GET /_cat/health`
-pub fn cat_health(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_health(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let names = node.indices.names();
     let active = names.indices.len();
@@ -114,7 +151,7 @@ const COUNT: &[Column] = &[
 ];
 
 /// `GET /_cat/count[/{index}]`
-pub fn cat_count(
+fn cat_count(
     service: &SearchService,
     request: &Request,
     _: &[u8],
@@ -142,7 +179,7 @@ const MASTER: &[Column] = &[
 ];
 
 /// `GET /_cat/master`
-pub fn cat_master(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_master(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let mut table = Table::new(MASTER);
     table.row(vec![node.id().into(), HOST.into(), HOST.into(), NODE_NAME.into()]);
     table.reply(&request.params())
@@ -157,7 +194,7 @@ const TEMPLATES: &[Column] = &[
 ];
 
 /// `GET /_cat/templates[/{name}]`
-pub fn cat_templates(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_templates(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let set = node.indices.templates.set();
     let pattern = request.part("name");
     let wanted = |name: &str| pattern.is_empty() || sparrow_wire::glob::matches(pattern, name);
@@ -188,7 +225,7 @@ const COMPONENTS: &[Column] = &[
 ];
 
 /// `GET /_cat/component_templates[/{name}]`
-pub fn cat_component_templates(
+fn cat_component_templates(
     node: &Node,
     request: &Request,
     _: &[u8],

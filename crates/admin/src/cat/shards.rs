@@ -5,9 +5,31 @@ use crate::{index, stats};
 use sparrow_call::HOST;
 use sparrow_call::NODE_NAME;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::{CAT, INDICES};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::ResolveOptions;
+
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("cat_shards", Action::Stats, Lane::Look, cat_shards)
+        .about("A table of shards.")
+        .takes(&[CAT, INDICES])
+        .text(),
+    Operation::new("cat_segments", Action::Stats, Lane::Look, cat_segments)
+        .about("A table of segments.")
+        .takes(&[CAT, INDICES])
+        .text(),
+    Operation::new("cat_recovery", Action::Recovery, Lane::Look, cat_recovery)
+        .about("A table of how indices came up.")
+        .takes(&[CAT, "active_only detailed expand_wildcards ignore_unavailable allow_no_indices index"])
+        .text(),
+    Operation::new("cat_trained_models", Action::GetTrainedModels, Lane::Look, cat_trained_models)
+        .about("A table of models.")
+        .takes(&[CAT, "allow_no_match from size"])
+        .text(),
+];
 
 const SHARDS: &[Column] = &[
     text("index", &["i", "idx"], "index name"),
@@ -150,7 +172,7 @@ const FIGURES: &[(&str, &str, Unit)] = &[
 ];
 
 /// `GET /_cat/shards[/{index}]`
-pub fn cat_shards(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_shards(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let names = node.indices.names();
     let path = node.data.path().display().to_string();
@@ -218,7 +240,7 @@ const SEGMENTS: &[Column] = &[
 ];
 
 /// `GET /_cat/segments[/{index}]`
-pub fn cat_segments(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_segments(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let mut table = Table::new(SEGMENTS);
     for handle in index::targets(node, request, ResolveOptions::default())? {
         let durable = handle.durable_segments.lock().clone();
@@ -276,7 +298,7 @@ const RECOVERY: &[Column] = &[
 ];
 
 /// `GET /_cat/recovery[/{index}]`
-pub fn cat_recovery(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cat_recovery(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let active_only = params.bool("active_only", false)?;
     params.bool("detailed", false)?;
@@ -349,7 +371,7 @@ const TRAINED_MODELS: &[Column] = &[
 ];
 
 /// `GET /_cat/ml/trained_models[/{model}]`
-pub fn cat_trained_models(
+fn cat_trained_models(
     node: &Node,
     request: &Request,
     body: &[u8],

@@ -1,9 +1,25 @@
 //! Tables of repositories and of the snapshots in them.
 
+use std::sync::Arc;
+
 use crate::cat::table::{Cell, Column, Table, number, text};
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::CAT;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_snapshots::SnapshotService;
+
+pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] = &[
+    Operation::new("cat_repositories", Action::GetRepository, Lane::Look, cat_repositories)
+        .about("A table of snapshot repositories.")
+        .takes(&[CAT])
+        .text(),
+    Operation::new("cat_snapshots", Action::GetSnapshot, Lane::Long, cat_snapshots)
+        .about("A table of snapshots.")
+        .takes(&[CAT, "ignore_unavailable"])
+        .text(),
+];
 
 const REPOSITORIES: &[Column] = &[
     text("id", &["id", "repoId"], "unique repository id"),
@@ -12,8 +28,8 @@ const REPOSITORIES: &[Column] = &[
 ];
 
 /// `GET /_cat/repositories`
-pub fn cat_repositories(
-    service: &SnapshotService,
+fn cat_repositories(
+    service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],
     _: &CancelFlag,
@@ -42,8 +58,8 @@ const SNAPSHOTS: &[Column] = &[
 ];
 
 /// `GET /_cat/snapshots[/{repository}]`
-pub fn cat_snapshots(
-    service: &SnapshotService,
+fn cat_snapshots(
+    service: &Arc<SnapshotService>,
     request: &Request,
     _: &[u8],
     _: &CancelFlag,

@@ -7,12 +7,26 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::{INDICES, TIMEOUTS};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Right;
+use sparrow_call::rights::{Action, Right};
 use sparrow_call::waits::waiting;
 use sparrow_indices::Node;
 use sparrow_indices::ResolveOptions;
+
+pub(crate) const OPERATIONS: &[Operation<Node>] =
+    &[Operation::new("cluster_health", Action::Health, Lane::Health, cluster_health)
+        .about("Green, yellow or red; waits until it is so.")
+        .takes(&[
+            TIMEOUTS,
+            INDICES,
+            "level local wait_for_status wait_for_nodes wait_for_events wait_for_active_shards",
+            "wait_for_no_relocating_shards wait_for_no_initializing_shards",
+            "return_200_for_cluster_health_timeout",
+        ])
+        .unlisted()];
 
 /// Interval at which the condition of a waiting request is checked.
 pub(super) const PATIENCE: Duration = Duration::from_millis(20);
@@ -255,7 +269,7 @@ fn nodes_fit(wanted: &str) -> Result<bool, EngineError> {
 }
 
 /// `GET /_cluster/health[/{index}]`, on a thread that may wait.
-pub fn cluster_health(
+fn cluster_health(
     node: &Node,
     request: &Request,
     _: &[u8],

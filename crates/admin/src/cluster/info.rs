@@ -9,16 +9,28 @@ use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::Node;
 
+use sparrow_call::operation::{Lane, Operation};
+use sparrow_call::rights::Action;
 pub use sparrow_indices::cluster_settings::CLUSTER_NAME;
 
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("cluster_figures", Action::ClusterStats, Lane::Look, cluster_figures)
+        .about("Sums over all indices, for `_cluster/stats`."),
+    Operation::new("pending_tasks", Action::PendingTasks, Lane::Look, pending_tasks)
+        .about("Changes of metadata that wait, of which there are none.")
+        .takes(&["local master_timeout"]),
+    Operation::new("remote_info", Action::RemoteInfo, Lane::Look, remote_info)
+        .about("Other clusters, of which there are none."),
+];
+
 /// `GET /_cluster/pending_tasks`: always empty, as changes are carried out at once.
-pub fn pending_tasks(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn pending_tasks(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     request.params().bool("local", false)?;
     Ok(Reply::ok(&json!({"tasks": []})))
 }
 
 /// `GET /_remote/info`: always empty, as there are no remote clusters.
-pub fn remote_info(_: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn remote_info(_: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     Ok(Reply::ok(&json!({})))
 }
 
@@ -32,7 +44,7 @@ struct FieldTypeFigures {
 }
 
 /// A part of `_cluster/stats`, not a route of its own: figures about mappings, analyzers and shards.
-pub fn cluster_figures(node: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cluster_figures(node: &Node, _: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let names = node.indices.names();
     let mut types: BTreeMap<String, FieldTypeFigures> = BTreeMap::new();
     let (mut fields, mut replicas) = (0, 0);

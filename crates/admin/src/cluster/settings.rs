@@ -4,12 +4,24 @@ use serde_json::{Map, Value, json};
 
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::{cluster_settings::shown, memory};
 
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("get_cluster_settings", Action::GetClusterSettings, Lane::Look, get_settings)
+        .about("Settings that can be changed while it runs.")
+        .takes(&["flat_settings include_defaults local master_timeout timeout"]),
+    Operation::new("put_cluster_settings", Action::PutClusterSettings, Lane::Write, put_settings)
+        .about("Changes settings while it runs.")
+        .json()
+        .takes(&["flat_settings master_timeout timeout"]),
+];
+
 /// `GET /_cluster/settings`
-pub fn get_settings(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn get_settings(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let flat = params.bool("flat_settings", false)?;
     params.bool("local", false)?;
@@ -18,12 +30,7 @@ pub fn get_settings(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
 }
 
 /// `PUT /_cluster/settings`
-pub fn put_settings(
-    node: &Node,
-    request: &Request,
-    body: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn put_settings(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let flat = request.params().bool("flat_settings", false)?;
     let given = parse_object(body)?;
     let nothing = json!({});

@@ -8,17 +8,23 @@ use super::info::CLUSTER_NAME;
 use crate::index;
 use crate::stats::check_metrics;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Right;
+use sparrow_call::rights::{Action, Right};
 use sparrow_call::{NODE_NAME, NODE_ROLES};
 use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions, blocks};
+
+pub(crate) const OPERATIONS: &[Operation<Node>] =
+    &[Operation::new("cluster_state", Action::ClusterState, Lane::Look, cluster_state)
+        .about("All metadata.")
+        .takes(&["allow_no_indices expand_wildcards flat_settings ignore_unavailable local master_timeout"])];
 
 const METRICS: [&str; 8] =
     ["version", "master_node", "blocks", "nodes", "metadata", "routing_table", "routing_nodes", "customs"];
 
 /// `GET /_cluster/state[/{metric}[/{index}]]`
-pub fn cluster_state(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn cluster_state(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let flat = params.bool("flat_settings", false)?;
     params.bool("local", false)?;

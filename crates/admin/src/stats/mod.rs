@@ -1,7 +1,7 @@
 //! Statistics of indices: `_stats`, `_segments`, `_recovery`, and the part of `_nodes/stats` about indices.
 
 mod metrics;
-mod segments;
+pub(crate) mod segments;
 
 use std::sync::Arc;
 
@@ -11,13 +11,28 @@ use sparrow_types::work;
 
 pub(crate) use self::metrics::no_figures;
 pub use self::metrics::{add, sections};
-pub use self::segments::{LUCENE, index_segments, recovery};
+pub use self::segments::LUCENE;
 use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::INDICES;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions};
+
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("index_stats", Action::Stats, Lane::Look, index_stats)
+        .about("What indices hold, and what was done with them.")
+        .takes(&[
+            INDICES,
+            "completion_fields fielddata_fields fields forbid_closed_indices groups",
+            "include_segment_file_sizes include_unloaded_segments level",
+        ]),
+    Operation::new("node_indices", Action::NodesStats, Lane::Look, node_indices)
+        .about("Sums over indices, for `_nodes/stats`."),
+];
 
 /// Which sections a request asks for.
 pub struct RequestedSections(Option<Vec<String>>);
@@ -120,7 +135,7 @@ struct IndexStats<'a> {
 }
 
 /// `GET [/{index}]/_stats[/{metric}]`
-pub fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let path = match request.part("index") {
         "" => "/_stats".to_owned(),
@@ -212,7 +227,7 @@ fn shard(node: &Node, handle: &IndexHandle, figures: &Map<String, Value>) -> Val
 /// The section `indices` of `_nodes/stats` and `_cluster/stats`; called by the HTTP layer, not a route of its own.
 ///
 /// The path parameters `metric` and `level` choose parts of it.
-pub fn node_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn node_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let wanted = RequestedSections::parse(request.part("metric"), "/_nodes/stats/indices")?;
     let level = Level::parse(&request.params(), Level::Cluster, "node")?;
     let mut total = Map::new();

@@ -6,17 +6,24 @@ use sparrow_call::HOST;
 use sparrow_call::NODE_NAME;
 use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::INDICES;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::ResolveOptions;
 
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("index_segments", Action::Segments, Lane::Look, index_segments)
+        .about("The segments of indices.")
+        .takes(&[INDICES, "verbose"]),
+    Operation::new("recovery", Action::Recovery, Lane::Look, recovery)
+        .about("How indices came up.")
+        .takes(&[INDICES, "active_only detailed"]),
+];
+
 /// `GET [/{index}]/_segments`
-pub fn index_segments(
-    node: &Node,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn index_segments(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     params.bool("verbose", false)?;
     let handles = node.indices.resolve(
@@ -72,7 +79,7 @@ pub fn percent(part: u64, whole: u64) -> String {
 }
 
 /// `GET [/{index}]/_recovery`
-pub fn recovery(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn recovery(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let detailed = params.bool("detailed", false)?;
     let active_only = params.bool("active_only", false)?;

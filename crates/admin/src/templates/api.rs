@@ -7,18 +7,53 @@ use serde_json::{Value, json};
 
 use sparrow_call::body::{parse_json, parse_object};
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::operation::parameters::TIMEOUTS;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::templates::alias_rights::{self, ANY_INDEX};
 use sparrow_indices::templates::definition::invalid;
 use sparrow_indices::templates::{Body, Component, IndexTemplate, TemplateSet};
 use sparrow_wire::glob;
 
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("put_index_template", Action::PutIndexTemplate, Lane::Write, put_index_template)
+        .about("Says what new indices of some names get.")
+        .json()
+        .takes(&["create cause master_timeout"]),
+    Operation::new("get_index_template", Action::GetIndexTemplate, Lane::Look, get_index_template)
+        .about("Index templates.")
+        .takes(&["flat_settings include_defaults local master_timeout"]),
+    Operation::new("delete_index_template", Action::DeleteIndexTemplate, Lane::Write, delete_index_template)
+        .about("Deletes index templates.")
+        .takes(&[TIMEOUTS]),
+    Operation::new("simulate_index_template", Action::SimulateIndexTemplate, Lane::Trial, simulate)
+        .about("Shows what a new index would get.")
+        .json()
+        .takes(&["create cause master_timeout include_defaults flat_settings"]),
+    Operation::new("put_component_template", Action::PutComponentTemplate, Lane::Write, put_component)
+        .about("A part that index templates are made of.")
+        .json()
+        .takes(&["create cause master_timeout timeout"]),
+    Operation::new("get_component_template", Action::GetComponentTemplate, Lane::Look, get_component)
+        .about("Component templates.")
+        .takes(&["flat_settings include_defaults local master_timeout"]),
+    Operation::new(
+        "delete_component_template",
+        Action::DeleteComponentTemplate,
+        Lane::Write,
+        delete_component,
+    )
+    .about("Deletes component templates.")
+    .takes(&[TIMEOUTS]),
+];
+
 /// Most templates of each kind.
 pub(super) const MOST: usize = 10_000;
 
 /// `PUT|POST /_index_template/{name}`
-pub fn put_index_template(
+fn put_index_template(
     node: &Node,
     request: &Request,
     body: &[u8],
@@ -138,7 +173,7 @@ fn patterns_overlap(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// `GET|HEAD /_index_template[/{name}]`
-pub fn get_index_template(
+fn get_index_template(
     node: &Node,
     request: &Request,
     _: &[u8],
@@ -154,7 +189,7 @@ pub fn get_index_template(
 }
 
 /// `DELETE /_index_template/{name}`
-pub fn delete_index_template(
+fn delete_index_template(
     node: &Node,
     request: &Request,
     _: &[u8],
@@ -178,12 +213,7 @@ pub(super) fn missing_template(names: &[String]) -> EngineError {
 }
 
 /// `PUT|POST /_component_template/{name}`
-pub fn put_component(
-    node: &Node,
-    request: &Request,
-    body: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn put_component(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let name = request.part("name");
     let create = request.params().bool("create", false)?;
     let component = Component::parse(name, &parse_json(body)?)?;
@@ -215,7 +245,7 @@ pub fn put_component(
 }
 
 /// `GET|HEAD /_component_template[/{name}]`
-pub fn get_component(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn get_component(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let flat = request.params().bool("flat_settings", false)?;
     let set = node.indices.templates.set();
     let components: Vec<Value> = wanted(request.part("name"), &set.component, "component template matching")?
@@ -226,12 +256,7 @@ pub fn get_component(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -
 }
 
 /// `DELETE /_component_template/{name}`
-pub fn delete_component(
-    node: &Node,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn delete_component(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let names = request.part("name");
     node.indices.templates.change(|set| {
         let deleted = chosen(names, &set.component)
@@ -261,7 +286,7 @@ pub fn delete_component(
 }
 
 /// `POST /_index_template/_simulate_index/{index}` and `POST /_index_template/_simulate[/{name}]`
-pub fn simulate(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn simulate(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     const SIMULATED: &str = "simulate_template";
     let mut set = TemplateSet::clone(&node.indices.templates.set());
     let (index, name) = (request.part("index"), request.part("name"));

@@ -7,17 +7,28 @@ use serde_json::{Map, Value};
 use crate::templates::api::{bounded, chosen, missing_template};
 use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::TIMEOUTS;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::templates::{Legacy, alias_rights};
 
+pub(crate) const OPERATIONS: &[Operation<Node>] = &[
+    Operation::new("put_template", Action::PutTemplate, Lane::Write, put_template)
+        .about("The older form of an index template.")
+        .json()
+        .takes(&["create cause master_timeout order"]),
+    Operation::new("get_template", Action::GetTemplate, Lane::Look, get_template)
+        .about("Templates of the older form.")
+        .takes(&["flat_settings include_defaults local master_timeout"]),
+    Operation::new("delete_template", Action::DeleteTemplate, Lane::Write, delete_template)
+        .about("Deletes templates of the older form.")
+        .takes(&[TIMEOUTS]),
+];
+
 /// `PUT|POST /_template/{name}`
-pub fn put_template(
-    node: &Node,
-    request: &Request,
-    body: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn put_template(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let name = request.part("name");
     let create = params.bool("create", false)?;
@@ -39,7 +50,7 @@ pub fn put_template(
 }
 
 /// `GET|HEAD /_template[/{name}]`
-pub fn get_template(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+fn get_template(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let flat = request.params().bool("flat_settings", false)?;
     let set = node.indices.templates.set();
     let names = request.part("name");
@@ -56,12 +67,7 @@ pub fn get_template(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) ->
 }
 
 /// `DELETE /_template/{name}`
-pub fn delete_template(
-    node: &Node,
-    request: &Request,
-    _: &[u8],
-    _: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn delete_template(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let names = request.part("name");
     node.indices.templates.change(|set| {
         let deleted = chosen(names, &set.legacy).map_err(|missing| missing_template(&missing))?;

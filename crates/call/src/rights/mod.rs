@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-pub use self::action::Action;
+pub use self::action::{Action, Scope};
 use self::names::{Patterns, Remembered};
 use self::serialized::SerializedRights;
 use crate::error::{EngineError, Exception};

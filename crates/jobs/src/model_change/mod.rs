@@ -27,6 +27,25 @@ use sparrow_tasks::{TaskHandle, TaskSpec};
 
 use self::fill::{Fill, FillProgress};
 use self::request::ChangeRequest;
+use sparrow_call::operation::{Lane, Operation};
+use sparrow_call::rights::Action;
+
+pub(crate) const OPERATIONS: &[Operation<Arc<SearchService>>] = &[
+    Operation::new("change_model", Action::ChangeModel, Lane::Long, change)
+        .about("Changes the model of a field while the index is searched and written.")
+        .json()
+        .takes(&["wait_for_completion requests_per_second"])
+        .unlisted(),
+    Operation::new("get_field_models", Action::GetFieldModels, Lane::Look, get)
+        .about("Which models fill the fields of an index, and how far a change of one is.")
+        .takes(&["allow_no_indices expand_wildcards ignore_unavailable"]),
+    Operation::new("switch_model", Action::ChangeModel, Lane::Write, switch)
+        .about("Lets searches read the vectors of the new model."),
+    Operation::new("roll_back_model", Action::ChangeModel, Lane::Write, roll_back)
+        .about("Lets searches read the vectors of the old model again."),
+    Operation::new("drop_model", Action::ChangeModel, Lane::Write, drop_old)
+        .about("Ends a change: vectors that searches do not read are dropped."),
+];
 
 /// The action name of the task that carries out a change.
 const ACTION: &str = "indices:admin/ext/model/change";
@@ -35,7 +54,7 @@ const ACTION: &str = "indices:admin/ext/model/change";
 pub(crate) const RESUME: &str = "model_change";
 
 /// `POST /{index}/_ext/model/_change`
-pub fn change(
+fn change(
     service: &Arc<SearchService>,
     request: &Request,
     body: &[u8],
@@ -75,7 +94,7 @@ pub fn change(
 }
 
 /// `GET /{index}/_ext/model`
-pub fn get(
+fn get(
     service: &Arc<SearchService>,
     request: &Request,
     _body: &[u8],
@@ -88,7 +107,7 @@ pub fn get(
 }
 
 /// `POST /{index}/_ext/model/_switch`
-pub fn switch(
+fn switch(
     service: &Arc<SearchService>,
     request: &Request,
     _body: &[u8],
@@ -98,7 +117,7 @@ pub fn switch(
 }
 
 /// `POST /{index}/_ext/model/_rollback`
-pub fn roll_back(
+fn roll_back(
     service: &Arc<SearchService>,
     request: &Request,
     _body: &[u8],
@@ -115,7 +134,7 @@ fn exchange(service: &SearchService, request: &Request, forward: bool) -> Result
 }
 
 /// `POST /{index}/_ext/model/_drop`
-pub fn drop_old(
+fn drop_old(
     service: &Arc<SearchService>,
     request: &Request,
     _body: &[u8],

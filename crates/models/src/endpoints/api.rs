@@ -10,9 +10,19 @@ use crate::id::is_valid_id;
 use crate::service::ModelService;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_mapping::SemanticText;
 use sparrow_query::VectorKind;
+
+pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
+    Operation::new("get_inference", Action::GetInference, Lane::Look, get_endpoint)
+        .about("Inference endpoints."),
+    Operation::new("update_inference", Action::UpdateInference, Lane::Write, update_endpoint)
+        .about("Changes an inference endpoint.")
+        .json(),
+];
 
 /// What operations on endpoints need to know of the indices of the node.
 pub trait SemanticIndices {
@@ -87,7 +97,7 @@ pub fn put_endpoint(
 }
 
 /// `GET /_inference[/{task_type}][/{inference_id}|/_all]`
-pub fn get_endpoint(
+fn get_endpoint(
     service: &ModelService,
     request: &Request,
     _body: &[u8],
@@ -183,7 +193,7 @@ pub fn delete_endpoint(
 }
 
 /// `PUT /_inference[/{task_type}]/{inference_id}/_update`
-pub fn update_endpoint(
+fn update_endpoint(
     service: &ModelService,
     request: &Request,
     body: &[u8],

@@ -12,9 +12,23 @@ use crate::service::ModelService;
 use crate::{MOST_TEXTS, Purpose};
 use sparrow_call::body::{parse_object, token};
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_inference::vector_to_json;
 use sparrow_query::VectorKind;
+
+pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
+    Operation::new("infer", Action::Infer, Lane::Read, infer)
+        .about("Encodes texts, or scores them for a question.")
+        .json()
+        .takes(&["timeout"])
+        .stops(),
+    Operation::new("infer_stream", Action::Infer, Lane::Write, infer_stream)
+        .about("Refused: no model here answers bit by bit.")
+        .json()
+        .takes(&["timeout"]),
+];
 
 /// Time that a request waits for its vectors.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,7 +37,7 @@ const INPUT_TYPES: [&str; 6] =
     ["classification", "clustering", "ingest", "internal_ingest", "internal_search", "search"];
 
 /// `POST /_inference[/{task_type}]/{inference_id}`
-pub fn infer(
+fn infer(
     service: &ModelService,
     request: &Request,
     body: &[u8],
@@ -70,7 +84,7 @@ pub fn infer(
 }
 
 /// `POST /_inference[/{task_type}]/{inference_id}/_stream`
-pub fn infer_stream(
+fn infer_stream(
     service: &ModelService,
     request: &Request,
     _body: &[u8],

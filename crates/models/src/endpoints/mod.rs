@@ -22,10 +22,11 @@ use sparrow_mapping::{Chunking, HYBRID_TASK};
 use sparrow_query::VectorKind;
 use sparrow_storage::{DataDir, StorageError};
 
-pub use self::api::{SemanticIndices, delete_endpoint, get_endpoint, put_endpoint, update_endpoint};
+pub(crate) use self::api::OPERATIONS;
+pub use self::api::{SemanticIndices, delete_endpoint, put_endpoint};
 use self::hybrid::HYBRID_ENDPOINT;
 pub use self::hybrid::{HybridParts, not_one_vector};
-pub use self::infer::{infer, infer_stream};
+pub(crate) use self::infer::OPERATIONS as ENCODING;
 use self::rerank::RerankSettings;
 use crate::{AdaptiveAllocations, DENSE_MODEL, Models};
 use sparrow_call::error::{EngineError, Exception};

@@ -12,11 +12,22 @@ use super::super::{body, encode, is_cancelled, resolve, resolve_indices, target,
 use super::write;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::{SOURCE, URI_QUERY};
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_indices::PRIMARY_TERM;
 
+pub(crate) const OPERATIONS: &[Operation<SearchService>] =
+    &[Operation::new("explain", Action::Explain, Lane::Read, explain_document)
+        .about("Why a document has its score.")
+        .json()
+        .takes(&[URI_QUERY, SOURCE, "stored_fields preference routing"])
+        .stops()
+        .shed()];
+
 /// Explains one document. It is read as a search sees it, so writes count after the next refresh.
-pub fn explain_document(
+fn explain_document(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],

@@ -22,7 +22,7 @@ use super::target::{Hit, Target};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 
-pub use self::api::explain_document;
+pub(crate) use self::api::OPERATIONS;
 pub(super) use self::write::write;
 
 /// Highest number of hits of one request whose sparse tokens are traced to words: each hit takes a run of the

@@ -11,12 +11,24 @@ use sparrow_types::work;
 
 use self::member_reader::{MemberReader, parse};
 use self::metric::{Metric, Quality};
-use super::{resolve_indices, search};
+use super::resolve_indices;
+use super::search::search;
 use crate::service::SearchService;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::INDICES;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 use sparrow_wire::{object, strict_json};
+
+pub(crate) const OPERATIONS: &[Operation<SearchService>] =
+    &[Operation::new("rank_eval", Action::RankEval, Lane::Read, rank_eval)
+        .about("Measures ranked lists against ratings.")
+        .json()
+        .takes(&[INDICES, "ignore_throttled search_type"])
+        .stops()
+        .shed()];
 
 /// Highest number of searches in one request.
 const MAX_REQUESTS: usize = 10_000;
@@ -41,7 +53,7 @@ struct Rated<'a> {
 }
 
 /// `GET|POST [/{index}]/_rank_eval`
-pub fn rank_eval(
+fn rank_eval(
     service: &SearchService,
     request: &Request,
     bytes: &[u8],

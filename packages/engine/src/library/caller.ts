@@ -1,5 +1,6 @@
 import { EngineError } from '../errors.js';
-import type { Cancel, Operation, SearchEngine } from '../search-engine.js';
+import type { Operation } from '../operations.js';
+import type { Cancel, SearchEngine } from '../search-engine.js';
 import { SparrowError } from './error.js';
 
 /** What every call of the library takes. */

@@ -1,4 +1,4 @@
-import type { Operation } from '@sparrow-search/engine';
+import { OPERATIONS, type Operation } from '@sparrow-search/engine';
 
 import { HttpError } from '../errors.js';
 
@@ -28,10 +28,9 @@ const MOST_REFUSED = 0.9;
 const FULL_MS = 50;
 
 /** Reads: what comes in such numbers that the event loop, and not the engine, is what it waits for. */
-const READS: ReadonlySet<string> = new Set<Operation>([
-  ...(['search', 'knn_search', 'msearch', 'rank_eval', 'count', 'scroll', 'explain'] as const),
-  ...(['get_doc', 'exists_doc', 'get_source', 'mget', 'field_caps', 'terms_enum', 'validate_query'] as const),
-]);
+const READS: ReadonlySet<string> = new Set(
+  (Object.keys(OPERATIONS) as Operation[]).filter((op) => OPERATIONS[op].shed),
+);
 
 /** A request that was admitted. */
 export class Place {

@@ -1,10 +1,12 @@
+import { OPERATIONS } from '@sparrow-search/engine';
+
 import { VERSION } from '../identity.js';
 import { isOpenAiPath } from '../openai/errors.js';
 import { parameter } from '../routes/parameters.js';
 import { ENDPOINTS, type Route, routesByPath } from '../routes/table.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
 import { COMPONENTS } from './components.js';
-import { type Named, OPERATIONS } from './operations.js';
+import { BODIES, type Bodies, type Named } from './operations.js';
 import { LIST_RULE, saidOf } from './parameters.js';
 import type { Schema } from './schemas/schema.js';
 import { SHAPES } from './shapes.generated.js';
@@ -75,7 +77,7 @@ function operation(endpoint: Endpoint, used: Set<string>): object {
   return {
     operationId: uniqueId(endpoint, used),
     summary: summaryOf(endpoint),
-    description: OPERATIONS[nameOf(endpoint)].about,
+    description: aboutOf(endpoint),
     tags: [tagOf(endpoint)],
     ...(isPublic ? { security: [] } : {}),
     parameters: [
@@ -86,6 +88,19 @@ function operation(endpoint: Endpoint, used: Set<string>): object {
     responses: responsesOf(endpoint, method === 'HEAD'),
   };
 }
+
+function aboutOf({ handler }: Endpoint): string {
+  return 'engine' in handler ? OPERATIONS[handler.engine].about : BODIES[handler.local].about;
+}
+
+function bodiesOf(endpoint: Endpoint): Bodies {
+  return BODIES[nameOf(endpoint)] ?? {};
+}
+
+const isTable = (name: Named): boolean => name.startsWith('cat_') && name !== 'cat_help';
+
+/** Rows for people, in JSON. */
+const TABLE: Schema = { type: 'array', items: { type: 'object', additionalProperties: { type: ['string', 'null'] } } };
 
 /** A parameter of an operation: the shared one, unless it is another one there. */
 function parameterAt(name: string, endpoint: Endpoint): object {
@@ -106,7 +121,7 @@ function described(name: string, endpoint?: Endpoint): object {
 
 /** A body in one of the kinds that are spoken. Of lines, the schema is that of each text between them. */
 function requestOf(endpoint: Endpoint): object {
-  const { request, line } = OPERATIONS[nameOf(endpoint)];
+  const { request, line } = bodiesOf(endpoint);
   if (endpoint.ndjson === true) {
     const description = 'Lines of JSON, the last of which ends as well.';
     const schema = { type: 'string', contentMediaType: 'application/json', contentSchema: line ?? {} };
@@ -143,8 +158,8 @@ function opened(shape: Schema): Schema {
 function responsesOf(endpoint: Endpoint, isHead: boolean): object {
   const { action, reply, handler } = endpoint;
   const name = nameOf(endpoint);
-  const schema = OPERATIONS[name].answer ?? opened(SHAPES[name] ?? {});
   const isText = reply === 'text';
+  const schema = bodiesOf(endpoint).answer ?? (isTable(name) ? TABLE : opened(SHAPES[name] ?? {}));
   const isPage = 'local' in handler && (handler.local === 'console' || handler.local === 'documentation');
   const content = isPage
     ? { 'text/html': { schema: { type: 'string' } } }
@@ -239,7 +254,7 @@ const JOB: Readonly<Record<string, string>> = {
 };
 
 function nameOf({ handler }: Endpoint): Named {
-  return ('engine' in handler ? handler.engine : handler.local) as Named;
+  return ('engine' in handler ? handler.engine : handler.local);
 }
 
 /** The operation's name, and what tells its forms apart: method and parameters of the path. */

@@ -8,27 +8,15 @@ const NODES_STATS = [
 
 /** The one node as a cluster: its state, its settings, its figures. Health stands with the indices. */
 export const CLUSTER_ENDPOINTS: readonly Endpoint[] = [
-  ...engine(
-    'cluster_state',
-    'cluster:monitor/state',
-    ['GET /_cluster/state', 'GET /_cluster/state/{metric}', 'GET /_cluster/state/{metric}/{index}'],
-    {
-      params: [
-        ...['allow_no_indices', 'expand_wildcards', 'flat_settings', 'ignore_unavailable', 'local', 'master_timeout'],
-      ],
-    },
-  ),
-  ...engine('get_cluster_settings', 'cluster:monitor/settings', ['GET /_cluster/settings'], {
-    params: ['flat_settings', 'include_defaults', 'local', 'master_timeout', 'timeout'],
-  }),
-  ...engine('put_cluster_settings', 'cluster:admin/settings/update', ['PUT /_cluster/settings'], {
-    body: true,
-    params: ['flat_settings', 'master_timeout', 'timeout'],
-  }),
-  ...engine('pending_tasks', 'cluster:monitor/task', ['GET /_cluster/pending_tasks'], {
-    params: ['local', 'master_timeout'],
-  }),
-  ...engine('remote_info', 'cluster:monitor/remote/info', ['GET /_remote/info']),
+  ...engine('cluster_state', [
+    'GET /_cluster/state',
+    'GET /_cluster/state/{metric}',
+    'GET /_cluster/state/{metric}/{index}',
+  ]),
+  ...engine('get_cluster_settings', ['GET /_cluster/settings']),
+  ...engine('put_cluster_settings', ['PUT /_cluster/settings']),
+  ...engine('pending_tasks', ['GET /_cluster/pending_tasks']),
+  ...engine('remote_info', ['GET /_remote/info']),
   ...local('cluster_stats', 'cluster:monitor/stats', ['GET /_cluster/stats', 'GET /_cluster/stats/nodes/{node_id}'], {
     params: ['flat_settings', 'include_remotes', 'timeout'],
   }),

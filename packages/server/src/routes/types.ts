@@ -1,6 +1,4 @@
-import type { Operation } from '@sparrow-search/engine';
-
-import type { Action } from '../security/actions.js';
+import { type Action, OPERATIONS, type Operation } from '@sparrow-search/engine';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
 
@@ -92,14 +90,16 @@ interface EndpointOptions {
   readonly mostBytes?: number;
 }
 
-/** Writes the rows of one operation of the engine: `routes` are `METHOD[|METHOD…] /path`. */
-export function engine(
-  op: Operation,
-  action: Action,
-  routes: readonly string[],
-  options: EndpointOptions = {},
-): Endpoint[] {
-  return rows({ engine: op }, action, routes, options);
+/** Writes the rows of one operation of the engine: `routes` are `METHOD[|METHOD…] /path`. The engine declares all else. */
+export function engine(op: Operation, routes: readonly string[]): Endpoint[] {
+  const { action, body, parameters, stops, text } = OPERATIONS[op];
+  return rows({ engine: op }, action, routes, {
+    params: parameters,
+    body: body !== 'none',
+    ndjson: body === 'lines',
+    reply: text ? 'text' : 'json',
+    ...(stops ? { cancellable: true } : {}),
+  });
 }
 
 /** Writes the rows of one operation of the HTTP layer. */

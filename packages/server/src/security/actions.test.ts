@@ -1,6 +1,7 @@
+import { ACTIONS, type Action } from '@sparrow-search/engine';
 import { expect, it } from 'vitest';
 
-import { ACTIONS, type Action, CLUSTER_PRIVILEGES, INDEX_PRIVILEGES, grants } from './actions.js';
+import { CLUSTER_PRIVILEGES, INDEX_PRIVILEGES, grants } from './actions.js';
 
 it.each(Object.keys(ACTIONS) as Action[])(
   '%s names every privilege that grants it, as a refusal lists them',

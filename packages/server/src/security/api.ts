@@ -1,5 +1,6 @@
+import { ACTIONS, type Action } from '@sparrow-search/engine';
+
 import { HttpError } from '../errors.js';
-import { ACTIONS, type Action } from './actions.js';
 import { holdsOnCluster } from './authorize.js';
 import { type ApiKey, type KeyChange, type KeyStore, OWNER } from './key-store.js';
 import { queryKeys } from './query.js';
@@ -305,7 +306,7 @@ function describeKey(key: ApiKey, withLimits: boolean): object {
 
 /** Whether the caller may see and end keys other than itself: with more than `manage_own_api_key`. */
 function mayManageAll(caller: ApiKey, action: Action): boolean {
-  const enough = ACTIONS[action].privileges.filter((privilege) => privilege !== 'manage_own_api_key') as string[];
+  const enough = ACTIONS[action].privileges.filter((privilege) => privilege !== 'manage_own_api_key');
   return holdsOnCluster(caller, (held) => held.some((privilege) => enough.includes(privilege)));
 }
 

@@ -1,8 +1,8 @@
-import type { EngineRequest } from '@sparrow-search/engine';
+import { ACTIONS, type Action, type EngineRequest } from '@sparrow-search/engine';
 
 import { HttpError } from '../errors.js';
 import type { Endpoint } from '../routes/types.js';
-import { ACTIONS, type Action, COMPOSITE, INDEX_ACTIONS, grants } from './actions.js';
+import { INDEX_ACTIONS, grants } from './actions.js';
 import type { ApiKey } from './key-store.js';
 import type { Roles } from './roles.js';
 
@@ -38,7 +38,7 @@ export function admit(key: ApiKey, endpoint: Endpoint, path: Texts, query: Texts
   } else if (patterns(key, action).some((list) => list.length === 0)) {
     const asked = path['index'] ?? path['name'] ?? '*';
     const needed = replaces(endpoint, path, query) ? 'indices:data/write/index:op_type/index' : action;
-    throw forbidden(key, action, needed, COMPOSITE.has(action) ? '' : ` on indices [${asked}]`);
+    throw forbidden(key, action, needed, ACTIONS[action].composite ? '' : ` on indices [${asked}]`);
   }
   admitted.add(action);
 }

@@ -1,0 +1,264 @@
+//! The operations of all crates, by name.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Map, Value, json};
+use sparrow_admin as admin;
+use sparrow_admin::cluster::Ledger;
+use sparrow_call::error::EngineError;
+use sparrow_call::operation::parameters::CAT;
+use sparrow_call::operation::{Body, Declaration, Lane, Operation};
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::{Action, Scope};
+use sparrow_indices::Node;
+use sparrow_models::{self as models, endpoints};
+use sparrow_search::SearchService;
+use sparrow_snapshots::SnapshotService;
+use sparrow_tasks::api as tasks;
+use sparrow_types::processors;
+
+use crate::executor::Executor;
+
+/// What operations need.
+pub(crate) struct Parts {
+    pub(crate) node: Arc<Node>,
+    pub(crate) search: Arc<SearchService>,
+    pub(crate) snapshots: Arc<SnapshotService>,
+    /// Totals of what indices and deployments counted that no longer exist.
+    pub(crate) ledger: Ledger,
+    pub(crate) executor: Executor,
+}
+
+type Run = Box<dyn Fn(&Parts, &Request, &[u8], &CancelFlag) -> Result<Reply, EngineError> + Send + Sync>;
+
+/// An operation, whichever part of [`Parts`] its function needs.
+pub(crate) struct Entry {
+    pub(crate) declaration: Declaration,
+    run: Run,
+}
+
+static OPERATIONS: LazyLock<BTreeMap<&'static str, Entry>> = LazyLock::new(|| {
+    let mut all = Operations::default();
+    all.add(admin::OPERATIONS, |parts| &*parts.node);
+    all.add(&[admin::UPGRADES], |parts| &parts.node);
+    all.add(&[admin::SEARCHES], |parts| &*parts.search);
+    all.add(&[admin::SNAPSHOTS], |parts| &parts.snapshots);
+    all.add(sparrow_documents::OPERATIONS, |parts| &*parts.search);
+    all.add(sparrow_jobs::OPERATIONS, |parts| &parts.search);
+    all.add(models::OPERATIONS, |parts| &parts.node.model_service);
+    all.add(sparrow_search::OPERATIONS, |parts| &*parts.search);
+    all.add(sparrow_snapshots::OPERATIONS, |parts| &parts.snapshots);
+    all.add(&[tasks::OPERATIONS], |parts| &parts.node.tasks);
+    all.add(&[OF_SEVERAL_PARTS], |parts| parts);
+    all.0
+});
+
+/// Operations that need more than one part of the parts.
+const OF_SEVERAL_PARTS: &[Operation<Parts>] = &[
+    Operation::new(
+        "cat_thread_pool",
+        Action::NodesStats,
+        Lane::Look,
+        |parts: &Parts, request, body, cancel| {
+            admin::cat::node::cat_thread_pool(&parts.node, &parts.executor.stats(), request, body, cancel)
+        },
+    )
+    .about("A table of the queues of threads.")
+    .takes(&[CAT, "size"])
+    .text(),
+    Operation::new("instruments", Action::NodesStats, Lane::Watch, |parts: &Parts, request, body, cancel| {
+        let snapshots = parts.snapshots.snapshots.counts().to_json();
+        let (lanes, ledger) = (parts.executor.stats(), &parts.ledger);
+        admin::cluster::instruments::instruments(
+            &parts.node,
+            &lanes,
+            ledger,
+            &snapshots,
+            request,
+            body,
+            cancel,
+        )
+    })
+    .about("What the engine counts, for `_nodes/stats` and `/metrics`.")
+    .unlisted(),
+    Operation::new(
+        "put_inference",
+        Action::PutInference,
+        Lane::Write,
+        |parts: &Parts, request, body, cancel| {
+            let node = &parts.node;
+            endpoints::put_endpoint(&node.model_service, &*node.indices, request, body, cancel)
+        },
+    )
+    .about("Makes an inference endpoint: a name for a model, a task, and how texts are cut.")
+    .json()
+    .takes(&["timeout"]),
+    Operation::new(
+        "delete_inference",
+        Action::DeleteInference,
+        Lane::Write,
+        |parts: &Parts, request, body, cancel| {
+            let node = &parts.node;
+            endpoints::delete_endpoint(&node.model_service, &*node.indices, request, body, cancel)
+        },
+    )
+    .about("Deletes an inference endpoint.")
+    .takes(&["dry_run force"]),
+];
+
+#[derive(Default)]
+struct Operations(BTreeMap<&'static str, Entry>);
+
+impl Operations {
+    /// Adds operations that need a part of the parts.
+    fn add<S: 'static>(&mut self, lists: &'static [&'static [Operation<S>]], part: fn(&Parts) -> &S) {
+        for operation in lists.iter().copied().flatten() {
+            let run: Run = Box::new(move |parts: &Parts, request, body, cancel| {
+                (operation.run)(part(parts), request, body, cancel)
+            });
+            let declaration = operation.declaration;
+            let earlier = self.0.insert(declaration.name, Entry { declaration, run });
+            assert!(earlier.is_none(), "two operations are called {}", declaration.name);
+        }
+    }
+}
+
+/// The operation that a request names.
+///
+/// # Errors
+/// An internal error if there is none.
+pub(crate) fn find(request: &Request) -> Result<&'static Entry, EngineError> {
+    OPERATIONS
+        .get(request.op.as_str())
+        .ok_or_else(|| EngineError::internal(format!("no operation [{}]", request.op)))
+}
+
+impl Entry {
+    /// Carries out a request for it.
+    pub(crate) fn run(
+        &self,
+        parts: &Parts,
+        request: &Request,
+        body: &[u8],
+        cancel: &CancelFlag,
+    ) -> Result<Reply, EngineError> {
+        (self.run)(parts, request, body, cancel)
+    }
+
+    /// The lane of a request for it.
+    pub(crate) fn lane_of(&self, request: &Request) -> Lane {
+        self.declaration.lane_of(request)
+    }
+
+    /// Whether a request may be as short as its way to a worker and back: it reads, leaves nothing behind that is
+    /// open, waits for no refresh, and names no model that would have to encode a text.
+    pub(crate) fn is_short(&self, request: &Request, body: &[u8]) -> bool {
+        let has = |name| request.query.contains_key(name);
+        let names_model = || body.windows(MODEL.len()).any(|part| part == MODEL);
+        self.declaration.is_short
+            && body.len() <= SHORT_BODY
+            && !has("scroll")
+            && !has("refresh")
+            && !names_model()
+    }
+
+    /// Estimate of the memory that the values of a body take, in bytes, by its commas and brackets: `[1,1,…` takes a hundred times its
+    /// length. Of searches in lines, as many count as are read at once; other lines are read in portions that are small.
+    pub(crate) fn tree_bytes(&self, body: &[u8]) -> usize {
+        use sparrow_call::body::{tree_bytes, values};
+        match self.declaration.body {
+            Body::None | Body::Json => VALUE_BYTES * values(body),
+            Body::Document => tree_bytes(body),
+            Body::Lines => 0,
+            Body::Searches => {
+                let most = body.split(|byte| *byte == b'\n').map(values).max().unwrap_or(0);
+                VALUE_BYTES * most * processors::available()
+            }
+        }
+    }
+}
+
+/// Most bytes of the body of a short operation.
+const SHORT_BODY: usize = 8 << 10;
+
+/// How the keys of queries begin that name a model, and what it is to encode.
+const MODEL: &[u8] = b"\"model_";
+
+/// Bytes that a value of another body takes, with what is made of it: 240 for a term of `terms`, up to 470 for an entry of `sort`.
+const VALUE_BYTES: usize = 256;
+
+/// What the HTTP layer has to know: the operations with their actions and parameters, and the actions with their privileges.
+/// `packages/engine/src/operations.generated.ts` is made of it.
+pub fn declared() -> Value {
+    let operations: Map<String, Value> = OPERATIONS
+        .values()
+        .map(|Entry { declaration, .. }| (declaration.name.to_owned(), shown(declaration)))
+        .collect();
+    let actions: Map<String, Value> = Action::ALL
+        .iter()
+        .map(|action| {
+            let scope = match action.scope() {
+                Scope::Index => "index",
+                Scope::Cluster => "cluster",
+            };
+            let privileges: Vec<&str> = action.privileges().collect();
+            let shown = json!({"scope": scope, "privileges": privileges, "composite": action.is_composite()});
+            (action.name().to_owned(), shown)
+        })
+        .collect();
+    json!({"operations": operations, "actions": actions})
+}
+
+fn shown(declaration: &Declaration) -> Value {
+    let body = match declaration.body {
+        Body::None => "none",
+        Body::Json | Body::Document => "json",
+        Body::Lines | Body::Searches => "lines",
+    };
+    let parameters: Vec<&str> = declaration.parameters.iter().flat_map(|text| text.split(' ')).collect();
+    json!({
+        "about": declaration.about,
+        "action": declaration.action.name(),
+        "body": body,
+        "parameters": parameters,
+        "text": declaration.is_text,
+        "stops": declaration.stops,
+        "shed": declaration.is_shed,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_says_what_it_does_and_takes_each_parameter_once() {
+        for Entry { declaration, .. } in OPERATIONS.values() {
+            let name = declaration.name;
+            assert!(declaration.about.ends_with(['.', '?']), "{name}: {}", declaration.about);
+            let parameters: Vec<&str> =
+                declaration.parameters.iter().flat_map(|text| text.split(' ')).collect();
+            let distinct: std::collections::BTreeSet<&&str> = parameters.iter().collect();
+            assert_eq!(distinct.len(), parameters.len(), "{name}: {parameters:?}");
+            assert!(!distinct.contains(&""), "{name}: two spaces");
+        }
+    }
+
+    #[test]
+    fn what_looks_at_tasks_waits_on_a_long_lane_only_if_it_is_asked_to() {
+        for op in ["get_task", "list_tasks", "cancel_task", "cancel_tasks"] {
+            let mut request = Request { op: op.to_owned(), ..Request::default() };
+            let lane = |request: &Request| find(request).unwrap().lane_of(request);
+            assert_eq!(lane(&request), Lane::Watch);
+            request.query.insert("wait_for_completion".to_owned(), "true".to_owned());
+            assert_eq!(lane(&request), Lane::Long);
+        }
+    }
+
+    #[test]
+    fn an_unknown_operation_is_refused() {
+        let request = Request { op: "exists_alias".to_owned(), ..Request::default() };
+        assert_eq!(find(&request).err().map(|error| error.status()), Some(500));
+    }
+}

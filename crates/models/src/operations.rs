@@ -1,0 +1,14 @@
+//! The operations of the crate; each is declared next to its function.
+
+use crate::{ModelService, aliases, api, endpoints, manage, start};
+use sparrow_call::operation::Operation;
+
+/// The operations of this crate.
+pub const OPERATIONS: &[&[Operation<ModelService>]] = &[
+    aliases::OPERATIONS,
+    api::OPERATIONS,
+    endpoints::OPERATIONS,
+    endpoints::ENCODING,
+    manage::OPERATIONS,
+    start::OPERATIONS,
+];

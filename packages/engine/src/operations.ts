@@ -1,0 +1,44 @@
+import { ACTIONS as GENERATED_ACTIONS, OPERATIONS as GENERATED_OPERATIONS } from './operations.generated.js';
+
+/** The name of an operation. */
+export type Operation = keyof typeof GENERATED_OPERATIONS;
+
+/** The name of an action that privileges are granted for, as the sentence of a refusal gives it. */
+export type Action = keyof typeof GENERATED_ACTIONS;
+
+/** What an engine says of one of its operations. */
+export interface DeclaredOperation {
+  /** What it does, as one sentence. */
+  readonly about: string;
+  /** What a key must be allowed to do. */
+  readonly action: Action;
+  /** What its body holds: one JSON value, or lines of them. A body is refused where there is to be none. */
+  readonly body: 'none' | 'json' | 'lines';
+  /** The query parameters that it knows, besides those that every request may have. */
+  readonly parameters: readonly string[];
+  /** Whether it answers text, unless JSON is asked for. */
+  readonly text: boolean;
+  /** Whether it stops when its client goes away, also if it is not a `GET`. */
+  readonly stops: boolean;
+  /** Whether some requests for it are refused when more come than there is time for. */
+  readonly shed: boolean;
+}
+
+/** What is known of an action. */
+export interface DeclaredAction {
+  /** Whether a role grants it on indices, or as a whole. */
+  readonly scope: 'index' | 'cluster';
+  /** The privileges that name it directly, narrowest first: the order of the sentence that refuses it. */
+  readonly privileges: readonly string[];
+  /** Whether the bodies of its requests name indices, of which each is then refused by itself. */
+  readonly composite: boolean;
+}
+
+/**
+ * Every operation an engine answers, as Rust declares it next to the function that carries it out. The HTTP layer's route table maps
+ * methods and paths to these names.
+ */
+export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = GENERATED_OPERATIONS;
+
+/** Every action that privileges are granted for. */
+export const ACTIONS: Readonly<Record<Action, DeclaredAction>> = GENERATED_ACTIONS;
