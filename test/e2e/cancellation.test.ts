@@ -252,7 +252,7 @@ describe('the limits of memory', () => {
     expect(cause).toMatchObject({
       type: 'circuit_breaking_exception',
       bytes_limit: 1024 * 1024,
-      durability: 'TRANSIENT',
+      durability: 'PERMANENT',
     });
     expect(cause.bytes_wanted).toBeGreaterThan(1024 * 1024);
     expect(cause.reason).toMatch(

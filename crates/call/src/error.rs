@@ -122,6 +122,16 @@ impl EngineError {
         }
     }
 
+    /// Whether the caller lacks a right.
+    pub fn is_forbidden(&self) -> bool {
+        self.status() == 403
+    }
+
+    /// Whether a queue of operations has no room for now.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Rejected { .. })
+    }
+
     /// Whether a write failed because the disk is full.
     fn is_disk_full(&self) -> bool {
         match self {
@@ -262,8 +272,8 @@ pub fn circuit_breaking(error: &work::TooMuch) -> Exception {
     Exception::new("circuit_breaking_exception", error.to_string())
         .with("bytes_wanted", error.wanted)
         .with("bytes_limit", error.limit)
-        // It is over when the requests are that take it.
-        .with("durability", "TRANSIENT")
+        // What all take together is over when the other requests are.
+        .with("durability", if error.limit_of == work::PARENT { "TRANSIENT" } else { "PERMANENT" })
 }
 
 /// Builds a chain of causes, given outermost first, each caused by the next.

@@ -87,6 +87,10 @@ pub struct Reply {
     pub text: bool,
     /// Sentences about deprecated forms that the request used.
     pub warnings: Vec<String>,
+    /// Index and id of the document that the request created.
+    pub created: Option<[String; 2]>,
+    /// Whether parts of a request that was carried out were refused, as its key may not use the indices that they name.
+    pub refused_parts: bool,
 }
 
 impl Reply {
@@ -118,12 +122,18 @@ impl Reply {
 
     /// A response with the given status and finished JSON.
     pub fn bytes(status: u16, body: Vec<u8>) -> Self {
-        Self { status, body, text: false, warnings: Vec::new() }
+        Self { status, body, text: false, warnings: Vec::new(), created: None, refused_parts: false }
+    }
+
+    /// Says whether parts were refused for want of a right.
+    #[must_use]
+    pub fn with_refused_parts(self, refused: bool) -> Self {
+        Self { refused_parts: refused, ..self }
     }
 
     /// Status 200 with text.
     pub fn text(body: String) -> Self {
-        Self { status: 200, body: body.into_bytes(), text: true, warnings: Vec::new() }
+        Self { text: true, ..Self::bytes(200, body.into_bytes()) }
     }
 
     /// The response `{"acknowledged":true}`, usual for administrative operations.

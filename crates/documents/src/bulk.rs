@@ -61,6 +61,7 @@ fn bulk(
         out.extend_from_slice(format!(",\"truncated_texts\":{}", execution.truncated_texts).as_bytes());
     }
     out.extend_from_slice(b",\"items\":[");
+    let mut refused = false;
     // Each result goes when it is written, as its source may be long.
     for (number, (item, action)) in results.into_iter().zip(&actions).enumerate() {
         if number > 0 {
@@ -76,10 +77,13 @@ fn bulk(
                     append(&mut out, "executed_pipelines", executed);
                 }
             }
-            Err(error) => write_failure(&item.index, item.id.as_deref(), error, &mut out),
+            Err(error) => {
+                refused |= error.is_forbidden();
+                write_failure(&item.index, item.id.as_deref(), error, &mut out);
+            }
         }
         out.push(b'}');
     }
     out.extend_from_slice(b"]}");
-    Ok(Reply::bytes(200, out))
+    Ok(Reply::bytes(200, out).with_refused_parts(refused))
 }

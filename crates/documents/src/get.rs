@@ -116,6 +116,7 @@ fn mget(
     let params = request.params();
     let wanted = parse_mget(request, body)?;
     let mut out = b"{\"docs\":[".to_vec();
+    let mut refused = false;
     for (number, want) in wanted.iter().enumerate() {
         work::check()?;
         if number > 0 {
@@ -131,6 +132,7 @@ fn mget(
         match written {
             Ok(()) => {}
             Err(error) => {
+                refused |= error.is_forbidden();
                 out.truncate(start);
                 let error = error.body().get("error").cloned().unwrap_or_default();
                 write_json(&Unreadable { index: &want.index, id: &want.id, error }, &mut out);
@@ -138,7 +140,7 @@ fn mget(
         }
     }
     out.extend_from_slice(b"]}");
-    Ok(Reply::bytes(200, out))
+    Ok(Reply::bytes(200, out).with_refused_parts(refused))
 }
 
 fn find(

@@ -117,7 +117,8 @@ fn write(
     let forced = if success.wrote() { execution.refresh(refresh)? } else { false };
     let mut out = Vec::with_capacity(200);
     success.write(&index, forced, false, &mut out);
-    Ok(Reply::bytes(success.status, out))
+    let created = (success.status == 201).then(|| [index.to_string(), success.id.clone()]);
+    Ok(Reply { created, ..Reply::bytes(success.status, out) })
 }
 
 fn action<'a>(

@@ -94,6 +94,7 @@ fn multi_term_vectors(
         )));
     }
     let mut docs = Vec::with_capacity(wanted.len());
+    let mut refused = false;
     for asked in &mut wanted {
         let index = asked.index.clone().unwrap_or_else(|| request.part("index").to_owned());
         asked.check()?;
@@ -102,13 +103,14 @@ fn multi_term_vectors(
         docs.push(match resolved {
             Err(EngineError::Cancelled) => return Err(EngineError::Cancelled),
             Err(error) => {
+                refused |= error.is_forbidden();
                 let error = error.body();
                 json!({"_index": index, "_id": asked.id, "error": error["error"]})
             }
             Ok(vectors) => vectors,
         });
     }
-    Ok(Reply::ok(&object([("docs", docs.into())])))
+    Ok(Reply::ok(&object([("docs", docs.into())])).with_refused_parts(refused))
 }
 
 /// The index that a request names, if it asks for nothing that the filter of an alias hides.

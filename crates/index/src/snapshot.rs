@@ -45,7 +45,12 @@ pub struct SegmentSnapshot {
     live: Option<Arc<[u64]>>,
     seq_no: Column<u64>,
     version: Column<u64>,
+    /// Whether stored documents are read past the cache of their blocks, as most of them fill one.
+    past_cache: bool,
 }
+
+/// Bytes of a block of stored documents before a document that does not fit begins the next one, as tantivy has it by default.
+const BLOCK_BYTES: u64 = 16 << 10;
 
 impl SegmentSnapshot {
     pub(crate) fn open(
@@ -55,7 +60,16 @@ impl SegmentSnapshot {
         live: Option<Arc<[u64]>>,
     ) -> Result<Self, IndexError> {
         let columns = reader.fast_fields();
-        Ok(Self { plugins, filters, live, seq_no: columns.u64(SEQ_NO)?, version: columns.u64(VERSION)? })
+        let stored =
+            reader.get_store_reader(0).map_err(TantivyError::from)?.space_usage().data_usage().get_bytes();
+        Ok(Self {
+            plugins,
+            filters,
+            live,
+            seq_no: columns.u64(SEQ_NO)?,
+            version: columns.u64(VERSION)?,
+            past_cache: stored > BLOCK_BYTES * u64::from(reader.max_doc()),
+        })
     }
 
     /// Sparse postings of `field` (a field of [`IndexSchema::sparse`]); `None` if no document of the
@@ -176,6 +190,7 @@ impl Snapshot {
                     live: segment.live.clone(),
                     seq_no: segment.seq_no.clone(),
                     version: segment.version.clone(),
+                    past_cache: segment.past_cache,
                 })
                 .collect(),
             schema: self.schema.clone(),
@@ -351,8 +366,16 @@ impl Snapshot {
     /// # Errors
     /// When the document store cannot be read.
     pub fn fetch(&self, addr: DocAddress) -> Result<StoredDoc, IndexError> {
-        let stored: TantivyDocument = self.searcher.doc(addr)?;
         let segment = self.segment(addr.segment_ord);
+        let stored: TantivyDocument = if segment.past_cache {
+            self.searcher
+                .segment_reader(addr.segment_ord)
+                .get_store_reader(0)
+                .map_err(TantivyError::from)?
+                .get(addr.doc_id)?
+        } else {
+            self.searcher.doc(addr)?
+        };
         let id = stored.get_first(self.schema.id).and_then(|value| value.as_str().map(str::to_owned));
         let source = stored.get_first(self.schema.source);
         let source = source.as_ref().and_then(|value| value.as_bytes()).unwrap_or_default();

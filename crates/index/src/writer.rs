@@ -36,7 +36,7 @@ const MIN_THREAD_BUDGET: usize = 15_000_000;
 /// Largest memory budget per indexing thread, in bytes: even if the last document beyond it doubles every list of postings, addresses in a
 /// buffer of terms fit 32 bits.
 const MAX_THREAD_BUDGET: usize = 1_600_000_000;
-/// Number of decompressed blocks of stored documents that are cached per segment.
+/// Number of decompressed blocks of stored documents that are cached per segment, unless most documents fill one by themselves.
 const STORE_CACHE_BLOCKS: usize = 64;
 
 /// What a commit records besides its segments.

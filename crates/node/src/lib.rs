@@ -43,15 +43,29 @@ pub struct NativeReply {
     pub warnings: Option<Vec<String>>,
     /// The indices and aliases that the request came to; absent where it did not ask for them.
     pub named: Option<Vec<String>>,
+    /// Index and id of the document that the request created; absent if it created none.
+    pub created: Option<Vec<String>>,
+    /// Whether parts of the request were refused for want of a right; absent if none was.
+    pub refused_parts: Option<bool>,
+    /// Whether the request was refused as a queue has no room for now; absent if not.
+    pub full: Option<bool>,
 }
 
 impl NativeReply {
     fn new(handle: u32, result: std::result::Result<Reply, EngineError>) -> Self {
         match result {
-            Ok(Reply { status, body, text, warnings }) => {
-                let warnings = (!warnings.is_empty()).then_some(warnings);
-                NativeReply { handle, ok: true, status, body: body.into(), text, warnings, named: None }
-            }
+            Ok(Reply { status, body, text, warnings, created, refused_parts }) => NativeReply {
+                handle,
+                ok: true,
+                status,
+                body: body.into(),
+                text,
+                warnings: (!warnings.is_empty()).then_some(warnings),
+                named: None,
+                created: created.map(Vec::from),
+                refused_parts: refused_parts.then_some(true),
+                full: None,
+            },
             Err(error) => NativeReply {
                 handle,
                 ok: false,
@@ -60,6 +74,9 @@ impl NativeReply {
                 text: false,
                 warnings: None,
                 named: None,
+                created: None,
+                refused_parts: None,
+                full: error.is_full().then_some(true),
             },
         }
     }

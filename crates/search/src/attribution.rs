@@ -15,6 +15,7 @@ use sparrow_index::query::Explanation;
 use sparrow_mapping::FieldType;
 
 use super::target::Target;
+use sparrow_call::body::stored_tree;
 use sparrow_call::error::EngineError;
 use sparrow_call::rights::Right;
 use sparrow_indices::IndexHandle;
@@ -95,7 +96,7 @@ impl<'a> Attributor<'a> {
     ) -> Result<Option<Traced>, EngineError> {
         if self.source.is_none() {
             let stored = self.target.snapshot.fetch(self.addr)?;
-            self.source = Some(serde_json::from_slice(&stored.source).unwrap_or_default());
+            self.source = Some(stored_tree(&stored.source)?);
         }
         let Some(source) = &self.source else { return Ok(None) };
         for (model, input) in self.candidates(field) {

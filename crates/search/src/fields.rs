@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
+use sparrow_call::body::tree_bytes;
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, Snapshot};
 use sparrow_mapping::{FieldType, Mapping, ip, is_above, values_at};
@@ -142,10 +143,11 @@ impl FieldSource<'_> {
     /// # Errors
     /// When it was cancelled or its time is over.
     fn check(&self) -> Result<(), SearchError> {
-        work::check().map_err(|stopped| SearchError::Query {
-            shard: Box::new(self.shard.clone()),
-            source: stopped.into(),
-        })
+        work::check().map_err(|stopped| self.stopped(stopped))
+    }
+
+    fn stopped(&self, stopped: work::Stopped) -> SearchError {
+        SearchError::Query { shard: Box::new(self.shard.clone()), source: stopped.into() }
     }
 
     fn refused(&self, reason: String) -> SearchError {
@@ -189,6 +191,8 @@ impl FieldSource<'_> {
                 self.shard.index
             )));
         }
+        work::room_for(self.source.len() + tree_bytes(self.source))
+            .map_err(|stopped| self.stopped(stopped))?;
         let source: Value = serde_json::from_slice(self.source).unwrap_or_default();
         out.extend(stored_values(mapping, &source, stored));
         for request in fields {

@@ -1,7 +1,7 @@
 //! `_msearch`: several searches in one request, each with its own outcome.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -77,6 +77,7 @@ fn msearch(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = workers.min(cores).min(items.len());
     let next = AtomicUsize::new(0);
+    let refused = AtomicBool::new(false);
     let answers: Vec<Mutex<Vec<u8>>> = items.iter().map(|_| Mutex::default()).collect();
     let search_all = || {
         loop {
@@ -101,7 +102,10 @@ fn msearch(
                     reply.extend_from_slice(b",\"status\":200}");
                     reply
                 }
-                Err(error) => failure(&error),
+                Err(error) => {
+                    refused.fetch_or(error.is_forbidden(), Ordering::Relaxed);
+                    failure(&error)
+                }
             };
         }
     };
@@ -119,7 +123,7 @@ fn msearch(
         out.append(&mut answer.into_inner());
     }
     out.extend_from_slice(b"]}");
-    Ok(Reply::bytes(200, out))
+    Ok(Reply::bytes(200, out).with_refused_parts(refused.into_inner()))
 }
 
 fn failure(error: &EngineError) -> Vec<u8> {

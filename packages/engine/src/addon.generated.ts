@@ -48,6 +48,12 @@ export interface NativeReply {
   warnings?: Array<string>
   /** The indices and aliases that the request came to; absent where it did not ask for them. */
   named?: Array<string>
+  /** Index and id of the document that the request created; absent if it created none. */
+  created?: Array<string>
+  /** Whether parts of the request were refused for want of a right; absent if none was. */
+  refusedParts?: boolean
+  /** Whether the request was refused as a queue has no room for now; absent if not. */
+  full?: boolean
 }
 
 /** Decompresses Zstandard frames in pieces, so that somebody can stop when there are too many. */

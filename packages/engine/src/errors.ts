@@ -8,23 +8,30 @@ export class EngineError extends Error {
   /**
    * @param status the HTTP status
    * @param body the error as the REST interface sends it, in JSON
+   * @param isFull whether a queue of operations has no room for now
    */
   constructor(
     readonly status: number,
     readonly body: Uint8Array,
+    readonly isFull = false,
   ) {
     super(`the engine answered ${String(status)}`);
   }
 
+  /** The members of `error` in the body; none if the body is not of the documented shape. */
+  get members(): Readonly<Record<string, unknown>> {
+    try {
+      const { error } = JSON.parse(new TextDecoder().decode(this.body)) as { error?: unknown };
+      return typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {};
+    } catch {
+      return {};
+    }
+  }
+
   /** The first sentence of the error body, for logs and for callers without an HTTP layer. */
   get reason(): string {
-    const text = new TextDecoder().decode(this.body);
-    try {
-      const parsed = JSON.parse(text) as { error?: { reason?: unknown } };
-      return typeof parsed.error?.reason === 'string' ? parsed.error.reason : text;
-    } catch {
-      return text;
-    }
+    const { reason } = this.members;
+    return typeof reason === 'string' ? reason : new TextDecoder().decode(this.body);
   }
 }
 
@@ -37,7 +44,7 @@ export class BindingError extends Error {
 /** Turns what the addon resolved with into a value or an {@link EngineError}. The only place that does. */
 export function unwrapNative<T extends object>(value: T | NativeReply): T {
   if ('ok' in value && !value.ok) {
-    throw new EngineError(value.status, value.body);
+    throw new EngineError(value.status, value.body, value.full);
   }
   return value as T;
 }

@@ -40,6 +40,10 @@ export interface EngineReply {
   readonly text?: boolean;
   /** Sentences about deprecated forms that the request used. */
   readonly warnings?: readonly string[] | undefined;
+  /** Index and id of the document that the request created. */
+  readonly created?: readonly string[] | undefined;
+  /** Whether parts of a request that was carried out were refused, as its key may not use the indices that they name. */
+  readonly refusedParts?: boolean | undefined;
 }
 
 /**

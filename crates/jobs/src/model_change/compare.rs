@@ -2,6 +2,7 @@
 //! snapshot.
 
 use serde_json::{Value, json};
+use sparrow_call::body::stored_tree;
 use sparrow_call::error::EngineError;
 use sparrow_index::query::{SearchOptions, TotalHits};
 use sparrow_index::{DocAddress, Snapshot};
@@ -126,7 +127,7 @@ fn sampled(snapshot: &Snapshot, field: &str, number: usize) -> Result<Vec<String
     let sources = snapshot.mapping().semantic_sources(field);
     for (_, addr) in all.iter().step_by((all.len() / number).max(1)).take(number) {
         let stored = snapshot.fetch(*addr)?;
-        let Ok(source) = serde_json::from_slice::<Value>(&stored.source) else { continue };
+        let source = stored_tree(&stored.source)?;
         let texts = sources.iter().flat_map(|path| values_at(&source, path));
         let words: Vec<String> = texts
             .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())

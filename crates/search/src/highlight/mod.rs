@@ -22,6 +22,7 @@ use super::attribution::Attributor;
 use super::error::SearchError;
 use super::resolve;
 use super::target::{Hit, Target};
+use sparrow_call::body::stored_tree;
 use sparrow_call::error::EngineError;
 use sparrow_call::rights::Right;
 use sparrow_indices::Node;
@@ -107,7 +108,7 @@ impl<'a> Highlighter<'a> {
         if self.plans[hit.target].is_none() {
             self.plans[hit.target] = Some(self.plan(hit.target)?);
         }
-        let source: Value = serde_json::from_slice(source).unwrap_or_default();
+        let source = stored_tree(source)?;
         let Some(plans) = self.plans[hit.target].take() else { return Ok(Vec::new()) };
         let mut out: Highlighted = Vec::new();
         for plan in &plans {

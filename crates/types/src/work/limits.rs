@@ -98,6 +98,9 @@ pub(super) fn positive(bytes: isize) -> usize {
     usize::try_from(bytes).unwrap_or(0)
 }
 
+/// Name of the limit on what all requests take together, in [`TooMuch::limit_of`].
+pub const PARENT: &str = "parent";
+
 /// Error of a request that went over a memory limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooMuch {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub use self::allocated::Counted;
 use self::limits::{ALWAYS, positive};
-pub use self::limits::{Exceeded, MOST_EFFORT, Memory, MemoryFigures, Size, TooMuch, TooMuchEffort};
+pub use self::limits::{Exceeded, MOST_EFFORT, Memory, MemoryFigures, PARENT, Size, TooMuch, TooMuchEffort};
 pub use self::output::{Output, grow};
 pub use self::probe::Probe;
 
@@ -76,7 +76,7 @@ impl Account {
         let limit = self.memory.total_limit.load(Relaxed);
         let all = self.memory.allocated().saturating_add(more);
         if all > limit && own > ALWAYS.min(limit) {
-            return too_much("parent", all, limit);
+            return too_much(PARENT, all, limit);
         }
         None
     }
