@@ -96,7 +96,8 @@ describe('POST /v1/embeddings', () => {
       object: 'list',
       data: expected.map((embedding, index) => ({ object: 'embedding', index, embedding })),
       model: DENSE,
-      usage: { prompt_tokens: 0, total_tokens: 0 },
+      // [CLS] bread rises because yeast makes gas . [SEP], and [CLS] the harbour freeze ##s in winter . [SEP]
+      usage: { prompt_tokens: 18, total_tokens: 18 },
     });
     expect(await embed({ input: TEXTS[1], encoding_format: 'float' })).toEqual([
       { object: 'embedding', index: 0, embedding: expected[1] },
@@ -338,8 +339,10 @@ describe('POST /v1/rerank and /v2/rerank', () => {
     for (const version of ['1', '2']) {
       const body = { model: 'cross', query: QUERY, documents: ['a'] };
       const answer = await done('POST', `/v${version}/rerank`, body);
-      expect(Object.keys(answer)).toEqual(['id', 'model', 'results', 'meta']);
-      expect([answer.model, answer.meta]).toEqual(['cross', { api_version: { version } }]);
+      expect(Object.keys(answer)).toEqual(['id', 'model', 'results', 'usage', 'meta']);
+      expect(answer.usage.total_tokens).toBeGreaterThan(3);
+      const tokens = { input_tokens: answer.usage.total_tokens };
+      expect([answer.model, answer.meta]).toEqual(['cross', { api_version: { version }, tokens }]);
     }
   });
 

@@ -91,6 +91,8 @@ pub struct Reply {
     pub created: Option<[String; 2]>,
     /// Whether parts of a request that was carried out were refused, as its key may not use the indices that they name.
     pub refused_parts: bool,
+    /// Tokens that a model has read for the request, where the request asks for nothing but that.
+    pub tokens: Option<u32>,
 }
 
 impl Reply {
@@ -122,13 +124,27 @@ impl Reply {
 
     /// A response with the given status and finished JSON.
     pub fn bytes(status: u16, body: Vec<u8>) -> Self {
-        Self { status, body, text: false, warnings: Vec::new(), created: None, refused_parts: false }
+        Self {
+            status,
+            body,
+            text: false,
+            warnings: Vec::new(),
+            created: None,
+            refused_parts: false,
+            tokens: None,
+        }
     }
 
     /// Says whether parts were refused for want of a right.
     #[must_use]
     pub fn with_refused_parts(self, refused: bool) -> Self {
         Self { refused_parts: refused, ..self }
+    }
+
+    /// Says how many tokens a model has read.
+    #[must_use]
+    pub fn with_tokens(self, tokens: u32) -> Self {
+        Self { tokens: Some(tokens), ..self }
     }
 
     /// Status 200 with text.

@@ -282,7 +282,8 @@ fn infer_trained_model(
                 Value::Object(result)
             })
             .collect();
-        return Ok(Reply::ok(&json!({"inference_results": results})));
+        let tokens = scored.iter().map(|scored| scored.token_count).sum();
+        return Ok(Reply::ok(&json!({"inference_results": results})).with_tokens(tokens));
     }
     let encoded = service.models.encode_within(
         id,
@@ -302,7 +303,8 @@ fn infer_trained_model(
             Value::Object(result)
         })
         .collect();
-    Ok(Reply::ok(&sparrow_wire::object([("inference_results", results.into())])))
+    let tokens = encoded.iter().map(|encoded| encoded.token_count).sum();
+    Ok(Reply::ok(&sparrow_wire::object([("inference_results", results.into())])).with_tokens(tokens))
 }
 
 fn text_of<'a>(document: &'a Value, field: &str) -> Result<&'a str, EngineError> {

@@ -47,6 +47,8 @@ pub struct NativeReply {
     pub created: Option<Vec<String>>,
     /// Whether parts of the request were refused for want of a right; absent if none was.
     pub refused_parts: Option<bool>,
+    /// Tokens that a model has read for the request; absent where it did not ask for that alone.
+    pub tokens: Option<u32>,
     /// Whether the request was refused as a queue has no room for now; absent if not.
     pub full: Option<bool>,
 }
@@ -54,7 +56,7 @@ pub struct NativeReply {
 impl NativeReply {
     fn new(handle: u32, result: std::result::Result<Reply, EngineError>) -> Self {
         match result {
-            Ok(Reply { status, body, text, warnings, created, refused_parts }) => NativeReply {
+            Ok(Reply { status, body, text, warnings, created, refused_parts, tokens }) => NativeReply {
                 handle,
                 ok: true,
                 status,
@@ -64,6 +66,7 @@ impl NativeReply {
                 named: None,
                 created: created.map(Vec::from),
                 refused_parts: refused_parts.then_some(true),
+                tokens,
                 full: None,
             },
             Err(error) => NativeReply {
@@ -76,6 +79,7 @@ impl NativeReply {
                 named: None,
                 created: None,
                 refused_parts: None,
+                tokens: None,
                 full: error.is_full().then_some(true),
             },
         }

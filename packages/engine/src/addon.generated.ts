@@ -52,6 +52,8 @@ export interface NativeReply {
   created?: Array<string>
   /** Whether parts of the request were refused for want of a right; absent if none was. */
   refusedParts?: boolean
+  /** Tokens that a model has read for the request; absent where it did not ask for that alone. */
+  tokens?: number
   /** Whether the request was refused as a queue has no room for now; absent if not. */
   full?: boolean
 }

@@ -44,6 +44,8 @@ export interface EngineReply {
   readonly created?: readonly string[] | undefined;
   /** Whether parts of a request that was carried out were refused, as its key may not use the indices that they name. */
   readonly refusedParts?: boolean | undefined;
+  /** Tokens that a model has read for the request, where it asks for nothing but that. */
+  readonly tokens?: number | undefined;
 }
 
 /**

@@ -19,6 +19,10 @@ use super::weights;
 use sparrow_mapping::FieldType;
 use sparrow_query::MAX_CLAUSES;
 use sparrow_query::{MatchQuery, Operator, Query, ZeroTerms};
+use sparrow_types::work;
+
+/// Number of tokens of a text between two checks whether the request must stop.
+const CHECKED_TOKENS: usize = 256;
 
 impl Compiler<'_> {
     pub(super) fn match_query(
@@ -259,6 +263,10 @@ impl Compiler<'_> {
         };
         let mut tokens = Vec::new();
         for token in analyzer.tokens(text) {
+            // A text may be analyzed for many fields, and only the first few tokens of each be wanted.
+            if tokens.len().is_multiple_of(CHECKED_TOKENS) {
+                work::check()?;
+            }
             // Each token becomes a clause: a text of megabytes is refused before it is all in memory.
             if tokens.len() >= MAX_CLAUSES {
                 return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });

@@ -63,7 +63,8 @@ fn infer(
         let (sparse, dense) = (encode(parts.of(VectorKind::Sparse))?, encode(parts.of(VectorKind::Dense))?);
         let both: Vec<Value> =
             sparse.iter().zip(&dense).map(|(sparse, dense)| hybrid::vectors_to_json(sparse, dense)).collect();
-        return Ok(Reply::ok(&json!({endpoint.task_type.name(): both})));
+        let tokens = sparse.iter().chain(&dense).map(|encoded| encoded.token_count).sum();
+        return Ok(Reply::ok(&json!({endpoint.task_type.name(): both})).with_tokens(tokens));
     }
     let encoded = encode(id)?;
     let results: Vec<Value> = encoded
@@ -80,7 +81,8 @@ fn infer(
             }
         })
         .collect();
-    Ok(Reply::ok(&json!({endpoint.task_type.name(): results})))
+    let tokens = encoded.iter().map(|encoded| encoded.token_count).sum();
+    Ok(Reply::ok(&json!({endpoint.task_type.name(): results})).with_tokens(tokens))
 }
 
 /// `POST /_inference[/{task_type}]/{inference_id}/_stream`

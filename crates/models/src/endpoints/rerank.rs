@@ -81,6 +81,7 @@ pub(super) fn answer(
     let flag = cancel.flag();
     let scores =
         models.rerank(&endpoint.inference_id, question, texts, Some(flag.as_ref()), Some(timeout))?;
+    let tokens = scores.iter().map(|scored| scored.token_count).sum();
     let settings = settings.or(endpoint.rerank.unwrap_or_default());
     let shows_texts = settings.return_documents.unwrap_or(true);
     let mut ranked: Vec<(usize, Scored)> = scores.into_iter().enumerate().collect();
@@ -96,7 +97,7 @@ pub(super) fn answer(
             entry
         })
         .collect();
-    Ok(Reply::ok(&json!({TaskType::Rerank.name(): entries})))
+    Ok(Reply::ok(&json!({TaskType::Rerank.name(): entries})).with_tokens(tokens))
 }
 
 impl Models {

@@ -12,8 +12,11 @@ interface Parameters {
   readonly body?: object;
 }
 
-/** Asks the engine; what comes back is the body of its answer. */
-export type Ask = (op: Asked, parameters?: Parameters) => Promise<Readonly<Record<string, unknown>>>;
+/** The body of an answer, and in `tokens` how many tokens models have read for it. */
+type Told = Readonly<Record<string, unknown>> & { readonly tokens: number };
+
+/** Asks the engine. */
+export type Ask = (op: Asked, parameters?: Parameters) => Promise<Told>;
 
 /** How long a request waits for its vectors, as at `_inference`. */
 const TIMEOUT = '30s';
@@ -36,6 +39,7 @@ export function askFor(
     };
     const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const reply = await engine.execute(request, sent, exchange.onGone.bind(exchange));
-    return JSON.parse(Buffer.from(reply.body).toString()) as Record<string, unknown>;
+    const told = JSON.parse(Buffer.from(reply.body).toString()) as Record<string, unknown>;
+    return { ...told, tokens: reply.tokens ?? 0 };
   };
 }

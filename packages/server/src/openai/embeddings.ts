@@ -28,24 +28,25 @@ interface Asked {
  * @throws {HttpError} 400 for a request that makes no sense, 404 for a model that there is not
  */
 export async function embeddings(ask: Ask, body: Uint8Array | undefined): Promise<Answer> {
-  const { texts, model, inBase64, dimensions } = read(body);
+  const { texts, model, inBase64, dimensions } = parse(body);
   const chosen = await choose(ask, model, 'text_embedding');
   const cut = dimensions === undefined ? whole : cutTo(chosen, dimensions);
   const parts: string[] = [];
+  let read = 0;
   for (let begin = 0; begin < texts.length; begin += TEXTS_AT_ONCE) {
-    const vectors = await encode(ask, chosen, texts.slice(begin, begin + TEXTS_AT_ONCE));
+    const { vectors, tokens } = await encode(ask, chosen, texts.slice(begin, begin + TEXTS_AT_ONCE));
+    read += tokens;
     for (const vector of vectors) {
       const short = cut(vector);
       const written = inBase64 ? base64(short) : short;
       parts.push(JSON.stringify({ object: 'embedding', index: parts.length, embedding: written }));
     }
   }
-  // The engine does not say how many tokens a text has; nothing is charged for them here.
-  const rest = JSON.stringify({ model, usage: { prompt_tokens: 0, total_tokens: 0 } }).slice(1);
+  const rest = JSON.stringify({ model, usage: { prompt_tokens: read, total_tokens: read } }).slice(1);
   return { status: 200, body: `{"object":"list","data":[${parts.join(',')}],${rest}` };
 }
 
-function read(bytes: Uint8Array | undefined): Asked {
+function parse(bytes: Uint8Array | undefined): Asked {
   const body = readBody(bytes, KNOWN);
   const model = requiredText(body, 'model');
   const format = body['encoding_format'] ?? 'float';
@@ -75,22 +76,28 @@ function textsOf(input: unknown): readonly string[] {
 
 type Vector = readonly number[];
 
+interface Vectors {
+  readonly vectors: readonly Vector[];
+  /** Tokens that the model has read, special ones included. */
+  readonly tokens: number;
+}
+
 /** Encodes texts as inference requests of Elasticsearch's interface are encoded. */
-async function encode(ask: Ask, { name, endpoint, config }: Chosen, texts: readonly string[]): Promise<Vector[]> {
+async function encode(ask: Ask, { name, endpoint, config }: Chosen, texts: readonly string[]): Promise<Vectors> {
   if (endpoint !== undefined) {
-    const { text_embedding: encoded } = await ask('infer', {
+    const { text_embedding: encoded, tokens } = await ask('infer', {
       path: { inference_id: endpoint },
       body: { input: texts },
     });
-    return (encoded as readonly { readonly embedding: Vector }[]).map(({ embedding }) => embedding);
+    return { vectors: (encoded as readonly { readonly embedding: Vector }[]).map(({ embedding }) => embedding), tokens };
   }
   const field = config?.input?.field_names?.[0] ?? 'text_field';
   const docs = texts.map((text) => ({ [field]: text }));
-  const { inference_results: encoded } = await ask('infer_trained_model', {
+  const { inference_results: encoded, tokens } = await ask('infer_trained_model', {
     path: { model: name },
     body: { docs, inference_config: { text_embedding: { results_field: 'vector' } } },
   });
-  return (encoded as readonly { readonly vector: Vector }[]).map(({ vector }) => vector);
+  return { vectors: (encoded as readonly { readonly vector: Vector }[]).map(({ vector }) => vector), tokens };
 }
 
 function whole(vector: Vector): Vector {

@@ -41,13 +41,15 @@ export async function rerank(
   const most = body['top_n'] === undefined ? undefined : positive(body['top_n'], 'top_n');
   const showsTexts = body['return_documents'] ?? false;
   if (typeof showsTexts !== 'boolean') throw refused('return_documents', 'one of [true, false] is expected');
-  const entries = await score(ask, await choose(ask, model, 'rerank'), query, texts, most);
+  const { entries, tokens } = await score(ask, await choose(ask, model, 'rerank'), query, texts, most);
   const results = entries.map(({ index, score: number }) => ({
     index,
     relevance_score: relevance(number),
     ...(showsTexts ? { document: { text: texts[index] } } : {}),
   }));
-  return json(200, { id, model, results, meta: { api_version: { version } } });
+  // Jina's form, and Cohere's.
+  const usage = { total_tokens: tokens };
+  return json(200, { id, model, results, usage, meta: { api_version: { version }, tokens: { input_tokens: tokens } } });
 }
 
 function textsOf(documents: unknown): readonly string[] {
@@ -74,23 +76,24 @@ async function score(
   query: string,
   texts: readonly string[],
   most: number | undefined,
-): Promise<readonly Entry[]> {
+): Promise<{ readonly entries: readonly Entry[]; readonly tokens: number }> {
   if (endpoint !== undefined) {
     const asked = { query, input: texts, return_documents: false, ...(most === undefined ? {} : { top_n: most }) };
-    const { rerank: ranked } = await ask('infer', { path: { inference_id: endpoint }, body: asked });
-    const entries = ranked as readonly { readonly index: number; readonly relevance_score: number }[];
-    return entries.map(({ index, relevance_score: number }) => ({ index, score: number }));
+    const { rerank: ranked, tokens } = await ask('infer', { path: { inference_id: endpoint }, body: asked });
+    const scored = ranked as readonly { readonly index: number; readonly relevance_score: number }[];
+    return { entries: scored.map(({ index, relevance_score: number }) => ({ index, score: number })), tokens };
   }
   const field = config?.input?.field_names?.[0] ?? 'text_field';
   const docs = texts.map((text) => ({ [field]: text }));
-  const { inference_results: scored } = await ask('infer_trained_model', {
+  const { inference_results: scored, tokens } = await ask('infer_trained_model', {
     path: { model: name },
     body: { docs, inference_config: { text_similarity: { text: query, results_field: 'score' } } },
   });
-  return (scored as readonly { readonly score: number }[])
+  const entries = (scored as readonly { readonly score: number }[])
     .map(({ score: number }, index) => ({ index, score: number }))
     .sort((a, b) => b.score - a.score)
     .slice(0, most);
+  return { entries, tokens };
 }
 
 /** What a model computes, from 0 to 1 as these clients expect it. The order stays. */
