@@ -49,13 +49,13 @@ export function answerToError(error: unknown): Answer | undefined {
  * @param room bytes that the engine may still allocate
  * @throws {HttpError} 400 when the paths of `filter_path` take too long on this answer, or laid out it would be too long
  */
-export async function finish(
+export function finish(
   answer: Answer,
   exchange: Exchange,
   query: Readonly<Record<string, string>>,
   common: readonly (readonly [string, string])[],
   room: () => number = () => Infinity,
-): Promise<Finished> {
+): Finished | Promise<Finished> {
   const type = answer.type ?? 'json';
   const headers = laterIf(answer);
   if (type !== 'json') {
@@ -67,11 +67,13 @@ export async function finish(
     };
   }
   const wanted = wantedType(exchange, query);
-  return {
+  const finished = (body: Answer['body']): Finished => ({
     status: answer.status,
     headers: [...headers, ['Content-Type', wanted.type], ...common],
-    body: await shaped(answer, exchange, query, wanted, room),
-  };
+    body,
+  });
+  const body = shaped(answer, exchange, query, wanted, room);
+  return body instanceof Promise ? body.then(finished) : finished(body);
 }
 
 /** How a request is refused whose answer cannot have the shape that it wants. */
@@ -85,13 +87,13 @@ const REFUSALS: Readonly<Record<ShapeProblem, [ErrorCode, string]>> = {
 };
 
 /** The body of an answer in the shape that the request wants. Never on the event loop: it takes time in proportion. */
-async function shaped(
+function shaped(
   { status, body, statistics }: Answer,
   exchange: Exchange,
   query: Readonly<Record<string, string>>,
   { kind }: Negotiated,
   room: () => number,
-): Promise<Answer['body']> {
+): Answer['body'] | Promise<Answer['body']> {
   // As in Elasticsearch, an error is told whole: whoever asked for [hits.total] has to hear why there are no hits.
   const filter = isError(status, body) ? undefined : query['filter_path'];
   const isPretty = isSet(query['pretty']);
@@ -100,7 +102,7 @@ async function shaped(
   const asItIs = filter === undefined && !isPretty && !isTraced && !isHuman && kind === 'json';
   if (body === null || body.length === 0 || asItIs) return body;
   const left = room();
-  const shown = await shapeAnswer(typeof body === 'string' ? Buffer.from(body) : body, {
+  return shapedAs(body, {
     ...(filter === undefined ? {} : { filter_path: filter }),
     ...(isTraced ? { trace: `${exchange.method} ${exchange.path}` } : {}),
     pretty: isPretty,
@@ -108,6 +110,13 @@ async function shaped(
     yaml: kind === 'yaml',
     ...(Number.isFinite(left) ? { room: Math.max(left, 0) } : {}),
   });
+}
+
+async function shapedAs(
+  body: Uint8Array | string,
+  shape: Parameters<typeof shapeAnswer>[1],
+): Promise<Uint8Array | string> {
+  const shown = await shapeAnswer(typeof body === 'string' ? Buffer.from(body) : body, shape);
   if (typeof body !== 'string') freeAnswer(body);
   if (typeof shown === 'string') throw new HttpError(...REFUSALS[shown]);
   return shown;

@@ -4,13 +4,13 @@ import {
   isLegacyRequest,
 } from '@modelcontextprotocol/server';
 import { EngineError, SparrowError } from '@sparrow-search/engine';
+import type { Hono } from 'hono';
 
-import type { Application } from '../application.js';
+import type { ServerEnv } from '../app.js';
 import { HttpError } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Answer } from '../http/respond.js';
 import { LocalExchange } from '../in-process/local-exchange.js';
-import { Matcher } from '../routes/matcher.js';
 import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';
 import { mcpServer } from './server.js';
 
@@ -23,13 +23,11 @@ const HEADERS = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-
 /** Messages in one request, each of which may be a search. */
 const MOST_MESSAGES = 20;
 
-let matcher: Matcher | undefined;
-
 /** Answers one message of the Model Context Protocol. Nothing is kept from one to the next. */
 export async function answerMessage(
   exchange: Exchange,
   body: Uint8Array | undefined,
-  application: Application,
+  app: Hono<ServerEnv>,
   isWriting: boolean,
 ): Promise<Answer> {
   const gone = new AbortController();
@@ -37,7 +35,7 @@ export async function answerMessage(
     gone.abort();
   });
   try {
-    const rest = new SameServer(application, exchange, gone.signal);
+    const rest = new SameServer(app, exchange, gone.signal);
     const message = parsed(body);
     const response = await respond(requestOf(exchange, body, gone.signal), message, rest, isWriting);
     const contentType = response.headers.get('content-type');
@@ -112,12 +110,12 @@ async function respond(request: Request, message: unknown, rest: RestInterface, 
  * request over HTTP goes through, from the check of the key to the audit log.
  */
 class SameServer implements RestInterface {
-  readonly #application: Application;
+  readonly #app: Hono<ServerEnv>;
   readonly #exchange: Exchange;
   readonly #gone: AbortSignal;
 
-  constructor(application: Application, exchange: Exchange, gone: AbortSignal) {
-    this.#application = application;
+  constructor(app: Hono<ServerEnv>, exchange: Exchange, gone: AbortSignal) {
+    this.#app = app;
     this.#exchange = exchange;
     this.#gone = gone;
   }
@@ -136,10 +134,7 @@ class SameServer implements RestInterface {
       this.#exchange.from,
       true,
     );
-    matcher ??= new Matcher();
-    const match = matcher.match(exchange.path) ?? matcher.matchEscaped(exchange.path);
-    exchange.settle(match?.route);
-    const finished = await this.#application.answer(exchange, match?.route, match?.path ?? {});
+    const finished = await exchange.answer(this.#app);
     ended.throwIfAborted();
     const bytes = Buffer.from(finished.body ?? '');
     if (finished.status >= 400) throw SparrowError.of(new EngineError(finished.status, bytes));
