@@ -1,30 +1,18 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-
 import { type Context, Hono } from 'hono';
 import { basePath } from 'hono/route';
 import { getPathNoStrict } from 'hono/utils/url';
 
 import { answerEndpoint, answerOtherMethod, answerUnknown, makeApplication } from './application.js';
-import type { Exchange } from './http/exchange.js';
+import type { ServerEnv } from './env.js';
+import type { Dispatch, Exchange } from './http/exchange.js';
 import { FetchExchange } from './http/fetch-exchange.js';
 import { FirstMatchRouter } from './http/first-match-router.js';
+import { throughHono } from './http/through-hono.js';
 import { Call } from './middleware/call.js';
 import { onError } from './middleware/on-error.js';
 import { respond } from './middleware/respond.js';
 import { type Route, honoPath, routesByPath } from './routes/table.js';
 import type { AppOptions, Application } from './services.js';
-
-/** What is in the context of a request. */
-export interface ServerEnv {
-  Bindings: {
-    /** Put there by `@hono/node-server`, if that serves an application with ours as a part; absent under `app.request()`. */
-    incoming?: IncomingMessage;
-    outgoing?: ServerResponse;
-    /** The request, where it is none of Fetch. */
-    exchange?: Exchange;
-  };
-  Variables: { call: Call };
-}
 
 /** Builds the Hono application from the route table. */
 export function createApp(options: AppOptions, application = makeApplication(options)): Hono<ServerEnv> {
@@ -54,13 +42,14 @@ function routed(
   prefixOf: (context: Context) => string,
 ): { readonly app: Hono<ServerEnv>; readonly unknown: (context: Context<ServerEnv>) => Response | Promise<Response> } {
   const app = new Hono<ServerEnv>({ router: new FirstMatchRouter(), getPath });
+  const dispatch: Dispatch = (exchange) => throughHono(app, exchange);
   const received = (context: Context<ServerEnv>, route?: Route, names: readonly string[] = []): Call => {
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- undefined under `app.request()`
     const exchange: Exchange = context.env?.exchange ?? new FetchExchange(context, prefixOf(context));
     exchange.settle?.(route);
     const path: Record<string, string> = {};
     for (const name of names) path[name] = context.req.param(OWN + name) ?? '';
-    const call = new Call(application, app, exchange, route, path);
+    const call = new Call(application, dispatch, exchange, route, path);
     context.set('call', call);
     return call;
   };

@@ -1,4 +1,5 @@
-export { type ServerEnv, createApp } from './app.js';
+export { createApp } from './app.js';
+export type { ServerEnv } from './env.js';
 export { ndcg } from './cli/ranking-metrics.js';
 export { type PartOptions, Rest, type RestRequest, type RestResponse } from './in-process/rest.js';
 export { type AppOptions, type Services } from './services.js';

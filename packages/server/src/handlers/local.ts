@@ -71,10 +71,10 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     const figures = await healthFigures(nodeContext(call));
     return json(200, healthReport(figures, call.path['feature'], call.query['verbose'] !== 'false'));
   },
-  mcp: async ({ exchange, body, app, application }) => {
+  mcp: async ({ exchange, body, dispatch, application }) => {
     // Only servers that agents talk to load what that takes.
     const { answerMessage } = await import('../mcp/http.js');
-    return answerMessage(exchange, body, app, application.config.mcpWrite === true);
+    return answerMessage(exchange, body, dispatch, application.config.mcpWrite === true);
   },
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
   create_api_key: async (call) => {

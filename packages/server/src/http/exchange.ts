@@ -39,5 +39,8 @@ export interface Finished {
   readonly body: Uint8Array | string | null;
 }
 
+/** Has a request answered; the exchange is given the answer. */
+export type Dispatch = (exchange: Exchange) => Response | Promise<Response>;
+
 /** What Hono is given for an answer that was sent already. */
 export const SENT = new Response(null);

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 
-import type { ServerEnv } from '../app.js';
+import type { ServerEnv } from '../env.js';
 import { readFetchBody, readIncoming } from './body.js';
 import type { Exchange, Finished } from './exchange.js';
 import { onClose } from './gone.js';

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 
 import type { Hono } from 'hono';
 
-import type { ServerEnv } from '../app.js';
+import type { ServerEnv } from '../env.js';
 import { Callers } from './callers.js';
 import type { Exchange } from './exchange.js';
 import type { InFlight } from './in-flight.js';

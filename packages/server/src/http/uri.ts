@@ -84,8 +84,9 @@ export function targetOf(uri: string, host = ''): Target | undefined {
   if (path.includes('\\')) return undefined;
   if (path.startsWith('/')) {
     if (!USUAL_HOST.test(host) && !isHost(host)) return undefined;
-    const routed = routedPath(path);
-    return { path: ESCAPED.test(path) ? routed : path, routed };
+    if (!ESCAPED.test(path)) return { path, routed: withoutSlash(path) };
+    const routed = resolved(path);
+    return { path: routed, routed };
   }
   // The whole address, as it is sent to proxies.
   if (!/^https?:\/\//.test(uri) || !URL.canParse(uri)) return undefined;
@@ -96,8 +97,16 @@ export function targetOf(uri: string, host = ''): Target | undefined {
 /** The path by which Hono finds a route: without the slash at its end, and with the escapes of what has no other meaning resolved. */
 export function routedPath(path: string): string {
   if (DOTS.test(path)) return NOWHERE;
-  if (!ESCAPED.test(path)) return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
-  return pathOf(`http://_${path.startsWith('/') ? '' : '/'}${path}`);
+  const rooted = path.startsWith('/') ? path : `/${path}`;
+  return ESCAPED.test(path) ? resolved(rooted) : withoutSlash(rooted);
+}
+
+function withoutSlash(path: string): string {
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+function resolved(path: string): string {
+  return pathOf(`http://_${path}`);
 }
 
 /** The path of an address as Hono reads it of a request, of which it looks at nothing else. */

@@ -1,10 +1,6 @@
-import type { Hono } from 'hono';
-
-import type { ServerEnv } from '../app.js';
 import { tooLarge } from '../http/body.js';
-import { type Exchange, type Finished, SENT } from '../http/exchange.js';
+import { type Dispatch, type Exchange, type Finished, SENT } from '../http/exchange.js';
 import type { Hold } from '../http/in-flight.js';
-import { throughHono } from '../http/through-hono.js';
 import { routedPath } from '../http/uri.js';
 import type { Route } from '../routes/table.js';
 
@@ -88,8 +84,8 @@ export class LocalExchange implements Exchange {
   }
 
   /** Asks an application; it answers errors as well. */
-  async answer(app: Hono<ServerEnv>): Promise<Finished> {
-    await throughHono(app, this);
+  async answer(dispatch: Dispatch): Promise<Finished> {
+    await dispatch(this);
     if (this.#finished === undefined) throw new Error('the request was not answered');
     return this.#finished;
   }

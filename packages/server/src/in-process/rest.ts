@@ -1,9 +1,11 @@
 import type { SearchEngine, Sparrow } from '@sparrow-search/engine';
 import type { Hono } from 'hono';
 
-import { type ServerEnv, createApp, createPart } from '../app.js';
+import { createApp, createPart } from '../app.js';
 import { makeApplication } from '../application.js';
 import type { Config } from '../config.js';
+import type { ServerEnv } from '../env.js';
+import { throughHono } from '../http/through-hono.js';
 import { readIdentity } from '../identity.js';
 import { createLogger } from '../log.js';
 import { KeyStore } from '../security/key-store.js';
@@ -75,7 +77,7 @@ export class Rest {
     const { signal } = request;
     signal?.throwIfAborted();
     const exchange = new LocalExchange(request);
-    const finished = await exchange.answer(this.#app);
+    const finished = await exchange.answer((asked) => throughHono(this.#app, asked));
     signal?.throwIfAborted();
     return responseOf(finished, exchange.method);
   }

@@ -4,11 +4,9 @@ import {
   isLegacyRequest,
 } from '@modelcontextprotocol/server';
 import { EngineError, SparrowError } from '@sparrow-search/engine';
-import type { Hono } from 'hono';
 
-import type { ServerEnv } from '../app.js';
 import { HttpError } from '../errors.js';
-import type { Exchange } from '../http/exchange.js';
+import type { Dispatch, Exchange } from '../http/exchange.js';
 import type { Answer } from '../http/respond.js';
 import { LocalExchange } from '../in-process/local-exchange.js';
 import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';
@@ -27,7 +25,7 @@ const MOST_MESSAGES = 20;
 export async function answerMessage(
   exchange: Exchange,
   body: Uint8Array | undefined,
-  app: Hono<ServerEnv>,
+  dispatch: Dispatch,
   isWriting: boolean,
 ): Promise<Answer> {
   const gone = new AbortController();
@@ -35,7 +33,7 @@ export async function answerMessage(
     gone.abort();
   });
   try {
-    const rest = new SameServer(app, exchange, gone.signal);
+    const rest = new SameServer(dispatch, exchange, gone.signal);
     const message = parsed(body);
     const response = await respond(requestOf(exchange, body, gone.signal), message, rest, isWriting);
     const contentType = response.headers.get('content-type');
@@ -110,12 +108,12 @@ async function respond(request: Request, message: unknown, rest: RestInterface, 
  * request over HTTP goes through, from the check of the key to the audit log.
  */
 class SameServer implements RestInterface {
-  readonly #app: Hono<ServerEnv>;
+  readonly #dispatch: Dispatch;
   readonly #exchange: Exchange;
   readonly #gone: AbortSignal;
 
-  constructor(app: Hono<ServerEnv>, exchange: Exchange, gone: AbortSignal) {
-    this.#app = app;
+  constructor(dispatch: Dispatch, exchange: Exchange, gone: AbortSignal) {
+    this.#dispatch = dispatch;
     this.#exchange = exchange;
     this.#gone = gone;
   }
@@ -134,7 +132,7 @@ class SameServer implements RestInterface {
       this.#exchange.from,
       true,
     );
-    const finished = await exchange.answer(this.#app);
+    const finished = await exchange.answer(this.#dispatch);
     ended.throwIfAborted();
     const bytes = Buffer.from(finished.body ?? '');
     if (finished.status >= 400) throw SparrowError.of(new EngineError(finished.status, bytes));

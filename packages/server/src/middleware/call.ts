@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto';
 
-import type { Hono } from 'hono';
-
-import type { ServerEnv } from '../app.js';
 import { HttpError } from '../errors.js';
-import type { Exchange } from '../http/exchange.js';
+import type { Dispatch, Exchange } from '../http/exchange.js';
 import type { Hold } from '../http/in-flight.js';
 import type { Endpoint } from '../routes/types.js';
 import type { Route } from '../routes/table.js';
@@ -37,13 +34,13 @@ export class Call {
   named: readonly string[] = [];
 
   /**
-   * @param app answers the requests that the answer takes
+   * @param dispatch answers the requests that the answer takes
    * @param route what its path stands for, if anything
    * @param path the parameters in its path
    */
   constructor(
     readonly application: Application,
-    readonly app: Hono<ServerEnv>,
+    readonly dispatch: Dispatch,
     readonly exchange: Exchange,
     readonly route: Route | undefined,
     readonly path: Texts,
