@@ -139,7 +139,6 @@ const ITSELF = [
   'the encoder alone',
   'the first time',
   'the same over HTTP',
-  'the same through Hono',
   'the sparse clause alone',
 ];
 

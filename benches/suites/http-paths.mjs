@@ -1,51 +1,66 @@
-// The two ways of a request through the HTTP layer: http/direct.ts, which answers Node's request, and Hono, which has Fetch's objects
-// made of it. The same server is asked the same on both, in turns: a path of which one letter is escaped is left to Hono.
+// The HTTP layer of this commit against that of another one: the same requests, from the cheapest on, to two servers with the same
+// documents, in blocks that take turns. `--base` is a built tree of the other commit; without one the tree is compared with itself, which
+// shows the noise.
 import { request as httpRequest } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 
+import { ROOT } from '../../scripts/lib/paths.mjs';
 import { median, percentile } from '../lib/statistics.mjs';
 import { FIELD, INDEX, MODEL, fill, sparrowFolder, startSparrow, threadCpu } from '../serving/servers.mjs';
 import { Connection } from '../serving/wire.mjs';
 
-export const title = 'Requests past Hono and through it';
+export const title = 'requests over HTTP, this commit against another one';
 export const prepares = true;
 
 const SIZES = {
-  smoke: { documents: 300, hybrid: 20, questions: 20, turns: 2, blockSeconds: 0.01 },
-  quick: { documents: 5000, hybrid: 500, questions: 200, turns: 40, blockSeconds: 0.06 },
-  full: { documents: 5000, hybrid: 500, questions: 200, turns: 100, blockSeconds: 0.06 },
+  smoke: { documents: 300, hybrid: 20, questions: 20, turns: 2, blockSeconds: 0.01, warm: 100 },
+  quick: { documents: 5000, hybrid: 500, questions: 200, turns: 40, blockSeconds: 0.06, warm: 5_000 },
+  full: { documents: 5000, hybrid: 500, questions: 200, turns: 100, blockSeconds: 0.06, warm: 20_000 },
 };
-const CLIENTS = [1, 32];
-/** What a way past Hono has to bring, in requests a second, to be worth its code. */
-const WORTH = 1.15;
+const CLIENTS = [32, 1];
+/** How many requests a second there are to be at least, for each that the other commit answers; one with a model hides what HTTP costs. */
+const FEWER = { at_least: 0.9 };
+const WITH_MODEL = { at_least: 0.97 };
 const HYBRID = 'bench-hybrid';
 const SCRATCH = 'bench-scratch';
 const BULK = 500;
+const NAMES = ['this', 'base'];
 
 /** @returns {Promise<{rows: object[], notes?: string[]}>} */
 export async function run(context) {
   const size = SIZES[context.size];
   const texts = await context.texts(size.documents);
   const questions = await context.questions(size.questions);
-  const sparrow = await startSparrow(sparrowFolder(context, size.documents));
+  const folder = sparrowFolder(context, size.documents);
+  const servers = [];
   try {
-    await fill(context, sparrow, texts);
-    await fillHybrid(sparrow, texts.slice(0, size.hybrid));
+    for (const [name, tree] of [
+      ['this', ROOT],
+      ['base', context.base ?? ROOT],
+    ]) {
+      const server = await startSparrow(`${folder}-${name}`, { tree });
+      servers.push(server);
+      await fill(context, server, texts);
+      await fillHybrid(server, texts.slice(0, size.hybrid));
+    }
     if (context.prepare) return { rows: [] };
-    const kinds = await kindsOf(sparrow, texts, questions);
-    for (const kind of kinds) kind.checked = await check(sparrow, kind);
+    const kinds = await kindsOf(servers[0], texts, questions);
+    for (const kind of kinds) kind.checked = await check(servers, kind);
     const rows = [];
     for (const clients of CLIENTS) {
-      for (const kind of kinds) rows.push(await measure(context, size, sparrow, kind, clients));
+      for (const kind of kinds) rows.push(await measure(context, size, servers, kind, clients));
     }
     const notes = [
-      `${size.documents} documents, ${size.hybrid} in the index of the hybrid search; client and server share the machine's cores`,
-      `blocks of about ${1000 * size.blockSeconds} ms on either way take turns, ${size.turns} times; rates and ratios are medians of those`,
+      `${size.documents} documents, ${size.hybrid} in the index of the hybrid search; client and servers share the machine's cores`,
+      `blocks of about ${1000 * size.blockSeconds} ms on either server take turns, ${size.turns} times; rates and ratios are medians of those`,
+      ...(context.base === undefined ? ['no --base: the tree is compared with itself'] : []),
     ];
     return { rows, notes };
   } finally {
-    await sparrow.request('DELETE', `/${SCRATCH}`).catch(() => undefined);
-    await sparrow.stop();
+    for (const server of servers) {
+      await server.request('DELETE', `/${SCRATCH}`).catch(() => undefined);
+      await server.stop();
+    }
   }
 }
 
@@ -82,6 +97,12 @@ async function kindsOf({ request }, texts, questions) {
       query: { sparse_vector: { field: FIELD, query_vector: tokens } },
     })),
     search('search by words', INDEX, (text) => ({ query: { match: { text } } })),
+    {
+      ...search('a question by meaning', INDEX, (query) => ({
+        query: { sparse_vector: { field: FIELD, inference_id: MODEL, query } },
+      })),
+      target: WITH_MODEL,
+    },
     search('hybrid search of a text', HYBRID, (query) => ({ retriever: { rrf: { query } } })),
     {
       what: 'a document by id',
@@ -95,20 +116,14 @@ async function kindsOf({ request }, texts, questions) {
   ];
 }
 
-/** The path of a request as Hono gets it: the last letter of its first segment is escaped. */
-const escaped = (path) =>
-  path.replace(/^(\/[^/]*)([^/])(?=\/)/, (_, start, last) => `${start}%${last.charCodeAt(0).toString(16)}`);
-
-/** Both ways give the same answer, and each is the way that it is taken for: Fetch's headers are in lower case. */
-async function check({ url, headers }, { what, method, path, bodies }) {
+/** Both servers give the same answer. */
+async function check(servers, { what, method, path, bodies }) {
   const answers = [];
-  for (const way of [path, escaped(path)]) answers.push(await once(url, method, way, headers, bodies[0]));
-  const [direct, hono] = answers;
-  if (!direct.names.includes('Content-Type') || !hono.names.includes('content-type'))
-    throw new Error(`${what}: ${path} and ${escaped(path)} do not go both ways`);
-  if (direct.status !== hono.status || !isDeepStrictEqual(shapeOf(direct.text), shapeOf(hono.text)))
-    throw new Error(`${what}: ${direct.text.slice(0, 300)} is not ${hono.text.slice(0, 300)}`);
-  return 'both ways give the same answer';
+  for (const { url, headers } of servers) answers.push(await once(url, method, path, headers, bodies[0]));
+  const [ours, base] = answers;
+  if (ours.status !== base.status || !isDeepStrictEqual(shapeOf(ours.text), shapeOf(base.text)))
+    throw new Error(`${what}: ${ours.text.slice(0, 300)} is not ${base.text.slice(0, 300)}`);
+  return 'both servers give the same answer';
 }
 
 /** An answer without what differs each time. */
@@ -128,7 +143,7 @@ function once(url, method, path, headers, body) {
       const chunks = [];
       answer.on('data', (chunk) => chunks.push(chunk));
       answer.on('end', () => {
-        resolve({ status: answer.statusCode, names: answer.rawHeaders, text: Buffer.concat(chunks).toString() });
+        resolve({ status: answer.statusCode, text: Buffer.concat(chunks).toString() });
       });
     });
     asked.on('error', reject);
@@ -136,26 +151,33 @@ function once(url, method, path, headers, body) {
   });
 }
 
-/** Asks the same on both ways, in blocks of requests that take turns: what disturbs the machine for longer meets both. */
+/** Asks both servers the same, in blocks of requests that take turns: what disturbs the machine for longer meets both. */
 async function measure(
   context,
   size,
-  { url, pid, headers },
-  { what, method, path, bodies, most = Infinity, checked },
+  servers,
+  { what, method, path, bodies, most = Infinity, target = FEWER, checked },
   wanted,
 ) {
   const clients = Math.min(wanted, most);
-  const connections = await Promise.all(Array.from({ length: clients }, () => Connection.open(url)));
-  const messagesOf = (at) => bodies.map((body) => connections[0].encode(method, at, headers, textOf(body)));
-  const ways = { direct: messagesOf(path), hono: messagesOf(escaped(path)) };
+  const ways = {};
+  for (const [at, { url, pid, headers }] of servers.entries()) {
+    const connections = await Promise.all(Array.from({ length: clients }, () => Connection.open(url)));
+    const messages = bodies.map((body) => connections[0].encode(method, path, headers, textOf(body)));
+    ways[NAMES[at]] = { pid, connections, messages };
+  }
   const block = async (name, count) => {
+    const { pid, connections, messages } = ways[name];
     let next = 0;
     const cpu = threadCpu(pid).get('node') ?? 0;
     const begun = performance.now();
     const client = async (connection) => {
       while (next < count) {
-        const message = ways[name][next++ % bodies.length];
-        const { status, body } = await connection.send(message);
+        const message = messages[next++ % bodies.length];
+        let answer = await connection.send(message);
+        // A machine that others use as well may be so late that the server takes itself for overloaded.
+        while (answer.status === 429) answer = await connection.send(message);
+        const { status, body } = answer;
         if (status !== 200) throw new Error(`${what}: ${status} ${body.toString().slice(0, 300)}`);
       }
     };
@@ -163,39 +185,43 @@ async function measure(
     const seconds = (performance.now() - begun) / 1000;
     return { seconds, loopMicros: ((threadCpu(pid).get('node') ?? 0) - cpu) / 1000 / count };
   };
-  // They warm both ways as well.
-  await block('hono', clients * 8);
-  const { seconds } = await block('direct', clients * 8);
-  const count = Math.max(clients * 2, Math.ceil((clients * 8 * size.blockSeconds) / seconds));
+  // Until V8 has compiled what a request runs, the commit with more functions is slower, by up to a tenth after some thousand requests.
+  const warm = clients === Math.max(...CLIENTS) ? size.warm : clients * 8;
+  const part = clients * 8;
+  let seconds;
+  for (let warmed = 0; warmed < warm; warmed += part) {
+    await block('base', part);
+    ({ seconds } = await block('this', part));
+  }
+  const count = Math.max(clients * 2, Math.ceil((part * size.blockSeconds) / seconds));
   const blocks = [];
   for (let turn = 0; turn < size.turns; turn += 1) {
     const measured = {};
-    for (const name of turn % 2 === 0 ? ['direct', 'hono'] : ['hono', 'direct'])
-      measured[name] = await block(name, count);
+    for (const name of turn % 2 === 0 ? NAMES : NAMES.toReversed()) measured[name] = await block(name, count);
     blocks.push(measured);
   }
-  connections.forEach((connection) => connection.close());
+  for (const { connections } of Object.values(ways)) connections.forEach((connection) => connection.close());
   const rate = (name) => count / median(blocks.map((measured) => measured[name].seconds));
   const loop = (name) => median(blocks.map((measured) => measured[name].loopMicros));
-  const ratios = blocks.map(({ direct, hono }) => hono.seconds / direct.seconds);
+  const ratios = blocks.map((measured) => measured.base.seconds / measured.this.seconds);
   const row = {
     what: `${what}, ${clients === 1 ? 'one client' : `${clients} clients`}`,
-    against: 'the same through Hono',
+    against: 'commit of --base',
     unit: '1/s',
-    sparrow: rate('direct'),
-    peer: rate('hono'),
+    sparrow: rate('this'),
+    peer: rate('base'),
     ratio: median(ratios),
-    target: { at_least: WORTH },
+    target,
     checked,
     detail: {
       quartiles: [percentile(ratios, 0.25), percentile(ratios, 0.75)],
       requestsInBlock: count,
-      eventLoopMicros: { direct: loop('direct'), hono: loop('hono') },
+      eventLoopMicros: { this: loop('this'), base: loop('base') },
     },
   };
-  const micros = `${Math.round(loop('hono'))} → ${Math.round(loop('direct'))} µs of the event loop`;
+  const micros = `${Math.round(loop('base'))} → ${Math.round(loop('this'))} µs of the event loop`;
   context.log(
-    `${row.what}: ${Math.round(row.peer)} → ${Math.round(row.sparrow)} requests/s, ${row.ratio.toFixed(2)} times; ${micros}`,
+    `${row.what}: ${Math.round(row.peer)} → ${Math.round(row.sparrow)} requests/s, ${row.ratio.toFixed(3)} times; ${micros}`,
   );
   return row;
 }

@@ -92,7 +92,7 @@ describe('headers that can be read in several ways', () => {
   };
   const key = (): string => `Authorization: ApiKey ${server.apiKey}`;
   const json = 'Content-Type: application/json';
-  // What the second goes through Hono for.
+  // As it is, and with an escape that the router resolves.
   const PATHS = ['/books/_search', '/b%6foks/_search'];
 
   it('are refused where one counts: two keys, two types', async () => {

@@ -79,7 +79,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'headers of a request': ['packages/server/src/http/header-lines.ts', 'MOST'],
   'bytes of a body in YAML': ['packages/server/src/http/yaml.ts', 'MAX_BODY'],
   'bytes of a reason in an error': ['crates/wire/src/exception.rs', 'MAX_TEXT'],
-  'bytes of a request body about keys, or for agents': ['packages/server/src/application.ts', 'MAX_LOCAL_BODY'],
+  'bytes of a request body about keys, or for agents': ['packages/server/src/middleware/body.ts', 'MAX_LOCAL_BODY'],
   'messages for agents in one request': ['packages/server/src/mcp/http.ts', 'MOST_MESSAGES'],
   'bytes of a request body to `/v1/embeddings` and the like': ['packages/server/src/openai/body.ts', 'MOST_BYTES'],
   'API keys': ['packages/server/src/config.ts', 'maxApiKeys'],

@@ -1,7 +1,8 @@
-export { type ServerEnv, createApp } from './app.js';
+export { createApp } from './app.js';
+export type { ServerEnv } from './env.js';
 export { ndcg } from './cli/ranking-metrics.js';
 export { type PartOptions, Rest, type RestRequest, type RestResponse } from './in-process/rest.js';
-export { type AppOptions, type Services } from './application.js';
+export { type AppOptions, type Services } from './services.js';
 export { type Config, ConfigError, describeSettings, readConfig } from './config.js';
 export { type LogLevel, type Logger, createLogger } from './log.js';
 export { openapi } from './openapi/document.js';

@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net';
 
 import { NativeSearchEngine, type SearchEngine, embeddedModels } from '@sparrow-search/engine';
 
-import { type AppOptions, Application, type Services } from './application.js';
+import { createApp } from './app.js';
+import { makeApplication } from './application.js';
 import { type Config, withoutSecrets } from './config.js';
 import { UnusablePathError } from './errors.js';
-import { direct } from './http/direct.js';
 import { Drain } from './http/drain.js';
-import { boundedReaders } from './http/slow-readers.js';
-import { malformedRequests, refuseAddress, refuseExpectation } from './http/malformed.js';
+import { malformedRequests, refuseExpectation } from './http/malformed.js';
+import { listener } from './http/through-hono.js';
 import { readIdentity } from './identity.js';
 import { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';
@@ -18,6 +18,7 @@ import { makePrivate } from './private-data.js';
 import { AuditLog } from './security/audit.js';
 import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
 import { sharedKeys } from './security/key-text.js';
+import type { Services } from './services.js';
 import { createTlsServer } from './tls/listener.js';
 
 /** Idle connections are kept longer than any client keeps them, so that none is closed under a request. */
@@ -80,10 +81,9 @@ export async function startServer(
   instruments.audit = audit;
   const stopping = () => drain.isDraining;
   const options = { services: () => services, config, log, audit, instruments, stopping };
-  const application = new Application(options);
-  const others = boundedReaders(throughHono(options, application, log), application.inFlight);
-  const listener = drain.before(direct(application, config.maxBodyBytes, others));
-  const { server, stop: stopTls } = await makeServer(config, listener, log);
+  const application = makeApplication(options);
+  const answer = listener(createApp(options, application), application.inFlight);
+  const { server, stop: stopTls } = await makeServer(config, drain.before(answer), log);
   server.maxConnections = MAX_CONNECTIONS;
   drain.watch(server);
   instruments.connections.watch(server);
@@ -156,40 +156,6 @@ async function makeServer(
   const options = { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: LOOK_MS };
   if (config.tlsCert !== undefined) return createTlsServer(config, options, listener, log);
   return { server: createServer(options, listener), stop: () => undefined };
-}
-
-/** Hono is loaded with the first request that needs it: a start without it is faster, and most servers never do. */
-function throughHono(options: AppOptions, application: Application, log: Logger): RequestListener {
-  let listener: Promise<RequestListener> | undefined;
-  const load = async (): Promise<RequestListener> => {
-    const [{ createApp }, { RequestError, getRequestListener }] = await Promise.all([
-      import('./app.js'),
-      import('@hono/node-server'),
-    ]);
-    const errorHandler = (error: unknown): Response => {
-      if (error instanceof RequestError) return refuseAddress();
-      log.error('a request was not answered', { error: String(error) });
-      return new Response(null, { status: 500 });
-    };
-    const hono = getRequestListener(createApp(options, application).fetch, {
-      errorHandler,
-      // Health checks of load balancers are of HTTP/1.0, which has no `Host`; Fetch has no address without one.
-      hostname: 'localhost',
-    });
-    return (incoming, outgoing) => void hono(incoming, outgoing);
-  };
-  return (incoming, outgoing) => {
-    listener ??= load();
-    listener.then(
-      (answer) => {
-        answer(incoming, outgoing);
-      },
-      (error: unknown) => {
-        log.error('the router could not be loaded', { error: String(error) });
-        outgoing.destroy();
-      },
-    );
-  };
 }
 
 async function openConfigured(config: Config, log: Logger, signal: AbortSignal): Promise<SearchEngine> {

@@ -1,15 +1,15 @@
+import type { Route } from '../routes/table.js';
 import type { Hold } from './in-flight.js';
 
-/**
- * One request as the application sees it, whichever way it came in: through Hono, or straight from Node's server (see
- * `direct.ts`).
- */
+/** One request as the application sees it, whichever way it came in: over Node's server, as one of Fetch's, or from this process. */
 export interface Exchange {
   readonly method: string;
   /** Path and query string as they were sent. */
   readonly uri: string;
   /** The path alone. */
   readonly path: string;
+  /** The path by which Hono finds its route; see `routedPath` in `uri.ts`. */
+  readonly routed: string;
   /** The address that the connection came from; empty where there is none. */
   readonly from: string;
   /** Whether others have just asked too, or it is not known: they would wait for what holds up the event loop. */
@@ -17,6 +17,8 @@ export interface Exchange {
   header(name: string): string | undefined;
   /** Names and values in turn of the headers as they came; empty where only Fetch's are known, which joins them. */
   readonly headerLines: readonly string[];
+  /** Is told its route, where what it stands for says what kind of body it has. */
+  settle?(route: Route | undefined): void;
   /**
    * The bytes of the body as they came, empty if there is none.
    *
@@ -26,6 +28,8 @@ export interface Exchange {
   readBody(limit: number, hold: Hold): Promise<Uint8Array>;
   /** Calls back once if the connection closes before the answer is sent; the function that comes back ends that. */
   onGone(callback: () => void): () => void;
+  /** Sends the answer; what comes back is for Hono. */
+  send(finished: Finished): Response;
 }
 
 /** An answer with all its headers, ready to be sent. */
@@ -34,3 +38,9 @@ export interface Finished {
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Uint8Array | string | null;
 }
+
+/** Has a request answered; the exchange is given the answer. */
+export type Dispatch = (exchange: Exchange) => Response | Promise<Response>;
+
+/** What Hono is given for an answer that was sent already. */
+export const SENT = new Response(null);

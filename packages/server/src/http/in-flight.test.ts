@@ -7,7 +7,7 @@ import { HttpError } from '../errors.js';
 import { readIncoming } from './body.js';
 import { Gathered } from './gathered.js';
 import { InFlight } from './in-flight.js';
-import { boundedReaders } from './slow-readers.js';
+import { boundReading } from './slow-readers.js';
 
 describe('what is in flight', () => {
   it('is bounded over all requests, and given back with each', () => {
@@ -137,7 +137,12 @@ describe('a server', () => {
   it('counts an answer that is not read, until its connection is gone', async () => {
     const inFlight = new InFlight(1000, { memory: 0 });
     const bytes = Buffer.alloc(64 * 1024 * 1024);
-    const port = await listen(createServer(boundedReaders((_, outgoing) => outgoing.end(bytes), inFlight)));
+    const port = await listen(
+      createServer((_, outgoing) => {
+        outgoing.end(bytes);
+        boundReading(outgoing, inFlight);
+      }),
+    );
     const socket = connect(port, '127.0.0.1');
     socket.pause();
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');

@@ -38,13 +38,12 @@ export function refuseExpectation({ headers }: IncomingMessage, outgoing: Server
   outgoing.end(body);
 }
 
-/** Answers a request whose target and `Host` header make no address that Fetch could make a request of. */
-export function refuseAddress(): Response {
+/** Answers a request of whose target and `Host` header no address can be made. */
+export function refuseAddress(outgoing: ServerResponse): void {
   const reason = 'the target and the Host header of the request are not a valid address';
-  return new Response(errorBody(400, 'bad_request_exception', reason), {
-    status: 400,
-    headers: { 'Content-Type': 'application/json' },
-  });
+  const body = errorBody(400, 'bad_request_exception', reason);
+  outgoing.writeHead(400, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) });
+  outgoing.end(body);
 }
 
 function errorBody(status: number, type: string, reason: string): string {

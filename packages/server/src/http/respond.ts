@@ -15,6 +15,12 @@ export interface Answer {
   readonly headers?: readonly (readonly [string, string])[];
   /** Whether sizes and times are shown for people as well, if the request asks for that. */
   readonly statistics?: boolean;
+  /** Whether parts of a request that was carried out were refused. */
+  readonly refusedParts?: boolean | undefined;
+  /** For an error: the type that its body names. */
+  readonly errorType?: string | undefined;
+  /** For a refusal with 429: whether the same request would be refused later as well. */
+  readonly isForGood?: boolean | undefined;
 }
 
 export function json(status: number, body: object): Answer {
@@ -23,19 +29,19 @@ export function json(status: number, body: object): Answer {
 
 type Headers = readonly (readonly [string, string])[];
 
-/** How the engine says that a request alone takes more memory than any may: that will not be otherwise later. */
-const TOO_MUCH = '"reason":"[request] Data too large';
-
 /** Tells a client that was refused for now when to come again, unless its answer does. */
-function laterIf({ status, headers = [], body }: Answer): Headers {
-  if (status !== 429 || headers.some(([name]) => name === 'Retry-After')) return headers;
-  if (beginning(body, 200).includes(TOO_MUCH)) return headers;
+function laterIf({ status, headers = [], isForGood }: Answer): Headers {
+  if (status !== 429 || isForGood === true || headers.some(([name]) => name === 'Retry-After')) return headers;
   return [...headers, ['Retry-After', String(RETRY_SECONDS)]];
 }
 
 /** Turns anything thrown into an answer; undefined for what is nobody's refusal but a fault of ours. */
 export function answerToError(error: unknown): Answer | undefined {
-  if (error instanceof EngineError) return { status: error.status, body: error.body };
+  if (error instanceof EngineError) {
+    const { type, durability } = error.members;
+    const errorType = typeof type === 'string' ? type : undefined;
+    return { status: error.status, body: error.body, errorType, isForGood: durability === 'PERMANENT' };
+  }
   if (error instanceof HttpError) {
     return { ...json(error.status, error.toJson()), headers: error.details.headers ?? [] };
   }
@@ -49,13 +55,13 @@ export function answerToError(error: unknown): Answer | undefined {
  * @param room bytes that the engine may still allocate
  * @throws {HttpError} 400 when the paths of `filter_path` take too long on this answer, or laid out it would be too long
  */
-export async function finish(
+export function finish(
   answer: Answer,
   exchange: Exchange,
   query: Readonly<Record<string, string>>,
   common: readonly (readonly [string, string])[],
   room: () => number = () => Infinity,
-): Promise<Finished> {
+): Finished | Promise<Finished> {
   const type = answer.type ?? 'json';
   const headers = laterIf(answer);
   if (type !== 'json') {
@@ -67,11 +73,13 @@ export async function finish(
     };
   }
   const wanted = wantedType(exchange, query);
-  return {
+  const finished = (body: Answer['body']): Finished => ({
     status: answer.status,
     headers: [...headers, ['Content-Type', wanted.type], ...common],
-    body: await shaped(answer, exchange, query, wanted, room),
-  };
+    body,
+  });
+  const body = shaped(answer, exchange, query, wanted, room);
+  return body instanceof Promise ? body.then(finished) : finished(body);
 }
 
 /** How a request is refused whose answer cannot have the shape that it wants. */
@@ -85,13 +93,13 @@ const REFUSALS: Readonly<Record<ShapeProblem, [ErrorCode, string]>> = {
 };
 
 /** The body of an answer in the shape that the request wants. Never on the event loop: it takes time in proportion. */
-async function shaped(
+function shaped(
   { status, body, statistics }: Answer,
   exchange: Exchange,
   query: Readonly<Record<string, string>>,
   { kind }: Negotiated,
   room: () => number,
-): Promise<Answer['body']> {
+): Answer['body'] | Promise<Answer['body']> {
   // As in Elasticsearch, an error is told whole: whoever asked for [hits.total] has to hear why there are no hits.
   const filter = isError(status, body) ? undefined : query['filter_path'];
   const isPretty = isSet(query['pretty']);
@@ -100,7 +108,7 @@ async function shaped(
   const asItIs = filter === undefined && !isPretty && !isTraced && !isHuman && kind === 'json';
   if (body === null || body.length === 0 || asItIs) return body;
   const left = room();
-  const shown = await shapeAnswer(typeof body === 'string' ? Buffer.from(body) : body, {
+  return shapedAs(body, {
     ...(filter === undefined ? {} : { filter_path: filter }),
     ...(isTraced ? { trace: `${exchange.method} ${exchange.path}` } : {}),
     pretty: isPretty,
@@ -108,6 +116,13 @@ async function shaped(
     yaml: kind === 'yaml',
     ...(Number.isFinite(left) ? { room: Math.max(left, 0) } : {}),
   });
+}
+
+async function shapedAs(
+  body: Uint8Array | string,
+  shape: Parameters<typeof shapeAnswer>[1],
+): Promise<Uint8Array | string> {
+  const shown = await shapeAnswer(typeof body === 'string' ? Buffer.from(body) : body, shape);
   if (typeof body !== 'string') freeAnswer(body);
   if (typeof shown === 'string') throw new HttpError(...REFUSALS[shown]);
   return shown;

@@ -1,4 +1,4 @@
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 
 import { onClose } from './gone.js';
 import type { InFlight } from './in-flight.js';
@@ -26,16 +26,6 @@ const EVERY_MS = 1000;
 export function boundReading(outgoing: ServerResponse, inFlight: InFlight): void {
   const unread = outgoing.writableLength;
   if (unread > 0) watch(outgoing, unread, inFlight);
-}
-
-/** A listener in front of another whose answers are bounded so. */
-export function boundedReaders(answer: RequestListener, inFlight: InFlight): RequestListener {
-  return (incoming, outgoing) => {
-    outgoing.once('prefinish', () => {
-      boundReading(outgoing, inFlight);
-    });
-    answer(incoming, outgoing);
-  };
 }
 
 function watch(outgoing: ServerResponse, unread: number, inFlight: InFlight): void {

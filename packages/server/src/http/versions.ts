@@ -53,8 +53,8 @@ export function checkEndpoint(exchange: Exchange, { handler }: Endpoint): void {
 export function answeredIn(version: number, answer: Answer): Answer {
   const changed = STATUSES.find(({ since, from }) => version >= since && answer.status === from);
   if (changed === undefined || answer.body === null) return answer;
+  if (answer.errorType !== changed.type) return answer;
   const text = typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString();
-  if (!text.includes(`"type":"${changed.type}"`)) return answer;
   const body = text.replace(new RegExp(`"status":${String(changed.from)}\\}$`), `"status":${String(changed.to)}}`);
   return { ...answer, status: changed.to, body };
 }

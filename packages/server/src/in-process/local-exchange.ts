@@ -1,6 +1,7 @@
 import { tooLarge } from '../http/body.js';
-import type { Exchange, Finished } from '../http/exchange.js';
+import { type Dispatch, type Exchange, type Finished, SENT } from '../http/exchange.js';
 import type { Hold } from '../http/in-flight.js';
+import { routedPath } from '../http/uri.js';
 import type { Route } from '../routes/table.js';
 
 /** A request to the REST interface that takes no socket. */
@@ -51,10 +52,12 @@ export class LocalExchange implements Exchange {
   readonly method: string;
   readonly uri: string;
   readonly path: string;
+  readonly routed: string;
   readonly #headers = new Map<string, string>();
   readonly #body: Uint8Array;
   readonly #signal: AbortSignal | undefined;
   readonly #isList: boolean;
+  #finished: Finished | undefined;
 
   /**
    * @param from the address that it is made for, if any
@@ -73,10 +76,18 @@ export class LocalExchange implements Exchange {
       given.length === 0 ? '' : `${path.includes('?') ? '&' : '?'}${String(new URLSearchParams(given))}`;
     this.uri = path + parameters;
     this.path = path.split('?', 1)[0] ?? '';
+    this.routed = routedPath(this.path);
     for (const [name, value] of Object.entries(headers)) this.#headers.set(name.toLowerCase(), value);
     this.#isList = Array.isArray(body);
     this.#body = bytesOf(body);
     this.#signal = signal;
+  }
+
+  /** Asks an application; it answers errors as well. */
+  async answer(dispatch: Dispatch): Promise<Finished> {
+    await dispatch(this);
+    if (this.#finished === undefined) throw new Error('the request was not answered');
+    return this.#finished;
   }
 
   /** Says what kind of body it is, where the request does not: what its route reads. */
@@ -106,6 +117,11 @@ export class LocalExchange implements Exchange {
     if (this.#signal?.aborted === true) callback();
     this.#signal?.addEventListener('abort', callback, { once: true });
     return () => this.#signal?.removeEventListener('abort', callback);
+  }
+
+  send(finished: Finished): Response {
+    this.#finished = finished;
+    return SENT;
   }
 }
 

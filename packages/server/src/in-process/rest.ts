@@ -1,13 +1,15 @@
 import type { SearchEngine, Sparrow } from '@sparrow-search/engine';
 import type { Hono } from 'hono';
 
-import { type ServerEnv, createPart } from '../app.js';
-import { Application, type Services } from '../application.js';
+import { createApp, createPart } from '../app.js';
+import { makeApplication } from '../application.js';
 import type { Config } from '../config.js';
+import type { ServerEnv } from '../env.js';
+import { throughHono } from '../http/through-hono.js';
 import { readIdentity } from '../identity.js';
 import { createLogger } from '../log.js';
-import { Matcher } from '../routes/matcher.js';
 import { KeyStore } from '../security/key-store.js';
+import type { AppOptions, Services } from '../services.js';
 import { LocalExchange, type RestRequest, type RestResponse, responseOf } from './local-exchange.js';
 
 export type { RestRequest, RestResponse } from './local-exchange.js';
@@ -30,12 +32,11 @@ const MOST_OVER_HTTP = 100 * 1024 * 1024;
 /** The whole REST interface over an engine in this process: the same routes, checks, shapes and errors as over HTTP. */
 export class Rest {
   readonly #services: Services;
-  readonly #application: Application;
-  readonly #matcher = new Matcher();
+  readonly #app: Hono<ServerEnv>;
 
   private constructor(services: Services) {
     this.#services = services;
-    this.#application = applicationOver(services, { maxBodyBytes: MOST_BYTES, isTrusting: true });
+    this.#app = createApp(optionsOver(services, { maxBodyBytes: MOST_BYTES, isTrusting: true }));
   }
 
   /**
@@ -68,7 +69,7 @@ export class Rest {
    * found only where the part is at `/`.
    */
   app({ maxBodyBytes = MOST_OVER_HTTP }: PartOptions = {}): Hono<ServerEnv> {
-    return createPart(applicationOver(this.#services, { maxBodyBytes, isTrusting: false }));
+    return createPart(makeApplication(optionsOver(this.#services, { maxBodyBytes, isTrusting: false })));
   }
 
   /** Carries out a request. */
@@ -76,22 +77,20 @@ export class Rest {
     const { signal } = request;
     signal?.throwIfAborted();
     const exchange = new LocalExchange(request);
-    const match = this.#matcher.match(exchange.path) ?? this.#matcher.matchEscaped(exchange.path);
-    exchange.settle(match?.route);
-    const finished = await this.#application.answer(exchange, match?.route, match?.path ?? {});
+    const finished = await exchange.answer((asked) => throughHono(this.#app, asked));
     signal?.throwIfAborted();
     return responseOf(finished, exchange.method);
   }
 }
 
-function applicationOver(
+function optionsOver(
   services: Services,
   { maxBodyBytes, isTrusting }: Pick<Config, 'maxBodyBytes'> & { readonly isTrusting: boolean },
-): Application {
-  return new Application({
+): AppOptions {
+  return {
     services: () => services,
     config: { maxBodyBytes, productHeader: true, compression: false },
     log: createLogger('silent'),
     trusting: isTrusting,
-  });
+  };
 }

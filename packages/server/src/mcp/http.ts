@@ -5,12 +5,10 @@ import {
 } from '@modelcontextprotocol/server';
 import { EngineError, SparrowError } from '@sparrow-search/engine';
 
-import type { Application } from '../application.js';
 import { HttpError } from '../errors.js';
-import type { Exchange } from '../http/exchange.js';
+import type { Dispatch, Exchange } from '../http/exchange.js';
 import type { Answer } from '../http/respond.js';
 import { LocalExchange } from '../in-process/local-exchange.js';
-import { Matcher } from '../routes/matcher.js';
 import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';
 import { mcpServer } from './server.js';
 
@@ -23,13 +21,11 @@ const HEADERS = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-
 /** Messages in one request, each of which may be a search. */
 const MOST_MESSAGES = 20;
 
-let matcher: Matcher | undefined;
-
 /** Answers one message of the Model Context Protocol. Nothing is kept from one to the next. */
 export async function answerMessage(
   exchange: Exchange,
   body: Uint8Array | undefined,
-  application: Application,
+  dispatch: Dispatch,
   isWriting: boolean,
 ): Promise<Answer> {
   const gone = new AbortController();
@@ -37,7 +33,7 @@ export async function answerMessage(
     gone.abort();
   });
   try {
-    const rest = new SameServer(application, exchange, gone.signal);
+    const rest = new SameServer(dispatch, exchange, gone.signal);
     const message = parsed(body);
     const response = await respond(requestOf(exchange, body, gone.signal), message, rest, isWriting);
     const contentType = response.headers.get('content-type');
@@ -112,12 +108,12 @@ async function respond(request: Request, message: unknown, rest: RestInterface, 
  * request over HTTP goes through, from the check of the key to the audit log.
  */
 class SameServer implements RestInterface {
-  readonly #application: Application;
+  readonly #dispatch: Dispatch;
   readonly #exchange: Exchange;
   readonly #gone: AbortSignal;
 
-  constructor(application: Application, exchange: Exchange, gone: AbortSignal) {
-    this.#application = application;
+  constructor(dispatch: Dispatch, exchange: Exchange, gone: AbortSignal) {
+    this.#dispatch = dispatch;
     this.#exchange = exchange;
     this.#gone = gone;
   }
@@ -136,10 +132,7 @@ class SameServer implements RestInterface {
       this.#exchange.from,
       true,
     );
-    matcher ??= new Matcher();
-    const match = matcher.match(exchange.path) ?? matcher.matchEscaped(exchange.path);
-    exchange.settle(match?.route);
-    const finished = await this.#application.answer(exchange, match?.route, match?.path ?? {});
+    const finished = await exchange.answer(this.#dispatch);
     ended.throwIfAborted();
     const bytes = Buffer.from(finished.body ?? '');
     if (finished.status >= 400) throw SparrowError.of(new EngineError(finished.status, bytes));

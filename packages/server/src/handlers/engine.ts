@@ -1,0 +1,94 @@
+import type { EngineReply, EngineRequest, Operation } from '@sparrow-search/engine';
+
+import { negotiate } from '../http/media-types.js';
+import type { Answer } from '../http/respond.js';
+import { traceOf } from '../http/trace-context.js';
+import { deprecations, warning } from '../http/warnings.js';
+import { type Call, type Serving, type Texts, serving } from '../middleware/call.js';
+import { measure } from '../node/machine.js';
+import { changesNothing } from '../routes/parameters.js';
+import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
+import { rightsFor } from '../security/authorize.js';
+
+/** Carries out an operation of the engine. */
+export async function carryOutInEngine(call: Call, endpoint: Endpoint, op: Operation): Promise<Answer> {
+  const { exchange, path, body, application } = call;
+  const { engine, caller } = serving(call);
+  const asText = endpoint.reply === 'text';
+  const { explicit } = negotiate(exchange.header('accept'), undefined, call.query['format']);
+  const { action, rights } = rightsFor(caller, endpoint);
+  const query = withoutCommon(call.query);
+  const request: EngineRequest = {
+    op,
+    path,
+    // A table is made as JSON to become YAML.
+    query: asText && explicit ? { ...query, format: 'json' } : query,
+    requestId: call.requestId,
+    opaqueId: exchange.header('x-opaque-id'),
+    traceId: traceOf(exchange.header('traceparent')),
+    action,
+    rights,
+    named: application.audit === undefined ? undefined : (names) => void (call.named = names),
+    concurrent: exchange.concurrent,
+  };
+  // The work stops when the connection closes before the answer is there.
+  const cancel = (endpoint.cancellable ?? endpoint.method === 'GET') ? exchange.onGone.bind(exchange) : undefined;
+  const sent = MEASURED.has(op) ? await measured(serving(call)) : body;
+  if (op === 'restore_snapshot') await restoreKeys(serving(call), request, body);
+  const reply = await engine.execute(request, sent, cancel);
+  const warnings = warningsOf(endpoint, call.query, reply);
+  return {
+    status: reply.status,
+    body: reply.body,
+    type: reply.text === true ? 'text' : 'json',
+    headers: reply.created === undefined ? warnings : [...location(reply), ...warnings],
+    refusedParts: reply.refusedParts,
+    statistics: STATISTICS.has(op),
+  };
+}
+
+/** Operations whose tables show what the process uses of its machine. The engine gets that as their body. */
+const MEASURED: ReadonlySet<string> = new Set(['cat_nodes', 'cat_allocation', 'cat_thread_pool']);
+
+async function measured({ data, address }: Serving): Promise<Uint8Array> {
+  return new TextEncoder().encode(JSON.stringify(await measure(data, address)));
+}
+
+/** Brings API keys back, if a restore asks for them: before it, so that none of them is missing when its indices are there. */
+async function restoreKeys({ engine, keys }: Serving, restore: EngineRequest, body?: Uint8Array): Promise<void> {
+  const reply = await engine.execute({ ...restore, op: 'snapshot_keys' }, body);
+  const { keys: text } = JSON.parse(new TextDecoder().decode(reply.body)) as { readonly keys?: string };
+  if (text !== undefined) await keys.adopt(text, Date.now());
+}
+
+function withoutCommon(query: Texts): Texts {
+  const entries = Object.entries(query);
+  // Most requests have none at all.
+  if (entries.length === 0) return query;
+  return Object.fromEntries(
+    entries.filter(
+      ([name, value]) =>
+        !COMMON_PARAMS.has(name) && !changesNothing(name, value) && name !== 'source' && name !== 'source_content_type',
+    ),
+  );
+}
+
+/** Operations whose answers count bytes and milliseconds, for people too with `?human`. */
+const STATISTICS: ReadonlySet<string> = new Set<Operation>([
+  ...(['get_index', 'get_settings', 'list_tasks', 'get_task', 'index_stats', 'recovery'] as const),
+]);
+
+const NO_HEADERS: readonly (readonly [string, string])[] = [];
+
+function warningsOf(endpoint: Endpoint, query: Texts, { warnings }: EngineReply): typeof NO_HEADERS {
+  const said = deprecations(endpoint, query);
+  if (said.length === 0 && warnings === undefined) return NO_HEADERS;
+  return [...said, ...(warnings ?? [])].map((sentence) => ['Warning', warning(sentence)] as const);
+}
+
+/** Where a created document is. */
+function location({ created }: EngineReply): typeof NO_HEADERS {
+  if (created === undefined) return NO_HEADERS;
+  const [index, id] = created.map(encodeURIComponent);
+  return [['Location', `/${String(index)}/_doc/${String(id)}`]];
+}

@@ -1,0 +1,142 @@
+import { consolePage } from '../console.js';
+import { documentation } from '../documentation.js';
+import { type Answer, json } from '../http/respond.js';
+import { describe } from '../identity.js';
+import type { EngineFigures } from '../instruments/engine.js';
+import { Exposition } from '../instruments/exposition.js';
+import { type Call, serving } from '../middleware/call.js';
+import { clusterStats } from '../node/cluster-stats.js';
+import type { NodeContext } from '../node/common.js';
+import { healthFigures, healthReport } from '../node/health-report.js';
+import { hotThreads } from '../node/hot-threads.js';
+import { license, xpack } from '../node/license.js';
+import { nodesInfo, nodesStats } from '../node/nodes.js';
+import { type Ask, askFor } from '../openai/ask.js';
+import { embeddings } from '../openai/embeddings.js';
+import { listModels, showModel } from '../openai/models.js';
+import { rerank } from '../openai/rerank.js';
+import { openapi } from '../openapi/document.js';
+import type { LocalOperation } from '../routes/types.js';
+import {
+  createApiKey,
+  describeCaller,
+  getApiKeys,
+  invalidateApiKeys,
+  queryApiKeys,
+  updateApiKey,
+  updateApiKeys,
+} from '../security/api.js';
+
+/** The operations that the HTTP layer answers itself. */
+export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<Answer>>> = {
+  info: (call) => {
+    const { identity } = serving(call);
+    // Unlike every other answer this one has always been laid out for people.
+    return { status: 200, body: `${JSON.stringify(describe(identity), null, 2).replaceAll('": ', '" : ')}\n` };
+  },
+  health: ({ services, application }) => {
+    if (application.stopping?.() === true) return json(503, { status: 'stopping' });
+    return services === undefined ? json(503, { status: 'starting' }) : json(200, { status: 'ready' });
+  },
+  live: () => json(200, { status: 'live' }),
+  metrics: async (call) => {
+    const { services, application } = call;
+    const isServing = services !== undefined && application.stopping?.() !== true;
+    // What the HTTP layer counts is worth reading most when the engine takes nothing more in.
+    const figures = await figuresOf(call).catch(() => undefined);
+    const body = await application.instruments.page(isServing, figures);
+    return { status: 200, body, type: 'text', contentType: Exposition.contentType };
+  },
+  console: () => consolePage(),
+  documentation: ({ path }) =>
+    documentation([path['folder'], path['page']].filter((part) => part !== undefined).join('/')),
+  openapi: () => ({ status: 200, body: openapi() }),
+  nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
+  nodes_stats: async (call) => ({
+    ...json(200, await nodesStats(nodeContext(call), call.path, call.query)),
+    statistics: true,
+  }),
+  hot_threads: async (call) => ({
+    status: 200,
+    body: await hotThreads(nodeContext(call), call.path, call.query),
+    type: 'text',
+  }),
+  cluster_stats: async (call) => ({
+    ...json(200, await clusterStats(nodeContext(call), call.path)),
+    statistics: true,
+  }),
+  license: (call) => json(200, license(serving(call).identity)),
+  xpack_info: (call) => json(200, xpack(serving(call).identity, call.query)),
+  health_report: async (call) => {
+    const figures = await healthFigures(nodeContext(call));
+    return json(200, healthReport(figures, call.path['feature'], call.query['verbose'] !== 'false'));
+  },
+  mcp: async ({ exchange, body, dispatch, application }) => {
+    // Only servers that agents talk to load what that takes.
+    const { answerMessage } = await import('../mcp/http.js');
+    return answerMessage(exchange, body, dispatch, application.config.mcpWrite === true);
+  },
+  authenticate: (call) => json(200, describeCaller(serving(call).caller)),
+  create_api_key: async (call) => {
+    const { keys, caller } = serving(call);
+    return json(200, await createApiKey(keys, caller, call.body, Date.now()));
+  },
+  get_api_keys: (call) => {
+    const { keys, caller } = serving(call);
+    const { status, body } = getApiKeys(keys, caller, call.query, Date.now());
+    return json(status, body);
+  },
+  invalidate_api_keys: async (call) => {
+    const { keys, caller } = serving(call);
+    return json(200, await invalidateApiKeys(keys, caller, call.body, Date.now()));
+  },
+  query_api_keys: (call) => {
+    const { keys, caller } = serving(call);
+    return json(200, queryApiKeys(keys, caller, call.query, call.body));
+  },
+  update_api_key: async (call) => {
+    const { keys, caller } = serving(call);
+    return json(200, await updateApiKey(keys, caller, call.path['id'] ?? '', call.body, Date.now()));
+  },
+  bulk_update_api_keys: async (call) => {
+    const { keys, caller } = serving(call);
+    return json(200, await updateApiKeys(keys, caller, call.body, Date.now()));
+  },
+  openai_embeddings: (call) => embeddings(inferenceOf(call), call.body),
+  openai_models: (call) => listModels(inferenceOf(call)),
+  openai_model: (call) => showModel(inferenceOf(call), call.path['model'] ?? ''),
+  cohere_rerank: (call) => {
+    const version = call.exchange.path.startsWith('/v2') ? '2' : '1';
+    return rerank(inferenceOf(call), call.body, { id: call.requestId, version });
+  },
+};
+
+/** What asks the engine for models and vectors on behalf of a call. */
+function inferenceOf(call: Call): Ask {
+  const { exchange, query, requestId } = call;
+  return askFor(exchange, serving(call).engine, { requestId, timeout: query['timeout'] });
+}
+
+/** What the answers about the node are made of, for a caller who may see them. */
+function nodeContext(call: Call): NodeContext {
+  const { application } = call;
+  const { engine, identity, data, address } = serving(call);
+  return {
+    identity,
+    data,
+    address,
+    maxBodyBytes: application.config.maxBodyBytes,
+    instruments: application.instruments,
+    ask: async (op, path, query) => {
+      const reply = await engine.execute({ op, path, query });
+      return JSON.parse(new TextDecoder().decode(reply.body)) as Record<string, unknown>;
+    },
+  };
+}
+
+/** What the engine says about itself, if it is open. */
+async function figuresOf({ services }: Call): Promise<EngineFigures | undefined> {
+  if (services === undefined) return undefined;
+  const reply = await services.engine.execute({ op: 'instruments', path: {}, query: {} });
+  return JSON.parse(new TextDecoder().decode(reply.body)) as EngineFigures;
+}

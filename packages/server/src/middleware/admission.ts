@@ -1,0 +1,38 @@
+import { EngineError } from '@sparrow-search/engine';
+
+import type { Place } from '../http/admission.js';
+import type { Answer } from '../http/respond.js';
+import type { Endpoint } from '../routes/types.js';
+import type { Call } from './call.js';
+
+/**
+ * Gives a read its place among those that are under way. Needs nothing, adds nothing; what comes back is left when the request is answered.
+ *
+ * @throws {HttpError} 429 when it would wait too long
+ */
+export function takePlace({ application }: Call, endpoint: Endpoint): Place | undefined {
+  return application.admission.admit(operationOf(endpoint));
+}
+
+/**
+ * Tells the admission of reads that the engine had no room for one among those that wait. Needs what was thrown, adds nothing. One that is
+ * too large itself, or whose model has too much to do, is another matter: others may be answered.
+ */
+export function noteRejection({ application }: Call, endpoint: Endpoint, error: unknown): void {
+  if (error instanceof EngineError && error.isFull) application.admission.refused(operationOf(endpoint));
+}
+
+/**
+ * Takes room for the answer to a read until it is sent. Needs `endpoint`, adds to `hold`. What tells of a change is given whether there is
+ * room or not, and so is what tells of the server itself.
+ *
+ * @throws {HttpError} 429 when there is no room
+ */
+export function takeRoom({ hold }: Call, endpoint: Endpoint, { body }: Answer): void {
+  const isRead = endpoint.cancellable ?? ('engine' in endpoint.handler && endpoint.method === 'GET');
+  if (isRead) hold.takeAnswer(body?.length ?? 0);
+}
+
+function operationOf({ handler }: Endpoint): string {
+  return 'engine' in handler ? handler.engine : '';
+}

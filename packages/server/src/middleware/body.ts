@@ -1,0 +1,59 @@
+import { HttpError, RoutingError } from '../errors.js';
+import type { Place } from '../http/admission.js';
+import { readBody as read } from '../http/body.js';
+import { kindOfBody, negotiate } from '../http/media-types.js';
+import { yamlToJson } from '../http/yaml.js';
+import type { Endpoint } from '../routes/types.js';
+import type { Call, Texts } from './call.js';
+
+/** Longest body of an operation that the engine does not carry out, in bytes: it is read on the event loop. */
+const MAX_LOCAL_BODY = 256 * 1024;
+
+/**
+ * Reads the body, as JSON. Needs `query`, adds `body` and to `hold`.
+ *
+ * @param place is told for how long the body is waited for
+ * @throws {HttpError | RoutingError} 400 or 406 for one that the endpoint does not read, 413 for one that is too long, 429 when there is no
+ *   room, 408 when it stops coming
+ */
+export async function readBody(call: Call, endpoint: Endpoint, place: Place | undefined): Promise<void> {
+  const { exchange, query, hold, application } = call;
+  const { maxBodyBytes } = application.config;
+  const limit =
+    'local' in endpoint.handler ? Math.min(maxBodyBytes, endpoint.mostBytes ?? MAX_LOCAL_BODY) : maxBodyBytes;
+  negotiate(exchange.header('accept'), undefined, query['format']);
+  const reading = read(exchange, limit, hold);
+  const body = await (place?.whileReading(reading) ?? reading);
+  if (body === undefined) {
+    if (endpoint.body) call.body = await fromSource(query);
+    return;
+  }
+  if (!endpoint.body) {
+    throw new HttpError(
+      'illegal_argument',
+      `request [${exchange.method} ${exchange.path}] does not support having a body`,
+    );
+  }
+  const isYaml = kindOfBody(exchange.header('content-type'), exchange.header('accept')) === 'yaml';
+  if (isYaml && endpoint.ndjson === true) {
+    throw new RoutingError(406, 'Content-Type [YAML] does not support stream parsing. Use JSON or SMILE instead');
+  }
+  call.body = isYaml ? await yamlToJson(body) : body;
+}
+
+/** A body in the query string, for clients that cannot send one with GET. */
+async function fromSource(query: Texts): Promise<Uint8Array | undefined> {
+  const { source, source_content_type: type } = query;
+  if (source === undefined && type === undefined) return undefined;
+  if (source === undefined || type === undefined) {
+    throw new HttpError('illegal_argument', 'source and source_content_type parameters are required');
+  }
+  let kind;
+  try {
+    kind = kindOfBody(type, undefined);
+  } catch {
+    throw new HttpError('illegal_argument', `Unknown value for source_content_type [${type}]`);
+  }
+  const bytes = new TextEncoder().encode(source);
+  return kind === 'yaml' ? yamlToJson(bytes) : bytes;
+}

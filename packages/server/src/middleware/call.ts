@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+
+import { HttpError } from '../errors.js';
+import type { Dispatch, Exchange } from '../http/exchange.js';
+import type { Hold } from '../http/in-flight.js';
+import type { Endpoint } from '../routes/types.js';
+import type { Route } from '../routes/table.js';
+import type { ApiKey } from '../security/key-store.js';
+import type { Application, Services } from '../services.js';
+
+/** The values of parameters by their names. */
+export type Texts = Readonly<Record<string, string>>;
+
+const NONE: Texts = Object.freeze({});
+
+/** A request on its way to its answer: what came, and what each step found out for those after it. */
+export class Call {
+  readonly requestId = randomUUID();
+  /** When it came, in milliseconds as `performance.now()` counts. */
+  readonly begun = performance.now();
+  /** What its body and its answer hold of the memory for both. */
+  readonly hold: Hold;
+  /** The services at its beginning: it is finished with what it was begun with. */
+  readonly services: Services | undefined;
+  /** The parameters of the query string, once they are read. */
+  query: Texts = NONE;
+  /** What it asks for, once that is certain. */
+  endpoint: Endpoint | undefined;
+  /** Whose key it has, once that is known. */
+  caller: ApiKey | undefined;
+  /** Its body as JSON, once it is read; undefined if it has none. */
+  body: Uint8Array | undefined;
+  /** The indices and aliases that the engine read in it, if somebody wants to know. */
+  named: readonly string[] = [];
+
+  /**
+   * @param dispatch answers the requests that the answer takes
+   * @param route what its path stands for, if anything
+   * @param path the parameters in its path
+   */
+  constructor(
+    readonly application: Application,
+    readonly dispatch: Dispatch,
+    readonly exchange: Exchange,
+    readonly route: Route | undefined,
+    readonly path: Texts,
+  ) {
+    this.hold = application.inFlight.request();
+    this.services = application.services();
+    application.instruments.requests.active += 1;
+  }
+}
+
+/** The services with the key of a caller. */
+export interface Serving extends Services {
+  readonly caller: ApiKey;
+}
+
+/** What a call has once its caller is known. Public endpoints never ask for it. */
+export function serving({ services, caller }: Call): Serving {
+  if (services === undefined || caller === undefined) throw starting();
+  const { engine, keys, identity, data, address } = services;
+  return { engine, keys, identity, data, address, caller };
+}
+
+/** The refusal of everything that needs the engine as long as it is opening. */
+export function starting(): HttpError {
+  return new HttpError('starting', 'blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];');
+}

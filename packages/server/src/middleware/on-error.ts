@@ -1,0 +1,59 @@
+import { EngineError } from '@sparrow-search/engine';
+
+import { HttpError } from '../errors.js';
+import { type Answer, answerToError, json } from '../http/respond.js';
+import { answeredIn, spokenBy } from '../http/versions.js';
+import { inOpenAiForm, isOpenAiPath } from '../openai/errors.js';
+import type { Call } from './call.js';
+import { namesOf } from './request-log.js';
+
+/** Statuses that say that no work was done for a request. */
+const REFUSALS: ReadonlySet<number> = new Set([401, 403, 413, 429, 503]);
+
+/**
+ * Errors with status 500 that are mostly mistakes of callers, for whom the original has no better status: an index that a restore
+ * finds open, a type or place of a repository that cannot be, an alias with two write indices. What the disk refuses has a line of its own.
+ */
+const CALLERS_MISTAKES: ReadonlySet<string> = new Set([
+  'repository_exception',
+  'snapshot_restore_exception',
+  'illegal_state_exception',
+]);
+
+/** What is answered when a step throws: the answer to its error. Needs nothing, adds nothing. */
+export function onError(call: Call, error: unknown): Answer {
+  const answer = answeredIn(spokenBy(call.exchange), refusal(call, error));
+  if (REFUSALS.has(answer.status)) call.application.instruments.requests.rejected(answer.status, typeOf(error));
+  return answer;
+}
+
+/** An error in the form of the interface that was called; what is a fault of ours is logged. */
+export function refusal(call: Call, error: unknown): Answer {
+  const known = answerToError(error);
+  // Whoever polls until the server is ready is no fault; `debug` has a line for every request.
+  const isExpected = error instanceof HttpError && error.code === 'starting';
+  if ((known === undefined || known.status >= 500) && !isExpected) {
+    const isCallers = known?.status === 500 && CALLERS_MISTAKES.has(typeOf(error));
+    call.application.log[isCallers ? 'warn' : 'error']('request failed', {
+      ...namesOf(call),
+      status: known?.status ?? 500,
+      error: described(error),
+    });
+  }
+  const answer = known ?? json(500, new HttpError('internal', 'an internal error; see the log').toJson());
+  return isOpenAiPath(call.route?.path ?? call.exchange.path) ? inOpenAiForm(answer) : answer;
+}
+
+/** What went wrong, for the log: the reason where the engine gave one, with the place in the code where it is a fault of ours. */
+function described(error: unknown): string {
+  if (error instanceof EngineError) return error.reason;
+  return error instanceof Error ? (error.stack ?? String(error)) : String(error);
+}
+
+/** The type of an error as its body names it; empty where it has none. */
+function typeOf(error: unknown): string {
+  if (error instanceof HttpError) return error.type;
+  if (!(error instanceof EngineError)) return '';
+  const { type } = error.members;
+  return typeof type === 'string' ? type : '';
+}
