@@ -19,10 +19,12 @@ import { Names } from './names.js';
 import { Pipelines } from './pipelines.js';
 import { type Product, UnsupportedClusterError, recognise } from './product.js';
 import { Reads } from './reads.js';
-import { msearch, search, stoppable } from './search.js';
+import { stoppable } from './replies.js';
+import { msearch, search } from './search.js';
 import { SharedState } from './shared-state.js';
 import { Tasks } from './tasks.js';
 import { type ClusterOptions, ClusterSettingsError, Transport } from './transport.js';
+import { VectorFields } from './vector-fields.js';
 
 /** What is told of an engine over a cluster. */
 export interface ClusterLog {
@@ -57,6 +59,7 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #tasks: Tasks;
   readonly #reads: Reads;
   readonly #models: FieldModels;
+  readonly #vectors: VectorFields;
 
   private constructor(native: SearchEngine, transport: Transport, product: Product, state: SharedState, tasks: Tasks) {
     this.product = product;
@@ -67,7 +70,9 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#pipelines = new Pipelines(native, state);
     this.#tasks = tasks;
     this.#models = new FieldModels(native, transport);
-    this.#reads = new Reads({ native, transport, product, names: this.#names, models: this.#models });
+    this.#vectors = new VectorFields(transport, product);
+    const [names, models, vectors] = [this.#names, this.#models, this.#vectors];
+    this.#reads = new Reads({ native, transport, product, names, models, vectors });
   }
 
   /**
@@ -89,12 +94,14 @@ export class ClusterSearchEngine implements SearchEngine {
       const { product, state, tasks } = await opened(transport, options, log, signal);
       log.info('over a cluster', { cluster: options.nodes, product: product.name, version: product.version });
       const engine = new ClusterSearchEngine(native, transport, product, state, tasks);
-      const { names, pipelines, models } = {
+      const { names, pipelines, models, vectors } = {
         names: engine.#names,
         pipelines: engine.#pipelines,
         models: engine.#models,
+        vectors: engine.#vectors,
       };
-      if (options.takesTasks !== false) tasks.start({ transport, names, pipelines, models, product, native, log });
+      if (options.takesTasks !== false)
+        tasks.start({ transport, names, pipelines, models, vectors, product, native, log });
       return engine;
     } catch (error) {
       await transport.close();
@@ -121,9 +128,9 @@ export class ClusterSearchEngine implements SearchEngine {
       const context = { transport: this.#transport, names: this.#names };
       return stoppable(cancel, (signal) => forward(context, request, body, signal));
     }
-    const [transport, names, models] = [this.#transport, this.#names, this.#models];
-    const searching = { native: this.#native, transport, product: this.product, names, models };
-    const writing = { transport, names, pipelines: this.#pipelines, models };
+    const [transport, names, models, vectors] = [this.#transport, this.#names, this.#models, this.#vectors];
+    const searching = { native: this.#native, transport, product: this.product, names, models, vectors };
+    const writing = { transport, names, pipelines: this.#pipelines, models, vectors };
     switch (op) {
       case 'search':
       case 'count':
@@ -207,13 +214,13 @@ interface Opened {
 
 async function opened(
   transport: Transport,
-  { nodes }: ClusterOptions,
+  { nodes, vectorEngine }: ClusterOptions,
   log: ClusterLog,
   signal: AbortSignal | undefined,
 ): Promise<Opened> {
   for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     try {
-      const product = await recognise(transport);
+      const product = await recognise(transport, vectorEngine);
       return { product, state: await SharedState.open(transport), tasks: await Tasks.open(transport) };
     } catch (error) {
       if (error instanceof UnsupportedClusterError || error instanceof ClusterSettingsError) throw error;

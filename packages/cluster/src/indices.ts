@@ -6,21 +6,23 @@ import { decode, isObject, parseRequest, textOf, without, parseAnswer } from './
 import { fromCluster, ownMeta, toCluster, writtenDown } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
-import { replyOf } from './search.js';
+import { replyOf } from './replies.js';
 import type { Answered, Transport } from './transport.js';
+import type { VectorFields } from './vector-fields.js';
 
 /** What operations on indices need of their surroundings. */
 export interface Administration {
   readonly transport: Transport;
   readonly product: Product;
   readonly names: Names;
+  readonly vectors: VectorFields;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** Answers `PUT /{index}`. */
 export async function createIndex(
-  { transport, product, names }: Administration,
+  { transport, product, names, vectors }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
@@ -35,19 +37,19 @@ export async function createIndex(
     await names.check(request, aliases, 'indices:admin/aliases');
     refuseFilters(request, body['aliases']);
   }
-  return replyOf(
-    await transport.ask({
-      method: 'PUT',
-      path: `/${encodeURIComponent(index)}`,
-      query: request.query,
-      body: body === undefined ? bytes : withMappings(body, product),
-    }),
-  );
+  const made = await transport.ask({
+    method: 'PUT',
+    path: `/${encodeURIComponent(index)}`,
+    query: request.query,
+    body: JSON.stringify(withVectorIndex(withMappings(body ?? {}, product), product, false)),
+  });
+  vectors.forget();
+  return replyOf(made);
 }
 
 /** Answers `PUT /{index}/_mapping`: each index keeps what was put in its own mapping. */
 export async function putMapping(
-  { transport, product, names }: Administration,
+  { transport, product, names, vectors }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
@@ -79,6 +81,13 @@ export async function putMapping(
       body: JSON.stringify(toCluster(mapping, product, it)),
     });
     if (last.status !== 200) break;
+  }
+  vectors.forget();
+  if (last?.body.includes('index.knn setting is false') === true) {
+    throw notOverCluster(
+      'a dense_vector field in an index without the setting [index.knn]',
+      'create the index with the field, or with this setting',
+    );
   }
   return replyOf(last ?? { status: 200, body: Buffer.from('{"acknowledged":true}'), text: false });
 }
@@ -152,7 +161,9 @@ export async function putTemplate(
   const template = isObject(body['template']) ? body['template'] : {};
   refuseFinalPipeline(template['settings']);
   const sent =
-    'mappings' in template ? { ...body, template: JSON.parse(withMappings(template, product)) as Json } : body;
+    'mappings' in template
+      ? { ...body, template: withVectorIndex(withMappings(template, product), product, true) }
+      : body;
   const kind = request.op === 'put_index_template' ? '_index_template' : '_component_template';
   const path = `/${kind}/${encodeURIComponent(request.path['name'] ?? '')}`;
   return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: JSON.stringify(sent) }));
@@ -224,8 +235,23 @@ async function checkAll(
   );
 }
 
-function withMappings(body: Json, product: Product): string {
-  return JSON.stringify('mappings' in body ? { ...body, mappings: toCluster(body['mappings'], product) } : body);
+function withMappings(body: Json, product: Product): Json {
+  return 'mappings' in body ? { ...body, mappings: toCluster(body['mappings'], product) } : body;
+}
+
+/**
+ * Lets an index have graphs of vectors, which OpenSearch decides when it is made: a field may come later. A codec of the caller's
+ * choice may not go with them.
+ *
+ * @param onlyWith whether only for mappings with such a field
+ */
+function withVectorIndex(body: Json, product: Product, onlyWith: boolean): Json {
+  const settings = isObject(body['settings']) ? body['settings'] : {};
+  const hasField = JSON.stringify(body['mappings'] ?? null).includes('"knn_vector"');
+  const given = JSON.stringify(settings);
+  if (!product.knn || (onlyWith && !hasField) || /"(?:index\.)?knn"/u.test(given)) return body;
+  if (!hasField && given.includes('codec"')) return body;
+  return { ...body, settings: { ...settings, 'index.knn': true } };
 }
 
 /** The filter of an alias may read other indices, and is not looked through. */

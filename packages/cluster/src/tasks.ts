@@ -15,11 +15,12 @@ import type { Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
 import { readSearch } from './reading.js';
 import { type Reindex, planOf, readReindex } from './reindex.js';
-import { replyOf, stoppable, withWarnings } from './search.js';
+import { replyOf, stoppable, withWarnings } from './replies.js';
 import { Conflict, type Version } from './shared-state.js';
 import { TASK_NODE, type TaskRecord, UPGRADE, newTally, response, view } from './task-record.js';
 import { type Kept, LEASE_MS, TaskStore } from './task-store.js';
 import type { Transport } from './transport.js';
+import type { VectorFields } from './vector-fields.js';
 
 /** What tasks need of their surroundings. */
 export interface Working {
@@ -29,6 +30,7 @@ export interface Working {
   readonly product: Product;
   readonly native: SearchEngine;
   readonly models: FieldModels;
+  readonly vectors: VectorFields;
   readonly log: ClusterLog;
 }
 
