@@ -239,7 +239,12 @@ describe.skipIf(CLUSTER === undefined)(
           ] as const)),
       ['POST', `/${of('dest')}/_ext/model/_change`, { field: 'a', inference_id: 'b' }, 'the change of a model'],
       ['POST', `/${of('dest')}/_search`, { retriever: { rescorer: {} } }, 'retriever [rescorer]'],
-      ['POST', `/${of('dest')}/_update_by_query`, undefined, 'the operation [update_by_query]'],
+      [
+        'POST',
+        `/${of('dest')}/_update_by_query?pipeline=${of('embed')}`,
+        undefined,
+        '[pipeline] of an _update_by_query',
+      ],
       ['PUT', '/_snapshot/x', { type: 'fs' }, 'the operation [put_repository]'],
       ['POST', `/_reindex?dry_run=true`, { source: { index: 'a' }, dest: { index: 'b' } }, '[dry_run] of a reindex'],
       ['GET', '/.sparrow-state/_search', undefined, 'belong to Sparrow'],

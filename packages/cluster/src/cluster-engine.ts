@@ -11,6 +11,7 @@ import {
   createIndex,
   getMappings,
   getTemplates,
+  makeFromAnother,
   putMapping,
   putSettings,
   putTemplate,
@@ -155,6 +156,11 @@ export class ClusterSearchEngine implements SearchEngine {
         return bulk(writing, request, body, cancel);
       case 'create_index':
         return createIndex(searching, request, body);
+      case 'rollover':
+      case 'clone_index':
+      case 'shrink_index':
+      case 'split_index':
+        return makeFromAnother(searching, request, body);
       case 'put_mapping':
         return putMapping(searching, request, body);
       case 'get_mapping':
@@ -183,6 +189,7 @@ export class ClusterSearchEngine implements SearchEngine {
       case 'list_tasks':
       case 'cancel_task':
       case 'delete_by_query':
+      case 'update_by_query':
       case 'upgrade_index':
         return this.#tasks.answer(request, body, cancel);
       case 'get_field_models':

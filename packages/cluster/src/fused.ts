@@ -51,11 +51,9 @@ export async function fused(
   const leaves = leavesOf(fusion);
   const longest = widest(fusion, from + size);
   const target = targetOf(request.query);
-  const filter = body.section('post_filter');
-  const common = [
-    ...['timeout'].flatMap((name) => pair(body, name)),
-    ...(filter === undefined ? [] : [`"post_filter":${filter}`]),
-  ];
+  const filter = pair(body, 'post_filter');
+  // A filter behind a retriever is for the hits of the fusion, and one behind `rank` for those of its lists.
+  const common = [...pair(body, 'timeout'), ...(fusion.form === 'rank' ? filter : [])];
   const union =
     leaves.length === 1 && leaves[0] !== undefined
       ? body.leafQuery(leaves[0])
@@ -78,7 +76,8 @@ export async function fused(
       `"query":${union}`,
       '"size":0',
       `"track_total_hits":${String(tracked === 0 ? false : tracked)}`,
-      ...common,
+      ...pair(body, 'timeout'),
+      ...filter,
       ...aggregations,
     ]),
   );
@@ -86,9 +85,15 @@ export async function fused(
   const lists = new Map(leaves.map((leaf, at) => [leaf, listOf(parts[at] ?? '')]));
   const all = parts[leaves.length] ?? '';
 
-  const branch = fuseNode(fusion, lists, from + size);
+  const { branch, first: firstOfGroups } = await sifted(
+    context.transport,
+    { expression, target, signal },
+    body,
+    fusion,
+    fuseNode(fusion, lists, from + size),
+  );
   const minScore = body.value('min_score');
-  const page = branch
+  const page = firstOfGroups
     .map((hit, at) => ({ ...hit, rank: at + 1 }))
     .filter(({ score }) => typeof minScore !== 'number' || score >= minScore)
     .slice(from, from + size);
@@ -110,6 +115,61 @@ export async function fused(
     ...(aggregations.length === 0 ? [] : [`"aggregations":${sectionOf(all, 'aggregations') ?? '{}'}`]),
   ]);
   return { status: 200, body: Buffer.from(answer) };
+}
+
+/** Where and how long documents are looked for. */
+interface Asking {
+  readonly expression: string;
+  readonly target: Target;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The hits of a fusion that pass the filter behind it, and the first of each group that `collapse` makes of them.
+ *
+ * @param fusedHits all hits of the fusion, best first
+ */
+async function sifted(
+  transport: Transport,
+  { expression, target, signal }: Asking,
+  body: SearchBody,
+  fusion: Fusion,
+  fusedHits: readonly Ranked[],
+): Promise<{ readonly branch: readonly Ranked[]; readonly first: readonly Ranked[] }> {
+  const filter = fusion.form === 'retriever' ? body.section('post_filter') : undefined;
+  const { field } = (body.value('collapse') ?? {}) as { readonly field?: unknown };
+  if ((filter === undefined && field === undefined) || fusedHits.length === 0)
+    return { branch: fusedHits, first: fusedHits };
+  const { filter: these, most } = theseOf(fusedHits);
+  const asked = object([
+    `"query":{"bool":{"filter":[${JSON.stringify(these).slice(1, -1)}${filter === undefined ? '' : `,${filter}`}]}}`,
+    `"size":${String(most)},"_source":false,"track_total_hits":false`,
+    ...(field === undefined ? [] : [`"docvalue_fields":${JSON.stringify([field])}`]),
+  ]);
+  const [response = ''] = await multiple(transport, expression, target, [asked], signal);
+  const { hits } = parseAnswer(response) as {
+    hits: { hits: readonly { _index: string; _id: string; fields?: Readonly<Record<string, unknown>> }[] };
+  };
+  const groups = new Map(hits.hits.map(({ _index, _id, fields }) => [keyOf(_index, _id), fields?.[String(field)]]));
+  const branch = fusedHits.filter(({ key }) => groups.has(key));
+  if (field === undefined) return { branch, first: branch };
+  const seen = new Set<string>();
+  const first = branch.filter(({ key }) => {
+    const group = JSON.stringify(groups.get(key) ?? null);
+    return !seen.has(group) && seen.add(group).size > 0;
+  });
+  return { branch, first };
+}
+
+/** A filter that lets through no documents but those of hits, and how many it lets through at most. */
+function theseOf(hits: readonly Ranked[]): { readonly filter: readonly object[]; readonly most: number } {
+  const keys = hits.map(({ key }) => JSON.parse(key) as [string, string]);
+  const ids = [...new Set(keys.map(([, id]) => id))];
+  const indices = [...new Set(keys.map(([index]) => index))];
+  return {
+    filter: [{ ids: { values: ids } }, ...(indices.length > 1 ? [{ terms: { _index: indices } }] : [])],
+    most: Math.min(ids.length * indices.length, RESULT_WINDOW),
+  };
 }
 
 /** The lists of a tree made one; those of a window of the server's own choice are read on for pages behind it. */
@@ -177,11 +237,9 @@ async function fetch(
   page: readonly Ranked[],
   signal: AbortSignal,
 ): Promise<Map<string, string>> {
-  const keys = page.map(({ key }) => JSON.parse(key) as [string, string]);
-  const ids = [...new Set(keys.map(([, id]) => id))];
-  const indices = [...new Set(keys.map(([index]) => index))];
-  const filter = [{ ids: { values: ids } }, ...(indices.length > 1 ? [{ terms: { _index: indices } }] : [])];
+  const { filter, most } = theseOf(page);
   const shown = [
+    'collapse',
     '_source',
     'fields',
     'docvalue_fields',
@@ -192,7 +250,7 @@ async function fetch(
   ];
   const asked = object([
     `"query":{"bool":{"must":[${union}],"filter":${JSON.stringify(filter)}}}`,
-    `"size":${String(Math.min(ids.length * indices.length, RESULT_WINDOW))}`,
+    `"size":${String(most)}`,
     '"track_total_hits":false',
     ...shown.flatMap((name) => pair(body, name)),
   ]);

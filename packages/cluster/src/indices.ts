@@ -28,15 +28,7 @@ export async function createIndex(
 ): Promise<EngineReply> {
   const { index = '' } = request.path;
   await names.check(request, [index]);
-  await checkForeign(names, request, bytes);
-  const body = bytes === undefined ? undefined : objectIn(bytes);
-  if (body !== undefined) {
-    refuseLookups(request, body['mappings']);
-    refuseFinalPipeline(body['settings']);
-    const aliases = isObject(body['aliases']) ? Object.keys(body['aliases']) : [];
-    await names.check(request, aliases, 'indices:admin/aliases');
-    refuseFilters(request, body['aliases']);
-  }
+  const body = await newIndex(names, request, bytes);
   const made = await transport.ask({
     method: 'PUT',
     path: `/${encodeURIComponent(index)}`,
@@ -45,6 +37,56 @@ export async function createIndex(
   });
   vectors.forget();
   return replyOf(made);
+}
+
+/** What a body says of an index that is to be made, once it is known that the caller may make it so. */
+async function newIndex(
+  names: Names,
+  request: EngineRequest,
+  bytes: Uint8Array | undefined,
+): Promise<Json | undefined> {
+  await checkForeign(names, request, bytes);
+  if (bytes === undefined || bytes.length === 0) return undefined;
+  const body = objectIn(bytes);
+  refuseLookups(request, body['mappings']);
+  refuseFinalPipeline(body['settings']);
+  const aliases = isObject(body['aliases']) ? Object.keys(body['aliases']) : [];
+  await names.check(request, aliases, 'indices:admin/aliases');
+  refuseFilters(request, body['aliases']);
+  return body;
+}
+
+/** Where the operations that make an index from another one go. */
+const FROM_ANOTHER: Readonly<Record<string, string>> = {
+  rollover: '_rollover',
+  clone_index: '_clone',
+  shrink_index: '_shrink',
+  split_index: '_split',
+};
+
+/** Answers the operations that make an index from another one; what the other one has written down of its fields goes with them. */
+export async function makeFromAnother(
+  { transport, product, names, vectors }: Administration,
+  request: EngineRequest,
+  bytes: Uint8Array | undefined,
+): Promise<EngineReply> {
+  const { index = '', target } = request.path;
+  const isRollover = request.op === 'rollover';
+  // The cluster makes the name of the next index from that of the last one, which nobody was asked about.
+  if (isRollover && target === undefined && request.rights !== undefined)
+    throw notOverCluster('a rollover to a name that is not given, for a key that may use some indices only,');
+  await names.check(request, [index]);
+  if (target !== undefined) await names.check(request, [target], 'indices:admin/create');
+  const body = await newIndex(names, request, bytes);
+  const places = [index, FROM_ANOTHER[request.op] ?? '', ...(target === undefined ? [] : [target])];
+  const answered = await transport.ask({
+    method: 'POST',
+    path: `/${places.map(encodeURIComponent).join('/')}`,
+    query: request.query,
+    body: body === undefined ? undefined : JSON.stringify(withMappings(body, product)),
+  });
+  vectors.forget();
+  return replyOf(answered);
 }
 
 /** Answers `PUT /{index}/_mapping`: each index keeps what was put in its own mapping. */

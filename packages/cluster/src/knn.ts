@@ -170,13 +170,21 @@ export function neighboursQuery(
   found: readonly Neighbour[],
   dense: DenseField | undefined,
 ): string {
-  const { boost, name } = knn;
-  const more = { ...(boost === undefined ? {} : { boost }), ...(name === undefined ? {} : { _name: name }) };
-  if (found.length === 0) return JSON.stringify({ match_none: more });
+  if (found.length === 0) return JSON.stringify({ match_none: moreOf(knn) });
   // As few vectors as pass the filter are compared one by one, so that the scores are those of the first time.
-  const query = scored(candidatesQuery(knn, vector, found.length, [JSON.stringify(theseDocuments(found))]), dense);
-  if (Object.keys(more).length === 0) return query;
-  return `{"bool":{"must":[${query}],${JSON.stringify(more).slice(1)}}`;
+  const query = candidatesQuery(knn, vector, found.length, [JSON.stringify(theseDocuments(found))]);
+  return asNative(knn, query, dense);
+}
+
+/** A clause that finds vectors, with the boost and the name of a `knn`, and the scores of the native engine. */
+export function asNative(knn: Knn, query: string, dense: DenseField | undefined): string {
+  const more = moreOf(knn);
+  if (Object.keys(more).length === 0) return scored(query, dense);
+  return `{"bool":{"must":[${scored(query, dense)}],${JSON.stringify(more).slice(1)}}`;
+}
+
+function moreOf({ boost, name }: Knn): object {
+  return { ...(boost === undefined ? {} : { boost }), ...(name === undefined ? {} : { _name: name }) };
 }
 
 function theseDocuments(found: readonly Neighbour[]): object {

@@ -1,5 +1,13 @@
 import { parseAnswer } from './json.js';
-import { type Neighbour, candidatesQuery, checkQueryVector, knnAsClause, leastScore, neighboursQuery } from './knn.js';
+import {
+  type Neighbour,
+  asNative,
+  candidatesQuery,
+  checkQueryVector,
+  knnAsClause,
+  leastScore,
+  neighboursQuery,
+} from './knn.js';
 import { multiple } from './multiple.js';
 import type { Product } from './product.js';
 import type { SearchBody } from './search-body.js';
@@ -15,7 +23,8 @@ export interface NeighbourContext {
 
 /**
  * Finds the neighbours of the vectors in a body before the search itself, as Elasticsearch does for its section: OpenSearch would count
- * `k` in each shard, and give as many as it looks at. Their clauses find these documents and no others then.
+ * `k` in each shard, and give as many as it looks at. Their clauses find these documents and no others then. A search that wants no more
+ * than the best of them is sent at once.
  *
  * @param target of the search, as {@link targetOf} gives it
  * @throws {EngineError} 400 for vectors that do not fit the field
@@ -36,6 +45,13 @@ export async function findNeighbours(
   }
   const fields = await vectors.of(expression);
   const known = near.map(({ knn }) => fields.flatMap((of) => of.get(knn.field) ?? []));
+  const [only, second] = near;
+  if (only !== undefined && second === undefined && body.takesBest(only)) {
+    checkQueryVector(only.knn.field, only.vector, known[0] ?? []);
+    const query = candidatesQuery(only.knn, only.vector, only.knn.candidates, filtersOf(only));
+    only.text = asNative(only.knn, query, known[0]?.[0]);
+    return;
+  }
   const searches = near.map((one, at) => {
     const { knn, vector } = one;
     const dense = known[at] ?? [];

@@ -58,6 +58,8 @@ export interface Reading {
   readonly restricted: boolean;
   /** Hits that the address of a search asks for, which comes before what its body says. */
   readonly size?: number | undefined;
+  /** Whether the answer is a page of hits, whose number can still be changed. */
+  readonly pages?: boolean;
 }
 
 /** A `knn` that the cluster gets in another form, and what of the body it takes the place of. */

@@ -14,6 +14,18 @@ export interface ReadingContext extends NeighbourContext {
   readonly models: FieldModels;
 }
 
+/** Parameters of a search by which an answer is more than a page of hits, or its number of hits has another form. */
+const NOT_PAGES = [
+  'scroll',
+  'from',
+  'sort',
+  'q',
+  'explain',
+  'rest_total_hits_as_int',
+  'terminate_after',
+  'search_type',
+];
+
 /** The action by which a clause reads a document of an index that it names. */
 const READS_DOCUMENT = 'indices:data/read/get';
 
@@ -22,6 +34,7 @@ const READS_DOCUMENT = 'indices:data/read/get';
  * made tokens or vectors. Neighbours of vectors are looked for.
  *
  * @param expression the indices that are searched
+ * @param isPage whether whoever sends the search on makes {@link SearchBody.mostHits} true in the answer
  * @throws {EngineError} 400 for what is malformed or cannot be carried out over a cluster, 403 for indices that the caller may not read
  */
 export async function readSearch(
@@ -30,10 +43,12 @@ export async function readSearch(
   expression: string,
   text: string,
   cancel?: Cancel,
+  isPage = false,
 ): Promise<SearchBody> {
   const { native, product, names, models } = context;
   const size = asker.query['size'] === undefined ? undefined : Number(asker.query['size']);
-  const read = new SearchBody(text, { product, restricted: asker.rights !== undefined, size });
+  const pages = isPage && !NOT_PAGES.some((name) => name in asker.query);
+  const read = new SearchBody(text, { product, restricted: asker.rights !== undefined, size, pages });
   await names.check(asker, [...read.foreign], READS_DOCUMENT);
   await models.check(expression, read.uses);
   read.resolve(await encode(native, read.texts, cancel));

@@ -1,7 +1,7 @@
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import type { Use } from './field-models.js';
 import { foreignIndices } from './foreign-indices.js';
-import { type Member, type Span, elements, kindAt, members, parseRequest, valueOf, whole } from './json.js';
+import { type Member, type Span, elements, isObject, kindAt, members, parseRequest, valueOf, whole } from './json.js';
 import { type Knn, readKnn } from './knn.js';
 import { type Encoded, type Near, QueryTranslation, type Reading, type Text } from './queries.js';
 import { type Fusion, type Leaf, type Node, readRank, readRetriever } from './retrievers.js';
@@ -22,6 +22,12 @@ const HARMLESS: ReadonlySet<string> = new Set([
   ...['terminate_after', 'stats', 'slice', 'max_docs', 'conflicts'],
 ]);
 
+/** Sections of a search that do not depend on which hits there are behind its page. */
+const OF_PAGE: ReadonlySet<string> = new Set([
+  ...['knn', 'retriever', 'from', 'size', '_source', 'fields', 'docvalue_fields', 'stored_fields', 'timeout'],
+  ...['version', 'seq_no_primary_term', 'track_total_hits'],
+]);
+
 /** Hits of a search that does not say how many it wants. */
 const DEFAULT_SIZE = 10;
 
@@ -40,6 +46,7 @@ export class SearchBody {
   readonly #reading: Reading;
   /** Neighbours that sections or retrievers ask for, as they stand in the body. */
   readonly #near = new Map<Knn, Near>();
+  #mostHits: number | undefined;
 
   /** @throws {EngineError} 400 for what is malformed, and for what cannot be carried out over a cluster */
   constructor(text: string, reading: Reading) {
@@ -111,6 +118,24 @@ export class SearchBody {
   /** A piece of the body in the cluster's form. */
   piece(span: Span): string {
     return this.#translation.piece(span);
+  }
+
+  /**
+   * Whether a body asks for nothing but a page of the best neighbours: then more candidates do no harm, but for the number of hits, which
+   * is at most {@link mostHits}.
+   */
+  takesBest({ knn }: Near): boolean {
+    const isPage = [...this.#sections.keys()].every((name) => OF_PAGE.has(name));
+    const isAlone = this.#near.has(knn) && knn.similarity === undefined && this.fusion === undefined;
+    const hasRoom = this.#from + this.#size <= knn.k && this.#standard?.minScore === undefined;
+    const takes = this.#reading.pages === true && isPage && isAlone && hasRoom;
+    if (takes) this.#mostHits = knn.k;
+    return takes;
+  }
+
+  /** How many hits the search has at most; undefined where the cluster counts them. */
+  get mostHits(): number | undefined {
+    return this.#mostHits;
   }
 
   /** The whole in the cluster's form, of a body that asks for one list. */
@@ -226,7 +251,12 @@ export class SearchBody {
 
   #checkBeside({ form }: Fusion): void {
     for (const name of this.#sections.keys()) {
-      if (form === 'retriever' && name === 'post_filter') throw notOverCluster('[post_filter] beside a retriever');
+      if (form === 'retriever' && name === 'collapse') {
+        const collapse = this.value('collapse');
+        if (isObject(collapse) && 'inner_hits' in collapse)
+          throw notOverCluster('[inner_hits] of [collapse] beside a retriever');
+        continue;
+      }
       if (!BESIDE_FUSION.has(name) && !OF_FUSION.has(name))
         throw notOverCluster(`[${name}] of a search that fuses lists`);
     }

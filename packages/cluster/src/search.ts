@@ -3,7 +3,7 @@ import { type Cancel, EngineError, type EngineReply, type EngineRequest } from '
 import { illegal, notOverCluster, refusal } from './errors.js';
 import { mayNameIndices } from './foreign-indices.js';
 import { fused } from './fused.js';
-import { decode, isObject, parse, textOf } from './json.js';
+import { type Member, type Span, decode, edited, isObject, members, parse, textOf, valueOf, whole } from './json.js';
 import { OF_TARGET } from './multiple.js';
 import { encodeExpression } from './names.js';
 import { type ReadingContext, readSearch } from './reading.js';
@@ -52,9 +52,10 @@ export async function search(
     if (text === undefined || (!restricted && !TRANSLATED.test(text) && !mayNameIndices(text))) {
       return replyOf(await ask(context, request, path, body, signal));
     }
-    const read = await readSearch(context, request, expression, text, cancel);
+    const read = await readSearch(context, request, expression, text, cancel, request.op === 'search');
     if (read.fusion === undefined) {
-      return withWarnings(replyOf(await ask(context, request, path, read.translated(), signal)), read.warnings);
+      const answered = await ask(context, request, path, read.translated(), signal);
+      return withWarnings(atMost(read.mostHits, replyOf(answered)), read.warnings);
     }
     if (request.op !== 'search')
       throw illegal(`request does not support [${read.fusion.form === 'rank' ? 'rank' : 'retriever'}]`);
@@ -156,6 +157,19 @@ function nothing({ op }: EngineRequest): EngineReply {
     status: 200,
     body: Buffer.from(JSON.stringify(answers[op] ?? { took: 0, timed_out: false, _shards: shards, hits })),
   };
+}
+
+/** An answer whose number of hits is no higher than there are. */
+function atMost(most: number | undefined, reply: EngineReply): EngineReply {
+  if (most === undefined || reply.status !== 200) return reply;
+  const text = Buffer.from(reply.body).toString();
+  const inside = (name: string, of: Span | undefined): Member | undefined =>
+    of === undefined ? undefined : members(text, of.start).find((it) => it.name === name);
+  const total = inside('total', inside('hits', whole(text)));
+  const value = inside('value', total);
+  if (total === undefined || value === undefined || Number(valueOf(text, value)) <= most) return reply;
+  const edit = { start: total.start, end: total.end, text: `{"value":${String(most)},"relation":"eq"}` };
+  return { ...reply, body: Buffer.from(edited(text, [edit])) };
 }
 
 async function ask(

@@ -142,7 +142,12 @@ describe('neighbours in OpenSearch', () => {
   const ASKED = { field: 'v', query_vector: [1, 0] };
 
   /** What a search becomes where two documents are found first; with what was asked for them. */
-  async function made(body: object, field = dense(), product = OPENSEARCH): Promise<{ asked: any[]; sent: any }> {
+  async function made(
+    body: object,
+    field = dense(),
+    product = OPENSEARCH,
+    pages = false,
+  ): Promise<{ asked: any[]; sent: any }> {
     const asked: any[] = [];
     const hits = [
       { _index: 'i', _id: '1' },
@@ -158,7 +163,7 @@ describe('neighbours in OpenSearch', () => {
     } as unknown as Transport;
     const vectors = { of: () => Promise.resolve([new Map([['v', field]])]) } as unknown as VectorFields;
     const context: NeighbourContext = { transport, product, vectors };
-    const read = new SearchBody(JSON.stringify(body), { product, restricted: true });
+    const read = new SearchBody(JSON.stringify(body), { product, restricted: true, pages });
     read.resolve({ tokens: () => ({ a: 1 }), vector: () => [0, 1] });
     await findNeighbours(context, 'i', {}, read);
     read.finish();
@@ -201,6 +206,28 @@ describe('neighbours in OpenSearch', () => {
   ])('of %j are %d of %d candidates', async (body, k, candidates) => {
     const { asked } = await made(body);
     expect(asked[0]).toMatchObject({ size: k, query: { knn: { v: { k: candidates } } } });
+  });
+
+  it.each([
+    [{ knn: { ...ASKED, k: 5 }, size: 3, from: 2, _source: false }],
+    [{ retriever: { knn: { ...ASKED, k: 5 } }, size: 5 }],
+  ])('are asked for at once where a page of the best is all: %j', async (body) => {
+    const { asked, sent } = await made(body, dense(), OPENSEARCH, true);
+    expect(asked).toEqual([]);
+    expect(sent.query).toEqual({ knn: { v: { vector: [1, 0], k: 100, ignore_unmapped: true } } });
+  });
+
+  it.each([
+    [{ knn: { ...ASKED, k: 5 }, size: 3, from: 3 }],
+    [{ knn: { ...ASKED, k: 5 }, size: 3, aggs: {} }],
+    [{ knn: { ...ASKED, k: 5, similarity: 0.5 }, size: 3 }],
+    [{ knn: [ASKED, ASKED] }],
+    [{ knn: ASKED, query: { match_all: {} } }],
+    [{ query: { knn: ASKED } }],
+    [{ retriever: { knn: { ...ASKED, min_score: 1 } } }],
+    [{ retriever: { rrf: { retrievers: [{ knn: ASKED }] } } }],
+  ])('are looked for first by %j', async (body) => {
+    expect((await made(body, dense(), OPENSEARCH, true)).asked).not.toEqual([]);
   });
 
   it('pass filters in the cluster’s form, and have a least score', async () => {
