@@ -78,7 +78,7 @@ describe.each(ENGINES)('vectors over the $name engine', ({ name: engine, start }
   const of = (index: string) => `vectors-${run}-${index}`;
   let server: RunningServer;
   // Elasticsearch keeps 8 bits of the vectors of most fields for the scores, too.
-  const digits = engine === 'cluster' && IS_ELASTICSEARCH ? 3 : 4;
+  const digits = engine === 'cluster' && IS_ELASTICSEARCH ? 2 : 4;
 
   async function ask(method: string, path: string, body?: unknown, status = 200, apiKey?: string): Promise<any> {
     const answer = await server.request(method, path, body, apiKey === undefined ? {} : { apiKey });

@@ -305,7 +305,9 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
     );
   });
 
-  it('writes again what a query finds, with its tokens', async () => {
+  // The Elasticsearch that is started here lacks the module for it.
+  const canRewrite = name === 'native' || process.env['SPARROW_TEST_CLUSTER'] !== 'elasticsearch-8';
+  it.runIf(canRewrite)('writes again what a query finds, with its tokens', async () => {
     const index = of('changed');
     await ask('PUT', `/${index}`, { mappings: { properties: { tokens: { type: 'sparse_vector' } } } });
     const lines = Object.entries(PASSAGES).map(
