@@ -215,31 +215,36 @@ describe.skipIf(CLUSTER === undefined)(
       [
         'PUT',
         `/${of('refused')}`,
-        { mappings: { properties: { v: { type: 'dense_vector' } } } },
-        'type [dense_vector] of field [v]',
-      ],
-      [
-        'PUT',
-        `/${of('refused')}`,
         { mappings: { properties: { v: { type: 'semantic_text' } } } },
         'type [semantic_text] of field [v]',
       ],
       ['PUT', `/${of('refused')}`, { settings: { 'index.final_pipeline': 'x' } }, '[index.final_pipeline]'],
       ['POST', `/${of('dest')}/_search`, { query: { semantic: { field: 'a', query: 'b' } } }, 'query [semantic]'],
-      // Elasticsearch has it as it is here.
+      // Elasticsearch has these as they are here.
       ...(process.env['SPARROW_TEST_CLUSTER'] === 'elasticsearch-8'
         ? []
         : ([
             [
+              'PUT',
+              `/${of('refused')}`,
+              { mappings: { properties: { v: { type: 'dense_vector' } } } },
+              'the dense_vector field [v] without [dims]',
+            ],
+            [
               'POST',
               `/${of('dest')}/_search`,
-              { knn: { field: 'a', query_vector: [1], k: 1, num_candidates: 1 } },
-              '[knn] of a search',
+              { query: { nested: { path: 'p', query: { knn: { field: 'p.a', query_vector: [1] } } } } },
+              'query [knn] inside [nested]',
             ],
           ] as const)),
       ['POST', `/${of('dest')}/_ext/model/_change`, { field: 'a', inference_id: 'b' }, 'the change of a model'],
-      ['POST', `/${of('dest')}/_search`, { retriever: { knn: {} } }, 'retriever [knn]'],
-      ['POST', `/${of('dest')}/_update_by_query`, undefined, 'the operation [update_by_query]'],
+      ['POST', `/${of('dest')}/_search`, { retriever: { rescorer: {} } }, 'retriever [rescorer]'],
+      [
+        'POST',
+        `/${of('dest')}/_update_by_query?pipeline=${of('embed')}`,
+        undefined,
+        '[pipeline] of an _update_by_query',
+      ],
       ['PUT', '/_snapshot/x', { type: 'fs' }, 'the operation [put_repository]'],
       ['POST', `/_reindex?dry_run=true`, { source: { index: 'a' }, dest: { index: 'b' } }, '[dry_run] of a reindex'],
       ['GET', '/.sparrow-state/_search', undefined, 'belong to Sparrow'],

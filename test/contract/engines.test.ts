@@ -88,6 +88,7 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
       'excluded',
       'numbers',
       'own-copy',
+      ...['changed', 'first-000001', 'first-000002', 'cloned'],
     ]) {
       await server.request('DELETE', `/${of(index)}`);
     }
@@ -302,6 +303,44 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
       { source: { index: of('nowhere') }, dest: { index: of('copy'), pipeline: of('embed') } },
       404,
     );
+  });
+
+  // The Elasticsearch that is started here lacks the module for it.
+  const canRewrite = name === 'native' || process.env['SPARROW_TEST_CLUSTER'] !== 'elasticsearch-8';
+  it.runIf(canRewrite)('writes again what a query finds, with its tokens', async () => {
+    const index = of('changed');
+    await ask('PUT', `/${index}`, { mappings: { properties: { tokens: { type: 'sparse_vector' } } } });
+    const lines = Object.entries(PASSAGES).map(
+      ([_id, content]) => `${JSON.stringify({ index: { _id } })}\n${JSON.stringify({ content })}\n`,
+    );
+    await ask('POST', `/${index}/_bulk?refresh=true&pipeline=${of('embed')}`, lines.join(''));
+    const query = {
+      bool: { must: [expansion('fear of open spaces')], filter: { ids: { values: ['open', 'whale'] } } },
+    };
+    const least = (await search({ query, size: 2 }, index)).map(({ _id }) => _id);
+    const updated = await ask('POST', `/${index}/_update_by_query?refresh=true`, { query });
+    expect(updated).toMatchObject({ total: least.length, updated: least.length, failures: [] });
+    const seen = await search({ query: { match_all: {} }, size: 8, version: true }, index);
+    const again = seen.filter((hit: any) => hit._version === 2);
+    expect(ids(again).sort()).toEqual([...least].sort());
+    expect(least.length).toBeGreaterThan(0);
+    expect(ids(await search({ query: expansion('fear of open spaces'), size: 1 }, index))).toEqual(['open']);
+  });
+
+  it('makes an index from another one, which shows the mapping of the first', async () => {
+    const mappings = { properties: { tokens: { type: 'sparse_vector' } } };
+    await ask('PUT', `/${of('first-000001')}`, { mappings, aliases: { [of('rolled')]: { is_write_index: true } } });
+    await ask('PUT', `/${of('first-000001')}/_doc/1?refresh=true`, { tokens: { a: 1.5 } }, 201);
+    const rolled = await ask('POST', `/${of('rolled')}/_rollover/${of('first-000002')}`, { mappings });
+    expect(rolled).toMatchObject({ rolled_over: true, new_index: of('first-000002') });
+    expect((await ask('GET', `/${of('first-000002')}/_mapping`))[of('first-000002')].mappings).toEqual(mappings);
+    await ask('PUT', `/${of('first-000001')}/_block/write`);
+    const settings = { 'index.number_of_replicas': 0, 'index.blocks.write': null };
+    await ask('POST', `/${of('first-000001')}/_clone/${of('cloned')}`, { settings });
+    await ask('GET', `/_cluster/health/${of('cloned')}?wait_for_status=yellow&timeout=30s`);
+    expect((await ask('GET', `/${of('cloned')}/_mapping`))[of('cloned')].mappings).toEqual(mappings);
+    const given = { query: { sparse_vector: { field: 'tokens', query_vector: { a: 2 } } } };
+    expect((await search(given, of('cloned')))[0]?._score).toBeCloseTo(3, 2);
   });
 
   it('lets a restricted key use what it may, by name and by pattern', async () => {

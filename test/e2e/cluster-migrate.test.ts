@@ -34,8 +34,19 @@ async function questions(server: RunningServer): Promise<Hit[][]> {
     const query = { text_expansion: { tokens: { model_id: MODEL, model_text: `a ${thing}` } } };
     all.push((await ask(server, 'POST', `/${of('a')}/_search`, { query, size: 20 })).hits.hits as Hit[]);
   }
+  const knn = { field: 'vector', query_vector: [200.4, 1], k: 20, num_candidates: 400 };
+  all.push((await ask(server, 'POST', `/${of('a')}/_search`, { knn, size: 20 })).hits.hits as Hit[]);
   return all;
 }
+
+/** How vectors are mapped, which both sides show. */
+const VECTOR = {
+  type: 'dense_vector',
+  dims: 2,
+  index: true,
+  similarity: 'l2_norm',
+  index_options: { type: 'hnsw', m: 16, ef_construction: 100 },
+};
 
 /** Scores in order: equal ones may change places. */
 const scores = (answers: Hit[][]) => answers.map((hits) => hits.map(({ _score }) => _score));
@@ -58,7 +69,12 @@ describe.skipIf(CLUSTER === undefined)(`indices that move${CLUSTER === undefined
         settings: { default_pipeline: of('embed') },
         mappings: {
           _meta: { mine: 1 },
-          properties: { content: { type: 'text' }, tokens: { type: 'sparse_vector' }, n: { type: 'long' } },
+          properties: {
+            content: { type: 'text' },
+            tokens: { type: 'sparse_vector' },
+            n: { type: 'long' },
+            vector: VECTOR,
+          },
         },
         aliases: { [of(`alias-${index}`)]: { filter: { term: { n: 3 } } } },
       });
@@ -66,7 +82,8 @@ describe.skipIf(CLUSTER === undefined)(`indices that move${CLUSTER === undefined
     const lines = Array.from({ length: DOCUMENTS }, (_, at) => {
       const action = { _index: of('a'), _id: String(at), ...(at % 7 === 0 ? { routing: `r${at % 3}` } : {}) };
       const content = `Document ${at} tells of a ${THINGS[at % THINGS.length] ?? ''}.`;
-      return `${JSON.stringify({ index: action })}\n{"content":"${content}","n":${at === 5 ? '9007199254740993' : at}}\n`;
+      const n = at === 5 ? '9007199254740993' : at;
+      return `${JSON.stringify({ index: action })}\n{"content":"${content}","n":${n},"vector":[${at},1]}\n`;
     });
     expect((await ask(server, 'POST', '/_bulk?refresh=true', lines.join(''))).errors).toBe(false);
     await ask(server, 'PUT', `/${of('b')}/_doc/only?refresh=true`, { content: 'one', n: 1 });
@@ -133,7 +150,12 @@ describe.skipIf(CLUSTER === undefined)(`indices that move${CLUSTER === undefined
       const shown = (await ask(server, 'GET', `/${of('a')}`))[of('a')];
       expect(shown.mappings._meta).toEqual({ mine: 1 });
       expect(shown.mappings).toMatchObject({
-        properties: { content: { type: 'text' }, tokens: { type: 'sparse_vector' }, n: { type: 'long' } },
+        properties: {
+          content: { type: 'text' },
+          tokens: { type: 'sparse_vector' },
+          n: { type: 'long' },
+          vector: VECTOR,
+        },
       });
       expect(shown.aliases[of('alias-a')].filter).toEqual({ term: { n: 3 } });
       expect(shown.settings.index.default_pipeline).toBe(of('embed'));

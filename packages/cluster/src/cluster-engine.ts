@@ -11,6 +11,7 @@ import {
   createIndex,
   getMappings,
   getTemplates,
+  makeFromAnother,
   putMapping,
   putSettings,
   putTemplate,
@@ -19,10 +20,12 @@ import { Names } from './names.js';
 import { Pipelines } from './pipelines.js';
 import { type Product, UnsupportedClusterError, recognise } from './product.js';
 import { Reads } from './reads.js';
-import { msearch, search, stoppable } from './search.js';
+import { stoppable } from './replies.js';
+import { msearch, search } from './search.js';
 import { SharedState } from './shared-state.js';
 import { Tasks } from './tasks.js';
 import { type ClusterOptions, ClusterSettingsError, Transport } from './transport.js';
+import { VectorFields } from './vector-fields.js';
 
 /** What is told of an engine over a cluster. */
 export interface ClusterLog {
@@ -57,6 +60,7 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #tasks: Tasks;
   readonly #reads: Reads;
   readonly #models: FieldModels;
+  readonly #vectors: VectorFields;
 
   private constructor(native: SearchEngine, transport: Transport, product: Product, state: SharedState, tasks: Tasks) {
     this.product = product;
@@ -67,7 +71,9 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#pipelines = new Pipelines(native, state);
     this.#tasks = tasks;
     this.#models = new FieldModels(native, transport);
-    this.#reads = new Reads({ native, transport, product, names: this.#names, models: this.#models });
+    this.#vectors = new VectorFields(transport, product);
+    const [names, models, vectors] = [this.#names, this.#models, this.#vectors];
+    this.#reads = new Reads({ native, transport, product, names, models, vectors });
   }
 
   /**
@@ -89,12 +95,14 @@ export class ClusterSearchEngine implements SearchEngine {
       const { product, state, tasks } = await opened(transport, options, log, signal);
       log.info('over a cluster', { cluster: options.nodes, product: product.name, version: product.version });
       const engine = new ClusterSearchEngine(native, transport, product, state, tasks);
-      const { names, pipelines, models } = {
+      const { names, pipelines, models, vectors } = {
         names: engine.#names,
         pipelines: engine.#pipelines,
         models: engine.#models,
+        vectors: engine.#vectors,
       };
-      if (options.takesTasks !== false) tasks.start({ transport, names, pipelines, models, product, native, log });
+      if (options.takesTasks !== false)
+        tasks.start({ transport, names, pipelines, models, vectors, product, native, log });
       return engine;
     } catch (error) {
       await transport.close();
@@ -121,9 +129,9 @@ export class ClusterSearchEngine implements SearchEngine {
       const context = { transport: this.#transport, names: this.#names };
       return stoppable(cancel, (signal) => forward(context, request, body, signal));
     }
-    const [transport, names, models] = [this.#transport, this.#names, this.#models];
-    const searching = { native: this.#native, transport, product: this.product, names, models };
-    const writing = { transport, names, pipelines: this.#pipelines, models };
+    const [transport, names, models, vectors] = [this.#transport, this.#names, this.#models, this.#vectors];
+    const searching = { native: this.#native, transport, product: this.product, names, models, vectors };
+    const writing = { transport, names, pipelines: this.#pipelines, models, vectors };
     switch (op) {
       case 'search':
       case 'count':
@@ -148,6 +156,11 @@ export class ClusterSearchEngine implements SearchEngine {
         return bulk(writing, request, body, cancel);
       case 'create_index':
         return createIndex(searching, request, body);
+      case 'rollover':
+      case 'clone_index':
+      case 'shrink_index':
+      case 'split_index':
+        return makeFromAnother(searching, request, body);
       case 'put_mapping':
         return putMapping(searching, request, body);
       case 'get_mapping':
@@ -176,6 +189,7 @@ export class ClusterSearchEngine implements SearchEngine {
       case 'list_tasks':
       case 'cancel_task':
       case 'delete_by_query':
+      case 'update_by_query':
       case 'upgrade_index':
         return this.#tasks.answer(request, body, cancel);
       case 'get_field_models':
@@ -207,13 +221,13 @@ interface Opened {
 
 async function opened(
   transport: Transport,
-  { nodes }: ClusterOptions,
+  { nodes, vectorEngine }: ClusterOptions,
   log: ClusterLog,
   signal: AbortSignal | undefined,
 ): Promise<Opened> {
   for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
     try {
-      const product = await recognise(transport);
+      const product = await recognise(transport, vectorEngine);
       return { product, state: await SharedState.open(transport), tasks: await Tasks.open(transport) };
     } catch (error) {
       if (error instanceof UnsupportedClusterError || error instanceof ClusterSettingsError) throw error;

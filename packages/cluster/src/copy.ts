@@ -7,7 +7,7 @@ import { isObject, malformedAnswer, parseAnswer } from './json.js';
 import { encodeExpression } from './names.js';
 import { type Given, type Pipelines, noteModels } from './pipelines.js';
 import type { Product } from './product.js';
-import { passedOn } from './search.js';
+import { passedOn } from './replies.js';
 import type { Failure, ShardProgress, TaskRecord } from './task-record.js';
 import type { Transport } from './transport.js';
 

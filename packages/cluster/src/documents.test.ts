@@ -7,6 +7,7 @@ import type { FieldModels } from './field-models.js';
 import { Names } from './names.js';
 import type { Given, Pipelines } from './pipelines.js';
 import type { Asked, Transport } from './transport.js';
+import type { VectorFields } from './vector-fields.js';
 
 interface Sent extends Asked {
   readonly asked: 'settings' | 'bulk';
@@ -31,7 +32,9 @@ function over(settings: object | Error): { sent: Sent[]; run: (body: string, que
     run: (_: string, given: readonly Given[]) =>
       Promise.resolve(given.map((it) => ({ ...it, kind: 'document', source: '{"made":true}' }))),
   } as unknown as Pipelines;
-  const context = { transport, pipelines, models: {} as FieldModels, names: new Names({} as SearchEngine, transport) };
+  const vectors = { watched: () => Promise.resolve(undefined) } as unknown as VectorFields;
+  const names = new Names({} as SearchEngine, transport);
+  const context = { transport, pipelines, models: {} as FieldModels, names, vectors };
   const run = async (body: string, query = {}): Promise<any> => {
     const request: EngineRequest = { op: 'bulk', path: { index: 'a' }, query: { ...query } };
     return JSON.parse(Buffer.from((await bulk(context, request, Buffer.from(body))).body).toString());

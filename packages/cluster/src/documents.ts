@@ -18,8 +18,9 @@ import {
 } from './json.js';
 import { type Asker, type Names, encodeExpression } from './names.js';
 import { type Given, type Outcome, type Pipelines, failureOf, noteModels } from './pipelines.js';
-import { replyOf, stoppable } from './search.js';
+import { replyOf, stoppable } from './replies.js';
 import type { Transport } from './transport.js';
+import { type VectorFields, bulkVectors, sentVectors } from './vector-documents.js';
 
 /** What writes need of their surroundings. */
 export interface Writing {
@@ -27,6 +28,7 @@ export interface Writing {
   readonly names: Names;
   readonly pipelines: Pipelines;
   readonly models: FieldModels;
+  readonly vectors: VectorFields;
 }
 
 /** The value by which a request says that no pipeline runs. */
@@ -50,7 +52,9 @@ export async function writeDocument(
   await checkWrite(context, request, index, creates ? 'create' : 'index');
   const pipeline = await pipelineOf(context, request.query['pipeline'], index);
   const query: Readonly<Record<string, string>> = { ...request.query, pipeline: NONE };
-  if (pipeline === undefined || body === undefined) return send(context, request, index, id, query, body);
+  if (pipeline === undefined || body === undefined) {
+    return send(context, request, index, id, query, await sentVectors(context.vectors, index, body));
+  }
   await context.pipelines.sync();
   const source = decode(body);
   if (!isObject(parse(source))) throw illegal('a document has to be an object');
@@ -62,7 +66,8 @@ export async function writeDocument(
   }
   if (made.index !== index) await checkWrite(context, request, made.index, creates ? 'create' : 'index');
   const routed = made.routing === undefined ? query : { ...query, routing: made.routing };
-  const reply = await send(context, request, made.index, made.id, routed, Buffer.from(made.source));
+  const sent = await sentVectors(context.vectors, made.index, Buffer.from(made.source));
+  const reply = await send(context, request, made.index, made.id, routed, sent);
   if (reply.status < 300) await noteModels(context, pipeline, [made.index]);
   return reply;
 }
@@ -84,13 +89,15 @@ export async function changeDocument(
   ) {
     throw notOverCluster('an update that may add a document to an index with a default pipeline');
   }
-  return replyOf(
-    await context.transport.ask({
-      method: isUpdate ? 'POST' : 'DELETE',
-      path: `/${encodeURIComponent(index)}/${isUpdate ? '_update' : '_doc'}/${encodeURIComponent(id)}`,
-      query: request.query,
-      body,
-    }),
+  return asNative(
+    replyOf(
+      await context.transport.ask({
+        method: isUpdate ? 'POST' : 'DELETE',
+        path: `/${encodeURIComponent(index)}/${isUpdate ? '_update' : '_doc'}/${encodeURIComponent(id)}`,
+        query: request.query,
+        body: isUpdate ? await sentVectors(context.vectors, index, body, 'update') : body,
+      }),
+    ),
   );
 }
 
@@ -113,13 +120,14 @@ export async function bulk(
     if (pipelines.size > 0) await context.pipelines.sync();
     const changed = await throughPipelines(context, body, pipelines, own, cancel);
     if (changed.size > 0) await refuseMoved(context, request, body, changed, own);
+    await bulkVectors(context.vectors, body.items, changed, own);
     const query: Record<string, string> = { ...request.query, pipeline: NONE };
     Reflect.deleteProperty(query, 'list_executed_pipelines');
     const path = request.path['index'] === undefined ? '/_bulk' : `/${encodeURIComponent(request.path['index'])}/_bulk`;
     const isWhole = own.size === 0 && changed.size === 0 && !body.items.some(({ pipeline }) => pipeline !== undefined);
     if (isWhole) {
       const answered = await context.transport.ask({ method: 'POST', path, query, body: bytes, ndjson: true, signal });
-      return saidWhole(replyOf(answered));
+      return asNative(replyOf(answered));
     }
     const left = body.items.filter(({ position }) => !own.has(position));
     let items: readonly string[] = [];
@@ -140,7 +148,7 @@ export async function bulk(
     let next = 0;
     const all = body.items.map(({ position }) => own.get(position) ?? items[next++] ?? '{}');
     const took = Math.round(performance.now() - begun);
-    return saidWhole({
+    return asNative({
       status: 200,
       body: Buffer.from(`{"took":${String(took)},"errors":${String(errors)},"items":[${all.join(',')}]}`),
     });
@@ -413,16 +421,20 @@ async function send(
 ): Promise<EngineReply> {
   const endpoint = request.op === 'create_doc' ? '_create' : '_doc';
   const path = `/${encodeURIComponent(index)}/${endpoint}${id === undefined ? '' : `/${encodeURIComponent(id)}`}`;
-  return saidWhole(replyOf(await transport.ask({ method: id === undefined ? 'POST' : 'PUT', path, query, body })));
+  return asNative(replyOf(await transport.ask({ method: id === undefined ? 'POST' : 'PUT', path, query, body })));
 }
 
-/** OpenSearch says the sentence about too many fields without its end, by which clients know it. */
-function saidWhole(reply: EngineReply): EngineReply {
+/** Errors of OpenSearch about documents by which clients know them: the sentence about too many fields, and vectors that do not fit. */
+function asNative(reply: EngineReply): EngineReply {
   const bytes = asBuffer(reply.body);
-  if (!bytes.includes('Limit of total fields [')) return reply;
+  if (!bytes.includes('Limit of total fields [') && !bytes.includes('of type [knn_vector]')) return reply;
   const text = bytes
     .toString()
-    .replaceAll(/(Limit of total fields \[\d+\] has been exceeded)(?! while)/g, '$1 while adding new fields');
+    .replaceAll(/(Limit of total fields \[\d+\] has been exceeded)(?! while)/g, '$1 while adding new fields')
+    .replaceAll(
+      /"mapper_parsing_exception"(,"reason":"failed to parse field \[[^\]]*\] of type )\[knn_vector\]/g,
+      '"document_parsing_exception"$1[dense_vector]',
+    );
   return { ...reply, body: Buffer.from(text) };
 }
 

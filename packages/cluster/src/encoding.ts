@@ -1,56 +1,85 @@
 import type { Cancel, SearchEngine } from '@sparrow-search/engine';
 
-import { isObject } from './json.js';
-import type { Text, Tokens } from './queries.js';
+import { illegal } from './errors.js';
+import { type Json, isObject, textOf } from './json.js';
+import type { Encoded, Text, Tokens } from './queries.js';
+
+/** What endpoints are asked to make of texts, and what their answers call it. */
+const TASKS = { tokens: 'sparse_embedding', vector: 'text_embedding' } as const;
+
+/** What a model makes of a text. */
+type Made = Tokens | readonly number[];
 
 /**
- * Texts as tokens with weights: those of a request that go to the same model are read in one call.
+ * Texts as tokens with weights or as dense vectors: those of a request that go to the same model are read in one call.
  *
- * @throws {EngineError} what the native engine says of a model that is not there or not deployed
+ * @throws {EngineError} what the native engine says of a model that is not there or not deployed; 400 for one that makes something else
  */
-export async function encode(
-  native: SearchEngine,
-  texts: readonly Text[],
-  cancel?: Cancel,
-): Promise<(text: Text) => Tokens> {
-  const byModel = new Map<string, { kind: Text['kind']; id: string; texts: Set<string> }>();
-  for (const { kind, id, text } of texts) {
-    const key = `${kind}:${id}`;
-    const group = byModel.get(key) ?? { kind, id, texts: new Set<string>() };
+export async function encode(native: SearchEngine, texts: readonly Text[], cancel?: Cancel): Promise<Encoded> {
+  const byModel = new Map<string, Pick<Text, 'kind' | 'id' | 'wants'> & { texts: Set<string> }>();
+  for (const { kind, id, wants, text } of texts) {
+    const key = `${kind}:${wants}:${id}`;
+    const group = byModel.get(key) ?? { kind, id, wants, texts: new Set<string>() };
     byModel.set(key, group);
     group.texts.add(text);
   }
-  const found = new Map<string, Tokens>();
+  const found = new Map<string, Made>();
   await Promise.all(
     [...byModel].map(async ([key, group]) => {
       const distinct = [...group.texts];
-      const vectors = await (group.kind === 'model' ? byName : byEndpoint)(native, group.id, distinct, cancel);
-      distinct.forEach((text, at) => found.set(`${key}:${text}`, vectors[at] ?? {}));
+      const made = await (group.kind === 'model' ? byName : byEndpoint)(native, group, distinct, cancel);
+      distinct.forEach((text, at) => {
+        const one = made[at];
+        if (Array.isArray(one) !== (group.wants === 'vector')) {
+          const what = group.wants === 'vector' ? 'dense vectors' : 'tokens with weights';
+          throw illegal(`model [${group.id}] does not make ${what} of texts`);
+        }
+        found.set(`${key}:${text}`, one ?? {});
+      });
     }),
   );
-  return ({ kind, id, text }) => found.get(`${kind}:${id}:${text}`) ?? {};
+  const of = ({ kind, id, wants, text }: Text): Made => found.get(`${kind}:${wants}:${id}:${text}`) ?? {};
+  return { tokens: (text) => of(text) as Tokens, vector: (text) => of(text) as readonly number[] };
 }
 
+/**
+ * Models are named by their own names or by those of endpoints. For dense vectors, an endpoint is asked wherever there is one: only it says
+ * that the text is a question, which some models read with other words before it than a document.
+ */
 async function byName(
   native: SearchEngine,
-  model: string,
+  { id, wants }: Pick<Text, 'id' | 'wants'>,
   texts: readonly string[],
   cancel?: Cancel,
-): Promise<readonly Tokens[]> {
+): Promise<readonly Made[]> {
+  const endpoint = await endpointOf(native, id, wants);
+  if (endpoint !== undefined) return byEndpoint(native, { id: endpoint, wants }, texts, cancel);
   const body = { docs: texts.map((text) => ({ text_field: text })) };
-  const results = await ask(native, 'infer_trained_model', { model }, body, cancel);
-  return listIn(results, 'inference_results').map((it) => (isObject(it) ? (it['predicted_value'] as Tokens) : {}));
+  const results = await ask(native, 'infer_trained_model', { model: id }, body, cancel);
+  return listIn(results, 'inference_results').map((it) => (isObject(it) ? (it['predicted_value'] as Made) : {}));
+}
+
+async function endpointOf(native: SearchEngine, id: string, wants: Text['wants']): Promise<string | undefined> {
+  const { body } = await native.execute({ op: 'get_inference', path: {}, query: {} });
+  const endpoints = listIn(JSON.parse(Buffer.from(body).toString()) as unknown, 'endpoints').filter(isObject);
+  const modelOf = ({ service_settings: settings }: Json): unknown =>
+    isObject(settings) ? settings['model_id'] : undefined;
+  const found =
+    endpoints.find((it) => it['inference_id'] === id) ??
+    endpoints.find((it) => wants === 'vector' && it['task_type'] === TASKS.vector && modelOf(it) === id);
+  return found === undefined ? undefined : textOf(found['inference_id']);
 }
 
 async function byEndpoint(
   native: SearchEngine,
-  id: string,
+  { id, wants }: Pick<Text, 'id' | 'wants'>,
   texts: readonly string[],
   cancel?: Cancel,
-): Promise<readonly Tokens[]> {
-  const path = { inference_id: id, task_type: 'sparse_embedding' };
-  const results = await ask(native, 'infer', path, { input: texts }, cancel);
-  return listIn(results, 'sparse_embedding').map((it) => (isObject(it) ? (it['embedding'] as Tokens) : {}));
+): Promise<readonly Made[]> {
+  const body = { input: texts, input_type: 'search' };
+  const task = TASKS[wants];
+  const results = await ask(native, 'infer', { inference_id: id, task_type: task }, body, cancel);
+  return listIn(results, task).map((it) => (isObject(it) ? (it['embedding'] as Made) : {}));
 }
 
 async function ask(

@@ -1,5 +1,6 @@
 import { EngineError, type Operation, type SearchEngine } from '@sparrow-search/engine';
 
+import { Believed } from './believed.js';
 import { refusal } from './errors.js';
 import { type Json, isObject } from './json.js';
 import { META, ownMeta } from './mappings.js';
@@ -17,10 +18,6 @@ export interface Use {
   readonly field: string;
   readonly id: string;
 }
-
-/** How long what the cluster or the engine said of fields and models is believed. */
-const BELIEVED_MS = 5_000;
-const MOST_BELIEVED = 1_000;
 
 /**
  * Which model filled which field of an index: written down in its mapping when documents went through a pipeline, and compared when a
@@ -137,24 +134,4 @@ export class FieldModels {
 
 function fingerprintOf(known: unknown): unknown {
   return isObject(known) ? known['fingerprint'] : undefined;
-}
-
-/** Answers that are asked for again after a while. */
-class Believed<T> {
-  readonly #known = new Map<string, { readonly until: number; readonly answer: Promise<T> }>();
-
-  of(name: string, ask: () => Promise<T>): Promise<T> {
-    const now = Date.now();
-    const known = this.#known.get(name);
-    if (known !== undefined && known.until > now) return known.answer;
-    const answer = ask();
-    answer.catch(() => this.#known.delete(name));
-    if (this.#known.size >= MOST_BELIEVED) this.#known.clear();
-    this.#known.set(name, { until: now + BELIEVED_MS, answer });
-    return answer;
-  }
-
-  forget(): void {
-    this.#known.clear();
-  }
 }

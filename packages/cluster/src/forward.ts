@@ -3,7 +3,7 @@ import type { EngineReply, EngineRequest, Operation } from '@sparrow-search/engi
 import { notOverCluster } from './errors.js';
 import { checkForeign } from './foreign-indices.js';
 import { type Names, encodeExpression } from './names.js';
-import { replyOf } from './search.js';
+import { replyOf } from './replies.js';
 import type { Asked, Transport } from './transport.js';
 
 /** How the indices of an operation are named. */

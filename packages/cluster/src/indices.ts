@@ -6,48 +6,92 @@ import { decode, isObject, parseRequest, textOf, without, parseAnswer } from './
 import { fromCluster, ownMeta, toCluster, writtenDown } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
-import { replyOf } from './search.js';
+import { replyOf } from './replies.js';
 import type { Answered, Transport } from './transport.js';
+import type { VectorFields } from './vector-fields.js';
 
 /** What operations on indices need of their surroundings. */
 export interface Administration {
   readonly transport: Transport;
   readonly product: Product;
   readonly names: Names;
+  readonly vectors: VectorFields;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** Answers `PUT /{index}`. */
 export async function createIndex(
-  { transport, product, names }: Administration,
+  { transport, product, names, vectors }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
   const { index = '' } = request.path;
   await names.check(request, [index]);
+  const body = await newIndex(names, request, bytes);
+  const made = await transport.ask({
+    method: 'PUT',
+    path: `/${encodeURIComponent(index)}`,
+    query: request.query,
+    body: JSON.stringify(withVectorIndex(withMappings(body ?? {}, product), product, false)),
+  });
+  vectors.forget();
+  return replyOf(made);
+}
+
+/** What a body says of an index that is to be made, once it is known that the caller may make it so. */
+async function newIndex(
+  names: Names,
+  request: EngineRequest,
+  bytes: Uint8Array | undefined,
+): Promise<Json | undefined> {
   await checkForeign(names, request, bytes);
-  const body = bytes === undefined ? undefined : objectIn(bytes);
-  if (body !== undefined) {
-    refuseLookups(request, body['mappings']);
-    refuseFinalPipeline(body['settings']);
-    const aliases = isObject(body['aliases']) ? Object.keys(body['aliases']) : [];
-    await names.check(request, aliases, 'indices:admin/aliases');
-    refuseFilters(request, body['aliases']);
-  }
-  return replyOf(
-    await transport.ask({
-      method: 'PUT',
-      path: `/${encodeURIComponent(index)}`,
-      query: request.query,
-      body: body === undefined ? bytes : withMappings(body, product),
-    }),
-  );
+  if (bytes === undefined || bytes.length === 0) return undefined;
+  const body = objectIn(bytes);
+  refuseLookups(request, body['mappings']);
+  refuseFinalPipeline(body['settings']);
+  const aliases = isObject(body['aliases']) ? Object.keys(body['aliases']) : [];
+  await names.check(request, aliases, 'indices:admin/aliases');
+  refuseFilters(request, body['aliases']);
+  return body;
+}
+
+/** Where the operations that make an index from another one go. */
+const FROM_ANOTHER: Readonly<Record<string, string>> = {
+  rollover: '_rollover',
+  clone_index: '_clone',
+  shrink_index: '_shrink',
+  split_index: '_split',
+};
+
+/** Answers the operations that make an index from another one; what the other one has written down of its fields goes with them. */
+export async function makeFromAnother(
+  { transport, product, names, vectors }: Administration,
+  request: EngineRequest,
+  bytes: Uint8Array | undefined,
+): Promise<EngineReply> {
+  const { index = '', target } = request.path;
+  const isRollover = request.op === 'rollover';
+  // The cluster makes the name of the next index from that of the last one, which nobody was asked about.
+  if (isRollover && target === undefined && request.rights !== undefined)
+    throw notOverCluster('a rollover to a name that is not given, for a key that may use some indices only,');
+  await names.check(request, [index]);
+  if (target !== undefined) await names.check(request, [target], 'indices:admin/create');
+  const body = await newIndex(names, request, bytes);
+  const places = [index, FROM_ANOTHER[request.op] ?? '', ...(target === undefined ? [] : [target])];
+  const answered = await transport.ask({
+    method: 'POST',
+    path: `/${places.map(encodeURIComponent).join('/')}`,
+    query: request.query,
+    body: body === undefined ? undefined : JSON.stringify(withMappings(body, product)),
+  });
+  vectors.forget();
+  return replyOf(answered);
 }
 
 /** Answers `PUT /{index}/_mapping`: each index keeps what was put in its own mapping. */
 export async function putMapping(
-  { transport, product, names }: Administration,
+  { transport, product, names, vectors }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
@@ -79,6 +123,13 @@ export async function putMapping(
       body: JSON.stringify(toCluster(mapping, product, it)),
     });
     if (last.status !== 200) break;
+  }
+  vectors.forget();
+  if (last?.body.includes('index.knn setting is false') === true) {
+    throw notOverCluster(
+      'a dense_vector field in an index without the setting [index.knn]',
+      'create the index with the field, or with this setting',
+    );
   }
   return replyOf(last ?? { status: 200, body: Buffer.from('{"acknowledged":true}'), text: false });
 }
@@ -152,7 +203,9 @@ export async function putTemplate(
   const template = isObject(body['template']) ? body['template'] : {};
   refuseFinalPipeline(template['settings']);
   const sent =
-    'mappings' in template ? { ...body, template: JSON.parse(withMappings(template, product)) as Json } : body;
+    'mappings' in template
+      ? { ...body, template: withVectorIndex(withMappings(template, product), product, true) }
+      : body;
   const kind = request.op === 'put_index_template' ? '_index_template' : '_component_template';
   const path = `/${kind}/${encodeURIComponent(request.path['name'] ?? '')}`;
   return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: JSON.stringify(sent) }));
@@ -224,8 +277,23 @@ async function checkAll(
   );
 }
 
-function withMappings(body: Json, product: Product): string {
-  return JSON.stringify('mappings' in body ? { ...body, mappings: toCluster(body['mappings'], product) } : body);
+function withMappings(body: Json, product: Product): Json {
+  return 'mappings' in body ? { ...body, mappings: toCluster(body['mappings'], product) } : body;
+}
+
+/**
+ * Lets an index have graphs of vectors, which OpenSearch decides when it is made: a field may come later. A codec of the caller's
+ * choice may not go with them.
+ *
+ * @param onlyWith whether only for mappings with such a field
+ */
+function withVectorIndex(body: Json, product: Product, onlyWith: boolean): Json {
+  const settings = isObject(body['settings']) ? body['settings'] : {};
+  const hasField = JSON.stringify(body['mappings'] ?? null).includes('"knn_vector"');
+  const given = JSON.stringify(settings);
+  if (!product.knn || (onlyWith && !hasField) || /"(?:index\.)?knn"/u.test(given)) return body;
+  if (!hasField && given.includes('codec"')) return body;
+  return { ...body, settings: { ...settings, 'index.knn': true } };
 }
 
 /** The filter of an alias may read other indices, and is not looked through. */

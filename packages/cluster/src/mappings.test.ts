@@ -3,8 +3,22 @@ import { describe, expect, it } from 'vitest';
 import { fromCluster, toCluster } from './mappings.js';
 import type { Product } from './product.js';
 
-const OPENSEARCH: Product = { name: 'OpenSearch', version: '2.19.1', major: 2, neuralSparse: true };
-const ELASTICSEARCH: Product = { name: 'Elasticsearch', version: '8.19.0', major: 8, neuralSparse: false };
+const OPENSEARCH: Product = {
+  name: 'OpenSearch',
+  version: '2.19.1',
+  major: 2,
+  neuralSparse: true,
+  knn: true,
+  vectorEngine: 'lucene',
+};
+const ELASTICSEARCH: Product = {
+  name: 'Elasticsearch',
+  version: '8.19.0',
+  major: 8,
+  neuralSparse: false,
+  knn: false,
+  vectorEngine: 'lucene',
+};
 
 const PUT = {
   _source: { excludes: ['tokens'] },
@@ -48,10 +62,7 @@ describe('a mapping for a cluster', () => {
   });
 
   it.each([
-    [
-      { properties: { a: { type: 'dense_vector' } } },
-      'type [dense_vector] of field [a] is not available over a cluster',
-    ],
+    [{ properties: { a: { type: 'dense_vector' } } }, 'the dense_vector field [a] without [dims]'],
     [{ properties: { a: { properties: { b: { type: 'semantic_text' } } } } }, 'type [semantic_text] of field [a.b]'],
     [{ properties: { a: { type: 'sparse_vector', store: true } } }, '[store] of the sparse_vector field [a]'],
     [{ dynamic_templates: [{ t: { mapping: { type: 'sparse_vector' } } }] }, 'dynamic template [t]'],

@@ -1,3 +1,4 @@
+import { knnVector } from './dense-fields.js';
 import { illegal, notOverCluster } from './errors.js';
 import { isObject, without } from './json.js';
 import type { Product } from './product.js';
@@ -13,16 +14,21 @@ export const META = 'sparrow';
 
 /** Field types of Elasticsearch that hold vectors or passages and mean something else, or nothing, in a cluster. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
-  ['semantic_text', 'use a field of type sparse_vector and a pipeline with an inference processor'],
-  ['dense_vector', 'only sparse vectors are translated'],
+  ['semantic_text', 'use fields of type sparse_vector or dense_vector and a pipeline with inference processors'],
+]);
+
+/** Types that OpenSearch has under another name, and fields of which are written down. */
+const RENAMED: ReadonlyMap<string, string> = new Map([
+  ['sparse_vector', 'rank_features'],
+  ['dense_vector', 'knn_vector'],
 ]);
 
 /** What a `sparse_vector` may say where the cluster has `rank_features` for it. */
 const SPARSE_KEYS: ReadonlySet<string> = new Set(['type', 'meta']);
 
 /**
- * A mapping as the cluster gets it. `sparse_vector` becomes `rank_features` where the cluster has no such type, and how it was
- * put is written down in the mapping itself, so that every Sparrow node can show it.
+ * A mapping as the cluster gets it. `sparse_vector` becomes `rank_features`, and `dense_vector` becomes `knn_vector`, where the cluster
+ * has no such types. How they were put is written down in the mapping itself, so that every Sparrow node can show it.
  *
  * @param mapping a body of `PUT _mapping`, or the `mappings` of an index or template
  * @param current the cluster's mapping as it is, whose fields that were written down a new `_meta` must not lose
@@ -88,6 +94,11 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
     fields[path] = field;
     return { ...field, type: 'rank_features' };
   }
+  if (type === 'dense_vector' && product.name === 'OpenSearch') {
+    const translated = knnVector(path, field, product);
+    fields[path] = field;
+    return translated;
+  }
   // Whatever was written down for this path is no longer so.
   if (typeof type === 'string') Reflect.deleteProperty(fields, path);
   const translated: Json = { ...field };
@@ -110,7 +121,7 @@ function refuseInTemplates(templates: unknown): void {
     const type = isObject(mapping) ? mapping['type'] : undefined;
     if (typeof type !== 'string') continue;
     refuseType(type, `dynamic_templates.${name}`);
-    if (type === 'sparse_vector') throw notOverCluster(`type [sparse_vector] of dynamic template [${name}]`);
+    if (RENAMED.has(type)) throw notOverCluster(`type [${type}] of dynamic template [${name}]`);
   }
 }
 
@@ -119,7 +130,8 @@ function restored(given: Json, above: string, fields: Json): Json {
     Object.entries(given).map(([name, field]) => {
       const path = `${above}${name}`;
       if (!isObject(field)) return [name, field];
-      if (fields[path] !== undefined && field['type'] === 'rank_features') return [name, fields[path]];
+      const put = fields[path];
+      if (isObject(put) && RENAMED.get(String(put['type'])) === field['type']) return [name, put];
       const shown: Json = { ...field };
       for (const below of ['properties', 'fields']) {
         if (isObject(field[below])) shown[below] = restored(field[below], `${path}.`, fields);

@@ -8,7 +8,14 @@ export interface Product {
   readonly major: number;
   /** Whether it takes the tokens of a query in one clause: OpenSearch with its neural-search plugin. */
   readonly neuralSparse: boolean;
+  /** Whether it is OpenSearch with its k-NN plugin, which has a type for dense vectors. */
+  readonly knn: boolean;
+  /** What makes and searches the graphs of dense vectors in OpenSearch. */
+  readonly vectorEngine: VectorEngine;
 }
+
+/** Engines of OpenSearch's k-NN plugin: `lucene` is everywhere, `faiss` where its native library is. */
+export type VectorEngine = 'lucene' | 'faiss';
 
 /** A cluster that answers, and that Sparrow cannot stand in front of. */
 export class UnsupportedClusterError extends Error {
@@ -18,9 +25,10 @@ export class UnsupportedClusterError extends Error {
 /**
  * Asks a cluster what it is.
  *
+ * @param vectorEngine what is to make the graphs of dense vectors in OpenSearch
  * @throws {UnsupportedClusterError} for another product or version than Sparrow knows; {EngineError} when none answers
  */
-export async function recognise(transport: Transport): Promise<Product> {
+export async function recognise(transport: Transport, vectorEngine: VectorEngine = 'lucene'): Promise<Product> {
   const { name, version } = (await fromRoot(transport)) ?? (await fromNodes(transport));
   const major = Number(version.split('.')[0]);
   const known = name === 'OpenSearch' ? major === 2 || major === 3 : major === 8;
@@ -29,7 +37,18 @@ export async function recognise(transport: Transport): Promise<Product> {
       `the cluster is ${name} ${version}: Sparrow works over OpenSearch 2 and 3 and over Elasticsearch 8`,
     );
   }
-  return { name, version, major, neuralSparse: name === 'OpenSearch' && (await hasNeuralSearch(transport)) };
+  const plugins = name === 'OpenSearch' ? await pluginsOf(transport) : [];
+  // A server that is put together from its parts names a plugin by its class.
+  const has = (...names: readonly string[]): boolean => plugins.some((it) => names.includes(it));
+  const neuralSparse = has('opensearch-neural-search', 'org.opensearch.neuralsearch.plugin.NeuralSearch');
+  return {
+    name,
+    version,
+    major,
+    neuralSparse,
+    knn: has('opensearch-knn', 'org.opensearch.knn.plugin.KNNPlugin'),
+    vectorEngine,
+  };
 }
 
 type Found = Pick<Product, 'name' | 'version'>;
@@ -54,12 +73,9 @@ async function fromNodes(transport: Transport): Promise<Found> {
   return { name: Number(version.split('.')[0]) < 5 ? 'OpenSearch' : 'Elasticsearch', version };
 }
 
-async function hasNeuralSearch(transport: Transport): Promise<boolean> {
+async function pluginsOf(transport: Transport): Promise<readonly string[]> {
   const query = { format: 'json', h: 'component' };
   const { status, body } = await transport.json({ method: 'GET', path: '/_cat/plugins', query });
-  return (
-    status === 200 &&
-    Array.isArray(body) &&
-    body.some((row) => isObject(row) && row['component'] === 'opensearch-neural-search')
-  );
+  if (status !== 200 || !Array.isArray(body)) return [];
+  return body.flatMap((row) => (isObject(row) && typeof row['component'] === 'string' ? [row['component']] : []));
 }

@@ -1,7 +1,9 @@
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import type { Use } from './field-models.js';
-import { type Edit, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
+import { type Edit, type Span, edited, elements, isObject, kindAt, members, rawOf, textOf, valueOf } from './json.js';
+import { type Knn, knnOfElasticsearch, readKnn, vectorAsked } from './knn.js';
 import type { Product } from './product.js';
+import { scriptScore } from './script-score.js';
 
 /** Tokens with their weights. */
 export type Tokens = Readonly<Record<string, number>>;
@@ -11,6 +13,14 @@ export interface Text {
   readonly kind: 'model' | 'endpoint';
   readonly id: string;
   readonly text: string;
+  /** What becomes of it: tokens with weights, or a dense vector. */
+  readonly wants: 'tokens' | 'vector';
+}
+
+/** What models made of texts. */
+export interface Encoded {
+  readonly tokens: (text: Text) => Tokens;
+  readonly vector: (text: Text) => readonly number[];
 }
 
 /** A sparse clause of a request: where it stands, and what it asks. */
@@ -46,14 +56,39 @@ export interface Reading {
   readonly product: Product;
   /** Whether the caller may use some indices only: then no clause may name another one. */
   readonly restricted: boolean;
+  /** Hits that the address of a search asks for, which comes before what its body says. */
+  readonly size?: number | undefined;
+  /** Whether the answer is a page of hits, whose number can still be changed. */
+  readonly pages?: boolean;
 }
 
-/** Sparse clauses of a text, gathered clause by clause, and what comes in their place. */
+/** A `knn` that the cluster gets in another form, and what of the body it takes the place of. */
+export interface Near {
+  readonly knn: Knn;
+  readonly replaces: Span;
+  /** The vector that is looked for, once models have read the texts. */
+  vector: readonly number[];
+  /** The clause that finds the neighbours in the cluster, once they are known. */
+  text: string;
+}
+
+/** A piece that is made anew from pieces inside it. */
+interface Rebuilt extends Span {
+  readonly build: () => string;
+}
+
+/** Clauses of a text that the cluster does not know, gathered clause by clause, and what comes in their place. */
 export class QueryTranslation {
   readonly #text: string;
   readonly #reading: Reading;
   readonly #sparse: SparseClause[] = [];
+  readonly #near: Near[] = [];
+  /** Texts in place of vectors where the cluster has the clause itself. */
+  readonly #builders: { readonly span: Span; readonly field: string; readonly asks: Knn['asks'] }[] = [];
+  readonly #rebuilt: Rebuilt[] = [];
   readonly #warnings = new Set<string>();
+  #edits: Edit[] = [];
+  #encoded: Encoded = { tokens: () => ({}), vector: () => [] };
 
   constructor(text: string, reading: Reading) {
     this.#text = text;
@@ -67,24 +102,35 @@ export class QueryTranslation {
 
   /** The texts that models have to read. */
   get texts(): readonly Text[] {
-    return this.#sparse.flatMap(({ asks }) => ('text' in asks ? [asks.text] : []));
+    return this.#asked.flatMap(({ asks }) => ('text' in asks ? [asks.text] : []));
   }
 
   /** The fields that are searched with texts, and by which ids their models are named. */
   get uses(): readonly Use[] {
-    return this.#sparse.flatMap(({ field, asks }) => ('text' in asks ? [{ field, id: asks.text.id }] : []));
+    return this.#asked.flatMap(({ field, asks }) => ('text' in asks ? [{ field, id: asks.text.id }] : []));
+  }
+
+  /** Neighbours that have to be found before anything else is asked. */
+  get near(): readonly Near[] {
+    return this.#near;
+  }
+
+  get #asked(): readonly { readonly field: string; readonly asks: SparseClause['asks'] | Knn['asks'] }[] {
+    return [...this.#sparse, ...this.#near.map(({ knn }) => knn), ...this.#builders];
   }
 
   /**
    * Looks through a query or a list of queries.
    *
-   * @throws {EngineError} 400 for a sparse clause that is malformed, and for what no cluster can carry out
+   * @param hits that the search wants: what the number of neighbours is taken from
+   * @param inside the kind of clause around it that decides what can be in it, if any
+   * @throws {EngineError} 400 for a clause that is malformed, and for what no cluster can carry out
    */
-  query(span: Span, depth = 0): void {
+  query(span: Span, hits: number, depth = 0, inside = ''): void {
     if (depth > MAX_DEPTH)
       throw illegal(`The nested depth of the query exceeds the maximum nested depth [${String(MAX_DEPTH)}]`);
     if (kindAt(this.#text, span) === 'array') {
-      for (const one of elements(this.#text, span.start)) this.query(one, depth + 1);
+      for (const one of elements(this.#text, span.start)) this.query(one, hits, depth + 1, inside);
       return;
     }
     if (kindAt(this.#text, span) !== 'object') return;
@@ -95,40 +141,108 @@ export class QueryTranslation {
         this.#sparse.push({ ...this.#sparseClause(name, clause), start: span.start, end: span.end });
         continue;
       }
-      if (name === 'knn') this.#refuseKnn(clause);
-      const inside = INSIDE.get(name);
-      if (inside === undefined || kindAt(this.#text, clause) !== 'object') continue;
+      if (name === 'knn') {
+        this.#knnClause(clause, span, hits, inside);
+        continue;
+      }
+      if (name === 'script_score') this.#scriptScore(clause);
+      const parts = INSIDE.get(name);
+      if (parts === undefined || kindAt(this.#text, clause) !== 'object') continue;
+      const within = name === 'nested' ? name : inside;
       for (const part of members(this.#text, clause.start)) {
-        if (!inside.includes(part.name)) continue;
-        if (part.name === 'functions') this.#functions(part, depth);
-        else this.query(part, depth + 1);
+        if (!parts.includes(part.name)) continue;
+        if (part.name === 'functions') this.#functions(part, hits, depth, within);
+        else this.query(part, hits, depth + 1, within);
       }
     }
   }
 
-  /** What comes in place of the sparse clauses, once their texts are tokens. */
-  edits(tokensOf: (text: Text) => Tokens): Edit[] {
-    return this.#sparse.map((clause) => {
-      const tokens = 'text' in clause.asks ? tokensOf(clause.asks.text) : clause.asks.tokens;
-      return { start: clause.start, end: clause.end, text: sparseQuery(this.#reading.product, clause, tokens) };
-    });
+  /**
+   * Notes a `knn`.
+   *
+   * @param replaces what its clause stands in place of
+   * @param filters of it that were not looked through before
+   */
+  knn(knn: Knn, replaces: Span = knn.span, filters: readonly Span[] = knn.filters): Near {
+    for (const filter of filters) this.query(filter, knn.k, 1, 'knn');
+    const near: Near = { knn, replaces, vector: [], text: '' };
+    this.#near.push(near);
+    this.#rebuilt.push({ ...replaces, build: () => near.text });
+    return near;
   }
 
-  #functions(span: Span, depth: number): void {
+  /** Notes a `knn` that Elasticsearch carries out itself, but for a text in it, and a vector that is one. */
+  knnOfElasticsearch(span: Span, hits: number): void {
+    if (kindAt(this.#text, span) !== 'object') return;
+    const parts = members(this.#text, span.start);
+    for (const { name, ...filter } of parts) if (name === 'filter') this.query(filter, hits, 1, 'knn');
+    const value = valueOf(this.#text, span) as Readonly<Record<string, unknown>>;
+    const isText = 'query_vector_builder' in value || typeof value['query_vector'] === 'string';
+    if (!isText) return;
+    const asks = vectorAsked(value['query_vector'], value['query_vector_builder']);
+    this.#builders.push({ span, field: textOf(value['field']) ?? '', asks });
+    const build = (): string => knnOfElasticsearch(this.#text, span, this.#vector(asks), (it) => this.piece(it));
+    this.#rebuilt.push({ ...span, build });
+  }
+
+  /** Says what models made of the texts. Neighbours can be looked for then. */
+  resolve(encoded: Encoded): void {
+    this.#encoded = encoded;
+    this.#edits = this.#sparse.map((clause) => {
+      const tokens = 'text' in clause.asks ? encoded.tokens(clause.asks.text) : clause.asks.tokens;
+      return { start: clause.start, end: clause.end, text: sparseQuery(this.#reading.product, clause, tokens) };
+    });
+    for (const near of this.#near) near.vector = this.#vector(near.knn.asks);
+  }
+
+  /** Puts everything in its place, once neighbours are found. */
+  finish(): void {
+    // What is inside others comes first.
+    const ordered = [...this.#rebuilt].sort((a, b) => a.end - a.start - (b.end - b.start));
+    for (const { start, end, build } of ordered) this.#edits.push({ start, end, text: build() });
+  }
+
+  /** A piece of the text in the cluster's form. */
+  piece(span: Span): string {
+    const inside = this.#edits.filter(({ start, end }) => start >= span.start && end <= span.end);
+    const outermost = inside.filter((it) => !inside.some((other) => other !== it && holds(other, it)));
+    const shifted = outermost.map(({ start, end, text }) => ({
+      start: start - span.start,
+      end: end - span.start,
+      text,
+    }));
+    return edited(rawOf(this.#text, span), shifted);
+  }
+
+  #vector(asks: Knn['asks']): readonly number[] {
+    return 'text' in asks ? this.#encoded.vector(asks.text) : asks.vector;
+  }
+
+  #knnClause(clause: Span, whole: Span, hits: number, inside: string): void {
+    const value = valueOf(this.#text, clause);
+    // OpenSearch has a clause of the same name and another form: with the name of the field.
+    if (!isObject(value) || !('field' in value)) return;
+    if (this.#reading.product.name === 'Elasticsearch') {
+      this.knnOfElasticsearch(clause, hits);
+      return;
+    }
+    if (inside !== '') throw notOverCluster(`query [knn] inside [${inside}]`);
+    this.knn(readKnn(this.#text, clause, members(this.#text, clause.start), 'query', hits), whole);
+  }
+
+  #scriptScore(clause: Span): void {
+    if (this.#reading.product.name !== 'OpenSearch' || kindAt(this.#text, clause) !== 'object') return;
+    const build = scriptScore(this.#text, clause, (span) => this.piece(span));
+    if (build !== undefined) this.#rebuilt.push({ ...clause, build });
+  }
+
+  #functions(span: Span, hits: number, depth: number, inside: string): void {
     if (kindAt(this.#text, span) !== 'array') return;
     for (const one of elements(this.#text, span.start)) {
       if (kindAt(this.#text, one) !== 'object') continue;
       const filter = members(this.#text, one.start).find(({ name }) => name === 'filter');
-      if (filter !== undefined) this.query(filter, depth + 1);
+      if (filter !== undefined) this.query(filter, hits, depth + 1, inside);
     }
-  }
-
-  /** OpenSearch has a clause of the same name and another form. */
-  #refuseKnn(span: Span): void {
-    const value = valueOf(this.#text, span);
-    if (!isObject(value) || !('query_vector' in value || 'query_vector_builder' in value)) return;
-    if (this.#reading.product.name === 'OpenSearch' || 'query_vector_builder' in value)
-      throw notOverCluster('query [knn]');
   }
 
   #sparseClause(clause: string, span: Span): Omit<SparseClause, keyof Span> {
@@ -163,8 +277,12 @@ export class QueryTranslation {
     const { model_id: id, model_text: text } = given;
     if (typeof text !== 'string') throw unparsable('No text specified for text query');
     if (typeof id !== 'string') throw illegal('[text_expansion] requires a model_id value');
-    return { field, boost, name, asks: { text: { kind: 'model', id, text } } };
+    return { field, boost, name, asks: { text: { kind: 'model', id, text, wants: 'tokens' } } };
   }
+}
+
+function holds(outer: Span, inner: Span): boolean {
+  return outer.start <= inner.start && outer.end >= inner.end;
 }
 
 function sparseVector(body: Readonly<Record<string, unknown>>): Omit<SparseClause, keyof Span> {
@@ -178,7 +296,7 @@ function sparseVector(body: Readonly<Record<string, unknown>>): Omit<SparseClaus
   }
   if (vector === undefined && typeof text === 'string') {
     if (typeof id !== 'string') throw notOverCluster('[query] of query [sparse_vector] without an [inference_id]');
-    return { field, boost, name, asks: { text: { kind: 'endpoint', id, text } } };
+    return { field, boost, name, asks: { text: { kind: 'endpoint', id, text, wants: 'tokens' } } };
   }
   throw unparsable('[sparse_vector] requires one of [query_vector] or [inference_id] for sparse_vector fields');
 }

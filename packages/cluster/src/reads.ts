@@ -4,7 +4,8 @@ import { illegal, notOverCluster, unparsable } from './errors.js';
 import { decode, isObject, parse, parseRequest, parseAnswer } from './json.js';
 import { encodeExpression } from './names.js';
 import { readSearch } from './reading.js';
-import { type Searching, replyOf, stoppable } from './search.js';
+import { replyOf, stoppable } from './replies.js';
+import type { Searching } from './search.js';
 
 /** Reading documents one by one and page by page. */
 export class Reads {

@@ -14,8 +14,16 @@ import { readReindex } from './reindex.js';
 import { SearchBody } from './search-body.js';
 import { msearch, search } from './search.js';
 import type { Asked, Transport } from './transport.js';
+import { VectorFields } from './vector-fields.js';
 
-const product: Product = { name: 'Elasticsearch', version: '8.19.0', major: 8, neuralSparse: false };
+const product: Product = {
+  name: 'Elasticsearch',
+  version: '8.19.0',
+  major: 8,
+  neuralSparse: false,
+  knn: false,
+  vectorEngine: 'lucene',
+};
 const LOOKUP = '{"terms":{"k":{"index":"private","id":"1","path":"k"}}}';
 
 /** Refuses every name but `mine` and those that begin like it. */
@@ -50,6 +58,7 @@ const context = {
   product,
   names: new Names(native, transport),
   models: new FieldModels(native, transport),
+  vectors: new VectorFields(transport, product),
 };
 
 function request(op: EngineRequest['op'], path: Readonly<Record<string, string>> = {}): EngineRequest {
@@ -113,6 +122,21 @@ describe('a key for one index', () => {
     `{"retriever":{"rrf":{"filter":${LOOKUP},"filter":{"match_all":{}},"retrievers":[{"standard":{}},{"standard":{}}]}}}`,
   ])('hides no clause behind a second one of the same name: %s', (text) => {
     expect(refusal(() => new SearchBody(text, { product, restricted: true }))).toMatch(/Duplicate field/u);
+  });
+
+  it.each([
+    `{"knn":{"field":"v","query_vector":[1],"filter":${LOOKUP}}}`,
+    `{"query":{"knn":{"field":"v","query_vector":[1],"filter":[${LOOKUP}]}}}`,
+    `{"retriever":{"knn":{"field":"v","query_vector":[1],"filter":{"bool":{"must":${LOOKUP}}}}}}`,
+    `{"query":{"script_score":{"query":${LOOKUP},"script":{"source":"cosineSimilarity(params.q,'v')","params":{"q":[1]}}}}}`,
+  ])('reads no other index by what neighbours have to pass: %s', async (text) => {
+    for (const name of ['OpenSearch', 'Elasticsearch'] as const) {
+      const over = { ...context, product: { ...product, name, knn: name === 'OpenSearch' } };
+      await expect(search(over, request('search', { index: 'mine' }), Buffer.from(text))).rejects.toMatchObject({
+        status: 403,
+      });
+    }
+    expect(sent).toEqual([]);
   });
 
   it('sends no body among the parameters of a search', async () => {

@@ -1,6 +1,7 @@
-import { illegal, notOverCluster, unparsable } from './errors.js';
+import { illegal, notOverCluster, refusal, unparsable } from './errors.js';
 import { type Method, NORMALIZERS, type Normalizer } from './fusion.js';
 import { type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
+import { type Knn, readKnn } from './knn.js';
 
 /** A node of the tree of lists: one that a query finds, or one that is fused from others. */
 export type Node = Leaf | Fusion;
@@ -11,8 +12,14 @@ export interface Leaf {
   /** Where the whole stands. */
   readonly span: Span;
   readonly query: Span | undefined;
+  /** What it finds instead of what a query does: neighbours of a vector. */
+  readonly knn: Knn | undefined;
+  /** Words that it looks for in fields, instead of a query that stands in the body. */
+  readonly words: string | undefined;
   readonly filters: readonly Span[];
   readonly minScore: number | undefined;
+  /** How many hits of it are wanted. */
+  readonly hits: number;
   /** Sections of a search that a lone retriever may have. */
   readonly sections: readonly Member[];
 }
@@ -46,11 +53,18 @@ const RETRIEVER_WINDOW = 10;
 const OF_STANDARD = ['sort', 'search_after', 'terminate_after', 'collapse'];
 
 /**
- * Reads the `rank` section over queries.
+ * Reads the `rank` section over queries and `knn` sections.
  *
+ * @param wanted hits that the search reads: from its first page on
  * @throws {EngineError} 400
  */
-export function readRank(text: string, span: Span, queries: readonly Span[]): Fusion {
+export function readRank(
+  text: string,
+  span: Span,
+  queries: readonly Span[],
+  sections: readonly Knn[],
+  wanted: number,
+): Fusion {
   const given = valueOf(text, span);
   const methods = isObject(given) ? Object.entries(given) : [];
   const [method, options] = methods[0] ?? [];
@@ -61,16 +75,18 @@ export function readRank(text: string, span: Span, queries: readonly Span[]): Fu
   );
   if (unknown !== undefined) throw unparsable(`[rrf] unknown field [${unknown}]`);
   const size = options['rank_window_size'] ?? options['window_size'];
-  checkLists(queries.length);
+  checkLists(queries.length + sections.length);
+  const own = size === undefined ? { size: RANK_WINDOW, given: false } : { size: window('rrf', size), given: true };
+  const hits = depthOf(own, wanted);
+  const leaves = [
+    ...queries.map((query) => leaf({ span: query, query, hits })),
+    ...sections.map((knn) => leaf({ span: knn.span, knn, hits })),
+  ];
   return {
     kind: 'fused',
     method: { kind: 'rrf', rankConstant: rankConstant(options['rank_constant']) },
-    inputs: queries.map((query) => ({
-      node: { kind: 'leaf', span: query, query, filters: [], minScore: undefined, sections: [] },
-      weight: 1,
-      normalizer: 'none',
-    })),
-    window: size === undefined ? { size: RANK_WINDOW, given: false } : { size: window('rrf', size), given: true },
+    inputs: leaves.map((node) => ({ node, weight: 1, normalizer: 'none' })),
+    window: own,
     minScore: undefined,
     form: 'rank',
   };
@@ -80,70 +96,145 @@ export function readRank(text: string, span: Span, queries: readonly Span[]): Fu
  * Reads a retriever.
  *
  * @param size hits that the search wants, which a window of its own choice is not shorter than
+ * @param wanted hits that it reads: those of the pages before as well
  * @throws {EngineError} 400 for what is malformed, and for kinds that are not available over a cluster
  */
-export function readRetriever(text: string, span: Span, size: number): Node {
-  const node = read(text, span, size, [], 0);
+export function readRetriever(text: string, span: Span, size: number, wanted: number): Node {
+  const node = read(text, span, { size, wanted, filters: [], depth: 0 });
   checkLists(count(node));
   return node;
 }
 
-function read(text: string, span: Span, size: number, filters: readonly Span[], depth: number): Node {
-  if (depth > MAX_DEPTH)
+/** What a retriever is read in. */
+interface Around {
+  readonly size: number;
+  /** Hits that whatever is around it wants. */
+  readonly wanted: number;
+  readonly filters: readonly Span[];
+  readonly depth: number;
+}
+
+type Value = (name: string) => unknown;
+
+function read(text: string, span: Span, around: Around): Node {
+  if (around.depth > MAX_DEPTH)
     throw illegal(`the nested depth of retrievers exceeds the maximum nested depth [${String(MAX_DEPTH)}]`);
   const kinds = kindAt(text, span) === 'object' ? members(text, span.start) : [];
   const [kind, second] = kinds;
   if (kind === undefined || second !== undefined) throw unparsable('retriever malformed, must hold one retriever');
-  if (!['standard', 'rrf', 'linear'].includes(kind.name)) throw notOverCluster(`retriever [${kind.name}]`);
+  if (!['standard', 'knn', 'rrf', 'linear'].includes(kind.name)) throw notOverCluster(`retriever [${kind.name}]`);
   if (kindAt(text, kind) !== 'object') throw unparsable(`[${kind.name}] retriever malformed`);
   const parts = members(text, kind.start);
   const own = parts.filter(({ name }) => name === 'filter');
-  const restricting = [
-    ...filters,
-    ...own.flatMap((it) => (kindAt(text, it) === 'array' ? elements(text, it.start) : [it])),
-  ];
-  const value = (name: string): unknown => {
+  const listed = own.flatMap((it) => (kindAt(text, it) === 'array' ? elements(text, it.start) : [it]));
+  const inside = { ...around, filters: [...around.filters, ...listed] };
+  const value: Value = (name) => {
     const part = parts.find((it) => it.name === name);
     return part === undefined ? undefined : valueOf(text, part);
   };
-  if (kind.name === 'standard') {
-    checkKeys('standard', parts, ['query', 'filter', 'min_score', '_name', ...OF_STANDARD]);
-    const sections = parts.filter(({ name }) => OF_STANDARD.includes(name));
-    if (depth > 0 && sections[0] !== undefined)
-      throw notOverCluster(`[${sections[0].name}] of a retriever below another`);
-    if (parts.some(({ name }) => name === '_name')) throw notOverCluster('[_name] of a retriever');
-    const query = parts.find(({ name }) => name === 'query');
-    return {
-      kind: 'leaf',
-      span: kind,
-      query,
-      filters: restricting,
-      minScore: number('min_score', value('min_score')),
-      sections,
-    };
+  if (kind.name === 'standard') return standard(kind, parts, value, inside);
+  if (kind.name === 'knn') {
+    const hits = around.depth === 0 ? around.size : around.wanted;
+    const others = parts.filter(({ name }) => name !== 'min_score');
+    const knn = readKnn(text, kind, others, 'section', hits, around.filters);
+    return leaf({ span: kind, knn, hits, minScore: number('min_score', value('min_score')) });
   }
-  const common = ['retrievers', 'rank_window_size', 'filter', 'min_score'];
+  return fusionOf(text, kind, parts, value, inside);
+}
+
+function standard(kind: Member, parts: readonly Member[], value: Value, { depth, filters, wanted }: Around): Leaf {
+  checkKeys('standard', parts, ['query', 'filter', 'min_score', '_name', ...OF_STANDARD]);
+  const sections = parts.filter(({ name }) => OF_STANDARD.includes(name));
+  if (depth > 0 && sections[0] !== undefined)
+    throw notOverCluster(`[${sections[0].name}] of a retriever below another`);
+  if (parts.some(({ name }) => name === '_name')) throw notOverCluster('[_name] of a retriever');
+  const query = parts.find(({ name }) => name === 'query');
+  return leaf({
+    span: kind,
+    query,
+    filters,
+    minScore: number('min_score', value('min_score')),
+    sections,
+    hits: wanted,
+  });
+}
+
+function fusionOf(text: string, kind: Member, parts: readonly Member[], value: Value, around: Around): Fusion {
+  const common = ['retrievers', 'query', 'fields', 'rank_window_size', 'filter', 'min_score'];
   checkKeys(kind.name, parts, [...common, kind.name === 'rrf' ? 'rank_constant' : 'normalizer']);
-  const list = parts.find(({ name }) => name === 'retrievers');
-  if (list === undefined || kindAt(text, list) !== 'array') throw unparsable(`[${kind.name}] Required [retrievers]`);
-  const ofAll = value('normalizer');
-  const items = elements(text, list.start);
-  const inputs = items.map((item) =>
-    input(text, item, kind.name, ofAll, (it) => read(text, it, size, restricting, depth + 1)),
-  );
   const given = value('rank_window_size');
+  const own =
+    given === undefined
+      ? { size: Math.max(RETRIEVER_WINDOW, around.size), given: false }
+      : { size: window(kind.name, given), given: true };
+  const hits = depthOf(own, around.wanted);
+  const list = parts.find(({ name }) => name === 'retrievers');
+  const words = value('query');
+  checkShort(kind.name, words, value);
+  const inside = { ...around, wanted: hits, depth: around.depth + 1 };
+  let inputs: readonly Input[];
+  if (words !== undefined) {
+    const { filters } = around;
+    const node = leaf({ span: kind, words: wordsQuery(textOf(words) ?? '', value('fields')), filters, hits });
+    inputs = [{ node, weight: 1, normalizer: normalizer(value('normalizer')) }];
+  } else {
+    if (list === undefined || kindAt(text, list) !== 'array') throw unparsable(`[${kind.name}] Required [retrievers]`);
+    inputs = elements(text, list.start).map((item) =>
+      input(text, item, kind.name, undefined, (it) => read(text, it, inside)),
+    );
+  }
   return {
     kind: 'fused',
     method:
       kind.name === 'rrf' ? { kind: 'rrf', rankConstant: rankConstant(value('rank_constant')) } : { kind: 'linear' },
     inputs,
-    window:
-      given === undefined
-        ? { size: Math.max(RETRIEVER_WINDOW, size), given: false }
-        : { size: window(kind.name, given), given: true },
+    window: own,
     minScore: number('min_score', value('min_score')),
     form: 'retriever',
   };
+}
+
+/** @throws {EngineError} 400 for parameters of the short form that do not go together */
+function checkShort(kind: string, words: unknown, value: Value): void {
+  const [custom, fields] = [value('retrievers') !== undefined, value('fields')];
+  const messages: string[] = [];
+  if (words === undefined && fields !== undefined) messages.push('[query] must be provided when [fields] is specified');
+  else if (words === undefined && !custom) messages.push('must provide [retrievers] or [query]');
+  else if (words !== undefined) {
+    if (words === '') messages.push('[query] cannot be empty');
+    if (Array.isArray(fields) && fields.length === 0) messages.push('[fields] cannot be empty');
+    if (custom) messages.push('cannot combine [retrievers] and [query]');
+  }
+  if (kind === 'linear' && words !== undefined && value('normalizer') === undefined)
+    messages.push('[normalizer] must be provided when [query] is specified');
+  else if (kind === 'linear' && custom && value('normalizer') !== undefined)
+    messages.push('[normalizer] cannot be provided when [retrievers] is specified');
+  if (messages.length === 0) return;
+  const all = messages.map((message, at) => `${String(at + 1)}: [${kind}] ${message};`).join('');
+  throw refusal(400, 'action_request_validation_exception', `Validation Failed: ${all}`);
+}
+
+/** The list that the short form stands for where there is no `semantic_text`: its words in all fields, their scores added. */
+function wordsQuery(query: string, fields: unknown): string {
+  return JSON.stringify({ multi_match: { query, type: 'most_fields', ...(fields === undefined ? {} : { fields }) } });
+}
+
+function leaf(given: Pick<Leaf, 'span' | 'hits'> & Partial<Leaf>): Leaf {
+  const nothing = { query: undefined, knn: undefined, words: undefined, minScore: undefined };
+  return { kind: 'leaf', ...nothing, filters: [], sections: [], ...given };
+}
+
+/** How far the lists of a window are read: those of the server's own choice in steps, each ten times as far as the one before. */
+export function windows({ size, given }: Fusion['window'], wanted: number): readonly number[] {
+  const all = [Math.min(size, MAX_WINDOW)];
+  for (let last = all[0] ?? 0; !given && last < wanted && last < MAX_WINDOW; all.push(last)) {
+    last = Math.min(last * 10, MAX_WINDOW);
+  }
+  return all;
+}
+
+function depthOf(window: Fusion['window'], wanted: number): number {
+  return windows(window, wanted).at(-1) ?? 0;
 }
 
 function input(text: string, item: Span, kind: string, ofAll: unknown, below: (span: Span) => Node): Input {
@@ -165,6 +256,7 @@ function input(text: string, item: Span, kind: string, ofAll: unknown, below: (s
 
 function normalizer(given: unknown): Normalizer {
   const name = (textOf(given) ?? 'none').toLowerCase();
+  if (name === 'calibrated') throw notOverCluster('normalizer [calibrated]', 'use [zscore] or [minmax]');
   const found = NORMALIZERS.find((one) => one === name);
   if (found === undefined) throw illegal(`Unknown normalizer [${name}]`);
   return found;
@@ -199,8 +291,7 @@ function number(name: string, given: unknown): number | undefined {
 function checkKeys(parser: string, parts: readonly Member[], known: readonly string[]): void {
   const unknown = parts.find(({ name }) => !known.includes(name));
   if (unknown === undefined) return;
-  if (['fields', 'query', '_name', 'normalizer'].includes(unknown.name))
-    throw notOverCluster(`[${unknown.name}] of retriever [${parser}]`);
+  if (unknown.name === '_name') throw notOverCluster(`[${unknown.name}] of retriever [${parser}]`);
   throw unparsable(`[${parser}] unknown field [${unknown.name}]`);
 }
 

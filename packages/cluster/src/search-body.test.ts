@@ -3,17 +3,41 @@ import { describe, expect, it } from 'vitest';
 import type { Product } from './product.js';
 import { SearchBody } from './search-body.js';
 
-const PLUGIN: Product = { name: 'OpenSearch', version: '2.19.1', major: 2, neuralSparse: true };
-const PLAIN: Product = { ...PLUGIN, version: '3.8.0', major: 3, neuralSparse: false };
-const ELASTICSEARCH: Product = { name: 'Elasticsearch', version: '8.19.0', major: 8, neuralSparse: false };
+const PLUGIN: Product = {
+  name: 'OpenSearch',
+  version: '2.19.1',
+  major: 2,
+  neuralSparse: true,
+  knn: true,
+  vectorEngine: 'lucene',
+};
+const PLAIN: Product = {
+  ...PLUGIN,
+  version: '3.8.0',
+  major: 3,
+  neuralSparse: false,
+  knn: false,
+  vectorEngine: 'lucene',
+};
+const ELASTICSEARCH: Product = {
+  name: 'Elasticsearch',
+  version: '8.19.0',
+  major: 8,
+  neuralSparse: false,
+  knn: false,
+  vectorEngine: 'lucene',
+};
 
 const EXPANSION = { text_expansion: { tokens: { model_id: 'm', model_text: 'open spaces', boost: 2 } } };
 const TOKENS = { fear: 1.5, open: 0.5 };
+const VECTOR = [0.5, -1];
 
 function read(body: unknown, product = PLUGIN, restricted = false): SearchBody {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const found = new SearchBody(text, { product, restricted });
-  found.resolve(() => TOKENS);
+  found.resolve({ tokens: () => TOKENS, vector: () => VECTOR });
+  found.near.forEach((near, at) => (near.text = `{"term":{"neighbours":${String(at)}}}`));
+  found.finish();
   return found;
 }
 
@@ -44,7 +68,7 @@ describe('a sparse clause for a cluster', () => {
     [ELASTICSEARCH, { sparse_vector: { field: 'tokens', query_vector: TOKENS, prune: false, boost: 2 } }],
   ])('is the dot product there: $version', (product, query) => {
     const body = read({ query: EXPANSION, size: 3 }, product);
-    expect(body.texts).toEqual([{ kind: 'model', id: 'm', text: 'open spaces' }]);
+    expect(body.texts).toEqual([{ kind: 'model', id: 'm', text: 'open spaces', wants: 'tokens' }]);
     expect(JSON.parse(body.translated())).toEqual({ query, size: 3 });
   });
 
@@ -90,7 +114,7 @@ describe('a sparse clause for a cluster', () => {
     expect(read({ query: given }).translated()).toContain('"query_tokens":{"a":1}');
     expect(read({ query: { weighted_tokens: { tokens: { tokens: { a: 1 } } } } }).translated()).toContain('{"a":1}');
     const text = { sparse_vector: { field: 'tokens', inference_id: 'e', query: 'q' } };
-    expect(read({ query: text }).texts).toEqual([{ kind: 'endpoint', id: 'e', text: 'q' }]);
+    expect(read({ query: text }).texts).toEqual([{ kind: 'endpoint', id: 'e', text: 'q', wants: 'tokens' }]);
   });
 
   it.each([
@@ -104,7 +128,7 @@ describe('a sparse clause for a cluster', () => {
     [{ text_expansion: { f: { model_id: 'x', model_text: 'y', pruning_config: {} } } }, '[pruning_config]'],
     [{ sparse_vector: { field: 'f', query_vector: { a: -1 } } }, 'weights must be positive numbers'],
     [{ semantic: { field: 'f', query: 'x' } }, 'query [semantic] is not available over a cluster'],
-    [{ knn: { field: 'f', query_vector: [1] } }, 'query [knn] is not available over a cluster'],
+    [{ nested: { path: 'p', query: { knn: { field: 'p.f', query_vector: [1] } } } }, 'query [knn] inside [nested]'],
   ])('refuses %j', (query, sentence) => {
     expect(refused({ query })).toContain(sentence);
   });
@@ -167,14 +191,18 @@ describe('lists to fuse', () => {
   it.each([
     [{ sub_searches: [{ query: { match_all: {} } }] }, '[sub_searches] requires [rank]'],
     [{ query: { match_all: {} }, rank: { rrf: {} } }, '[rank] requires a minimum of [2] result sets'],
-    [{ retriever: { knn: {} } }, 'retriever [knn] is not available over a cluster'],
+    [{ retriever: { rescorer: {} } }, 'retriever [rescorer] is not available over a cluster'],
+    [{ retriever: { knn: {} } }, 'Required [field]'],
     [{ retriever: { rrf: { retrievers: [], rank_window_size: 0 } } }, '[rank_window_size] must be greater'],
     [{ query: {}, retriever: { standard: {} } }, 'cannot specify [retriever] and [query]'],
     [
       { sub_searches: [{ query: {} }, { query: {} }], rank: { rrf: {} }, collapse: { field: 'a' } },
       '[collapse] of a search that fuses lists',
     ],
-    [{ knn: { field: 'a' } }, '[knn] of a search is not available'],
+    [{ knn: { field: 'a' } }, 'either [query_vector_builder] or [query_vector] must be provided'],
+    [{ retriever: { rrf: { fields: ['a'] } } }, '[query] must be provided when [fields] is specified'],
+    [{ retriever: { linear: { query: 'a' } } }, '[normalizer] must be provided when [query] is specified'],
+    [{ retriever: { linear: { query: 'a', normalizer: 'calibrated' } } }, 'normalizer [calibrated] is not available'],
   ])('refuses %j', (body, sentence) => {
     expect(refused(body)).toContain(sentence);
   });

@@ -1,21 +1,10 @@
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import type { Use } from './field-models.js';
-import {
-  type Edit,
-  type Member,
-  type Span,
-  edited,
-  elements,
-  kindAt,
-  members,
-  parseRequest,
-  rawOf,
-  valueOf,
-  whole,
-} from './json.js';
 import { foreignIndices } from './foreign-indices.js';
-import { QueryTranslation, type Reading, type Text, type Tokens } from './queries.js';
-import { type Fusion, type Node, readRetriever, readRank } from './retrievers.js';
+import { type Member, type Span, elements, isObject, kindAt, members, parseRequest, valueOf, whole } from './json.js';
+import { type Knn, readKnn } from './knn.js';
+import { type Encoded, type Near, QueryTranslation, type Reading, type Text } from './queries.js';
+import { type Fusion, type Leaf, type Node, readRank, readRetriever } from './retrievers.js';
 
 /** Sections that a fused search has a meaning for, besides those that make its lists. */
 const BESIDE_FUSION: ReadonlySet<string> = new Set([
@@ -24,7 +13,7 @@ const BESIDE_FUSION: ReadonlySet<string> = new Set([
 ]);
 
 /** Sections that make the lists of a fusion. */
-const OF_FUSION: ReadonlySet<string> = new Set(['query', 'sub_searches', 'rank', 'retriever', 'post_filter']);
+const OF_FUSION: ReadonlySet<string> = new Set(['query', 'knn', 'sub_searches', 'rank', 'retriever', 'post_filter']);
 
 /** Sections that reach nothing but the documents that are searched; a cluster knows others. */
 const HARMLESS: ReadonlySet<string> = new Set([
@@ -33,8 +22,14 @@ const HARMLESS: ReadonlySet<string> = new Set([
   ...['terminate_after', 'stats', 'slice', 'max_docs', 'conflicts'],
 ]);
 
-/** Sections that Elasticsearch has and OpenSearch has in another form, or not. */
-const REFUSED: ReadonlySet<string> = new Set(['knn']);
+/** Sections of a search that do not depend on which hits there are behind its page. */
+const OF_PAGE: ReadonlySet<string> = new Set([
+  ...['knn', 'retriever', 'from', 'size', '_source', 'fields', 'docvalue_fields', 'stored_fields', 'timeout'],
+  ...['version', 'seq_no_primary_term', 'track_total_hits'],
+]);
+
+/** Hits of a search that does not say how many it wants. */
+const DEFAULT_SIZE = 10;
 
 /** The body of a search, looked through for what the cluster does not know. */
 export class SearchBody {
@@ -47,12 +42,16 @@ export class SearchBody {
   /** Indices that clauses read documents of: who sends the body has to have a right to them, and nobody has one to Sparrow's own. */
   readonly foreign: ReadonlySet<string>;
   /** A lone retriever, which stands for sections of a search. */
-  readonly #standard: Extract<Node, { kind: 'leaf' }> | undefined;
-  #edits: readonly Edit[] = [];
+  readonly #standard: Leaf | undefined;
+  readonly #reading: Reading;
+  /** Neighbours that sections or retrievers ask for, as they stand in the body. */
+  readonly #near = new Map<Knn, Near>();
+  #mostHits: number | undefined;
 
   /** @throws {EngineError} 400 for what is malformed, and for what cannot be carried out over a cluster */
   constructor(text: string, reading: Reading) {
     this.text = text;
+    this.#reading = reading;
     const value = parseRequest(text);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw unparsable('Expected [START_OBJECT] at the beginning of a search');
@@ -61,9 +60,6 @@ export class SearchBody {
     this.#translation = new QueryTranslation(text, reading);
     this.foreign = foreignIndices(value, reading.restricted);
     for (const name of this.#sections.keys()) {
-      if (REFUSED.has(name) && (reading.product.name === 'OpenSearch' || reading.restricted)) {
-        throw notOverCluster(`[${name}] of a search`, 'use sparse vectors');
-      }
       if (reading.restricted && !HARMLESS.has(name) && !OF_FUSION.has(name)) {
         throw notOverCluster(`[${name}] of a search, for a key that may use some indices only,`);
       }
@@ -92,9 +88,19 @@ export class SearchBody {
     return this.#translation.uses;
   }
 
-  /** Says which tokens the texts are; what is asked for after that is in the cluster's form. */
-  resolve(tokensOf: (text: Text) => Tokens): void {
-    this.#edits = this.#translation.edits(tokensOf);
+  /** Neighbours that have to be found before anything else is asked. */
+  get near(): readonly Near[] {
+    return this.#translation.near;
+  }
+
+  /** Says what models made of the texts; neighbours can be looked for after that. */
+  resolve(encoded: Encoded): void {
+    this.#translation.resolve(encoded);
+  }
+
+  /** Puts everything in its place, once neighbours are found; what is asked for after that is in the cluster's form. */
+  finish(): void {
+    this.#translation.finish();
   }
 
   /** A section in the cluster's form; undefined if it is not there. */
@@ -111,31 +117,66 @@ export class SearchBody {
 
   /** A piece of the body in the cluster's form. */
   piece(span: Span): string {
-    const inside = this.#edits.filter(({ start, end }) => start >= span.start && end <= span.end);
-    const shifted = inside.map(({ start, end, text }) => ({ start: start - span.start, end: end - span.start, text }));
-    return edited(rawOf(this.text, span), shifted);
+    return this.#translation.piece(span);
+  }
+
+  /**
+   * Whether a body asks for nothing but a page of the best neighbours: then more candidates do no harm, but for the number of hits, which
+   * is at most {@link mostHits}.
+   */
+  takesBest({ knn }: Near): boolean {
+    const isPage = [...this.#sections.keys()].every((name) => OF_PAGE.has(name));
+    const isAlone = this.#near.has(knn) && knn.similarity === undefined && this.fusion === undefined;
+    const hasRoom = this.#from + this.#size <= knn.k && this.#standard?.minScore === undefined;
+    const takes = this.#reading.pages === true && isPage && isAlone && hasRoom;
+    if (takes) this.#mostHits = knn.k;
+    return takes;
+  }
+
+  /** How many hits the search has at most; undefined where the cluster counts them. */
+  get mostHits(): number | undefined {
+    return this.#mostHits;
   }
 
   /** The whole in the cluster's form, of a body that asks for one list. */
   translated(): string {
-    if (this.#standard === undefined) return edited(this.text, this.#edits);
-    const { span, minScore, sections } = this.#standard;
-    const parts = [`"query":${this.leafQuery(this.#standard)}`];
-    if (minScore !== undefined) parts.push(`"min_score":${String(minScore)}`);
-    for (const member of sections) parts.push(`${JSON.stringify(member.name)}:${this.piece(member)}`);
+    const standard = this.#standard;
+    if (standard === undefined && this.#near.size === 0) return this.piece(whole(this.text));
+    const parts = [...this.#query(standard)];
+    if (standard?.minScore !== undefined) parts.push(`"min_score":${String(standard.minScore)}`);
+    for (const member of standard?.sections ?? []) parts.push(`${JSON.stringify(member.name)}:${this.piece(member)}`);
     for (const [name, member] of this.#sections) {
-      if (member.start <= span.start && span.end <= member.end) continue;
-      parts.push(`${JSON.stringify(name)}:${this.piece(member)}`);
+      const isOfQuery =
+        standard === undefined
+          ? name === 'query' || name === 'knn'
+          : member.start <= standard.span.start && standard.span.end <= member.end;
+      if (!isOfQuery) parts.push(`${JSON.stringify(name)}:${this.piece(member)}`);
     }
     return `{${parts.join(',')}}`;
   }
 
   /** The query of a list, with its filters. */
-  leafQuery({ query, filters }: Extract<Node, { kind: 'leaf' }>): string {
-    const asked = query === undefined ? '{"match_all":{}}' : this.piece(query);
-    if (filters.length === 0) return asked;
+  leafQuery({ query, knn, words, filters }: Leaf): string {
+    if (knn !== undefined) return this.#near.get(knn)?.text ?? '{"match_none":{}}';
+    const asked = words ?? (query === undefined ? undefined : this.piece(query));
+    if (filters.length === 0) return asked ?? '{"match_all":{}}';
     const all = filters.map((filter) => this.piece(filter)).join(',');
-    return query === undefined ? `{"bool":{"filter":[${all}]}}` : `{"bool":{"must":[${asked}],"filter":[${all}]}}`;
+    return asked === undefined ? `{"bool":{"filter":[${all}]}}` : `{"bool":{"must":[${asked}],"filter":[${all}]}}`;
+  }
+
+  /** The section of the query, of a body that asks for one list; Elasticsearch counts neighbours over all shards in a section only. */
+  #query(standard: Leaf | undefined): readonly string[] {
+    if (standard !== undefined) {
+      const query = this.leafQuery(standard);
+      return [standard.knn !== undefined && this.#isElasticsearch ? query.slice(1, -1) : `"query":${query}`];
+    }
+    const query = this.section('query');
+    const should = [...(query === undefined ? [] : [query]), ...[...this.#near.values()].map(({ text }) => text)];
+    return [`"query":${should.length === 1 ? (should[0] ?? '') : `{"bool":{"should":[${should.join(',')}]}}`}`];
+  }
+
+  get #isElasticsearch(): boolean {
+    return this.#reading.product.name === 'Elasticsearch';
   }
 
   #lists(): Node | undefined {
@@ -152,10 +193,11 @@ export class SearchBody {
         'rescore',
         'min_score',
         'rank',
+        'knn',
       ];
       const given = beside.filter((name) => this.#sections.has(name));
       if (given.length > 0) throw validation(`cannot specify [retriever] and [${given.join(', ')}]`);
-      return readRetriever(this.text, retriever, this.#size());
+      return readRetriever(this.text, retriever, this.#size, this.#from + this.#size);
     }
     if (subSearches !== undefined) this.#warnings.push('Deprecated field [sub_searches] used, replaced by [retriever]');
     if (rank === undefined) {
@@ -175,21 +217,46 @@ export class SearchBody {
         queries.push(query);
       }
     }
-    if (queries.length < 2)
+    const sections = this.#knnSections();
+    if (queries.length + sections.length < 2)
       throw validation(
         '[rank] requires a minimum of [2] result sets using a combination of sub searches and/or knn searches',
       );
-    return readRank(this.text, rank, queries);
+    return readRank(this.text, rank, queries, sections, this.#from + this.#size);
   }
 
-  #size(): number {
-    const size = this.value('size');
-    return typeof size === 'number' ? size : 10;
+  get #size(): number {
+    const size = this.#reading.size ?? this.value('size');
+    return typeof size === 'number' && size >= 0 ? size : DEFAULT_SIZE;
+  }
+
+  get #from(): number {
+    const from = this.value('from');
+    return typeof from === 'number' && from >= 0 ? from : 0;
+  }
+
+  /** The objects of the section `knn`. */
+  get #knnSpans(): readonly Span[] {
+    const section = this.#sections.get('knn');
+    if (section === undefined) return [];
+    return kindAt(this.text, section) === 'array' ? elements(this.text, section.start) : [section];
+  }
+
+  #knnSections(): readonly Knn[] {
+    return this.#knnSpans.map((span) => {
+      if (kindAt(this.text, span) !== 'object') throw unparsable('[knn] has to be an object or an array of objects');
+      return readKnn(this.text, span, members(this.text, span.start), 'section', this.#size);
+    });
   }
 
   #checkBeside({ form }: Fusion): void {
     for (const name of this.#sections.keys()) {
-      if (form === 'retriever' && name === 'post_filter') throw notOverCluster('[post_filter] beside a retriever');
+      if (form === 'retriever' && name === 'collapse') {
+        const collapse = this.value('collapse');
+        if (isObject(collapse) && 'inner_hits' in collapse)
+          throw notOverCluster('[inner_hits] of [collapse] beside a retriever');
+        continue;
+      }
       if (!BESIDE_FUSION.has(name) && !OF_FUSION.has(name))
         throw notOverCluster(`[${name}] of a search that fuses lists`);
     }
@@ -198,31 +265,39 @@ export class SearchBody {
   /** Looks for clauses in each place of the body where there can be any. */
   #lookThrough(): void {
     const { text } = this;
+    const look = (span: Span): void => {
+      this.#translation.query(span, this.#size);
+    };
     for (const [name, member] of this.#sections) {
-      if (name === 'query' || name === 'post_filter') this.#translation.query(member);
+      if (name === 'query' || name === 'post_filter') look(member);
       else if (name === 'rescore') this.#rescore(member);
       else if (name === 'highlight') this.#highlight(member);
       else if (name === 'aggs' || name === 'aggregations') this.#aggregations(member, 0);
       else if (name === 'sub_searches') {
-        for (const one of elements(text, member.start))
-          members(text, one.start).forEach((it) => {
-            this.#translation.query(it);
-          });
+        for (const one of elements(text, member.start)) members(text, one.start).forEach(look);
       }
     }
     const leaves =
-      this.#standard === undefined
-        ? this.fusion?.form === 'retriever'
-          ? leavesOf(this.fusion)
-          : []
-        : [this.#standard];
-    // A filter of a fusion stands in each of its lists, and once in the body.
+      this.fusion === undefined ? (this.#standard === undefined ? [] : [this.#standard]) : leavesOf(this.fusion);
+    if (leaves.length === 0 && this.#isElasticsearch) {
+      for (const span of this.#knnSpans) this.#translation.knnOfElasticsearch(span, this.#size);
+    } else if (leaves.length === 0) {
+      for (const knn of this.#knnSections()) this.#near.set(knn, this.#translation.knn(knn));
+    }
+    // A filter of a fusion stands in each of its lists, and once in the body; so do the queries of `rank`.
     const seen = new Set<number>();
-    for (const { query, filters } of leaves) {
-      for (const span of query === undefined ? filters : [query, ...filters]) {
+    const isRank = this.fusion?.form === 'rank';
+    for (const { query, knn, filters, hits } of leaves) {
+      if (knn !== undefined) {
+        const fresh = knn.filters.filter(({ start }) => !seen.has(start));
+        fresh.forEach(({ start }) => seen.add(start));
+        this.#near.set(knn, this.#translation.knn(knn, knn.span, fresh));
+        continue;
+      }
+      for (const span of query === undefined || isRank ? filters : [query, ...filters]) {
         if (seen.has(span.start)) continue;
         seen.add(span.start);
-        this.#translation.query(span);
+        this.#translation.query(span, hits);
       }
     }
   }
@@ -232,7 +307,7 @@ export class SearchBody {
     for (const one of kindAt(text, span) === 'array' ? elements(text, span.start) : [span]) {
       this.#within(one, 'query', (query) => {
         this.#within(query, 'rescore_query', (it) => {
-          this.#translation.query(it);
+          this.#translation.query(it, this.#size);
         });
       });
     }
@@ -242,7 +317,7 @@ export class SearchBody {
     const { text } = this;
     const own = (it: Span): void => {
       this.#within(it, 'highlight_query', (query) => {
-        this.#translation.query(query);
+        this.#translation.query(query, this.#size);
       });
     };
     own(span);
@@ -259,14 +334,14 @@ export class SearchBody {
     for (const aggregation of members(text, span.start)) {
       if (kindAt(text, aggregation) !== 'object') continue;
       for (const part of members(text, aggregation.start)) {
-        if (part.name === 'filter') this.#translation.query(part);
+        if (part.name === 'filter') this.#translation.query(part, this.#size);
         else if (part.name === 'aggs' || part.name === 'aggregations') this.#aggregations(part, depth + 1);
         else if (part.name === 'filters' || part.name === 'adjacency_matrix') {
           this.#within(part, 'filters', (filters) => {
             const all =
               kindAt(text, filters) === 'array' ? elements(text, filters.start) : members(text, filters.start);
             all.forEach((it) => {
-              this.#translation.query(it);
+              this.#translation.query(it, this.#size);
             });
           });
         }
@@ -283,7 +358,7 @@ export class SearchBody {
 }
 
 /** The lists of a tree, from left to right. */
-export function leavesOf(node: Node): readonly Extract<Node, { kind: 'leaf' }>[] {
+export function leavesOf(node: Node): readonly Leaf[] {
   return node.kind === 'leaf' ? [node] : node.inputs.flatMap((input) => leavesOf(input.node));
 }
 

@@ -1,7 +1,7 @@
 import { refusal } from './errors.js';
 import { isObject } from './json.js';
 import { RESERVED } from './names.js';
-import { passedOn } from './search.js';
+import { passedOn } from './replies.js';
 import type { Transport } from './transport.js';
 
 /** Where Sparrow's nodes keep what they have in common. */

@@ -9,17 +9,18 @@ import { type Progress, copy, countOf, shardsOf } from './copy.js';
 import { checkWrite, pipelineOf } from './documents.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
-import { decode, parseAnswer } from './json.js';
+import { decode, isObject, parseAnswer } from './json.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
 import { readSearch } from './reading.js';
 import { type Reindex, planOf, readReindex } from './reindex.js';
-import { replyOf, stoppable, withWarnings } from './search.js';
+import { replyOf, stoppable, withWarnings } from './replies.js';
 import { Conflict, type Version } from './shared-state.js';
 import { TASK_NODE, type TaskRecord, UPGRADE, newTally, response, view } from './task-record.js';
 import { type Kept, LEASE_MS, TaskStore } from './task-store.js';
 import type { Transport } from './transport.js';
+import type { VectorFields } from './vector-fields.js';
 
 /** What tasks need of their surroundings. */
 export interface Working {
@@ -29,6 +30,7 @@ export interface Working {
   readonly product: Product;
   readonly native: SearchEngine;
   readonly models: FieldModels;
+  readonly vectors: VectorFields;
   readonly log: ClusterLog;
 }
 
@@ -351,22 +353,46 @@ export class Tasks {
     return json(200, { task: `${TASK_NODE}:${String((await this.#create(record)).number)}` });
   }
 
-  /** `_delete_by_query` is the cluster's own, with its query in the cluster's form. */
+  /** `_delete_by_query` and `_update_by_query` are the cluster's own, with their queries in the cluster's form. */
   async #byQuery(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
     const { transport, names } = this.#work;
     const expression = await names.expression(request, request.path['index']);
     if (expression === undefined) throw illegal(`[${request.path['index'] ?? ''}] stands for no index`);
+    const isUpdate = request.op === 'update_by_query';
+    const query = isUpdate ? await this.#withoutPipeline(request, expression) : request.query;
     let sent: Uint8Array | string | undefined = bytes;
     let warnings: readonly string[] = [];
     if (bytes !== undefined && bytes.length > 0) {
       const read = await readSearch(this.#work, request, expression, decode(bytes), cancel);
       [sent, warnings] = [read.translated(), read.warnings];
     }
-    const path = `/${encodeExpression(expression)}/_delete_by_query`;
-    return withWarnings(
-      replyOf(await transport.ask({ method: 'POST', path, query: request.query, body: sent })),
-      warnings,
-    );
+    const path = `/${encodeExpression(expression)}/${isUpdate ? '_update_by_query' : '_delete_by_query'}`;
+    return withWarnings(replyOf(await transport.ask({ method: 'POST', path, query, body: sent })), warnings);
+  }
+
+  /** The parameters of an update of documents that goes through no pipeline: pipelines run here, and the cluster knows none of them. */
+  async #withoutPipeline({ query }: EngineRequest, expression: string): Promise<Readonly<Record<string, string>>> {
+    const { pipeline, dry_run: dry } = query;
+    if (dry !== undefined) throw notOverCluster('[dry_run] of an _update_by_query');
+    if (pipeline !== undefined && pipeline !== '_none') throw notOverCluster('[pipeline] of an _update_by_query');
+    if (pipeline === undefined && (await this.#hasPipeline(expression))) {
+      throw notOverCluster('an _update_by_query in an index with a default pipeline', 'say [pipeline=_none]');
+    }
+    return { ...query, pipeline: '_none' };
+  }
+
+  async #hasPipeline(expression: string): Promise<boolean> {
+    const { status, body } = await this.#work.transport.json({
+      method: 'GET',
+      path: `/${encodeExpression(expression)}/_settings/index.default_pipeline`,
+      query: { flat_settings: 'true' },
+    });
+    const found = status === 200 && isObject(body) ? Object.values(body) : [];
+    return found.some((it) => {
+      const settings = isObject(it) ? it['settings'] : undefined;
+      const pipeline = isObject(settings) ? settings['index.default_pipeline'] : undefined;
+      return pipeline !== undefined && pipeline !== '_none';
+    });
   }
 }
 

@@ -6,6 +6,7 @@ import { Pool, errors } from 'undici';
 
 import { refusal } from './errors.js';
 import { parseAnswer } from './json.js';
+import type { VectorEngine } from './product.js';
 
 /** Where the cluster is and how one gets in. */
 export interface ClusterOptions {
@@ -17,6 +18,8 @@ export interface ClusterOptions {
   readonly credentialsFile?: string | undefined;
   /** Whether to go on with tasks whose node is gone: not for a program that is none of the nodes. True unless it is said. */
   readonly takesTasks?: boolean;
+  /** What makes and searches the graphs of dense vectors in OpenSearch: `lucene` unless it is said. */
+  readonly vectorEngine?: VectorEngine | undefined;
 }
 
 /** What is asked of the cluster. */

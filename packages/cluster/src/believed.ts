@@ -1,0 +1,24 @@
+/** How long what the cluster or the engine said is believed. */
+const BELIEVED_MS = 5_000;
+const MOST_BELIEVED = 1_000;
+
+/** Answers that are asked for again after five seconds. */
+export class Believed<T> {
+  readonly #known = new Map<string, { readonly until: number; readonly answer: Promise<T> }>();
+
+  /** The answer by a name: the one that is known, or that of `ask`. One that fails is not kept. */
+  of(name: string, ask: () => Promise<T>): Promise<T> {
+    const now = Date.now();
+    const known = this.#known.get(name);
+    if (known !== undefined && known.until > now) return known.answer;
+    const answer = ask();
+    answer.catch(() => this.#known.delete(name));
+    if (this.#known.size >= MOST_BELIEVED) this.#known.clear();
+    this.#known.set(name, { until: now + BELIEVED_MS, answer });
+    return answer;
+  }
+
+  forget(): void {
+    this.#known.clear();
+  }
+}

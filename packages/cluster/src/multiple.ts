@@ -1,0 +1,71 @@
+import { elements, malformedAnswer, members, rawOf, whole } from './json.js';
+import { encodeExpression } from './names.js';
+import { passedOn } from './replies.js';
+import type { Transport } from './transport.js';
+
+/** Parameters of an address that say which indices, and go where the indices are named. */
+export const OF_TARGET = [
+  'routing',
+  'preference',
+  'ignore_unavailable',
+  'allow_no_indices',
+  'expand_wildcards',
+  'search_type',
+];
+
+/** What of the parameters of a search says which indices and shards are searched. */
+export function targetOf(query: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(query).filter(([name]) => OF_TARGET.includes(name)));
+}
+
+/**
+ * Several searches in one request; each has to succeed.
+ *
+ * @param target what {@link targetOf} gave
+ * @returns the answer to each, as the cluster wrote it
+ * @throws {EngineError} the first error of the cluster's
+ */
+export async function multiple(
+  transport: Transport,
+  expression: string,
+  target: Readonly<Record<string, string>>,
+  searches: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<readonly string[]> {
+  const header = JSON.stringify(target);
+  const answered = await transport.ask({
+    method: 'POST',
+    path: `/${encodeExpression(expression)}/_msearch`,
+    body: searches.map((one) => `${header}\n${one}\n`).join(''),
+    ndjson: true,
+    signal,
+    repeatable: true,
+  });
+  const text = answered.body.toString();
+  if (answered.status !== 200) throw passedOn(answered);
+  const responses = membersOf(text).find(({ name }) => name === 'responses');
+  const parts = responses === undefined ? [] : elements(text, responses.start).map((span) => rawOf(text, span));
+  if (parts.length !== searches.length) throw malformedAnswer();
+  for (const part of parts) {
+    const [error, status] = [sectionOf(part, 'error'), sectionOf(part, 'status')];
+    if (error === undefined && sectionOf(part, 'hits') === undefined) throw malformedAnswer();
+    if (error === undefined) continue;
+    throw passedOn({
+      status: Number(status ?? 500),
+      body: Buffer.from(`{"error":${error},"status":${status ?? '500'}}`),
+    });
+  }
+  return parts;
+}
+
+/** The members of a text that is an object. */
+export function membersOf(text: string): ReturnType<typeof members> {
+  return members(text, whole(text).start);
+}
+
+/** A member of a text that is an object, as it is written. */
+export function sectionOf(text: string, name: string): string | undefined {
+  if (text === '') return undefined;
+  const member = membersOf(text).find((it) => it.name === name);
+  return member === undefined ? undefined : rawOf(text, member);
+}
