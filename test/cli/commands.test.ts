@@ -282,6 +282,13 @@ describe('search', () => {
     await server.request('DELETE', '/flags');
   });
 
+  it('finds a book that is longer than what passages are looked for in', async () => {
+    const text = `a lighthouse keeper ${'writes letters to nobody '.repeat(50_000)}`;
+    await server.request('PUT', '/books/_doc/1?refresh=true', { text });
+    expect(await said('search', 'lighthouse', '--index', 'books')).toContain('a lighthouse keeper');
+    await server.request('DELETE', '/books');
+  });
+
   it('takes a whole request', async () => {
     const body = '{"query":{"term":{"n":1}},"_source":false}';
     const file = join(folder, 'request.json');

@@ -170,6 +170,11 @@ describe('the console', () => {
     );
   });
 
+  it('looks for passages in the beginning of a book only', () => {
+    const body = searchBody(WAYS[0] as Way, 'x', { ways: WAYS, marked: ['gloss'] });
+    expect(body['highlight']).toMatchObject({ max_analyzed_offset: 500_000 });
+  });
+
   it('marks whole words only, whatever their case', () => {
     expect(markWords('Stamps, stamped; STAMPS', ['stamps'])).toEqual(['', 'Stamps', ', stamped; ', 'STAMPS', '']);
     expect(markWords('nothing to mark', [])).toEqual(['nothing to mark']);

@@ -38,6 +38,8 @@ const NEIGHBOURS = 100;
 const NORMALIZER = 'zscore';
 /** Hits of each list that are fused, as was measured, unless more are wanted. */
 const WINDOW = 100;
+/** Characters of a text in which a passage is looked for. Without a bound, one book among the hits makes the whole search fail. */
+const MOST_ANALYZED = 500_000;
 /** Documents are found by so many fields at most; a search of more takes its time. */
 const MOST_FIELDS = 32;
 
@@ -140,7 +142,10 @@ async function requestFor(context: Context, question: string, options: Options):
   const fields = sorted(all.filter(([name]) => field?.includes(name) ?? true));
   const semantic = fields.semantic.map(([name]) => name);
   const highlighted = [...new Set([...semantic, ...fields.text])].slice(0, 8);
-  const highlight = { fields: Object.fromEntries(highlighted.map((name) => [name, { number_of_fragments: 1 }])) };
+  const highlight = {
+    max_analyzed_offset: MOST_ANALYZED,
+    fields: Object.fromEntries(highlighted.map((name) => [name, { number_of_fragments: 1 }])),
+  };
   const base = { size, highlight };
   const isFused = by === 'hybrid' || by === 'meaning';
   const words = by === 'hybrid' ? fields.text : [];
