@@ -70,7 +70,9 @@ describe('an engine', () => {
     expect((await failure(Sparrow.open({ data: file }))).reason).toBe(
       `${file} cannot be a data directory: it is not a folder`,
     );
-    expect((await failure(Sparrow.open({ data: join(file, 'data') }))).reason).toContain('(ENOTDIR)');
+    expect((await failure(Sparrow.open({ data: join(file, 'data') }))).reason).toContain(
+      'a part of its path is not a folder',
+    );
     await rm(folder, { recursive: true });
   });
 

@@ -10,6 +10,7 @@ export {
   type RepositoryReport,
 } from './check.js';
 export { BindingError, EngineError } from './errors.js';
+export { fileProblem } from './file-problem.js';
 export type { BulkOptions, BulkProgress, BulkResult, Rejected } from './library/bulk.js';
 export type { Call, CallOptions } from './library/caller.js';
 export type { DenseVector, EmbedOptions, SparseVector } from './library/embed.js';

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { EngineError } from '../errors.js';
+import { fileProblem } from '../file-problem.js';
 import { embeddedModels, modelDirectories } from '../models.js';
 import { type NativeEngineOptions, NativeSearchEngine } from '../native-engine.js';
 import type { Operation, SearchEngine } from '../search-engine.js';
@@ -149,8 +150,8 @@ async function makeFolder(data: string): Promise<void> {
   try {
     await mkdir(data, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    const { code = '' } = cause as NodeJS.ErrnoException;
-    const why = code === 'EEXIST' ? 'it is not a folder' : `it cannot be made (${code})`;
+    const { code } = cause as NodeJS.ErrnoException;
+    const why = code === 'EEXIST' ? 'it is not a folder' : fileProblem(cause);
     throw new SparrowError(`${data} cannot be a data directory: ${why}`, 500, 'exception', undefined, { cause });
   }
 }

@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 
-import { type SearchRequest, SparrowError } from '@sparrow-search/engine';
+import { type SearchRequest, SparrowError, fileProblem } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
 
 import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
@@ -117,7 +117,7 @@ function mustBeWritable(file: string): void {
   try {
     closeSync(openSync(file, 'a'));
   } catch (cause) {
-    throw new CommandError(`cannot write ${file} (${(cause as NodeJS.ErrnoException).code ?? ''})`, { cause });
+    throw new CommandError(`cannot write ${file}: ${fileProblem(cause)}`, { cause });
   }
 }
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { Hit, SearchRequest, SearchResponse } from '@sparrow-search/engine';
+import { type Hit, type SearchRequest, type SearchResponse, fileProblem } from '@sparrow-search/engine';
 
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
@@ -101,10 +101,10 @@ function readBody(given: string): SearchRequest {
     try {
       text = readFileSync(file, 'utf8');
     } catch (cause) {
-      const code = (cause as NodeJS.ErrnoException).code ?? '';
-      throw new UsageError(`--body: cannot read the file [${inLine(file)}] (${code}), which is named behind the @`, {
-        cause,
-      });
+      throw new UsageError(
+        `--body: cannot read the file [${inLine(file)}], which is named behind the @: ${fileProblem(cause)}`,
+        { cause },
+      );
     }
   }
   const where = file === undefined ? '' : ` [${inLine(file)}]`;
