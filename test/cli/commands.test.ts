@@ -287,6 +287,18 @@ describe('search', () => {
     await server.request('DELETE', '/flags');
   });
 
+  it('keeps to a filter, and names fields in it that there are not', async () => {
+    const ids = async (...args: string[]) =>
+      (await json('search', 'animals and bread', '--index', 'articles', ...args)).hits.hits.map((hit: any) => hit._id);
+    for (const by of ['hybrid', 'meaning', 'words', 'sparse']) {
+      expect(await ids('--by', by, '--filter', 'n:[1 TO 2] AND NOT n:2'), by).toEqual(['1']);
+    }
+    const { code, stderr } = await run('search', 'x', '--index', 'articles', '--filter', 'title:"a:b" OR titel:x');
+    expect([code, stderr]).toEqual([0, '[articles] has no field [titel], so nothing is found by it\n']);
+    const both = await run('search', '--index', 'articles', '--body', '{}', '--filter', 'n:1');
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('leave out --filter')]);
+  });
+
   it('finds a book that is longer than what passages are looked for in', async () => {
     const text = `a lighthouse keeper ${'writes letters to nobody '.repeat(50_000)}`;
     await server.request('PUT', '/books/_doc/1?refresh=true', { text });
@@ -338,6 +350,12 @@ describe('key', () => {
       1,
       'sparrow: no valid key that can be revoked has the name shop; the owner key is replaced by `sparrow key reset-owner`\n',
     ]);
+  });
+
+  it('says of an index that is not there that the key is for none yet', async () => {
+    const { code, stderr } = await run('key', 'new', 'slip', '--index', 'artikles', 'art*', 'articles');
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^there is no index \[artikles\] yet: .*\nkey .* shown this once:\n$/);
   });
 
   it('shows how a time is written where one is not', async () => {
@@ -420,6 +438,24 @@ it('snapshot makes backups and brings them back', async () => {
   expect(await said('snapshot', 'delete', 'monday')).toBe('monday is deleted\n');
   expect((await json('snapshot')).map((one: any) => one.snapshot)).toEqual([whole.snapshot]);
   expect(existsSync(join(folder, 'snapshots', 'backups'))).toBe(true);
+});
+
+it('snapshot restores beside what is there, and says with which option', async () => {
+  await server.request('PUT', '/logs-1', { aliases: { logs: { is_write_index: true } } });
+  await said('snapshot', 'create', 'logged', '--index', 'logs-1');
+  const there = await run('snapshot', 'restore', 'logged');
+  expect([there.code, there.stderr]).toEqual([1, expect.stringContaining(': add --suffix -restored to restore it')]);
+  await server.request('POST', '/logs/_rollover');
+  const twice = await run('snapshot', 'restore', 'logged', '--suffix', '-restored');
+  expect([twice.code, twice.stderr]).toEqual([
+    1,
+    expect.stringMatching(/more than one write index.*: add --no-aliases/),
+  ]);
+  const restored = await said('snapshot', 'restore', 'logged', '--suffix', '-restored', '--no-aliases');
+  expect(restored).toBe('restored: logs-1-restored\n');
+  expect((await server.request('GET', '/logs-1-restored/_alias')).body['logs-1-restored'].aliases).toEqual({});
+  await said('snapshot', 'delete', 'logged');
+  await server.request('DELETE', '/logs-1,logs-000002,logs-1-restored');
 });
 
 it('check and repair want a directory that nobody has open', async () => {

@@ -7,6 +7,7 @@ import { type Hit, type SearchRequest, type SearchResponse, fileProblem } from '
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
+import { fieldsOfFilter, noteUnknownFields } from '../unknown-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -29,6 +30,7 @@ interface Options extends ServerOptions {
   readonly field?: readonly string[];
   readonly model: string;
   readonly size: number;
+  readonly filter?: string;
   readonly body?: string;
 }
 
@@ -58,6 +60,7 @@ export function addSearch(program: Command): void {
         ).choices(WAYS),
       )
       .option('--field <name...>', 'search these fields only')
+      .option('--filter <query>', 'only documents that match this, such as "topic:health AND year:[2020 TO *]"')
       .option('--model <id>', 'model for sparse_vector fields', '.sparse_encoder_model_2')
       .addOption(integerOption('--size <n>', 'number of hits', 0).default(10))
       .option('--body <json>', 'a whole request body instead of a question, or @FILE to read one'),
@@ -68,8 +71,11 @@ export function addSearch(program: Command): void {
       throw new UsageError('give a question, or a request with --body, and not both');
     if (question === '' && options.body === undefined)
       throw new UsageError('a question is needed, or a request with --body');
+    if (options.filter !== undefined && options.body !== undefined)
+      throw new UsageError('a request with --body has filters of its own: leave out --filter');
     const context = new Context(options);
     const body = options.body === undefined ? undefined : readBody(options.body);
+    await noteUnknownFields(context, options.index, fieldsOfFilter(options.filter ?? ''));
     const answer = await ask(context, question, body, options).catch(async (error: unknown) => {
       throw await namingIndices(context, error);
     });
@@ -134,7 +140,10 @@ async function requestFor(context: Context, question: string, options: Options):
       );
     context.note(`the key may not see the fields of [${index}]: the server chooses where to look`);
     const fields = field === undefined ? {} : { fields: [...field] };
-    return { retriever: { linear: { query: question, ...fields, normalizer: NORMALIZER } }, size };
+    return {
+      retriever: { linear: { query: question, ...fields, normalizer: NORMALIZER, ...filterOf(options) } },
+      size,
+    };
   }
   const all = Object.values(mappings).flatMap(({ mappings: { properties } }) => leaves(properties ?? {}));
   const unknown = field?.find((name) => !all.some(([known]) => known === name));
@@ -152,22 +161,36 @@ async function requestFor(context: Context, question: string, options: Options):
   const isOneList = words.length === 0 && fields.semantic.length === 1 && fields.semantic.every(hasOneKind);
   if (isFused && semantic.length > 0 && fields.sparse.length === 0 && !isOneList) {
     // The server asks for every kind of vector that the fields hold, with the weights that were measured.
-    const linear = { query: question, fields: [...words, ...semantic], normalizer: NORMALIZER };
+    const linear = {
+      query: question,
+      fields: [...words, ...semantic],
+      normalizer: NORMALIZER,
+      ...filterOf(options),
+    };
     return { retriever: { linear }, ...base };
   }
   const lists = queriesFor(by, fields, question, options);
   const [only] = lists;
   if (only === undefined) throw new CommandError(`[${index}] has no ${WANTED[by]} to look in`);
-  if (lists.length === 1) return { query: only, ...base };
+  if (lists.length === 1) {
+    const isFiltered = options.filter !== undefined;
+    return { query: isFiltered ? { bool: { must: only, ...filterOf(options) } } : only, ...base };
+  }
   return {
     retriever: {
       linear: {
         retrievers: lists.map((query) => ({ retriever: { standard: { query } }, normalizer: NORMALIZER })),
         rank_window_size: Math.max(size, WINDOW),
+        ...filterOf(options),
       },
     },
     ...base,
   };
+}
+
+/** What every list keeps to, without a part in the scores. */
+function filterOf({ filter }: Options): object {
+  return filter === undefined ? {} : { filter: { query_string: { query: filter } } };
 }
 
 function hasOneKind([, property]: Leaf): boolean {
