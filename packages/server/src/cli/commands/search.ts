@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { type Hit, type SearchRequest, type SearchResponse, fileProblem } from '@sparrow-search/engine';
+import { type Hit, type Query, type SearchRequest, type SearchResponse, fileProblem } from '@sparrow-search/engine';
 
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
@@ -22,7 +22,6 @@ interface Fields {
 const WAYS = ['hybrid', 'meaning', 'words', 'sparse', 'dense'] as const;
 type Way = (typeof WAYS)[number];
 type Kind = 'sparse' | 'dense';
-type Query = Readonly<Record<string, object>>;
 
 interface Options extends ServerOptions {
   readonly index: string;
@@ -125,7 +124,7 @@ function readBody(given: string): SearchRequest {
     const why = inLine(cause instanceof Error ? cause.message : String(cause));
     throw new UsageError(`--body${where} is not JSON (${why})${hint}`, { cause });
   }
-  if (typeof request === 'object' && request !== null && !Array.isArray(request)) return request as SearchRequest;
+  if (typeof request === 'object' && request !== null && !Array.isArray(request)) return request;
   throw new UsageError(`--body${where} is not a JSON object${hint}`);
 }
 
@@ -161,13 +160,11 @@ async function requestFor(context: Context, question: string, options: Options):
   const isOneList = words.length === 0 && fields.semantic.length === 1 && fields.semantic.every(hasOneKind);
   if (isFused && semantic.length > 0 && fields.sparse.length === 0 && !isOneList) {
     // The server asks for every kind of vector that the fields hold, with the weights that were measured.
-    const linear = {
-      query: question,
-      fields: [...words, ...semantic],
-      normalizer: NORMALIZER,
-      ...filterOf(options),
+    const fields = [...words, ...semantic];
+    return {
+      retriever: { linear: { query: question, fields, normalizer: NORMALIZER, ...filterOf(options) } },
+      ...base,
     };
-    return { retriever: { linear }, ...base };
   }
   const lists = queriesFor(by, fields, question, options);
   const [only] = lists;
@@ -189,7 +186,7 @@ async function requestFor(context: Context, question: string, options: Options):
 }
 
 /** What every list keeps to, without a part in the scores. */
-function filterOf({ filter }: Options): object {
+function filterOf({ filter }: Options): { readonly filter?: Query } {
   return filter === undefined ? {} : { filter: { query_string: { query: filter } } };
 }
 
