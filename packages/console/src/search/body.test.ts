@@ -9,7 +9,7 @@ import { shown } from './document';
 import { type Way, firstOfEach, leaves, vectorFields, waysOf, withPassages } from './fields';
 import { filterProblem } from './filter';
 import { type Hit, passageOf } from './results';
-import { fromFirstWord, markWords, partsOf, telling, withoutEmptyMarks, wordsOf } from './why';
+import { fromFirstWord, markWords, partsOf, saidAs, telling, withoutEmptyMarks, wordsOf } from './why';
 
 const SPARSE = '.sparse_encoder_model_2';
 const DENSE = '.all-minilm-l6-v2';
@@ -192,6 +192,17 @@ describe('the console', () => {
     expect(telling(parts).map(({ label }) => label)).toEqual(['pain', 'help']);
     expect(wordsOf(parts)).toEqual(['aching']);
     expect(telling(parts.slice(0, 2))).toHaveLength(2);
+  });
+
+  it('names parts by words, not by stems and pieces', () => {
+    const text = 'Sore muscles make nobody happy. Warming up helps.';
+    const part = (label: string, more: object = {}) => ({ label, value: 1, word: label, ...more });
+    expect(saidAs(part('muscl'), text)).toBe('muscles');
+    expect(saidAs(part('happi'), text)).toBe('happy');
+    expect(saidAs(part('up'), text)).toBe('up');
+    expect(saidAs(part('absent'), text)).toBe('absent');
+    expect(saidAs(part('pain', { weights: [1, 1], word: 'aching' }), text)).toBe('pain');
+    expect(saidAs(part('##ing (-ing)', { weights: [1, 1], word: 'warming' }), text)).toBe('warming');
   });
 
   it('begins a passage where it was found', () => {
