@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issue } from '../support/certificates.js';
 import { type RunningServer, startServer } from '../support/server.js';
 import { isFirstTier } from '../tiers.mjs';
-import { type Ended, sparrow } from './support.js';
+import { type Ended, begin, sparrow } from './support.js';
 
 let server: RunningServer;
 let folder: string;
@@ -213,6 +213,21 @@ it('a path that cannot be used is told with its option', async () => {
     ]);
     expect(stderr).toContain(`sparrow: ${option}: ${path} cannot`);
   }
+});
+
+it('a folder of other files is not taken for a data directory, unless that is wanted', async () => {
+  const own = join(folder, 'photos');
+  await mkdir(own);
+  await writeFile(join(own, 'summer.jpg'), '');
+  const { code, stderr } = await sparrow(['--port', '0', '--data', own]);
+  expect([code, await readdir(own)]).toEqual([1, ['summer.jpg']]);
+  expect(stderr).toContain(`sparrow: --data: ${own} holds other files and is no data directory of Sparrow`);
+  expect(stderr).toContain(`make the folder ${join(own, 'indices')}`);
+  await mkdir(join(own, 'indices'));
+  const insisting = begin(['--port', '0', '--data', own]);
+  await expect.poll(() => existsSync(join(own, 'owner.key'))).toBe(true);
+  insisting.process.kill();
+  expect((await insisting.ended).code).toBe(0);
 });
 
 it('an address with https of a server that speaks http is told with the right one', async () => {
