@@ -169,6 +169,9 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.keyboard.press('Enter');
       await page.locator('.column.meaning .hit-title', { hasText: 'Cardiac arrest' }).waitFor({ state: 'detached' });
       await page.locator('.column.meaning .hit-title', { hasText: 'Mortgages' }).waitFor();
+      await page.getByLabel('Only where').fill('topik:money');
+      await page.keyboard.press('Enter');
+      await page.getByText('has no field topik, so nothing is found by it').waitFor();
       await page.getByLabel('Only where').fill('topic:');
       await page.keyboard.press('Enter');
       await page.getByText('The filter “topic:” ends too early').waitFor();
