@@ -51,12 +51,15 @@ const QUESTIONS = [
   ['to cook in hot oil', ['fry', 'deep-fat-fry']],
 ];
 
+/** What is suggested at the end: its answers are in a smaller dictionary too. */
+const SUGGESTED = ['somebody who repairs shoes', ['cobbler', 'shoemaker']];
+
 /** Most meanings that are encoded by the dense model too: it is much larger than the sparse one. */
 const HYBRID_LIMIT = 10_000;
 
 const lexical = (text) => ({ query: { match: { gloss: text } } });
 const semantic = (text) => ({ query: { text_expansion: { [FIELD]: { model_id: MODEL, model_text: text } } } });
-const hybrid = (text) => ({ retriever: { rrf: { query: text } } });
+const hybrid = (text) => ({ retriever: { linear: { query: text, normalizer: 'zscore' } } });
 
 const OPTIONS = {
   url: { type: 'string', default: process.env.SPARROW_URL ?? 'http://127.0.0.1:9200' },
@@ -121,7 +124,7 @@ await main(async (args) => {
   console.log(dim(`${url}, ${health}, interface of Elasticsearch ${info.version.number}`));
 
   const run = { request, memory: new Memory(request) };
-  const synsets = readSynsets(values.limit, new Set(QUESTIONS.flatMap(([, words]) => words)));
+  const synsets = readSynsets(values.limit, new Set([...QUESTIONS, SUGGESTED].flatMap(([, words]) => words)));
   const encodingMs = keep ? undefined : await build(run, synsets);
   const { count } = await request('GET', `/${DICTIONARY}/_count`).catch((error) => {
     throw isMissing(error) ? new StepFailed('nothing to keep yet: run the demo without --keep first') : error;
@@ -293,7 +296,7 @@ async function ask({ request }, questions) {
   step('6  Ask: what is the word for …');
   const { [DICTIONARY]: dictionary } = await request('GET', `/${DICTIONARY}/_mapping`);
   const isHybrid = dictionary.mappings.properties.gloss.fields?.semantic !== undefined;
-  const third = isHybrid ? '  │  {"retriever": {"rrf": {"query": …}}}' : '';
+  const third = isHybrid ? '  │  {"retriever": {"linear": {"query": …, "normalizer": "zscore"}}}' : '';
   line(`POST /${DICTIONARY}/_search`, `match on gloss  │  text_expansion${third}`);
   for (const [question, wanted] of questions) {
     const byWords = await search(request, lexical(question));
@@ -347,7 +350,7 @@ function summarise({ documents, totalMs, encodingMs, latency }, memory) {
     ['server memory', `${memory}, at its peak`],
   ];
   for (const [name, value] of rows) console.log(`  ${name.padEnd(15)}${value}`);
-  console.log(dim('\n  The dictionary stays. Ask it yourself: npm run demo -- --keep "somebody who repairs shoes"'));
+  console.log(dim(`\n  The dictionary stays. Ask it yourself: npm run demo -- --keep "${SUGGESTED[0]}"`));
 }
 
 async function drop(request, index) {

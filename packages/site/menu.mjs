@@ -20,6 +20,7 @@ export const MENU = [
     title: 'Search',
     pages: [
       'queries.md',
+      'fields.md',
       'semantic-text.md',
       'dense-vectors.md',
       'hybrid-search.md',

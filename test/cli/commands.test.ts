@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issue } from '../support/certificates.js';
 import { type RunningServer, startServer } from '../support/server.js';
 import { isFirstTier } from '../tiers.mjs';
-import { type Ended, sparrow } from './support.js';
+import { type Ended, begin, sparrow } from './support.js';
 
 let server: RunningServer;
 let folder: string;
@@ -205,9 +205,29 @@ it('a path that cannot be used is told with its option', async () => {
     ['--data', join(file, 'sub'), []],
   ] as const) {
     const { code, stderr } = await sparrow(['--port', '0', option, path, ...args]);
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: (--[\w-]+): .* cannot be used \(ENO\w+\)$/m)]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^sparrow: (--[\w-]+): .* cannot be used: (?:there is nothing of that name|a part of its path is not a folder)$/m,
+      ),
+    ]);
     expect(stderr).toContain(`sparrow: ${option}: ${path} cannot`);
   }
+});
+
+it('a folder of other files is not taken for a data directory, unless that is wanted', async () => {
+  const own = join(folder, 'photos');
+  await mkdir(own);
+  await writeFile(join(own, 'summer.jpg'), '');
+  const { code, stderr } = await sparrow(['--port', '0', '--data', own]);
+  expect([code, await readdir(own)]).toEqual([1, ['summer.jpg']]);
+  expect(stderr).toContain(`sparrow: --data: ${own} holds other files and is no data directory of Sparrow`);
+  expect(stderr).toContain(`make the folder ${join(own, 'indices')}`);
+  await mkdir(join(own, 'indices'));
+  const insisting = begin(['--port', '0', '--data', own]);
+  await expect.poll(() => existsSync(join(own, 'owner.key'))).toBe(true);
+  insisting.process.kill();
+  expect((await insisting.ended).code).toBe(0);
 });
 
 it('an address with https of a server that speaks http is told with the right one', async () => {
@@ -282,6 +302,25 @@ describe('search', () => {
     await server.request('DELETE', '/flags');
   });
 
+  it('keeps to a filter, and names fields in it that there are not', async () => {
+    const ids = async (...args: string[]) =>
+      (await json('search', 'animals and bread', '--index', 'articles', ...args)).hits.hits.map((hit: any) => hit._id);
+    for (const by of ['hybrid', 'meaning', 'words', 'sparse']) {
+      expect(await ids('--by', by, '--filter', 'n:[1 TO 2] AND NOT n:2'), by).toEqual(['1']);
+    }
+    const { code, stderr } = await run('search', 'x', '--index', 'articles', '--filter', 'title:"a:b" OR titel:x');
+    expect([code, stderr]).toEqual([0, '[articles] has no field [titel], so nothing is found by it\n']);
+    const both = await run('search', '--index', 'articles', '--body', '{}', '--filter', 'n:1');
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('leave out --filter')]);
+  });
+
+  it('finds a book that is longer than what passages are looked for in', async () => {
+    const text = `a lighthouse keeper ${'writes letters to nobody '.repeat(50_000)}`;
+    await server.request('PUT', '/books/_doc/1?refresh=true', { text });
+    expect(await said('search', 'lighthouse', '--index', 'books')).toContain('a lighthouse keeper');
+    await server.request('DELETE', '/books');
+  });
+
   it('takes a whole request', async () => {
     const body = '{"query":{"term":{"n":1}},"_source":false}';
     const file = join(folder, 'request.json');
@@ -326,6 +365,12 @@ describe('key', () => {
       1,
       'sparrow: no valid key that can be revoked has the name shop; the owner key is replaced by `sparrow key reset-owner`\n',
     ]);
+  });
+
+  it('says of an index that is not there that the key is for none yet', async () => {
+    const { code, stderr } = await run('key', 'new', 'slip', '--index', 'artikles', 'art*', 'articles');
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^there is no index \[artikles\] yet: .*\nkey .* shown this once:\n$/);
   });
 
   it('shows how a time is written where one is not', async () => {
@@ -408,6 +453,24 @@ it('snapshot makes backups and brings them back', async () => {
   expect(await said('snapshot', 'delete', 'monday')).toBe('monday is deleted\n');
   expect((await json('snapshot')).map((one: any) => one.snapshot)).toEqual([whole.snapshot]);
   expect(existsSync(join(folder, 'snapshots', 'backups'))).toBe(true);
+});
+
+it('snapshot restores beside what is there, and says with which option', async () => {
+  await server.request('PUT', '/logs-1', { aliases: { logs: { is_write_index: true } } });
+  await said('snapshot', 'create', 'logged', '--index', 'logs-1');
+  const there = await run('snapshot', 'restore', 'logged');
+  expect([there.code, there.stderr]).toEqual([1, expect.stringContaining(': add --suffix -restored to restore it')]);
+  await server.request('POST', '/logs/_rollover');
+  const twice = await run('snapshot', 'restore', 'logged', '--suffix', '-restored');
+  expect([twice.code, twice.stderr]).toEqual([
+    1,
+    expect.stringMatching(/more than one write index.*: add --no-aliases/),
+  ]);
+  const restored = await said('snapshot', 'restore', 'logged', '--suffix', '-restored', '--no-aliases');
+  expect(restored).toBe('restored: logs-1-restored\n');
+  expect((await server.request('GET', '/logs-1-restored/_alias')).body['logs-1-restored'].aliases).toEqual({});
+  await said('snapshot', 'delete', 'logged');
+  await server.request('DELETE', '/logs-1,logs-000002,logs-1-restored');
 });
 
 it('check and repair want a directory that nobody has open', async () => {

@@ -149,11 +149,11 @@ describe('a file of JSON lines', () => {
     const path = await file('options.jsonl', lines([{ sku: 7, text: 'Blue whales' }]));
     await imported(path);
     const again = await run(path, '--id', 'sku', '--semantic', 'text');
-    const now = 'and now is to be with --id sku --semantic text';
+    const now = 'before, and this command is with --id sku --semantic text';
     expect([again.code, again.stdout, again.stderr]).toEqual([
       1,
       '',
-      `sparrow: ${path}: it was imported without options, ${now}: --restart begins anew; documents that are there under other ids stay\n`,
+      `sparrow: ${path}: it was imported without options ${now}: add --restart to import all of it again; documents that are there under other ids stay\n`,
     ]);
     // Nothing was changed for it either.
     expect((await server.request('GET', '/options/_mapping')).text).not.toContain('text_semantic');
@@ -162,7 +162,7 @@ describe('a file of JSON lines', () => {
     const spaced = await file('spaced.jsonl', lines([{ 'the sku': 7, text: 'Blue whales', "it's": 'x' }]));
     await imported(spaced, '--id', 'the sku');
     expect((await run(spaced, '--id', "it's")).stderr).toContain(
-      String.raw`it was imported with --id 'the sku', and now is to be with --id 'it'\''s': --restart`,
+      String.raw`it was imported with --id 'the sku' before, and this command is with --id 'it'\''s': add --restart`,
     );
     expect(await imported(path, '--id', 'sku', '--batch', '7')).toMatchObject({ written: 0, skipped: 1 });
   });
@@ -281,10 +281,10 @@ describe('a file of JSON lines', () => {
     expect(code).toBe(1);
     expect(stdout).toContain('2 documents in [strict]');
     expect(stdout).toContain('4 rejected');
-    expect(stderr).toMatch(/document 6: its id takes 600 bytes, more than 512/);
-    expect(stderr).toMatch(/document 2: it is not JSON/);
-    expect(stderr).toMatch(/document 3: it is not a JSON object/);
-    expect(stderr).toMatch(/document 4: .*failed to parse field \[n\]/);
+    expect(stderr).toMatch(/line 6: its id takes 600 bytes, more than 512/);
+    expect(stderr).toMatch(/line 2: it is not JSON/);
+    expect(stderr).toMatch(/line 3: it is not a JSON object/);
+    expect(stderr).toMatch(/line 4: .*failed to parse field \[n\]/);
     expect(await count('strict')).toBe(2);
   });
 });
@@ -296,7 +296,7 @@ it('refuses a document that is nested too deeply, and goes on behind it', async 
   for (const more of [[], ['--semantic', 'text', '--index', 'deep-meaning']]) {
     const { code, stdout, stderr } = await run(path, ...more);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/document 2: it is nested more than 1,000 levels deep\n.*document 3: it is nested/);
+    expect(stderr).toMatch(/line 2: it is nested more than 1,000 levels deep\n.*line 3: it is nested/);
     expect(stdout).toMatch(/: 3 documents in \[deep.*, 2 rejected\n$/);
   }
 });
@@ -393,6 +393,14 @@ describe('a file of columns', () => {
     expect((await documents('commas')).map(({ _source }) => _source)).toEqual([{ a: 1, 'b;c': 2, 'd;e': 3 }]);
   });
 
+  it('may end its lines with separators, and leave columns without a name', async () => {
+    await imported(await file('ends.csv', 'name;n;\nBern;1;\nBasel;2;x\n'));
+    expect((await documents('ends')).map(({ _source }) => _source)).toEqual([
+      { name: 'Bern', n: 1 },
+      { name: 'Basel', n: 2, 'column 3': 'x' },
+    ]);
+  });
+
   it('may have line breaks in its names', async () => {
     const path = await file('breaks.csv', '"first\r\nname; in full";"born\n(year)"\n"Ada, Countess";1815\n');
     await imported(path);
@@ -437,15 +445,80 @@ describe('a file of columns', () => {
     const ragged = await run(await file('ragged.csv', 'a,b\n1,2\n1,2,3\n4,5\n'));
     expect([ragged.code, ragged.stderr]).toEqual([
       1,
-      expect.stringContaining('document 2: it has another number of columns'),
+      expect.stringContaining('line 3: it has another number of columns'),
     ]);
     expect(await count('ragged')).toBe(2);
     const missing = await run(join(folder, 'missing.csv'));
     expect([missing.code, missing.stderr]).toEqual([
       1,
-      expect.stringMatching(/^sparrow: cannot read .*missing\.csv \(ENOENT\)\n$/),
+      expect.stringMatching(/^sparrow: cannot read .*missing\.csv: there is nothing of that name\n$/),
     ]);
   });
+});
+
+describe('a file of JSON', () => {
+  it('may be a list, or documents that follow each other, over several lines', async () => {
+    const list = await file('list.json', '\ufeff[\n{"n": 1, "text": "a]},\\"["},\n\n"words",\n5,\n{"n":\n2}\n]\n');
+    const { code, stdout, stderr } = await run(list);
+    expect([code, stderr]).toEqual([1, `${list}, line 5: it is not a JSON object\n`]);
+    expect(stdout).toMatch(/: 3 documents in \[list\] in .*, 1 rejected\n$/);
+    expect((await documents('list')).map(({ _source }) => _source)).toEqual([
+      { n: 1, text: 'a]},"[' },
+      { text: 'words' },
+      { n: 2 },
+    ]);
+    const others = await file('others.json', '{"big": 9007199254740993}\n{\n  "n": 2\n}');
+    expect(await imported(others)).toMatchObject({ written: 2 });
+    expect((await server.request('POST', '/others/_search')).text).toContain('9007199254740993');
+    expect(await imported(await file('none.json', ' [ ] '))).toMatchObject({ written: 0 });
+    const cut = await run(await file('cut.json', '[{"n":1},\n{"n":2'));
+    expect([cut.code, cut.stderr]).toEqual([
+      1,
+      expect.stringContaining('cut.json: it ends in line 2, before everything in it is closed'),
+    ]);
+  });
+
+  it('is read piece by piece', async () => {
+    const long = await file('pieces.json', JSON.stringify(numbered(0, 30_000).map((one) => ({ ...one, t: '{"é[\\' }))));
+    expect(await imported(long)).toMatchObject({ written: 30_000, rejected: 0 });
+    const args = ['import', '-', '--format', 'json', '--index', 'follow', '--follow'];
+    const { code, stderr } = await sparrow([...args, '--url', server.url, '--data', server.data], {}, '[]');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--follow takes lines')]);
+  });
+});
+
+describe('the letters of a file', () => {
+  it('are UTF-8, or it is refused with the line', async () => {
+    for (const [name, before] of [
+      ['latin.csv', 'n,text\n1,one\n'],
+      ['latin.jsonl', '{"n":1}\n\n'],
+      // Beyond the first piece that is read.
+      ['late.jsonl', '{"text":"caf\u00e9 \u20ac"}\n'.repeat(9000)],
+    ] as const) {
+      const path = await file(name, Buffer.concat([Buffer.from(before), Buffer.from('2,"caf\xe9"\n', 'latin1')]));
+      const { code, stderr } = await run(path);
+      const line = before.split('\n').length.toLocaleString('en-US');
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining(`${name}: line ${line} is not UTF-8: save the file as UTF-8, or say --encoding latin1`),
+      ]);
+    }
+    const cut = await file('half.csv', Buffer.concat([Buffer.from('n,text\n1,caf'), Buffer.from([0xc3])]));
+    expect((await run(cut)).stderr).toContain('line 2 is not UTF-8');
+  });
+
+  it('may be Latin-1, where that is said', async () => {
+    const path = await file('windows.csv', Buffer.from('n,text\n1,caf\xe9 \x80 5\n', 'latin1'));
+    await imported(path, '--encoding', 'latin1');
+    expect((await documents('windows'))[0]?._source).toEqual({ n: 1, text: 'caf\u00e9 \u20ac 5' });
+  });
+});
+
+it('tells how many documents took the place of others', async () => {
+  const path = await file('twins.csv', 'id,text\n1,a\n2,b\n1,c\n');
+  const { code, stdout } = await run(path, '--id', 'id');
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/: 3 documents in \[twins\] in .*, 1 replaced\n$/)]);
+  expect(await imported(path, '--id', 'id', '--restart')).toMatchObject({ written: 3, replaced: 3 });
 });
 
 describe('several files', () => {
@@ -471,7 +544,7 @@ describe('several files', () => {
     ]);
     const none = await run(join(folder, 'several-0.jsonl'), third, '--json');
     expect([none.code, none.stdout]).toEqual([1, '']);
-    expect(none.stderr).toContain(`(ENOENT); not begun: ${third}; once`);
+    expect(none.stderr).toContain(`there is nothing of that name; not begun: ${third}; once`);
   });
 });
 
@@ -673,7 +746,7 @@ it('leaves documents alone where the key may only add some', async () => {
     expect.stringMatching(/: 2 documents in .*, 1 rejected, 3 were there already\n$/),
   ]);
   // The second try, which only adds, does not say again what the first one said.
-  expect(second.stderr.match(/document 4: it is not JSON/g)).toHaveLength(1);
+  expect(second.stderr.match(/line 4: it is not JSON/g)).toHaveLength(1);
   await server.request('POST', '/added/_refresh');
   expect(await count('added')).toBe(5);
 });

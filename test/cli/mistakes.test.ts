@@ -37,7 +37,10 @@ describe('a request that cannot be sent', () => {
       ['[1]', /^--body is not a JSON object; EXAMPLE$/],
       [`@${file}`, /^--body \[FILE\] is not JSON \(.*\); EXAMPLE$/],
       [file, /^--body is not JSON \(.*\); did you mean the file, --body @FILE\?$/],
-      [`@${absent}`, /^--body: cannot read the file \[ABSENT\] \(ENOENT\), which is named behind the @$/],
+      [
+        `@${absent}`,
+        /^--body: cannot read the file \[ABSENT\], which is named behind the @: there is nothing of that name$/,
+      ],
     ] as const) {
       const { code, stdout, stderr } = await search(body);
       expect([code, stdout], body).toEqual([2, '']);

@@ -91,7 +91,7 @@ describe('an import', () => {
   it('counts as refused what has the status of a refusal, whatever else the answer says', async () => {
     const body = `{"errors":false,"items":[${item},{"index":{"status":400}},${item}]}`;
     const { code, stdout, stderr } = await importInto(200, 'application/json', body);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('document 2: status 400')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('line 2: status 400')]);
     expect(stdout).toContain('2 documents in [three]');
     expect(stdout).toContain('1 rejected');
   });

@@ -169,11 +169,14 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.keyboard.press('Enter');
       await page.locator('.column.meaning .hit-title', { hasText: 'Cardiac arrest' }).waitFor({ state: 'detached' });
       await page.locator('.column.meaning .hit-title', { hasText: 'Mortgages' }).waitFor();
+      await page.getByLabel('Only where').fill('topik:money');
+      await page.keyboard.press('Enter');
+      await page.getByText('has no field topik, so nothing is found by it').waitFor();
       await page.getByLabel('Only where').fill('topic:');
       await page.keyboard.press('Enter');
       await page.getByText('The filter “topic:” ends too early').waitFor();
       await page.getByLabel('Only where').fill('');
-      await page.getByRole('radio', { name: 'Meaning' }).check({ force: true });
+      await page.getByRole('radio', { name: 'Sparse' }).check({ force: true });
       await page.locator('.columns-1').waitFor();
       await page.keyboard.press('/');
       await page.keyboard.press('Control+a');
@@ -197,6 +200,9 @@ describe.skipIf(CHROMIUM === undefined)(
       await look('prepare');
       await page.getByRole('button', { name: 'Add 3 documents' }).click();
       await page.getByText('Done: 3 of 3 documents').waitFor();
+      await page.getByText('The same from a program of yours').click();
+      await page.getByRole('button', { name: 'Python' }).click();
+      await page.getByText('urllib.request.Request(').first().waitFor();
       await look('added', false);
       await page.getByRole('link', { name: 'Search films-2024' }).click();
       await page.locator('[data-search]').fill('contact with extraterrestrial life');
@@ -255,6 +261,8 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('.shared li').first().waitFor();
       expect(await page.locator('.expansion li.said').count()).toBeGreaterThan(0);
       expect(await page.locator('.expansion li.added').count()).toBeGreaterThan(0);
+      await page.getByLabel('A text').fill('Agoraphobia makes people avoid wide squares and crowds.');
+      await page.getByText('-ob').first().waitFor();
       // The model knows this word of the text in pieces only.
       expect(await page.locator('.expansion li.said .name').allInnerTexts()).toEqual(
         expect.arrayContaining(['ago', '-ob', '-ia']),
@@ -278,7 +286,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await look('tasks');
       await page.getByRole('button', { name: 'Cancel' }).click();
       await page.getByRole('button', { name: 'Yes' }).click();
-      await page.getByText('Ended while this page was open').waitFor();
+      await page.getByRole('heading', { name: 'History' }).waitFor();
       await page.getByText('What it answered').waitFor();
     });
 
@@ -300,7 +308,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await open('k', 'Keys');
       await page.getByRole('textbox', { name: 'Name' }).fill('shop');
       await page.getByRole('textbox', { name: 'Indices' }).fill('sparrow-*');
-      await page.getByRole('button', { name: 'Make it' }).click();
+      await page.getByRole('button', { name: 'Create' }).click();
       const key = await page.locator('.secret code').innerText();
       const apiKey = { apiKey: key };
       expect((await server.request('GET', '/sparrow-example/_search', undefined, apiKey)).status).toBe(200);
@@ -314,7 +322,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('.key-card', { hasText: 'shop' }).waitFor();
       await look('keys');
       const shop = page.locator('.key-card', { hasText: 'shop' });
-      await shop.getByRole('button', { name: 'End' }).click();
+      await shop.getByRole('button', { name: 'Revoke' }).click();
       await shop.getByRole('button', { name: 'Yes' }).click();
       await shop.waitFor({ state: 'detached' });
       expect((await server.request('GET', '/sparrow-example/_search', undefined, apiKey)).status).toBe(401);

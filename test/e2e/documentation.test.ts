@@ -60,21 +60,15 @@ describe('the commands of', () => {
   it('README.md give what it says', async () => {
     const answers = await run('README.md');
     expect(answers.filter(({ error }) => error !== undefined)).toEqual([]);
-    expect(JSON.stringify(answers)).toContain('"deployment_stats":{"state":"started"');
     const searches = answers.filter(({ hits }) => hits !== undefined);
-    expect(searches.map(({ hits }) => hits.hits[0]?._source.content ?? hits.hits[0]?.highlight.body[0])).toEqual([
+    expect(searches.map(({ hits }) => hits.hits[0]?._source.content)).toEqual([
       expect.stringContaining('Sore muscles'),
       expect.stringContaining('Sore muscles'),
-      expect.stringContaining('Sore muscles'),
-      expect.stringContaining('Blue whales'),
     ]);
-    expect(answers.find(({ dry_run }) => dry_run)).toMatchObject({ documents: { total: 1, to_write: 1 } });
-    expect(answers.find(({ completed }) => completed)).toMatchObject({ response: { created: 1, failures: [] } });
     const { encoded } = answers.find((answer) => 'encoded' in answer) as { encoded: string };
     const apiKey = { apiKey: encoded };
-    await server.request('POST', '/articles/_refresh');
-    expect((await server.request('GET', '/articles/_search', undefined, apiKey)).body.hits.total.value).toBe(2);
-    expect((await server.request('PUT', '/articles/_doc/3', {}, apiKey)).status).toBe(403);
+    expect((await server.request('GET', '/guide/_search', undefined, apiKey)).body.hits.total.value).toBe(1);
+    expect((await server.request('PUT', '/guide/_doc/3', {}, apiKey)).status).toBe(403);
   });
 
   it('the command line, after those, work in a folder without any file of theirs', async () => {

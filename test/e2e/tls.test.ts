@@ -258,7 +258,7 @@ describe('files that cannot be used', () => {
     expect(refused(['--tls-key', key])).toBe('sparrow: --tls-key needs --tls-cert\n');
     expect(refused(['--tls-client-ca', cert])).toBe('sparrow: --tls-client-ca needs --tls-cert and --tls-key\n');
     expect(refused(['--tls-cert', file('nothing'), '--tls-key', key])).toContain(
-      `cannot read the certificate ${file('nothing')}: ENOENT`,
+      `cannot read the certificate ${file('nothing')}: there is nothing of that name`,
     );
     expect(refused(['--tls-cert', file('empty'), '--tls-key', key])).toContain(
       `${file('empty')} holds no certificate in PEM`,

@@ -1,4 +1,4 @@
-// The examples of docs/library.md: they are checked by the compiler, and do what they say.
+// The examples of README and docs/library.md: they are checked by the compiler, and do what they say.
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import ts from 'typescript';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PAGES = ['docs/library.md', 'packages/engine/README.md'];
+const PAGES = ['docs/library.md', 'packages/engine/README.md', 'README.md'];
 const blocks = PAGES.flatMap((page) =>
   [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text = '']) => text),
 );
@@ -26,6 +26,7 @@ const PRINTED: readonly (string | RegExp)[] = [
   '200 {"status":"green"}\n',
   'Emma\n',
   /^\[ '1' \] \d+\n$/,
+  'Sore muscles recover with rest and water.\n',
 ];
 
 let home: string;

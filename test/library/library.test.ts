@@ -1,7 +1,7 @@
 // The engine as a library: no server, no socket.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -55,7 +55,7 @@ describe('an engine', () => {
       await using first = await Sparrow.open({ data });
       await first.index<Article>('articles').put('1', articles(1)[0] as Article);
       const { status, reason } = await failure(Sparrow.open({ data }));
-      expect([status >= 400, reason]).toEqual([true, expect.stringContaining('in use')]);
+      expect([status >= 400, reason]).toEqual([true, expect.stringContaining('already open here')]);
     }
     await using second = await Sparrow.open({ data });
     expect(await second.index<Article>('articles').get('1')).toMatchObject({ title: 'Article 0' });
@@ -70,7 +70,24 @@ describe('an engine', () => {
     expect((await failure(Sparrow.open({ data: file }))).reason).toBe(
       `${file} cannot be a data directory: it is not a folder`,
     );
-    expect((await failure(Sparrow.open({ data: join(file, 'data') }))).reason).toContain('(ENOTDIR)');
+    expect((await failure(Sparrow.open({ data: join(file, 'data') }))).reason).toContain(
+      'a part of its path is not a folder',
+    );
+    await rm(folder, { recursive: true });
+  });
+
+  it('is opened once, and says where it is open already', async () => {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), 'sparrow-library-')));
+    const [data, link] = [join(folder, 'data'), join(folder, 'link')];
+    const first = await Sparrow.open({ data });
+    await symlink(data, link);
+    expect(await failure(Sparrow.open({ data }))).toMatchObject({
+      status: 409,
+      reason: `${data} is already open here, in this process: use the Sparrow that has it open, or close that one first`,
+    });
+    expect((await failure(Sparrow.open({ data: link }))).reason).toContain(`in this process, as ${data}: use`);
+    await first.close();
+    await (await Sparrow.open({ data: link })).close();
     await rm(folder, { recursive: true });
   });
 
@@ -111,6 +128,15 @@ describe('an engine', () => {
       [() => index.bulk(untyped('text')), 'bulk takes an iterable'],
       [() => index.bulk([], untyped({ batchSize: 5 })), 'bulk has no option batchSize; it takes id, action,'],
       [() => index.all(untyped({ match: {} })).next(), 'a walk has no option match; it takes query, batch,'],
+      [() => index.refresh(untyped({ refresh: true })), 'refresh has no option refresh; it takes signal'],
+      [
+        () => index.put('1', { title: 'a' }, untyped({ refersh: true })),
+        'put has no option refersh; it takes refresh,',
+      ],
+      [() => index.add({ title: 'a' }, untyped({ pipelin: 'p' })), 'add has no option pipelin'],
+      [() => index.delete('1', untyped({ pipeline: 'p' })), 'delete has no option pipeline; it takes refresh, signal'],
+      [() => index.search({}, untyped({ size: 1 })), 'search has no option size; it takes signal'],
+      [() => sparrow.execute('count', untyped({ paht: {} })), 'execute has no option paht; it takes path, query,'],
       [() => sparrow.embed(untyped('a text')), 'embed takes an array of texts'],
       [() => sparrow.embed(['a'], untyped({ modle: 'dense' })), 'embed has no option modle; it takes model, as,'],
     ];
@@ -262,7 +288,7 @@ describe('an index', () => {
     // A compile-time check as well: the source has the index' type.
     const body: string = best._source.body;
     expect([best._id, body]).toEqual(['2', CONTENTS[2]]);
-    expect(await failure(index.search({ query: { nonsense: {} } }))).toMatchObject({ status: 400 });
+    expect(await failure(index.search({ query: { nonsense: {} } as object }))).toMatchObject({ status: 400 });
   });
 });
 

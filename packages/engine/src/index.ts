@@ -10,13 +10,23 @@ export {
   type RepositoryReport,
 } from './check.js';
 export { BindingError, EngineError } from './errors.js';
+export { fileProblem } from './file-problem.js';
 export type { BulkOptions, BulkProgress, BulkResult, Rejected } from './library/bulk.js';
 export type { Call, CallOptions } from './library/caller.js';
 export type { DenseVector, EmbedOptions, SparseVector } from './library/embed.js';
 export { SparrowError } from './library/error.js';
 export { type OpenOptions, Sparrow } from './library/sparrow.js';
-export { Index, type WalkOptions, type WriteOptions } from './library/typed-index.js';
-export type { Hit, IndexDefinition, Json, Refresh, SearchRequest, SearchResponse, Written } from './library/types.js';
+export { Index, type ChangeOptions, type WalkOptions, type WriteOptions } from './library/typed-index.js';
+export type {
+  CreateIndexRequest as IndexDefinition,
+  Mapping,
+  Properties,
+  Property,
+  Query,
+  Retriever,
+  SearchRequest,
+} from './library/requests.generated.js';
+export type { Hit, Json, Refresh, SearchResponse, Written } from './library/types.js';
 export { embeddedModels, modelDirectories } from './models.js';
 export { NativeSearchEngine, type NativeEngineOptions } from './native-engine.js';
 export { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
+import { fileProblem } from './file-problem.js';
+
 const require = createRequire(import.meta.url);
 
 /** npm packages whose contents are a model directory. This package depends on them, so that they are there wherever it is. */
@@ -40,7 +42,6 @@ function children(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new Error(`cannot read the folder ${folder} (${code ?? String(cause)})`, { cause });
+    throw new Error(`cannot read the folder ${folder}: ${fileProblem(cause)}`, { cause });
   }
 }

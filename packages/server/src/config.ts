@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
 import { extname, resolve } from 'node:path';
 
+import { fileProblem } from '@sparrow-search/engine';
 import type * as Yaml from 'yaml';
 
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from './log.js';
@@ -222,7 +223,7 @@ function withKeyFromFile(config: Config): Config {
   try {
     held = readFileSync(path, 'utf8').trim();
   } catch (cause) {
-    throw new ConfigError(`cannot read the file with the owner key ${path}: ${String(cause)}`, { cause });
+    throw new ConfigError(`cannot read the file with the owner key ${path}: ${fileProblem(cause)}`, { cause });
   }
   const key = apiKey(held);
   // What it holds is not shown: it may be a secret with a slip in it.

@@ -1,8 +1,31 @@
-import { chmod, mkdir, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { UnusablePathError } from './errors.js';
 import type { Logger } from './log.js';
 import { KeyStore } from './security/key-store.js';
+
+/** What only a data directory has, or one that is being made. */
+const OURS = ['indices', 'store', 'security', 'identity.json', 'owner.key', 'lock'];
+/** What a file system of its own begins with. */
+const NOBODYS = ['lost+found'];
+
+/**
+ * Refuses a folder of somebody's own files: a server would put its own among them, and close it to everybody else.
+ *
+ * @throws {UnusablePathError} with the way to insist
+ */
+async function refuseForeign(data: string): Promise<void> {
+  const there = await readdir(data).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  });
+  const files = there.filter((name) => !name.startsWith('.') && !NOBODYS.includes(name));
+  if (files.length === 0 || files.some((name) => OURS.includes(name))) return;
+  throw new UnusablePathError(
+    `--data: ${data} holds other files and is no data directory of Sparrow, so nothing was written: name an empty folder or a new one; to use this one all the same, make the folder ${join(data, 'indices')}`,
+  );
+}
 
 /** Rights of others than the owner. */
 const OTHERS = 0o077;
@@ -13,6 +36,7 @@ const OTHERS = 0o077;
  * directory has those of its parent.
  */
 export async function makePrivate(data: string, log: Logger): Promise<void> {
+  await refuseForeign(data);
   await mkdir(data, { recursive: true, mode: 0o700 });
   if (process.platform === 'win32') return;
   for (const path of [data, KeyStore.ownerKeyFile(data), join(data, 'security')]) {

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { NativeSearchEngine, type SearchEngine, embeddedModels } from '@sparrow-search/engine';
+import { NativeSearchEngine, type SearchEngine, embeddedModels, fileProblem } from '@sparrow-search/engine';
 
 import { createApp } from './app.js';
 import { makeApplication } from './application.js';
@@ -143,7 +143,7 @@ function unusable(option: string, path: string): (error: unknown) => never {
   return (cause) => {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === undefined) throw cause;
-    throw new UnusablePathError(`${option}: ${path} cannot be used (${code})`, { cause });
+    throw new UnusablePathError(`${option}: ${path} cannot be used: ${fileProblem(cause)}`, { cause });
   };
 }
 

@@ -10,7 +10,9 @@ import { address } from '../lib/route';
 import { type Properties, vectorsOf } from '../search/fields';
 import { Icon } from '../shell/icons';
 import { Head, Note, Problem, Progress, Raw } from '../shell/parts';
+import type { Written } from '../requests/catalog';
 import { type Progress as Done, upload } from './bulk';
+import { AsCode, requestsOf } from './code';
 import { MEANING_FIELD, type Mapping, additionsFor, hasField, isByMeaning, mappingFor } from './mapping';
 import { type Table, readFile } from './parse';
 
@@ -224,6 +226,11 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
         run={run}
         total={table.documents.length}
         question={exampleQuestion(chosen)}
+        requests={requestsOf(
+          index,
+          isEmpty(request) ? undefined : { ...request, body: JSON.stringify(request.body, null, 2) },
+          table.documents,
+        )}
         onStop={() => stop.current?.abort()}
         onBack={onBack}
       />
@@ -341,12 +348,14 @@ function Running({
   run,
   total,
   question,
+  requests,
   onStop,
   onBack,
 }: {
   readonly run: Run;
   readonly total: number;
   readonly question: string;
+  readonly requests: readonly Written[];
   readonly onStop: () => void;
   readonly onBack: () => void;
 }): JSX.Element {
@@ -389,6 +398,7 @@ function Running({
         </Note>
       )}
       <Problem text={run.error} />
+      {ended !== undefined && run.error === undefined && <AsCode requests={requests} />}
       <div class="buttons">
         <a class="button" href={address('search', { index: run.index, q: question })} aria-disabled={found === 0}>
           Search {ended === undefined ? 'while it loads' : run.index}

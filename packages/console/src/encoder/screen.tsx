@@ -4,12 +4,12 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { call } from '../lib/api';
 import { weight as shown } from '../lib/format';
-import { readable } from '../search/hit';
 import { loadIndices } from '../lib/indices';
 import { foreignLanguage } from '../lib/language';
 import { useLoad } from '../lib/load';
 import { current, remember } from '../lib/route';
 import { Head, Note, Problem } from '../shell/parts';
+import { readable } from '../search/why';
 import { tokensSaid } from './said';
 
 interface Encoded {
@@ -20,9 +20,9 @@ interface Encoded {
 const MOST_SHOWN = 28;
 const TYPING_MS = 200;
 const EXAMPLES: readonly (readonly [string, string])[] = [
-  ['fear of open spaces', 'Agoraphobia makes people avoid wide squares and crowds.'],
   ['how do planes stay in the air', 'A wing pushes air down, and so the aircraft is lifted.'],
-  ['cheap place to sleep', 'Youth hostels offer beds in shared rooms at a low price.'],
+  ['movie about a boxer', 'Rocky is a film in which an underdog fights for the heavyweight title.'],
+  ['the biggest animal', 'Blue whales are the largest mammals that ever lived.'],
 ];
 
 async function encode(model: string, text: string): Promise<Encoded> {
@@ -181,7 +181,7 @@ function Shared({ a, b }: { readonly a: Encoded; readonly b: Encoded }): JSX.Ele
         In common: <span class="meaning">{shown(total)}</span>
       </h2>
       {pairs.length === 0 ? (
-        <p>No token. A search would not find this text by meaning.</p>
+        <p>No token. A search by sparse vectors would not find this text.</p>
       ) : (
         <ol>
           {drawn.map(({ token, weights, product }) => (

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
 import { call } from '../lib/api';
-import { bytes, count } from '../lib/format';
+import { bytes, count, plural } from '../lib/format';
 import { type Index, loadIndices } from '../lib/indices';
 import { useLoad } from '../lib/load';
 import { address, current, remember } from '../lib/route';
@@ -54,7 +54,7 @@ export function IndicesScreen(): JSX.Element {
                 >
                   <b>{one.name}</b>
                   <span>
-                    {one.documents === undefined ? '' : `${count(one.documents)} documents`}
+                    {one.documents === undefined ? '' : plural(one.documents, 'document')}
                     {one.bytes === undefined ? '' : `, ${bytes(one.bytes)}`}
                   </span>
                 </button>

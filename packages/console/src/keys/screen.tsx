@@ -76,7 +76,7 @@ export function KeysScreen(): JSX.Element {
               setAll(event.currentTarget.checked);
             }}
           />{' '}
-          ended ones too
+          Show expired and revoked keys
         </label>
       </Head>
       <Problem text={error ?? failure} />
@@ -88,14 +88,14 @@ export function KeysScreen(): JSX.Element {
               <h2>{key.name}</h2>
               {me?.api_key?.id === key.id && <span class="state started">this tab’s</span>}
               {key.invalidated ? (
-                <span class="small">ended</span>
+                <span class="small">revoked</span>
               ) : (
                 <Sure
-                  label="End"
+                  label="Revoke"
                   question={
                     me?.api_key?.id === key.id
-                      ? 'You are signed in with this key: it is refused at once, here as well. End it?'
-                      : 'Requests with it are refused at once. End it?'
+                      ? 'You are signed in with this key: it is refused at once, here as well. Revoke it?'
+                      : 'Requests with it are refused at once. Revoke it?'
                   }
                   onYes={() => {
                     end(key.id);
@@ -104,8 +104,10 @@ export function KeysScreen(): JSX.Element {
               )}
             </div>
             <p class="small">
-              <code>{key.id}</code> · since {when(key.creation)} ·{' '}
-              {key.expiration === undefined ? 'never expires' : `until ${when(key.expiration)}`}
+              <code>{key.id}</code> · created {when(key.creation)} ·{' '}
+              {key.expiration === undefined
+                ? 'never expires'
+                : `${key.expiration > Date.now() ? 'expires' : 'expired'} ${when(key.expiration)}`}
             </p>
             <p>{rightsOf(key.role_descriptors ?? {})}</p>
             {Object.keys(key.role_descriptors ?? {}).length > 0 && <Raw title="Roles" value={key.role_descriptors} />}
@@ -173,7 +175,7 @@ function NewKey({ onMade }: { readonly onMade: () => void }): JSX.Element {
         />
       </label>
       <label class="field">
-        <span>May</span>
+        <span>Allowed to</span>
         <select
           value={purpose}
           onChange={(event) => {
@@ -201,7 +203,7 @@ function NewKey({ onMade }: { readonly onMade: () => void }): JSX.Element {
         </label>
       )}
       <label class="field">
-        <span>Ends</span>
+        <span>Expires</span>
         <select
           value={life}
           onChange={(event) => {
@@ -215,7 +217,7 @@ function NewKey({ onMade }: { readonly onMade: () => void }): JSX.Element {
           <option value="">never</option>
         </select>
       </label>
-      <button>Make it</button>
+      <button>Create</button>
       <Problem text={error} />
       {made !== undefined && (
         <Note kind="good">

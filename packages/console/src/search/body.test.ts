@@ -7,9 +7,9 @@ import { sentences } from '../lib/api';
 import { fusedLists, searchBody } from './body';
 import { shown } from './document';
 import { type Way, firstOfEach, leaves, vectorFields, waysOf, withPassages } from './fields';
-import { filterProblem } from './filter';
+import { fieldsOfFilter, filterProblem } from './filter';
 import { type Hit, passageOf } from './results';
-import { fromFirstWord, markWords, partsOf, telling, withoutEmptyMarks, wordsOf } from './why';
+import { fromFirstWord, markWords, partsOf, saidAs, telling, withoutEmptyMarks, wordsOf } from './why';
 
 const SPARSE = '.sparse_encoder_model_2';
 const DENSE = '.all-minilm-l6-v2';
@@ -170,6 +170,11 @@ describe('the console', () => {
     );
   });
 
+  it('looks for passages in the beginning of a book only', () => {
+    const body = searchBody(WAYS[0] as Way, 'x', { ways: WAYS, marked: ['gloss'] });
+    expect(body['highlight']).toMatchObject({ max_analyzed_offset: 500_000 });
+  });
+
   it('marks whole words only, whatever their case', () => {
     expect(markWords('Stamps, stamped; STAMPS', ['stamps'])).toEqual(['', 'Stamps', ', stamped; ', 'STAMPS', '']);
     expect(markWords('nothing to mark', [])).toEqual(['nothing to mark']);
@@ -187,6 +192,17 @@ describe('the console', () => {
     expect(telling(parts).map(({ label }) => label)).toEqual(['pain', 'help']);
     expect(wordsOf(parts)).toEqual(['aching']);
     expect(telling(parts.slice(0, 2))).toHaveLength(2);
+  });
+
+  it('names parts by words, not by stems and pieces', () => {
+    const text = 'Sore muscles make nobody happy. Warming up helps.';
+    const part = (label: string, more: object = {}) => ({ label, value: 1, word: label, ...more });
+    expect(saidAs(part('muscl'), text)).toBe('muscles');
+    expect(saidAs(part('happi'), text)).toBe('happy');
+    expect(saidAs(part('up'), text)).toBe('up');
+    expect(saidAs(part('absent'), text)).toBe('absent');
+    expect(saidAs(part('pain', { weights: [1, 1], word: 'aching' }), text)).toBe('pain');
+    expect(saidAs(part('##ing (-ing)', { weights: [1, 1], word: 'warming' }), text)).toBe('warming');
   });
 
   it('begins a passage where it was found', () => {
@@ -223,6 +239,15 @@ describe('the console', () => {
     expect(await problem('AND a')).toBe('The filter “AND a” cannot be read: “AND” is not expected there.');
     expect(await problem('gloss^x')).toBe('The filter “gloss^x” cannot be read: “x” is not expected there.');
     expect(filterProblem('no such index [x]', 'a:b')).toBe('no such index [x]');
+  });
+
+  it('finds the fields that a filter names', () => {
+    expect(fieldsOfFilter('topic:a AND (year:[2020 TO *] OR -meta.n:"x:y") AND topic:b')).toEqual([
+      'topic',
+      'year',
+      'meta.n',
+    ]);
+    expect(fieldsOfFilter('_exists_:a AND "quoted:x" AND plain')).toEqual([]);
   });
 
   it('gives a document a title that people read', () => {

@@ -4,6 +4,8 @@ import type { Kind, Way } from './fields';
 export const HITS = 10;
 /** Most fields whose passages are shown. */
 const HIGHLIGHTED = 8;
+/** Characters of a text in which passages are looked for. Without a bound, one book among the hits makes the whole search fail. */
+const MOST_ANALYZED = 500_000;
 /** Nearest documents that a search by dense vectors finds. */
 const NEIGHBOURS = 100;
 /** How scores of different lists are made comparable: better than fusion by places in all collections that were measured. */
@@ -137,7 +139,7 @@ export function searchBody(way: Way, text: string, options: SearchOptions): Json
     size,
     ...(from > 0 ? { from } : {}),
     ...(hidden.length > 0 ? { _source: { excludes: hidden } } : {}),
-    ...(marked.length > 0 ? { highlight: { fields } } : {}),
+    ...(marked.length > 0 ? { highlight: { max_analyzed_offset: MOST_ANALYZED, fields } } : {}),
     ...(explain === true ? { explain } : {}),
     ...(profile === true ? { profile } : {}),
   };

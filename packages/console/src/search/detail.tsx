@@ -8,9 +8,9 @@ import { Bar, Dialog, Marked, Problem, Raw } from '../shell/parts';
 import { call } from '../lib/api';
 import { fusedLists, queryOf } from './body';
 import { HINTS, type Kind, LABELS, type Way } from './fields';
-import { Words, readable } from './hit';
+import { Words } from './hit';
 import type { Hit } from './results';
-import { type Explanation, type Part, partsOf, wordsOf } from './why';
+import { type Explanation, type Part, partsOf, readable, wordsOf } from './why';
 
 interface Props {
   readonly hit: Hit;

@@ -11,7 +11,7 @@ export const EXAMPLE_QUESTIONS = [
   'heart attack first aid',
   'what to do if someone is freezing',
   'protect my account from hackers',
-  'why does bread rise',
+  'why does everything cost more',
 ];
 
 const TEXTS: readonly (readonly [title: string, topic: string, text: string])[] = [

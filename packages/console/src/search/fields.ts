@@ -32,7 +32,7 @@ export const KINDS: readonly Kind[] = ['words', 'meaning', 'dense', 'hybrid'];
 
 export const LABELS: Readonly<Record<Kind, string>> = {
   words: 'Words',
-  meaning: 'Meaning',
+  meaning: 'Sparse',
   dense: 'Dense',
   hybrid: 'Hybrid',
 };

@@ -5,7 +5,7 @@ import { score } from '../lib/format';
 import { Marked } from '../shell/parts';
 import { type Kind, LABELS } from './fields';
 import { type Hit, passageOf } from './results';
-import { type Part, fromFirstWord, markWords, telling } from './why';
+import { fromFirstWord, markWords, saidAs, telling } from './why';
 
 /** Most tokens that a card names; the details have all. */
 const NAMED = 3;
@@ -64,7 +64,7 @@ export function HitCard({ hit, kind, best, others, isLit, onLight, onOpen }: Pro
         </p>
       )}
       <ScoreBar hit={hit} kind={kind} best={best} />
-      <PartNames parts={hit.parts} />
+      <PartNames hit={hit} />
       {others.length > 0 && <Places others={others} />}
     </li>
   );
@@ -119,31 +119,27 @@ function ScoreBar({ hit, kind, best }: { readonly hit: Hit; readonly kind: Kind;
   );
 }
 
-function PartNames({ parts }: { readonly parts: readonly Part[] }): JSX.Element | null {
+function PartNames({ hit }: { readonly hit: Hit }): JSX.Element | null {
+  const { parts, passages, document } = hit;
+  const text = [document.title, document.text, ...Object.values(passages).flat()].join(' ');
   const all = telling(parts.filter(({ value, kind }) => value > 0 && kind === undefined));
   const named = all.slice(0, NAMED);
   if (named.length === 0) return null;
   const more = all.length - named.length;
   return (
     <p class="tokens">
-      {named.map(({ label, word, value }) => (
+      {named.map((part) => (
         <span
-          key={label}
+          key={part.label}
           class="token"
-          title={`${label}${word === undefined ? '' : `, from the word “${word}”`}: ${score(value)}`}
+          title={`${part.label}${part.word === undefined ? '' : `, from the word “${part.word}”`}: ${score(part.value)}`}
         >
-          {readable(label)}
+          {saidAs(part, text)}
         </span>
       ))}
       {more > 0 && <span class="more">+{more}</span>}
     </p>
   );
-}
-
-/** `##ing (-ing)` is a piece that ends a word; dots are no letters of a feature's name, and stand as `__`. */
-export function readable(label: string): string {
-  if (label === '__') return '.';
-  return /^##\S+ \((-.+)\)$/.exec(label)?.[1] ?? label.replace(/^##/, '-');
 }
 
 /** A passage that begins within a sentence says so. */

@@ -84,7 +84,8 @@ export async function search(
   const answer = await call<Answer>('POST', `/${encodeURIComponent(index.name)}/_search`, body, { signal });
   const { total, hits } = answer.hits;
   const lists: readonly Kind[] = way.kind === 'hybrid' ? fusedLists(ways).map(({ kind }) => kind) : [];
-  const made = hits.map((hit, at) => hitOf(hit, at + 1, lists));
+  // A score of 0 says that nothing speaks for a document: fused lists end with those that are below the mean of each.
+  const made = hits.filter(({ _score: score }) => (score ?? 0) !== 0).map((hit, at) => hitOf(hit, at + 1, lists));
   return {
     way,
     body,

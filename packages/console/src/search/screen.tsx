@@ -13,7 +13,7 @@ import { Board } from './board';
 import { HITS } from './body';
 import { EXAMPLE_INDEX, EXAMPLE_QUESTIONS } from './example';
 import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
-import { filterProblem } from './filter';
+import { filterProblem, unknownFields } from './filter';
 import { FilterInput } from './filter-input';
 import { type Result, explainedBy, search } from './results';
 import { Welcome } from './welcome';
@@ -66,6 +66,7 @@ function Searching({
   const [size, setSize] = useState(HITS);
   const [results, setResults] = useState<readonly Result[]>([]);
   const [error, setError] = useState('');
+  const [unknown, setUnknown] = useState<readonly string[]>([]);
   const [busy, setBusy] = useState(false);
   const latest = useRef(0);
   const running = useRef<AbortController | undefined>(undefined);
@@ -94,6 +95,7 @@ function Searching({
       latest.current = performance.now() - begun;
       setResults(found);
       setError('');
+      setUnknown(await unknownFields(index.name, filter));
       // Explaining runs the model for each hit: the hits are shown before, with the time of the search alone.
       if (!why || found.every(({ hits }) => hits.length === 0)) return;
       const explained = await inEachColumn(true);
@@ -213,6 +215,11 @@ function Searching({
       )}
       {text.trim() === '' && index !== undefined && <Start index={index} onAsk={setText} onReload={onReload} />}
       <Problem text={error} />
+      {unknown.length > 0 && filter.trim() !== '' && (
+        <Note kind="warn">
+          {index?.name} has no field {unknown.join(', ')}, so nothing is found by it.
+        </Note>
+      )}
       {index !== undefined && results.length > 0 && text.trim() !== '' && (
         <>
           <Board results={results} ways={ways} index={index} known={known} text={text} filter={filter} />

@@ -144,3 +144,22 @@ export function markWords(text: string, words: readonly string[]): string[] {
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(${escaped.join('|')})(?![\\p{L}\\p{N}])`, 'giu');
   return text.split(pattern);
 }
+
+/** `##ing (-ing)` is a piece that ends a word; dots are no letters of a feature's name, and stand as `__`. */
+export function readable(label: string): string {
+  if (label === '__') return '.';
+  return /^##\S+ \((-.+)\)$/.exec(label)?.[1] ?? label.replace(/^##/, '-');
+}
+
+/** Letters of a stem that its words begin with at least. */
+const FEWEST = 3;
+
+/** A part as a reader of the text knows it: a stem (`muscl`) and the end of a word (`##ing`) as the word that they come from. */
+export function saidAs({ label, word, weights }: Part, text: string): string {
+  if (weights !== undefined) return label.startsWith('##') && word !== undefined ? word : readable(label);
+  // An analyzer writes `happi` for happy and happiness.
+  const root = label.length > FEWEST ? label.replace(/[iy]$/, '') : label;
+  const words: readonly string[] = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  if (words.includes(label)) return label;
+  return words.filter((one) => one.startsWith(root)).sort((a, b) => a.length - b.length)[0] ?? label;
+}

@@ -196,6 +196,10 @@ function SignIn({ onKey }: { readonly onKey: (key: string) => void }): JSX.Eleme
         Every request carries a key. The first start of the server left the owner key in a file of its data directory:
       </p>
       <pre>cat data/owner.key</pre>
+      <p class="small">
+        If the server was started with <code>--data DIR</code>, it is in that folder: the first line that the server
+        prints says where.
+      </p>
       <label>
         API key
         <input name="key" type="password" autocomplete="off" spellcheck={false} required autofocus />

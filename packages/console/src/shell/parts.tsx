@@ -176,6 +176,11 @@ export function Marked({ text }: { readonly text: string }): JSX.Element {
   return <>{parts.map((part, at) => (at % 2 === 1 ? <mark key={at}>{part}</mark> : part))}</>;
 }
 
+/** Where the keyboard is once the question is there: Escape and Enter both leave everything as it is. */
+function focused(element: HTMLElement | null): void {
+  element?.focus();
+}
+
 /** Asks before something that cannot be undone: the button becomes a question. */
 export function Sure({
   label,
@@ -201,7 +206,12 @@ export function Sure({
     );
   }
   return (
-    <span class="sure">
+    <span
+      class="sure"
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') setAsked(false);
+      }}
+    >
       {question}
       <button
         type="button"
@@ -216,6 +226,7 @@ export function Sure({
       <button
         type="button"
         class="quiet"
+        ref={focused}
         onClick={() => {
           setAsked(false);
         }}

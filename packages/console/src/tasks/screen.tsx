@@ -1,11 +1,12 @@
 // Tasks: what runs, how far it is, and how to stop it.
 import type { JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 
 import { call } from '../lib/api';
 import { count, duration, when } from '../lib/format';
 import { useLoad } from '../lib/load';
 import { Head, Note, Problem, Progress, Raw, Sure } from '../shell/parts';
+import { type Past, endedWith } from './history';
 
 interface Task {
   readonly node: string;
@@ -25,8 +26,7 @@ const WATCH_MS = 1000;
 const OURS = 'cluster:monitor/tasks/lists';
 
 export function TasksScreen(): JSX.Element {
-  const seen = useRef(new Map<string, Task>());
-  const [ended, setEnded] = useState<readonly Task[]>([]);
+  const [ended, setEnded] = useState<readonly Past[]>([]);
   const [failure, setFailure] = useState('');
   const {
     value: running,
@@ -36,10 +36,10 @@ export function TasksScreen(): JSX.Element {
     async () => {
       const { tasks } = await call<{ tasks: Task[] }>('GET', '/_tasks?detailed=true&group_by=none');
       const now = tasks.filter(({ action }) => !action.startsWith(OURS));
-      const open = new Set(now.map(nameOf));
-      const gone = [...seen.current.values()].filter((task) => !open.has(nameOf(task)));
-      if (gone.length > 0) setEnded((before) => [...gone, ...before].slice(0, 20));
-      seen.current = new Map(now.filter(isJob).map((task) => [nameOf(task), task]));
+      const jobs = now.filter(isJob);
+      setEnded(
+        endedWith(jobs.map((task) => ({ name: nameOf(task), title: titleOf(task), begun: task.start_time_in_millis }))),
+      );
       return now;
     },
     [],
@@ -71,10 +71,11 @@ export function TasksScreen(): JSX.Element {
       </ul>
       {ended.length > 0 && (
         <section>
-          <h2>Ended while this page was open</h2>
+          <h2>History</h2>
+          <p class="small">What this browser has seen running. The server keeps what each task did.</p>
           <ul class="tasks">
             {ended.map((task) => (
-              <Ended key={nameOf(task)} task={task} />
+              <Ended key={task.name} task={task} />
             ))}
           </ul>
         </section>
@@ -142,20 +143,23 @@ function TaskCard({ task, onCancel }: { readonly task: Task; readonly onCancel: 
   );
 }
 
-function Ended({ task }: { readonly task: Task }): JSX.Element {
+function Ended({ task }: { readonly task: Past }): JSX.Element {
   const { value, error } = useLoad(
-    () => call<Readonly<Record<string, unknown>>>('GET', `/_tasks/${nameOf(task)}`),
-    [nameOf(task)],
+    () => call<Readonly<Record<string, unknown>>>('GET', `/_tasks/${task.name}`),
+    [task.name],
   );
   const response = value?.['response'] as Readonly<Record<string, unknown>> | undefined;
   return (
     <li class="task">
       <div class="one-head">
-        <h2>{titleOf(task)}</h2>
+        <h2>{task.title}</h2>
         <span class={value?.['error'] === undefined ? '' : 'bad'}>
           {value === undefined ? (error ?? '') : value['error'] === undefined ? 'done' : 'failed'}
         </span>
       </div>
+      <p class="small">
+        <code>{task.name}</code> · begun {when(task.begun)}
+      </p>
       {response !== undefined && (
         <p class="small">
           {['total', 'created', 'updated', 'deleted']

@@ -14,6 +14,20 @@ export function refuseUnknown(what: string, options: object, known: Readonly<Rec
 }
 
 /**
+ * The options of a call, checked as {@link refuseUnknown} does.
+ *
+ * @throws {TypeError} for one that there is not
+ */
+export function known<Options extends object>(
+  what: string,
+  options: Options,
+  names: Readonly<Record<keyof Options, true>>,
+): Options {
+  refuseUnknown(what, options, names);
+  return options;
+}
+
+/**
  * A text that names something. Without one, a request would be about everything, or make a name.
  *
  * @throws {TypeError} for anything else, and for an empty one

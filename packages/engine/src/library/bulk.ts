@@ -43,6 +43,8 @@ export interface BulkProgress {
   readonly documents: number;
   /** Documents that are written. */
   readonly written: number;
+  /** Those of them that took the place of a document with the same id. */
+  readonly replaced: number;
   /** Documents that were refused. */
   readonly rejected: number;
   /** Bytes of JSON that were sent. */
@@ -92,6 +94,7 @@ interface Batch<Doc> {
 interface Sent<Doc> {
   readonly batch: Batch<Doc>;
   readonly refused: ReadonlyMap<Entry<Doc>, SparrowError>;
+  readonly replaced: number;
   readonly truncatedTexts: number;
 }
 
@@ -189,13 +192,13 @@ function isSource(source: unknown): boolean {
 class Account<Doc> {
   readonly #options: BulkOptions<Doc>;
   readonly #failures: { n: number; id: string | undefined; error: SparrowError }[] = [];
-  progress: BulkProgress = { documents: 0, written: 0, rejected: 0, bytes: 0, truncatedTexts: 0 };
+  progress: BulkProgress = { documents: 0, written: 0, replaced: 0, rejected: 0, bytes: 0, truncatedTexts: 0 };
 
   constructor(options: BulkOptions<Doc>) {
     this.#options = options;
   }
 
-  take({ batch, refused, truncatedTexts }: Sent<Doc>): void {
+  take({ batch, refused, replaced, truncatedTexts }: Sent<Doc>): void {
     for (const entry of batch.entries) {
       const error = refused.get(entry);
       if (error === undefined) continue;
@@ -203,10 +206,11 @@ class Account<Doc> {
       if (this.#failures.length < MOST_FAILURES) this.#failures.push({ n, id, error });
       this.#options.onRejected?.({ document, n, id, error });
     }
-    const { documents, written, rejected, bytes, truncatedTexts: before } = this.progress;
+    const { documents, written, replaced: earlier, rejected, bytes, truncatedTexts: before } = this.progress;
     this.progress = {
       documents: documents + batch.entries.length,
       written: written + batch.entries.length - refused.size,
+      replaced: earlier + replaced,
       rejected: rejected + refused.size,
       bytes: bytes + batch.bytes,
       truncatedTexts: before + truncatedTexts,
@@ -323,6 +327,7 @@ async function send<Doc>(
   const refused = new Map<Entry<Doc>, SparrowError>();
   let entries = batch.entries;
   let truncatedTexts = 0;
+  let replaced = 0;
   for (let attempt = 0; ; attempt += 1) {
     const body = entries.map(({ lines }) => lines).join('');
     let answer: BulkAnswer | undefined;
@@ -334,7 +339,9 @@ async function send<Doc>(
     }
     const again = answer === undefined ? entries : sort(answer, entries, refused, attempt < retries);
     truncatedTexts += answer?.truncatedTexts ?? 0;
-    if (again.length === 0) return { batch, refused, truncatedTexts };
+    // What is new is 201.
+    replaced += answer?.items.filter(({ status }) => status === 200).length ?? 0;
+    if (again.length === 0) return { batch, refused, replaced, truncatedTexts };
     entries = again;
     await wait(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt), signal);
   }

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { EngineError } from '../errors.js';
+import { fileProblem } from '../file-problem.js';
 import { embeddedModels, modelDirectories } from '../models.js';
 import { type NativeEngineOptions, NativeSearchEngine } from '../native-engine.js';
 import type { Operation } from '../operations.js';
@@ -39,6 +40,8 @@ const OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   log: true,
 };
 
+const CALL: Readonly<Record<keyof Call, true>> = { path: true, query: true, body: true, signal: true };
+
 /**
  * A search engine in this process: indices, documents, searches, and the models that encode texts. No server and no socket; who has
  * it may do everything.
@@ -46,6 +49,8 @@ const OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
 export class Sparrow implements AsyncDisposable {
   readonly #caller: Caller;
   readonly #temporary: string | undefined;
+  /** Where the data directory really is, whatever links lead to it. */
+  readonly #real: string | undefined;
   #closed: Promise<void> | undefined;
 
   private constructor(
@@ -54,9 +59,11 @@ export class Sparrow implements AsyncDisposable {
     /** The data directory; undefined where the engine is not in this process. */
     readonly data: string | undefined,
     temporary: string | undefined,
+    real: string | undefined,
   ) {
     this.#caller = new Caller(engine);
     this.#temporary = temporary;
+    this.#real = real;
   }
 
   /**
@@ -77,6 +84,9 @@ export class Sparrow implements AsyncDisposable {
     const folder = models === undefined ? undefined : resolve(models);
     try {
       await makeFolder(data);
+      const real = await realpath(data);
+      if (openHere.has(real)) throw alreadyOpen(data, real);
+      openHere.add(real);
       const settings: NativeEngineOptions = {
         data,
         models: [...embeddedModels(), ...(folder === undefined ? [] : modelDirectories(folder))],
@@ -86,7 +96,12 @@ export class Sparrow implements AsyncDisposable {
         ...(threads === undefined ? {} : { threads }),
         ...(repoPath === undefined ? {} : { repoPath: resolve(repoPath) }),
       };
-      return new Sparrow(await NativeSearchEngine.open(settings), data, temporary);
+      try {
+        return new Sparrow(await NativeSearchEngine.open(settings), data, temporary, real);
+      } catch (error) {
+        openHere.delete(real);
+        throw error;
+      }
     } catch (error) {
       if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
       throw error instanceof EngineError ? SparrowError.of(error) : error;
@@ -95,7 +110,7 @@ export class Sparrow implements AsyncDisposable {
 
   /** The same interface over another engine, such as a server elsewhere. */
   static over(engine: SearchEngine): Sparrow {
-    return new Sparrow(engine, undefined, undefined);
+    return new Sparrow(engine, undefined, undefined, undefined);
   }
 
   /**
@@ -126,7 +141,8 @@ export class Sparrow implements AsyncDisposable {
    *
    * @throws {SparrowError} when the engine refuses it
    */
-  execute<T = unknown>(op: Operation, call: Call = {}): Promise<T> {
+  async execute<T = unknown>(op: Operation, call: Call = {}): Promise<T> {
+    refuseUnknown('execute', call, CALL);
     return this.#caller.call<T>(op, call);
   }
 
@@ -134,6 +150,7 @@ export class Sparrow implements AsyncDisposable {
   close(): Promise<void> {
     this.#closed ??= (async (): Promise<void> => {
       await this.engine.close();
+      if (this.#real !== undefined) openHere.delete(this.#real);
       if (this.#temporary !== undefined) await rm(this.#temporary, { recursive: true, force: true });
     })();
     return this.#closed;
@@ -145,13 +162,22 @@ export class Sparrow implements AsyncDisposable {
   }
 }
 
+/** The data directories that are open in this process: the lock of one tells only that somebody has it. */
+const openHere = new Set<string>();
+
+function alreadyOpen(data: string, real: string): SparrowError {
+  const where = real === data ? '' : `, as ${real}`;
+  const reason = `${data} is already open here, in this process${where}: use the Sparrow that has it open, or close that one first`;
+  return new SparrowError(reason, 409, 'illegal_state_exception');
+}
+
 /** Makes a data directory unless it is there: for this user alone, as what is indexed is. */
 async function makeFolder(data: string): Promise<void> {
   try {
     await mkdir(data, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    const { code = '' } = cause as NodeJS.ErrnoException;
-    const why = code === 'EEXIST' ? 'it is not a folder' : `it cannot be made (${code})`;
+    const { code } = cause as NodeJS.ErrnoException;
+    const why = code === 'EEXIST' ? 'it is not a folder' : fileProblem(cause);
     throw new SparrowError(`${data} cannot be a data directory: ${why}`, 500, 'exception', undefined, { cause });
   }
 }

@@ -1,13 +1,18 @@
-import { named, refuseUnknown } from './arguments.js';
+import { known, named } from './arguments.js';
 import { type BulkOptions, type BulkResult, refreshParameter, writeInBatches } from './bulk.js';
 import type { CallOptions, Caller } from './caller.js';
 import { SparrowError } from './error.js';
-import type { Hit, IndexDefinition, Json, Refresh, SearchRequest, SearchResponse, Written } from './types.js';
+import type { CreateIndexRequest as IndexDefinition, Query, SearchRequest } from './requests.generated.js';
+import type { Hit, Json, Refresh, SearchResponse, Written } from './types.js';
 
-/** What a write of one document takes. */
-export interface WriteOptions extends CallOptions {
+/** What a change of one document takes. */
+export interface ChangeOptions extends CallOptions {
   /** When the write can be found by searches. */
   readonly refresh?: Refresh;
+}
+
+/** What a write of one document takes. */
+export interface WriteOptions extends ChangeOptions {
   /** The ingest pipeline that the document goes through. */
   readonly pipeline?: string;
 }
@@ -15,12 +20,19 @@ export interface WriteOptions extends CallOptions {
 /** What a walk through documents takes. */
 export interface WalkOptions extends CallOptions {
   /** Only documents that match; all of them if nothing is said. */
-  readonly query?: Json;
+  readonly query?: Query;
   /** Documents that are read at a time, 1000 if nothing is said. */
   readonly batch?: number;
   /** Which parts of the documents are read. */
   readonly _source?: SearchRequest['_source'];
 }
+
+const CALL_OPTIONS: Readonly<Record<keyof CallOptions, true>> = { signal: true };
+
+const WRITE_OPTIONS: Readonly<Record<keyof WriteOptions, true>> = { refresh: true, pipeline: true, signal: true };
+
+/** Changes and deletions go through no pipeline. */
+const CHANGE_OPTIONS: Readonly<Record<keyof ChangeOptions, true>> = { refresh: true, signal: true };
 
 const WALK_OPTIONS: Readonly<Record<keyof WalkOptions, true>> = {
   query: true,
@@ -55,7 +67,8 @@ export class Index<Doc extends object = Json> {
    *
    * @throws {SparrowError} 400 when there is one of that name, or the definition is wrong
    */
-  async create(definition: IndexDefinition = {}, { signal }: CallOptions = {}): Promise<void> {
+  async create(definition: IndexDefinition = {}, options: CallOptions = {}): Promise<void> {
+    const { signal } = known('create', options, CALL_OPTIONS);
     await this.#caller.call('create_index', { path: this.#path(), body: definition, signal });
   }
 
@@ -71,7 +84,8 @@ export class Index<Doc extends object = Json> {
   }
 
   /** Says whether there is an index of that name. */
-  async exists({ signal }: CallOptions = {}): Promise<boolean> {
+  async exists(options: CallOptions = {}): Promise<boolean> {
+    const { signal } = known('exists', options, CALL_OPTIONS);
     try {
       await this.#caller.call('get_index', { path: this.#path(), signal });
       return true;
@@ -82,7 +96,8 @@ export class Index<Doc extends object = Json> {
   }
 
   /** Deletes the index with all its documents; says whether there was one. */
-  async drop({ signal }: CallOptions = {}): Promise<boolean> {
+  async drop(options: CallOptions = {}): Promise<boolean> {
+    const { signal } = known('drop', options, CALL_OPTIONS);
     try {
       await this.#caller.call('delete_index', { path: this.#path(), signal });
       return true;
@@ -93,13 +108,15 @@ export class Index<Doc extends object = Json> {
   }
 
   /** Writes a document under an id, in place of one that is there. */
-  async put(id: string, document: Doc, { refresh, pipeline, signal }: WriteOptions = {}): Promise<Written> {
+  async put(id: string, document: Doc, options: WriteOptions = {}): Promise<Written> {
+    const { refresh, pipeline, signal } = known('put', options, WRITE_OPTIONS);
     const query = { refresh: refreshParameter(refresh), pipeline };
     return this.#caller.call('index_doc', { path: this.#pathTo(id), query, body: document, signal });
   }
 
   /** Writes a document under an id that the index makes. */
-  add(document: Doc, { refresh, pipeline, signal }: WriteOptions = {}): Promise<Written> {
+  async add(document: Doc, options: WriteOptions = {}): Promise<Written> {
+    const { refresh, pipeline, signal } = known('add', options, WRITE_OPTIONS);
     const query = { refresh: refreshParameter(refresh), pipeline };
     return this.#caller.call('index_doc', { path: this.#path(), query, body: document, signal });
   }
@@ -109,32 +126,37 @@ export class Index<Doc extends object = Json> {
    *
    * @throws {SparrowError} 404 when there is none of that id
    */
-  async update(id: string, changes: Partial<Doc>, { refresh, signal }: WriteOptions = {}): Promise<Written> {
+  async update(id: string, changes: Partial<Doc>, options: ChangeOptions = {}): Promise<Written> {
+    const { refresh, signal } = known('update', options, CHANGE_OPTIONS);
     const query = { refresh: refreshParameter(refresh) };
     return this.#caller.call('update_doc', { path: this.#pathTo(id), query, body: { doc: changes }, signal });
   }
 
   /** The document of an id as it was last written, searchable already or not; undefined if there is none. */
-  async get(id: string, { signal }: CallOptions = {}): Promise<Doc | undefined> {
+  async get(id: string, options: CallOptions = {}): Promise<Doc | undefined> {
+    const { signal } = known('get', options, CALL_OPTIONS);
     const answer = await this.#unlessMissing<{ found?: boolean; _source?: Doc }>('get_doc', id, {}, signal);
     return answer?._source;
   }
 
   /** Deletes a document; says whether there was one. */
-  async delete(id: string, { refresh, signal }: WriteOptions = {}): Promise<boolean> {
+  async delete(id: string, options: ChangeOptions = {}): Promise<boolean> {
+    const { refresh, signal } = known('delete', options, CHANGE_OPTIONS);
     const query = { refresh: refreshParameter(refresh) };
     const answer = await this.#unlessMissing<Written>('delete_doc', id, query, signal);
     return answer?.result === 'deleted';
   }
 
   /** How many documents there are, or match a query, among those that can be searched. */
-  async count(query?: Json, { signal }: CallOptions = {}): Promise<number> {
+  async count(query?: Query, options: CallOptions = {}): Promise<number> {
+    const { signal } = known('count', options, CALL_OPTIONS);
     const body = query === undefined ? undefined : { query };
     return (await this.#caller.call<{ count: number }>('count', { path: this.#path(), body, signal })).count;
   }
 
   /** Lets everything that was written be searched. */
-  async refresh({ signal }: CallOptions = {}): Promise<void> {
+  async refresh(options: CallOptions = {}): Promise<void> {
+    const { signal } = known('refresh', options, CALL_OPTIONS);
     await this.#caller.call('refresh', { path: this.#path(), signal });
   }
 
@@ -153,7 +175,8 @@ export class Index<Doc extends object = Json> {
    *
    * @throws {SparrowError} when the request is wrong, or there is no such index
    */
-  search(request: SearchRequest = {}, { signal }: CallOptions = {}): Promise<SearchResponse<Doc>> {
+  async search(request: SearchRequest = {}, options: CallOptions = {}): Promise<SearchResponse<Doc>> {
+    const { signal } = known('search', options, CALL_OPTIONS);
     return this.#caller.call('search', { path: this.#path(), body: request, signal });
   }
 
@@ -162,8 +185,7 @@ export class Index<Doc extends object = Json> {
    * particular order, as many at a time as `batch` says.
    */
   async *all(options: WalkOptions = {}): AsyncGenerator<Hit<Doc>, void> {
-    refuseUnknown('a walk', options, WALK_OPTIONS);
-    const { query, batch = BATCH, _source, signal } = options;
+    const { query, batch = BATCH, _source, signal } = known('a walk', options, WALK_OPTIONS);
     const path = this.#path();
     const opened = await this.#caller.call<{ id: string }>('open_point_in_time', {
       path,

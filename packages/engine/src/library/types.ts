@@ -1,55 +1,6 @@
 /** A piece of a request that is passed on as it is: the documentation of the REST interface says what it may hold. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** What an index is made with. */
-export interface IndexDefinition {
-  /** The fields of documents and their types. */
-  readonly mappings?: Json;
-  /** Analyzers and everything else that is set for the index. */
-  readonly settings?: Json;
-  /** Other names of the index. */
-  readonly aliases?: Json;
-}
-
-/** A search, as the body of `_search`. The named members are the usual ones; all others are passed on as well. */
-export interface SearchRequest {
-  /** Which documents are found, and their scores. */
-  readonly query?: Json;
-  /** The nearest neighbours of one vector or several, beside what `query` finds. */
-  readonly knn?: Json | readonly Json[];
-  /** A tree of searches whose results are fused, in place of `query` and `knn`. */
-  readonly retriever?: Json;
-  /** Most hits of the answer, 10 if nothing is said. */
-  readonly size?: number;
-  /** How many of the best hits are left out, for pages. */
-  readonly from?: number;
-  /** What hits are sorted by, in place of their scores. */
-  readonly sort?: unknown;
-  /** The `sort` of the last hit of the page before. */
-  readonly search_after?: readonly unknown[];
-  /** What is computed over all documents that match. */
-  readonly aggs?: Json;
-  /** Fields whose matching words are shown in their context. */
-  readonly highlight?: Json;
-  /** Which parts of the documents are in the answer. */
-  readonly _source?: boolean | string | readonly string[] | Json;
-  /** Fields whose values are in the answer, as the mapping reads them. */
-  readonly fields?: readonly (string | Json)[];
-  /** The lowest score that a hit may have. */
-  readonly min_score?: number;
-  /** A filter of hits that aggregations do not see. */
-  readonly post_filter?: Json;
-  /** Whether all matches are counted, or up to which number. */
-  readonly track_total_hits?: boolean | number;
-  /** Whether each hit says how its score came about. */
-  readonly explain?: boolean;
-  /** Whether the answer says what the time was spent on. */
-  readonly profile?: boolean;
-  /** The time after which the search answers with what it has, such as `500ms`. */
-  readonly timeout?: string;
-  readonly [member: string]: unknown;
-}
-
 /** A document that a search found. */
 export interface Hit<Doc> {
   /** The index that the document is in. */

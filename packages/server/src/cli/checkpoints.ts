@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { open, realpath, stat } from 'node:fs/promises';
 
+import { fileProblem } from '@sparrow-search/engine';
+
 import type { Context } from './context.js';
 import { CommandError } from './errors.js';
 import { forbidden, mappingOf, putMapping } from './mappings.js';
@@ -48,9 +50,7 @@ export async function lookAt(file: string): Promise<KnownFile> {
     return { file: path, size, modified, headBytes, ...(await marksOf(path, size)) };
   } catch (cause) {
     if (cause instanceof CommandError) throw cause;
-    throw new CommandError(`cannot read ${file} (${(cause as NodeJS.ErrnoException).code ?? 'unknown error'})`, {
-      cause,
-    });
+    throw new CommandError(`cannot read ${file}: ${fileProblem(cause)}`, { cause });
   }
 }
 

@@ -26,7 +26,9 @@ export function columnTypes(rows: readonly Row[]): ReadonlyMap<string, ColumnTyp
 }
 
 /** The mapping of the columns that are no texts: those get their fields from their values, as every text does. */
-export function columnProperties(types: ReadonlyMap<string, ColumnType>): Record<string, { readonly type: string }> {
+export function columnProperties(
+  types: ReadonlyMap<string, ColumnType>,
+): Record<string, { readonly type: Exclude<ColumnType, 'text'> }> {
   return Object.fromEntries([...types].flatMap(([name, type]) => (type === 'text' ? [] : [[name, { type }]])));
 }
 

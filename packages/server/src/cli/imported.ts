@@ -11,6 +11,8 @@ export interface Imported {
   readonly file: string;
   readonly index: string;
   readonly written: number;
+  /** Those of them that took the place of a document with the same id: one that was there, or one of the file itself. */
+  readonly replaced: number;
   readonly rejected: number;
   /** Documents that an earlier run had done, or that were there already for a key that may replace none. */
   readonly skipped: number;
@@ -38,8 +40,9 @@ export function amongFiles(error: unknown, files: readonly string[], done: numbe
 
 /** The line about a file. */
 export function described(out: Sink, one: Imported, follow: boolean): string {
-  const { file, index, written, rejected, skipped, truncated_texts: cut, ms, interrupted } = one;
+  const { file, index, written, replaced, rejected, skipped, truncated_texts: cut, ms, interrupted } = one;
   const more = [
+    replaced > 0 ? `${number(replaced)} replaced` : '',
     rejected > 0 ? out.bad(`${number(rejected)} rejected`) : '',
     skipped > 0 ? `${number(skipped)} ${skipped === 1 ? 'was' : 'were'} there already` : '',
     cut > 0 ? `${counted(cut, 'text')} beyond the model's limit ${cut === 1 ? 'was' : 'were'} truncated` : '',

@@ -4,21 +4,31 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 
+import { fileProblem } from '@sparrow-search/engine';
 import { CsvError, type Info, type Parser, parse } from 'csv-parse';
 
+import { type Encoding, inUtf8 } from './encoding.js';
 import { CommandError } from './errors.js';
+import { jsonValues } from './json-values.js';
 import { linesOf } from './lines.js';
 import { number } from './terminal.js';
 
-export const FORMATS = ['jsonl', 'csv', 'tsv'] as const;
+export const FORMATS = ['jsonl', 'json', 'csv', 'tsv'] as const;
 
 /** How a file is written. */
 export type Format = (typeof FORMATS)[number];
+
+/** Whether a file of this format has a line of names and rows below it. */
+export function hasColumns(format: Format): format is 'csv' | 'tsv' {
+  return format === 'csv' || format === 'tsv';
+}
 
 /** One document of a file, or why there is none. */
 export interface Record_ {
   /** Its place among the documents of the file, from 1. */
   readonly n: number;
+  /** The line of the file in which it begins, from 1. */
+  readonly line: number;
   /** Members by their names; of a file of columns all values are texts. */
   readonly document: Readonly<Record<string, unknown>> | undefined;
   /** The text of the document, where the file has it as JSON. */
@@ -29,6 +39,7 @@ export interface Record_ {
 /** How a file is read. */
 export interface ReadOptions {
   readonly format: Format;
+  readonly encoding: Encoding;
   /** Whether to wait for more at the end. */
   readonly follow: boolean;
   /** Ends the waiting, and the reading. */
@@ -58,14 +69,22 @@ const QUOTE = 34;
 export function formatOf(file: string): Format | undefined {
   const name = file.toLowerCase().replace(/\.gz$/, '');
   if (/\.(?:jsonl|ndjson|jsonlines)$/.test(name)) return 'jsonl';
+  if (name.endsWith('.json')) return 'json';
   return name.endsWith('.csv') ? 'csv' : /\.(?:tsv|tab)$/.test(name) ? 'tsv' : undefined;
 }
 
 /** The documents of a file, one after another; `-` is standard input. A file whose name ends with `.gz` is unpacked. */
 export function readRecords(file: string, options: ReadOptions): AsyncGenerator<Record_> {
   const raw = bytesOf(file, options);
-  const stream = file.endsWith('.gz') ? unzipped(raw, options.signal) : raw;
-  return options.format === 'jsonl' ? fromLines(stream) : fromColumns(stream, options.format, options.signal);
+  const stream = inUtf8(file.endsWith('.gz') ? unzipped(raw, options.signal) : raw, options.encoding);
+  switch (options.format) {
+    case 'jsonl':
+      return fromLines(stream);
+    case 'json':
+      return fromValues(stream);
+    default:
+      return fromColumns(stream, options.format, options.signal);
+  }
 }
 
 async function* bytesOf(file: string, { follow, signal, onRead }: ReadOptions): AsyncGenerator<Buffer> {
@@ -97,7 +116,7 @@ async function* bytesOf(file: string, { follow, signal, onRead }: ReadOptions): 
     // The end that was asked for; what has come by then is used.
     if (signal.aborted) return;
     const { code } = error as NodeJS.ErrnoException;
-    throw code === undefined ? error : new CommandError(`cannot read ${file} (${code})`, { cause: error });
+    throw code === undefined ? error : new CommandError(`cannot read ${file}: ${fileProblem(error)}`, { cause: error });
   }
 }
 
@@ -119,11 +138,25 @@ async function* unzipped(stream: AsyncIterable<Buffer>, signal: AbortSignal): As
 
 async function* fromLines(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_> {
   let n = 0;
+  let at = 0;
   const tooLong = (): CommandError =>
-    new CommandError(`document ${String(n + 1)} is longer than 100 MB: is this a file of lines?`);
+    new CommandError(`line ${number(at + 1)} is longer than 100 MB: is this a file of lines?`);
   for await (const line of linesOf(stream, MOST_BYTES, tooLong)) {
+    at += 1;
     const text = line.replace(/^\ufeff/, '').trim();
-    if (text !== '') yield parsed((n += 1), text);
+    if (text !== '') yield parsed((n += 1), at, text);
+  }
+}
+
+/** Documents of a list, or documents that follow each other. A text that is one becomes a document, as in the console. */
+async function* fromValues(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_> {
+  let n = 0;
+  const tooLong = (line: number): CommandError =>
+    new CommandError(`the document that begins in line ${number(line)} is longer than 100 MB: is this a file of JSON?`);
+  for await (const { text, line } of jsonValues(stream, MOST_BYTES, tooLong)) {
+    // In one line, as it is sent: within quotes, JSON has no line breaks.
+    const flat = text.replaceAll(/[\r\n]+/g, ' ');
+    yield parsed((n += 1), line, flat.startsWith('"') ? `{"text":${flat}}` : flat);
   }
 }
 
@@ -153,20 +186,20 @@ function isTooDeep(text: string): boolean {
   return false;
 }
 
-function parsed(n: number, text: string): Record_ {
+function parsed(n: number, line: number, text: string): Record_ {
   if (isTooDeep(text)) {
     const problem = `it is nested more than ${number(MOST_DEPTH)} levels deep`;
-    return { n, document: undefined, text: undefined, problem };
+    return { n, line, document: undefined, text: undefined, problem };
   }
   try {
     const document = JSON.parse(text) as unknown;
     if (typeof document === 'object' && document !== null && !Array.isArray(document)) {
-      return { n, document: document as Readonly<Record<string, unknown>>, text, problem: undefined };
+      return { n, line, document: document as Readonly<Record<string, unknown>>, text, problem: undefined };
     }
-    return { n, document: undefined, text: undefined, problem: 'it is not a JSON object' };
+    return { n, line, document: undefined, text: undefined, problem: 'it is not a JSON object' };
   } catch (error) {
     const problem = `it is not JSON (${error instanceof Error ? error.message : String(error)})`;
-    return { n, document: undefined, text: undefined, problem };
+    return { n, line, document: undefined, text: undefined, problem };
   }
 }
 
@@ -177,6 +210,8 @@ async function* fromColumns(
 ): AsyncGenerator<Record_> {
   const { delimiter, bytes } = format === 'csv' ? await separated(stream) : { delimiter: '\t', bytes: stream };
   const progress: Progress = { hasNames: false, rows: 0, end: { lines: 0, empty: 0 }, extra: 0 };
+  // The lines in which rows begin that are parsed and not read yet.
+  const lines: number[] = [];
   const parser: Parser = parse({
     bom: true,
     columns: (names: string[]) => {
@@ -194,6 +229,7 @@ async function* fromColumns(
     // Called while the file is parsed: rows that nobody has read yet are lost where the parser fails.
     on_record: (row: Row, info) => {
       progress.rows += 1;
+      lines.push(nextLine(progress, info.empty_lines));
       endsRow(progress, Object.values(row.record), info);
       return row;
     },
@@ -205,7 +241,8 @@ async function* fromColumns(
     for await (const { record, info } of source.pipe(parser) as AsyncIterable<Row>) {
       n += 1;
       const problem = info.error === undefined ? undefined : `it has another number of columns than the first line`;
-      yield { n, document: problem === undefined ? record : undefined, text: undefined, problem };
+      const line = lines.shift() ?? 0;
+      yield { n, line, document: problem === undefined ? record : undefined, text: undefined, problem };
     }
   } catch (error) {
     if (signal.aborted) return;
@@ -238,12 +275,17 @@ function endsRow(progress: Progress, values: readonly string[], { lines, empty_l
   for (const value of values) if (value.includes('\r\n')) progress.extra += value.split('\r\n').length - 1;
 }
 
+/** The line in which the row behind the last one begins, from 1. `empty`: the empty lines up to there. */
+function nextLine({ end, extra }: Progress, empty: number): number {
+  return end.lines + 1 + (empty - end.empty) - extra;
+}
+
 /** A sentence about CSV that the parser cannot read any further: the line in which the row begins, from 1, its column, and what is wrong. */
-function unreadable(error: CsvError, { hasNames, rows, end, extra }: Progress): string {
+function unreadable(error: CsvError, progress: Progress): string {
+  const { hasNames, rows } = progress;
   // Of where it fails, the parser knows more or less: a quote that is left open makes one cell of all that follows.
   const { column, empty_lines: empty } = error;
-  const begin = end.lines + 1 + (Number(empty) - end.empty) - extra;
-  const row = hasNames ? `the row that begins in line ${number(begin)}` : 'its first line';
+  const row = hasNames ? `the row that begins in line ${number(nextLine(progress, Number(empty)))}` : 'its first line';
   const where = typeof column === 'string' ? ` in column [${column}]` : '';
   switch (error.code) {
     case 'CSV_MAX_RECORD_SIZE':
@@ -328,7 +370,8 @@ async function* bounded(
 }
 
 function checkedNames(names: readonly string[]): string[] {
-  const trimmed = names.map((name) => name.trim());
+  // Spreadsheets end their lines with separators.
+  const trimmed = names.map((name, at) => name.trim() || `column ${String(at + 1)}`);
   if (trimmed.length > MOST_NAMES)
     throw new CommandError(
       `its first line has ${number(trimmed.length)} columns, at most ${number(MOST_NAMES)} can be read`,
@@ -336,6 +379,5 @@ function checkedNames(names: readonly string[]): string[] {
   const seen = new Set<string>();
   const twice = trimmed.find((name) => seen.size === seen.add(name).size);
   if (twice !== undefined) throw new CommandError(`its first line has the column [${twice}] twice`);
-  if (trimmed.includes('')) throw new CommandError('its first line has a column without a name');
   return trimmed;
 }

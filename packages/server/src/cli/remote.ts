@@ -10,6 +10,7 @@ import {
   type Operation,
   type SearchEngine,
   SparrowError,
+  fileProblem,
 } from '@sparrow-search/engine';
 
 import { ENDPOINTS } from '../routes/table.js';
@@ -90,7 +91,7 @@ function readKey(file: string, from: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (cause) {
-    throw new CommandError(`${from}: cannot read ${file} (${(cause as NodeJS.ErrnoException).code ?? ''})`, { cause });
+    throw new CommandError(`${from}: cannot read ${file}: ${fileProblem(cause)}`, { cause });
   }
 }
 

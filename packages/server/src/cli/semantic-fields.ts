@@ -1,6 +1,7 @@
+import type { Properties, Property } from '@sparrow-search/engine';
+
 import { CommandError } from './errors.js';
-import type { Mapping } from './mappings.js';
-import { type Leaf, type Property, type Vector, kindsOf } from './searched-fields.js';
+import { type Leaf, type Property as Known, type Vector, kindsOf } from './searched-fields.js';
 import { number } from './terminal.js';
 
 export const VECTORS = ['hybrid', 'sparse', 'dense'] as const;
@@ -28,8 +29,8 @@ const MOST_NAMED = 20;
 const MOST_DEPTH = 20;
 
 /** The mapping of fields whose texts can be searched by meaning as well as by words. */
-export function semanticProperties(names: readonly string[], vectors: Vectors): NonNullable<Mapping['properties']> {
-  return Object.fromEntries<{ readonly type: string }>(
+export function semanticProperties(names: readonly string[], vectors: Vectors): Properties {
+  return Object.fromEntries<Property>(
     names.flatMap((name) => [
       [name, { type: 'text', copy_to: semanticField(name) }],
       [semanticField(name), { type: 'semantic_text', inference_id: ENDPOINTS[vectors] }],
@@ -66,7 +67,7 @@ export function refuseOtherVectors(
 }
 
 /** Whether a property is that of a field whose documents have vectors: its model cannot be changed by its mapping any more. */
-export function holdsVectors(property: Property | undefined): property is Property {
+export function holdsVectors(property: Known | undefined): property is Known {
   return property?.type === 'semantic_text' && property.model_settings !== undefined;
 }
 

@@ -21,6 +21,8 @@ const PASSAGES = { ofMany: 1, ofFew: 2 };
 const LONGEST_PASSAGE = 2500;
 /** Fields of which passages are shown. */
 const MOST_FIELDS = 8;
+/** Characters of a text in which passages are looked for. Without a bound, one book among the hits makes the whole search fail. */
+const MOST_ANALYZED = 500_000;
 /** Characters of a document that similar ones are looked for with. */
 const LONGEST_TEXT = 1500;
 
@@ -259,7 +261,10 @@ function highlight(fields: Fields, size: number): object {
     pre_tags: [''],
     post_tags: [''],
   };
-  return { fields: Object.fromEntries(shown.map((name) => [name, one])) };
+  return {
+    max_analyzed_offset: MOST_ANALYZED,
+    fields: Object.fromEntries(shown.map((name) => [name, one])),
+  };
 }
 
 function paged(

@@ -136,6 +136,7 @@ describe('tools over an interface', () => {
       { index: 'notes', query: 'x', size: 20 },
     );
     expect(asked._source).toEqual({ excludes: ['meaning', 'body'] });
+    expect(asked.highlight.max_analyzed_offset).toBe(500_000);
     expect(asked.highlight.fields).toEqual({ meaning: expect.objectContaining({ number_of_fragments: 1 }) });
   });
 

@@ -2,6 +2,8 @@ import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { type SecureContextOptions, createSecureContext } from 'node:tls';
 
+import { fileProblem } from '@sparrow-search/engine';
+
 import { type Config, ConfigError } from '../config.js';
 
 /** The files that TLS is made of. */
@@ -64,7 +66,7 @@ export async function readMaterial({ tlsCert = '', tlsKey = '', tlsClientCa }: T
   try {
     createSecureContext(options);
   } catch (cause) {
-    throw new ConfigError(`TLS cannot be set up with ${tlsCert} and ${tlsKey}: ${(cause as Error).message}`, { cause });
+    throw new ConfigError(`TLS cannot be set up with ${tlsCert} and ${tlsKey}: ${fileProblem(cause)}`, { cause });
   }
   return { options, begins: new Date(leaf.validFrom), expires: new Date(leaf.validTo), subject: leaf.subject };
 }
@@ -98,7 +100,7 @@ async function read(path: string, what: string): Promise<string> {
     if (found.size > MOST_BYTES) throw new Error(`it has more than ${String(MOST_BYTES)} bytes`);
     return await readFile(path, 'utf8');
   } catch (cause) {
-    throw new ConfigError(`cannot read the ${what} ${path}: ${(cause as Error).message}`, { cause });
+    throw new ConfigError(`cannot read the ${what} ${path}: ${fileProblem(cause)}`, { cause });
   }
 }
 

@@ -87,7 +87,7 @@ describe('the pair before stays in force, and the next good one comes after', ()
       () => put(tlsCert, `${first.cert}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`),
       /TLS cannot be set up with/,
     ],
-    ['nothing', () => without(tlsCert), /ENOENT/],
+    ['nothing', () => without(tlsCert), /there is nothing of that name/],
     ['a folder', () => without(tlsKey).then(() => mkdir(tlsKey)), /it is not a regular file/],
     [
       'a pipe',

@@ -1,6 +1,13 @@
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 
-import { type SearchRequest, SparrowError } from '@sparrow-search/engine';
+import {
+  type Properties,
+  type Property,
+  type Query,
+  type SearchRequest,
+  SparrowError,
+  fileProblem,
+} from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
 
 import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
@@ -117,7 +124,7 @@ function mustBeWritable(file: string): void {
   try {
     closeSync(openSync(file, 'a'));
   } catch (cause) {
-    throw new CommandError(`cannot write ${file} (${(cause as NodeJS.ErrnoException).code ?? ''})`, { cause });
+    throw new CommandError(`cannot write ${file}: ${fileProblem(cause)}`, { cause });
   }
 }
 
@@ -491,8 +498,8 @@ async function createIndex(
     cleaning.hasPipeline = true;
     await remote.request('PUT', `/_ingest/pipeline/${index}`, { body: { processors: fields.pipeline } });
   }
-  const semantic = { fields: { semantic: { type: 'semantic_text', inference_id: HYBRID } } };
-  const body = { type: 'text', analyzer: 'english', ...(fields.hasSemantic && semantic) };
+  const semantic: { fields: Properties } = { fields: { semantic: { type: 'semantic_text', inference_id: HYBRID } } };
+  const body: Property = { type: 'text', analyzer: 'english', ...(fields.hasSemantic && semantic) };
   await sparrow.index(index).create({
     mappings: {
       _meta: { made_by: MADE_BY, ...(keeps && { kept: true }) },
@@ -538,24 +545,25 @@ async function load(
 }
 
 /** The ways to search that the documented workflow has, called as those of an index of one's own are. */
-function searches(dense: boolean): readonly Way[] {
-  const words = (text: string): object => ({ match: { body: text } });
-  const sparse = (text: string): object => ({ text_expansion: { tokens: { model_id: SPARSE, model_text: text } } });
-  const builder = (text: string): object => ({ text_embedding: { model_id: DENSE, model_text: text } });
-  const knn = (text: string): object => ({
-    ...{ field: 'vector', k: DEPTH, num_candidates: DEPTH },
-    query_vector_builder: builder(text),
+function searches(hasDense: boolean): readonly Way[] {
+  const words = (text: string): Query => ({ match: { body: text } });
+  const sparse = (text: string): Query => ({ text_expansion: { tokens: { model_id: SPARSE, model_text: text } } });
+  const dense = (text: string): SearchRequest => ({
+    knn: {
+      ...{ field: 'vector', k: DEPTH, num_candidates: DEPTH },
+      query_vector_builder: { text_embedding: { model_id: DENSE, model_text: text } },
+    },
   });
   const wordsAndSparse = (text: string): SearchRequest => ({
     sub_searches: [{ query: words(text) }, { query: sparse(text) }],
     rank: { rrf: { rank_window_size: DEPTH } },
   });
   return [
-    { name: 'words', request: (text) => ({ query: { ...words(text) } }) },
-    { name: 'sparse', request: (text) => ({ query: { ...sparse(text) } }) },
-    ...(dense ? [{ name: 'dense', request: (text: string) => ({ knn: { ...knn(text) } }) }] : []),
+    { name: 'words', request: (text) => ({ query: words(text) }) },
+    { name: 'sparse', request: (text) => ({ query: sparse(text) }) },
+    ...(hasDense ? [{ name: 'dense', request: dense }] : []),
     { name: 'words and sparse', request: wordsAndSparse },
-    ...(dense ? FUSIONS.map((name) => ({ name, request: SHORT_FORMS[name] })) : []),
+    ...(hasDense ? FUSIONS.map((name) => ({ name, request: SHORT_FORMS[name] })) : []),
   ];
 }
 

@@ -5,13 +5,15 @@ import { type Index, SparrowError } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
 
 import { type KnownFile, checkpointOf, keyOf, lookAt, saveCheckpoint } from '../checkpoints.js';
-import { type ColumnType, columnProperties, columnTypes, typedDocument } from '../columns.js';
+import { type ColumnType, columnProperties, columnTypes } from '../columns.js';
 import { Context, type ServerOptions, integerOption, interruptible, jsonOption, withServer } from '../context.js';
+import { ENCODINGS, type Encoding } from '../encoding.js';
 import { CommandError, UsageError } from '../errors.js';
 import { type Imported, amongFiles, described } from '../imported.js';
+import { type Item, itemOf } from '../items.js';
 import { type Mapping, forbidden, mappingOf, putMapping } from '../mappings.js';
 import { type Progress, progressBeside } from '../progress.js';
-import { FORMATS, type Format, type Record_, formatOf, readRecords } from '../records.js';
+import { FORMATS, type Format, type ReadOptions, type Record_, formatOf, hasColumns, readRecords } from '../records.js';
 import { type Leaf, leaves } from '../searched-fields.js';
 import {
   FieldsSeen,
@@ -28,6 +30,7 @@ import { counted, inLine, number } from '../terminal.js';
 interface Options extends ServerOptions {
   readonly index?: string;
   readonly format?: Format;
+  readonly encoding: Encoding;
   readonly id?: string;
   readonly semantic?: readonly string[];
   readonly vectors?: Vectors;
@@ -37,13 +40,6 @@ interface Options extends ServerOptions {
   readonly restart?: boolean;
 }
 
-/** A document on its way. */
-interface Item {
-  readonly id: string | undefined;
-  readonly json: string;
-  readonly record: Record_;
-}
-
 /** Rows that tell of what type a column is. */
 const SAMPLE = 1000;
 /** Characters of such rows from which on they are enough, as they are all kept. */
@@ -51,9 +47,6 @@ const MOST_SAMPLED = 16 << 20;
 const CHECKPOINT_MS = 2000;
 /** Refused documents that are told one by one. */
 const MOST_TOLD = 10;
-/** Longest `_id`, as in Elasticsearch. */
-const MOST_ID_BYTES = 512;
-
 /** How long a followed file is silent until what has come is written. */
 const FLUSH_MS = 300;
 
@@ -62,11 +55,14 @@ export function addImport(program: Command): void {
   withServer(
     program
       .command('import')
-      .description('load documents from files: JSON lines, CSV or TSV, also compressed (.gz)')
+      .description('load documents from files: JSON lines, JSON, CSV or TSV, also compressed (.gz)')
       .argument('<file...>', 'the files; - for standard input')
       .option('--index <name>', 'index to load them into; by default the name of the file')
       .addOption(
         new Option('--format <format>', 'format of the files, where their names do not tell it').choices(FORMATS),
+      )
+      .addOption(
+        new Option('--encoding <name>', 'how the letters of the files are written').choices(ENCODINGS).default('utf-8'),
       )
       .option(
         '--id <field>',
@@ -83,9 +79,13 @@ export function addImport(program: Command): void {
       .addOption(integerOption('--batch <n>', 'documents per request', 1).default(500))
       .option('--follow', 'wait for more lines at the end of the file, until Ctrl-C')
       .option('--restart', 'start at the beginning of the file, whatever was loaded before'),
-    jsonOption('for each file, in a list, {file, index, written, rejected, skipped, truncated_texts, ms, interrupted}'),
+    jsonOption(
+      'for each file, in a list, {file, index, written, replaced, rejected, skipped, truncated_texts, ms, interrupted}',
+    ),
   ).action(async (files: readonly string[], options: Options) => {
     if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
+    if (options.follow === true && files.some((file) => (options.format ?? formatOf(file)) === 'json'))
+      throw new UsageError('--follow takes lines, which a file of JSON need not have');
     if (options.follow === true && /^-$|\.gz$/.test(files[0] ?? ''))
       throw new UsageError('--follow takes a plain file');
     if (options.vectors !== undefined && options.semantic === undefined)
@@ -131,8 +131,9 @@ function nameOf(file: string, { index }: Options): string {
 }
 
 /** The options on which ids and fields of the documents depend, as they are written on a command line. */
-function recordedOptions({ id, semantic = [], vectors, pipeline }: Options): string {
+function recordedOptions({ encoding, id, semantic = [], vectors, pipeline }: Options): string {
   const words = [
+    ...(encoding === 'utf-8' ? [] : ['--encoding', encoding]),
     ...(id === undefined ? [] : ['--id', id]),
     ...(semantic.length === 0 ? [] : ['--semantic', ...[...new Set(semantic)].sort()]),
     ...(vectors === undefined || vectors === 'hybrid' ? [] : ['--vectors', vectors]),
@@ -144,7 +145,7 @@ function recordedOptions({ id, semantic = [], vectors, pipeline }: Options): str
 function otherOptions(before: string, now: string): CommandError {
   const said = (options: string): string => (options === '' ? 'without options' : `with ${options}`);
   return new CommandError(
-    `it was imported ${said(before)}, and now is to be ${said(now)}: --restart begins anew; documents that are there under other ids stay`,
+    `it was imported ${said(before)} before, and this command is ${said(now)}: add --restart to import all of it again; documents that are there under other ids stay`,
   );
 }
 
@@ -239,14 +240,14 @@ class Import {
       this.#told.add(record.n);
       this.#progress.clear();
       const more = this.#told.size === MOST_TOLD ? ' (further ones are only counted)' : '';
-      err.write(`${inLine(this.#file)}, document ${String(record.n)}: ${inLine(why)}${more}\n`);
+      err.write(`${inLine(this.#file)}, line ${number(record.line)}: ${inLine(why)}${more}\n`);
     };
     async function* items(self: Import): AsyncGenerator<Item> {
       for await (const record of self.#records(signal, follow)) {
         if (record.n <= skipped) continue;
         last = record.n;
         if (signal.aborted) return;
-        const item = withBoundedId(self.#itemOf(record));
+        const item = itemOf(record, { idField: self.#options.id, key: self.#key, types: self.#types });
         if (typeof item === 'string') {
           tell(record, item);
           continue;
@@ -292,6 +293,7 @@ class Import {
       return this.#result({
         skipped: skipped + present,
         written: result.written,
+        replaced: result.replaced,
         truncated: result.truncatedTexts,
         interrupted,
       });
@@ -323,7 +325,12 @@ class Import {
     const onRead = (bytes: number): void => {
       this.#bytesRead = bytes;
     };
-    return readRecords(this.#file, { format: this.#format, follow, signal, onRead });
+    return readRecords(this.#file, { ...this.#written(), follow, signal, onRead });
+  }
+
+  /** How the file is written. */
+  #written(): Pick<ReadOptions, 'format' | 'encoding'> {
+    return { format: this.#format, encoding: this.#options.encoding };
   }
 
   /** The part of the file that is read; undefined where nobody knows how much there is. */
@@ -336,11 +343,13 @@ class Import {
   #result({
     skipped,
     written = 0,
+    replaced = 0,
     truncated = 0,
     interrupted = false,
   }: {
     skipped: number;
     written?: number;
+    replaced?: number;
     truncated?: number;
     interrupted?: boolean;
   }): Imported {
@@ -348,6 +357,7 @@ class Import {
       file: this.#file,
       index: this.#index.name,
       written,
+      replaced,
       rejected: this.#rejected,
       skipped,
       truncated_texts: truncated,
@@ -361,7 +371,7 @@ class Import {
     const { semantic = [], vectors } = this.#options;
     if (semantic.includes('')) throw new UsageError('--semantic needs the name of a field');
     await this.#checkFields(signal);
-    const rows = this.#format === 'jsonl' || this.#file === '-' ? [] : await this.#sample();
+    const rows = hasColumns(this.#format) && this.#file !== '-' ? await this.#sample() : [];
     this.#types = columnTypes(rows);
     const properties = {
       ...columnProperties(this.#types),
@@ -411,7 +421,7 @@ class Import {
     ];
     if (checks.every(({ isComplete }) => isComplete)) return;
     // Every row has all columns.
-    const most = this.#format === 'jsonl' ? batch : 1;
+    const most = hasColumns(this.#format) ? 1 : batch;
     const ending = new AbortController();
     const records = this.#read(this.#file === '-' ? signal : ending.signal, false);
     let isAll = false;
@@ -436,7 +446,7 @@ class Import {
       ending.abort();
       await records.return(undefined);
     }
-    const one = this.#format === 'jsonl' ? 'field' : 'column';
+    const one = hasColumns(this.#format) ? 'column' : 'field';
     for (const seen of checks) {
       const problem = seen.problem(isAll, one);
       if (problem !== undefined) throw new CommandError(problem);
@@ -448,7 +458,7 @@ class Import {
     let size = 0;
     const controller = new AbortController();
     for await (const { document } of readRecords(this.#file, {
-      format: this.#format,
+      ...this.#written(),
       follow: false,
       signal: controller.signal,
     })) {
@@ -459,27 +469,6 @@ class Import {
     controller.abort();
     return rows;
   }
-
-  /** A document as it is sent, or why it cannot be. */
-  #itemOf(record: Record_): Item | string {
-    const { document, text, problem, n } = record;
-    if (document === undefined) return problem ?? 'it cannot be read';
-    const { id: field } = this.#options;
-    const place = this.#key === '' ? undefined : `${this.#key}-${String(n)}`;
-    const isTyped = this.#format !== 'jsonl';
-    if (field !== undefined) {
-      const value = document[field];
-      if (typeof value !== 'string' && typeof value !== 'number') return `it has no id in [${field}]`;
-      if (value === '') return `its id in [${field}] is empty`;
-      return { record, id: String(value), json: text ?? JSON.stringify(typedDocument(document, this.#types)) };
-    }
-    if (isTyped) return { record, id: place, json: JSON.stringify(typedDocument(document, this.#types)) };
-    const { _id: own, ...rest } = document;
-    // As it stands in the file where nothing is to be taken out: numbers keep all their digits.
-    if (own === undefined) return { record, id: place, json: text ?? JSON.stringify(document) };
-    if (typeof own !== 'string' && typeof own !== 'number') return 'its [_id] is neither a text nor a number';
-    return { record, id: String(own), json: JSON.stringify(rest) };
-  }
 }
 
 /** The first document was refused because it could have replaced another one. */
@@ -488,11 +477,4 @@ class MayOnlyAdd extends Error {}
 /** Whether a document was refused because the key may add documents, and replace none. */
 function mayOnlyAdd({ status, message }: SparrowError): boolean {
   return status === 403 && message.includes('[indices:data/write/index:op_type/index]');
-}
-
-/** The server refuses a whole request for one of them. */
-function withBoundedId(item: Item | string): Item | string {
-  if (typeof item === 'string' || item.id === undefined) return item;
-  const bytes = Buffer.byteLength(item.id);
-  return bytes <= MOST_ID_BYTES ? item : `its id takes ${number(bytes)} bytes, more than ${number(MOST_ID_BYTES)}`;
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import process from 'node:process';
 
-import { NativeSearchEngine } from '@sparrow-search/engine';
+import { NativeSearchEngine, SparrowError } from '@sparrow-search/engine';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { KeyStore } from '../../security/key-store.js';
@@ -57,6 +57,7 @@ export function addKeys(program: Command): void {
       );
     }
     const body = { name, expiration, role_descriptors: { [name]: role } };
+    for (const pattern of names ?? []) await noteUnmatched(context, pattern);
     const made = await context.remote.request<{ id: string; encoded: string }>('POST', KEYS, { body });
     context.note(`key ${made.id}, shown this once:`);
     context.show(made, () => `${made.encoded}\n`);
@@ -129,6 +130,21 @@ export function addKeys(program: Command): void {
         json === true ? `${JSON.stringify({ id: issued.key.id, encoded: issued.encoded })}\n` : `${issued.encoded}\n`,
       );
     });
+}
+
+/** Says of a name or pattern that it is about no index yet: a slip of the hand makes a key that finds nothing. */
+async function noteUnmatched({ remote, note }: Context, pattern: string): Promise<void> {
+  const found = await remote
+    .request<{ indices: unknown[]; aliases: unknown[]; data_streams: unknown[] }>(
+      'GET',
+      `/_resolve/index/${encodeURIComponent(pattern)}`,
+      { query: { expand_wildcards: 'all' } },
+    )
+    .then(({ indices, aliases, data_streams: streams }) => indices.length + aliases.length + streams.length)
+    // What cannot be asked is not told.
+    .catch((error: unknown) => (error instanceof SparrowError && error.status === 404 ? 0 : undefined));
+  if (found === 0)
+    note(`there is no index [${pattern}] yet: the key may use it once there is one; if the name is wrong, revoke it`);
 }
 
 /** A time as the server reads it. */

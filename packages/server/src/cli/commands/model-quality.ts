@@ -1,4 +1,4 @@
-import type { Hit, Index, SearchRequest, Sparrow } from '@sparrow-search/engine';
+import type { Hit, Index, Properties, SearchRequest, Sparrow } from '@sparrow-search/engine';
 
 import { type Meaning, dictionary } from '../dictionary.js';
 import { CommandError } from '../errors.js';
@@ -52,7 +52,7 @@ const INDEX = 'definitions';
  */
 export async function encoderQuality(sparrow: Sparrow, model: string, texts: number): Promise<Quality> {
   const { meanings, queries } = taskOf(texts, QUERY_SHARE);
-  const semantic = { semantic: { type: 'semantic_text', inference_id: model } };
+  const semantic = { semantic: { type: 'semantic_text' as const, inference_id: model } };
   const index = await loaded(sparrow, meanings, semantic);
   let [found, byWords] = [0, 0];
   for (const { word, relevant } of queries) {
@@ -147,7 +147,7 @@ function spread<T>(all: readonly T[], count: number): readonly T[] {
   return step <= 1 ? all : Array.from({ length: count }, (_, at) => all[Math.floor(at * step)] as T);
 }
 
-async function loaded(sparrow: Sparrow, meanings: readonly Meaning[], fields: object): Promise<Index<Meaning>> {
+async function loaded(sparrow: Sparrow, meanings: readonly Meaning[], fields: Properties): Promise<Index<Meaning>> {
   const index = sparrow.index<Meaning>(INDEX);
   await index.create({ mappings: { properties: { gloss: { type: 'text', analyzer: 'english', fields } } } });
   const { failures } = await index.bulk(meanings, {

@@ -2,11 +2,12 @@ import { existsSync, readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { Hit, SearchRequest, SearchResponse } from '@sparrow-search/engine';
+import { type Hit, type Query, type SearchRequest, type SearchResponse, fileProblem } from '@sparrow-search/engine';
 
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
+import { fieldsOfFilter, noteUnknownFields } from '../unknown-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -21,7 +22,6 @@ interface Fields {
 const WAYS = ['hybrid', 'meaning', 'words', 'sparse', 'dense'] as const;
 type Way = (typeof WAYS)[number];
 type Kind = 'sparse' | 'dense';
-type Query = Readonly<Record<string, object>>;
 
 interface Options extends ServerOptions {
   readonly index: string;
@@ -29,6 +29,7 @@ interface Options extends ServerOptions {
   readonly field?: readonly string[];
   readonly model: string;
   readonly size: number;
+  readonly filter?: string;
   readonly body?: string;
 }
 
@@ -38,6 +39,8 @@ const NEIGHBOURS = 100;
 const NORMALIZER = 'zscore';
 /** Hits of each list that are fused, as was measured, unless more are wanted. */
 const WINDOW = 100;
+/** Characters of a text in which a passage is looked for. Without a bound, one book among the hits makes the whole search fail. */
+const MOST_ANALYZED = 500_000;
 /** Documents are found by so many fields at most; a search of more takes its time. */
 const MOST_FIELDS = 32;
 
@@ -56,6 +59,7 @@ export function addSearch(program: Command): void {
         ).choices(WAYS),
       )
       .option('--field <name...>', 'search these fields only')
+      .option('--filter <query>', 'only documents that match this, such as "topic:health AND year:[2020 TO *]"')
       .option('--model <id>', 'model for sparse_vector fields', '.sparse_encoder_model_2')
       .addOption(integerOption('--size <n>', 'number of hits', 0).default(10))
       .option('--body <json>', 'a whole request body instead of a question, or @FILE to read one'),
@@ -66,8 +70,11 @@ export function addSearch(program: Command): void {
       throw new UsageError('give a question, or a request with --body, and not both');
     if (question === '' && options.body === undefined)
       throw new UsageError('a question is needed, or a request with --body');
+    if (options.filter !== undefined && options.body !== undefined)
+      throw new UsageError('a request with --body has filters of its own: leave out --filter');
     const context = new Context(options);
     const body = options.body === undefined ? undefined : readBody(options.body);
+    await noteUnknownFields(context, options.index, fieldsOfFilter(options.filter ?? ''));
     const answer = await ask(context, question, body, options).catch(async (error: unknown) => {
       throw await namingIndices(context, error);
     });
@@ -99,10 +106,10 @@ function readBody(given: string): SearchRequest {
     try {
       text = readFileSync(file, 'utf8');
     } catch (cause) {
-      const code = (cause as NodeJS.ErrnoException).code ?? '';
-      throw new UsageError(`--body: cannot read the file [${inLine(file)}] (${code}), which is named behind the @`, {
-        cause,
-      });
+      throw new UsageError(
+        `--body: cannot read the file [${inLine(file)}], which is named behind the @: ${fileProblem(cause)}`,
+        { cause },
+      );
     }
   }
   const where = file === undefined ? '' : ` [${inLine(file)}]`;
@@ -117,7 +124,7 @@ function readBody(given: string): SearchRequest {
     const why = inLine(cause instanceof Error ? cause.message : String(cause));
     throw new UsageError(`--body${where} is not JSON (${why})${hint}`, { cause });
   }
-  if (typeof request === 'object' && request !== null && !Array.isArray(request)) return request as SearchRequest;
+  if (typeof request === 'object' && request !== null && !Array.isArray(request)) return request;
   throw new UsageError(`--body${where} is not a JSON object${hint}`);
 }
 
@@ -132,7 +139,10 @@ async function requestFor(context: Context, question: string, options: Options):
       );
     context.note(`the key may not see the fields of [${index}]: the server chooses where to look`);
     const fields = field === undefined ? {} : { fields: [...field] };
-    return { retriever: { linear: { query: question, ...fields, normalizer: NORMALIZER } }, size };
+    return {
+      retriever: { linear: { query: question, ...fields, normalizer: NORMALIZER, ...filterOf(options) } },
+      size,
+    };
   }
   const all = Object.values(mappings).flatMap(({ mappings: { properties } }) => leaves(properties ?? {}));
   const unknown = field?.find((name) => !all.some(([known]) => known === name));
@@ -140,29 +150,44 @@ async function requestFor(context: Context, question: string, options: Options):
   const fields = sorted(all.filter(([name]) => field?.includes(name) ?? true));
   const semantic = fields.semantic.map(([name]) => name);
   const highlighted = [...new Set([...semantic, ...fields.text])].slice(0, 8);
-  const highlight = { fields: Object.fromEntries(highlighted.map((name) => [name, { number_of_fragments: 1 }])) };
+  const highlight = {
+    max_analyzed_offset: MOST_ANALYZED,
+    fields: Object.fromEntries(highlighted.map((name) => [name, { number_of_fragments: 1 }])),
+  };
   const base = { size, highlight };
   const isFused = by === 'hybrid' || by === 'meaning';
   const words = by === 'hybrid' ? fields.text : [];
   const isOneList = words.length === 0 && fields.semantic.length === 1 && fields.semantic.every(hasOneKind);
   if (isFused && semantic.length > 0 && fields.sparse.length === 0 && !isOneList) {
     // The server asks for every kind of vector that the fields hold, with the weights that were measured.
-    const linear = { query: question, fields: [...words, ...semantic], normalizer: NORMALIZER };
-    return { retriever: { linear }, ...base };
+    const fields = [...words, ...semantic];
+    return {
+      retriever: { linear: { query: question, fields, normalizer: NORMALIZER, ...filterOf(options) } },
+      ...base,
+    };
   }
   const lists = queriesFor(by, fields, question, options);
   const [only] = lists;
   if (only === undefined) throw new CommandError(`[${index}] has no ${WANTED[by]} to look in`);
-  if (lists.length === 1) return { query: only, ...base };
+  if (lists.length === 1) {
+    const isFiltered = options.filter !== undefined;
+    return { query: isFiltered ? { bool: { must: only, ...filterOf(options) } } : only, ...base };
+  }
   return {
     retriever: {
       linear: {
         retrievers: lists.map((query) => ({ retriever: { standard: { query } }, normalizer: NORMALIZER })),
         rank_window_size: Math.max(size, WINDOW),
+        ...filterOf(options),
       },
     },
     ...base,
   };
+}
+
+/** What every list keeps to, without a part in the scores. */
+function filterOf({ filter }: Options): { readonly filter?: Query } {
+  return filter === undefined ? {} : { filter: { query_string: { query: filter } } };
 }
 
 function hasOneKind([, property]: Leaf): boolean {

@@ -31,6 +31,7 @@ interface CreateOptions extends RepositoryOptions {
 interface RestoreOptions extends CreateOptions {
   readonly suffix?: string;
   readonly everything?: boolean;
+  readonly aliases: boolean;
 }
 
 /** `sparrow snapshot`: backups. */
@@ -102,14 +103,16 @@ export function addSnapshots(program: Command): void {
       .argument('<name>', 'name of the snapshot')
       .option('--index <pattern...>', 'only these indices')
       .option('--suffix <text>', 'append this to the names of the restored indices')
+      .option('--no-aliases', 'leave out the aliases of the indices, such as one that is in use again by now')
       .option('--everything', 'restore settings, keys and uploaded models as well'),
     '{snapshot, indices, shards}',
   ).action(async (name: string, options: RestoreOptions) => {
     const context = new Context(options);
-    const { repository, index, suffix, everything } = options;
+    const { repository, index, suffix, everything, aliases } = options;
     const body = {
       ...(index === undefined ? {} : { indices: index.join(',') }),
       ...(suffix === undefined ? {} : { rename_pattern: '(.+)', rename_replacement: `$1${suffix}` }),
+      ...(aliases ? {} : { include_aliases: false }),
       ...(everything === true
         ? { include_global_state: true, feature_states: ['security'], include_models: true }
         : {}),
@@ -119,7 +122,7 @@ export function addSnapshots(program: Command): void {
         snapshot: { indices: readonly string[] };
       }>('POST', `${pathOf(repository, name)}/_restore`, { query: { wait_for_completion: true }, body })
       .catch(async (error: unknown) => {
-        throw await namingSnapshots(context, error, repository, name);
+        throw withRemedy(await namingSnapshots(context, error, repository, name));
       });
     const { indices } = answer.snapshot;
     context.show(answer.snapshot, () => `restored: ${indices.join(', ') || 'no index'}\n`);
@@ -136,6 +139,18 @@ export function addSnapshots(program: Command): void {
     });
     context.show(answer, () => `${name} is deleted\n`);
   });
+}
+
+/** The error of a restore with the option that helps against it, where there is one. */
+function withRemedy(error: unknown): unknown {
+  if (!(error instanceof SparrowError)) return error;
+  const { message } = error;
+  const remedy = message.includes('open index with same name already exists')
+    ? 'add --suffix -restored to restore it beside the one that is there, or delete that one'
+    : message.includes('more than one write index')
+      ? 'add --no-aliases to restore the indices without their aliases'
+      : undefined;
+  return remedy === undefined ? error : new CommandError(`${message}: ${remedy}`, { cause: error });
 }
 
 /** The snapshots of a repository. The usual one is made with the first snapshot. */

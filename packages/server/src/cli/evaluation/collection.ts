@@ -2,6 +2,8 @@ import { createReadStream, existsSync, readFileSync, readdirSync, statSync } fro
 import { join } from 'node:path';
 import { createGunzip } from 'node:zlib';
 
+import { fileProblem } from '@sparrow-search/engine';
+
 import { CommandError } from '../errors.js';
 import { linesOf } from '../lines.js';
 import type { Grades } from '../ranking-metrics.js';
@@ -122,8 +124,7 @@ function contentOf(directory: string, file: string): string {
 }
 
 function unreadable(directory: string, file: string, cause: unknown): CommandError {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  return new CommandError(`cannot read ${join(directory, file)} (${code ?? message})`, { cause });
+  return new CommandError(`cannot read ${join(directory, file)}: ${fileProblem(cause)}`, { cause });
 }
 
 /** The judgements of a folder, of its test set if there are several, and the name of their file. */
@@ -132,7 +133,7 @@ export function readJudgements(directory: string): { readonly file: string; read
   try {
     files = readdirSync(directory).filter((name) => /^qrels\..*\.tsv$/.test(name));
   } catch (cause) {
-    throw new CommandError(`cannot read ${directory} (${(cause as NodeJS.ErrnoException).code ?? ''})`, { cause });
+    throw new CommandError(`cannot read ${directory}: ${fileProblem(cause)}`, { cause });
   }
   const file = ['qrels.test.tsv', 'qrels.dev.tsv', ...files].find((name) => files.includes(name));
   if (file === undefined) throw new CommandError(`${directory} holds no qrels.<split>.tsv`);

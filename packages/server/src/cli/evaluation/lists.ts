@@ -87,13 +87,13 @@ export function bodyFor(parts: readonly Part[], { fusion, constant, weights }: S
   const retrievers = counting.map(({ kind, share, retriever }) => ({
     retriever: retriever(text),
     weight: shortest(weightOf(weights[kind], share)),
-    ...(fusion === 'linear' && { normalizer: 'zscore' }),
+    ...(fusion === 'linear' && { normalizer: 'zscore' as const }),
   }));
   const window = { rank_window_size: WINDOW };
   return {
     retriever:
       fusion === 'rrf'
-        ? { rrf: { retrievers, rank_constant: constant, ...window } }
+        ? { rrf: { retrievers, ...(constant !== undefined && { rank_constant: constant }), ...window } }
         : { linear: { retrievers, ...window } },
   };
 }

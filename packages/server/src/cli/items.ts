@@ -1,0 +1,51 @@
+import { type ColumnType, typedDocument } from './columns.js';
+import type { Record_ } from './records.js';
+import { number } from './terminal.js';
+
+/** A document on its way. */
+export interface Item {
+  readonly id: string | undefined;
+  readonly json: string;
+  readonly record: Record_;
+}
+
+/** What documents of a file are made with. */
+export interface ItemOptions {
+  /** The field that holds their ids. */
+  readonly idField: string | undefined;
+  /** What the file is called in ids; empty for standard input, which has no place. */
+  readonly key: string;
+  /** The types of the columns, of a file of columns. */
+  readonly types: ReadonlyMap<string, ColumnType>;
+}
+
+/** Longest `_id`, as in Elasticsearch. */
+const MOST_ID_BYTES = 512;
+
+/** A document as it is sent, or why it cannot be. */
+export function itemOf(record: Record_, options: ItemOptions): Item | string {
+  const item = unbounded(record, options);
+  if (typeof item === 'string' || item.id === undefined) return item;
+  // The server refuses a whole request for one of them.
+  const bytes = Buffer.byteLength(item.id);
+  return bytes <= MOST_ID_BYTES ? item : `its id takes ${number(bytes)} bytes, more than ${number(MOST_ID_BYTES)}`;
+}
+
+function unbounded(record: Record_, { idField, key, types }: ItemOptions): Item | string {
+  const { document, text, problem, n } = record;
+  if (document === undefined) return problem ?? 'it cannot be read';
+  const place = key === '' ? undefined : `${key}-${String(n)}`;
+  if (idField !== undefined) {
+    const value = document[idField];
+    if (typeof value !== 'string' && typeof value !== 'number') return `it has no id in [${idField}]`;
+    if (value === '') return `its id in [${idField}] is empty`;
+    return { record, id: String(value), json: text ?? JSON.stringify(typedDocument(document, types)) };
+  }
+  // Of a file of columns.
+  if (text === undefined) return { record, id: place, json: JSON.stringify(typedDocument(document, types)) };
+  const { _id: own, ...rest } = document;
+  // As it stands in the file where nothing is to be taken out: numbers keep all their digits.
+  if (own === undefined) return { record, id: place, json: text };
+  if (typeof own !== 'string' && typeof own !== 'number') return 'its [_id] is neither a text nor a number';
+  return { record, id: String(own), json: JSON.stringify(rest) };
+}
