@@ -112,7 +112,7 @@ export class ClusterSearchEngine implements SearchEngine {
 
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
     try {
-      return await this.#answer(request, body, cancel);
+      return told(request, await this.#answer(request, body, cancel));
     } catch (error) {
       // Looking through a body takes a place on the stack for each of its levels.
       if (error instanceof RangeError) throw unparsable('the body is nested too deeply');
@@ -242,4 +242,25 @@ async function opened(
 function reasonOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'reason' in error) return String(error.reason);
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Bytes that the names have at most which the answer to a write begins with: 255 and 512, each of them escaped as up to six. */
+const MOST_NAMES = 8 * 1024;
+
+/** The names with which the answer to a write begins. An old cluster says a type as well. */
+const NAMES = /^\{"_index":("(?:[^"\\]|\\.)*"),(?:"_type":"\w*",)?"_id":("(?:[^"\\]|\\.)*")[,}]/;
+
+const REFUSED_PART = Buffer.from('"security_exception"');
+
+/** An answer with what the native engine says beside its body, as far as the body of a cluster tells. */
+function told({ op, rights }: EngineRequest, reply: EngineReply): EngineReply {
+  const { body, status } = reply;
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (status === 201) {
+    // Behind the names, an update shows the whole document, if it is asked for.
+    const names = NAMES.exec(bytes.subarray(0, MOST_NAMES).toString());
+    if (names !== null) return { ...reply, created: names.slice(1).map((name) => JSON.parse(name) as string) };
+  }
+  const hasParts = op === 'bulk' || op === 'mget' || op === 'msearch' || op === 'multi_term_vectors';
+  return hasParts && rights !== undefined && bytes.includes(REFUSED_PART) ? { ...reply, refusedParts: true } : reply;
 }
