@@ -48,6 +48,7 @@ describe('answers', () => {
   it('say where a created document is', async () => {
     const { call, engine } = await fakeApp();
     engine.answer(201, '{"_index":"books","_id":"a b"}');
+    engine.reply = { ...engine.reply, created: ['books', 'a b'] };
     const response = await call('POST', '/books/_doc', {});
     expect(response.headers.get('location')).toBe('/books/_doc/a%20b');
   });

@@ -216,6 +216,16 @@ describe('semantic_text', () => {
     expect(found).toContain('dense/volcano');
   });
 
+  it('names the sub-field that has a meaning, for a text that has none', async () => {
+    const title = { type: 'text', fields: { meaning: { type: 'semantic_text' } } };
+    expect((await call('PUT', '/titles', { mappings: { properties: { title } } })).status).toBe(200);
+    const answer = await call('POST', '/titles/_search', { query: { semantic: { field: 'title', query: 'x' } } });
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain(
+      'Field [title] of type [text] does not support semantic queries: use its sub-field [title.meaning]',
+    );
+  });
+
   it('takes numbers and booleans as text', async () => {
     const made = await call('PUT', '/sparse/_doc/scalars?refresh=true', { body: [42, true, 'forty two'] });
     expect(made.status, made.text).toBe(201);

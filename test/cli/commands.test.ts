@@ -80,7 +80,7 @@ describe('a command line that makes no sense', () => {
     [['search', 'b', '--index', 'a', '--body', '{}'], 'give a question, or a request with --body, and not both'],
     [['search', '--index', 'a', 'b', '--size', 'many'], 'it must be a whole number, at least 0'],
     [['search', '--index', 'a', 'b', '--by', 'luck'], 'Allowed choices are hybrid, meaning, words, sparse, dense'],
-    [['import', 'x.xlsx'], 'x.xlsx: say with --format whether it is jsonl, csv, tsv'],
+    [['import', 'x.xlsx'], 'x.xlsx: say with --format whether it is jsonl, json, csv, tsv'],
     [['import', 'a.csv', '--vectors', 'dense'], '--vectors needs --semantic with the names of fields'],
     [['import', 'a.csv', '--semantic', 'a', '--vectors', 'both'], 'Allowed choices are hybrid, sparse, dense'],
     [['import', 'a.csv', 'b.csv', '--follow'], '--follow takes one file'],
@@ -555,7 +555,7 @@ describe('completion', () => {
     expect(await complete('serve', '--slow')).toEqual(['--slow-request-seconds']);
     expect(await complete('--po')).toEqual(['--port']);
     expect(await complete('search', '--by', '')).toEqual(['hybrid', 'meaning', 'words', 'sparse', 'dense']);
-    expect(await complete('import', 'a.txt', '--format', 'js')).toEqual(['jsonl']);
+    expect(await complete('import', 'a.txt', '--format', 'js')).toEqual(['jsonl', 'json']);
   });
 
   it.each(['zsh', 'fish'])('of %s names every command', async (shell) => {

@@ -159,6 +159,8 @@ describe.each(ENGINES)('hybrid searches over the $name engine', ({ start }) => {
     const hits = await found({ retriever: { rrf: { ...short, filter: { term: { kind: 'even' } } } } });
     expect(ids(hits)).toEqual(ids(lists).filter((id) => id === 'whale'));
     expect(hits[0]?._score).toBeCloseTo(1 / 61, 6);
+    const plain = await found({ retriever: { linear: short } });
+    expect(plain).toEqual(await found({ retriever: { linear: { ...short, normalizer: 'zscore' } } }));
     const linear = await found({ retriever: { linear: { ...short, normalizer: 'minmax' } } });
     expect(linear[0]?._score).toBeCloseTo(1, 5);
     expect(ids(linear)).toEqual(ids(lists));

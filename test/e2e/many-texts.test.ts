@@ -9,7 +9,7 @@ import { largeCrossEncoder } from '../support/cross-encoder.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 const RERANK = '/_inference/rerank/ranker';
-const ACTION = 'cluster:monitor/xpack/inference';
+const ACTION = 'cluster:monitor/xpack/inference/post';
 /** Texts of a request at most, and what one of them is here. */
 const MOST = 1024;
 const BYTES = 20_000;

@@ -175,6 +175,7 @@ impl BucketNode<'_> {
         context: &SegmentContext<'_>,
     ) -> Result<(), AggregationError> {
         self.groups.codes(docs, &mut self.codes)?;
+        work::room_for(self.slots.growth(self.codes.len()))?;
         self.docs.clear();
         self.buckets.clear();
         for &(place, code) in &self.codes {
@@ -204,6 +205,7 @@ impl BucketNode<'_> {
     ) -> Result<Vec<Partial>, AggregationError> {
         if let Some(codes) = self.groups.codes_without_documents(context)? {
             let before = self.slots.owners.len();
+            work::room_for(self.slots.growth(parents.saturating_mul(codes.len())))?;
             for parent in 0..parents as u32 {
                 for &code in &codes {
                     self.slots.get(parent, code);
@@ -211,9 +213,12 @@ impl BucketNode<'_> {
                 work::check()?;
             }
             debug_assert!(self.slots.owners.len() >= before);
+            work::room_for(self.slots.owners.len() * size_of::<u64>())?;
             self.counts.resize(self.slots.owners.len(), 0);
         }
         let buckets = self.counts.len();
+        // The lists that are made of them here, beside what the children make.
+        work::room_for(buckets * (size_of::<(Key, Bucket)>() + size_of::<u64>()))?;
         let mut subs = Vec::with_capacity(self.children.len());
         for child in self.children {
             work::check()?;

@@ -176,7 +176,8 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
   if (words !== undefined) {
     const { filters } = around;
     const node = leaf({ span: kind, words: wordsQuery(textOf(words) ?? '', value('fields')), filters, hits });
-    inputs = [{ node, weight: 1, normalizer: normalizer(value('normalizer')) }];
+    const named = value('normalizer') ?? (kind.name === 'linear' ? SHORT_FORM : undefined);
+    inputs = [{ node, weight: 1, normalizer: normalizer(named) }];
   } else {
     if (list === undefined || kindAt(text, list) !== 'array') throw unparsable(`[${kind.name}] Required [retrievers]`);
     inputs = elements(text, list.start).map((item) =>
@@ -194,6 +195,9 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
   };
 }
 
+/** The normalizer of the short form of `linear` where the request names none, as natively. */
+const SHORT_FORM: Normalizer = 'zscore';
+
 /** @throws {EngineError} 400 for parameters of the short form that do not go together */
 function checkShort(kind: string, words: unknown, value: Value): void {
   const [custom, fields] = [value('retrievers') !== undefined, value('fields')];
@@ -205,9 +209,7 @@ function checkShort(kind: string, words: unknown, value: Value): void {
     if (Array.isArray(fields) && fields.length === 0) messages.push('[fields] cannot be empty');
     if (custom) messages.push('cannot combine [retrievers] and [query]');
   }
-  if (kind === 'linear' && words !== undefined && value('normalizer') === undefined)
-    messages.push('[normalizer] must be provided when [query] is specified');
-  else if (kind === 'linear' && custom && value('normalizer') !== undefined)
+  if (kind === 'linear' && custom && value('normalizer') !== undefined)
     messages.push('[normalizer] cannot be provided when [retrievers] is specified');
   if (messages.length === 0) return;
   const all = messages.map((message, at) => `${String(at + 1)}: [${kind}] ${message};`).join('');

@@ -201,7 +201,6 @@ describe('lists to fuse', () => {
     ],
     [{ knn: { field: 'a' } }, 'either [query_vector_builder] or [query_vector] must be provided'],
     [{ retriever: { rrf: { fields: ['a'] } } }, '[query] must be provided when [fields] is specified'],
-    [{ retriever: { linear: { query: 'a' } } }, '[normalizer] must be provided when [query] is specified'],
     [{ retriever: { linear: { query: 'a', normalizer: 'calibrated' } } }, 'normalizer [calibrated] is not available'],
   ])('refuses %j', (body, sentence) => {
     expect(refused(body)).toContain(sentence);

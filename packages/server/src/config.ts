@@ -75,12 +75,18 @@ export interface Config {
   readonly clusterCa: string | undefined;
   /** A file with `user:password`, or an encoded API key, of the cluster. Only with `cluster`. */
   readonly clusterCredentials: string | undefined;
+  /** What makes the graphs of dense vectors in an OpenSearch cluster. Only with `cluster`. */
+  readonly clusterVectorEngine: VectorEngine | undefined;
 }
 
 export const CLIENT_AUTH = ['required', 'optional'] as const;
 
 /** Whether clients need a certificate. */
 export type ClientAuth = (typeof CLIENT_AUTH)[number];
+
+/** What an OpenSearch cluster can make graphs of dense vectors with. */
+const VECTOR_ENGINES = ['lucene', 'faiss'] as const;
+type VectorEngine = (typeof VECTOR_ENGINES)[number];
 
 interface Setting<T> {
   readonly fallback: T;
@@ -172,6 +178,12 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'a file',
     'file with user:password or an API key for the cluster',
   ),
+  clusterVectorEngine: setting<VectorEngine | undefined>(
+    undefined,
+    oneOf(VECTOR_ENGINES),
+    VECTOR_ENGINES.join(' or '),
+    'what makes the graphs of dense vectors in OpenSearch',
+  ),
 };
 
 const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
@@ -241,10 +253,11 @@ function checkTls({ tlsCert, tlsKey, tlsClientCa }: Config): void {
 }
 
 /** @throws {ConfigError} for settings of a cluster where there is none */
-function checkCluster({ cluster, clusterCa, clusterCredentials }: Config): void {
+function checkCluster({ cluster, clusterCa, clusterCredentials, clusterVectorEngine }: Config): void {
   if (cluster !== undefined) return;
   if (clusterCa !== undefined) throw new ConfigError('--cluster-ca needs --cluster');
   if (clusterCredentials !== undefined) throw new ConfigError('--cluster-credentials needs --cluster');
+  if (clusterVectorEngine !== undefined) throw new ConfigError('--cluster-vector-engine needs --cluster');
 }
 
 /** Settings that name files and folders: from where the server is started. */

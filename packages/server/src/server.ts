@@ -167,6 +167,7 @@ async function openConfigured(config: Config, log: Logger, signal: AbortSignal):
       nodes: config.cluster.split(',').map((url) => url.trim()),
       caFile: config.clusterCa,
       credentialsFile: config.clusterCredentials,
+      vectorEngine: config.clusterVectorEngine,
     };
     return await ClusterSearchEngine.open(native, options, log, signal);
   } catch (error) {

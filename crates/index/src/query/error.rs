@@ -60,6 +60,9 @@ pub enum QueryError {
     /// A clause does not work on fields of this type.
     #[error("field {field} of type {actual} does not support {clause} queries")]
     Unsupported { field: String, actual: &'static str, clause: &'static str },
+    /// A `semantic` clause on a field that is no `semantic_text`; `inside` is a sub-field of it that is one.
+    #[error("field {field} of type {actual} does not support semantic queries")]
+    NotSemantic { field: String, actual: &'static str, inside: Option<String> },
     /// A `sparse_vector` clause on a field of another type.
     #[error("field {field} is of type {actual}, not sparse_vector")]
     SparseFieldType { field: String, actual: &'static str },
@@ -241,6 +244,7 @@ impl QueryError {
             | QueryError::TimeZone { .. }
             | QueryError::NotAValue { .. }
             | QueryError::Unsupported { .. }
+            | QueryError::NotSemantic { .. }
             | QueryError::SparseFieldType { .. }
             | QueryError::SemanticModel { .. }
             | QueryError::ExpansionFieldType { .. }
@@ -268,6 +272,7 @@ impl QueryError {
                 | QueryError::NotAValue { .. }
                 | QueryError::Address { .. }
                 | QueryError::Unsupported { .. }
+                | QueryError::NotSemantic { .. }
         )
     }
 
@@ -386,6 +391,13 @@ impl QueryError {
             }
             QueryError::Unsupported { field, actual, clause } => {
                 format!("Field [{field}] of type [{actual}] does not support {clause} queries")
+            }
+            QueryError::NotSemantic { field, actual, inside } => {
+                let instead = inside.as_ref().map(|name| format!(": use its sub-field [{name}]"));
+                format!(
+                    "Field [{field}] of type [{actual}] does not support semantic queries{}",
+                    instead.unwrap_or_default()
+                )
             }
             QueryError::SparseFieldType { field, actual } => {
                 format!("field [{field}] must be type [sparse_vector] but is type [{actual}]")

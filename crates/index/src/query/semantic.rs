@@ -45,10 +45,12 @@ pub(super) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<Quer
         (_, Some(otherwise)) => return Ok((**otherwise).clone()),
         (None, None) => return Ok(QueryKind::MatchNone),
         (Some(other), None) => {
-            return Err(QueryError::Unsupported {
+            let inside =
+                |name: &&String| name.strip_prefix(&query.field).is_some_and(|rest| rest.starts_with('.'));
+            return Err(QueryError::NotSemantic {
                 field: query.field.clone(),
                 actual: other.name(),
-                clause: "semantic",
+                inside: mapping.semantic_fields().iter().find(inside).cloned(),
             });
         }
     };

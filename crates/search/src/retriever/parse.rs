@@ -224,7 +224,7 @@ impl Common {
         if let Some(standard) = simplified::list(fusion.kind(), &self.simplified, constant, context)? {
             let standard = Retriever::Standard(standard);
             fusion.inputs =
-                vec![Input { normalizer: normalizer.unwrap_or_default(), ..Input::new(standard) }];
+                vec![Input { normalizer: normalizer.unwrap_or(SHORT_FORM), ..Input::new(standard) }];
         }
         fusion.inputs.iter_mut().for_each(|input| input.retriever.restrict(&self.filters));
         Ok(fusion)
@@ -264,6 +264,10 @@ fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, Bod
     }
     common.build(Method::Rrf { rank_constant }, None, context)
 }
+
+/// Normalizer of the short form of `linear` where the request names none: the one that ranks best in `docs/hybrid-search.md`.
+/// Elasticsearch refuses such a request.
+const SHORT_FORM: Normalizer = Normalizer::ZScore;
 
 fn linear(members: &[Member], context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "linear";

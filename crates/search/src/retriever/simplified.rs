@@ -44,9 +44,7 @@ impl Simplified {
             }
         }
         if fusion.method == Method::Linear {
-            if self.query.is_some() && normalizer.is_none() {
-                messages.push(format!("[{kind}] [normalizer] must be provided when [query] is specified"));
-            } else if custom && normalizer.is_some() {
+            if custom && normalizer.is_some() {
                 messages
                     .push(format!("[{kind}] [normalizer] cannot be provided when [retrievers] is specified"));
             }

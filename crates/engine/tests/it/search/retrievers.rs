@@ -255,7 +255,6 @@ fn what_does_not_fit_together_is_named() {
         ("rrf", json!({"query": ""}), "[rrf] [query] cannot be empty"),
         ("rrf", json!({"query": "x", "fields": []}), "[rrf] [fields] cannot be empty"),
         ("rrf", json!({"query": "x", "retrievers": [one]}), "[rrf] cannot combine [retrievers] and [query]"),
-        ("linear", json!({"query": "x"}), "[linear] [normalizer] must be provided when [query] is specified"),
         (
             "linear",
             json!({"normalizer": "minmax", "retrievers": [{"retriever": one}]}),
