@@ -431,6 +431,10 @@ describe('the audit log', () => {
     await as(key, 'POST', '/_msearch', '{"index":"logs-1"}\n{}\n{"index":["b*","l*"]}\n{}\n');
     await as(key, 'POST', '/_reindex', { source: { index: 'logs-1' }, dest: { index: 'books' } });
     await as(key, 'POST', '/logs-1/_bulk', '{"delete":{"_id":"9"}}\n');
+    // A block has the status of a missing right, and is none.
+    await server.request('PUT', '/logs-1/_settings', { 'index.blocks.write': true });
+    await as(key, 'POST', '/logs-1/_bulk', '{"delete":{"_id":"9"}}\n');
+    await server.request('PUT', '/logs-1/_settings', { 'index.blocks.write': false });
     await server.request('GET', '/logs-1/_search', undefined, {
       apiKey: Buffer.from(`${key.id}:wrong`).toString('base64'),
     });
@@ -465,6 +469,7 @@ describe('the audit log', () => {
       { path: '/_mget', named: ['books', 'logs-2'], allowed: 'in part' },
       { path: '/_msearch', named: ['b*', 'l*', 'logs-1'], allowed: true },
       { path: '/_reindex', named: ['books', 'logs-1'], status: 403, allowed: false },
+      { path: '/logs-1/_bulk', indices: 'logs-1', status: 200, allowed: true },
       { path: '/logs-1/_bulk', indices: 'logs-1', status: 200, allowed: true },
     ]);
     expect(own.filter(({ path }) => String(path).startsWith('/logs-1')).some((line) => 'named' in line)).toBe(false);

@@ -175,11 +175,10 @@ impl BucketNode<'_> {
         context: &SegmentContext<'_>,
     ) -> Result<(), AggregationError> {
         self.groups.codes(docs, &mut self.codes)?;
-        work::room_for(self.slots.growth(self.codes.len()))?;
         self.docs.clear();
         self.buckets.clear();
         for &(place, code) in &self.codes {
-            let bucket = self.slots.get(parents[place as usize], code);
+            let bucket = self.slots.get(parents[place as usize], code)?;
             match self.counts.get_mut(bucket as usize) {
                 Some(count) => *count += 1,
                 None => self.counts.push(1),
@@ -205,10 +204,11 @@ impl BucketNode<'_> {
     ) -> Result<Vec<Partial>, AggregationError> {
         if let Some(codes) = self.groups.codes_without_documents(context)? {
             let before = self.slots.owners.len();
-            work::room_for(self.slots.growth(parents.saturating_mul(codes.len())))?;
+            // All of them will be there: nothing is begun for which there is no room.
+            work::room_for(parents.saturating_mul(codes.len()).saturating_mul(size_of::<(u32, u64)>()))?;
             for parent in 0..parents as u32 {
                 for &code in &codes {
-                    self.slots.get(parent, code);
+                    self.slots.get(parent, code)?;
                 }
                 work::check()?;
             }

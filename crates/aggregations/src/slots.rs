@@ -1,6 +1,7 @@
 //! Numbering of buckets by their parent bucket and the code of their key.
 
 use rustc_hash::FxHashMap;
+use sparrow_types::work::{self, Stopped};
 
 /// Marks a table entry without a bucket.
 const NONE: u32 = u32::MAX;
@@ -9,6 +10,8 @@ const MOST_ENTRIES: usize = 1 << 22;
 
 /// Bytes of an entry of the map, with its share of empty places and control bytes.
 const MAP_ENTRY: usize = 32;
+/// Bytes of a pair, and of the count that whoever numbers pairs keeps for each.
+const OWNER: usize = size_of::<(u32, u64)>() + size_of::<u64>();
 
 /// Assigns a number to each pair of parent bucket and code, from 0 in the order of first use.
 pub struct Slots {
@@ -28,53 +31,65 @@ impl Slots {
         Self { table, map: FxHashMap::default(), last: None, owners: Vec::new() }
     }
 
-    /// Bytes that are allocated at once if so many pairs are new: lists and maps grow to twice their size.
-    pub fn growth(&self, pairs: usize) -> usize {
-        let grown = |len: usize, capacity: usize, entry: usize| {
-            let wanted = len + pairs;
-            if wanted > capacity { wanted.max(capacity * 2) * entry } else { 0 }
-        };
-        let fits_table = self.table.is_some() && self.owners.len() + pairs <= MOST_ENTRIES;
-        let map = if fits_table { 0 } else { grown(self.map.len(), self.map.capacity(), MAP_ENTRY) };
-        map + grown(self.owners.len(), self.owners.capacity(), size_of::<(u32, u64)>())
-    }
-
     /// The number of the bucket for a pair, assigned if the pair is new.
-    pub fn get(&mut self, parent: u32, code: u64) -> u32 {
+    ///
+    /// # Errors
+    /// When there is no memory for one more.
+    pub fn get(&mut self, parent: u32, code: u64) -> Result<u32, Stopped> {
         if let Some((width, table)) = &mut self.table {
             let place = parent as usize * *width + code as usize;
             if place >= table.len() {
                 if place >= MOST_ENTRIES {
-                    self.leave_table();
+                    self.leave_table()?;
                     return self.get(parent, code);
                 }
                 table.resize((parent as usize + 1) * *width, NONE);
             }
-            let number = &mut table[place];
-            if *number == NONE {
-                *number = self.owners.len() as u32;
-                self.owners.push((parent, code));
+            let number = table[place];
+            if number != NONE {
+                return Ok(number);
             }
-            return *number;
+            let number = self.add((parent, code))?;
+            if let Some((_, table)) = &mut self.table {
+                table[place] = number;
+            }
+            return Ok(number);
         }
         let pair = (parent, code);
         if let Some((known, number)) = self.last
             && known == pair
         {
-            return number;
+            return Ok(number);
         }
-        let next = self.owners.len() as u32;
-        let number = *self.map.entry(pair).or_insert(next);
-        if number == next {
-            self.owners.push(pair);
-        }
+        let number = match self.map.get(&pair) {
+            Some(number) => *number,
+            None => {
+                let number = self.add(pair)?;
+                if self.map.len() == self.map.capacity() {
+                    work::room_for(2 * self.map.capacity() * MAP_ENTRY)?;
+                }
+                self.map.insert(pair, number);
+                number
+            }
+        };
         self.last = Some((pair, number));
-        number
+        Ok(number)
     }
 
-    fn leave_table(&mut self) {
+    /// Numbers a new pair. A list that is full grows to twice its size, which may be hundreds of megabytes at once.
+    fn add(&mut self, pair: (u32, u64)) -> Result<u32, Stopped> {
+        if self.owners.len() == self.owners.capacity() {
+            work::room_for(2 * self.owners.capacity() * OWNER)?;
+        }
+        self.owners.push(pair);
+        Ok(self.owners.len() as u32 - 1)
+    }
+
+    fn leave_table(&mut self) -> Result<(), Stopped> {
+        work::room_for(self.owners.len() * MAP_ENTRY)?;
         self.table = None;
         self.map = self.owners.iter().enumerate().map(|(number, &pair)| (pair, number as u32)).collect();
+        Ok(())
     }
 }
 
@@ -83,19 +98,13 @@ mod tests {
     use super::{MOST_ENTRIES, Slots};
 
     #[test]
-    fn growth_is_what_the_next_pairs_make_the_lists_grow_by() {
-        let mut slots = Slots::new(None);
-        assert!(slots.growth(1000) >= 1000 * 16);
-        for code in 0..1000 {
-            slots.get(0, code);
-        }
-        assert_eq!(slots.growth(0), 0, "there is room for what is there");
-        let (owners, map) = (slots.owners.capacity(), slots.map.capacity());
-        assert!(slots.growth(owners.max(map)) >= 2 * (owners * 16).max(map * 16));
-        // A table has its numbers in itself, as long as there is one.
-        let mut table = Slots::new(Some(10));
-        table.get(0, 3);
-        assert!(table.growth(1000) < slots.growth(MOST_ENTRIES));
-        assert!(table.growth(MOST_ENTRIES + 1) > MOST_ENTRIES * 32);
+    fn pairs_are_numbered_in_the_order_of_first_use_with_a_table_and_beyond_it() {
+        let mut slots = Slots::new(Some(10));
+        let far = (MOST_ENTRIES / 10) as u32 + 1;
+        let pairs = [(0, 3), (5, 9), (0, 3), (far, 1), (0, 3), (far, 1), (5, 9), (far, 2)];
+        let numbers: Vec<u32> =
+            pairs.iter().map(|&(parent, code)| slots.get(parent, code).unwrap()).collect();
+        assert_eq!(numbers, [0, 1, 0, 2, 0, 2, 1, 3]);
+        assert_eq!(slots.owners, [(0, 3), (5, 9), (far, 1), (far, 2)]);
     }
 }

@@ -122,9 +122,9 @@ impl EngineError {
         }
     }
 
-    /// Whether the caller lacks a right.
+    /// Whether the caller lacks a right. A blocked index has the same status, and is another matter.
     pub fn is_forbidden(&self) -> bool {
-        self.status() == 403
+        matches!(self, Self::Api(error) if error.exception.kind == "security_exception")
     }
 
     /// Whether a queue of operations has no room for now.

@@ -26,6 +26,13 @@ pub enum Lane {
     Long,
 }
 
+impl Lane {
+    /// Whether its operations change no data.
+    pub fn only_reads(self) -> bool {
+        matches!(self, Self::Read | Self::Look | Self::Trial | Self::Watch | Self::Health)
+    }
+}
+
 /// What the body of a request holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
@@ -171,9 +178,9 @@ impl Declaration {
         if self.may_wait && waits() { Lane::Long } else { self.lane }
     }
 
-    /// Whether it changes no data, so that it can be stopped, or its answer refused, at any time.
+    /// Whether a request for it changes no data, so that it can be stopped, or its answer refused, at any time.
     pub fn only_reads(&self, request: &Request) -> bool {
-        matches!(self.lane_of(request), Lane::Read | Lane::Look | Lane::Trial | Lane::Watch | Lane::Health)
+        self.lane_of(request).only_reads()
     }
 }
 

@@ -54,7 +54,7 @@ static OPERATIONS: LazyLock<BTreeMap<&'static str, Entry>> = LazyLock::new(|| {
     all.0
 });
 
-/// Operations that need more than one part of the parts.
+/// Operations whose functions take several members of [`Parts`].
 const OF_SEVERAL_PARTS: &[Operation<Parts>] = &[
     Operation::new(
         "cat_thread_pool",
@@ -111,7 +111,7 @@ const OF_SEVERAL_PARTS: &[Operation<Parts>] = &[
 struct Operations(BTreeMap<&'static str, Entry>);
 
 impl Operations {
-    /// Adds operations that need a part of the parts.
+    /// Adds operations whose functions take one member of [`Parts`], which `part` picks.
     fn add<S: 'static>(&mut self, lists: &'static [&'static [Operation<S>]], part: fn(&Parts) -> &S) {
         for operation in lists.iter().copied().flatten() {
             let run: Run = Box::new(move |parts: &Parts, request, body, cancel| {
@@ -224,6 +224,7 @@ fn shown(declaration: &Declaration) -> Value {
         "parameters": parameters,
         "text": declaration.is_text,
         "stops": declaration.stops,
+        "reads": declaration.lane.only_reads(),
         "shed": declaration.is_shed,
     })
 }

@@ -8,6 +8,7 @@ use sparrow_types::attempt;
 use sparrow_types::{DocId, SeqNo, TokenWeights};
 use tantivy::columnar::Column;
 use tantivy::schema::{Field, IndexRecordOption, Value};
+use tantivy::store::StoreReader;
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, TantivyError, Term};
 
 use crate::filter_cache::SegmentFilters;
@@ -45,8 +46,8 @@ pub struct SegmentSnapshot {
     live: Option<Arc<[u64]>>,
     seq_no: Column<u64>,
     version: Column<u64>,
-    /// Whether stored documents are read past the cache of their blocks, as most of them fill one.
-    past_cache: bool,
+    /// Reads stored documents past the cache of their blocks, where on average each of them fills one.
+    past_cache: Option<Arc<StoreReader>>,
 }
 
 /// Bytes of a block of stored documents before a document that does not fit begins the next one, as tantivy has it by default.
@@ -60,15 +61,15 @@ impl SegmentSnapshot {
         live: Option<Arc<[u64]>>,
     ) -> Result<Self, IndexError> {
         let columns = reader.fast_fields();
-        let stored =
-            reader.get_store_reader(0).map_err(TantivyError::from)?.space_usage().data_usage().get_bytes();
+        let stored = reader.get_store_reader(0).map_err(TantivyError::from)?;
+        let bytes = stored.space_usage().data_usage().get_bytes();
         Ok(Self {
             plugins,
             filters,
             live,
             seq_no: columns.u64(SEQ_NO)?,
             version: columns.u64(VERSION)?,
-            past_cache: stored > BLOCK_BYTES * u64::from(reader.max_doc()),
+            past_cache: (bytes > BLOCK_BYTES * u64::from(reader.max_doc())).then(|| Arc::new(stored)),
         })
     }
 
@@ -190,7 +191,7 @@ impl Snapshot {
                     live: segment.live.clone(),
                     seq_no: segment.seq_no.clone(),
                     version: segment.version.clone(),
-                    past_cache: segment.past_cache,
+                    past_cache: segment.past_cache.clone(),
                 })
                 .collect(),
             schema: self.schema.clone(),
@@ -367,14 +368,9 @@ impl Snapshot {
     /// When the document store cannot be read.
     pub fn fetch(&self, addr: DocAddress) -> Result<StoredDoc, IndexError> {
         let segment = self.segment(addr.segment_ord);
-        let stored: TantivyDocument = if segment.past_cache {
-            self.searcher
-                .segment_reader(addr.segment_ord)
-                .get_store_reader(0)
-                .map_err(TantivyError::from)?
-                .get(addr.doc_id)?
-        } else {
-            self.searcher.doc(addr)?
+        let stored: TantivyDocument = match &segment.past_cache {
+            Some(store) => store.get(addr.doc_id)?,
+            None => self.searcher.doc(addr)?,
         };
         let id = stored.get_first(self.schema.id).and_then(|value| value.as_str().map(str::to_owned));
         let source = stored.get_first(self.schema.source);

@@ -1,4 +1,4 @@
-//! The memory allocator of the Node addon.
+//! The memory allocator of the Node addon, and the system call by which it gives memory back.
 
 use std::alloc::{GlobalAlloc, Layout};
 
@@ -16,7 +16,8 @@ const HUGE: usize = 16 << 20;
 
 /// mimalloc, whose huge blocks leave the process when they are freed. It leaves those that another thread frees to the system with
 /// `MADV_FREE`, and answers are such: a worker makes them, and JavaScript's thread frees them when they are sent. They then count as
-/// resident until some other process needs memory, which can be a gigabyte.
+/// resident until some other process needs memory, which can be a gigabyte. Which thread made a block cannot be told here, so it is done
+/// for all of them; a block that [`GlobalAlloc::realloc`] moves is freed within mimalloc, by the thread that grows it.
 struct Returning;
 
 #[allow(unsafe_code, reason = "the interface of an allocator")]

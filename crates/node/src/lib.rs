@@ -9,6 +9,7 @@
 
 #[cfg(not(all(windows, target_env = "gnu")))]
 mod allocator;
+mod fusion;
 mod log;
 mod outbox;
 mod shape;

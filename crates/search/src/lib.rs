@@ -21,7 +21,7 @@ mod execute;
 mod explain;
 pub mod field_caps;
 mod fields;
-mod fusion;
+pub mod fusion;
 mod highlight;
 mod hits;
 pub mod knn_search;

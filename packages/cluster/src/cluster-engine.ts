@@ -252,7 +252,10 @@ const NAMES = /^\{"_index":("(?:[^"\\]|\\.)*"),(?:"_type":"\w*",)?"_id":("(?:[^"
 
 const REFUSED_PART = Buffer.from('"security_exception"');
 
-/** An answer with what the native engine says beside its body, as far as the body of a cluster tells. */
+/**
+ * An answer with what the native engine says beside its body, as far as the body of a cluster tells: a document that holds the type of a
+ * refusal is taken for one, so the audit log may say `in part` of what was not.
+ */
 function told({ op, rights }: EngineRequest, reply: EngineReply): EngineReply {
   const { body, status } = reply;
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);

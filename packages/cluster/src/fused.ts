@@ -1,11 +1,11 @@
-import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
+import { type EngineReply, type EngineRequest, type Ranked, fuseLists } from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, refusal } from './errors.js';
-import { type Ranked, fuse, shortest } from './fusion.js';
 import { elements, parseAnswer, rawOf, valueOf } from './json.js';
 import { OF_TARGET, membersOf, multiple, sectionOf, targetOf } from './multiple.js';
 import { type Fusion, type Leaf, type Node, windows } from './retrievers.js';
 import { type SearchBody, leavesOf } from './search-body.js';
+import { shortest } from './shortest.js';
 import type { Transport } from './transport.js';
 
 /** Parameters of an address that a search which fuses lists has a meaning for. */
@@ -185,7 +185,7 @@ function fuseNode(fusion: Fusion, lists: ReadonlyMap<Leaf, Found>, wanted: numbe
     const cut = inputs.map((input) => ({ ...input, hits: input.hits.slice(0, size) }));
     // Scores of a wider window may be higher than the last of the page before; they are shown as they follow.
     let least = fusedHits.at(-1)?.score ?? Infinity;
-    for (const hit of fuse(fusion.method, cut)) {
+    for (const hit of fuseLists(fusion.method, cut)) {
       if (fusedHits.length >= size) break;
       if (known.has(hit.key)) continue;
       known.add(hit.key);

@@ -1,5 +1,6 @@
+import { type FusionMethod, NORMALIZERS, type Normalizer } from '@sparrow-search/engine';
+
 import { illegal, notOverCluster, refusal, unparsable } from './errors.js';
-import { type Method, NORMALIZERS, type Normalizer } from './fusion.js';
 import { type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
 import { type Knn, readKnn } from './knn.js';
 
@@ -26,7 +27,7 @@ export interface Leaf {
 
 export interface Fusion {
   readonly kind: 'fused';
-  readonly method: Method;
+  readonly method: FusionMethod;
   readonly inputs: readonly Input[];
   /** How far lists are read: as the request says, or so far and further for pages behind. */
   readonly window: { readonly size: number; readonly given: boolean };

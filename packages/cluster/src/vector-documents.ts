@@ -124,13 +124,17 @@ function unfit(reason: string): Error {
   return refusal(400, 'document_parsing_exception', `failed to parse: ${reason}`, cause);
 }
 
+/** Behind the name of a member: that its value is a string. */
+const VALUE_TEXT = /\s*:\s*"/uy;
+
 /** Whether a text may have a string as the value of a field; most documents have arrays, and need not be taken apart. */
 function hasText(source: string, path: string): boolean {
   if (source.includes('\\u')) return true;
   // Behind the last dot, a name ends in any form of the path.
   const name = JSON.stringify(path.slice(path.lastIndexOf('.') + 1)).slice(1);
   for (let at = source.indexOf(name); at >= 0; at = source.indexOf(name, at + 1)) {
-    if (/^\s*:\s*"/u.test(source.slice(at + name.length, at + name.length + 64))) return true;
+    VALUE_TEXT.lastIndex = at + name.length;
+    if (VALUE_TEXT.test(source)) return true;
   }
   return false;
 }

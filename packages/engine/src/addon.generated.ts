@@ -1,6 +1,14 @@
 // Generated from crates/node by scripts/lib/addon-types.mjs: do not edit.
 /* eslint-disable */
 
+/** Documents with their fused scores, best first. Equal scores are ordered by the first list that holds either document. */
+export interface FusedList {
+  /** Numbers of the documents. */
+  documents: Uint32Array
+  /** The fused score of each document. */
+  scores: Float32Array
+}
+
 /** One open data directory with everything that serves it. */
 export declare class NativeEngine {
   /**
@@ -58,6 +66,18 @@ export interface NativeReply {
   full?: boolean
 }
 
+/** One of the lists to fuse, best first. */
+export interface RankedList {
+  /** Numbers of the documents, without repeats. */
+  documents: Uint32Array
+  /** The score of each document. */
+  scores: Float32Array
+  /** Factor of the list's contribution to the fused scores. */
+  weight: number
+  /** How `linear` normalizes the scores: `none`, `minmax`, `l2_norm` or `zscore`. */
+  normalizer: string
+}
+
 /** Decompresses Zstandard frames in pieces, so that somebody can stop when there are too many. */
 export declare class ZstdReader {
   /** Begins with frames, which may not be changed until they are read or closed. */
@@ -97,6 +117,9 @@ export declare function declared(): string
  * never. Nothing may use them any more.
  */
 export declare function freeAnswer(bytes: ArrayBuffer): void
+
+/** Fuses lists as searches do: by reciprocal ranks with the given constant, or without one by the sum of normalized scores. */
+export declare function fuseLists(rankConstant: number | undefined | null, lists: Array<RankedList>): FusedList
 
 /**
  * Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or

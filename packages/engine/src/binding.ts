@@ -10,7 +10,9 @@ import type {
   checkData,
   checkRepository,
   configureLog,
+  declared,
   freeAnswer,
+  fuseLists,
   repairData,
   shapeAnswer,
   zstdCompress,
@@ -27,7 +29,9 @@ export interface Addon {
   readonly checkData: typeof checkData;
   readonly checkRepository: typeof checkRepository;
   readonly configureLog: typeof configureLog;
+  readonly declared: typeof declared;
   readonly freeAnswer: typeof freeAnswer;
+  readonly fuseLists: typeof fuseLists;
   readonly repairData: typeof repairData;
   readonly shapeAnswer: typeof shapeAnswer;
   readonly zstdCompress: typeof zstdCompress;

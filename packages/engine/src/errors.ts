@@ -5,6 +5,8 @@ export class EngineError extends Error {
   /** What tells this kind of error from others. */
   override readonly name = 'EngineError';
 
+  #members: Readonly<Record<string, unknown>> | undefined;
+
   /**
    * @param status the HTTP status
    * @param body the error as the REST interface sends it, in JSON
@@ -20,18 +22,23 @@ export class EngineError extends Error {
 
   /** The members of `error` in the body; none if the body is not of the documented shape. */
   get members(): Readonly<Record<string, unknown>> {
-    try {
-      const { error } = JSON.parse(new TextDecoder().decode(this.body)) as { error?: unknown };
-      return typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {};
-    } catch {
-      return {};
-    }
+    this.#members ??= membersOf(this.body);
+    return this.#members;
   }
 
   /** The first sentence of the error body, for logs and for callers without an HTTP layer. */
   get reason(): string {
     const { reason } = this.members;
     return typeof reason === 'string' ? reason : new TextDecoder().decode(this.body);
+  }
+}
+
+function membersOf(body: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const { error } = JSON.parse(new TextDecoder().decode(body)) as { error?: unknown };
+    return typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {};
+  } catch {
+    return {};
   }
 }
 

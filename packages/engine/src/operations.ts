@@ -20,6 +20,8 @@ export interface DeclaredOperation {
   readonly text: boolean;
   /** Whether it stops when its client goes away, also if it is not a `GET`. */
   readonly stops: boolean;
+  /** Whether it changes nothing, so that its answer may be refused where there is no room for it. */
+  readonly reads: boolean;
   /** Whether some requests for it are refused when more come than there is time for. */
   readonly shed: boolean;
 }

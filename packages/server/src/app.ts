@@ -3,7 +3,7 @@ import { basePath } from 'hono/route';
 import { getPathNoStrict } from 'hono/utils/url';
 
 import { answerEndpoint, answerOtherMethod, answerUnknown, makeApplication } from './application.js';
-import type { ServerEnv } from './env.js';
+import { EXCHANGE, type ServerEnv } from './env.js';
 import type { Dispatch, Exchange } from './http/exchange.js';
 import { FetchExchange } from './http/fetch-exchange.js';
 import { FirstMatchRouter } from './http/first-match-router.js';
@@ -45,7 +45,7 @@ function routed(
   const dispatch: Dispatch = (exchange) => throughHono(app, exchange);
   const received = (context: Context<ServerEnv>, route?: Route, names: readonly string[] = []): Call => {
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- undefined under `app.request()`
-    const exchange: Exchange = context.env?.exchange ?? new FetchExchange(context, prefixOf(context));
+    const exchange: Exchange = context.env?.[EXCHANGE] ?? new FetchExchange(context, prefixOf(context));
     exchange.settle?.(route);
     const path: Record<string, string> = {};
     for (const name of names) path[name] = context.req.param(OWN + name) ?? '';
@@ -80,5 +80,6 @@ function routed(
 
 /** The path by which Hono finds a route. Not strict: `/books/` is `/books`, as in the original. */
 function getPath(request: Request, options?: { readonly env?: ServerEnv['Bindings'] }): string {
-  return options?.env?.exchange?.routed ?? getPathNoStrict(request);
+  const { [EXCHANGE]: exchange } = options?.env ?? {};
+  return exchange?.routed ?? getPathNoStrict(request);
 }

@@ -67,18 +67,18 @@ export async function answerOtherMethod(call: Call, route: Route): Promise<Answe
 }
 
 /** The steps of a request for a path without a route. */
-export function answerUnknown(call: Call): never {
-  enter(call);
+export async function answerUnknown(call: Call): Promise<never> {
+  await enter(call);
   return notFound(call);
 }
 
-/** The first steps of every request; a browser may be led elsewhere. */
-function enter(call: Call): Answer | undefined {
+/** The first steps of every request; a browser may be led elsewhere, and a path that is none of ours is refused. */
+function enter(call: Call): Answer | Promise<never> | undefined {
   readParameters(call);
   checkPath(call.exchange.path);
   checkHeaders(call.exchange);
-  if (call.route !== undefined) refuseUnknown(call);
-  return toConsole(call.exchange);
+  const unknown = call.route === undefined ? undefined : refuseUnknown(call);
+  return unknown ?? toConsole(call.exchange);
 }
 
 function carryOut(call: Call, endpoint: Endpoint): Answer | Promise<Answer> {

@@ -5,8 +5,10 @@ import { UnusablePathError } from './errors.js';
 import type { Logger } from './log.js';
 import { KeyStore } from './security/key-store.js';
 
-/** What only a data directory has, or one that is being made. */
-const OURS = ['indices', 'store', 'security', 'identity.json', 'owner.key', 'lock'];
+/** What only a data directory has. */
+const OURS = ['indices', 'identity.json', 'owner.key'];
+/** What one has too that was left while it was made. */
+const BEGUN = ['store', 'security', 'lock'];
 /** What a file system of its own begins with. */
 const NOBODYS = ['lost+found'];
 
@@ -21,7 +23,7 @@ async function refuseForeign(data: string): Promise<void> {
     throw error;
   });
   const files = there.filter((name) => !name.startsWith('.') && !NOBODYS.includes(name));
-  if (files.length === 0 || files.some((name) => OURS.includes(name))) return;
+  if (files.every((name) => BEGUN.includes(name)) || files.some((name) => OURS.includes(name))) return;
   throw new UnusablePathError(
     `--data: ${data} holds other files and is no data directory of Sparrow, so nothing was written: name an empty folder or a new one; to use this one all the same, make the folder ${join(data, 'indices')}`,
   );

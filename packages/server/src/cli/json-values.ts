@@ -37,6 +37,7 @@ export async function* jsonValues(
   let isQuoted = false;
   let isEscaped = false;
   let isFirst = true;
+  let isBehindComma = false;
   const take = (rest: Buffer): JsonText[] => {
     const text = Buffer.concat([...begun, rest])
       .toString()
@@ -68,6 +69,9 @@ export async function* jsonValues(
         }
       }
       if (depth === around && (byte === COMMA || (around === 1 && byte === LIST_END))) {
+        // A place without a value, which is no JSON: only a list without any may end so.
+        if (around === 1 && begunIn === undefined && (byte === COMMA || isBehindComma)) begunIn = line;
+        isBehindComma = byte === COMMA;
         yield* take(chunk.subarray(from, at));
         from = at + 1;
         if (byte === LIST_END) depth = 0;

@@ -6,7 +6,7 @@ export interface Exchange {
   readonly method: string;
   /** Path and query string as they were sent. */
   readonly uri: string;
-  /** The path alone. */
+  /** The path alone; escapes in it are resolved, and then its last slash is gone too. */
   readonly path: string;
   /** The path by which Hono finds its route; see `routedPath` in `uri.ts`. */
   readonly routed: string;

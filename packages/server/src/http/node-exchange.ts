@@ -68,7 +68,7 @@ export class NodeExchange implements Exchange {
       outgoing.writeHead(status, flat);
       outgoing.end(bytes ?? undefined);
     } catch {
-      // The application answers everything; what is left is a connection that broke.
+      // A connection that broke; or a header that cannot be sent, of which there is none, as `respond.ts` makes them all.
       outgoing.destroy();
       return SENT;
     }

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 
 import type { Hono } from 'hono';
 
-import type { ServerEnv } from '../env.js';
+import { EXCHANGE, type ServerEnv } from '../env.js';
 import { Callers } from './callers.js';
 import type { Exchange } from './exchange.js';
 import type { InFlight } from './in-flight.js';
@@ -30,5 +30,5 @@ export function listener(app: Hono<ServerEnv>, inFlight: InFlight): RequestListe
  * handlers read the exchange.
  */
 export function throughHono(app: Hono<ServerEnv>, exchange: Exchange): Response | Promise<Response> {
-  return app.fetch(exchange as unknown as Request, { exchange });
+  return app.fetch(exchange as unknown as Request, { [EXCHANGE]: exchange });
 }

@@ -1,4 +1,4 @@
-import { EngineError } from '@sparrow-search/engine';
+import { EngineError, OPERATIONS } from '@sparrow-search/engine';
 
 import type { Place } from '../http/admission.js';
 import type { Answer } from '../http/respond.js';
@@ -29,7 +29,10 @@ export function noteRejection({ application }: Call, endpoint: Endpoint, error: 
  * @throws {HttpError} 429 when there is no room
  */
 export function takeRoom({ hold }: Call, endpoint: Endpoint, { body }: Answer): void {
-  const isRead = endpoint.cancellable ?? ('engine' in endpoint.handler && endpoint.method === 'GET');
+  const { handler } = endpoint;
+  // An agent's tools may write.
+  const isRead =
+    'engine' in handler ? OPERATIONS[handler.engine].reads : handler.local !== 'mcp' && endpoint.cancellable === true;
   if (isRead) hold.takeAnswer(body?.length ?? 0);
 }
 

@@ -11,11 +11,13 @@ import { type Call, starting } from './call.js';
  * @throws {HttpError} 401 for a key that is none, 429 after too many of them, 503 as long as the engine is opening
  */
 export function authenticate(call: Call): Promise<void> | undefined {
-  const { services, exchange } = call;
+  const { services, exchange, application } = call;
   if (services === undefined) throw starting();
   const { keys } = services;
   const id = keys.isShared ? claimedKey(exchange.header('authorization')) : undefined;
-  if (id !== undefined && keys.get(id) === undefined) {
+  // Who is refused for now, whatever the key, does not make the server ask the others.
+  const isHeard = application.attempts.wait(exchange.from, Date.now()) === 0;
+  if (id !== undefined && isHeard && keys.get(id) === undefined) {
     return keys.refresh().then(() => {
       call.caller = callerOf(call);
     });
@@ -29,7 +31,7 @@ export function authenticate(call: Call): Promise<void> | undefined {
  *
  * @throws {HttpError} as {@link authenticate} does
  */
-export function callerOf({ services, exchange, application }: Call): ApiKey {
+function callerOf({ services, exchange, application }: Call): ApiKey {
   if (services === undefined) throw starting();
   const { keys } = services;
   const { attempts, log, trusting = false } = application;

@@ -2,24 +2,27 @@ import type { Finished } from '../http/exchange.js';
 import { type Answer, finish } from '../http/respond.js';
 import { audit } from './audit.js';
 import type { Call } from './call.js';
-import { refusal } from './on-error.js';
+import { onError } from './on-error.js';
 import { logRequest } from './request-log.js';
 
 /**
- * Ends every request, refused or not: gives back the room that it held, writes it down, gives its answer the headers, shape and encoding
- * that it asked for, counts it and sends it. Needs an answer and whatever is known of the request.
+ * Ends every request, refused or not: gives back the room that it held, gives its answer the headers, shape and encoding that it asked for,
+ * writes it down, counts it and sends it. Needs an answer and whatever is known of the request.
  */
 export function respond(call: Call, answer: Answer): Response | Promise<Response> {
   call.hold.release();
-  audit(call, answer);
-  const headers = headersOf(call, answer);
-  logRequest(call, answer.status);
   const { exchange, query, application } = call;
+  const headers = headersOf(call, answer);
   const finished = finish(answer, exchange, query, headers, application.room);
-  if (!(finished instanceof Promise)) return send(call, answer, finished);
-  return finished
-    .catch((error: unknown) => finish(refusal(call, error), exchange, {}, headers))
-    .then((shaped) => send(call, answer, shaped));
+  if (!(finished instanceof Promise)) return end(call, answer, finished);
+  return finished.then(
+    (shaped) => end(call, answer, shaped),
+    // What cannot be shaped is refused without any shape.
+    async (error: unknown) => {
+      const refused = onError(call, error);
+      return end(call, refused, await finish(refused, exchange, {}, headers));
+    },
+  );
 }
 
 function headersOf({ application, exchange, requestId }: Call, { type }: Answer): Finished['headers'] {
@@ -33,19 +36,28 @@ function headersOf({ application, exchange, requestId }: Call, { type }: Answer)
   return headers;
 }
 
-/** Counts a request and sends its answer, shorter if its client can read that. */
-function send(call: Call, { status }: Answer, finished: Finished): Response | Promise<Response> {
+/** Writes a request down, counts it and sends its answer, shorter if its client can read that. */
+function end(call: Call, answer: Answer, finished: Finished): Response | Promise<Response> {
   const { application, exchange, route, begun } = call;
+  audit(call, answer);
+  logRequest(call, answer.status);
   const { requests } = application.instruments;
   requests.active -= 1;
-  requests.answered(route, exchange.method, status, (performance.now() - begun) / 1000);
+  requests.answered(route, exchange.method, answer.status, (performance.now() - begun) / 1000);
   const isEncoded = application.config.compression && exchange.method !== 'HEAD';
   const encodings = isEncoded ? exchange.header('accept-encoding') : undefined;
   return encodings === undefined ? exchange.send(finished) : sendEncoded(call, finished, encodings);
 }
 
-async function sendEncoded({ exchange }: Call, finished: Finished, encodings: string): Promise<Response> {
-  // Only servers whose clients can read these load the codecs.
-  const { encode } = await import('../http/encodings.js');
-  return exchange.send(await encode(finished, encodings));
+async function sendEncoded({ exchange, application }: Call, finished: Finished, encodings: string): Promise<Response> {
+  let encoded = finished;
+  try {
+    // Only servers whose clients can read these load the codecs.
+    const { encode } = await import('../http/encodings.js');
+    encoded = await encode(finished, encodings);
+  } catch (error) {
+    // The answer is right as it is, only longer.
+    application.log.error('an answer could not be compressed', { error: String(error) });
+  }
+  return exchange.send(encoded);
 }

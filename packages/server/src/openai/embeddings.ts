@@ -89,7 +89,10 @@ async function encode(ask: Ask, { name, endpoint, config }: Chosen, texts: reado
       path: { inference_id: endpoint },
       body: { input: texts },
     });
-    return { vectors: (encoded as readonly { readonly embedding: Vector }[]).map(({ embedding }) => embedding), tokens };
+    return {
+      vectors: (encoded as readonly { readonly embedding: Vector }[]).map(({ embedding }) => embedding),
+      tokens,
+    };
   }
   const field = config?.input?.field_names?.[0] ?? 'text_field';
   const docs = texts.map((text) => ({ [field]: text }));

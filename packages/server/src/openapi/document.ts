@@ -254,7 +254,7 @@ const JOB: Readonly<Record<string, string>> = {
 };
 
 function nameOf({ handler }: Endpoint): Named {
-  return ('engine' in handler ? handler.engine : handler.local);
+  return 'engine' in handler ? handler.engine : handler.local;
 }
 
 /** The operation's name, and what tells its forms apart: method and parameters of the path. */

@@ -21,7 +21,7 @@ export interface AuditEvent {
   /** The action that the request needs a privilege for. */
   readonly action?: string;
   readonly method: string;
-  /** The path as it was sent, without its query string. */
+  /** The path, without its query string; escapes in it are resolved. */
   readonly path: string;
   /** The indices that the path names. */
   readonly indices?: string;

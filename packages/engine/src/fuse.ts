@@ -1,0 +1,49 @@
+import { type Addon, findBinding, loadAddon } from './binding.js';
+
+/** How a linear fusion brings the scores of a list to a common scale. */
+export const NORMALIZERS = ['none', 'minmax', 'l2_norm', 'zscore'] as const;
+export type Normalizer = (typeof NORMALIZERS)[number];
+
+/** A document of a ranked list, by a key that tells it from all others. */
+export interface Ranked {
+  readonly key: string;
+  readonly score: number;
+}
+
+/** One of the lists to fuse: without repeats, best first. */
+export interface RankedList {
+  readonly hits: readonly Ranked[];
+  readonly weight: number;
+  readonly normalizer: Normalizer;
+}
+
+/** How the scores of a document in several lists are combined: by reciprocal ranks, or as a sum of normalized scores. */
+export type FusionMethod = { readonly kind: 'rrf'; readonly rankConstant: number } | { readonly kind: 'linear' };
+
+let addon: Addon | undefined;
+
+/**
+ * Fuses lists with the arithmetic of the engine's own searches, in 32-bit floats. Equal scores are ordered by the first list that holds
+ * either document, and by the rank there.
+ */
+export function fuseLists(method: FusionMethod, lists: readonly RankedList[]): readonly Ranked[] {
+  addon ??= loadAddon(findBinding());
+  const keys: string[] = [];
+  const numbers = new Map<string, number>();
+  const numberOf = (key: string): number => {
+    const known = numbers.get(key);
+    if (known !== undefined) return known;
+    numbers.set(key, keys.length);
+    return keys.push(key) - 1;
+  };
+  const { documents, scores } = addon.fuseLists(
+    method.kind === 'rrf' ? method.rankConstant : null,
+    lists.map(({ hits, weight, normalizer }) => ({
+      documents: Uint32Array.from(hits, ({ key }) => numberOf(key)),
+      scores: Float32Array.from(hits, ({ score }) => score),
+      weight,
+      normalizer,
+    })),
+  );
+  return Array.from(documents, (document, at) => ({ key: keys[document] ?? '', score: scores[at] ?? 0 }));
+}
