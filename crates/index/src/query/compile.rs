@@ -272,12 +272,14 @@ impl<'a> Compiler<'a> {
         {
             return Ok(clauses.remove(0).1);
         }
-        Ok(Box::new(BooleanWeight::with_minimum_number_should_match(
+        let excludes = !must_not.is_empty();
+        let all = BooleanWeight::with_minimum_number_should_match(
             clauses,
             minimum,
             scoring,
             Box::new(SumCombiner::default),
-        )))
+        );
+        Ok(if excludes { weights::explained_if_matching(Box::new(all)) } else { Box::new(all) })
     }
 
     /// A weight that matches nothing if the field is not mapped, an error if it is.

@@ -48,6 +48,29 @@ pub(crate) fn explain(
     Ok(Explanation::new(description, scorer.score()))
 }
 
+/// A weight that explains only what it matches. tantivy's boolean weight moves its scorer to a document that this may have passed
+/// already, and then takes documents for matching that a clause excludes.
+pub(crate) fn explained_if_matching(inner: Box<dyn Weight>) -> Box<dyn Weight> {
+    Box::new(ExplainedIfMatching(inner))
+}
+
+struct ExplainedIfMatching(Box<dyn Weight>);
+
+impl Weight for ExplainedIfMatching {
+    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        self.0.scorer(reader, boost)
+    }
+
+    fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
+        explain(self.scorer(reader, 1.0), doc, "")?;
+        self.0.explain(reader, doc)
+    }
+
+    fn count(&self, reader: &SegmentReader) -> tantivy::Result<u32> {
+        self.0.count(reader)
+    }
+}
+
 struct ConstWeight {
     inner: Box<dyn Weight>,
     score: Score,

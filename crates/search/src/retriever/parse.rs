@@ -223,8 +223,9 @@ impl Common {
         let constant = self.names_constant;
         if let Some(standard) = simplified::list(fusion.kind(), &self.simplified, constant, context)? {
             let standard = Retriever::Standard(standard);
-            fusion.inputs =
-                vec![Input { normalizer: normalizer.unwrap_or(SHORT_FORM), ..Input::new(standard) }];
+            // Ranks need none.
+            let least = if method == Method::Linear { SHORT_FORM } else { Normalizer::None };
+            fusion.inputs = vec![Input { normalizer: normalizer.unwrap_or(least), ..Input::new(standard) }];
         }
         fusion.inputs.iter_mut().for_each(|input| input.retriever.restrict(&self.filters));
         Ok(fusion)
