@@ -78,6 +78,9 @@ describe('a name that begins with an underscore', () => {
     ['POST', '/one/_async_search', ': asynchronous search is not part of this server, use [_search]'],
     ['GET', '/_nodes/usage', ': the use of features is not part of this server, use [_nodes/stats]'],
     ['PUT', '/_snapshot/some/_analyze', ': the analysis of repositories is not part of this server, use [_verify]'],
+    // The path is served, but only by the method that lists.
+    ['PUT', '/_ilm/policy/some', ': the management of index lifecycles is not part of this server'],
+    ['PUT', '/_nodes/some/shutdown', ': managing nodes from afar is not part of this server'],
     ['GET', '/_serach', ' -> did you mean [/_search]?'],
     ['POST', '/_serach', ' -> did you mean [/_search]?'],
     ['POST', '/books/_serach', ' -> did you mean [/books/_search]?'],
@@ -170,5 +173,36 @@ describe('what clients ask for by themselves', () => {
     expect(brief.body.indicators.disk.details).toBeUndefined();
     const missing = await server.request('GET', '/_health_report/ilm');
     expect([missing.status, missing.body.error.reason]).toEqual([404, 'Did not find indicator ilm']);
+  });
+
+  it('lists nothing of what only Elasticsearch has', async () => {
+    expect(await client.rollup.getJobs({ id: '_all' })).toEqual({ jobs: [] });
+    expect(await client.ilm.getLifecycle()).toEqual({});
+    expect(await client.slm.getLifecycle()).toEqual({});
+    expect(await client.ccr.getAutoFollowPattern()).toEqual({ patterns: [] });
+    expect(await client.enrich.getPolicy()).toEqual({ policies: [] });
+    expect(await client.shutdown.getNode()).toEqual({ nodes: [] });
+    expect(await client.transform.getTransform({ transform_id: '*' })).toEqual({ count: 0, transforms: [] });
+    expect(await client.ml.getJobs({ job_id: '_all' })).toEqual({ count: 0, jobs: [] });
+    expect(await client.ml.getDatafeeds({ datafeed_id: '*', allow_no_match: true })).toEqual({
+      count: 0,
+      datafeeds: [],
+    });
+    expect(await client.ml.getDataFrameAnalytics()).toEqual({ count: 0, data_frame_analytics: [] });
+    expect(await client.ml.getFilters({ filter_id: 'a*,b*' })).toEqual({ count: 0, filters: [] });
+    expect(await client.ml.getCalendars({ calendar_id: '*' })).toEqual({
+      count: 0,
+      calendars: [],
+    });
+  });
+
+  it.each([
+    ['/_ilm/policy/some', 'Lifecycle policy not found: some'],
+    ['/_transform/some', 'Transform with id [some] could not be found'],
+    ['/_ml/anomaly_detectors/a*,some', "No known job with id 'a*,some'"],
+    ['/_ml/datafeeds/*?allow_no_match=false', 'No datafeed with id [*] exists'],
+  ])('has none of a name: %s', async (path, reason) => {
+    const { status, body } = await server.request('GET', path);
+    expect([status, body.error.type, body.error.reason]).toEqual([404, 'resource_not_found_exception', reason]);
   });
 });

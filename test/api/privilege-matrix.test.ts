@@ -61,7 +61,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [SEE_CLUSTER, 'cat_nodeattrs cat_pending_tasks cat_plugins cat_trained_models cluster_health cluster_state'],
   [SEE_CLUSTER, 'get_cluster_settings pending_tasks remote_info cluster_stats nodes_info nodes_stats hot_threads'],
   [SEE_CLUSTER, 'get_task list_tasks ml_info get_trained_models trained_model_stats infer_trained_model get_inference'],
-  [SEE_CLUSTER, 'license xpack_info health_report'],
+  [SEE_CLUSTER, 'license xpack_info health_report list_none'],
   [SEE_CLUSTER, 'openai_embeddings openai_models openai_model cohere_rerank'],
   [SEE_CLUSTER, 'infer infer_stream upgrade_assistance metrics'],
   [

@@ -34,7 +34,7 @@ class Langchain(unittest.TestCase):
         return store
 
     def embeddings(self):
-        return ElasticsearchEmbeddings.from_es_connection(support.DENSE_MODEL, self.client)
+        return ElasticsearchEmbeddings(model_id=support.DENSE_MODEL, client=self.client)
 
     def best(self, store, question, **options):
         return store.similarity_search(question, k=2, **options)[0].metadata["key"]
@@ -91,7 +91,7 @@ class Langchain(unittest.TestCase):
 
     def test_retriever_with_an_own_body(self):
         self.store("lc-retriever", SparseVectorStrategy(model_id=support.SPARSE_MODEL))
-        retriever = ElasticsearchRetriever.from_es_params(
+        retriever = ElasticsearchRetriever(
             index_name="lc-retriever",
             body_func=lambda question: {
                 "sub_searches": [
@@ -102,8 +102,8 @@ class Langchain(unittest.TestCase):
                 "rank": {"rrf": {}},
             },
             content_field="text",
-            url=support.URL,
-            api_key=support.API_KEY,
+            es_url=support.URL,
+            es_api_key=support.API_KEY,
         )
         found = retriever.invoke("walk slowly")
         self.assertEqual(found[0].metadata["_source"]["metadata"]["key"], "walk")

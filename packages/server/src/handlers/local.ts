@@ -16,6 +16,7 @@ import { embeddings } from '../openai/embeddings.js';
 import { listModels, showModel } from '../openai/models.js';
 import { rerank } from '../openai/rerank.js';
 import { openapi } from '../openapi/document.js';
+import { listNone } from '../routes/none.js';
 import type { LocalOperation } from '../routes/types.js';
 import {
   createApiKey,
@@ -71,6 +72,7 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     const figures = await healthFigures(nodeContext(call));
     return json(200, healthReport(figures, call.path['feature'], call.query['verbose'] !== 'false'));
   },
+  list_none: ({ endpoint, path, query }) => json(200, listNone(endpoint?.path ?? '', path, query)),
   mcp: async ({ exchange, body, dispatch, application }) => {
     // Only servers that agents talk to load what that takes.
     const { answerMessage } = await import('../mcp/http.js');

@@ -23,7 +23,9 @@ export function unknownPath(exchange: Exchange, route: Route | undefined): Routi
   if (route === undefined && isOpenAiPath(path)) return notServed(exchange);
   if (route !== undefined && !(path.startsWith('/_') && route.path.includes('{'))) return undefined;
   const unknown = unhandled(exchange).sentence;
-  const sentence = elsewhere(path, route?.path);
+  // A path may be served by a method that only lists: of the others it is said what they are for.
+  const isServed = method === 'OPTIONS' || route?.methods.has(method as Method) === true;
+  const sentence = elsewhere(path, isServed ? route?.path : undefined);
   if (sentence !== undefined) return new RoutingError(400, `${unknown}: ${sentence}`, false);
   if (route !== undefined && !takesForIndex(route, path)) return undefined;
   const meant = path.startsWith('/') ? nearest(path, method) : undefined;

@@ -87,6 +87,10 @@ export const BODIES: Readonly<Record<LocalOperation, Bodies & { about: string }>
       about: 'How the server is, by what can be wrong with it.',
       answer: object({ status: text(), cluster_name: text(), indicators: open() }, ['cluster_name', 'indicators']),
     },
+    list_none: {
+      about: 'A list of what only Elasticsearch has: it is empty.',
+      answer: open(),
+    },
     nodes_info: { about: 'What the process is, and how it is set.' },
     nodes_stats: { about: 'What the process uses: memory, files, threads, caches.' },
     hot_threads: { about: 'Which threads are busy.' },

@@ -46,7 +46,11 @@ const ELSEWHERE: readonly (readonly [what: string, paths: readonly string[], ins
     'use an index or an alias',
   ],
   ['rollups and downsampling are', ['/_rollup', '/{index}/_rollup', '/{index}/_rollup_search', '/{index}/_downsample']],
-  ['transforms are', ['/_transform', '/_cat/transforms'], 'use the aggregation [composite] in [_search]'],
+  [
+    'transforms are',
+    ['/_transform', '/_transform/_node_stats', '/_transform/_preview', '/_cat/transforms'],
+    'use the aggregation [composite] in [_search]',
+  ],
   ['Watcher is', ['/_watcher']],
   ['monitoring by collection is', ['/_monitoring'], 'use [metrics]'],
   ['profiling is', ['/_profiling']],
@@ -58,10 +62,17 @@ const ELSEWHERE: readonly (readonly [what: string, paths: readonly string[], ins
     'anomaly detection is',
     [
       ...['/_ml/anomaly_detectors', '/_ml/calendars', '/_ml/datafeeds', '/_ml/filters', '/_ml/_delete_expired_data'],
+      ...['/_ml/anomaly_detectors/_stats', '/_ml/datafeeds/_stats', '/_ml/datafeeds/_preview'],
       ...['/_ml/set_upgrade_mode', '/_cat/ml/anomaly_detectors', '/_cat/ml/datafeeds'],
     ],
   ],
-  ['analysis of data frames is', ['/_ml/data_frame', '/_cat/ml/data_frame']],
+  [
+    'analysis of data frames is',
+    [
+      ...['/_ml/data_frame', '/_ml/data_frame/analytics/_explain', '/_ml/data_frame/analytics/_preview'],
+      ...['/_ml/data_frame/analytics/_stats', '/_cat/ml/data_frame'],
+    ],
+  ],
   ['the memory of models by node is', ['/_ml/memory'], 'use [_ml/trained_models/_stats]'],
   ['a cache of inference is', ['/_ml/trained_models/{model}/deployment/cache']],
   [
@@ -140,7 +151,7 @@ function byHead(): Map<string, Named[]> {
 /**
  * What is said of a path that only Elasticsearch has; undefined for any other.
  *
- * @param route a path of this server that fits too: it is meant unless Elasticsearch's has a name where it has a parameter
+ * @param route a path of this server that has the method and fits too: it is meant unless Elasticsearch's has a name where it has a parameter
  */
 export function elsewhere(path: string, route?: string): string | undefined {
   const asked = segments(path);

@@ -6,6 +6,7 @@ import { INDEX_ENDPOINTS } from './indices.js';
 import { INGEST_ENDPOINTS } from './ingest.js';
 import { JOB_ENDPOINTS } from './jobs.js';
 import { ML_ENDPOINTS } from './ml.js';
+import { NONE_ENDPOINTS } from './none.js';
 import { OPENAI_ENDPOINTS } from './openai.js';
 import { SEARCH_ENDPOINTS } from './search.js';
 import { SERVICE_ENDPOINTS } from './service.js';
@@ -28,6 +29,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...OPENAI_ENDPOINTS,
   ...JOB_ENDPOINTS,
   ...SNAPSHOT_ENDPOINTS,
+  ...NONE_ENDPOINTS,
 ];
 
 /** One path with every method it answers. */

@@ -17,6 +17,7 @@ export type LocalOperation =
   | 'license'
   | 'xpack_info'
   | 'health_report'
+  | 'list_none'
   | 'authenticate'
   | 'create_api_key'
   | 'get_api_keys'
