@@ -7,6 +7,7 @@ import type { Identity } from './identity.js';
 import type { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';
 import type { Attempts } from './security/attempts.js';
+import type { ScriptStore } from './search-templates/script-store.js';
 import type { AuditLog } from './security/audit.js';
 import type { KeyStore } from './security/key-store.js';
 
@@ -15,6 +16,8 @@ export interface Services {
   readonly engine: SearchEngine;
   readonly keys: KeyStore;
   readonly identity: Identity;
+  /** The stored scripts; over a cluster there are none. */
+  readonly scripts?: ScriptStore | undefined;
   /** The data directory. */
   readonly data: string;
   /** `host:port` that the server listens on. */

@@ -17,6 +17,8 @@ import { listModels, showModel } from '../openai/models.js';
 import { rerank } from '../openai/rerank.js';
 import { openapi } from '../openapi/document.js';
 import type { LocalOperation } from '../routes/types.js';
+import { deleteScript, getScript, putScript } from '../search-templates/scripts.js';
+import { multiSearchTemplate, renderTemplate, searchTemplate } from '../search-templates/templates.js';
 import {
   createApiKey,
   describeCaller,
@@ -102,6 +104,12 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     const { keys, caller } = serving(call);
     return json(200, await updateApiKeys(keys, caller, call.body, Date.now()));
   },
+  search_template: searchTemplate,
+  msearch_template: multiSearchTemplate,
+  render_template: renderTemplate,
+  put_script: putScript,
+  get_script: getScript,
+  delete_script: deleteScript,
   openai_embeddings: (call) => embeddings(inferenceOf(call), call.body),
   openai_models: (call) => listModels(inferenceOf(call)),
   openai_model: (call) => showModel(inferenceOf(call), call.path['model'] ?? ''),

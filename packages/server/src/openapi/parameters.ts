@@ -247,6 +247,7 @@ const REST: Readonly<Record<string, Said>> = {
   verify: said('Tries whether the repository can be written.', true),
   after: said('`next` of the page before.'),
   from_sort_value: said('Begins at this value.'),
+  context: said('What the script is for: `template`.', 'template'),
   include_repository: said('Names the repository.', true),
   index_details: said('Shows sizes of indices.', false),
   index_names: said('Shows names of indices.', true),

@@ -7,6 +7,7 @@ import { INGEST_ENDPOINTS } from './ingest.js';
 import { JOB_ENDPOINTS } from './jobs.js';
 import { ML_ENDPOINTS } from './ml.js';
 import { OPENAI_ENDPOINTS } from './openai.js';
+import { SEARCH_TEMPLATE_ENDPOINTS } from './search-templates.js';
 import { SEARCH_ENDPOINTS } from './search.js';
 import { SERVICE_ENDPOINTS } from './service.js';
 import { SNAPSHOT_ENDPOINTS } from './snapshots.js';
@@ -23,6 +24,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...TEMPLATE_ENDPOINTS,
   ...DOCUMENT_ENDPOINTS,
   ...SEARCH_ENDPOINTS,
+  ...SEARCH_TEMPLATE_ENDPOINTS,
   ...INGEST_ENDPOINTS,
   ...ML_ENDPOINTS,
   ...OPENAI_ENDPOINTS,
