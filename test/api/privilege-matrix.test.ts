@@ -40,6 +40,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
     'search count explain knn_search msearch rank_eval scroll clear_scroll open_point_in_time close_point_in_time cat_count',
   ],
   [READ, 'search_template msearch_template render_template'],
+  [READ, 'async_search get_async_search async_search_status delete_async_search'],
   [READ, 'get_doc exists_doc get_source mget term_vectors multi_term_vectors terms_enum'],
   [ADD, 'index_doc create_doc bulk'],
   [WRITE, 'update_doc delete_doc'],

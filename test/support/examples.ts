@@ -67,6 +67,7 @@ export const BODIES: Readonly<Record<string, object | string>> = {
   msearch_template: '{"index":"books"}\n{"source":"{\\"size\\":{{size}}}","params":{"size":1}}\n',
   render_template: { id: '1', params: { size: 1 } },
   put_script: { script: { lang: 'mustache', source: '{"size":{{size}}}' } },
+  async_search: { query: { match: { title: 'one' } }, size: 1 },
   rank_eval: {
     requests: [
       { id: 'one', request: { query: { match_all: {} } }, ratings: [{ _index: 'books', _id: '1', rating: 1 }] },

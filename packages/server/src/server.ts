@@ -131,6 +131,7 @@ export async function startServer(
     const open = services;
     services = undefined;
     stopKeys();
+    await application.asyncSearches.close();
     // While the data directory is still this process's.
     await open?.keys.close(log);
     await open?.scripts?.close().catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import type { SearchEngine } from '@sparrow-search/engine';
 
+import type { AsyncSearches } from './async-search/async-searches.js';
 import type { Config } from './config.js';
 import type { Admission } from './http/admission.js';
 import type { InFlight } from './http/in-flight.js';
@@ -48,6 +49,7 @@ export interface Application extends AppOptions {
   readonly instruments: Instruments;
   readonly attempts: Attempts;
   readonly admission: Admission;
+  readonly asyncSearches: AsyncSearches;
   /** What bodies and answers hold on their way. */
   readonly inFlight: InFlight;
   /** Bytes that the engine may still allocate. */

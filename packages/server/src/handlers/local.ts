@@ -1,3 +1,9 @@
+import {
+  asyncSearchStatus,
+  deleteAsyncSearch,
+  getAsyncSearch,
+  submitAsyncSearch,
+} from '../async-search/async-search.js';
 import { consolePage } from '../console.js';
 import { documentation } from '../documentation.js';
 import { type Answer, json } from '../http/respond.js';
@@ -107,6 +113,10 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
   search_template: searchTemplate,
   msearch_template: multiSearchTemplate,
   render_template: renderTemplate,
+  async_search: submitAsyncSearch,
+  get_async_search: getAsyncSearch,
+  async_search_status: asyncSearchStatus,
+  delete_async_search: deleteAsyncSearch,
   put_script: putScript,
   get_script: getScript,
   delete_script: deleteScript,

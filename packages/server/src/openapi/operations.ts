@@ -19,6 +19,7 @@ import {
   text,
 } from './schemas/schema.js';
 import { OPENAI_OPERATIONS } from './schemas/openai.js';
+import { ASYNC_SEARCH_OPERATIONS } from './schemas/async-search.js';
 import { SEARCH_TEMPLATE_OPERATIONS } from './schemas/search-templates.js';
 import { SEARCH_REQUEST } from './schemas/search.js';
 
@@ -369,6 +370,7 @@ export const BODIES: Readonly<Record<LocalOperation, Bodies & { about: string }>
     },
     ...OPENAI_OPERATIONS,
     ...SEARCH_TEMPLATE_OPERATIONS,
+    ...ASYNC_SEARCH_OPERATIONS,
     infer_stream: { request: ref('InferenceRequest') },
 
     reindex: {

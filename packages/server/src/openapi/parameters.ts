@@ -152,7 +152,11 @@ const SEARCHES: Readonly<Record<string, Said>> = {
   stats: said('Taken; there are no groups of statistics.'),
   include_named_queries_score: said('`matched_queries` has scores.', false),
   max_concurrent_searches: said(TAKEN),
-  keep_alive: said('How long it is kept.'),
+  keep_alive: said('How long it is kept.', undefined, { presets: { async_search: '5d' } }),
+  keep_on_completion: said('Keeps a search too that ended while its caller waited.', false),
+  wait_for_completion_timeout: said('How long to wait for the result.', '1s', {
+    presets: { get_async_search: undefined },
+  }),
   rewrite: said('Shows the query in its final form.', false),
   all_shards: said(TAKEN),
   fields: said('Names or patterns of fields.'),

@@ -6,7 +6,6 @@ const ELSEWHERE: readonly (readonly [what: string, paths: readonly string[], ins
   ['ES|QL is', ['/_query'], 'use [_search]'],
   ['SQL is', ['/_sql'], 'use [_search]'],
   ['EQL is', ['/_eql', '/{index}/_eql'], 'use [_search]'],
-  ['asynchronous search is', ['/_async_search', '/{index}/_async_search'], 'use [_search]'],
   ['running a script by itself is', ['/_scripts/painless/_execute']],
   ['the lists of contexts and languages of scripts are', ['/_script_context', '/_script_language']],
   ['query rules are', ['/_query_rules'], 'use the query [pinned]'],

@@ -1,4 +1,5 @@
 import { ADMINISTRATION_ENDPOINTS } from './administration.js';
+import { ASYNC_SEARCH_ENDPOINTS } from './async-search.js';
 import { CAT_ENDPOINTS } from './cat.js';
 import { CLUSTER_ENDPOINTS } from './cluster.js';
 import { DOCUMENT_ENDPOINTS } from './documents.js';
@@ -25,6 +26,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...DOCUMENT_ENDPOINTS,
   ...SEARCH_ENDPOINTS,
   ...SEARCH_TEMPLATE_ENDPOINTS,
+  ...ASYNC_SEARCH_ENDPOINTS,
   ...INGEST_ENDPOINTS,
   ...ML_ENDPOINTS,
   ...OPENAI_ENDPOINTS,

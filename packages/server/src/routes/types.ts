@@ -34,6 +34,10 @@ export type LocalOperation =
   | 'put_script'
   | 'get_script'
   | 'delete_script'
+  | 'async_search'
+  | 'get_async_search'
+  | 'async_search_status'
+  | 'delete_async_search'
   | 'openapi'
   | 'mcp';
 
