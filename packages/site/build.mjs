@@ -43,6 +43,8 @@ const eleventy = new Eleventy('docs', 'packages/server/dist/docs.tmp', {
     configuration.amendLibrary('md', extend);
     configuration.addTemplate('api.md', api);
     configuration.addGlobalData('layout', 'page.njk');
+    // The pages are plain Markdown: `{{field}}` stands in them for itself.
+    configuration.addGlobalData('templateEngineOverride', 'md');
     configuration.addGlobalData('menu', menu);
     configuration.addGlobalData('eleventyComputed', {
       permalink: ({ page }) => `${addressOf(pageOf(page)) || 'index'}.html`,
@@ -50,9 +52,6 @@ const eleventy = new Eleventy('docs', 'packages/server/dist/docs.tmp', {
       heading: ({ page }) => headingOf(textOf(pageOf(page))),
     });
     return {
-      // The pages are plain Markdown: `{{field}}` stands in them for itself.
-      markdownTemplateEngine: false,
-      htmlTemplateEngine: false,
       dir: { includes: '../packages/site/layouts', layouts: '../packages/site/layouts' },
     };
   },

@@ -39,12 +39,14 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   openai_embeddings: ['input', 'model'],
   cohere_rerank: ['model', 'query', 'documents'],
   reindex: ['source', 'dest'],
+  search_template: ['source'],
+  put_script: ['script'],
 };
 
 /** Operations that need a body, of whatever kind. */
 const NEEDS_BODY = new Set([
   ...Object.keys(REQUIRED),
-  ...['put_mapping', 'put_settings', 'index_doc', 'create_doc', 'update_doc', 'bulk', 'msearch'],
+  ...['put_mapping', 'put_settings', 'index_doc', 'create_doc', 'update_doc', 'bulk', 'msearch', 'msearch_template'],
 ]);
 
 const TYPES: Readonly<Record<string, readonly string[]>> = {
@@ -88,6 +90,7 @@ async function state(): Promise<unknown> {
     '/_component_template',
     '/_template',
     '/_security/api_key',
+    '/_scripts/1',
     '/_ml/trained_models/_stats?filter_path=**.deployment_stats.state',
     '/_tasks?actions=*reindex*&filter_path=nodes',
   ];

@@ -75,7 +75,7 @@ describe('a name that begins with an underscore', () => {
   it.each([
     ['POST', '/_query', ': ES|QL is not part of this server, use [_search]'],
     ['GET', '/_query/async/x', ': ES|QL is not part of this server, use [_search]'],
-    ['POST', '/one/_async_search', ': asynchronous search is not part of this server, use [_search]'],
+    ['GET', '/one/_eql/search', ': EQL is not part of this server, use [_search]'],
     ['GET', '/_nodes/usage', ': the use of features is not part of this server, use [_nodes/stats]'],
     ['PUT', '/_snapshot/some/_analyze', ': the analysis of repositories is not part of this server, use [_verify]'],
     // The path is served, but only by the method that lists.

@@ -39,6 +39,8 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
     READ,
     'search count explain knn_search msearch rank_eval scroll clear_scroll open_point_in_time close_point_in_time cat_count',
   ],
+  [READ, 'search_template msearch_template render_template'],
+  [READ, 'async_search get_async_search async_search_status delete_async_search'],
   [READ, 'get_doc exists_doc get_source mget term_vectors multi_term_vectors terms_enum'],
   [ADD, 'index_doc create_doc bulk'],
   [WRITE, 'update_doc delete_doc'],
@@ -79,6 +81,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [MANAGE_CLUSTER, 'simulate_pipeline put_trained_model delete_trained_model put_trained_model_definition_part'],
   [MANAGE_CLUSTER, 'put_trained_model_vocabulary put_trained_model_alias delete_trained_model_alias start_deployment'],
   [MANAGE_CLUSTER, 'stop_deployment update_deployment put_inference delete_inference update_inference'],
+  [MANAGE_CLUSTER, 'put_script get_script delete_script'],
   [SECURITY, 'create_api_key get_api_keys invalidate_api_keys query_api_keys update_api_key bulk_update_api_keys'],
   [Object.keys(KINDS), 'authenticate health live openapi console documentation mcp'],
 ];
@@ -132,6 +135,7 @@ function pathOf({ path }: Endpoint, operation: string, prefix: 'mine' | 'other')
     node_id: '_local',
     task: 'nobody:1',
     part: '0',
+    context: 'template',
   };
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? 'thing');
   return operation === 'open_point_in_time' ? `${filled}?keep_alive=1m` : filled;
@@ -217,7 +221,7 @@ describe.each(Object.keys(KINDS))('a key with %s', (kind) => {
       const other = await server.request(endpoint.method, foreign, sends('other'), { apiKey });
       tried.requests += 1;
       tried.refused += Number(other.status === 403);
-      const items = ['bulk', 'mget', 'msearch', 'multi_term_vectors'].includes(operation);
+      const items = ['bulk', 'mget', 'msearch', 'msearch_template', 'multi_term_vectors'].includes(operation);
       const refused =
         other.status === 403 || (items && other.status === 200 && other.text.includes('"security_exception"'));
       tried.letThrough += Number(!refused);

@@ -33,7 +33,7 @@ const NODE = FOREIGN_NODE ?? process.execPath;
 const RELEASED = process.env['SPARROW_TARBALLS'];
 /** What the server is made with, from others. */
 const OTHERS = [
-  ...['hono', 'yaml', 'commander', 'csv-parse', 'undici'],
+  ...['hono', 'yaml', 'commander', 'csv-parse', 'mustache', 'undici'],
   ...['@modelcontextprotocol/server', '@modelcontextprotocol/core', 'zod'],
 ];
 /** A build of another compiler differs by this much. */

@@ -7,6 +7,7 @@ const PATH: Readonly<Record<string, string>> = {
   index: 'books',
   id: '1',
   name: 'thing',
+  context: 'template',
   pipeline: 'pipe',
   block: 'write',
   fields: 'title',
@@ -62,6 +63,11 @@ export const BODIES: Readonly<Record<string, object | string>> = {
   knn_search: { knn: { field: 'point', query_vector: [1, 2], k: 1, num_candidates: 2 }, fields: ['title'] },
   explain: { query: { match: { title: 'one' } } },
   msearch: '{"index":"books"}\n{"query":{"match_all":{}}}\n',
+  search_template: { source: { query: { match: { title: '{{words}}' } } }, params: { words: 'one' }, explain: true },
+  msearch_template: '{"index":"books"}\n{"source":"{\\"size\\":{{size}}}","params":{"size":1}}\n',
+  render_template: { id: '1', params: { size: 1 } },
+  put_script: { script: { lang: 'mustache', source: '{"size":{{size}}}' } },
+  async_search: { query: { match: { title: 'one' } }, size: 1 },
   rank_eval: {
     requests: [
       { id: 'one', request: { query: { match_all: {} } }, ratings: [{ _index: 'books', _id: '1', rating: 1 }] },
@@ -138,4 +144,5 @@ export async function populate(server: RunningServer): Promise<void> {
   await request('PUT', '/books/_doc/1?refresh=true', { title: 'one', tag: 'a' });
   await request('PUT', '/_ingest/pipeline/pipe', { processors: [{ set: { field: 'tag', value: 'set' } }] });
   await request('PUT', '/_component_template/thing', { template: {} });
+  await request('PUT', '/_scripts/1', BODIES['put_script']);
 }

@@ -44,6 +44,9 @@ export const REFUSED_EXAMPLES: Readonly<Record<number, readonly string[]>> = {
     'POST /{index}/_ext/model/_change',
   ],
   404: [
+    'GET /_async_search/{id}',
+    'GET /_async_search/status/{id}',
+    'DELETE /_async_search/{id}',
     'POST /{index}/_ext/model/_switch',
     'POST /{index}/_ext/model/_rollback',
     'POST /{index}/_ext/model/_drop',

@@ -1,3 +1,4 @@
+import { AsyncSearches } from './async-search/async-searches.js';
 import { toConsole } from './console.js';
 import { carryOutInEngine } from './handlers/engine.js';
 import { LOCAL } from './handlers/local.js';
@@ -102,5 +103,6 @@ export function makeApplication(options: AppOptions): Application {
   instruments.inFlight = inFlight;
   const headers = securityHeaders(config.tlsCert !== undefined);
   const [attempts, admission] = [new Attempts(), new Admission()];
-  return { ...options, instruments, attempts, admission, inFlight, room, headers };
+  const asyncSearches = new AsyncSearches();
+  return { ...options, instruments, attempts, admission, asyncSearches, inFlight, room, headers };
 }

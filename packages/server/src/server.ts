@@ -15,6 +15,7 @@ import { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';
 import { modelDirectories } from './models.js';
 import { makePrivate } from './private-data.js';
+import { ScriptStore } from './search-templates/script-store.js';
 import { AuditLog } from './security/audit.js';
 import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
 import { sharedKeys } from './security/key-text.js';
@@ -107,11 +108,14 @@ export async function startServer(
     // The engine holds the directory's lock from here on: only now may files in it be written.
     const keys = await KeyStore.open(config.data, { keys: config.maxApiKeys }, sharedKeys(engine));
     stopKeys = keys.follow(log);
+    // Servers over one cluster would each have others.
+    const scripts = config.cluster === undefined ? await ScriptStore.open(config.data) : undefined;
     const newOwnerKey = await ensureOwner(keys, config, log);
     services = {
       engine,
       keys,
       identity: await readIdentity(config.data),
+      scripts,
       data: config.data,
       address: new URL(url).host,
     };
@@ -127,8 +131,12 @@ export async function startServer(
     const open = services;
     services = undefined;
     stopKeys();
+    await application.asyncSearches.close();
     // While the data directory is still this process's.
     await open?.keys.close(log);
+    await open?.scripts?.close().catch((error: unknown) => {
+      log.error('the file of the stored scripts may hold a change that was refused', { error: String(error) });
+    });
     await open?.engine.close();
     stopTls();
     instruments.runtime.stop();

@@ -1,5 +1,6 @@
 import type { SearchEngine } from '@sparrow-search/engine';
 
+import type { AsyncSearches } from './async-search/async-searches.js';
 import type { Config } from './config.js';
 import type { Admission } from './http/admission.js';
 import type { InFlight } from './http/in-flight.js';
@@ -7,6 +8,7 @@ import type { Identity } from './identity.js';
 import type { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';
 import type { Attempts } from './security/attempts.js';
+import type { ScriptStore } from './search-templates/script-store.js';
 import type { AuditLog } from './security/audit.js';
 import type { KeyStore } from './security/key-store.js';
 
@@ -15,6 +17,8 @@ export interface Services {
   readonly engine: SearchEngine;
   readonly keys: KeyStore;
   readonly identity: Identity;
+  /** The stored scripts; over a cluster there are none. */
+  readonly scripts?: ScriptStore | undefined;
   /** The data directory. */
   readonly data: string;
   /** `host:port` that the server listens on. */
@@ -45,6 +49,7 @@ export interface Application extends AppOptions {
   readonly instruments: Instruments;
   readonly attempts: Attempts;
   readonly admission: Admission;
+  readonly asyncSearches: AsyncSearches;
   /** What bodies and answers hold on their way. */
   readonly inFlight: InFlight;
   /** Bytes that the engine may still allocate. */

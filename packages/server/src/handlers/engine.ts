@@ -1,4 +1,4 @@
-import type { EngineReply, EngineRequest, Operation } from '@sparrow-search/engine';
+import type { Cancel, EngineReply, EngineRequest, Operation } from '@sparrow-search/engine';
 
 import { negotiate } from '../http/media-types.js';
 import type { Answer } from '../http/respond.js';
@@ -10,8 +10,17 @@ import { changesNothing } from '../routes/parameters.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
 import { rightsFor } from '../security/authorize.js';
 
-/** Carries out an operation of the engine. */
-export async function carryOutInEngine(call: Call, endpoint: Endpoint, op: Operation): Promise<Answer> {
+/**
+ * Carries out an operation of the engine.
+ *
+ * @param cancel stops the work; absent: it stops when the connection closes before the answer is there, where it may
+ */
+export async function carryOutInEngine(
+  call: Call,
+  endpoint: Endpoint,
+  op: Operation,
+  cancel: Cancel | undefined = stoppedWith(call, endpoint),
+): Promise<Answer> {
   const { exchange, path, body, application } = call;
   const { engine, caller } = serving(call);
   const asText = endpoint.reply === 'text';
@@ -31,8 +40,6 @@ export async function carryOutInEngine(call: Call, endpoint: Endpoint, op: Opera
     named: application.audit === undefined ? undefined : (names) => void (call.named = names),
     concurrent: exchange.concurrent,
   };
-  // The work stops when the connection closes before the answer is there.
-  const cancel = (endpoint.cancellable ?? endpoint.method === 'GET') ? exchange.onGone.bind(exchange) : undefined;
   const sent = MEASURED.has(op) ? await measured(serving(call)) : body;
   if (op === 'restore_snapshot') await restoreKeys(serving(call), request, body);
   const reply = await engine.execute(request, sent, cancel);
@@ -45,6 +52,10 @@ export async function carryOutInEngine(call: Call, endpoint: Endpoint, op: Opera
     refusedParts: reply.refusedParts,
     statistics: STATISTICS.has(op),
   };
+}
+
+function stoppedWith({ exchange }: Call, { cancellable, method }: Endpoint): Cancel | undefined {
+  return (cancellable ?? method === 'GET') ? exchange.onGone.bind(exchange) : undefined;
 }
 
 /** Operations whose tables show what the process uses of its machine. The engine gets that as their body. */

@@ -1,3 +1,9 @@
+import {
+  asyncSearchStatus,
+  deleteAsyncSearch,
+  getAsyncSearch,
+  submitAsyncSearch,
+} from '../async-search/async-search.js';
 import { consolePage } from '../console.js';
 import { documentation } from '../documentation.js';
 import { type Answer, json } from '../http/respond.js';
@@ -18,6 +24,8 @@ import { rerank } from '../openai/rerank.js';
 import { openapi } from '../openapi/document.js';
 import { listNone } from '../routes/none.js';
 import type { LocalOperation } from '../routes/types.js';
+import { deleteScript, getScript, putScript } from '../search-templates/scripts.js';
+import { multiSearchTemplate, renderTemplate, searchTemplate } from '../search-templates/templates.js';
 import {
   createApiKey,
   describeCaller,
@@ -104,6 +112,16 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     const { keys, caller } = serving(call);
     return json(200, await updateApiKeys(keys, caller, call.body, Date.now()));
   },
+  search_template: searchTemplate,
+  msearch_template: multiSearchTemplate,
+  render_template: renderTemplate,
+  async_search: submitAsyncSearch,
+  get_async_search: getAsyncSearch,
+  async_search_status: asyncSearchStatus,
+  delete_async_search: deleteAsyncSearch,
+  put_script: putScript,
+  get_script: getScript,
+  delete_script: deleteScript,
   openai_embeddings: (call) => embeddings(inferenceOf(call), call.body),
   openai_models: (call) => listModels(inferenceOf(call)),
   openai_model: (call) => showModel(inferenceOf(call), call.path['model'] ?? ''),

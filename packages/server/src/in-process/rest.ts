@@ -8,6 +8,7 @@ import type { ServerEnv } from '../env.js';
 import { throughHono } from '../http/through-hono.js';
 import { readIdentity } from '../identity.js';
 import { createLogger } from '../log.js';
+import { ScriptStore } from '../search-templates/script-store.js';
 import { KeyStore } from '../security/key-store.js';
 import type { AppOptions, Services } from '../services.js';
 import { LocalExchange, type RestRequest, type RestResponse, responseOf } from './local-exchange.js';
@@ -60,7 +61,8 @@ export class Rest {
   static async #make(engine: SearchEngine, data: string): Promise<Rest> {
     const keys = await KeyStore.open(data);
     await keys.ensureOwner(data, Date.now());
-    return new Rest({ engine, keys, data, identity: await readIdentity(data), address: '127.0.0.1:0' });
+    const [identity, scripts] = [await readIdentity(data), await ScriptStore.open(data)];
+    return new Rest({ engine, keys, data, identity, scripts, address: '127.0.0.1:0' });
   }
 
   /**

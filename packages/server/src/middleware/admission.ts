@@ -36,6 +36,6 @@ export function takeRoom({ hold }: Call, endpoint: Endpoint, { body }: Answer): 
   if (isRead) hold.takeAnswer(body?.length ?? 0);
 }
 
-function operationOf({ handler }: Endpoint): string {
-  return 'engine' in handler ? handler.engine : '';
+function operationOf({ handler, leadsTo }: Endpoint): string {
+  return 'engine' in handler ? handler.engine : (leadsTo ?? '');
 }

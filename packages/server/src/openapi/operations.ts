@@ -19,6 +19,8 @@ import {
   text,
 } from './schemas/schema.js';
 import { OPENAI_OPERATIONS } from './schemas/openai.js';
+import { ASYNC_SEARCH_OPERATIONS } from './schemas/async-search.js';
+import { SEARCH_TEMPLATE_OPERATIONS } from './schemas/search-templates.js';
 import { SEARCH_REQUEST } from './schemas/search.js';
 
 /** What the document says of the bodies of an operation. */
@@ -371,6 +373,8 @@ export const BODIES: Readonly<Record<LocalOperation, Bodies & { about: string }>
       answer: ref('InferenceAnswer'),
     },
     ...OPENAI_OPERATIONS,
+    ...SEARCH_TEMPLATE_OPERATIONS,
+    ...ASYNC_SEARCH_OPERATIONS,
     infer_stream: { request: ref('InferenceRequest') },
 
     reindex: {

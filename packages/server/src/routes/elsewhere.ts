@@ -6,16 +6,8 @@ const ELSEWHERE: readonly (readonly [what: string, paths: readonly string[], ins
   ['ES|QL is', ['/_query'], 'use [_search]'],
   ['SQL is', ['/_sql'], 'use [_search]'],
   ['EQL is', ['/_eql', '/{index}/_eql'], 'use [_search]'],
-  ['asynchronous search is', ['/_async_search', '/{index}/_async_search'], 'use [_search]'],
-  [
-    'search templates are',
-    [
-      ...['/_search/template', '/{index}/_search/template', '/_msearch/template', '/{index}/_msearch/template'],
-      ...['/_render/template', '/{index}/_render/template'],
-    ],
-    'fill in the template in the client, and use [_search]',
-  ],
-  ['scripts that are stored are', ['/_scripts', '/_script_context', '/_script_language']],
+  ['running a script by itself is', ['/_scripts/painless/_execute']],
+  ['the lists of contexts and languages of scripts are', ['/_script_context', '/_script_language']],
   ['query rules are', ['/_query_rules'], 'use the query [pinned]'],
   ['search applications and analytics collections are', ['/_application'], 'use [_search]'],
   ['the graph of terms is', ['/{index}/_graph']],

@@ -11,7 +11,13 @@ export interface Parameter {
 }
 
 const BOOLEANS = [
-  ...['_source_exclude_vectors', 'accept_enterprise', 'include_source_on_error', 'require_data_stream'],
+  ...[
+    '_source_exclude_vectors',
+    'accept_enterprise',
+    'keep_on_completion',
+    'include_source_on_error',
+    'require_data_stream',
+  ],
   ...['active_only', 'all_shards', 'allow_no_indices', 'allow_no_match', 'allow_partial_search_results'],
   ...['analyze_wildcard', 'ccs_minimize_roundtrips', 'copy_settings', 'create', 'decompress_definition'],
   ...['defer_definition_decompression', 'detailed', 'reassign'],
@@ -42,7 +48,15 @@ const INTEGERS = [
 ];
 const LONGS = ['if_primary_term', 'if_seq_no', 'if_version'];
 const FLOATS = ['min_score'];
-const TIMES = ['interval', 'keep_alive', 'master_timeout', 'scroll', 'search_timeout', 'timeout'];
+const TIMES = [
+  'wait_for_completion_timeout',
+  'interval',
+  'keep_alive',
+  'master_timeout',
+  'scroll',
+  'search_timeout',
+  'timeout',
+];
 const LISTS = [
   ...['_source_excludes', '_source_includes', 'actions', 'docvalue_fields', 'expand_wildcards', 'features', 'fields'],
   ...['completion_fields', 'fielddata_fields', 'groups'],
@@ -54,7 +68,7 @@ const TEXTS = [
   ...['lang', 'name', 'parent_task_id', 'pipeline', 'preference', 'priority', 'q', 'query', 'realm_name', 'routing'],
   ...['requests_per_second', 'scroll_id', 'slices', 'source', 'source_content_type', 'track_total_hits', 'username'],
   ...['type', 'version', 'wait_for_active_shards', 'wait_for_events', 'wait_for_nodes'],
-  'categories',
+  ...['categories', 'context'],
   ...['after', 'from_sort_value', 'slm_policy_filter'],
 ];
 /** Few values, which the engine checks: each has a sentence of its own. */

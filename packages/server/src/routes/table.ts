@@ -1,4 +1,5 @@
 import { ADMINISTRATION_ENDPOINTS } from './administration.js';
+import { ASYNC_SEARCH_ENDPOINTS } from './async-search.js';
 import { CAT_ENDPOINTS } from './cat.js';
 import { CLUSTER_ENDPOINTS } from './cluster.js';
 import { DOCUMENT_ENDPOINTS } from './documents.js';
@@ -8,6 +9,7 @@ import { JOB_ENDPOINTS } from './jobs.js';
 import { ML_ENDPOINTS } from './ml.js';
 import { NONE_ENDPOINTS } from './none.js';
 import { OPENAI_ENDPOINTS } from './openai.js';
+import { SEARCH_TEMPLATE_ENDPOINTS } from './search-templates.js';
 import { SEARCH_ENDPOINTS } from './search.js';
 import { SERVICE_ENDPOINTS } from './service.js';
 import { SNAPSHOT_ENDPOINTS } from './snapshots.js';
@@ -24,6 +26,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...TEMPLATE_ENDPOINTS,
   ...DOCUMENT_ENDPOINTS,
   ...SEARCH_ENDPOINTS,
+  ...SEARCH_TEMPLATE_ENDPOINTS,
+  ...ASYNC_SEARCH_ENDPOINTS,
   ...INGEST_ENDPOINTS,
   ...ML_ENDPOINTS,
   ...OPENAI_ENDPOINTS,

@@ -29,6 +29,16 @@ export type LocalOperation =
   | 'openai_models'
   | 'openai_model'
   | 'cohere_rerank'
+  | 'search_template'
+  | 'msearch_template'
+  | 'render_template'
+  | 'put_script'
+  | 'get_script'
+  | 'delete_script'
+  | 'async_search'
+  | 'get_async_search'
+  | 'async_search_status'
+  | 'delete_async_search'
   | 'openapi'
   | 'mcp';
 
@@ -55,6 +65,8 @@ export interface Endpoint {
   readonly cancellable?: boolean;
   /** Longest body in bytes of an operation that the engine does not read, if it may be longer than others of that kind. */
   readonly mostBytes?: number;
+  /** The operation of the engine that one of the HTTP layer comes to: the request is admitted as one for that. */
+  readonly leadsTo?: Operation;
 }
 
 /** Query parameters that every endpoint takes. */
@@ -89,6 +101,7 @@ interface EndpointOptions {
   readonly reply?: 'json' | 'text';
   readonly cancellable?: boolean;
   readonly mostBytes?: number;
+  readonly leadsTo?: Operation;
 }
 
 /** Writes the rows of one operation of the engine: `routes` are `METHOD[|METHOD…] /path`. The engine declares all else. */

@@ -1,0 +1,195 @@
+import mustache from 'mustache';
+
+import { HttpError } from '../errors.js';
+import { type Members, type Value, isList, isMembers, toJson, toText } from './values.js';
+
+/** Longest template in bytes, as in Elasticsearch (`script.max_size_in_bytes`). */
+export const MOST_TEMPLATE = 65_535;
+
+/** Longest text that the templates of one request are filled in to. The steps that it takes count as characters. */
+const MOST_OUTPUT = 1024 * 1024;
+
+/** Deepest nesting of sections. */
+const MOST_LEVELS = 50;
+
+/** The parser looks for the end of a tag from each of the spaces before it: many in a row would take very long. */
+const SPACES = /\s{1001}/;
+
+/** A token as the parser of the library makes it: kind, name, its place, and for a section what is in it. */
+type Token = readonly [kind: string, name: string, start: number, end: number, inner?: readonly Token[] | string];
+
+export type Template = readonly Token[];
+
+/**
+ * Reads a template. The library parses it; to fill it in is done here, as Elasticsearch escapes for JSON, has functions of its own, and no
+ * template may run away.
+ *
+ * @throws {HttpError} 400 for what is no template
+ */
+export function compile(source: string): Template {
+  if (Buffer.byteLength(source) > MOST_TEMPLATE) {
+    throw refused(`it has more than [${String(MOST_TEMPLATE)}] bytes`);
+  }
+  if (SPACES.test(source)) throw refused('it has more than [1000] spaces in a row');
+  let tokens: Template;
+  try {
+    // One that remembers templates would keep all that anybody ever sent.
+    tokens = new mustache.Writer().parse(source) as Template;
+  } catch (error) {
+    throw refused(error instanceof Error ? error.message : String(error));
+  }
+  check(tokens, 0);
+  return tokens;
+}
+
+function check(tokens: Template, depth: number): void {
+  if (depth > MOST_LEVELS) throw refused(`its sections are nested deeper than [${String(MOST_LEVELS)}] levels`);
+  for (const token of tokens) {
+    const [kind, name] = token;
+    if (kind === '>') throw refused(`partial templates are disabled: [${name}]`);
+    const called = kind === '#' ? functionOf(name) : undefined;
+    if (called !== undefined && called.name !== 'url' && nameIn(token) === undefined) {
+      throw refused(`the function [${called.name}] must contain one and only one identifier`);
+    }
+    if (kind === '#' || kind === '^') check(innerOf(token), depth + 1);
+  }
+}
+
+function refused(problem: string): HttpError {
+  return new HttpError('illegal_argument', `the search template cannot be read: ${problem}`);
+}
+
+function innerOf([, , , , inner]: Token): Template {
+  return Array.isArray(inner) ? (inner as Template) : [];
+}
+
+/** A section that is called as a function. */
+interface Called {
+  readonly name: 'toJson' | 'join' | 'url';
+  readonly delimiter: string;
+}
+
+function functionOf(section: string): Called | undefined {
+  const name = section.trim();
+  if (name === 'toJson' || name === 'join' || name === 'url') return { name, delimiter: ',' };
+  const delimiter = /^join\s+delimiter='(.*)'$/s.exec(name)?.[1];
+  return delimiter === undefined ? undefined : { name: 'join', delimiter };
+}
+
+/** The one name that a function contains. */
+function nameIn(token: Token): string | undefined {
+  const [first, ...others] = innerOf(token);
+  return first?.[0] === 'text' && others.length === 0 ? first[1].trim() : undefined;
+}
+
+/** What the templates of one request may still write and do. */
+export class Budget {
+  #left = MOST_OUTPUT;
+
+  /** @throws {HttpError} 400 when it is used up */
+  spend(amount: number): void {
+    this.#left -= amount;
+    if (this.#left >= 0) return;
+    throw new HttpError(
+      'illegal_argument',
+      `the search template takes too much: it may be filled in to at most [${String(MOST_OUTPUT)}] characters, and each step counts as one`,
+    );
+  }
+}
+
+/**
+ * Fills in a template.
+ *
+ * @throws {HttpError} 400 when it takes more than is left of the budget
+ */
+export function fillIn(template: Template, params: Members, budget: Budget): string {
+  return textOf(template, [params], budget);
+}
+
+/** @param scopes the values that names are looked up in, the innermost last */
+function textOf(tokens: Template, scopes: readonly Value[], budget: Budget): string {
+  let text = '';
+  for (const token of tokens) {
+    // A long name is looked up letter by letter.
+    budget.spend(1 + token[1].length);
+    text += pieceOf(token, scopes, budget);
+  }
+  return text;
+}
+
+function pieceOf(token: Token, scopes: readonly Value[], budget: Budget): string {
+  const [kind, name] = token;
+  switch (kind) {
+    case 'text':
+      return name;
+    case 'name':
+      return written(escaped(toText(find(name, scopes, budget))), budget);
+    case '&':
+      return written(toText(find(name, scopes, budget)), budget);
+    case '^':
+      return isFalsy(find(name, scopes, budget)) ? textOf(innerOf(token), scopes, budget) : '';
+    case '#':
+      return sectionOf(token, scopes, budget);
+    default:
+      return '';
+  }
+}
+
+function written(text: string, budget: Budget): string {
+  budget.spend(text.length);
+  return text;
+}
+
+function sectionOf(token: Token, scopes: readonly Value[], budget: Budget): string {
+  const called = functionOf(token[1]);
+  if (called?.name === 'url') {
+    const text = textOf(innerOf(token), scopes, budget);
+    return written(new URLSearchParams([['', text]]).toString().slice(1), budget);
+  }
+  if (called !== undefined) {
+    const value = find(nameIn(token) ?? '', scopes, budget);
+    if (value === null) return '';
+    if (called.name === 'toJson') return written(toJson(value), budget);
+    const items = isList(value) ? value : [value];
+    budget.spend(items.length * called.delimiter.length);
+    return written(items.map((item) => escaped(toText(item))).join(called.delimiter), budget);
+  }
+  const value = find(token[1], scopes, budget);
+  if (isFalsy(value)) return '';
+  const items = isList(value) ? value : [value];
+  let text = '';
+  for (const item of items) {
+    budget.spend(1);
+    text += textOf(innerOf(token), [...scopes, item], budget);
+  }
+  return text;
+}
+
+/** Whether a section with the value is left out. As in Elasticsearch a zero is not, unlike in Mustache for JavaScript. */
+function isFalsy(value: Value): boolean {
+  return value === null || value === false || value === '' || (isList(value) && value.length === 0);
+}
+
+/** The value of a name, which may have dots; null for one that nobody gave. */
+function find(name: string, scopes: readonly Value[], budget: Budget): Value {
+  if (name === '.') return scopes.at(-1) ?? null;
+  const [first = '', ...rest] = name.split('.');
+  let found: Value | undefined;
+  for (let at = scopes.length - 1; at >= 0 && found === undefined; at -= 1) {
+    budget.spend(1);
+    found = memberOf(scopes[at], first);
+  }
+  for (const part of rest) found = memberOf(found, part);
+  return found ?? null;
+}
+
+function memberOf(value: Value | undefined, name: string): Value | undefined {
+  if (isMembers(value)) return value.get(name);
+  if (!isList(value)) return undefined;
+  return name === 'size' ? { digits: String(value.length) } : /^\d{1,9}$/.test(name) ? value[Number(name)] : undefined;
+}
+
+/** A text as it stands between the quotes of a string in JSON. */
+function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}

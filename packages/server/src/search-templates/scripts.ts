@@ -1,0 +1,103 @@
+import { HttpError } from '../errors.js';
+import { type Answer, json } from '../http/respond.js';
+import { type Call, type Serving, serving } from '../middleware/call.js';
+import { compile } from './mustache.js';
+import type { ScriptStore } from './script-store.js';
+import { type Members, isMembers, objectMember, readMembers, textMember, toJson } from './values.js';
+
+const LANGUAGE = 'mustache';
+
+/** The type of what a template is filled in to, as Elasticsearch shows it. */
+const JSON_CONTENT = 'application/json;charset=utf-8';
+
+/** Longest id, in characters. */
+const MOST_ID = 512;
+
+/** Keeps a search template by its id, in place of the one that was there. */
+export async function putScript(call: Call): Promise<Answer> {
+  const scripts = storedScripts(serving(call));
+  const id = call.path['id'] ?? '';
+  checkContext(call.path['context'] ?? call.query['context']);
+  if (id.includes('#')) throw new HttpError('illegal_argument', `[id] cannot contain '#' for stored script`);
+  if (id.length > MOST_ID) {
+    throw new HttpError('illegal_argument', `the id of a stored script has at most [${String(MOST_ID)}] characters`);
+  }
+  const script = objectMember(readMembers(call.body, ['script'], 'stored script source'), 'script');
+  if (script === undefined) throw new HttpError('illegal_argument', 'must specify [script] for stored script');
+  const unknown = [...script.keys()].find((name) => !['lang', 'source', 'options'].includes(name));
+  if (unknown !== undefined) throw new HttpError('json', `[1:1] [stored script source] unknown field [${unknown}]`);
+  checkLanguage(textMember(script, 'lang'));
+  const source = script.get('source') ?? '';
+  if (source === '') throw new HttpError('illegal_argument', 'must specify source for stored script');
+  const text = sourceText(source);
+  // What cannot be read is refused now, not at the first search.
+  compile(text);
+  await scripts.put({ id, source: text, isObject: isMembers(source) || hasOptions(script) });
+  return json(200, { acknowledged: true });
+}
+
+/** Shows a search template. */
+export function getScript(call: Call): Answer {
+  const id = call.path['id'] ?? '';
+  const script = storedScripts(serving(call)).get(id);
+  if (script === undefined) return json(404, { _id: id, found: false });
+  const options = script.isObject ? { options: { content_type: JSON_CONTENT } } : {};
+  return json(200, { _id: id, found: true, script: { lang: LANGUAGE, source: script.source, ...options } });
+}
+
+/** Deletes a search template. */
+export async function deleteScript(call: Call): Promise<Answer> {
+  await storedScripts(serving(call)).delete(call.path['id'] ?? '');
+  return json(200, { acknowledged: true });
+}
+
+/**
+ * The scripts of this server.
+ *
+ * @throws {HttpError} 400 over a cluster, whose servers would each have others
+ */
+export function storedScripts({ scripts }: Pick<Serving, 'scripts'>): ScriptStore {
+  if (scripts !== undefined) return scripts;
+  throw new HttpError(
+    'illegal_argument',
+    'stored scripts are not kept over a cluster [--cluster]: send the template as [source]',
+  );
+}
+
+/** The refusal of a search by a template that is not there. */
+export function missingScript(id: string): HttpError {
+  return new HttpError('not_found', `unable to find script [${id}] in cluster state`);
+}
+
+/** The text of a template that came as one, or as the object that it is to become. */
+export function sourceText(source: unknown): string {
+  if (typeof source === 'string') return source;
+  if (isMembers(source as Members)) return toJson(source as Members);
+  throw new HttpError('json', '[source] must be a text or an object');
+}
+
+function checkContext(context: string | undefined): void {
+  if (context === undefined || context === 'template') return;
+  throw new HttpError('illegal_argument', `mustache engine does not know how to handle context [${context}]`);
+}
+
+function checkLanguage(language: string | undefined): void {
+  if (language === LANGUAGE) return;
+  throw new HttpError(
+    'illegal_argument',
+    language === undefined
+      ? 'must specify lang for stored script'
+      : `scripts of the language [${language}] cannot be stored, only search templates of [${LANGUAGE}]`,
+  );
+}
+
+/** Whether the script says that it becomes JSON, as all templates do here. */
+function hasOptions(script: Members): boolean {
+  const options = objectMember(script, 'options');
+  if (options === undefined || options.size === 0) return false;
+  const type = textMember(options, 'content_type');
+  if (options.size > 1 || type === undefined || !/^application\/json\s*(;|$)/i.test(type)) {
+    throw new HttpError('illegal_argument', '[options] can only have a [content_type] of [application/json]');
+  }
+  return true;
+}

@@ -1,0 +1,94 @@
+import { HttpError } from '../errors.js';
+import { carryOutInEngine } from '../handlers/engine.js';
+import type { Answer } from '../http/respond.js';
+import { type Call, serving } from '../middleware/call.js';
+import type { Endpoint } from '../routes/types.js';
+import { invalid } from '../security/request-body.js';
+import { Budget, compile, fillIn } from './mustache.js';
+import { missingScript, sourceText, storedScripts } from './scripts.js';
+import { type Members, objectMember, readMembers, switchMember, textMember, toJson } from './values.js';
+
+const KNOWN = ['id', 'source', 'params', 'explain', 'profile'];
+
+/** Fills in a search template, and searches. */
+export function searchTemplate(call: Call): Promise<Answer> {
+  call.body = Buffer.from(searchOf(call, call.body, new Budget()));
+  return searched(call, 'search');
+}
+
+/** Fills in a search template, and shows what comes of it. */
+export function renderTemplate(call: Call): Answer {
+  const search = searchOf(call, call.body, new Budget());
+  return { status: 200, body: `{"template_output":${search}}` };
+}
+
+/** Fills in several search templates, and searches. As at `_msearch`, a malformed one fails the request. */
+export function multiSearchTemplate(call: Call): Promise<Answer> {
+  if (call.body === undefined) throw new HttpError('parse', 'request body is required');
+  const lines = new TextDecoder().decode(call.body).split('\n');
+  if (lines.pop() !== '') {
+    throw new HttpError('illegal_argument', 'The msearch request must be terminated by a newline [\n]');
+  }
+  const budget = new Budget();
+  const filled: string[] = [];
+  for (let at = 0; at < lines.length; at += 2) {
+    const [header = '', template = ''] = lines.slice(at, at + 2);
+    if (header.trim() === '' && template.trim() === '') continue;
+    // In valid JSON a line ends only where a space may be.
+    const search = searchOf(call, Buffer.from(template), budget).replaceAll(/[\r\n]/g, ' ');
+    filled.push(header, search);
+  }
+  call.body = Buffer.from(filled.map((line) => `${line}\n`).join(''));
+  return searched(call, 'msearch');
+}
+
+/** Carries out what was filled in as if it had been sent so: with the same checks of the indices that it names. */
+function searched(call: Call, op: 'search' | 'msearch'): Promise<Answer> {
+  if (call.endpoint === undefined) throw new Error('a call without an endpoint');
+  const endpoint: Endpoint = { ...call.endpoint, handler: { engine: op } };
+  return carryOutInEngine(call, endpoint, op);
+}
+
+/** The search that comes of a request for a template, as JSON. */
+function searchOf(call: Call, body: Uint8Array | undefined, budget: Budget): string {
+  const idInPath = call.path['id'];
+  const request: Members =
+    body === undefined && idInPath !== undefined ? new Map() : readMembers(body, KNOWN, 'search_template');
+  const id = textMember(request, 'id') ?? idInPath;
+  if (id !== (idInPath ?? id)) throw invalid('[id] is not that of the path');
+  const source = sourceOf(call, id, request);
+  const params = objectMember(request, 'params') ?? (new Map() as Members);
+  const shown = ['explain', 'profile'].filter((name) => switchMember(request, name));
+  const text = fillIn(compile(source), params, budget);
+  checkSearch(text);
+  if (shown.length === 0) return text;
+  const search = new Map(readMembers(Buffer.from(text), undefined, 'search_template'));
+  for (const name of shown) search.set(name, true);
+  return toJson(search);
+}
+
+function sourceOf(call: Call, id: string | undefined, request: Members): string {
+  const source = request.get('source') ?? undefined;
+  if (id !== undefined) {
+    if (source !== undefined) throw invalid('either [id] or [source] can be given, not both');
+    const script = storedScripts(serving(call)).get(id);
+    if (script === undefined) throw missingScript(id);
+    return script.source;
+  }
+  if (source === undefined || source === '') throw invalid('template is missing');
+  return sourceText(source);
+}
+
+/** @throws {HttpError} 400 when a template was filled in to what is no object of JSON */
+function checkSearch(text: string): void {
+  let search: unknown;
+  try {
+    search = JSON.parse(text);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new HttpError('json', `the search template was filled in to a text that is not JSON: ${problem}`);
+  }
+  if (typeof search !== 'object' || search === null || Array.isArray(search)) {
+    throw new HttpError('json', 'the search template was filled in to a text that is no JSON object');
+  }
+}
