@@ -1,24 +1,40 @@
 import { type Addon, findBinding, loadAddon } from './binding.js';
 
-/** How a linear fusion brings the scores of a list to a common scale. */
+/** How a linear fusion can bring the scores of a list to a common scale. */
 export const NORMALIZERS = ['none', 'minmax', 'l2_norm', 'zscore'] as const;
+/** How a linear fusion brings the scores of a list to a common scale. */
 export type Normalizer = (typeof NORMALIZERS)[number];
 
-/** A document of a ranked list, by a key that tells it from all others. */
+/** A document of a ranked list. */
 export interface Ranked {
+  /** What tells the document from all others. */
   readonly key: string;
+  /** Its score in the list. */
   readonly score: number;
 }
 
 /** One of the lists to fuse: without repeats, best first. */
 export interface RankedList {
+  /** The documents. */
   readonly hits: readonly Ranked[];
+  /** Factor of the list's contribution to the fused scores. */
   readonly weight: number;
+  /** How its scores are normalized in a sum. */
   readonly normalizer: Normalizer;
 }
 
 /** How the scores of a document in several lists are combined: by reciprocal ranks, or as a sum of normalized scores. */
-export type FusionMethod = { readonly kind: 'rrf'; readonly rankConstant: number } | { readonly kind: 'linear' };
+export type FusionMethod =
+  | {
+      /** By the reciprocals of ranks. */
+      readonly kind: 'rrf';
+      /** Added to each rank: the higher it is, the smaller the advantage of the first ranks. */
+      readonly rankConstant: number;
+    }
+  | {
+      /** As a sum of normalized scores. */
+      readonly kind: 'linear';
+    };
 
 let addon: Addon | undefined;
 
