@@ -18,12 +18,28 @@ export function operationsFile(declared) {
     Object.entries(named)
       .map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`)
       .join('');
-  return `${HEADER}
-export const OPERATIONS = {
-${rows(operations)}} as const;
+  const names = (named) =>
+    Object.keys(named)
+      .map((name) => `\n  | ${JSON.stringify(name)}`)
+      .join('');
+  return `${HEADER}import type { DeclaredAction, DeclaredOperation } from './operations.js';
 
-export const ACTIONS = {
-${rows(actions)}} as const;
+/** The name of an operation. */
+export type Operation =${names(operations)};
+
+/** The name of an action that privileges are granted for, as the sentence of a refusal gives it. */
+export type Action =${names(actions)};
+
+/**
+ * Every operation an engine answers, as Rust declares it next to the function that carries it out. The HTTP layer's route table maps
+ * methods and paths to these names.
+ */
+export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
+${rows(operations)}};
+
+/** Every action that privileges are granted for. */
+export const ACTIONS: Readonly<Record<Action, DeclaredAction>> = {
+${rows(actions)}};
 `;
 }
 

@@ -1,10 +1,6 @@
-import { ACTIONS as GENERATED_ACTIONS, OPERATIONS as GENERATED_OPERATIONS } from './operations.generated.js';
+import type { Action } from './operations.generated.js';
 
-/** The name of an operation. */
-export type Operation = keyof typeof GENERATED_OPERATIONS;
-
-/** The name of an action that privileges are granted for, as the sentence of a refusal gives it. */
-export type Action = keyof typeof GENERATED_ACTIONS;
+export { ACTIONS, type Action, OPERATIONS, type Operation } from './operations.generated.js';
 
 /** What an engine says of one of its operations. */
 export interface DeclaredOperation {
@@ -35,12 +31,3 @@ export interface DeclaredAction {
   /** Whether the bodies of its requests name indices, of which each is then refused by itself. */
   readonly composite: boolean;
 }
-
-/**
- * Every operation an engine answers, as Rust declares it next to the function that carries it out. The HTTP layer's route table maps
- * methods and paths to these names.
- */
-export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = GENERATED_OPERATIONS;
-
-/** Every action that privileges are granted for. */
-export const ACTIONS: Readonly<Record<Action, DeclaredAction>> = GENERATED_ACTIONS;
