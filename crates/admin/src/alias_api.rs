@@ -27,11 +27,11 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .json()
         .takes(&[TIMEOUTS]),
     Operation::new("put_alias", rights::Action::Aliases, Lane::Write, put_alias)
-        .about("Gives indices another name.")
+        .about("Adds an alias to indices.")
         .json()
         .takes(&[TIMEOUTS]),
     Operation::new("delete_alias", rights::Action::Aliases, Lane::Write, delete_alias)
-        .about("Takes another name away.")
+        .about("Removes an alias from indices.")
         .takes(&[TIMEOUTS]),
 ];
 

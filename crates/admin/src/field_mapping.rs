@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::INDICES;
+use sparrow_call::operation::parameters::{INDICES, SHOWN};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
@@ -14,7 +14,7 @@ use sparrow_wire::glob;
 pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("get_field_mapping", Action::GetFieldMapping, Lane::Look, get_field_mapping)
         .about("Some fields of indices.")
-        .takes(&[INDICES, "flat_settings include_defaults local master_timeout features"])];
+        .takes(&[INDICES, SHOWN, "features"])];
 
 /// `GET [/{index}]/_mapping/field/{fields}`
 fn get_field_mapping(

@@ -10,7 +10,7 @@ use sparrow_call::answers::ShardCounts;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
 use sparrow_call::name_steps::{self, NameSteps};
-use sparrow_call::operation::parameters::{INDICES, TIMEOUTS};
+use sparrow_call::operation::parameters::{INDICES, SHOWN, TIMEOUTS};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
@@ -23,9 +23,6 @@ use sparrow_indices::templates::Body;
 use sparrow_indices::{IndexHandle, ResolveOptions, Settings};
 use sparrow_wire::glob;
 
-/// How indices are shown.
-const SHOWN: &str = "flat_settings include_defaults local master_timeout features";
-
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("create_index", Action::CreateIndex, Lane::Write, create_index)
         .about("Makes an index.")
@@ -33,23 +30,23 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .takes(&[TIMEOUTS, "wait_for_active_shards"]),
     Operation::new("get_index", Action::GetIndex, Lane::Look, get_index)
         .about("Aliases, mapping and settings of indices.")
-        .takes(&[INDICES, SHOWN]),
+        .takes(&[INDICES, SHOWN, "features"]),
     Operation::new("exists_index", Action::GetIndex, Lane::Look, exists_index)
         .about("Is there such an index? 200 or 404.")
-        .takes(&[INDICES, SHOWN]),
+        .takes(&[INDICES, SHOWN, "features"]),
     Operation::new("delete_index", Action::DeleteIndex, Lane::Write, delete_index)
         .about("Deletes indices with all that is in them.")
         .takes(&[TIMEOUTS, INDICES]),
     Operation::new("get_mapping", Action::GetMapping, Lane::Look, get_mapping)
         .about("The fields of indices.")
-        .takes(&[INDICES, SHOWN]),
+        .takes(&[INDICES, SHOWN, "features"]),
     Operation::new("put_mapping", Action::PutMapping, Lane::Write, put_mapping)
         .about("Adds fields to an index.")
         .json()
         .takes(&[TIMEOUTS, INDICES, "write_index_only"]),
     Operation::new("get_settings", Action::GetSettings, Lane::Look, get_settings)
         .about("The settings of indices.")
-        .takes(&[INDICES, SHOWN]),
+        .takes(&[INDICES, SHOWN, "features"]),
     Operation::new("put_settings", Action::PutSettings, Lane::Write, put_settings)
         .about("Changes the settings of indices.")
         .json()

@@ -42,10 +42,10 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .about("What names stand for.")
         .takes(&[INDICES]),
     Operation::new("get_data_stream", Action::GetDataStream, Lane::Look, get_data_stream)
-        .about("Lists data streams, of which there are none.")
+        .about("Lists data streams; the list is always empty.")
         .takes(&["expand_wildcards include_defaults master_timeout verbose"]),
     Operation::new("delete_data_stream", Action::DeleteDataStream, Lane::Write, delete_data_stream)
-        .about("Deletes data streams, of which there are none.")
+        .about("Deletes data streams; there is never one to delete.")
         .takes(&["expand_wildcards", TIMEOUTS]),
     Operation::new("create_data_stream", Action::CreateDataStream, Lane::Write, refuse)
         .about("Refused: there are no data streams.")

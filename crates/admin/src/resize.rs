@@ -9,7 +9,7 @@ use serde_json::json;
 
 use sparrow_call::body::parse_object;
 use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::operation::parameters::TIMEOUTS;
+use sparrow_call::operation::parameters::{RESIZE, TIMEOUTS};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
@@ -21,15 +21,15 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("clone_index", Action::Resize, Lane::Long, resize)
         .about("Copies an index.")
         .json()
-        .takes(&[TIMEOUTS, "wait_for_active_shards wait_for_completion copy_settings max_docs dry_run lazy"]),
+        .takes(&[TIMEOUTS, RESIZE]),
     Operation::new("shrink_index", Action::Resize, Lane::Long, resize)
         .about("Copies an index into one of fewer shards.")
         .json()
-        .takes(&[TIMEOUTS, "wait_for_active_shards wait_for_completion copy_settings max_docs dry_run lazy"]),
+        .takes(&[TIMEOUTS, RESIZE]),
     Operation::new("split_index", Action::Resize, Lane::Long, resize)
         .about("Copies an index into one of more shards.")
         .json()
-        .takes(&[TIMEOUTS, "wait_for_active_shards wait_for_completion copy_settings max_docs dry_run lazy"]),
+        .takes(&[TIMEOUTS, RESIZE]),
 ];
 
 /// `PUT|POST /{index}/_clone/{target}`, `…/_shrink/{target}`, `…/_split/{target}`

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::TIMEOUTS;
+use sparrow_call::operation::parameters::{RESIZE, TIMEOUTS};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::params::parse_duration;
 use sparrow_call::request::{CancelFlag, Reply, Request};
@@ -23,10 +23,7 @@ pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("rollover", Action::Rollover, Lane::Write, rollover)
         .about("Lets an alias point to a new index, if conditions hold.")
         .json()
-        .takes(&[
-            TIMEOUTS,
-            "wait_for_active_shards wait_for_completion copy_settings max_docs dry_run lazy",
-        ])];
+        .takes(&[TIMEOUTS, RESIZE])];
 
 /// Digits that the number at the end of a name has at least.
 const DIGITS: usize = 6;

@@ -10,7 +10,7 @@ const MOST_ENTRIES: usize = 1 << 22;
 
 /// Bytes of an entry of the map, with its share of empty places and control bytes.
 const MAP_ENTRY: usize = 32;
-/// Bytes of a pair, and of the count that whoever numbers pairs keeps for each.
+/// Bytes that each numbered pair takes: the pair itself, and the counter of the bucket in `collect.rs`.
 const OWNER: usize = size_of::<(u32, u64)>() + size_of::<u64>();
 
 /// Assigns a number to each pair of parent bucket and code, from 0 in the order of first use.
@@ -45,15 +45,11 @@ impl Slots {
                 }
                 table.resize((parent as usize + 1) * *width, NONE);
             }
-            let number = table[place];
-            if number != NONE {
-                return Ok(number);
+            let number = &mut table[place];
+            if *number == NONE {
+                *number = numbered(&mut self.owners, (parent, code))?;
             }
-            let number = self.add((parent, code))?;
-            if let Some((_, table)) = &mut self.table {
-                table[place] = number;
-            }
-            return Ok(number);
+            return Ok(*number);
         }
         let pair = (parent, code);
         if let Some((known, number)) = self.last
@@ -64,7 +60,7 @@ impl Slots {
         let number = match self.map.get(&pair) {
             Some(number) => *number,
             None => {
-                let number = self.add(pair)?;
+                let number = numbered(&mut self.owners, pair)?;
                 if self.map.len() == self.map.capacity() {
                     work::room_for(2 * self.map.capacity() * MAP_ENTRY)?;
                 }
@@ -76,21 +72,21 @@ impl Slots {
         Ok(number)
     }
 
-    /// Numbers a new pair. A list that is full grows to twice its size, which may be hundreds of megabytes at once.
-    fn add(&mut self, pair: (u32, u64)) -> Result<u32, Stopped> {
-        if self.owners.len() == self.owners.capacity() {
-            work::room_for(2 * self.owners.capacity() * OWNER)?;
-        }
-        self.owners.push(pair);
-        Ok(self.owners.len() as u32 - 1)
-    }
-
     fn leave_table(&mut self) -> Result<(), Stopped> {
         work::room_for(self.owners.len() * MAP_ENTRY)?;
         self.table = None;
         self.map = self.owners.iter().enumerate().map(|(number, &pair)| (pair, number as u32)).collect();
         Ok(())
     }
+}
+
+/// Numbers a new pair. A list that is full grows to twice its size, which may be hundreds of megabytes at once.
+fn numbered(owners: &mut Vec<(u32, u64)>, pair: (u32, u64)) -> Result<u32, Stopped> {
+    if owners.len() == owners.capacity() {
+        work::room_for(2 * owners.capacity() * OWNER)?;
+    }
+    owners.push(pair);
+    Ok(owners.len() as u32 - 1)
 }
 
 #[cfg(test)]

@@ -54,25 +54,25 @@ pub type Handler<S> = fn(&S, &Request, &[u8], &CancelFlag) -> Result<Reply, Engi
 /// An operation: its declaration and its function.
 #[derive(Debug)]
 pub struct Operation<S> {
-    /// What is known of it.
+    /// Its name, threads, rights and parameters.
     pub declaration: Declaration,
-    /// Carries it out.
+    /// The function that carries it out.
     pub run: Handler<S>,
 }
 
-/// What is known of an operation besides its function.
+/// An operation as the engine schedules it and the HTTP layer describes it: its name, threads, rights, parameters and body.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct Declaration {
     /// The name by which requests ask for it, such as `search`.
     pub name: &'static str,
-    /// What it does, as one sentence, for the OpenAPI document.
+    /// One sentence that describes the operation in the OpenAPI document.
     pub about: &'static str,
     /// What a key must be allowed to do.
     pub action: Action,
     /// Which threads run it.
     pub lane: Lane,
-    /// What its body holds.
+    /// What the body of a request for it holds.
     pub body: Body,
     /// The query parameters that it knows, besides those that every operation takes: texts of names with spaces between them.
     pub parameters: &'static [&'static str],
@@ -111,60 +111,60 @@ impl<S> Operation<S> {
         Self { declaration, run }
     }
 
-    /// What it does, as one sentence.
+    /// Sets the sentence that describes the operation in the OpenAPI document.
     pub const fn about(mut self, sentence: &'static str) -> Self {
         self.declaration.about = sentence;
         self
     }
 
-    /// Its body is one JSON value.
+    /// Says that requests for it have one JSON value as their body.
     pub const fn json(self) -> Self {
         self.body(Body::Json)
     }
 
-    /// What its body holds.
+    /// Says what the body of a request for it holds.
     pub const fn body(mut self, body: Body) -> Self {
         self.declaration.body = body;
         self
     }
 
-    /// The query parameters that it knows: texts of names with spaces between them.
+    /// Sets the query parameters that it knows: texts of names with spaces between them.
     pub const fn takes(mut self, parameters: &'static [&'static str]) -> Self {
         self.declaration.parameters = parameters;
         self
     }
 
-    /// It answers text, unless JSON is asked for.
+    /// Says that it answers text, unless JSON is asked for.
     pub const fn text(mut self) -> Self {
         self.declaration.is_text = true;
         self
     }
 
-    /// It stops when its client goes away.
+    /// Says that it stops when its client goes away.
     pub const fn stops(mut self) -> Self {
         self.declaration.stops = true;
         self
     }
 
-    /// It may be as short as its way to a worker and back.
+    /// Says that it may take less time than its way to a worker and back.
     pub const fn short(mut self) -> Self {
         self.declaration.is_short = true;
         self
     }
 
-    /// The HTTP layer refuses some of it when more come than there is time for.
+    /// Says that the HTTP layer refuses some requests for it when more come than there is time for.
     pub const fn shed(mut self) -> Self {
         self.declaration.is_shed = true;
         self
     }
 
-    /// `_tasks` does not list it.
+    /// Says that `_tasks` does not list it while it runs.
     pub const fn unlisted(mut self) -> Self {
         self.declaration.is_listed = false;
         self
     }
 
-    /// It runs on [`Lane::Long`] if the request says `wait_for_completion`.
+    /// Says that it runs on [`Lane::Long`] if the request asks for `wait_for_completion`.
     pub const fn may_wait(mut self) -> Self {
         self.declaration.may_wait = true;
         self
@@ -194,6 +194,10 @@ pub mod parameters {
     pub const SOURCE: &str = "_source _source_includes _source_excludes";
     /// How long to wait.
     pub const TIMEOUTS: &str = "timeout master_timeout";
+    /// How the definitions of indices and templates are shown.
+    pub const SHOWN: &str = "flat_settings include_defaults local master_timeout";
+    /// How an index is made of another one.
+    pub const RESIZE: &str = "wait_for_active_shards wait_for_completion copy_settings max_docs dry_run lazy";
     /// What every table of `_cat` takes.
     pub const CAT: &str = "format h help v s bytes time local master_timeout";
 }

@@ -20,32 +20,24 @@ use sparrow_indices::{IndexHandle, PRIMARY_TERM, StoredDocument};
 use sparrow_search::SearchService;
 use sparrow_search::{SourceSelection, source_of_params, stored_values};
 
+/// How one document is read.
+const READ: &str =
+    "_source_exclude_vectors realtime refresh routing preference version version_type stored_fields";
+
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("get_doc", Action::Get, Lane::Read, get_doc)
         .about("A document, as it was written last.")
-        .takes(&[
-            SOURCE,
-            "_source_exclude_vectors realtime refresh routing preference version version_type",
-            "stored_fields",
-        ])
+        .takes(&[SOURCE, READ])
         .short()
         .shed(),
     Operation::new("exists_doc", Action::Get, Lane::Read, exists_doc)
         .about("Is there such a document? 200 or 404.")
-        .takes(&[
-            SOURCE,
-            "_source_exclude_vectors realtime refresh routing preference version version_type",
-            "stored_fields",
-        ])
+        .takes(&[SOURCE, READ])
         .short()
         .shed(),
     Operation::new("get_source", Action::Get, Lane::Read, get_source)
         .about("A document without anything around it.")
-        .takes(&[
-            SOURCE,
-            "_source_exclude_vectors realtime refresh routing preference version version_type",
-            "stored_fields",
-        ])
+        .takes(&[SOURCE, READ])
         .short()
         .shed(),
     Operation::new("mget", Action::MultiGet, Lane::Read, mget)

@@ -10,21 +10,19 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights;
 use sparrow_search::SearchService;
 
+/// How a whole document is written.
+const WRITE: &str = "pipeline refresh routing op_type if_seq_no if_primary_term version version_type timeout \
+    require_alias require_data_stream wait_for_active_shards include_source_on_error";
+
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("index_doc", rights::Action::Index, Lane::Write, index_doc)
         .about("Writes a document, in place of the one of its id.")
         .body(Body::Document)
-        .takes(&[
-            "pipeline refresh routing op_type if_seq_no if_primary_term version version_type timeout",
-            "require_alias require_data_stream wait_for_active_shards include_source_on_error",
-        ]),
+        .takes(&[WRITE]),
     Operation::new("create_doc", rights::Action::Index, Lane::Write, create_doc)
-        .about("Writes a document, if there is none of its id.")
+        .about("Writes a document, unless its id is taken.")
         .body(Body::Document)
-        .takes(&[
-            "pipeline refresh routing op_type if_seq_no if_primary_term version version_type timeout",
-            "require_alias require_data_stream wait_for_active_shards include_source_on_error",
-        ]),
+        .takes(&[WRITE]),
     Operation::new("delete_doc", rights::Action::Delete, Lane::Write, delete_doc)
         .about("Deletes a document.")
         .takes(&[

@@ -26,22 +26,20 @@ use sparrow_search::query_error;
 use sparrow_types::work::{self, Stopped};
 use sparrow_wire::{glob, object};
 
+/// What is shown of the terms of a document, and how it is read.
+const VECTORS: &str = "fields field_statistics term_statistics offsets positions payloads realtime routing \
+    preference version version_type";
+
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("term_vectors", Action::TermVectors, Lane::Read, term_vectors)
         .about("The terms of a document.")
         .json()
-        .takes(&[
-            "fields field_statistics term_statistics offsets positions payloads realtime routing",
-            "preference version version_type",
-        ])
+        .takes(&[VECTORS])
         .stops(),
     Operation::new("multi_term_vectors", Action::MultiTermVectors, Lane::Read, multi_term_vectors)
         .about("The terms of several documents.")
         .json()
-        .takes(&[
-            "ids fields field_statistics term_statistics offsets positions payloads realtime routing",
-            "preference version version_type",
-        ])
+        .takes(&["ids", VECTORS])
         .stops(),
 ];
 

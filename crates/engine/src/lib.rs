@@ -33,11 +33,11 @@ use sparrow_tasks::Tasks;
 use sparrow_types::attempt;
 pub use sparrow_types::time_slice;
 use sparrow_types::work::{self, Work};
-pub use sparrow_types::work::{Counted, Probe};
+pub use sparrow_types::work::{Counted, HUGE, Probe};
 
 use crate::executor::{Executor, Load};
-use crate::operations::Parts;
 pub use crate::operations::declared;
+use crate::operations::{Entry, Parts};
 pub use crate::options::EngineOptions;
 
 /// An open data directory and everything behind the HTTP layer that serves it.
@@ -147,8 +147,9 @@ impl Engine {
         done: impl FnOnce(Result<Reply, EngineError>) + Send + 'static,
     ) {
         let engine = self.clone();
+        let operation = operations::find(&request);
         // An unknown operation is refused there.
-        let lane = operations::find(&request).map_or(Lane::Look, |operation| operation.lane_of(&request));
+        let lane = operation.as_ref().map_or(Lane::Look, |known| known.declaration.lane_of(&request));
         if lane == Lane::Health {
             let flag = cancel.clone();
             return self.parts.executor.post(
@@ -166,7 +167,7 @@ impl Engine {
             lane,
             load,
             &cancel.clone(),
-            move || engine.carry_out(&request, body.as_ref(), &cancel),
+            move || engine.carry_out(operation?, &request, body.as_ref(), &cancel),
             Box::new(done),
         );
     }
@@ -175,15 +176,14 @@ impl Engine {
     /// and what the next look at the time takes). `None` if the operation is to be [`Self::submit`]ted instead: it is
     /// of another kind, others are under way, or it turned out to take longer.
     pub fn attempt(self: &Arc<Self>, request: &Request, body: &[u8]) -> Option<Result<Reply, EngineError>> {
-        if !operations::find(request).is_ok_and(|operation| operation.is_short(request, body)) {
-            return None;
-        }
-        self.parts.executor.attempt(|stop| self.carry_out(request, body, stop))
+        let operation = operations::find(request).ok().filter(|known| known.is_short(request, body))?;
+        self.parts.executor.attempt(|stop| self.carry_out(operation, request, body, stop))
     }
 
     /// Runs an operation on the calling thread, with the identifiers of its request.
     fn carry_out(
         self: &Arc<Self>,
+        operation: &Entry,
         request: &Request,
         body: &[u8],
         cancel: &CancelFlag,
@@ -191,14 +191,14 @@ impl Engine {
         // What a request left behind that panicked on this thread.
         sparrow_wire::deprecation::take();
         let _origin = origin::enter(request.origin());
-        let declaration = &operations::find(request)?.declaration;
+        let declaration = &operation.declaration;
         let _task = (!attempt::is_active() && declaration.is_listed).then(|| {
             let (index, opaque_id) = (request.part("index"), request.opaque_id.as_ref());
             // A write goes on to its end, so that its client hears what became of it.
             let cancel = declaration.only_reads(request).then(|| cancel.flag());
             self.parts.node.tasks.begin_request(declaration.action.name(), index, opaque_id, cancel)
         });
-        let mut result = self.execute(request, body, cancel);
+        let mut result = self.execute_as(operation, request, body, cancel);
         if let Ok(reply) = &mut result {
             reply.warnings = sparrow_wire::deprecation::take();
         }
@@ -215,17 +215,26 @@ impl Engine {
         body: &[u8],
         cancel: &CancelFlag,
     ) -> Result<Reply, EngineError> {
+        self.execute_as(operations::find(request)?, request, body, cancel)
+    }
+
+    fn execute_as(
+        self: &Arc<Self>,
+        operation: &Entry,
+        request: &Request,
+        body: &[u8],
+        cancel: &CancelFlag,
+    ) -> Result<Reply, EngineError> {
         if cancel.is_cancelled() {
             return Err(EngineError::Cancelled);
         }
-        let operation = operations::find(request)?;
         let work =
             Work::new(Arc::clone(cancel.flag()), Arc::clone(&self.parts.node.memory), "<http_request>");
         let _body = work.hold_outside(body.len());
         let _entered = work::enter(Some(work.clone()));
         // The parser for documents and administrative bodies has no place to check in.
         work::room_for(operation.tree_bytes(body))?;
-        let result = operation.run(&self.parts, request, body, cancel);
+        let result = (operation.run)(&self.parts, request, body, cancel);
         // This thread may rest now, and what it freed would stay with it while other threads allocate anew.
         if let Some(release) = self.release_memory.filter(|_| work.peak() > LARGE) {
             release(true);

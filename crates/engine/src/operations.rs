@@ -35,7 +35,7 @@ type Run = Box<dyn Fn(&Parts, &Request, &[u8], &CancelFlag) -> Result<Reply, Eng
 /// An operation, whichever part of [`Parts`] its function needs.
 pub(crate) struct Entry {
     pub(crate) declaration: Declaration,
-    run: Run,
+    pub(crate) run: Run,
 }
 
 static OPERATIONS: LazyLock<BTreeMap<&'static str, Entry>> = LazyLock::new(|| {
@@ -127,7 +127,7 @@ impl Operations {
 /// The operation that a request names.
 ///
 /// # Errors
-/// An internal error if there is none.
+/// An internal error if no operation has the name.
 pub(crate) fn find(request: &Request) -> Result<&'static Entry, EngineError> {
     OPERATIONS
         .get(request.op.as_str())
@@ -135,22 +135,6 @@ pub(crate) fn find(request: &Request) -> Result<&'static Entry, EngineError> {
 }
 
 impl Entry {
-    /// Carries out a request for it.
-    pub(crate) fn run(
-        &self,
-        parts: &Parts,
-        request: &Request,
-        body: &[u8],
-        cancel: &CancelFlag,
-    ) -> Result<Reply, EngineError> {
-        (self.run)(parts, request, body, cancel)
-    }
-
-    /// The lane of a request for it.
-    pub(crate) fn lane_of(&self, request: &Request) -> Lane {
-        self.declaration.lane_of(request)
-    }
-
     /// Whether a request may be as short as its way to a worker and back: it reads, leaves nothing behind that is
     /// open, waits for no refresh, and names no model that would have to encode a text.
     pub(crate) fn is_short(&self, request: &Request, body: &[u8]) -> bool {
@@ -250,7 +234,7 @@ mod tests {
     fn what_looks_at_tasks_waits_on_a_long_lane_only_if_it_is_asked_to() {
         for op in ["get_task", "list_tasks", "cancel_task", "cancel_tasks"] {
             let mut request = Request { op: op.to_owned(), ..Request::default() };
-            let lane = |request: &Request| find(request).unwrap().lane_of(request);
+            let lane = |request: &Request| find(request).unwrap().declaration.lane_of(request);
             assert_eq!(lane(&request), Lane::Watch);
             request.query.insert("wait_for_completion".to_owned(), "true".to_owned());
             assert_eq!(lane(&request), Lane::Long);

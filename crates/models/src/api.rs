@@ -23,14 +23,14 @@ pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
         .about("Models.")
         .takes(&["allow_no_match from size decompress_definition exclude_generated include tags"]),
     Operation::new("stop_deployment", Action::StopDeployment, Lane::Long, stop_deployment)
-        .about("Lets a model rest.")
+        .about("Stops the deployment of a model.")
         .json()
         .takes(&["allow_no_match force timeout finish_pending_work"]),
     Operation::new("trained_model_stats", Action::TrainedModelStats, Lane::Look, trained_model_stats)
         .about("What models do: texts, queues, times.")
         .takes(&["allow_no_match from size"]),
     Operation::new("infer_trained_model", Action::InferTrainedModel, Lane::Read, infer_trained_model)
-        .about("Lets a model read texts.")
+        .about("Runs a model on texts.")
         .json()
         .takes(&["timeout"])
         .stops(),

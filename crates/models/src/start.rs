@@ -16,7 +16,7 @@ use sparrow_wire::size::split_size;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("start_deployment", Action::StartDeployment, Lane::Long, start_deployment)
-        .about("Puts a model to work.")
+        .about("Deploys a model.")
         .json()
         .takes(&[
             "number_of_allocations threads_per_allocation queue_capacity cache_size priority",

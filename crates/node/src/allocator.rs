@@ -3,16 +3,13 @@
 use std::alloc::{GlobalAlloc, Layout};
 
 use mimalloc::MiMalloc;
-use sparrow_engine::Counted;
+use sparrow_engine::{Counted, HUGE};
 
 /// The process's memory allocator. Documents are allocated by the threads that parse them and freed by those that index them:
 /// glibc's allocator makes the one thread wait for the other's arena, which slows bulk requests
 /// (`benches/results/commits-full.json`).
 #[global_allocator]
 static ALLOCATOR: Counted<Returning> = Counted(Returning);
-
-/// Bytes from which on the pages of a block go back to the system when it is freed: 16 MiB, from which on mimalloc maps each block by itself.
-const HUGE: usize = 16 << 20;
 
 /// mimalloc, whose huge blocks leave the process when they are freed. It leaves those that another thread frees to the system with
 /// `MADV_FREE`, and answers are such: a worker makes them, and JavaScript's thread frees them when they are sent. They then count as

@@ -17,6 +17,9 @@ use sparrow_call::rights::Action;
 use sparrow_call::{NODE_NAME, NODE_ROLES};
 use sparrow_wire::glob;
 
+/// Which tasks are meant, and how they are shown.
+const WHICH: &str = "actions nodes parent_task_id group_by detailed timeout wait_for_completion";
+
 /// The operations of this crate.
 pub const OPERATIONS: &[Operation<Tasks>] = &[
     Operation::new("get_task", Action::GetTask, Lane::Watch, get_task)
@@ -26,18 +29,18 @@ pub const OPERATIONS: &[Operation<Tasks>] = &[
         .may_wait(),
     Operation::new("list_tasks", Action::ListTasks, Lane::Watch, list_tasks)
         .about("What runs.")
-        .takes(&["actions nodes parent_task_id group_by detailed timeout wait_for_completion master_timeout"])
+        .takes(&[WHICH, "master_timeout"])
         .unlisted()
         .may_wait(),
     Operation::new("cancel_tasks", Action::CancelTasks, Lane::Watch, cancel_tasks)
         .about("Asks several tasks to stop.")
-        .takes(&["actions nodes parent_task_id group_by detailed timeout wait_for_completion"])
+        .takes(&[WHICH])
         .stops()
         .unlisted()
         .may_wait(),
     Operation::new("cancel_task", Action::CancelTasks, Lane::Watch, cancel_tasks)
         .about("Asks a task to stop.")
-        .takes(&["actions nodes parent_task_id group_by detailed timeout wait_for_completion"])
+        .takes(&[WHICH])
         .stops()
         .unlisted()
         .may_wait(),

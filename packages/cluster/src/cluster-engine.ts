@@ -16,6 +16,7 @@ import {
   putSettings,
   putTemplate,
 } from './indices.js';
+import { asBuffer } from './json.js';
 import { Names } from './names.js';
 import { Pipelines } from './pipelines.js';
 import { type Product, UnsupportedClusterError, recognise } from './product.js';
@@ -244,8 +245,8 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Bytes that the names have at most which the answer to a write begins with: 255 and 512, each of them escaped as up to six. */
-const MOST_NAMES = 8 * 1024;
+/** Bytes of the longest beginning of an answer that holds both names: an index of 255 bytes and an id of 512, each escaped as up to six. */
+const LONGEST_BEGINNING = 8 * 1024;
 
 /** The names with which the answer to a write begins. An old cluster says a type as well. */
 const NAMES = /^\{"_index":("(?:[^"\\]|\\.)*"),(?:"_type":"\w*",)?"_id":("(?:[^"\\]|\\.)*")[,}]/;
@@ -253,15 +254,15 @@ const NAMES = /^\{"_index":("(?:[^"\\]|\\.)*"),(?:"_type":"\w*",)?"_id":("(?:[^"
 const REFUSED_PART = Buffer.from('"security_exception"');
 
 /**
- * An answer with what the native engine says beside its body, as far as the body of a cluster tells: a document that holds the type of a
- * refusal is taken for one, so the audit log may say `in part` of what was not.
+ * Adds to a reply what the native engine reports beside its body, read from the cluster's answer. A document that contains the text
+ * `"security_exception"` is mistaken for a refused part; the audit log then says `in part` wrongly.
  */
 function told({ op, rights }: EngineRequest, reply: EngineReply): EngineReply {
   const { body, status } = reply;
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const bytes = asBuffer(body);
   if (status === 201) {
     // Behind the names, an update shows the whole document, if it is asked for.
-    const names = NAMES.exec(bytes.subarray(0, MOST_NAMES).toString());
+    const names = NAMES.exec(bytes.subarray(0, LONGEST_BEGINNING).toString());
     if (names !== null) return { ...reply, created: names.slice(1).map((name) => JSON.parse(name) as string) };
   }
   const hasParts = op === 'bulk' || op === 'mget' || op === 'msearch' || op === 'multi_term_vectors';

@@ -100,7 +100,7 @@ export function knnVector(path: string, field: Json, product: Product): Json {
 /** The name that OpenSearch has for a comparison. */
 function spaceOf({ element, similarity, index }: DenseField): string {
   if (element === 'bit') return 'hamming';
-  // What is not searched may have any length, also none, which a cosine could not be taken of.
+  // A field that is not indexed may hold vectors of length 0, of which no cosine can be taken.
   if (!index) return 'l2';
   // The product of vectors of length 1 is their cosine.
   if (similarity === 'cosine' || (similarity === 'dot_product' && element === 'float')) return 'cosinesimil';

@@ -3,7 +3,7 @@ import { type EngineReply, type EngineRequest, type Ranked, fuseLists } from '@s
 import { illegal, notOverCluster, refusal } from './errors.js';
 import { elements, parseAnswer, rawOf, valueOf } from './json.js';
 import { OF_TARGET, membersOf, multiple, sectionOf, targetOf } from './multiple.js';
-import { type Fusion, type Leaf, type Node, windows } from './retrievers.js';
+import { type Fusion, type Leaf, type Node, depthOf, windows } from './retrievers.js';
 import { type SearchBody, leavesOf } from './search-body.js';
 import { shortest } from './shortest.js';
 import type { Transport } from './transport.js';
@@ -24,13 +24,6 @@ const OF_FUSED: ReadonlySet<string> = new Set([
 const RESULT_WINDOW = 10_000;
 
 type Target = Readonly<Record<string, string>>;
-
-/** A hit of a list: which document, and its score there. */
-interface Found {
-  readonly hits: readonly Ranked[];
-  readonly total: number;
-  readonly exact: boolean;
-}
 
 /** Answers a search that fuses lists: they are read first, and then the documents of the page. */
 export async function fused(
@@ -54,18 +47,16 @@ export async function fused(
   const filter = pair(body, 'post_filter');
   // A filter behind a retriever is for the hits of the fusion, and one behind `rank` for those of its lists.
   const common = [...pair(body, 'timeout'), ...(fusion.form === 'rank' ? filter : [])];
+  const queries = leaves.map((leaf) => body.leafQuery(leaf));
   const union =
-    leaves.length === 1 && leaves[0] !== undefined
-      ? body.leafQuery(leaves[0])
-      : `{"bool":{"should":[${leaves.map((leaf) => body.leafQuery(leaf)).join(',')}],"minimum_should_match":1}}`;
+    queries.length === 1 ? queries.join() : `{"bool":{"should":[${queries.join(',')}],"minimum_should_match":1}}`;
   const aggregations = [...pair(body, 'aggs'), ...pair(body, 'aggregations')];
 
-  const searches = leaves.map((leaf) =>
+  const searches = leaves.map((leaf, at) =>
     object([
-      `"query":${body.leafQuery(leaf)}`,
+      `"query":${queries[at] ?? ''}`,
       `"size":${String(longest)}`,
-      '"_source":false',
-      `"track_total_hits":${String(tracked === 0 ? false : tracked)}`,
+      '"_source":false,"track_total_hits":false',
       ...(leaf.minScore === undefined ? [] : [`"min_score":${String(leaf.minScore)}`]),
       ...common,
     ]),
@@ -81,13 +72,14 @@ export async function fused(
       ...aggregations,
     ]),
   );
+  const asking: Asking = { expression, target, signal };
   const parts = await multiple(context.transport, expression, target, searches, signal);
   const lists = new Map(leaves.map((leaf, at) => [leaf, listOf(parts[at] ?? '')]));
   const all = parts[leaves.length] ?? '';
 
   const { branch, first: firstOfGroups } = await sifted(
     context.transport,
-    { expression, target, signal },
+    asking,
     body,
     fusion,
     fuseNode(fusion, lists, from + size),
@@ -98,7 +90,7 @@ export async function fused(
     .filter(({ score }) => typeof minScore !== 'number' || score >= minScore)
     .slice(from, from + size);
   const hits =
-    page.length === 0 ? new Map<string, string>() : await fetch(context, expression, target, union, body, page, signal);
+    page.length === 0 ? new Map<string, string>() : await fetch(context.transport, asking, union, body, page);
 
   const shownHits = page.flatMap(({ key, score, rank }) => {
     const hit = hits.get(key);
@@ -173,9 +165,9 @@ function theseOf(hits: readonly Ranked[]): { readonly filter: readonly object[];
 }
 
 /** The lists of a tree made one; those of a window of the server's own choice are read on for pages behind it. */
-function fuseNode(fusion: Fusion, lists: ReadonlyMap<Leaf, Found>, wanted: number): readonly Ranked[] {
+function fuseNode(fusion: Fusion, lists: ReadonlyMap<Leaf, readonly Ranked[]>, wanted: number): readonly Ranked[] {
   const inputs = fusion.inputs.map(({ node, weight, normalizer }) => ({
-    hits: node.kind === 'leaf' ? (lists.get(node)?.hits ?? []) : fuseNode(node, lists, widest(fusion, wanted)),
+    hits: node.kind === 'leaf' ? (lists.get(node) ?? []) : fuseNode(node, lists, widest(fusion, wanted)),
     weight,
     normalizer,
   }));
@@ -211,31 +203,23 @@ function checkWindow({ window: { size: window, given }, form, method }: Fusion, 
 /** How far each list of a tree is read at most. */
 function widest(node: Node, wanted: number): number {
   if (node.kind === 'leaf') return 0;
-  const own = windows(node.window, wanted).at(-1) ?? 0;
+  const own = depthOf(node.window, wanted);
   return Math.max(own, ...node.inputs.map((input) => widest(input.node, own)));
 }
 
-function listOf(response: string): Found {
-  const found = parseAnswer(response) as {
-    hits: { total?: { value: number; relation: string }; hits: { _index: string; _id: string; _score: number }[] };
-  };
-  const { total, hits } = found.hits;
-  return {
-    hits: hits.map(({ _index, _id, _score }) => ({ key: keyOf(_index, _id), score: _score })),
-    total: total?.value ?? 0,
-    exact: total?.relation === 'eq',
-  };
+/** The hits of a list, best first. */
+function listOf(response: string): readonly Ranked[] {
+  const { hits } = parseAnswer(response) as { hits: { hits: { _index: string; _id: string; _score: number }[] } };
+  return hits.hits.map(({ _index, _id, _score }) => ({ key: keyOf(_index, _id), score: _score }));
 }
 
 /** The documents of a page, as the request wants them shown, by their keys. */
 async function fetch(
-  context: { readonly transport: Transport },
-  expression: string,
-  target: Target,
+  transport: Transport,
+  { expression, target, signal }: Asking,
   union: string,
   body: SearchBody,
   page: readonly Ranked[],
-  signal: AbortSignal,
 ): Promise<Map<string, string>> {
   const { filter, most } = theseOf(page);
   const shown = [
@@ -254,7 +238,7 @@ async function fetch(
     '"track_total_hits":false',
     ...shown.flatMap((name) => pair(body, name)),
   ]);
-  const [response = ''] = await multiple(context.transport, expression, target, [asked], signal);
+  const [response = ''] = await multiple(transport, expression, target, [asked], signal);
   const hits = sectionOf(response, 'hits') ?? '{}';
   const list = membersOf(hits).find(({ name }) => name === 'hits');
   const found = new Map<string, string>();

@@ -241,7 +241,6 @@ function failure(error: string): Outcome {
 /** What an error that concerns every document of a request is for each of them. */
 export function failureOf(error: unknown): Outcome {
   if (!(error instanceof EngineError)) throw error;
-  const body = JSON.parse(Buffer.from(error.body).toString()) as { error?: Definitions };
-  const cause = without(body.error ?? {}, 'root_cause');
+  const cause = without(error.members, 'root_cause');
   return { kind: 'failed', status: error.status, error: JSON.stringify(cause) };
 }

@@ -197,7 +197,7 @@ export class QueryTranslation {
 
   /** Puts everything in its place, once neighbours are found. */
   finish(): void {
-    // What is inside others comes first.
+    // Inner clauses are replaced before the clauses around them.
     const ordered = [...this.#rebuilt].sort((a, b) => a.end - a.start - (b.end - b.start));
     for (const { start, end, build } of ordered) this.#edits.push({ start, end, text: build() });
   }

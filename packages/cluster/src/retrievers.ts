@@ -13,7 +13,7 @@ export interface Leaf {
   /** Where the whole stands. */
   readonly span: Span;
   readonly query: Span | undefined;
-  /** What it finds instead of what a query does: neighbours of a vector. */
+  /** The neighbours of a vector that the node finds; absent where it has a query. */
   readonly knn: Knn | undefined;
   /** Words that it looks for in fields, instead of a query that stands in the body. */
   readonly words: string | undefined;
@@ -181,9 +181,7 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
     inputs = [{ node, weight: 1, normalizer: normalizer(named) }];
   } else {
     if (list === undefined || kindAt(text, list) !== 'array') throw unparsable(`[${kind.name}] Required [retrievers]`);
-    inputs = elements(text, list.start).map((item) =>
-      input(text, item, kind.name, undefined, (it) => read(text, it, inside)),
-    );
+    inputs = elements(text, list.start).map((item) => input(text, item, kind.name, (it) => read(text, it, inside)));
   }
   return {
     kind: 'fused',
@@ -236,11 +234,12 @@ export function windows({ size, given }: Fusion['window'], wanted: number): read
   return all;
 }
 
-function depthOf(window: Fusion['window'], wanted: number): number {
+/** How far the lists of a window are read at most. */
+export function depthOf(window: Fusion['window'], wanted: number): number {
   return windows(window, wanted).at(-1) ?? 0;
 }
 
-function input(text: string, item: Span, kind: string, ofAll: unknown, below: (span: Span) => Node): Input {
+function input(text: string, item: Span, kind: string, below: (span: Span) => Node): Input {
   const parts = kindAt(text, item) === 'object' ? members(text, item.start) : [];
   const retriever = parts.find(({ name }) => name === 'retriever');
   if (retriever === undefined) {
@@ -254,7 +253,7 @@ function input(text: string, item: Span, kind: string, ofAll: unknown, below: (s
   };
   const weight = number('weight', value('weight')) ?? 1;
   if (weight < 0) throw unparsable(`[weight] must be non-negative, found [${String(weight)}]`);
-  return { node: below(retriever), weight, normalizer: normalizer(value('normalizer') ?? ofAll) };
+  return { node: below(retriever), weight, normalizer: normalizer(value('normalizer')) };
 }
 
 function normalizer(given: unknown): Normalizer {

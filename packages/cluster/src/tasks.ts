@@ -422,8 +422,8 @@ function missing(task: string): Error {
 
 function causeOf(error: unknown): object {
   if (!(error instanceof EngineError)) return { type: 'exception', reason: String(error), status: 500 };
-  const body = JSON.parse(Buffer.from(error.body).toString()) as { error: { type: string; reason: string } };
-  return { type: body.error.type, reason: body.error.reason, status: error.status };
+  const { type, reason } = error.members;
+  return { type, reason, status: error.status };
 }
 
 function refusalOf(error: unknown): Error {

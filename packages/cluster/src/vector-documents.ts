@@ -50,10 +50,7 @@ export async function bulkVectors(
     const watched = known.get(now.index);
     if (watched === undefined) continue;
     try {
-      const { source } = now;
-      const made = isJson(source)
-        ? withVectors(source, watched, item.kind === 'update' ? 'update' : undefined)
-        : undefined;
+      const made = withVectors(now.source, watched, item.kind === 'update' ? 'update' : undefined);
       if (made !== undefined) {
         const { index, id, routing } = now;
         changed.set(position, item.rewritten({ index, id, routing, source: made }));
@@ -83,11 +80,12 @@ function isJson(source: string): boolean {
  */
 export function withVectors(source: string, { fields, always }: Watched, kind?: 'update'): string | undefined {
   const suspects = [...fields].filter(([path]) => always.has(path) || hasText(source, path));
-  if (suspects.length === 0) return undefined;
+  if (suspects.length === 0 || !isJson(source)) return undefined;
+  const all = whole(source);
   const edits: Edit[] = [];
   for (const [path, field] of suspects) {
     const places = kind === 'update' ? [`doc.${path}`, `upsert.${path}`] : [path];
-    for (const span of places.flatMap((place) => valuesAt(source, whole(source), place))) {
+    for (const span of places.flatMap((place) => valuesAt(source, all, place))) {
       const edit = checked(source, span, path, field);
       if (edit !== undefined) edits.push(edit);
     }

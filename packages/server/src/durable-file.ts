@@ -2,6 +2,7 @@ import { constants as bufferConstants } from 'node:buffer';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
+import { HttpError } from './errors.js';
 import { unseal } from './sealed-file.js';
 
 /** Readable and writable by the owner of the process alone. */
@@ -135,4 +136,15 @@ async function syncDirectory(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * What a client is told of a file that cannot be written: that there is no space, or a quota is used up, or what else it was.
+ *
+ * @param what the file holds, as the sentence names it
+ */
+export function diskRefusal(error: unknown, what: string): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  return new HttpError('disk_full', `${what} cannot be changed: no space is left where they are stored`);
 }

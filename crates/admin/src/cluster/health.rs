@@ -18,7 +18,7 @@ use sparrow_indices::ResolveOptions;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("cluster_health", Action::Health, Lane::Health, cluster_health)
-        .about("Green, yellow or red; waits until it is so.")
+        .about("Whether the cluster is green, yellow or red; can wait until it is so.")
         .takes(&[
             TIMEOUTS,
             INDICES,

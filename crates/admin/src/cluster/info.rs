@@ -17,10 +17,10 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("cluster_figures", Action::ClusterStats, Lane::Look, cluster_figures)
         .about("Sums over all indices, for `_cluster/stats`."),
     Operation::new("pending_tasks", Action::PendingTasks, Lane::Look, pending_tasks)
-        .about("Changes of metadata that wait, of which there are none.")
+        .about("Lists the changes of metadata that wait; on one server there is never one.")
         .takes(&["local master_timeout"]),
     Operation::new("remote_info", Action::RemoteInfo, Lane::Look, remote_info)
-        .about("Other clusters, of which there are none."),
+        .about("Lists other clusters that are connected; there is never one."),
 ];
 
 /// `GET /_cluster/pending_tasks`: always empty, as changes are carried out at once.

@@ -18,7 +18,7 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .about("The segments of indices.")
         .takes(&[INDICES, "verbose"]),
     Operation::new("recovery", Action::Recovery, Lane::Look, recovery)
-        .about("How indices came up.")
+        .about("How indices were recovered.")
         .takes(&[INDICES, "active_only detailed"]),
 ];
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use sparrow_call::body::{parse_json, parse_object};
 use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::operation::parameters::TIMEOUTS;
+use sparrow_call::operation::parameters::{SHOWN, TIMEOUTS};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
@@ -19,12 +19,12 @@ use sparrow_wire::glob;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("put_index_template", Action::PutIndexTemplate, Lane::Write, put_index_template)
-        .about("Says what new indices of some names get.")
+        .about("Defines what new indices get whose names match.")
         .json()
         .takes(&["create cause master_timeout"]),
     Operation::new("get_index_template", Action::GetIndexTemplate, Lane::Look, get_index_template)
         .about("Index templates.")
-        .takes(&["flat_settings include_defaults local master_timeout"]),
+        .takes(&[SHOWN]),
     Operation::new("delete_index_template", Action::DeleteIndexTemplate, Lane::Write, delete_index_template)
         .about("Deletes index templates.")
         .takes(&[TIMEOUTS]),
@@ -38,7 +38,7 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .takes(&["create cause master_timeout timeout"]),
     Operation::new("get_component_template", Action::GetComponentTemplate, Lane::Look, get_component)
         .about("Component templates.")
-        .takes(&["flat_settings include_defaults local master_timeout"]),
+        .takes(&[SHOWN]),
     Operation::new(
         "delete_component_template",
         Action::DeleteComponentTemplate,

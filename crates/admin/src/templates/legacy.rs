@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::templates::api::{bounded, chosen, missing_template};
 use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::TIMEOUTS;
+use sparrow_call::operation::parameters::{SHOWN, TIMEOUTS};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
@@ -21,7 +21,7 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .takes(&["create cause master_timeout order"]),
     Operation::new("get_template", Action::GetTemplate, Lane::Look, get_template)
         .about("Templates of the older form.")
-        .takes(&["flat_settings include_defaults local master_timeout"]),
+        .takes(&[SHOWN]),
     Operation::new("delete_template", Action::DeleteTemplate, Lane::Write, delete_template)
         .about("Deletes templates of the older form.")
         .takes(&[TIMEOUTS]),

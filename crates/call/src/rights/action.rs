@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an action is done to, and so which list of a role grants it.
+/// The list of a role that grants an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Indices: a role names them together with the privileges.
@@ -31,14 +31,14 @@ macro_rules! actions {
                 }
             }
 
-            /// What it is done to.
+            /// Whether roles grant the action on indices or on the cluster as a whole.
             pub fn scope(self) -> Scope {
                 match self {
                     $($(Self::$variant)|+ => Scope::$scope,)+
                 }
             }
 
-            /// Its privileges, with spaces between them.
+            /// Names of the privileges that grant the action, with spaces between them; see [`Self::privileges`].
             fn by(self) -> &'static str {
                 match self {
                     $($(Self::$variant => $privileges,)+)+

@@ -186,7 +186,7 @@ fn lane(op: &str, wait: &str) -> Lane {
     if !wait.is_empty() {
         request.query.insert("wait_for_completion".to_owned(), wait.to_owned());
     }
-    crate::operations::find(&request).unwrap().lane_of(&request)
+    crate::operations::find(&request).unwrap().declaration.lane_of(&request)
 }
 
 /// Whether a new operation on a lane succeeds within 20 seconds.

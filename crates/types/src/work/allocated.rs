@@ -139,8 +139,8 @@ fn counted(memory: *mut u8, bytes: isize) -> *mut u8 {
     memory
 }
 
-/// Size of the blocks of mimalloc from which on they are as large as was asked for: 16 MiB.
-const HUGE: usize = 16 << 20;
+/// Size in bytes from which on mimalloc maps each block by itself, as large as was asked for: 16 MiB.
+pub const HUGE: usize = 16 << 20;
 
 /// Bytes that mimalloc takes for so many: below [`HUGE`], its blocks have four sizes between one power of two and the next, all
 /// multiples of 16 (`mi_bin` in its `page-queue.c`). What a request makes has many sizes, so it takes a tenth more than it asks for.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-pub use self::allocated::Counted;
+pub use self::allocated::{Counted, HUGE};
 use self::limits::{ALWAYS, positive};
 pub use self::limits::{Exceeded, MOST_EFFORT, Memory, MemoryFigures, PARENT, Size, TooMuch, TooMuchEffort};
 pub use self::output::{Output, grow};

@@ -1,10 +1,9 @@
 import { HttpError } from '../errors.js';
 import { carryOutInEngine } from '../handlers/engine.js';
 import type { Exchange } from '../http/exchange.js';
-import { type Answer, json } from '../http/respond.js';
-import { type Call, serving } from '../middleware/call.js';
+import { type Answer, beginning, isSet, json } from '../http/respond.js';
+import { type Call, endpointOf, serving } from '../middleware/call.js';
 import { refusal } from '../middleware/on-error.js';
-import type { Endpoint } from '../routes/types.js';
 import { rightsFor } from '../security/authorize.js';
 import type { AsyncSearch, Holder } from './async-searches.js';
 
@@ -40,7 +39,7 @@ export async function submitAsyncSearch(call: Call): Promise<Answer> {
       try {
         return await carryOutInEngine(call, endpointOf(call), 'search', cancel);
       } catch (error) {
-        // It is thrown as long as somebody waits for it, and kept afterwards.
+        // While the first request still waits, the error is its answer; later it is kept as the result of the search.
         if (waiting.isOver) return refusal(call, error);
         waiting.failure = error instanceof Error ? error : new Error(String(error));
         return { status: 500, body: null };
@@ -58,7 +57,7 @@ export async function submitAsyncSearch(call: Call): Promise<Answer> {
     asyncSearches.end(search);
     throw waiting.failure;
   }
-  if (search.outcome === undefined || (keeps !== undefined && keeps !== 'false')) return shown(search, true, query);
+  if (search.outcome === undefined || isSet(keeps)) return shown(search, true, query);
   const answer = shown(search, false, query);
   asyncSearches.end(search);
   return answer;
@@ -92,11 +91,6 @@ export function deleteAsyncSearch(call: Call): Answer {
   const { asyncSearches } = call.application;
   asyncSearches.end(asyncSearches.get(call.path['id'] ?? '', holderOf(call)));
   return json(200, { acknowledged: true });
-}
-
-function endpointOf({ endpoint }: Call): Endpoint {
-  if (endpoint === undefined) throw new Error('a call without an endpoint');
-  return { ...endpoint, handler: { engine: 'search' } };
 }
 
 function holderOf(call: Call): Holder {
@@ -138,21 +132,24 @@ function headOf(search: AsyncSearch, hasId: boolean): object {
   };
 }
 
+/** Bytes of an answer that hold all that stands before its hits. */
+const BEFORE_HITS = 300;
+
 const NO_SHARDS = { total: 0, successful: 0, skipped: 0, failed: 0 };
 
 function shown(search: AsyncSearch, hasId: boolean, query: Readonly<Record<string, string>>): Answer {
   const head = headOf(search, hasId);
   const { outcome } = search;
   if (outcome === undefined) {
-    const isNumber = query['rest_total_hits_as_int'] !== undefined && query['rest_total_hits_as_int'] !== 'false';
+    const isNumber = isSet(query['rest_total_hits_as_int']);
     const hits = { total: isNumber ? 0 : { value: 0, relation: 'gte' }, max_score: null, hits: [] };
     const response = { took: Date.now() - search.started, timed_out: false, _shards: NO_SHARDS, hits };
     return json(200, { ...head, response });
   }
   const { status, body, headers = [] } = outcome.answer;
-  const bytes = Buffer.from(body ?? '');
+  const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0));
   if (status >= 400) {
-    const { error } = JSON.parse(bytes.toString()) as { readonly error: unknown };
+    const { error } = JSON.parse(Buffer.from(bytes).toString()) as { readonly error: unknown };
     return { ...json(status, { ...head, error, status }), headers };
   }
   const before = Buffer.from(`${JSON.stringify(head).slice(0, -1)},"response":`);
@@ -161,17 +158,18 @@ function shown(search: AsyncSearch, hasId: boolean, query: Readonly<Record<strin
 
 /** Whether a search has ended without all that it looked for: by an error, after its timeout, or with shards that failed. */
 function isPartial(answer: Answer): boolean {
-  return answer.status >= 400 || beginningOf(answer).includes('"timed_out":true') || shardsOf(answer).failed > 0;
+  return (
+    answer.status >= 400 ||
+    beginning(answer.body, BEFORE_HITS).includes('"timed_out":true') ||
+    shardsOf(answer).failed > 0
+  );
 }
 
 function shardsOf(answer: Answer): typeof NO_SHARDS {
-  const found = /"_shards":(\{"total":\d+,"successful":\d+,"skipped":\d+,"failed":\d+)/.exec(beginningOf(answer))?.[1];
+  const found = /"_shards":(\{"total":\d+,"successful":\d+,"skipped":\d+,"failed":\d+)/.exec(
+    beginning(answer.body, BEFORE_HITS),
+  )?.[1];
   return found === undefined ? NO_SHARDS : (JSON.parse(`${found}}`) as typeof NO_SHARDS);
-}
-
-/** What stands before the hits. */
-function beginningOf({ body }: Answer): string {
-  return Buffer.from(body?.slice(0, 300) ?? '').toString();
 }
 
 /** @throws {HttpError} 400 for a time that is too short or too long */

@@ -32,9 +32,9 @@ export class Context {
   }
 
   /** Says something that is not the result. Nothing where the result is for a program. */
-  readonly note = (text: string): void => {
+  note(text: string): void {
     if (!this.isJson) this.terminal.err.write(`${text}\n`);
-  };
+  }
 }
 
 /** The option to print a result as JSON; `result` says in words what it is, with the names of its members in braces. */

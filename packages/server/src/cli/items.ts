@@ -26,7 +26,7 @@ const MOST_ID_BYTES = 512;
 export function itemOf(record: Record_, options: ItemOptions): Item | string {
   const item = unbounded(record, options);
   if (typeof item === 'string' || item.id === undefined) return item;
-  // The server refuses a whole request for one of them.
+  // The server refuses a whole bulk request for one id that is too long.
   const bytes = Buffer.byteLength(item.id);
   return bytes <= MOST_ID_BYTES ? item : `its id takes ${number(bytes)} bytes, more than ${number(MOST_ID_BYTES)}`;
 }
@@ -41,7 +41,7 @@ function unbounded(record: Record_, { idField, key, types }: ItemOptions): Item 
     if (value === '') return `its id in [${idField}] is empty`;
     return { record, id: String(value), json: text ?? JSON.stringify(typedDocument(document, types)) };
   }
-  // Of a file of columns.
+  // Only documents of CSV and TSV come without their JSON.
   if (text === undefined) return { record, id: place, json: JSON.stringify(typedDocument(document, types)) };
   const { _id: own, ...rest } = document;
   // As it stands in the file where nothing is to be taken out: numbers keep all their digits.

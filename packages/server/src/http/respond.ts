@@ -35,12 +35,16 @@ function laterIf({ status, headers = [], isForGood }: Answer): Headers {
   return [...headers, ['Retry-After', String(RETRY_SECONDS)]];
 }
 
+/** The type of an error of the engine, as its body names it. */
+export function typeOf({ members: { type } }: EngineError): string | undefined {
+  return typeof type === 'string' ? type : undefined;
+}
+
 /** Turns anything thrown into an answer; undefined for what is nobody's refusal but a fault of ours. */
 export function answerToError(error: unknown): Answer | undefined {
   if (error instanceof EngineError) {
-    const { type, durability } = error.members;
-    const errorType = typeof type === 'string' ? type : undefined;
-    return { status: error.status, body: error.body, errorType, isForGood: durability === 'PERMANENT' };
+    const isForGood = error.members['durability'] === 'PERMANENT';
+    return { status: error.status, body: error.body, errorType: typeOf(error), isForGood };
   }
   if (error instanceof HttpError) {
     return { ...json(error.status, error.toJson()), headers: error.details.headers ?? [] };
@@ -134,11 +138,12 @@ function isError(status: number, body: Answer['body']): boolean {
 }
 
 /** The first characters of a body, of which so many bytes are read. */
-function beginning(body: Answer['body'], bytes: number): string {
+export function beginning(body: Answer['body'], bytes: number): string {
   return body === null ? '' : Buffer.from(body.slice(0, bytes)).toString();
 }
 
-function isSet(value: string | undefined): boolean {
+/** Whether a switch of the query string is on: it is when it has no value, too. */
+export function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== 'false';
 }
 

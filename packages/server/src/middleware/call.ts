@@ -67,3 +67,9 @@ export function serving({ services, caller }: Call): Serving {
 export function starting(): HttpError {
   return new HttpError('starting', 'blocked by: [SERVICE_UNAVAILABLE/1/state not recovered / initialized];');
 }
+
+/** The endpoint of a request that a route was found for. */
+export function endpointOf({ endpoint }: Call): Endpoint {
+  if (endpoint === undefined) throw new Error('a call without an endpoint');
+  return endpoint;
+}

@@ -1,7 +1,7 @@
 import { EngineError } from '@sparrow-search/engine';
 
 import { HttpError } from '../errors.js';
-import { type Answer, answerToError, json } from '../http/respond.js';
+import { type Answer, answerToError, json, typeOf } from '../http/respond.js';
 import { answeredIn, spokenBy } from '../http/versions.js';
 import { inOpenAiForm, isOpenAiPath } from '../openai/errors.js';
 import type { Call } from './call.js';
@@ -23,7 +23,7 @@ const CALLERS_MISTAKES: ReadonlySet<string> = new Set([
 /** What is answered when a step throws: the answer to its error. Needs nothing, adds nothing. */
 export function onError(call: Call, error: unknown): Answer {
   const answer = answeredIn(spokenBy(call.exchange), refusal(call, error));
-  if (REFUSALS.has(answer.status)) call.application.instruments.requests.rejected(answer.status, typeOf(error));
+  if (REFUSALS.has(answer.status)) call.application.instruments.requests.rejected(answer.status, nameOf(error));
   return answer;
 }
 
@@ -33,7 +33,7 @@ export function refusal(call: Call, error: unknown): Answer {
   // Whoever polls until the server is ready is no fault; `debug` has a line for every request.
   const isExpected = error instanceof HttpError && error.code === 'starting';
   if ((known === undefined || known.status >= 500) && !isExpected) {
-    const isCallers = known?.status === 500 && CALLERS_MISTAKES.has(typeOf(error));
+    const isCallers = known?.status === 500 && CALLERS_MISTAKES.has(nameOf(error));
     call.application.log[isCallers ? 'warn' : 'error']('request failed', {
       ...namesOf(call),
       status: known?.status ?? 500,
@@ -51,9 +51,7 @@ function described(error: unknown): string {
 }
 
 /** The type of an error as its body names it; empty where it has none. */
-function typeOf(error: unknown): string {
+function nameOf(error: unknown): string {
   if (error instanceof HttpError) return error.type;
-  if (!(error instanceof EngineError)) return '';
-  const { type } = error.members;
-  return typeof type === 'string' ? type : '';
+  return (error instanceof EngineError ? typeOf(error) : undefined) ?? '';
 }

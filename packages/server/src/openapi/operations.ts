@@ -56,388 +56,387 @@ const modelChange = object(
 /** What a route leads to. */
 export type Named = Operation | LocalOperation;
 
-/**
- * What requests and answers hold, where something is known of them, and what the operations of the HTTP layer do: the engine says it of
- * its own.
- */
-export const BODIES: Readonly<Record<LocalOperation, Bodies & { about: string }> & Partial<Record<Operation, Bodies>>> =
-  {
-    info: { about: 'Says who answers. A browser is led to the console.', answer: ref('ServerInfo') },
-    health: {
-      about: 'Is the server ready? 200 if so, else 503.',
-      answer: object({ status: text('`ready`, or why it is not') }, ['status']),
-    },
-    live: { about: 'Does the process answer at all?', answer: object({ status: text() }, ['status']) },
-    metrics: { about: 'Figures for Prometheus.' },
-    console: { about: 'The console, for a browser.' },
-    documentation: { about: 'The documentation, for a browser.' },
-    openapi: { about: 'This document.', answer: open() },
-    mcp: {
-      about: 'Takes a message of the Model Context Protocol: tools for agents, over streamable HTTP.',
-      request: open('A message, JSON-RPC 2.0.'),
-      answer: open('The answer to it.'),
-    },
-    license: {
-      about: 'The license, as clients ask for it: basic, and active.',
-      answer: object({ license: open() }, ['license']),
-    },
-    xpack_info: {
-      about: 'Which of Elasticsearch’s features are here.',
-      answer: object({ build: open(), license: open(), features: open(), tagline: text() }),
-    },
-    health_report: {
-      about: 'How the server is, by what can be wrong with it.',
-      answer: object({ status: text(), cluster_name: text(), indicators: open() }, ['cluster_name', 'indicators']),
-    },
-    list_none: {
-      about: 'A list of what only Elasticsearch has: it is empty.',
-      answer: open(),
-    },
-    nodes_info: { about: 'What the process is, and how it is set.' },
-    nodes_stats: { about: 'What the process uses: memory, files, threads, caches.' },
-    hot_threads: { about: 'Which threads are busy.' },
-    cluster_stats: { about: 'Sums over all indices, and over the process.' },
-    authenticate: { about: 'Whose key is it?' },
-    create_api_key: {
-      about: 'Makes a key; its secret is shown this once.',
-      request: ref('ApiKeyRequest'),
-      answer: ref('CreatedApiKey'),
-    },
-    get_api_keys: { about: 'Lists keys, without secrets.', answer: ref('ApiKeys') },
-    query_api_keys: {
-      about: 'Searches keys.',
-      request: object({
-        ...{
-          query: open(),
-          from: { type: 'integer' },
-          size: { type: 'integer' },
-          sort: any(),
-          search_after: list(any()),
-        },
-        ...{ aggs: open(), aggregations: open() },
-      }),
-      answer: ref('FoundApiKeys'),
-    },
-    update_api_key: {
-      about: 'Changes what a key may do, when it ends, or its metadata.',
-      request: ref('ApiKeyRequest'),
-      answer: object({ updated: { type: 'boolean' } }, ['updated']),
-    },
-    bulk_update_api_keys: {
-      about: 'Changes several keys at once.',
-      request: object(
-        { ids: several(text()), expiration: text(), role_descriptors: map(ref('RoleDescriptor')), metadata: open() },
-        ['ids'],
-      ),
-      answer: ref('BulkUpdatedApiKeys'),
-    },
-    invalidate_api_keys: {
-      about: 'Ends keys.',
-      request: ref('InvalidateApiKeysRequest'),
-      answer: ref('InvalidatedApiKeys'),
-    },
+/** The bodies of operations; those of the HTTP layer also have the sentence that the engine's declare in Rust. */
+type Described = Readonly<Record<LocalOperation, Bodies & { about: string }> & Partial<Record<Operation, Bodies>>>;
 
-    create_index: {
-      request: ref('CreateIndexRequest'),
-      answer: ref('ShardsAcknowledged'),
-    },
-    get_index: { answer: map(ref('IndexState')) },
-    delete_index: { answer: acknowledged },
-    get_mapping: { answer: map(ref('IndexMapping')) },
-    get_field_mapping: {
-      answer: map(object({ mappings: map(object({ full_name: text(), mapping: map(ref('Property')) })) })),
-    },
-    put_mapping: { request: ref('Mapping'), answer: acknowledged },
-    get_settings: { answer: map(ref('IndexSettings')) },
-    put_settings: { request: ref('Settings'), answer: acknowledged },
-    analyze: {
-      request: ref('AnalyzeRequest'),
-      answer: ref('AnalyzeAnswer'),
-    },
-    refresh: { answer: broadcast },
-    flush: { answer: broadcast },
-    update_aliases: {
-      request: ref('UpdateAliasesRequest'),
-      answer: acknowledged,
-    },
-    put_alias: {
-      request: object({
-        ...{ filter: ref('Query'), is_write_index: { type: 'boolean' }, is_hidden: { type: 'boolean' } },
-        ...{ routing: text(), index_routing: text(), search_routing: text(), index: text(), alias: text() },
-      }),
-      answer: acknowledged,
-    },
-    get_alias: {
-      answer: map(ref('IndexAliases')),
-    },
-    delete_alias: { answer: acknowledged },
-    close_index: { answer: ref('CloseAnswer') },
-    open_index: { answer: ref('ShardsAcknowledged') },
-    add_block: { answer: ref('BlockAnswer') },
-    remove_block: { answer: ref('UnblockAnswer') },
-    force_merge: { answer: either(broadcast, object({ task: text() }, ['task'])) },
-    clear_cache: { answer: broadcast },
-    resolve_index: { answer: ref('ResolvedNames') },
-    get_data_stream: {
-      answer: object({ data_streams: list(open()) }, ['data_streams']),
-    },
-    delete_data_stream: { answer: acknowledged },
-    rollover: {
-      request: ref('RolloverRequest'),
-      answer: ref('RolloverAnswer'),
-    },
-    clone_index: { request: ref('CopyIndexRequest'), answer: ref('ShardsAcknowledged') },
-    shrink_index: {
-      request: ref('CopyIndexRequest'),
-      answer: ref('ShardsAcknowledged'),
-    },
-    split_index: {
-      request: ref('CopyIndexRequest'),
-      answer: ref('ShardsAcknowledged'),
-    },
+/** What requests and answers hold, for the operations where more is known than what a real server was seen to answer. */
+export const BODIES: Described = {
+  info: { about: 'Says who answers. A browser is led to the console.', answer: ref('ServerInfo') },
+  health: {
+    about: 'Is the server ready? 200 if so, else 503.',
+    answer: object({ status: text('`ready`, or why it is not') }, ['status']),
+  },
+  live: { about: 'Does the process answer at all?', answer: object({ status: text() }, ['status']) },
+  metrics: { about: 'Figures for Prometheus.' },
+  console: { about: 'The console, for a browser.' },
+  documentation: { about: 'The documentation, for a browser.' },
+  openapi: { about: 'This document.', answer: open() },
+  mcp: {
+    about: 'Takes a message of the Model Context Protocol: tools for agents, over streamable HTTP.',
+    request: open('A message, JSON-RPC 2.0.'),
+    answer: open('The answer to it.'),
+  },
+  license: {
+    about: 'The license, as clients ask for it: basic, and active.',
+    answer: object({ license: open() }, ['license']),
+  },
+  xpack_info: {
+    about: 'Which of Elasticsearch’s features are here.',
+    answer: object({ build: open(), license: open(), features: open(), tagline: text() }),
+  },
+  health_report: {
+    about: 'How the server is, by what can be wrong with it.',
+    answer: object({ status: text(), cluster_name: text(), indicators: open() }, ['cluster_name', 'indicators']),
+  },
+  list_none: {
+    about: 'A list of what only Elasticsearch has: it is empty.',
+    answer: open(),
+  },
+  nodes_info: { about: 'What the process is, and how it is set.' },
+  nodes_stats: { about: 'What the process uses: memory, files, threads, caches.' },
+  hot_threads: { about: 'Which threads are busy.' },
+  cluster_stats: { about: 'Sums over all indices, and over the process.' },
+  authenticate: { about: 'Whose key is it?' },
+  create_api_key: {
+    about: 'Makes a key; its secret is shown this once.',
+    request: ref('ApiKeyRequest'),
+    answer: ref('CreatedApiKey'),
+  },
+  get_api_keys: { about: 'Lists keys, without secrets.', answer: ref('ApiKeys') },
+  query_api_keys: {
+    about: 'Searches keys.',
+    request: object({
+      ...{
+        query: open(),
+        from: { type: 'integer' },
+        size: { type: 'integer' },
+        sort: any(),
+        search_after: list(any()),
+      },
+      ...{ aggs: open(), aggregations: open() },
+    }),
+    answer: ref('FoundApiKeys'),
+  },
+  update_api_key: {
+    about: 'Changes what a key may do, when it ends, or its metadata.',
+    request: ref('ApiKeyRequest'),
+    answer: object({ updated: { type: 'boolean' } }, ['updated']),
+  },
+  bulk_update_api_keys: {
+    about: 'Changes several keys at once.',
+    request: object(
+      { ids: several(text()), expiration: text(), role_descriptors: map(ref('RoleDescriptor')), metadata: open() },
+      ['ids'],
+    ),
+    answer: ref('BulkUpdatedApiKeys'),
+  },
+  invalidate_api_keys: {
+    about: 'Ends keys.',
+    request: ref('InvalidateApiKeysRequest'),
+    answer: ref('InvalidatedApiKeys'),
+  },
 
-    cluster_health: { answer: ref('ClusterHealth') },
-    get_cluster_settings: { answer: ref('ClusterSettings') },
-    put_cluster_settings: {
-      request: object({ persistent: open(), transient: open() }),
-      answer: ref('ClusterSettings'),
-    },
-    pending_tasks: {
-      answer: object({ tasks: list(open()) }, ['tasks']),
-    },
-    remote_info: { answer: open() },
+  create_index: {
+    request: ref('CreateIndexRequest'),
+    answer: ref('ShardsAcknowledged'),
+  },
+  get_index: { answer: map(ref('IndexState')) },
+  delete_index: { answer: acknowledged },
+  get_mapping: { answer: map(ref('IndexMapping')) },
+  get_field_mapping: {
+    answer: map(object({ mappings: map(object({ full_name: text(), mapping: map(ref('Property')) })) })),
+  },
+  put_mapping: { request: ref('Mapping'), answer: acknowledged },
+  get_settings: { answer: map(ref('IndexSettings')) },
+  put_settings: { request: ref('Settings'), answer: acknowledged },
+  analyze: {
+    request: ref('AnalyzeRequest'),
+    answer: ref('AnalyzeAnswer'),
+  },
+  refresh: { answer: broadcast },
+  flush: { answer: broadcast },
+  update_aliases: {
+    request: ref('UpdateAliasesRequest'),
+    answer: acknowledged,
+  },
+  put_alias: {
+    request: object({
+      ...{ filter: ref('Query'), is_write_index: { type: 'boolean' }, is_hidden: { type: 'boolean' } },
+      ...{ routing: text(), index_routing: text(), search_routing: text(), index: text(), alias: text() },
+    }),
+    answer: acknowledged,
+  },
+  get_alias: {
+    answer: map(ref('IndexAliases')),
+  },
+  delete_alias: { answer: acknowledged },
+  close_index: { answer: ref('CloseAnswer') },
+  open_index: { answer: ref('ShardsAcknowledged') },
+  add_block: { answer: ref('BlockAnswer') },
+  remove_block: { answer: ref('UnblockAnswer') },
+  force_merge: { answer: either(broadcast, object({ task: text() }, ['task'])) },
+  clear_cache: { answer: broadcast },
+  resolve_index: { answer: ref('ResolvedNames') },
+  get_data_stream: {
+    answer: object({ data_streams: list(open()) }, ['data_streams']),
+  },
+  delete_data_stream: { answer: acknowledged },
+  rollover: {
+    request: ref('RolloverRequest'),
+    answer: ref('RolloverAnswer'),
+  },
+  clone_index: { request: ref('CopyIndexRequest'), answer: ref('ShardsAcknowledged') },
+  shrink_index: {
+    request: ref('CopyIndexRequest'),
+    answer: ref('ShardsAcknowledged'),
+  },
+  split_index: {
+    request: ref('CopyIndexRequest'),
+    answer: ref('ShardsAcknowledged'),
+  },
 
-    put_index_template: {
-      request: ref('IndexTemplate'),
-      answer: acknowledged,
-    },
-    get_index_template: { answer: ref('IndexTemplates') },
-    delete_index_template: { answer: acknowledged },
-    simulate_index_template: {
-      request: ref('IndexTemplate'),
-      answer: ref('SimulatedTemplate'),
-    },
-    put_component_template: {
-      request: ref('ComponentTemplate'),
-      answer: acknowledged,
-    },
-    get_component_template: { answer: ref('ComponentTemplates') },
-    delete_component_template: { answer: acknowledged },
-    put_template: { request: ref('OldTemplate'), answer: acknowledged },
-    get_template: { answer: map(ref('OldTemplate')) },
-    delete_template: { answer: acknowledged },
+  cluster_health: { answer: ref('ClusterHealth') },
+  get_cluster_settings: { answer: ref('ClusterSettings') },
+  put_cluster_settings: {
+    request: object({ persistent: open(), transient: open() }),
+    answer: ref('ClusterSettings'),
+  },
+  pending_tasks: {
+    answer: object({ tasks: list(open()) }, ['tasks']),
+  },
+  remote_info: { answer: open() },
 
-    index_doc: {
-      request: document,
-      answer: ref('WriteAnswer'),
-    },
-    create_doc: {
-      request: document,
-      answer: ref('WriteAnswer'),
-    },
-    get_doc: { answer: ref('GetAnswer') },
-    get_source: { answer: document },
-    delete_doc: { answer: ref('WriteAnswer') },
-    update_doc: { request: ref('UpdateRequest'), answer: ref('WriteAnswer') },
-    mget: { request: ref('MultiGetRequest'), answer: ref('MultiGetAnswer') },
-    term_vectors: {
-      request: ref('TermVectorsRequest'),
-      answer: ref('TermVectorsAnswer'),
-    },
-    multi_term_vectors: {
-      request: ref('MultiTermVectorsRequest'),
-      answer: object({ docs: list(ref('TermVectorsAnswer')) }, ['docs']),
-    },
-    bulk: {
-      line: ref('BulkAction'),
-      answer: ref('BulkAnswer'),
-    },
+  put_index_template: {
+    request: ref('IndexTemplate'),
+    answer: acknowledged,
+  },
+  get_index_template: { answer: ref('IndexTemplates') },
+  delete_index_template: { answer: acknowledged },
+  simulate_index_template: {
+    request: ref('IndexTemplate'),
+    answer: ref('SimulatedTemplate'),
+  },
+  put_component_template: {
+    request: ref('ComponentTemplate'),
+    answer: acknowledged,
+  },
+  get_component_template: { answer: ref('ComponentTemplates') },
+  delete_component_template: { answer: acknowledged },
+  put_template: { request: ref('OldTemplate'), answer: acknowledged },
+  get_template: { answer: map(ref('OldTemplate')) },
+  delete_template: { answer: acknowledged },
 
-    search: { request: ref('SearchRequest'), answer: ref('SearchAnswer') },
-    knn_search: {
-      request: object({
-        ...{ knn: ref('Knn'), filter: several(ref('Query')), _source: ref('SourceSelection') },
-        ...{ fields: several(any()), docvalue_fields: ref('FieldRequests'), stored_fields: several(text()) },
-      }),
-      answer: ref('SearchAnswer'),
-    },
-    explain: { request: query, answer: ref('ExplainAnswer') },
-    msearch: {
-      line: object({
-        ...{ index: several(text()), search_type: text(), preference: text(), routing: text(), ...SEARCH_REQUEST },
-        ...{ allow_no_indices: any(), expand_wildcards: any(), ignore_unavailable: any(), request_cache: any() },
-        ...{ allow_partial_search_results: any(), ccs_minimize_roundtrips: any() },
-      }),
-      answer: ref('MultiSearchAnswer'),
-    },
-    rank_eval: {
-      request: ref('RankEvalRequest'),
-      answer: ref('RankEvalAnswer'),
-    },
-    scroll: { request: ref('ScrollRequest'), answer: ref('SearchAnswer') },
-    clear_scroll: {
-      request: object({ scroll_id: several(text()) }),
-      answer: ref('Freed'),
-    },
-    open_point_in_time: {
-      request: object({ index_filter: ref('Query') }),
-      answer: ref('PointInTime'),
-    },
-    close_point_in_time: { request: object({ id: text() }), answer: ref('Freed') },
-    field_caps: {
-      request: object({ fields: several(text()), index_filter: ref('Query'), runtime_mappings: open() }),
-      answer: ref('FieldCapabilities'),
-    },
-    terms_enum: {
-      request: object(
-        {
-          field: text(),
-          string: nullable(text('what the terms begin with')),
-          size: preset(int('at most 10,000'), 10),
-          timeout: preset(text(), '1s'),
-          case_insensitive: preset(bool(), false),
-          index_filter: ref('Query'),
-          search_after: text('the last term of the answer before'),
-        },
-        ['field'],
-      ),
-      answer: object({ _shards: ref('ShardStatistics'), terms: list(text()), complete: bool() }, [
-        '_shards',
-        'terms',
-        'complete',
-      ]),
-    },
-    validate_query: { request: query, answer: ref('ValidateAnswer') },
-    count: { request: query, answer: ref('CountAnswer') },
+  index_doc: {
+    request: document,
+    answer: ref('WriteAnswer'),
+  },
+  create_doc: {
+    request: document,
+    answer: ref('WriteAnswer'),
+  },
+  get_doc: { answer: ref('GetAnswer') },
+  get_source: { answer: document },
+  delete_doc: { answer: ref('WriteAnswer') },
+  update_doc: { request: ref('UpdateRequest'), answer: ref('WriteAnswer') },
+  mget: { request: ref('MultiGetRequest'), answer: ref('MultiGetAnswer') },
+  term_vectors: {
+    request: ref('TermVectorsRequest'),
+    answer: ref('TermVectorsAnswer'),
+  },
+  multi_term_vectors: {
+    request: ref('MultiTermVectorsRequest'),
+    answer: object({ docs: list(ref('TermVectorsAnswer')) }, ['docs']),
+  },
+  bulk: {
+    line: ref('BulkAction'),
+    answer: ref('BulkAnswer'),
+  },
 
-    put_pipeline: { request: ref('Pipeline'), answer: acknowledged },
-    get_pipeline: { answer: map(ref('Pipeline')) },
-    delete_pipeline: { answer: acknowledged },
-    simulate_pipeline: {
-      request: ref('SimulateRequest'),
-      answer: ref('SimulateAnswer'),
-    },
+  search: { request: ref('SearchRequest'), answer: ref('SearchAnswer') },
+  knn_search: {
+    request: object({
+      ...{ knn: ref('Knn'), filter: several(ref('Query')), _source: ref('SourceSelection') },
+      ...{ fields: several(any()), docvalue_fields: ref('FieldRequests'), stored_fields: several(text()) },
+    }),
+    answer: ref('SearchAnswer'),
+  },
+  explain: { request: query, answer: ref('ExplainAnswer') },
+  msearch: {
+    line: object({
+      ...{ index: several(text()), search_type: text(), preference: text(), routing: text(), ...SEARCH_REQUEST },
+      ...{ allow_no_indices: any(), expand_wildcards: any(), ignore_unavailable: any(), request_cache: any() },
+      ...{ allow_partial_search_results: any(), ccs_minimize_roundtrips: any() },
+    }),
+    answer: ref('MultiSearchAnswer'),
+  },
+  rank_eval: {
+    request: ref('RankEvalRequest'),
+    answer: ref('RankEvalAnswer'),
+  },
+  scroll: { request: ref('ScrollRequest'), answer: ref('SearchAnswer') },
+  clear_scroll: {
+    request: object({ scroll_id: several(text()) }),
+    answer: ref('Freed'),
+  },
+  open_point_in_time: {
+    request: object({ index_filter: ref('Query') }),
+    answer: ref('PointInTime'),
+  },
+  close_point_in_time: { request: object({ id: text() }), answer: ref('Freed') },
+  field_caps: {
+    request: object({ fields: several(text()), index_filter: ref('Query'), runtime_mappings: open() }),
+    answer: ref('FieldCapabilities'),
+  },
+  terms_enum: {
+    request: object(
+      {
+        field: text(),
+        string: nullable(text('what the terms begin with')),
+        size: preset(int('at most 10,000'), 10),
+        timeout: preset(text(), '1s'),
+        case_insensitive: preset(bool(), false),
+        index_filter: ref('Query'),
+        search_after: text('the last term of the answer before'),
+      },
+      ['field'],
+    ),
+    answer: object({ _shards: ref('ShardStatistics'), terms: list(text()), complete: bool() }, [
+      '_shards',
+      'terms',
+      'complete',
+    ]),
+  },
+  validate_query: { request: query, answer: ref('ValidateAnswer') },
+  count: { request: query, answer: ref('CountAnswer') },
 
-    get_trained_models: { answer: ref('TrainedModels') },
-    put_trained_model: {
-      request: ref('TrainedModelRequest'),
-      answer: ref('TrainedModel'),
-    },
-    delete_trained_model: { answer: acknowledged },
-    put_trained_model_definition_part: {
-      request: object(
-        {
-          definition: text('in base64'),
-          total_definition_length: { type: 'integer' },
-          total_parts: { type: 'integer' },
-        },
-        ['definition', 'total_definition_length', 'total_parts'],
-      ),
-      answer: acknowledged,
-    },
-    put_trained_model_vocabulary: {
-      request: object({ vocabulary: list(text()), merges: list(text()), scores: list({ type: 'number' }) }, [
-        'vocabulary',
-      ]),
-      answer: acknowledged,
-    },
-    put_trained_model_alias: { answer: acknowledged },
-    delete_trained_model_alias: { answer: acknowledged },
-    start_deployment: {
-      request: object({ adaptive_allocations: open() }),
-      answer: ref('Deployment'),
-    },
-    stop_deployment: {
-      request: object({ allow_no_match: any(), force: any(), finish_pending_work: any(), id: text() }),
-      answer: object({ stopped: { type: 'boolean' } }, ['stopped']),
-    },
-    update_deployment: {
-      request: object({ number_of_allocations: { type: 'integer' }, adaptive_allocations: open() }),
-      answer: ref('Deployment'),
-    },
-    infer_trained_model: {
-      request: ref('InferTrainedModelRequest'),
-      answer: ref('InferTrainedModelAnswer'),
-    },
-    put_inference: {
-      request: ref('InferenceEndpointRequest'),
-      answer: ref('InferenceEndpoint'),
-    },
-    get_inference: { answer: ref('InferenceEndpoints') },
-    update_inference: {
-      request: object({ service_settings: open(), task_settings: open(), service: text() }),
-      answer: ref('InferenceEndpoint'),
-    },
-    infer: {
-      request: ref('InferenceRequest'),
-      answer: ref('InferenceAnswer'),
-    },
-    ...OPENAI_OPERATIONS,
-    ...SEARCH_TEMPLATE_OPERATIONS,
-    ...ASYNC_SEARCH_OPERATIONS,
-    infer_stream: { request: ref('InferenceRequest') },
+  put_pipeline: { request: ref('Pipeline'), answer: acknowledged },
+  get_pipeline: { answer: map(ref('Pipeline')) },
+  delete_pipeline: { answer: acknowledged },
+  simulate_pipeline: {
+    request: ref('SimulateRequest'),
+    answer: ref('SimulateAnswer'),
+  },
 
-    reindex: {
-      request: ref('ReindexRequest'),
-      answer: byQuery,
-    },
-    update_by_query: {
-      request: ref('ByQueryRequest'),
-      answer: byQuery,
-    },
-    delete_by_query: { request: ref('ByQueryRequest'), answer: byQuery },
-    rethrottle: { answer: ref('TaskList') },
-    get_task: { answer: ref('TaskAnswer') },
-    list_tasks: { answer: ref('TaskList') },
-    cancel_tasks: { answer: ref('TaskList') },
-    cancel_task: { answer: ref('TaskList') },
-    upgrade_index: { answer: byQuery },
-    upgrade_assistance: {
-      answer: object({ indices: map(object({ upgrade_required: text() })) }, ['indices']),
-    },
-    get_field_models: {
-      answer: map(object({ fields: map(open('The model of a field, and its change.')) }, ['fields'])),
-    },
-    change_model: {
-      request: object(
-        {
-          field: text(),
-          inference_id: text(),
-          model_id: text(),
-          search_inference_id: text(),
-          chunking_settings: open(),
-          index_options: open(),
-          switch: preset(text('`auto` or `manual`'), 'auto'),
-          compare: object({ queries: list(text()), sample: int(), size: int() }),
-        },
-        ['field'],
-      ),
-      answer: either(object({ task: text() }, ['task']), modelChange),
-    },
-    switch_model: { answer: modelStep },
-    roll_back_model: { answer: modelStep },
-    drop_model: { answer: modelStep },
+  get_trained_models: { answer: ref('TrainedModels') },
+  put_trained_model: {
+    request: ref('TrainedModelRequest'),
+    answer: ref('TrainedModel'),
+  },
+  delete_trained_model: { answer: acknowledged },
+  put_trained_model_definition_part: {
+    request: object(
+      {
+        definition: text('in base64'),
+        total_definition_length: { type: 'integer' },
+        total_parts: { type: 'integer' },
+      },
+      ['definition', 'total_definition_length', 'total_parts'],
+    ),
+    answer: acknowledged,
+  },
+  put_trained_model_vocabulary: {
+    request: object({ vocabulary: list(text()), merges: list(text()), scores: list({ type: 'number' }) }, [
+      'vocabulary',
+    ]),
+    answer: acknowledged,
+  },
+  put_trained_model_alias: { answer: acknowledged },
+  delete_trained_model_alias: { answer: acknowledged },
+  start_deployment: {
+    request: object({ adaptive_allocations: open() }),
+    answer: ref('Deployment'),
+  },
+  stop_deployment: {
+    request: object({ allow_no_match: any(), force: any(), finish_pending_work: any(), id: text() }),
+    answer: object({ stopped: { type: 'boolean' } }, ['stopped']),
+  },
+  update_deployment: {
+    request: object({ number_of_allocations: { type: 'integer' }, adaptive_allocations: open() }),
+    answer: ref('Deployment'),
+  },
+  infer_trained_model: {
+    request: ref('InferTrainedModelRequest'),
+    answer: ref('InferTrainedModelAnswer'),
+  },
+  put_inference: {
+    request: ref('InferenceEndpointRequest'),
+    answer: ref('InferenceEndpoint'),
+  },
+  get_inference: { answer: ref('InferenceEndpoints') },
+  update_inference: {
+    request: object({ service_settings: open(), task_settings: open(), service: text() }),
+    answer: ref('InferenceEndpoint'),
+  },
+  infer: {
+    request: ref('InferenceRequest'),
+    answer: ref('InferenceAnswer'),
+  },
+  ...OPENAI_OPERATIONS,
+  ...SEARCH_TEMPLATE_OPERATIONS,
+  ...ASYNC_SEARCH_OPERATIONS,
+  infer_stream: { request: ref('InferenceRequest') },
 
-    get_repository: { answer: map(ref('Repository')) },
-    put_repository: { request: ref('Repository'), answer: acknowledged },
-    delete_repository: { answer: acknowledged },
-    verify_repository: {
-      answer: object({ nodes: map(object({ name: text() })) }),
-    },
-    cleanup_repository: {
-      answer: object({ results: object({ deleted_bytes: { type: 'integer' }, deleted_blobs: { type: 'integer' } }) }, [
-        'results',
-      ]),
-    },
-    create_snapshot: { request: ref('SnapshotRequest'), answer: ref('CreatedSnapshot') },
-    get_snapshot: { answer: ref('Snapshots') },
-    clone_snapshot: {
-      request: object({ indices: several(text()) }, ['indices']),
-      answer: acknowledged,
-    },
-    delete_snapshot: { answer: acknowledged },
-    restore_snapshot: {
-      request: ref('RestoreRequest'),
-      answer: ref('RestoredSnapshot'),
-    },
-  };
+  reindex: {
+    request: ref('ReindexRequest'),
+    answer: byQuery,
+  },
+  update_by_query: {
+    request: ref('ByQueryRequest'),
+    answer: byQuery,
+  },
+  delete_by_query: { request: ref('ByQueryRequest'), answer: byQuery },
+  rethrottle: { answer: ref('TaskList') },
+  get_task: { answer: ref('TaskAnswer') },
+  list_tasks: { answer: ref('TaskList') },
+  cancel_tasks: { answer: ref('TaskList') },
+  cancel_task: { answer: ref('TaskList') },
+  upgrade_index: { answer: byQuery },
+  upgrade_assistance: {
+    answer: object({ indices: map(object({ upgrade_required: text() })) }, ['indices']),
+  },
+  get_field_models: {
+    answer: map(object({ fields: map(open('The model of a field, and its change.')) }, ['fields'])),
+  },
+  change_model: {
+    request: object(
+      {
+        field: text(),
+        inference_id: text(),
+        model_id: text(),
+        search_inference_id: text(),
+        chunking_settings: open(),
+        index_options: open(),
+        switch: preset(text('`auto` or `manual`'), 'auto'),
+        compare: object({ queries: list(text()), sample: int(), size: int() }),
+      },
+      ['field'],
+    ),
+    answer: either(object({ task: text() }, ['task']), modelChange),
+  },
+  switch_model: { answer: modelStep },
+  roll_back_model: { answer: modelStep },
+  drop_model: { answer: modelStep },
+
+  get_repository: { answer: map(ref('Repository')) },
+  put_repository: { request: ref('Repository'), answer: acknowledged },
+  delete_repository: { answer: acknowledged },
+  verify_repository: {
+    answer: object({ nodes: map(object({ name: text() })) }),
+  },
+  cleanup_repository: {
+    answer: object({ results: object({ deleted_bytes: { type: 'integer' }, deleted_blobs: { type: 'integer' } }) }, [
+      'results',
+    ]),
+  },
+  create_snapshot: { request: ref('SnapshotRequest'), answer: ref('CreatedSnapshot') },
+  get_snapshot: { answer: ref('Snapshots') },
+  clone_snapshot: {
+    request: object({ indices: several(text()) }, ['indices']),
+    answer: acknowledged,
+  },
+  delete_snapshot: { answer: acknowledged },
+  restore_snapshot: {
+    request: ref('RestoreRequest'),
+    answer: ref('RestoredSnapshot'),
+  },
+};

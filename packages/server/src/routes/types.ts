@@ -94,15 +94,7 @@ const SEARCH_SOURCE = new Set([
   ...['track_total_hits', 'stored_fields', 'docvalue_fields', 'stats'],
 ]);
 
-interface EndpointOptions {
-  readonly params?: readonly string[];
-  readonly body?: boolean;
-  readonly ndjson?: boolean;
-  readonly reply?: 'json' | 'text';
-  readonly cancellable?: boolean;
-  readonly mostBytes?: number;
-  readonly leadsTo?: Operation;
-}
+type EndpointOptions = Partial<Omit<Endpoint, 'method' | 'path' | 'handler' | 'action'>>;
 
 /** Writes the rows of one operation of the engine: `routes` are `METHOD[|METHOD…] /path`. The engine declares all else. */
 export function engine(op: Operation, routes: readonly string[]): Endpoint[] {

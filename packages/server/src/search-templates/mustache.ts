@@ -4,7 +4,7 @@ import { HttpError } from '../errors.js';
 import { type Members, type Value, isList, isMembers, toJson, toText } from './values.js';
 
 /** Longest template in bytes, as in Elasticsearch (`script.max_size_in_bytes`). */
-export const MOST_TEMPLATE = 65_535;
+const MOST_TEMPLATE = 65_535;
 
 /** Longest text that the templates of one request are filled in to. The steps that it takes count as characters. */
 const MOST_OUTPUT = 1024 * 1024;

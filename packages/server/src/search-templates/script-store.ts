@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import { StoredFileError, parseStored, readIfPresent, replaceFile } from '../durable-file.js';
+import { StoredFileError, diskRefusal, parseStored, readIfPresent, replaceFile } from '../durable-file.js';
 import { HttpError } from '../errors.js';
 import { seal } from '../sealed-file.js';
 
@@ -33,7 +33,7 @@ export class ScriptStore {
 
   private constructor(path: string, scripts: readonly StoredScript[]) {
     this.#path = path;
-    this.#scripts = byId(scripts);
+    this.#scripts = new Map(scripts.map((script) => [script.id, script]));
   }
 
   /** @throws {StoredFileError} when the file is not what a store wrote */
@@ -90,16 +90,10 @@ export class ScriptStore {
     try {
       await replaceFile(this.#path, seal({ format: FORMAT, scripts: [...scripts.values()] }));
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? error.code : undefined;
-      if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error;
-      throw new HttpError('disk_full', 'stored scripts cannot be changed: no space is left where they are stored');
+      throw diskRefusal(error, 'stored scripts');
     }
     this.#isUncertain = false;
   }
-}
-
-function byId(scripts: readonly StoredScript[]): ReadonlyMap<string, StoredScript> {
-  return new Map(scripts.map((script) => [script.id, script]));
 }
 
 function parseFile(path: string, text: string): readonly StoredScript[] {

@@ -1,9 +1,10 @@
 import { HttpError } from '../errors.js';
 import { type Answer, json } from '../http/respond.js';
 import { type Call, type Serving, serving } from '../middleware/call.js';
+import { checkNames } from '../security/request-body.js';
 import { compile } from './mustache.js';
 import type { ScriptStore } from './script-store.js';
-import { type Members, isMembers, objectMember, readMembers, textMember, toJson } from './values.js';
+import { type Members, type Value, isMembers, objectMember, readMembers, textMember, toJson } from './values.js';
 
 const LANGUAGE = 'mustache';
 
@@ -24,8 +25,7 @@ export async function putScript(call: Call): Promise<Answer> {
   }
   const script = objectMember(readMembers(call.body, ['script'], 'stored script source'), 'script');
   if (script === undefined) throw new HttpError('illegal_argument', 'must specify [script] for stored script');
-  const unknown = [...script.keys()].find((name) => !['lang', 'source', 'options'].includes(name));
-  if (unknown !== undefined) throw new HttpError('json', `[1:1] [stored script source] unknown field [${unknown}]`);
+  checkNames(script.keys(), ['lang', 'source', 'options'], 'stored script source');
   checkLanguage(textMember(script, 'lang'));
   const source = script.get('source') ?? '';
   if (source === '') throw new HttpError('illegal_argument', 'must specify source for stored script');
@@ -70,9 +70,9 @@ export function missingScript(id: string): HttpError {
 }
 
 /** The text of a template that came as one, or as the object that it is to become. */
-export function sourceText(source: unknown): string {
+export function sourceText(source: Value): string {
   if (typeof source === 'string') return source;
-  if (isMembers(source as Members)) return toJson(source as Members);
+  if (isMembers(source)) return toJson(source);
   throw new HttpError('json', '[source] must be a text or an object');
 }
 

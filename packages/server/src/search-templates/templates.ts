@@ -1,9 +1,8 @@
 import { HttpError } from '../errors.js';
 import { carryOutInEngine } from '../handlers/engine.js';
 import type { Answer } from '../http/respond.js';
-import { type Call, serving } from '../middleware/call.js';
-import type { Endpoint } from '../routes/types.js';
-import { invalid } from '../security/request-body.js';
+import { type Call, endpointOf, serving } from '../middleware/call.js';
+import { invalid, isObject } from '../security/request-body.js';
 import { Budget, compile, fillIn } from './mustache.js';
 import { missingScript, sourceText, storedScripts } from './scripts.js';
 import { type Members, objectMember, readMembers, switchMember, textMember, toJson } from './values.js';
@@ -44,9 +43,7 @@ export function multiSearchTemplate(call: Call): Promise<Answer> {
 
 /** Carries out what was filled in as if it had been sent so: with the same checks of the indices that it names. */
 function searched(call: Call, op: 'search' | 'msearch'): Promise<Answer> {
-  if (call.endpoint === undefined) throw new Error('a call without an endpoint');
-  const endpoint: Endpoint = { ...call.endpoint, handler: { engine: op } };
-  return carryOutInEngine(call, endpoint, op);
+  return carryOutInEngine(call, endpointOf(call), op);
 }
 
 /** The search that comes of a request for a template, as JSON. */
@@ -88,7 +85,7 @@ function checkSearch(text: string): void {
     const problem = error instanceof Error ? error.message : String(error);
     throw new HttpError('json', `the search template was filled in to a text that is not JSON: ${problem}`);
   }
-  if (typeof search !== 'object' || search === null || Array.isArray(search)) {
+  if (!isObject(search)) {
     throw new HttpError('json', 'the search template was filled in to a text that is no JSON object');
   }
 }

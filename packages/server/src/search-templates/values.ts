@@ -1,5 +1,6 @@
 import { HttpError } from '../errors.js';
 import { type Json, parseJson } from '../http/json-text.js';
+import { checkNames } from '../security/request-body.js';
 
 /** Deepest nesting of a body: a search nests no deeper either. */
 const MAX_DEPTH = 100;
@@ -47,8 +48,7 @@ export function readMembers(
     throw new HttpError('json', `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (!isMembers(value)) throw new HttpError('json', 'the body must be a JSON object');
-  const unknown = [...value.keys()].find((name) => known?.includes(name) === false);
-  if (unknown !== undefined) throw new HttpError('json', `[1:1] [${parser}] unknown field [${unknown}]`);
+  if (known !== undefined) checkNames(value.keys(), known, parser);
   return value;
 }
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { readIfPresent, replaceFile } from '../durable-file.js';
+import { diskRefusal, readIfPresent, replaceFile } from '../durable-file.js';
 import { HttpError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { sealPieces } from '../sealed-file.js';
@@ -482,16 +482,9 @@ export class KeyStore {
     try {
       return await this.#text.replace(sealPieces(textsOf(keys)));
     } catch (error) {
-      throw refusalOf(error);
+      throw diskRefusal(error, 'API keys');
     }
   }
-}
-
-/** What a client is told of a file that cannot be written: that there is no space, or a quota is used up, or what else it was. */
-function refusalOf(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
-  return new HttpError('disk_full', 'API keys cannot be changed: no space is left where they are stored');
 }
 
 async function copy(keys: KeyList, isKept: (key: ApiKey) => boolean): Promise<KeyList> {

@@ -24,9 +24,18 @@ export function parseBody(
     throw new HttpError('json', `the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (!isObject(parsed)) throw new HttpError('json', 'the body must be a JSON object');
-  const unknown = Object.keys(parsed).find((key) => !known.includes(key));
-  if (unknown !== undefined) throw new HttpError('json', `[1:1] [${parser}] unknown field [${unknown}]`);
+  checkNames(Object.keys(parsed), known, parser);
   return parsed;
+}
+
+/**
+ * @param parser what the error calls the body
+ * @throws {HttpError} 400 for the first name that is not known
+ */
+export function checkNames(names: Iterable<string>, known: readonly string[], parser: string): void {
+  for (const name of names) {
+    if (!known.includes(name)) throw new HttpError('json', `[1:1] [${parser}] unknown field [${name}]`);
+  }
 }
 
 /** What is kept for ever is bounded in depth, and no name in it is ambiguous. */

@@ -133,18 +133,18 @@ export function addKeys(program: Command): void {
 }
 
 /** Says of a name or pattern that it is about no index yet: a slip of the hand makes a key that finds nothing. */
-async function noteUnmatched({ remote, note }: Context, pattern: string): Promise<void> {
-  const found = await remote
+async function noteUnmatched(context: Context, pattern: string): Promise<void> {
+  const found = await context.remote
     .request<{ indices: unknown[]; aliases: unknown[]; data_streams: unknown[] }>(
       'GET',
       `/_resolve/index/${encodeURIComponent(pattern)}`,
       { query: { expand_wildcards: 'all' } },
     )
     .then(({ indices, aliases, data_streams: streams }) => indices.length + aliases.length + streams.length)
-    // What cannot be asked is not told.
+    // A key that may not resolve names gets no note.
     .catch((error: unknown) => (error instanceof SparrowError && error.status === 404 ? 0 : undefined));
   if (found === 0)
-    note(`there is no index [${pattern}] yet: the key may use it once there is one; if the name is wrong, revoke it`);
+    context.note(`there is no index [${pattern}] yet: the key may use it once there is one; if the name is wrong, revoke it`);
 }
 
 /** A time as the server reads it. */

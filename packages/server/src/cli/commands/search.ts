@@ -160,9 +160,8 @@ async function requestFor(context: Context, question: string, options: Options):
   const isOneList = words.length === 0 && fields.semantic.length === 1 && fields.semantic.every(hasOneKind);
   if (isFused && semantic.length > 0 && fields.sparse.length === 0 && !isOneList) {
     // The server asks for every kind of vector that the fields hold, with the weights that were measured.
-    const fields = [...words, ...semantic];
     return {
-      retriever: { linear: { query: question, fields, normalizer: NORMALIZER, ...filterOf(options) } },
+      retriever: { linear: { query: question, fields: [...words, ...semantic], normalizer: NORMALIZER, ...filterOf(options) } },
       ...base,
     };
   }
