@@ -2,15 +2,20 @@
 //! neither tantivy nor an index.
 
 pub mod dsl;
+pub mod kinds;
 pub mod lucene;
 mod neighbours;
+mod printed;
 pub mod regexp;
 pub mod script;
 mod tree;
 pub mod walk;
 
+pub use kinds::*;
 pub use neighbours::default_candidates;
-pub use tree::*;
+pub use printed::printed;
+pub use sparrow_mapping::PruningConfig;
+pub use tree::Query;
 
 /// Most clauses of a query, including those that query strings and patterns expand to.
 pub const MAX_CLAUSES: usize = 16_384;

@@ -1,10 +1,6 @@
 //! Parses and checks the body of a search.
 
-use sparrow_wire::{BodyError, deprecation};
 use std::time::Duration;
-
-use sparrow_index::query::TotalHits;
-use sparrow_query::Query;
 
 use super::aggs::{self, Aggregations};
 use super::collapse::{self, Collapse};
@@ -19,8 +15,11 @@ use super::sort::{self, Sort};
 use super::source_filter::SourceSelection;
 use super::term_suggest::{self, Suggester};
 use sparrow_call::params::parse_duration;
-use sparrow_query::dsl::{self, Context, KnnSearch, value};
+use sparrow_index::query::TotalHits;
+use sparrow_query::dsl::{Context, value};
+use sparrow_query::{KnnSearch, Query, dsl, parse_knn_search};
 use sparrow_wire::json::{self, Json, Member, Node};
+use sparrow_wire::{BodyError, deprecation};
 
 /// Most patterns in `_source`: each is compared with each path of each hit.
 const MOST_SOURCE_PATTERNS: usize = 1_024;
@@ -202,10 +201,10 @@ impl SearchBody {
             ("post_filter", Json::Object(_)) => {
                 self.post_filter = Some(dsl::parse_query(node, context)?);
             }
-            ("knn", Json::Object(_)) => self.knn.push(dsl::parse_knn_search(node, context)?),
+            ("knn", Json::Object(_)) => self.knn.push(parse_knn_search(node, context)?),
             ("knn", Json::Array(items)) => {
                 for item in items {
-                    self.knn.push(dsl::parse_knn_search(item, context)?);
+                    self.knn.push(parse_knn_search(item, context)?);
                 }
             }
             ("sub_searches", Json::Array(items)) => {

@@ -1,14 +1,14 @@
 //! Search requests with the errors that a real Elasticsearch answered, and with the values that valid ones are parsed into.
 
 use serde_json::{Value, json};
-use sparrow_index::query::TotalHits;
-use sparrow_query::{Operator, Pruning, Query, QueryKind, SparseOrigin};
 
 use super::body::{SearchBody, parse_count};
 use super::error::{SearchError, Shard};
 use super::sort::Sort;
 use super::source_filter::SourceSelection;
 use sparrow_call::error::EngineError;
+use sparrow_index::query::TotalHits;
+use sparrow_query::{Operator, Pruning, Query, QueryKind, SparseOrigin, TermQuery};
 
 fn parse(text: &str) -> Result<SearchBody, SearchError> {
     let body = SearchBody::parse(text.as_bytes(), None)?;
@@ -571,7 +571,11 @@ fn options_of_clauses_are_read() {
     assert_eq!((named.boost, named.name.as_deref()), (2.0, Some("x")));
     assert_eq!(
         named.kind,
-        QueryKind::Term { field: "n".into(), value: json!(12_345_678_901_i64), case_insensitive: false }
+        QueryKind::Term(TermQuery {
+            field: "n".into(),
+            value: json!(12_345_678_901_i64),
+            case_insensitive: false
+        })
     );
 
     let QueryKind::Range(range) =

@@ -1,14 +1,13 @@
 //! `collapse`: of the hits with the same value in a field, only the first is returned.
 
-use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
-use sparrow_mapping::{FieldType, Mapping};
-use sparrow_query::{BoolQuery, Query, QueryKind};
-use sparrow_wire::BodyError;
-
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};
 use super::sort::plan::without_columns;
+use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
+use sparrow_mapping::{FieldType, Mapping};
 use sparrow_query::dsl::{Context, value};
+use sparrow_query::{BoolQuery, ExistsQuery, Query, QueryKind, TermsQuery};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::suggest::suggestions;
 
@@ -203,8 +202,10 @@ impl Collapse {
         let mut tree = BoolQuery::default();
         tree.must.push(query.cloned().unwrap_or_else(Query::match_all));
         match value {
-            Some(value) => tree.filter.push(QueryKind::Terms { field, values: [value].into() }.into()),
-            None => tree.must_not.push(QueryKind::Exists { field }.into()),
+            Some(value) => {
+                tree.filter.push(QueryKind::Terms(TermsQuery { field, values: [value].into() }).into())
+            }
+            None => tree.must_not.push(QueryKind::Exists(ExistsQuery { field }).into()),
         }
         QueryKind::Bool(tree).into()
     }

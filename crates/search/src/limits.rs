@@ -1,14 +1,12 @@
 //! Checks searches against limits that are settings of the indices searched.
 
-use sparrow_query::{Query, QueryKind};
-
-use sparrow_indices::SearchLimits;
-
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};
 use super::retriever::{Fusion, Retriever};
 use super::target::Target;
+use sparrow_indices::SearchLimits;
 use sparrow_query::walk::visit;
+use sparrow_query::{Query, QueryKind, TermsQuery};
 
 /// Most searches for further hits of groups in one search: one for each hit of the largest result window.
 const MOST_INNER_SEARCHES: usize = 10_000;
@@ -124,7 +122,7 @@ impl Bounds for SearchLimits {
         let mut outcome = Ok(());
         visit(query, &mut |clause| {
             let reason = match &clause.kind {
-                QueryKind::Terms { values, .. } if values.len() > self.terms => format!(
+                QueryKind::Terms(TermsQuery { values, .. }) if values.len() > self.terms => format!(
                     "The number of terms [{}] used in the Terms Query request has exceeded the allowed maximum of \
                      [{}]. This maximum can be set by changing the [index.max_terms_count] index level setting.",
                     values.len(),

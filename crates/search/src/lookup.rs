@@ -6,10 +6,6 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use serde_json::Value;
-use sparrow_mapping::values_at;
-use sparrow_query::walk::change;
-use sparrow_query::{LikeExample, MoreLikeThisQuery, Query, QueryKind, TermsLookupQuery};
-use sparrow_types::work;
 
 use super::error::SearchError;
 use crate::service::SearchService;
@@ -17,6 +13,10 @@ use sparrow_call::body::stored_tree;
 use sparrow_call::error::EngineError;
 use sparrow_call::rights::{Action, Caller, Right};
 use sparrow_indices::IndexHandle;
+use sparrow_mapping::values_at;
+use sparrow_query::walk::change;
+use sparrow_query::{LikeExample, MoreLikeThisQuery, Query, QueryKind, TermsLookupQuery, TermsQuery};
+use sparrow_types::work;
 
 /// Longest value that is looked up, in bytes: that of a term of tantivy, with its field.
 const MAX_TERM: usize = u16::MAX as usize - 5;
@@ -40,7 +40,7 @@ pub fn look_up(
             match kind {
                 QueryKind::TermsLookup(lookup) => {
                     let values = values(service, lookup, caller.to(Action::Get), &mut read)?;
-                    *kind = QueryKind::Terms { field: std::mem::take(&mut lookup.field), values };
+                    *kind = QueryKind::Terms(TermsQuery { field: std::mem::take(&mut lookup.field), values });
                 }
                 QueryKind::MoreLikeThis(query) => {
                     read_examples(service, searched, query, caller.to(Action::Get), &mut read)?

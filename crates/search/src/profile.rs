@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
-use sparrow_encoder::Timings;
-use sparrow_query::{BoolQuery, Query, QueryKind};
-use sparrow_types::Executors;
 
 use super::error::Shard;
+use sparrow_encoder::Timings;
+use sparrow_query::{Query, printed};
+use sparrow_types::Executors;
 
 /// What was measured of one search.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ pub struct ShardProfile {
 #[derive(Debug, Serialize)]
 pub struct QueryProfile {
     #[serde(rename = "type")]
-    kind: String,
+    kind: &'static str,
     description: String,
     #[serde(rename = "time_in_nanos", serialize_with = "in_nanos")]
     took: Duration,
@@ -63,7 +63,7 @@ struct QueryDebug {
 impl QueryProfile {
     /// The profile of a query that took this long and was run by these algorithms.
     pub fn new(query: &Query, took: Duration, executors: Executors) -> Self {
-        let (kind, description) = describe(query);
+        let (kind, description) = (query.kind.clause().lucene_name(), printed(query));
         let debug = QueryDebug { executors: executors.names().collect() };
         Self { kind, description, took, breakdown: unmeasured(&QUERY_BREAKDOWN), debug }
     }
@@ -189,136 +189,4 @@ fn nanos(duration: Duration) -> u64 {
 
 fn in_nanos<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(nanos(*duration))
-}
-
-/// Longest description of a query, in bytes; a clause may contain thousands of terms.
-const MAX_DESCRIPTION: usize = 1000;
-
-/// Type and text of a query for a profile, with Lucene's name of the type if there is one.
-pub fn describe(query: &Query) -> (String, String) {
-    let mut text = String::new();
-    let kind = name(&query.kind);
-    write(query, &mut text);
-    if text.len() > MAX_DESCRIPTION {
-        let end = (0..=MAX_DESCRIPTION).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
-    }
-    (kind, text)
-}
-
-fn name(kind: &QueryKind) -> String {
-    match kind {
-        QueryKind::MatchAll => "MatchAllDocsQuery".into(),
-        QueryKind::MatchNone => "MatchNoDocsQuery".into(),
-        QueryKind::Bool(_) => "BooleanQuery".into(),
-        QueryKind::ConstantScore { .. } => "ConstantScoreQuery".into(),
-        QueryKind::DisMax { .. } => "DisjunctionMaxQuery".into(),
-        QueryKind::Sparse(_) => "SparseVectorQuery".into(),
-        QueryKind::Knn(_) => "KnnVectorQuery".into(),
-        // The name of the variant: `Term { field: … }`.
-        other => {
-            let text = format!("{other:.0?}");
-            let name: String = text.chars().take_while(char::is_ascii_alphanumeric).collect();
-            format!("{name}Query")
-        }
-    }
-}
-
-fn write(query: &Query, out: &mut String) {
-    if out.len() > MAX_DESCRIPTION {
-        return;
-    }
-    match &query.kind {
-        QueryKind::MatchAll => out.push_str("*:*"),
-        QueryKind::MatchNone => out.push_str("MatchNoDocsQuery(\"\")"),
-        QueryKind::Term { field, value, .. } => match value.as_str() {
-            Some(text) => out.push_str(&format!("{field}:{text}")),
-            None => out.push_str(&format!("{field}:{value}")),
-        },
-        QueryKind::Match(clause) => out.push_str(&format!("{}:{}", clause.field, clause.text)),
-        QueryKind::MatchPhrase(clause) => out.push_str(&format!("{}:\"{}\"", clause.field, clause.text)),
-        QueryKind::Sparse(clause) => {
-            for (number, (token, weight)) in clause.tokens.iter().enumerate() {
-                let space = if number == 0 { "" } else { " " };
-                out.push_str(&format!("{space}{}:{token}^{weight}", clause.field));
-                if out.len() > MAX_DESCRIPTION {
-                    return;
-                }
-            }
-        }
-        QueryKind::Knn(clause) => {
-            out.push_str(&format!("{}[{} dims][k={}]", clause.field, clause.vector.len(), clause.k));
-        }
-        QueryKind::ConstantScore { filter } => {
-            out.push_str("ConstantScore(");
-            write(filter, out);
-            out.push(')');
-        }
-        QueryKind::DisMax { queries, .. } => join(queries, "(", " | ", ")", out),
-        QueryKind::Bool(BoolQuery { must, should, filter, must_not, .. }) => {
-            for (sign, clauses) in [("+", must), ("", should), ("#", filter), ("-", must_not)] {
-                for clause in clauses {
-                    if !out.is_empty() && !out.ends_with('(') {
-                        out.push(' ');
-                    }
-                    out.push_str(sign);
-                    match clause.kind {
-                        QueryKind::Bool(_) => join(std::slice::from_ref(clause), "(", "", ")", out),
-                        _ => write(clause, out),
-                    }
-                }
-            }
-        }
-        other => out.push_str(&name(other)),
-    }
-    if query.boost != 1.0 {
-        out.push_str(&format!("^{:?}", query.boost));
-    }
-}
-
-fn join(queries: &[Query], open: &str, between: &str, close: &str, out: &mut String) {
-    out.push_str(open);
-    for (number, query) in queries.iter().enumerate() {
-        if number > 0 {
-            out.push_str(between);
-        }
-        write(query, out);
-    }
-    out.push_str(close);
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-    use sparrow_query::{BoolQuery, Query, QueryKind};
-
-    use super::{MAX_DESCRIPTION, describe};
-
-    fn term(field: &str, value: serde_json::Value) -> Query {
-        QueryKind::Term { field: field.into(), value, case_insensitive: false }.into()
-    }
-
-    #[test]
-    fn queries_are_described_as_lucene_writes_them() {
-        let tree = BoolQuery {
-            must: vec![term("a", json!("x"))],
-            should: vec![term("n", json!(3)).with_boost(2.0)],
-            filter: vec![Query::match_all()],
-            must_not: vec![
-                QueryKind::Bool(BoolQuery { must: vec![term("b", json!("y"))], ..Default::default() }).into(),
-            ],
-            ..Default::default()
-        };
-        let (kind, text) = describe(&QueryKind::Bool(tree).into());
-        assert_eq!((kind.as_str(), text.as_str()), ("BooleanQuery", "+a:x n:3^2.0 #*:* -(+b:y)"));
-        assert_eq!(describe(&term("a", json!("x"))).0, "TermQuery");
-        assert_eq!(describe(&Query::match_all()), ("MatchAllDocsQuery".into(), "*:*".into()));
-    }
-
-    #[test]
-    fn long_descriptions_are_cut() {
-        let (_, text) = describe(&term("a", json!("ä".repeat(3000))));
-        assert!(text.len() <= MAX_DESCRIPTION + 4 && text.ends_with('…'));
-    }
 }

@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
-use sparrow_encoder::{Encoded, Output, Timings};
-use sparrow_query::walk::{change, change_all, visit};
-use sparrow_query::{Query, QueryKind, SparseQuery, VectorKind};
 
 use sparrow_call::error::EngineError;
+use sparrow_encoder::{Encoded, Output, Timings};
 use sparrow_mapping::Mapping;
 use sparrow_models::{ModelError, Models, TextEncoder};
+use sparrow_query::walk::{change, change_all, visit};
+use sparrow_query::{Query, QueryKind, SparseQuery, TextToEncode, VectorKind};
 
 /// A field that a query searches, and the model whose vector it searches with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,13 +27,10 @@ pub struct ModelUse {
 pub fn model_uses(queries: &[&mut Query]) -> Vec<ModelUse> {
     let mut uses = IndexSet::new();
     for query in queries {
-        visit(query, &mut |clause| {
-            let (field, model_id) = match &clause.kind {
-                QueryKind::TextExpansion(text) => (&text.field, &text.model_id),
-                QueryKind::KnnBuilder(text) => (&text.knn.field, &text.model_id),
-                _ => return,
-            };
-            uses.insert(ModelUse { field: field.clone(), model_id: model_id.clone() });
+        visit(query, &mut |query| {
+            if let Some(TextToEncode { field, model_id, .. }) = query.kind.clause().text_to_encode() {
+                uses.insert(ModelUse { field: field.to_owned(), model_id: model_id.to_owned() });
+            }
         });
     }
     uses.into_iter().collect()
@@ -107,17 +104,15 @@ pub fn resolve(
     let mut texts: FxHashMap<String, IndexSet<String>> = FxHashMap::default();
     let mut order: Vec<String> = Vec::new();
     for query in queries.iter() {
-        visit(query, &mut |clause| {
-            let (model_id, text) = match &clause.kind {
-                QueryKind::TextExpansion(text) => (&text.model_id, &text.model_text),
-                QueryKind::KnnBuilder(text) => (&text.model_id, &text.model_text),
-                _ => return,
+        visit(query, &mut |query| {
+            let Some(TextToEncode { model_id, text, .. }) = query.kind.clause().text_to_encode() else {
+                return;
             };
-            let of_model = texts.entry(model_id.clone()).or_insert_with(|| {
-                order.push(model_id.clone());
+            let of_model = texts.entry(model_id.to_owned()).or_insert_with(|| {
+                order.push(model_id.to_owned());
                 IndexSet::new()
             });
-            of_model.insert(text.clone());
+            of_model.insert(text.to_owned());
         });
     }
     let mut lists: Vec<(&str, Vec<&str>)> = Vec::with_capacity(order.len());
@@ -189,20 +184,11 @@ fn wrong_kind(id: &str, made: &'static str, wanted: &'static str) -> EngineError
 
 /// Makes query strings that name no field search `fields` (the index's `index.query.default_field`).
 pub fn set_default_fields(query: &mut Query, fields: &[String]) {
-    let listed = || fields.iter().map(|field| (field.clone(), 1.0)).collect();
-    let set = &mut |kind: &mut QueryKind| match kind {
-        QueryKind::QueryString(clause) if clause.default_field.is_none() && clause.fields.is_empty() => {
-            match fields {
-                [one] => clause.default_field = Some(one.clone()),
-                _ => clause.fields = listed(),
-            }
+    change_all(query, &mut |kind| {
+        if let Some(clause) = kind.clause_mut() {
+            clause.set_default_fields(fields);
         }
-        QueryKind::SimpleQueryString(clause) if clause.fields.is_empty() => clause.fields = listed(),
-        QueryKind::MultiMatch(clause) if clause.fields.is_empty() => clause.fields = listed(),
-        QueryKind::MoreLikeThis(clause) if clause.fields.is_none() => clause.fields = Some(fields.to_vec()),
-        _ => {}
-    };
-    change_all(query, set);
+    });
 }
 
 #[cfg(test)]

@@ -9,17 +9,16 @@ use std::sync::atomic::AtomicBool;
 
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
-use sparrow_encoder::Timings;
-use sparrow_mapping::Mapping;
-use sparrow_mapping::passages::PassageVector;
-use sparrow_query::{Query, QueryKind, SemanticQuery};
 
 use super::error::SearchError;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
+use sparrow_encoder::Timings;
 use sparrow_indices::semantic::embed::vector;
+use sparrow_mapping::Mapping;
+use sparrow_mapping::passages::PassageVector;
 use sparrow_models::TextEncoder;
-use sparrow_query::walk;
+use sparrow_query::{Clause, Query, QueryKind, SemanticQuery, walk};
 
 /// Turns clauses on `semantic_text` fields into [`QueryKind::Semantic`] ones, and encodes their texts.
 /// `mappings` are those that the indices are searched with, since a field may get another model a moment

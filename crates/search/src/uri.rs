@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use sparrow_query::{Query, QueryKind, QueryStringQuery};
-
 use super::body::{self, SearchBody};
 use super::error::SearchError;
-use super::fields;
-use super::sort;
 use super::source_filter::SourceSelection;
+use super::{fields, sort};
 use sparrow_call::error::EngineError;
 use sparrow_call::params::{Params, parse_duration};
-use sparrow_query::dsl::operator_named;
+use sparrow_query::{Query, QueryKind, QueryStringQuery, operator_named};
 use sparrow_wire::BodyError;
 
 /// Longest time that a scroll or a point in time may be kept between two requests (`search.max_keep_alive`).

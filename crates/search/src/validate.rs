@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use sparrow_index::query::{SearchOptions, TotalHits};
-use sparrow_query::Query;
 
 use super::body::{self, read_object};
 use super::error::SearchError;
 use super::resolve::set_default_fields;
 use super::target::{Target, mappings};
-use super::{encode, profile, resolve_indices, target, uri};
+use super::{encode, resolve_indices, target, uri};
 use crate::service::SearchService;
 use sparrow_call::NODE_ROLES;
 use sparrow_call::answers::ShardCounts;
@@ -20,8 +18,10 @@ use sparrow_call::operation::parameters::{INDICES, URI_QUERY};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
+use sparrow_index::query::{SearchOptions, TotalHits};
 use sparrow_indices::{ResolveOptions, Resolved};
 use sparrow_query::dsl::{self, Context};
+use sparrow_query::{Query, printed};
 use sparrow_types::work;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
@@ -87,7 +87,7 @@ fn validate_query(
                 .map(|source| sentence(&SearchError::Query { shard: target.shard.clone(), source })),
         };
         let valid = error.is_none();
-        let explanation = valid.then(|| profile::describe(&query).1);
+        let explanation = valid.then(|| printed(&query));
         explanations.push(Explanation { index: &handle.handle.name, valid, error, explanation });
     }
     Ok(Reply::ok(&Validation {

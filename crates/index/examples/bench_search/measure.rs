@@ -7,15 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use serde_json::{Value, json};
+
+use crate::build::Built;
+use crate::corpus::{Corpus, spread};
+use crate::{Arguments, checks};
 use sparrow_index::Snapshot;
 use sparrow_index::query::SearchOptions;
 use sparrow_postings::{SegmentSearch, SharedThreshold, TopKRequest, top_k_of_segments};
-use sparrow_query::{BoolQuery, Query, QueryKind, RangeQuery};
-
-use crate::Arguments;
-use crate::build::Built;
-use crate::checks;
-use crate::corpus::{Corpus, spread};
+use sparrow_query::{BoolQuery, Query, QueryKind, RangeQuery, TermQuery, TermsQuery};
 
 /// Every how many questions the result is checked.
 pub const CHECKED: usize = 20;
@@ -30,7 +29,12 @@ struct Filter {
 }
 
 pub fn term(field: &str, value: String) -> Query {
-    QueryKind::Term { field: field.to_owned(), value: Value::String(value), case_insensitive: false }.into()
+    QueryKind::Term(TermQuery {
+        field: field.to_owned(),
+        value: Value::String(value),
+        case_insensitive: false,
+    })
+    .into()
 }
 
 pub fn range(from: u64, below: u64) -> Query {
@@ -91,7 +95,7 @@ const FILTERS: [Filter; 9] = [
         name: "new terms 0.5%",
         clause: |_| {
             let values = vec![json!("rare-7"), json!(format!("unknown-{}", next_number()))];
-            QueryKind::Terms { field: "rare".to_owned(), values: values.into() }.into()
+            QueryKind::Terms(TermsQuery { field: "rare".to_owned(), values: values.into() }).into()
         },
         wanted: |_| Box::new(|row| spread(row) % 200 == 7),
     },

@@ -6,9 +6,9 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tantivy::schema::Field;
 
-use super::error::QueryError;
-use super::fields::FieldStatistics;
-use super::term_runs::TermRuns;
+use crate::query::error::QueryError;
+use crate::query::terms::fields::FieldStatistics;
+use crate::query::terms::term_runs::TermRuns;
 use sparrow_lexical::TextField;
 
 /// Cached values over all segments of one snapshot. They depend on the segments only, not on the mapping.

@@ -2,26 +2,18 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sparrow_types::{ExecutorLog, work};
 use tantivy::Searcher;
-use tantivy::query::{BooleanWeight, BoostWeight, Occur, SumCombiner, Weight};
+use tantivy::query::{BoostWeight, Weight};
 
-use super::error::QueryError;
-use super::explain;
-use super::fields::StringTerms;
-use super::index_name;
-use super::minimum::minimum_should_match;
-use super::more_like_this;
-use super::multi_term::{TermFilter, Wildcard, multi_term};
-use super::query_string;
-use super::score_error::ScoreErrors;
-use super::simple_query_string;
-use super::weights;
+use crate::query::error::QueryError;
+use crate::query::kinds::{meaning, query_string};
+use crate::query::score_error::ScoreErrors;
+use crate::query::terms::wildcard::Wildcard;
+use crate::query::{explain, weights};
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
-use sparrow_query::regexp::Automaton;
-use sparrow_query::{BoolQuery, MAX_CLAUSES, Query, QueryKind};
-use sparrow_segments::schema::ID;
+use sparrow_query::{MAX_CLAUSES, Query, QueryKind};
+use sparrow_types::{ExecutorLog, work};
 
 /// Compiles a query to weights for one snapshot.
 pub(crate) struct Compiler<'a> {
@@ -131,155 +123,25 @@ impl<'a> Compiler<'a> {
             weight = explain::labelled(&query.kind, weight, scoring);
         }
         // A least score is compared with boosted ones, whether scores are wanted or not.
-        let least = match &query.kind {
-            QueryKind::FunctionScore(inner) => inner.min_score,
-            QueryKind::ScriptScore(inner) => inner.min_score,
-            _ => None,
-        };
-        let scoring = scoring || least.is_some();
+        let scoring = scoring || meaning(&query.kind).min_score().is_some();
         if scoring && query.boost != 1.0 {
             return Ok(Box::new(BoostWeight::new(weight, query.boost)));
         }
         Ok(weight)
     }
 
-    fn compile_kind(&mut self, kind: &QueryKind, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
-        if let Some(matches) = index_name::matches(kind, self.snapshot.name()) {
+    /// As [`Compiler::compile`], without the boost and the explanation of the clause.
+    pub(super) fn compile_kind(
+        &mut self,
+        kind: &QueryKind,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        let meaning = meaning(kind);
+        if let Some(matches) = meaning.of_index(self.snapshot.name()) {
             self.count_clause()?;
             return Ok(if matches { weights::all(1.0, scoring) } else { weights::none() });
         }
-        match kind {
-            QueryKind::MatchAll => Ok(weights::all(1.0, scoring)),
-            QueryKind::MatchNone => Ok(weights::none()),
-            QueryKind::Match(query) => self.match_query(query, scoring),
-            QueryKind::MatchPhrase(query) => self.match_phrase(query, scoring),
-            QueryKind::MatchPhrasePrefix(query) => self.match_phrase_prefix(query, scoring),
-            QueryKind::MatchBoolPrefix(query) => self.match_bool_prefix(query, scoring),
-            QueryKind::MultiMatch(query) => self.multi_match(query, scoring),
-            QueryKind::CombinedFields(query) => self.combined_fields(query, scoring),
-            QueryKind::Term { field, value, case_insensitive } => {
-                self.term(field, value, *case_insensitive, scoring)
-            }
-            QueryKind::Terms { field, values } => {
-                let terms = self.terms(field, values)?;
-                Ok(weights::constant(terms, 1.0, scoring))
-            }
-            QueryKind::TermsSet(query) => self.terms_set(query, scoring),
-            QueryKind::Range(query) => {
-                let range = self.range(query)?;
-                Ok(weights::constant(range, 1.0, scoring))
-            }
-            QueryKind::Exists { field } => {
-                let exists = self.exists(field)?;
-                Ok(weights::constant(exists, 1.0, scoring))
-            }
-            QueryKind::Ids { values } => {
-                self.count_clause()?;
-                let ids = StringTerms::text(self.snapshot.schema().id, ID);
-                let set = multi_term(ids, TermFilter::Set(values.clone()), false);
-                Ok(weights::constant(set, 1.0, scoring))
-            }
-            QueryKind::Prefix { field, value, case_insensitive, rewrite } => {
-                let prefix = TermFilter::Prefix(self.snapshot.normalized(field, value).into_owned());
-                self.pattern(field, "prefix", prefix, *case_insensitive, (*rewrite, scoring))
-            }
-            QueryKind::Wildcard { field, value, case_insensitive, rewrite } => {
-                let pattern = TermFilter::Wildcard(Wildcard::new(&self.normalized_pattern(field, value)));
-                self.pattern(field, "wildcard", pattern, *case_insensitive, (*rewrite, scoring))
-            }
-            QueryKind::Regexp(query) => {
-                let automaton = TermFilter::Regexp(Automaton::new(query)?.into());
-                self.pattern(&query.field, "regexp", automaton, false, (query.rewrite, scoring))
-            }
-            QueryKind::Fuzzy(query) => self.fuzzy_query(query, scoring),
-            QueryKind::QueryString(query) => {
-                let tree = query_string::rewrite(query, &*self)?;
-                self.compile(&tree, scoring)
-            }
-            QueryKind::SimpleQueryString(query) => {
-                let tree = simple_query_string::rewrite(query, &*self)?;
-                self.compile(&tree, scoring)
-            }
-            QueryKind::MoreLikeThis(query) => {
-                let tree = more_like_this::rewrite(query, &*self)?;
-                self.compile(&tree, scoring)
-            }
-            QueryKind::Bool(query) => self.bool(query, scoring),
-            QueryKind::ConstantScore { filter } => {
-                let filter = self.compile(filter, false)?;
-                Ok(weights::constant(filter, 1.0, scoring))
-            }
-            QueryKind::DisMax { queries, tie_breaker } => self.dis_max(queries, *tie_breaker, scoring),
-            QueryKind::Boosting(query) => self.boosting(query, scoring),
-            QueryKind::FunctionScore(query) => self.function_score(query, scoring),
-            QueryKind::ScriptScore(query) => self.script_score(query, scoring),
-            QueryKind::RankFeature(query) => self.rank_feature(query, scoring),
-            QueryKind::DistanceFeature(query) => self.distance_feature(query),
-            QueryKind::Intervals(query) => self.intervals(query, scoring),
-            QueryKind::Nested { ignore_unmapped: true, .. } => Ok(weights::none()),
-            QueryKind::Nested { path, ignore_unmapped: false } => {
-                Err(QueryError::NestedPath { path: path.clone() })
-            }
-            QueryKind::Lenient(query) => match self.compile(query, scoring) {
-                Err(error) if error.is_about_a_value() => Ok(weights::none()),
-                compiled => compiled,
-            },
-            QueryKind::Sparse(query) => self.sparse(query),
-            QueryKind::Knn(query) => self.knn(query),
-            QueryKind::Semantic(query) => {
-                let bound = super::semantic::answering(query, self.snapshot.mapping())?;
-                self.compile_kind(&bound, scoring)
-            }
-            QueryKind::TextExpansion(query) => {
-                Err(QueryError::NotEncoded { model_id: query.model_id.clone() })
-            }
-            QueryKind::KnnBuilder(query) => Err(QueryError::NotEncoded { model_id: query.model_id.clone() }),
-            QueryKind::TermsLookup(query) => Err(QueryError::NotLookedUp { field: query.field.clone() }),
-        }
-    }
-
-    fn bool(&mut self, query: &BoolQuery, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
-        self.count_clause()?;
-        let BoolQuery { must, should, filter, must_not, .. } = query;
-        if must.is_empty() && should.is_empty() && filter.is_empty() && must_not.is_empty() {
-            return Ok(weights::all(1.0, scoring));
-        }
-        let minimum = required_should(query)?;
-        let mut clauses = Vec::new();
-        for query in must {
-            clauses.push((Occur::Must, self.compile(query, scoring)?));
-        }
-        for query in filter {
-            // tantivy scores every required clause; a filter adds nothing.
-            let weight = self.compile(query, false)?;
-            clauses.push((Occur::Must, weights::filter(weight, scoring)));
-        }
-        if must.is_empty() && filter.is_empty() && should.is_empty() {
-            let all = self.compile(&Query::match_all(), false)?;
-            clauses.push((Occur::Must, weights::filter(all, scoring)));
-        }
-        // An optional clause only adds to the score.
-        if scoring || minimum > 0 {
-            for query in should {
-                clauses.push((Occur::Should, self.compile(query, scoring)?));
-            }
-        }
-        for query in must_not {
-            clauses.push((Occur::MustNot, self.compile(query, false)?));
-        }
-        if let [(occur @ (Occur::Must | Occur::Should), _)] = &clauses[..]
-            && minimum <= usize::from(*occur == Occur::Should)
-        {
-            return Ok(clauses.remove(0).1);
-        }
-        let excludes = !must_not.is_empty();
-        let all = BooleanWeight::with_minimum_number_should_match(
-            clauses,
-            minimum,
-            scoring,
-            Box::new(SumCombiner::default),
-        );
-        Ok(if excludes { weights::explained_if_matching(Box::new(all)) } else { Box::new(all) })
+        meaning.compile(self, scoring)
     }
 
     /// A weight that matches nothing if the field is not mapped, an error if it is.
@@ -359,16 +221,5 @@ impl query_string::Fields for Compiler<'_> {
             },
             _ => self.snapshot.normalized(field, text).into_owned(),
         }
-    }
-}
-
-/// Number of `should` clauses that must match.
-pub(super) fn required_should(query: &BoolQuery) -> Result<usize, QueryError> {
-    let optional = query.should.len();
-    let has_required = !query.must.is_empty() || !query.filter.is_empty();
-    let least = usize::from(!has_required && optional > 0);
-    match &query.minimum_should_match {
-        None => Ok(least),
-        Some(spec) => Ok(minimum_should_match(optional, spec)?.max(least)),
     }
 }

@@ -7,23 +7,18 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use sparrow_types::work;
 
-use super::analyzed::{all_paths, sections};
-use super::compile::Compiler;
-use super::error::QueryError;
-use super::more_like_this;
-use super::multi_term::{Fuzzy, TermFilter, Wildcard, expand_fuzzy};
-use super::query_string;
-use super::simple_query_string;
-use super::term::scalar_text;
+use crate::query::compile::Compiler;
+use crate::query::error::QueryError;
+use crate::query::kinds::meaning;
+use crate::query::kinds::term::scalar_text;
+use crate::query::terms::analyzed::{all_paths, sections};
+use crate::query::terms::fuzzy::{Fuzzy, expand_fuzzy};
+use crate::query::terms::multi_term::TermFilter;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
-use sparrow_query::regexp::Automaton;
-use sparrow_query::{
-    IntervalsRule, IntervalsSource, IntervalsWords, MatchPhraseQuery, MatchQuery, MultiMatchType, Query,
-    QueryKind, RegexpQuery,
-};
+use sparrow_query::{MatchPhraseQuery, MatchQuery, Query};
+use sparrow_types::work;
 
 /// Highest number of tokens of a text that are examined.
 const MAX_TOKENS: usize = 200_000;
@@ -107,16 +102,16 @@ impl Snapshot {
         field: &str,
         any_field: bool,
     ) -> Result<TextMatcher, QueryError> {
-        let mut extract = Extract {
+        let mut wanted = WantedWords {
             compiler: Compiler::new(self, None),
             field,
             any_field,
             matcher: TextMatcher::default(),
         };
         for query in queries {
-            extract.query(query)?;
+            wanted.of(query)?;
         }
-        Ok(extract.matcher)
+        Ok(wanted.matcher)
     }
 
     /// Finds the parts of a field's text that match.
@@ -222,162 +217,25 @@ impl Phrase {
 }
 
 /// Collects what a tree of queries looks for in one field.
-struct Extract<'a> {
-    compiler: Compiler<'a>,
+pub(super) struct WantedWords<'a> {
+    pub(super) compiler: Compiler<'a>,
     field: &'a str,
     any_field: bool,
     matcher: TextMatcher,
 }
 
-impl Extract<'_> {
-    fn is_wanted(&self, field: &str) -> bool {
+impl WantedWords<'_> {
+    pub(super) fn is_wanted(&self, field: &str) -> bool {
         self.any_field || field == self.field
     }
 
-    fn all(&mut self, queries: &[Query]) -> Result<(), QueryError> {
-        queries.iter().try_for_each(|query| self.query(query))
+    /// Collects what a clause looks for.
+    pub(super) fn of(&mut self, query: &Query) -> Result<(), QueryError> {
+        meaning(&query.kind).words(self)
     }
 
-    fn query(&mut self, query: &Query) -> Result<(), QueryError> {
-        match &query.kind {
-            QueryKind::Match(text) => self.words(text, false)?,
-            QueryKind::MatchBoolPrefix(text) => self.words(text, true)?,
-            QueryKind::MatchPhrase(phrase) => self.phrase(phrase, false)?,
-            QueryKind::MatchPhrasePrefix(query) => self.phrase(&query.phrase, true)?,
-            QueryKind::CombinedFields(several) => {
-                for (path, _, _) in self.compiler.expand_fields(&several.fields) {
-                    let text = several.text.clone();
-                    self.words(&MatchQuery { field: path, text, ..MatchQuery::default() }, false)?;
-                }
-            }
-            QueryKind::MultiMatch(several) => {
-                for (path, _, _) in self.compiler.searched_fields(several) {
-                    let prefix =
-                        matches!(several.kind, MultiMatchType::PhrasePrefix | MultiMatchType::BoolPrefix);
-                    if matches!(several.kind, MultiMatchType::Phrase | MultiMatchType::PhrasePrefix) {
-                        let phrase = MatchPhraseQuery {
-                            field: path,
-                            text: several.template.text.clone(),
-                            slop: several.slop,
-                            analyzer: several.template.analyzer.clone(),
-                            ..MatchPhraseQuery::default()
-                        };
-                        self.phrase(&phrase, prefix)?;
-                    } else {
-                        self.words(&MatchQuery { field: path, ..several.template.clone() }, prefix)?;
-                    }
-                }
-            }
-            QueryKind::Term { field, value, case_insensitive } => {
-                self.values(field, std::slice::from_ref(value), *case_insensitive)?;
-            }
-            QueryKind::Terms { field, values } => self.values(field, values, false)?,
-            QueryKind::TermsSet(query) => self.values(&query.field, &query.values, false)?,
-            QueryKind::Prefix { field, value, case_insensitive, .. } => {
-                self.pattern(field, TermFilter::Prefix(value.clone()), *case_insensitive);
-            }
-            QueryKind::Wildcard { field, value, case_insensitive, .. } => {
-                self.pattern(field, TermFilter::Wildcard(Wildcard::new(value)), *case_insensitive);
-            }
-            QueryKind::Regexp(query) => {
-                let automaton = TermFilter::Regexp(Automaton::new(query)?.into());
-                self.pattern(&query.field, automaton, false);
-            }
-            QueryKind::Fuzzy(query) => {
-                if self.is_wanted(&query.field) {
-                    let fuzzy = Fuzzy::new(
-                        &query.value,
-                        &query.fuzziness,
-                        query.prefix_length,
-                        query.max_expansions,
-                    )?
-                    .with_transpositions(!query.without_transpositions);
-                    self.fuzzy(&query.field, &fuzzy)?;
-                }
-            }
-            QueryKind::QueryString(text) => {
-                let tree = query_string::rewrite(text, &self.compiler)?;
-                self.query(&tree)?;
-            }
-            QueryKind::SimpleQueryString(text) => {
-                let tree = simple_query_string::rewrite(text, &self.compiler)?;
-                self.query(&tree)?;
-            }
-            QueryKind::MoreLikeThis(query) => {
-                let tree = more_like_this::rewrite(query, &self.compiler)?;
-                self.query(&tree)?;
-            }
-            QueryKind::Boosting(query) => self.query(&query.positive)?,
-            QueryKind::FunctionScore(query) => self.query(&query.query)?,
-            QueryKind::ScriptScore(query) => self.query(&query.query)?,
-            QueryKind::Bool(tree) => {
-                self.all(&tree.must)?;
-                self.all(&tree.should)?;
-                self.all(&tree.filter)?;
-            }
-            QueryKind::ConstantScore { filter: inner } | QueryKind::Lenient(inner) => self.query(inner)?,
-            QueryKind::DisMax { queries, .. } => self.all(queries)?,
-            QueryKind::Intervals(query) => self.interval_words(&query.field, &query.rule)?,
-            // Neither do they look for words, or their words stand in no text.
-            QueryKind::MatchAll
-            | QueryKind::MatchNone
-            | QueryKind::Range(_)
-            | QueryKind::RankFeature(_)
-            | QueryKind::DistanceFeature(_)
-            | QueryKind::Nested { .. }
-            | QueryKind::TermsLookup(_)
-            | QueryKind::Exists { .. }
-            | QueryKind::Ids { .. }
-            | QueryKind::Sparse(_)
-            | QueryKind::Semantic(_)
-            | QueryKind::Knn(_)
-            | QueryKind::TextExpansion(_)
-            | QueryKind::KnnBuilder(_) => {}
-        }
-        Ok(())
-    }
-
-    /// Collects all words of an intervals rule, regardless of their positions.
-    fn interval_words(&mut self, field: &str, rule: &IntervalsRule) -> Result<(), QueryError> {
-        let of = |words: &IntervalsWords| words.use_field.clone().unwrap_or_else(|| field.to_owned());
-        match &rule.source {
-            IntervalsSource::Match { text, words, .. } => {
-                let (text, analyzer) = (text.clone(), words.analyzer.clone());
-                self.words(&MatchQuery { field: of(words), text, analyzer, ..MatchQuery::default() }, false)
-            }
-            IntervalsSource::Prefix(prefix, words) => {
-                self.pattern(&of(words), TermFilter::Prefix(prefix.clone()), false);
-                Ok(())
-            }
-            IntervalsSource::Wildcard(pattern, words) => {
-                self.pattern(&of(words), TermFilter::Wildcard(Wildcard::new(pattern)), false);
-                Ok(())
-            }
-            IntervalsSource::Regexp(pattern, words) => {
-                let field = of(words);
-                let automaton = Automaton::new(&RegexpQuery::new(field.as_str(), pattern.as_str()))?;
-                self.pattern(&field, TermFilter::Regexp(automaton.into()), false);
-                Ok(())
-            }
-            IntervalsSource::Range(lower, upper, words) => {
-                self.pattern(&of(words), TermFilter::Range(lower.clone(), upper.clone()), false);
-                Ok(())
-            }
-            IntervalsSource::Fuzzy { term, fuzziness, prefix_length, without_transpositions, words } => {
-                let field = of(words);
-                if !self.is_wanted(&field) {
-                    return Ok(());
-                }
-                let fuzzy = Fuzzy::new(term, fuzziness, *prefix_length, 0)?;
-                self.fuzzy(&field, &fuzzy.with_transpositions(!without_transpositions))
-            }
-            IntervalsSource::AllOf(rules, _) | IntervalsSource::AnyOf(rules) => {
-                rules.iter().try_for_each(|rule| self.interval_words(field, rule))
-            }
-        }
-    }
-
-    fn words(&mut self, query: &MatchQuery, prefix: bool) -> Result<(), QueryError> {
+    /// Collects the terms of a text; with `prefix` the last one is only the beginning of a term.
+    pub(super) fn text(&mut self, query: &MatchQuery, prefix: bool) -> Result<(), QueryError> {
         if !self.is_wanted(&query.field) {
             return Ok(());
         }
@@ -403,7 +261,7 @@ impl Extract<'_> {
         Ok(())
     }
 
-    fn phrase(&mut self, query: &MatchPhraseQuery, prefix: bool) -> Result<(), QueryError> {
+    pub(super) fn phrase(&mut self, query: &MatchPhraseQuery, prefix: bool) -> Result<(), QueryError> {
         if !self.is_wanted(&query.field) {
             return Ok(());
         }
@@ -420,7 +278,7 @@ impl Extract<'_> {
         Ok(())
     }
 
-    fn values(&mut self, field: &str, values: &[Value], fold: bool) -> Result<(), QueryError> {
+    pub(super) fn values(&mut self, field: &str, values: &[Value], fold: bool) -> Result<(), QueryError> {
         if !self.is_wanted(field) || self.compiler.string_terms(field).is_none() {
             return Ok(());
         }
@@ -436,13 +294,13 @@ impl Extract<'_> {
         Ok(())
     }
 
-    fn pattern(&mut self, field: &str, filter: TermFilter, fold: bool) {
+    pub(super) fn pattern(&mut self, field: &str, filter: TermFilter, fold: bool) {
         if self.is_wanted(field) && self.compiler.string_terms(field).is_some() {
             self.matcher.patterns.push((filter, fold));
         }
     }
 
-    fn fuzzy(&mut self, field: &str, fuzzy: &Fuzzy) -> Result<(), QueryError> {
+    pub(super) fn fuzzy(&mut self, field: &str, fuzzy: &Fuzzy) -> Result<(), QueryError> {
         let Some(terms) = self.compiler.string_terms(field) else { return Ok(()) };
         let expansions = expand_fuzzy(self.compiler.searcher(), &terms, fuzzy, None)?;
         self.matcher.terms.extend(expansions.into_iter().map(|expansion| (expansion.value, ())));

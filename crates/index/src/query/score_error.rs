@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::error::QueryError;
+use crate::query::error::QueryError;
 
 /// Kind of the error of a script, which is reported as the cause of another error.
 pub(super) const SCRIPT: &str = "script_exception";

@@ -1,80 +1,19 @@
 //! The query language: reads request JSON into the query tree.
 //!
-//! One file per family of queries. A key, query or parameter that is not known is an error that names it, in the words of the
+//! What reading has in common; each kind of query reads its own JSON ([`crate::kinds`]). A key, query or parameter that is not known is an error that names it, in the words of the
 //! recorded answers; nothing is ignored silently.
 
-mod compound;
-mod features;
-mod fulltext;
-mod function_score;
-mod intervals;
-mod knn;
-mod like;
-mod multi_match;
-mod patterns;
-mod pinned;
-mod query_string;
-mod script_score;
-mod sparse;
-mod special;
-mod term;
 pub mod value;
 
 use serde_json::Value;
 
-use crate::{Query, QueryKind};
-
+use crate::{Query, QueryKind, kinds};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Location, Member, Node};
 use sparrow_wire::suggest::suggestions;
 
-pub use fulltext::operator_named;
-pub use knn::{KnnSearch, parse_search as parse_knn_search};
-
 /// Deepest nesting of compound queries (`indices.query.bool.max_nested_depth`).
 const MAX_DEPTH: usize = 30;
-
-/// Names of all queries that are answered.
-const QUERIES: &[&str] = &[
-    "bool",
-    "boosting",
-    "combined_fields",
-    "constant_score",
-    "dis_max",
-    "distance_feature",
-    "exists",
-    "function_score",
-    "fuzzy",
-    "ids",
-    "intervals",
-    "knn",
-    "match",
-    "match_all",
-    "match_bool_prefix",
-    "match_none",
-    "match_phrase",
-    "match_phrase_prefix",
-    "more_like_this",
-    "multi_match",
-    "nested",
-    "pinned",
-    "prefix",
-    "query_string",
-    "range",
-    "rank_feature",
-    "regexp",
-    "script_score",
-    "semantic",
-    "simple_query_string",
-    "sparse_vector",
-    "term",
-    "terms",
-    "terms_set",
-    "text_expansion",
-    "weighted_tokens",
-    "wildcard",
-    "wrapper",
-];
 
 /// What parsing a clause has to know of the request around it.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +29,7 @@ impl Context {
         Self { size, depth: 0 }
     }
 
-    fn nested(self) -> Result<Self, BodyError> {
+    pub(crate) fn nested(self) -> Result<Self, BodyError> {
         if self.depth >= MAX_DEPTH {
             return Err(BodyError::illegal(
                 "The nested depth of the query exceeds the maximum nested depth for queries set in \
@@ -132,7 +71,7 @@ pub fn parse_query(node: &Node, context: Context) -> Result<Query, BodyError> {
             format!("[{name}] query malformed, no start_object after query name"),
         ));
     }
-    let query = parse_clause(name, &first.value, context)?;
+    let query = kinds::read(name, &first.value, context)?;
     match members.get(1) {
         Some(second) => Err(BodyError::parsing(
             second.at,
@@ -142,61 +81,19 @@ pub fn parse_query(node: &Node, context: Context) -> Result<Query, BodyError> {
     }
 }
 
-fn parse_clause(name: &str, body: &Node, context: Context) -> Result<Query, BodyError> {
-    match name {
-        "bool" => compound::boolean(body, context.nested()?),
-        "constant_score" => compound::constant_score(body, context.nested()?),
-        "dis_max" => compound::dis_max(body, context.nested()?),
-        "match_all" => compound::constant("match_all", QueryKind::MatchAll, body),
-        "match_none" => compound::constant("match_none", QueryKind::MatchNone, body),
-        "boosting" => compound::boosting(body, context.nested()?),
-        "function_score" => function_score::function_score(body, context.nested()?),
-        "script_score" => script_score::script_score(body, context.nested()?),
-        "nested" => special::nested(body, context.nested()?),
-        "intervals" => intervals::intervals(body, context),
-        "pinned" => pinned::pinned(body, context.nested()?),
-        "wrapper" => special::wrapper(body, context.nested()?),
-        "match" => fulltext::match_query(body),
-        "match_bool_prefix" => fulltext::match_bool_prefix(body),
-        "match_phrase" => fulltext::match_phrase(body),
-        "match_phrase_prefix" => fulltext::match_phrase_prefix(body),
-        "more_like_this" => like::more_like_this(body),
-        "multi_match" => multi_match::multi_match(body),
-        "combined_fields" => multi_match::combined_fields(body),
-        "query_string" => query_string::query_string(body),
-        "simple_query_string" => query_string::simple_query_string(body),
-        "rank_feature" => features::rank_feature(body),
-        "distance_feature" => features::distance_feature(body),
-        "term" => term::term(body),
-        "terms" => term::terms(body),
-        "terms_set" => term::terms_set(body),
-        "range" => term::range(body),
-        "exists" => term::exists(body),
-        "ids" => term::ids(body),
-        "prefix" => patterns::prefix(body),
-        "wildcard" => patterns::wildcard(body),
-        "regexp" => patterns::regexp(body),
-        "fuzzy" => patterns::fuzzy(body),
-        "sparse_vector" => sparse::sparse_vector(body),
-        "text_expansion" => sparse::text_expansion(body),
-        "weighted_tokens" => sparse::weighted_tokens(body),
-        "semantic" => special::semantic(body, context),
-        "knn" => knn::query(body, context),
-        _ if special::UNSUPPORTED.contains(&name) => Err(special::unsupported(name, body)),
-        _ => Err(BodyError::UnknownName {
-            what: "query",
-            name: name.to_owned(),
-            suggestions: suggestions(name, &[QUERIES, special::UNSUPPORTED].concat()),
-            at: body.at,
-        }),
+/// Reads a single query or an array of queries.
+pub(crate) fn one_or_many(node: &Node, context: Context) -> Result<Vec<Query>, BodyError> {
+    match node.as_array() {
+        Some(items) => items.iter().map(|item| parse_query(item, context)).collect(),
+        None => Ok(vec![parse_query(node, context)?]),
     }
 }
 
 /// `boost` and `_name`, which every query has.
 #[derive(Debug, Clone)]
-struct Common {
-    boost: f32,
-    name: Option<String>,
+pub(crate) struct Common {
+    pub(crate) boost: f32,
+    pub(crate) name: Option<String>,
 }
 
 impl Default for Common {
@@ -207,7 +104,7 @@ impl Default for Common {
 
 impl Common {
     /// Reads the member if it is `boost` or `_name`; `false` otherwise.
-    fn take(&mut self, clause: &str, member: &Member) -> Result<bool, BodyError> {
+    pub(crate) fn take(&mut self, clause: &str, member: &Member) -> Result<bool, BodyError> {
         match &*member.name {
             "boost" => {
                 self.boost = value::float(&member.value)?;
@@ -227,13 +124,13 @@ impl Common {
         }
     }
 
-    fn query(self, kind: QueryKind) -> Query {
+    pub(crate) fn query(self, kind: QueryKind) -> Query {
         Query { kind, boost: self.boost, name: self.name }
     }
 }
 
 /// The error for a key that a query does not have.
-fn not_supported(clause: &str, member: &Member) -> BodyError {
+pub(crate) fn not_supported(clause: &str, member: &Member) -> BodyError {
     let at = member.value.at;
     if member.value.is_scalar() {
         BodyError::parsing(at, format!("[{clause}] query does not support [{}]", member.name))
@@ -243,7 +140,7 @@ fn not_supported(clause: &str, member: &Member) -> BodyError {
 }
 
 /// The error for a known key whose value has the wrong type.
-fn unknown_token(clause: &str, member: &Member) -> BodyError {
+pub(crate) fn unknown_token(clause: &str, member: &Member) -> BodyError {
     BodyError::parsing(
         member.value.at,
         format!("[{clause}] unknown token [{}] after [{}]", member.value.token(), member.name),
@@ -251,7 +148,7 @@ fn unknown_token(clause: &str, member: &Member) -> BodyError {
 }
 
 /// The error for a key that an object does not have, with similar known ones as suggestions.
-fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
+pub(crate) fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
     BodyError::UnknownField {
         parser,
         field: member.name.to_string(),
@@ -261,7 +158,7 @@ fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) 
 }
 
 /// The members of a node that has to be an object.
-fn members<'a>(node: &'a Node, clause: &str) -> Result<&'a [Member], BodyError> {
+pub(crate) fn members<'a>(node: &'a Node, clause: &str) -> Result<&'a [Member], BodyError> {
     node.as_object().ok_or_else(|| {
         BodyError::parsing(
             node.at,
@@ -271,7 +168,7 @@ fn members<'a>(node: &'a Node, clause: &str) -> Result<&'a [Member], BodyError> 
 }
 
 /// The single field of a clause such as `{"match": {"title": …}}`.
-fn single_field<'a>(body: &'a Node, clause: &str) -> Result<&'a Member, BodyError> {
+pub(crate) fn single_field<'a>(body: &'a Node, clause: &str) -> Result<&'a Member, BodyError> {
     let members = members(body, clause)?;
     let Some(first) = members.first() else {
         return Err(BodyError::illegal(format!("[{clause}] requires fieldName")));
@@ -289,6 +186,6 @@ fn single_field<'a>(body: &'a Node, clause: &str) -> Result<&'a Member, BodyErro
 }
 
 /// The error for a query without a text, at the position of its closing brace.
-fn no_text(at: Location) -> BodyError {
+pub(crate) fn no_text(at: Location) -> BodyError {
     BodyError::parsing(at, "No text specified for text query")
 }

@@ -3,14 +3,12 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use sparrow_index::query::{QueryError, SearchOptions, TotalHits};
-use sparrow_query::{BoolQuery, Query, QueryKind};
-
 use super::{Hit, List, Outcome, Run, Target, total, with_k};
 use crate::body::SearchBody;
 use crate::error::SearchError;
 use crate::rescore::Rescore;
-use sparrow_query::dsl::KnnSearch;
+use sparrow_index::query::{QueryError, SearchOptions, TotalHits};
+use sparrow_query::{BoolQuery, KnnSearch, Query, QueryKind};
 use sparrow_wire::glob;
 
 impl Run<'_> {

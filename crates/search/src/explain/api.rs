@@ -3,9 +3,6 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use sparrow_index::query::{Explanation, SearchOptions, TotalHits};
-use sparrow_query::{Query, QueryKind};
-
 use super::super::attribution::Attributor;
 use super::super::error::SearchError;
 use super::super::{body, encode, is_cancelled, resolve, resolve_indices, target, uri};
@@ -16,7 +13,9 @@ use sparrow_call::operation::parameters::{SOURCE, URI_QUERY};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
+use sparrow_index::query::{Explanation, SearchOptions, TotalHits};
 use sparrow_indices::PRIMARY_TERM;
+use sparrow_query::{IdsQuery, Query, QueryKind};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("explain", Action::Explain, Lane::Read, explain_document)
@@ -84,7 +83,7 @@ fn explain_document(
         size: 1,
         track_total_hits: TotalHits::Off,
         cancel: Some(cancel.flag().clone()),
-        post_filter: Some(Query::new(QueryKind::Ids { values: vec![id.to_owned()] })),
+        post_filter: Some(Query::new(QueryKind::Ids(IdsQuery { values: vec![id.to_owned()] }))),
         ..SearchOptions::default()
     };
     let score = target.snapshot.search(&query, &options).map_err(refused)?.hits.first().map(|hit| hit.score);

@@ -7,14 +7,12 @@ mod parse;
 mod rerank;
 mod simplified;
 
-use sparrow_query::{BoolQuery, KnnBuilderQuery, Query, QueryKind, walk};
-
 use super::body::SearchBody;
 use super::calibration::Map;
 use super::fusion::{Method, Normalizer};
 use super::rescore::Rescore;
 use super::window::{Window, windows};
-use sparrow_query::dsl::KnnSearch;
+use sparrow_query::{BoolQuery, KnnBuilderQuery, KnnSearch, Query, QueryKind, walk};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Member;
 

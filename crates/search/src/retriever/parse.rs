@@ -2,16 +2,15 @@
 
 use super::super::body::SearchBody;
 use super::super::fusion::{Method, Normalizer};
-use super::super::rank;
-use super::super::rescore;
 use super::super::window::Window;
-use super::rerank as reranker;
+use super::super::{rank, rescore};
 use super::simplified::{self, Simplified};
 use super::{
     DEFAULT_WINDOW, Form, Fusion, Input, Knn, MAX_LISTS, Retriever, Standard, filtered, not_supported_inside,
+    rerank as reranker,
 };
-use sparrow_query::Query;
 use sparrow_query::dsl::{self, Context, value};
+use sparrow_query::{Query, parse_knn_search};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Location, Member, Node};
 use sparrow_wire::suggest::suggestions;
@@ -156,7 +155,7 @@ fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, BodyErr
         }
     }
     let clause = Node { at: body.at, end: body.end, json: Json::Object(clause) };
-    Ok(Knn { search: dsl::parse_knn_search(&clause, context)?, min_score, name })
+    Ok(Knn { search: parse_knn_search(&clause, context)?, min_score, name })
 }
 
 /// Parameters that `rrf` and `linear` share.

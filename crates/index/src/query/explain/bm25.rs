@@ -5,7 +5,7 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::schema::Type;
 use tantivy::{DocId, Score, Searcher, SegmentReader, Term};
 
-use super::super::fields::{FieldStatistics, idf};
+use crate::query::terms::fields::{FieldStatistics, idf};
 use crate::query::weights;
 
 const K1: f32 = 1.2;
@@ -23,7 +23,7 @@ struct Bm25Explained {
 }
 
 /// Wraps the weight of a term or phrase so that it explains its score.
-pub(in crate::query) fn explained(
+pub(crate) fn explained(
     inner: Box<dyn Weight>,
     searcher: &Searcher,
     terms: &[Term],

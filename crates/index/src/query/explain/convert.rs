@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::Explanation;
 
 /// Marks a step that read a stored weight: first entry of its context, followed by field and token.
-pub(in crate::query) const TOKEN_TAG: &str = "token";
+pub(crate) const TOKEN_TAG: &str = "token";
 /// Marks a step that is a constant: first entry of its context. A boost becomes part of its description.
-pub(in crate::query) const CONSTANT_TAG: &str = "constant";
+pub(crate) const CONSTANT_TAG: &str = "constant";
 
 /// Converts an explanation. Lucene has no step for a boost, so it is pushed down to the leaves. With `zero`
 /// nothing scores, and all values become 0.

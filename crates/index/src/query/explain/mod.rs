@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 
 use tantivy::DocAddress;
 
-use super::compile::Compiler;
-use super::error::QueryError;
+use crate::query::compile::Compiler;
+use crate::query::error::QueryError;
 use crate::snapshot::Snapshot;
 use sparrow_query::Query;
 use sparrow_types::work;

@@ -6,16 +6,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sparrow_types::work::{self, Memory, Work};
 
-use super::super::QueryError;
 use super::Fixture;
-use crate::query::SearchOptions;
+use crate::query::{QueryError, SearchOptions};
 use sparrow_query::script::{Params, parse};
 use sparrow_query::{
     BoolQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, Query, QueryKind, ScriptScoreQuery,
-    SparseQuery,
+    SparseQuery, TermQuery,
 };
+use sparrow_types::work::{self, Memory, Work};
 
 fn words(text: &str) -> Query {
     QueryKind::Match(MatchQuery { field: "t".into(), text: text.into(), ..Default::default() }).into()
@@ -28,7 +27,7 @@ fn sparse() -> Query {
 
 fn queries() -> Vec<Query> {
     let term = |value: &str| -> Query {
-        QueryKind::Term { field: "k".into(), value: json!(value), case_insensitive: false }.into()
+        QueryKind::Term(TermQuery { field: "k".into(), value: json!(value), case_insensitive: false }).into()
     };
     let both = BoolQuery { must: vec![sparse(), words("one two")], ..Default::default() };
     let filtered = BoolQuery { must: vec![words("one")], filter: vec![term("x")], ..Default::default() };

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::Fixture;
 use crate::query::SearchOptions;
 use sparrow_query::{
-    MatchQuery, MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, QueryStringQuery, RangeQuery,
-    RegexpQuery, Rewrite, ZeroTerms,
+    ExistsQuery, IdsQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator, PrefixQuery, Query,
+    QueryKind, QueryStringQuery, RangeQuery, RegexpQuery, Rewrite, TermQuery, TermsQuery, WildcardQuery,
+    ZeroTerms,
 };
 
 fn shop() -> Fixture {
@@ -50,7 +51,7 @@ fn shop() -> Fixture {
 }
 
 fn term(field: &str, value: Value) -> Query {
-    Query::new(QueryKind::Term { field: field.into(), value, case_insensitive: false })
+    Query::new(QueryKind::Term(TermQuery { field: field.into(), value, case_insensitive: false }))
 }
 
 fn range(field: &str, bounds: Value) -> Query {
@@ -102,16 +103,20 @@ fn exact_values() {
         assert_eq!(fixture.ids(term(field, value.clone())), expected, "{field} {value}");
         let values = vec![value.clone(), json!("0")];
         if fixture.snapshot().mapping().field(field).is_some_and(|kind| kind.name() == "keyword") {
-            let terms = QueryKind::Terms { field: field.into(), values: values.into() };
+            let terms = QueryKind::Terms(TermsQuery { field: field.into(), values: values.into() });
             assert_eq!(fixture.ids(terms), expected, "{field} {value}");
         }
     }
-    let sensitive = QueryKind::Term { field: "tag".into(), value: json!("c"), case_insensitive: true };
+    let sensitive =
+        QueryKind::Term(TermQuery { field: "tag".into(), value: json!("c"), case_insensitive: true });
     assert_eq!(fixture.ids(sensitive), "3");
-    let many = QueryKind::Terms { field: "count".into(), values: vec![json!(1), json!(3), json!(8)].into() };
+    let many = QueryKind::Terms(TermsQuery {
+        field: "count".into(),
+        values: vec![json!(1), json!(3), json!(8)].into(),
+    });
     assert_eq!(fixture.ids(many), "1 3");
-    assert_eq!(fixture.ids(QueryKind::Terms { field: "tag".into(), values: vec![].into() }), "");
-    let ids = QueryKind::Ids { values: vec!["4".into(), "2".into(), "nope".into()] };
+    assert_eq!(fixture.ids(QueryKind::Terms(TermsQuery { field: "tag".into(), values: vec![].into() })), "");
+    let ids = QueryKind::Ids(IdsQuery { values: vec!["4".into(), "2".into(), "nope".into()] });
     assert_eq!(fixture.ids(ids.clone()), "2 4");
     assert!(fixture.hits(ids).iter().all(|(_, score)| *score == 1.0));
 }
@@ -186,12 +191,12 @@ fn wrong_values_are_refused_as_elasticsearch_does() {
             "illegal_argument_exception",
         ),
         (
-            Query::new(QueryKind::Prefix {
+            Query::new(QueryKind::Prefix(PrefixQuery {
                 field: "count".into(),
                 value: "1".into(),
                 case_insensitive: false,
                 rewrite: Rewrite::Constant,
-            }),
+            })),
             "query_shard_exception",
             "failed to create query: Can only use prefix queries on keyword, text and wildcard fields - not on \
              [count] which is of type [integer]",
@@ -209,7 +214,7 @@ fn wrong_values_are_refused_as_elasticsearch_does() {
 #[test]
 fn exists_and_patterns() {
     let fixture = shop();
-    let exists = |field: &str| fixture.ids(QueryKind::Exists { field: field.into() });
+    let exists = |field: &str| fixture.ids(QueryKind::Exists(ExistsQuery { field: field.into() }));
     assert_eq!(exists("price"), "1 2 3");
     assert_eq!(exists("maker"), "1");
     assert_eq!(exists("mak*"), "1");
@@ -217,19 +222,24 @@ fn exists_and_patterns() {
     assert_eq!(exists("nope"), "");
     assert_eq!(exists("_id"), "1 2 3 4");
     let prefix = |field: &str, value: &str| {
-        fixture.ids(QueryKind::Prefix {
+        fixture.ids(QueryKind::Prefix(PrefixQuery {
             field: field.into(),
             value: value.into(),
             case_insensitive: false,
             rewrite: Rewrite::Constant,
-        })
+        }))
     };
     assert_eq!(prefix("title", "wine"), "1 2 4");
     assert_eq!(prefix("title.raw", "Red"), "1 3");
     assert_eq!(prefix("tag", ""), "1 2 3");
     let wildcard = |field: &str, value: &str, case_insensitive: bool| {
         let (field, value) = (field.into(), value.into());
-        fixture.ids(QueryKind::Wildcard { field, value, case_insensitive, rewrite: Rewrite::Constant })
+        fixture.ids(QueryKind::Wildcard(WildcardQuery {
+            field,
+            value,
+            case_insensitive,
+            rewrite: Rewrite::Constant,
+        }))
     };
     assert_eq!(wildcard("title.raw", "*wine", false), "1 2");
     assert_eq!(wildcard("title.raw", "red*", false), "");
@@ -417,6 +427,6 @@ fn too_many_clauses_are_refused() {
         fixture.error(QueryKind::Match(MatchQuery { field: "title".into(), text, ..MatchQuery::default() }));
     assert_eq!(error.es_type(), "too_many_nested_clauses");
     let values = (0..70_000).map(Value::from).collect();
-    let error = fixture.error(QueryKind::Terms { field: "tag".into(), values });
+    let error = fixture.error(QueryKind::Terms(TermsQuery { field: "tag".into(), values }));
     assert!(error.reason().contains("allowed maximum of [65536]"));
 }

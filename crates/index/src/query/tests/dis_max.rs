@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Fixture;
 use super::max_score::{number_at_most, scores};
 use crate::query::{SearchOptions, TotalHits};
-use sparrow_query::{BoolQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind};
+use sparrow_query::{BoolQuery, DisMaxQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind};
 
 /// A document: the words of its title, the words of its text, and a number.
 type Doc = (Vec<u8>, Vec<u8>, u8);
@@ -91,7 +91,7 @@ proptest! {
             })
             .into()
         } else {
-            QueryKind::DisMax { queries: clauses.clone(), tie_breaker }.into()
+            QueryKind::DisMax(DisMaxQuery { queries: clauses.clone(), tie_breaker }).into()
         };
         let query = query.with_boost(whole);
         let query = if restricted {

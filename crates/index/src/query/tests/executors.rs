@@ -4,9 +4,10 @@ use serde_json::json;
 
 use super::Fixture;
 use crate::query::SearchOptions;
-use crate::query::sorted::SortedSearch;
+use crate::query::search::sorted::SortedSearch;
 use sparrow_query::{
-    BoolQuery, KnnQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, RangeQuery, SparseQuery,
+    BoolQuery, DisMaxQuery, KnnQuery, MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, RangeQuery,
+    SparseQuery,
 };
 
 fn text(text: &str) -> MatchQuery {
@@ -45,7 +46,7 @@ fn a_search_names_the_algorithms_that_found_its_hits() {
     });
     let [required, optional] = fields.clone();
     let required = BoolQuery { must: vec![required], should: vec![optional], ..BoolQuery::default() };
-    let best_field = QueryKind::DisMax { queries: fields.to_vec(), tie_breaker: 0.3 };
+    let best_field = QueryKind::DisMax(DisMaxQuery { queries: fields.to_vec(), tie_breaker: 0.3 });
     let neighbours = QueryKind::Knn(KnnQuery {
         field: "d".into(),
         vector: vec![1.0, 3.0],

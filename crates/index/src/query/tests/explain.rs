@@ -3,13 +3,12 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::Explanation;
 use super::Fixture;
 use super::random::{doc, index, query, tree};
-use crate::query::SearchOptions;
+use crate::query::{Explanation, SearchOptions};
 use sparrow_query::{
-    BoolQuery, FuzzyQuery, KnnQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery, Query, QueryKind,
-    QueryStringQuery, SparseQuery,
+    BoolQuery, DisMaxQuery, ExistsQuery, FuzzyQuery, KnnQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery,
+    Query, QueryKind, QueryStringQuery, SparseQuery, TermQuery,
 };
 
 /// Score and explanation of every hit.
@@ -109,7 +108,7 @@ fn bm25_is_taken_apart_as_lucene_does() {
     );
     let keyword = assert_explained(
         &fixture,
-        QueryKind::Term { field: "tag".into(), value: json!("a"), case_insensitive: false },
+        QueryKind::Term(TermQuery { field: "tag".into(), value: json!("a"), case_insensitive: false }),
     );
     assert_eq!(keyword[0].description, "weight(tag:a in 0) [PerFieldSimilarity], result of:");
     let phrase = assert_explained(
@@ -131,11 +130,12 @@ fn bm25_is_taken_apart_as_lucene_does() {
 fn clauses_are_described_by_how_they_are_joined() {
     let fixture = library();
     let term = |value: &str| -> Query {
-        QueryKind::Term { field: "tag".into(), value: json!(value), case_insensitive: false }.into()
+        QueryKind::Term(TermQuery { field: "tag".into(), value: json!(value), case_insensitive: false })
+            .into()
     };
     let tree = QueryKind::Bool(BoolQuery {
         must: vec![Query::new(QueryKind::Match(text("title", "quick fox"))).with_boost(3.0)],
-        should: vec![Query::new(QueryKind::Exists { field: "d".into() }).with_boost(0.5)],
+        should: vec![Query::new(QueryKind::Exists(ExistsQuery { field: "d".into() })).with_boost(0.5)],
         filter: vec![term("b")],
         must_not: vec![term("zzz")],
         ..BoolQuery::default()
@@ -151,13 +151,13 @@ fn clauses_are_described_by_how_they_are_joined() {
     assert_eq!(filter.details[0], Explanation::new(0.0, "# clause"));
     assert_eq!(filter.details[1], Explanation::new(1.0, "tag:b"));
 
-    let dis_max = QueryKind::DisMax {
+    let dis_max = QueryKind::DisMax(DisMaxQuery {
         queries: vec![
             QueryKind::Match(text("title", "quick")).into(),
             QueryKind::Match(text("body.x", "fox")).into(),
         ],
         tie_breaker: 0.5,
-    };
+    });
     let best = assert_explained(&fixture, dis_max);
     assert!(best.iter().all(|step| step.description == "max plus 0.5 times others of:"), "{best:#?}");
     let several = assert_explained(

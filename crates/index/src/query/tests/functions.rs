@@ -5,8 +5,9 @@ use serde_json::json;
 
 use super::{Fixture, assert_close};
 use sparrow_query::{
-    BoostMode, DecayCurve, DecayFunction, DistanceFeatureQuery, FunctionKind, FunctionScoreQuery, Modifier,
-    MultiValue, Query, QueryKind, RankFeatureQuery, RankFunction, ScoreFunction, ScoreMode,
+    BoostMode, DecayCurve, DecayFunction, DistanceFeatureQuery, ExistsQuery, FunctionKind,
+    FunctionScoreQuery, Modifier, MultiValue, Query, QueryKind, RankFeatureQuery, RankFunction,
+    ScoreFunction, ScoreMode,
 };
 
 type Doc = (Option<u8>, Vec<i8>);
@@ -101,7 +102,7 @@ fn kind(function: &Function) -> FunctionKind {
 }
 
 fn has_number() -> Query {
-    QueryKind::Exists { field: "n".into() }.into()
+    QueryKind::Exists(ExistsQuery { field: "n".into() }).into()
 }
 
 fn joined(mode: ScoreMode, results: &[(f64, f64)]) -> f64 {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Fixture;
 use crate::{IndexError, IndexOptions, SparrowIndex};
-use sparrow_query::{KnnQuery, Query, QueryKind};
+use sparrow_query::{KnnQuery, Query, QueryKind, TermsQuery};
 use sparrow_segments::plugins::EXTENSION;
 
 fn score(element: &str, similarity: &str, q: &[f64], v: &[f64]) -> f64 {
@@ -27,7 +27,10 @@ fn score(element: &str, similarity: &str, q: &[f64], v: &[f64]) -> f64 {
 
 /// A filter for documents whose integer is below `limit`.
 fn below(limit: i64) -> Query {
-    Query::new(QueryKind::Terms { field: "n".into(), values: (0..limit).map(Value::from).collect() })
+    Query::new(QueryKind::Terms(TermsQuery {
+        field: "n".into(),
+        values: (0..limit).map(Value::from).collect(),
+    }))
 }
 
 const DIMS: usize = 4;

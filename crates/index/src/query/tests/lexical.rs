@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::Fixture;
 use sparrow_query::{
-    BoostingQuery, CombinedFieldsQuery, FuzzyQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery,
-    MultiMatchQuery, MultiMatchType, Operator, Query, QueryKind, RegexpQuery, Rewrite, TermsSetMinimum,
-    TermsSetQuery,
+    BoostingQuery, CombinedFieldsQuery, FuzzyQuery, MatchBoolPrefixQuery, MatchPhrasePrefixQuery,
+    MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator, PrefixQuery, Query, QueryKind,
+    RegexpQuery, Rewrite, TermsSetMinimum, TermsSetQuery, WildcardQuery,
 };
 
 const WORDS: [&str; 6] = ["aa", "ab", "ba", "abc", "bb", "cab"];
@@ -118,11 +118,13 @@ fn query(clause: &Clause) -> Query {
             minimum_should_match: minimum.map(|minimum| minimum.to_string()),
             ..MatchQuery::default()
         }),
-        Clause::BoolPrefix { field, words, start } => QueryKind::MatchBoolPrefix(MatchQuery {
-            field: field_name(*field).into(),
-            text: format!("{} {start}", text(words)),
-            ..MatchQuery::default()
-        }),
+        Clause::BoolPrefix { field, words, start } => {
+            QueryKind::MatchBoolPrefix(MatchBoolPrefixQuery(MatchQuery {
+                field: field_name(*field).into(),
+                text: format!("{} {start}", text(words)),
+                ..MatchQuery::default()
+            }))
+        }
         Clause::Phrase { field, words } => QueryKind::MatchPhrase(MatchPhraseQuery {
             field: field_name(*field).into(),
             text: text(words),
@@ -148,13 +150,18 @@ fn query(clause: &Clause) -> Query {
             let field = field_name(*field).to_owned();
             let rewrite = if *scoring { Rewrite::ScoringBoolean } else { Rewrite::Constant };
             match shape {
-                0 => QueryKind::Prefix { field, value: (*start).into(), case_insensitive: false, rewrite },
-                1 => QueryKind::Wildcard {
+                0 => QueryKind::Prefix(PrefixQuery {
+                    field,
+                    value: (*start).into(),
+                    case_insensitive: false,
+                    rewrite,
+                }),
+                1 => QueryKind::Wildcard(WildcardQuery {
                     field,
                     value: format!("{start}*"),
                     case_insensitive: false,
                     rewrite,
-                },
+                }),
                 _ => QueryKind::Regexp(RegexpQuery {
                     rewrite,
                     ..RegexpQuery::new(field, format!("{start}.*"))

@@ -88,7 +88,7 @@ proptest! {
             ..MoreLikeThisQuery::default()
         };
         let expected = naive(&texts, &example, &query, &unlike);
-        let clause = Query::new(QueryKind::MoreLikeThis(Box::new(query)));
+        let clause = Query::new(QueryKind::MoreLikeThis(query));
         prop_assert_eq!(fixture.ids(clause), expected);
     }
 

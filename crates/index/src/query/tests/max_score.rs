@@ -8,7 +8,9 @@ use serde_json::json;
 
 use super::Fixture;
 use crate::query::{SearchOptions, TotalHits};
-use sparrow_query::{BoolQuery, MatchQuery, Query, QueryKind, QueryStringQuery, RangeQuery, SparseQuery};
+use sparrow_query::{
+    BoolQuery, DisMaxQuery, MatchQuery, Query, QueryKind, QueryStringQuery, RangeQuery, SparseQuery,
+};
 
 #[derive(Debug, Clone)]
 struct Doc {
@@ -75,11 +77,11 @@ fn in_form(text: Query, words: &[u8], form: usize) -> Query {
         }
         2 => {
             let queries = vec![text, number_at_most(1).with_boost(0.5)];
-            QueryKind::DisMax { queries, tie_breaker: 0.5 }.into()
+            QueryKind::DisMax(DisMaxQuery { queries, tie_breaker: 0.5 }).into()
         }
         3 => {
             let queries = vec![text, self::text(&[1, 3, 8]).with_boost(1.5), self::text(&[0, 5])];
-            QueryKind::DisMax { queries, tie_breaker: 0.3 }.into()
+            QueryKind::DisMax(DisMaxQuery { queries, tie_breaker: 0.3 }).into()
         }
         _ => text,
     }
@@ -224,10 +226,10 @@ proptest! {
         };
         let track_total_hits = [TotalHits::Exact, TotalHits::UpTo(3), TotalHits::Off][track];
         let options = SearchOptions { size, track_total_hits, ..SearchOptions::default() };
-        let plain = QueryKind::DisMax { queries: vec![text(&words)], tie_breaker: 0.0 };
+        let plain = QueryKind::DisMax(DisMaxQuery { queries: vec![text(&words)], tie_breaker: 0.0 });
         let found = fixture.top(&tree(text(&words)), &options);
         let expected = fixture.top(&tree(plain.into()), &options);
-        let all = scores(&fixture, &tree(QueryKind::DisMax { queries: vec![text(&words)], tie_breaker: 0.0 }.into()));
+        let all = scores(&fixture, &tree(QueryKind::DisMax(DisMaxQuery { queries: vec![text(&words)], tie_breaker: 0.0 }).into()));
         prop_assert_eq!(found.total.min(3), (all.len() as u64).min(3) * u64::from(track != 2));
         if track == 0 {
             prop_assert_eq!(found.total, expected.total);

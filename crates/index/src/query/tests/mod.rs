@@ -22,8 +22,7 @@ mod unit;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::QueryError;
-use crate::query::{SearchOptions, TopDocs};
+use crate::query::{QueryError, SearchOptions, TopDocs};
 use crate::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
 use sparrow_mapping::{Limits, Mapping};
 use sparrow_query::{Query, QueryStringQuery};

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Fixture;
 use crate::query::{SearchOptions, TotalHits, TotalRelation};
-use sparrow_query::{BoolQuery, Query, QueryKind, RangeQuery, SparseQuery};
+use sparrow_query::{BoolQuery, ExistsQuery, Query, QueryKind, RangeQuery, SparseQuery, TermsQuery};
 
 /// A document of the random tests.
 #[derive(Debug, Clone)]
@@ -99,7 +99,7 @@ pub(super) fn query(tree: &Tree) -> Query {
         Tree::Nothing => Query::new(QueryKind::MatchNone),
         Tree::Tag(tag) => {
             let values = vec![json!(format!("t{tag}"))];
-            Query::new(QueryKind::Terms { field: "tag".into(), values: values.into() })
+            Query::new(QueryKind::Terms(TermsQuery { field: "tag".into(), values: values.into() }))
         }
         Tree::Range(from, to) => Query::new(QueryKind::Range(RangeQuery {
             field: "n".into(),
@@ -107,7 +107,7 @@ pub(super) fn query(tree: &Tree) -> Query {
             lte: Some(json!(to)),
             ..RangeQuery::default()
         })),
-        Tree::Exists => Query::new(QueryKind::Exists { field: "v".into() }),
+        Tree::Exists => Query::new(QueryKind::Exists(ExistsQuery { field: "v".into() })),
         Tree::Sparse(tokens) => Query::new(QueryKind::Sparse(sparse_query(tokens))),
         Tree::Bool { must, should, filter, must_not, least } => Query::new(QueryKind::Bool(BoolQuery {
             must: all(must),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Fixture;
 use crate::{FilterCache, IndexOptions};
-use sparrow_query::{BoolQuery, Query, QueryKind, RangeQuery};
+use sparrow_query::{BoolQuery, ExistsQuery, Query, QueryKind, RangeQuery, TermsQuery};
 
 /// A field's value in the type in which it is compared.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -217,9 +217,11 @@ fn an_order_that_was_evicted_is_made_again() {
         }
         let evicted = cache.stats().evictions;
         for prefix in 0..200 {
-            let query = Query::new(QueryKind::Exists { field: format!("none{prefix}") });
-            let terms =
-                QueryKind::Terms { field: "n".into(), values: vec![json!(prefix), json!(round)].into() };
+            let query = Query::new(QueryKind::Exists(ExistsQuery { field: format!("none{prefix}") }));
+            let terms = QueryKind::Terms(TermsQuery {
+                field: "n".into(),
+                values: vec![json!(prefix), json!(round)].into(),
+            });
             assert_eq!(snapshot.count(&query).unwrap(), 0);
             snapshot.count(&Query::new(terms)).unwrap();
             assert!(cache.stats().bytes <= 30_000);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{Fixture, assert_close};
-use sparrow_query::{MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind};
+use sparrow_query::{MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, TermQuery};
 
 fn match_query(field: &str, text: &str) -> Query {
     Query::new(QueryKind::Match(MatchQuery {
@@ -16,7 +16,7 @@ fn match_query(field: &str, text: &str) -> Query {
 
 fn term(field: &str, value: &str) -> Query {
     let (field, value) = (field.into(), json!(value));
-    Query::new(QueryKind::Term { field, value, case_insensitive: false })
+    Query::new(QueryKind::Term(TermQuery { field, value, case_insensitive: false }))
 }
 
 fn idf(doc_freq: usize, docs: usize) -> f64 {

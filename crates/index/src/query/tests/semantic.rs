@@ -9,7 +9,10 @@ use crate::query::{DENSE_SHARE, SearchOptions, TotalHits, TotalRelation};
 use crate::{IndexOptions, WriteDocument};
 use sparrow_mapping::Limits;
 use sparrow_mapping::passages::{FieldPassages, Passage, PassageVector};
-use sparrow_query::{BoolQuery, KnnQuery, Query, QueryKind, SemanticQuery, SparseQuery, VectorKind};
+use sparrow_query::{
+    BoolQuery, ConstantScoreQuery, KnnQuery, Query, QueryKind, SemanticQuery, SparseQuery, TermQuery,
+    VectorKind,
+};
 
 /// Tokens with weights that half precision holds exactly, so that scores can be compared exactly.
 type Tokens = Vec<(u8, u8)>;
@@ -148,7 +151,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn passing() -> Query {
-    Query::new(QueryKind::Term { field: "k".into(), value: "yes".into(), case_insensitive: false })
+    Query::new(QueryKind::Term(TermQuery { field: "k".into(), value: "yes".into(), case_insensitive: false }))
 }
 
 proptest! {
@@ -188,7 +191,7 @@ proptest! {
         // The pruned way, then the one that scores every match.
         let ways = [
             (tree(Vec::new()), 0.0),
-            (tree(vec![Query::new(QueryKind::ConstantScore { filter: Box::new(Query::match_all()) })]), 1.0),
+            (tree(vec![Query::new(QueryKind::ConstantScore(ConstantScoreQuery { filter: Box::new(Query::match_all()) }))]), 1.0),
         ];
         for (tree, added) in ways {
             let top = built.fixture.top(&Query::new(QueryKind::Bool(tree)), &options);

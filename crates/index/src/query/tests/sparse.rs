@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 
-use super::super::error::QueryError;
 use super::{Fixture, assert_close};
+use crate::query::error::QueryError;
 use crate::query::{SearchOptions, TotalHits, TotalRelation};
 use sparrow_query::{
-    BoolQuery, KnnQuery, Pruning, PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery,
+    BoolQuery, KnnQuery, Pruning, PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TermsQuery,
     TextExpansionQuery,
 };
 
@@ -201,8 +201,10 @@ fn knn_finds_the_nearest_of_all_segments() {
     for ((_, score), expected) in hits.iter().zip([1.0, 0.5, 0.2]) {
         assert_close(*score, expected);
     }
-    let even =
-        Query::new(QueryKind::Terms { field: "n".into(), values: vec![json!(2), json!(3), json!(9)].into() });
+    let even = Query::new(QueryKind::Terms(TermsQuery {
+        field: "n".into(),
+        values: vec![json!(2), json!(3), json!(9)].into(),
+    }));
     let filtered = KnnQuery { filter: vec![even.clone()], ..knn(1) };
     assert_eq!(fixture.ids(QueryKind::Knn(filtered)), "2", "the filter comes before the cut");
     let near = KnnQuery { similarity: Some(1.5), ..knn(3) };

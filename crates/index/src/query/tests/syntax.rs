@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::Fixture;
 use sparrow_query::{
-    BoolQuery, DistanceFeatureQuery, FuzzyQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery,
-    MultiMatchQuery, MultiMatchType, Query, QueryKind, QueryStringQuery, RangeQuery, Rewrite,
-    SimpleQueryStringQuery,
+    BoolQuery, DisMaxQuery, DistanceFeatureQuery, ExistsQuery, FuzzyQuery, MatchBoolPrefixQuery,
+    MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, PrefixQuery,
+    Query, QueryKind, QueryStringQuery, RangeQuery, Rewrite, SimpleQueryStringQuery, WildcardQuery,
 };
 
 const WORDS: [&str; 6] = ["aa", "ab", "ba", "abc", "bb", "cab"];
@@ -165,11 +165,23 @@ fn tree(clause: &Clause) -> Query {
         }
         Clause::Prefix(word) => {
             let value = (*word).to_owned();
-            QueryKind::Prefix { field, value, case_insensitive: false, rewrite: Rewrite::Constant }.into()
+            QueryKind::Prefix(PrefixQuery {
+                field,
+                value,
+                case_insensitive: false,
+                rewrite: Rewrite::Constant,
+            })
+            .into()
         }
         Clause::Wildcard(start) => {
             let value = format!("{start}?*");
-            QueryKind::Wildcard { field, value, case_insensitive: false, rewrite: Rewrite::Constant }.into()
+            QueryKind::Wildcard(WildcardQuery {
+                field,
+                value,
+                case_insensitive: false,
+                rewrite: Rewrite::Constant,
+            })
+            .into()
         }
         Clause::Fuzzy(word) => QueryKind::Fuzzy(FuzzyQuery {
             field,
@@ -190,7 +202,7 @@ fn tree(clause: &Clause) -> Query {
             })
             .into()
         }
-        Clause::Exists => QueryKind::Exists { field: "b".into() }.into(),
+        Clause::Exists => QueryKind::Exists(ExistsQuery { field: "b".into() }).into(),
         Clause::Boost(inner, boost) => {
             let inner = tree(inner);
             let boost = inner.boost * f32::from(*boost);
@@ -283,10 +295,10 @@ proptest! {
                 let phrase = MatchPhraseQuery { field, text: text.clone(), ..MatchPhraseQuery::default() };
                 QueryKind::MatchPhrasePrefix(MatchPhrasePrefixQuery { phrase, max_expansions: 50 })
             });
-            let best = QueryKind::DisMax { queries: phrases, tie_breaker: 0.0 }.into();
+            let best = QueryKind::DisMax(DisMaxQuery { queries: phrases, tie_breaker: 0.0 }).into();
             agree(&fixture, several(MultiMatchType::PhrasePrefix), best, &text)?;
             let should = per_field(&|field| {
-                QueryKind::MatchBoolPrefix(MatchQuery { field, text: text.clone(), ..MatchQuery::default() })
+                QueryKind::MatchBoolPrefix(MatchBoolPrefixQuery(MatchQuery { field, text: text.clone(), ..MatchQuery::default() }))
             });
             let sum = QueryKind::Bool(BoolQuery { should, ..BoolQuery::default() }).into();
             agree(&fixture, several(MultiMatchType::BoolPrefix), sum, &text)?;

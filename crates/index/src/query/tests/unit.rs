@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Fixture, assert_close};
-use sparrow_query::{MatchQuery, Query, QueryKind};
+use sparrow_query::{DisMaxQuery, MatchQuery, Query, QueryKind};
 
 fn words(field: &str, text: &str) -> Query {
     let (field, text) = (field.into(), text.into());
@@ -50,12 +50,12 @@ fn of_several_fields_the_highest_counts_and_other_queries_have_none() {
     let [title, body] = ["title", "body"].map(|field| words(field, "rare"));
     let highest = unit(&title).unwrap().max(unit(&body).unwrap());
     let queries = vec![title, body];
-    let either = Query::new(QueryKind::DisMax { queries, tie_breaker: 0.0 });
+    let either = Query::new(QueryKind::DisMax(DisMaxQuery { queries, tie_breaker: 0.0 }));
     assert_eq!(unit(&either), Some(highest));
     assert_eq!(unit(&Query::new(QueryKind::MatchAll)), None);
-    let with_another = QueryKind::DisMax {
+    let with_another = QueryKind::DisMax(DisMaxQuery {
         queries: vec![words("title", "rare"), Query::new(QueryKind::MatchAll)],
         tie_breaker: 0.0,
-    };
+    });
     assert_eq!(unit(&Query::new(with_another)), None);
 }

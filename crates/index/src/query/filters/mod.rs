@@ -1,0 +1,202 @@
+//! Clauses in filter context: the documents of each segment that match, as bitmaps.
+//!
+//! Bitmaps of single clauses come from the segment's [`SegmentFilters`](crate::filter_cache::SegmentFilters)
+//! if they have been computed before; compound clauses combine the bitmaps of their parts word by word.
+
+pub(super) mod bits;
+pub(super) mod key;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tantivy::query::Scorer;
+use tantivy::{SegmentReader, TERMINATED};
+
+use super::kinds::meaning;
+use crate::filter_cache::{Cached, SegmentDocs};
+use crate::query::compile::Compiler;
+use crate::query::error::QueryError;
+use crate::query::filters::bits::{BitsScorer, DocBits};
+use crate::query::filters::key::filter_key;
+use sparrow_query::Query;
+
+impl SegmentDocs {
+    /// The documents of a scorer from its current one on; incomplete if `cancel` is set meanwhile.
+    fn collect(scorer: &mut dyn Scorer, reader: &SegmentReader, cancel: Option<&AtomicBool>) -> Self {
+        if scorer.doc() == TERMINATED {
+            return SegmentDocs::None;
+        }
+        match scorer.downcast_ref::<BitsScorer>() {
+            Some(scorer) => Self::of(scorer.bits()),
+            None => Self::of(Arc::new(DocBits::from_docset(scorer, reader.max_doc(), cancel))),
+        }
+    }
+
+    pub(crate) fn of(bits: Arc<DocBits>) -> Self {
+        if bits.is_empty() {
+            SegmentDocs::None
+        } else if bits.is_full() {
+            SegmentDocs::All
+        } else {
+            SegmentDocs::Some(bits)
+        }
+    }
+
+    /// Whether `doc` is in the set.
+    pub(crate) fn contains(&self, doc: tantivy::DocId) -> bool {
+        match self {
+            SegmentDocs::All => true,
+            SegmentDocs::None => false,
+            SegmentDocs::Some(bits) => bits.contains(doc),
+        }
+    }
+
+    /// The words of the bitmap; `None` if the set has all documents, and an empty slice if it has none.
+    pub(crate) fn words(&self) -> Option<&[u64]> {
+        match self {
+            SegmentDocs::All => None,
+            SegmentDocs::None => Some(&[]),
+            SegmentDocs::Some(bits) => Some(bits.words()),
+        }
+    }
+
+    /// Keeps the documents that are in both sets.
+    pub(crate) fn intersect(&mut self, other: SegmentDocs) {
+        match (&mut *self, other) {
+            (SegmentDocs::None, _) | (_, SegmentDocs::All) => {}
+            (SegmentDocs::All, other) => *self = other,
+            (_, SegmentDocs::None) => *self = SegmentDocs::None,
+            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => match Arc::get_mut(bits) {
+                Some(bits) => bits.intersect(&other),
+                None => *bits = Arc::new(bits.intersection(&other)),
+            },
+        }
+    }
+
+    fn unite(&mut self, other: SegmentDocs) {
+        match (&mut *self, other) {
+            (SegmentDocs::All, _) | (_, SegmentDocs::None) => {}
+            (SegmentDocs::None, other) => *self = other,
+            (_, SegmentDocs::All) => *self = SegmentDocs::All,
+            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => Arc::make_mut(bits).unite(&other),
+        }
+    }
+
+    fn subtract(&mut self, other: SegmentDocs) {
+        match (&mut *self, other) {
+            (SegmentDocs::None, _) | (_, SegmentDocs::None) => {}
+            (_, SegmentDocs::All) => *self = SegmentDocs::None,
+            (SegmentDocs::All, SegmentDocs::Some(other)) => {
+                *self = SegmentDocs::Some(Arc::new(DocBits::clone(&other).complement()));
+            }
+            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => match Arc::get_mut(bits) {
+                Some(bits) => bits.subtract(&other),
+                None => *bits = Arc::new(bits.difference(&other)),
+            },
+        }
+    }
+}
+
+/// For each segment of the snapshot, the set of documents that remain.
+pub(crate) type Docs = Vec<SegmentDocs>;
+
+pub(crate) fn combine(docs: &mut Docs, others: Docs, join: fn(&mut SegmentDocs, SegmentDocs)) {
+    for (docs, others) in docs.iter_mut().zip(others) {
+        join(docs, others);
+    }
+}
+
+impl Compiler<'_> {
+    /// Documents that match every one of `wanted` and none of `excluded`, deleted ones included.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub(crate) fn filter_docs<'q>(
+        &mut self,
+        wanted: impl IntoIterator<Item = &'q Query>,
+        excluded: impl IntoIterator<Item = &'q Query>,
+    ) -> Result<Docs, QueryError> {
+        let mut docs = self.every(SegmentDocs::All);
+        for query in wanted {
+            combine(&mut docs, self.matching_docs(query)?, SegmentDocs::intersect);
+        }
+        for query in excluded {
+            combine(&mut docs, self.matching_docs(query)?, SegmentDocs::subtract);
+        }
+        Ok(docs)
+    }
+
+    /// Documents that match a clause, deleted ones included.
+    ///
+    /// # Errors
+    /// As [`Compiler::compile`].
+    pub(crate) fn matching_docs(&mut self, query: &Query) -> Result<Docs, QueryError> {
+        self.check_cancelled()?;
+        let meaning = meaning(&query.kind);
+        if let Some(matches) = meaning.of_index(self.snapshot.name()) {
+            self.count_clause()?;
+            return Ok(self.every(if matches { SegmentDocs::All } else { SegmentDocs::None }));
+        }
+        match meaning.documents(self)? {
+            Some(docs) => Ok(docs),
+            None => self.clause_docs(query),
+        }
+    }
+
+    pub(crate) fn every(&self, docs: SegmentDocs) -> Docs {
+        vec![docs; self.snapshot.segments().len()]
+    }
+
+    pub(crate) fn any_of(&mut self, queries: &[Query]) -> Result<Docs, QueryError> {
+        let mut docs = self.every(SegmentDocs::None);
+        for query in queries {
+            combine(&mut docs, self.matching_docs(query)?, SegmentDocs::unite);
+        }
+        Ok(docs)
+    }
+
+    /// Documents that match a single clause, from the segments' caches where possible.
+    fn clause_docs(&mut self, query: &Query) -> Result<Docs, QueryError> {
+        let key: Option<Arc<[u8]>> = filter_key(query, self.snapshot.mapping_epoch()).map(Into::into);
+        let mut cached_docs: Vec<Option<SegmentDocs>> = vec![None; self.snapshot.segments().len()];
+        if let Some(key) = &key {
+            let mut clauses = 0;
+            for (cached_docs, segment) in cached_docs.iter_mut().zip(self.snapshot.segments()) {
+                if let Some(cached) = segment.filters().get(key) {
+                    *cached_docs = Some(cached.docs);
+                    clauses = cached.clauses;
+                }
+            }
+            if !cached_docs.is_empty() && cached_docs.iter().all(Option::is_some) {
+                self.count_clauses(clauses)?;
+                return Ok(cached_docs.into_iter().flatten().collect());
+            }
+        }
+        let before = self.clauses();
+        let weight = match meaning(&query.kind).compile_whole(self)? {
+            Some(weight) => weight,
+            None => self.compile(query, false)?,
+        };
+        let clauses = self.clauses() - before;
+        let mut docs = Vec::with_capacity(cached_docs.len());
+        for (ord, cached_docs) in cached_docs.into_iter().enumerate() {
+            if let Some(cached_docs) = cached_docs {
+                docs.push(cached_docs);
+                continue;
+            }
+            self.check_cancelled()?;
+            let reader = self.searcher().segment_reader(ord as u32);
+            let mut scorer = weight.scorer(reader, 1.0)?;
+            let cheap = scorer.downcast_ref().is_some_and(BitsScorer::is_cheap);
+            let matching = SegmentDocs::collect(&mut *scorer, reader, self.cancel());
+            self.check_cancelled()?;
+            if let Some(key) = &key {
+                let cached = Cached { docs: matching.clone(), clauses };
+                self.snapshot.segment(ord as u32).filters().insert(key, cached, cheap);
+            }
+            docs.push(matching);
+        }
+        self.score_errors().check()?;
+        Ok(docs)
+    }
+}

@@ -1,0 +1,178 @@
+//! Queries made of other queries: `bool`, `constant_score`, `dis_max`, `boosting`, and the lenient form of any.
+
+use tantivy::query::{BooleanWeight, Occur, SumCombiner, Weight};
+
+use super::{Explained, Meaning, constant};
+use crate::filter_cache::SegmentDocs;
+use crate::query::compile::Compiler;
+use crate::query::error::QueryError;
+use crate::query::filters::{Docs, combine};
+use crate::query::highlight::WantedWords;
+use crate::query::terms::minimum::minimum_should_match;
+use crate::query::weights;
+use sparrow_query::{BoolQuery, BoostingQuery, ConstantScoreQuery, DisMaxQuery, LenientQuery, Query};
+
+impl Meaning for BoolQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        compiler.bool(self, scoring)
+    }
+
+    fn documents(&self, compiler: &mut Compiler<'_>) -> Result<Option<Docs>, QueryError> {
+        compiler.bool_docs(self)
+    }
+
+    fn no_match(&self) -> Option<&'static str> {
+        if self.must.is_empty() && self.filter.is_empty() && self.must_not.is_empty() {
+            return Some("No matching clauses");
+        }
+        Some("Failure to meet condition(s) of required/prohibited clause(s)")
+    }
+
+    fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
+        let BoolQuery { must, should, filter, .. } = self;
+        must.iter().chain(should).chain(filter).try_for_each(|query| wanted.of(query))
+    }
+}
+
+impl Compiler<'_> {
+    fn bool(&mut self, query: &BoolQuery, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        let BoolQuery { must, should, filter, must_not, .. } = query;
+        if must.is_empty() && should.is_empty() && filter.is_empty() && must_not.is_empty() {
+            return Ok(weights::all(1.0, scoring));
+        }
+        let minimum = required_should(query)?;
+        let mut clauses = Vec::new();
+        for query in must {
+            clauses.push((Occur::Must, self.compile(query, scoring)?));
+        }
+        for query in filter {
+            // tantivy scores every required clause; a filter adds nothing.
+            let weight = self.compile(query, false)?;
+            clauses.push((Occur::Must, weights::filter(weight, scoring)));
+        }
+        if must.is_empty() && filter.is_empty() && should.is_empty() {
+            let all = self.compile(&Query::match_all(), false)?;
+            clauses.push((Occur::Must, weights::filter(all, scoring)));
+        }
+        // An optional clause only adds to the score.
+        if scoring || minimum > 0 {
+            for query in should {
+                clauses.push((Occur::Should, self.compile(query, scoring)?));
+            }
+        }
+        for query in must_not {
+            clauses.push((Occur::MustNot, self.compile(query, false)?));
+        }
+        if let [(occur @ (Occur::Must | Occur::Should), _)] = &clauses[..]
+            && minimum <= usize::from(*occur == Occur::Should)
+        {
+            return Ok(clauses.remove(0).1);
+        }
+        let excludes = !must_not.is_empty();
+        let all = BooleanWeight::with_minimum_number_should_match(
+            clauses,
+            minimum,
+            scoring,
+            Box::new(SumCombiner::default),
+        );
+        Ok(if excludes { weights::explained_if_matching(Box::new(all)) } else { Box::new(all) })
+    }
+
+    fn bool_docs(&mut self, tree: &BoolQuery) -> Result<Option<Docs>, QueryError> {
+        let BoolQuery { must, should, filter, must_not, .. } = tree;
+        if must.is_empty() && should.is_empty() && filter.is_empty() && must_not.is_empty() {
+            self.count_clause()?;
+            return Ok(Some(self.every(SegmentDocs::All)));
+        }
+        let minimum = required_should(tree)?;
+        if minimum > 1 {
+            return Ok(None);
+        }
+        self.count_clause()?;
+        let mut docs = self.filter_docs(must.iter().chain(filter), must_not)?;
+        if minimum == 1 {
+            combine(&mut docs, self.any_of(should)?, SegmentDocs::intersect);
+        }
+        Ok(Some(docs))
+    }
+}
+
+/// Number of `should` clauses that must match.
+pub(crate) fn required_should(query: &BoolQuery) -> Result<usize, QueryError> {
+    let optional = query.should.len();
+    let has_required = !query.must.is_empty() || !query.filter.is_empty();
+    let least = usize::from(!has_required && optional > 0);
+    match &query.minimum_should_match {
+        None => Ok(least),
+        Some(spec) => Ok(minimum_should_match(optional, spec)?.max(least)),
+    }
+}
+
+impl Meaning for ConstantScoreQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        let filter = compiler.compile(&self.filter, false)?;
+        Ok(constant(filter, scoring))
+    }
+
+    fn documents(&self, compiler: &mut Compiler<'_>) -> Result<Option<Docs>, QueryError> {
+        compiler.matching_docs(&self.filter).map(Some)
+    }
+
+    fn explained(&self) -> Explained {
+        Explained::Constant
+    }
+
+    fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
+        wanted.of(&self.filter)
+    }
+}
+
+impl Meaning for DisMaxQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        compiler.dis_max(&self.queries, self.tie_breaker, scoring)
+    }
+
+    fn documents(&self, compiler: &mut Compiler<'_>) -> Result<Option<Docs>, QueryError> {
+        compiler.count_clause()?;
+        compiler.any_of(&self.queries).map(Some)
+    }
+
+    fn no_match(&self) -> Option<&'static str> {
+        Some("No matching clause")
+    }
+
+    fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
+        self.queries.iter().try_for_each(|query| wanted.of(query))
+    }
+}
+
+impl Meaning for BoostingQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        compiler.boosting(self, scoring)
+    }
+
+    fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
+        wanted.of(&self.positive)
+    }
+}
+
+impl Meaning for LenientQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        match compiler.compile(&self.query, scoring) {
+            Err(error) if error.is_about_a_value() => Ok(weights::none()),
+            compiled => compiled,
+        }
+    }
+
+    fn documents(&self, compiler: &mut Compiler<'_>) -> Result<Option<Docs>, QueryError> {
+        match compiler.matching_docs(&self.query) {
+            Err(error) if error.is_about_a_value() => Ok(Some(compiler.every(SegmentDocs::None))),
+            docs => docs.map(Some),
+        }
+    }
+
+    fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
+        wanted.of(&self.query)
+    }
+}

@@ -1,0 +1,321 @@
+//! Clauses for exact values: `term`, `terms`, `exists`, and `match` on fields that are not text.
+
+use serde_json::Value;
+use tantivy::Term;
+use tantivy::query::Weight;
+use tantivy::schema::IndexRecordOption;
+
+use super::constant;
+use crate::query::compile::Compiler;
+use crate::query::error::QueryError;
+use crate::query::filters::bits::DocBits;
+use crate::query::filters::key::Key;
+use crate::query::highlight::WantedWords;
+use crate::query::kinds::{Explained, Meaning, no_words};
+use crate::query::terms::fields::{StringTerms, term_weight};
+use crate::query::terms::multi_term::{TermFilter, multi_term};
+use crate::query::terms::wildcard::Wildcard;
+use crate::query::weights;
+use sparrow_mapping::{FieldType, IGNORED};
+use sparrow_query::{ExistsQuery, IdsQuery, RangeQuery, TermQuery, TermsLookupQuery, TermsQuery};
+use sparrow_segments::schema::ID;
+
+/// Highest number of values in one `terms` clause (`index.max_terms_count`).
+const MAX_TERMS: usize = 65_536;
+
+impl Compiler<'_> {
+    pub(crate) fn term(
+        &mut self,
+        field: &str,
+        value: &Value,
+        case_insensitive: bool,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        let text = self.term_text(field, value)?;
+        let Some(terms) = self.string_terms(field) else {
+            return self.match_other(field, &text, false, scoring);
+        };
+        if field == ID {
+            let set = multi_term(terms, TermFilter::Set(vec![text]), false);
+            return Ok(weights::constant(set, 1.0, scoring));
+        }
+        if case_insensitive {
+            let set = multi_term(terms, TermFilter::Set(vec![text]), true);
+            return Ok(weights::constant(set, 1.0, scoring));
+        }
+        let statistics = self.statistics(&terms, scoring)?;
+        term_weight(self.searcher(), statistics, &terms, &text, None)
+    }
+
+    /// Compiles to the documents with one exact value, of which every one will be read; without scores.
+    pub(crate) fn whole_term(
+        &mut self,
+        field: &str,
+        value: &Value,
+        case_insensitive: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        if let Some(terms) = self.string_terms(field) {
+            self.count_clause()?;
+            let set = TermFilter::Set(vec![self.term_text(field, value)?]);
+            return Ok(multi_term(terms, set, case_insensitive && field != ID));
+        }
+        let number = match self.snapshot.mapping().field(field) {
+            Some(FieldType::Ip) => return self.address_term(field, &scalar_text(field, value)?),
+            Some(field_type) if field_type.is_integer() || field_type.is_float() => field_type.clone(),
+            Some(FieldType::Boolean) => FieldType::Boolean,
+            _ => return self.term(field, value, case_insensitive, false),
+        };
+        self.count_clause()?;
+        let Some(term) = self.number_key(field, &number, &scalar_text(field, value)?)? else {
+            return Ok(weights::none());
+        };
+        Ok(weights::bits(move |reader| {
+            let mut docs = DocBits::empty(reader.max_doc());
+            let inverted = reader.inverted_index(term.field())?;
+            if let Some(mut postings) = inverted.read_block_postings(&term, IndexRecordOption::Basic)? {
+                docs.insert_postings(&mut postings);
+            }
+            Ok(docs)
+        }))
+    }
+
+    pub(crate) fn terms(&mut self, field: &str, values: &[Value]) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        if values.len() > MAX_TERMS {
+            return Err(QueryError::TooManyTerms { count: values.len(), limit: MAX_TERMS });
+        }
+        if let Some(terms) = self.string_terms(field) {
+            let mut texts = Vec::with_capacity(values.len());
+            for value in values {
+                texts.push(self.term_text(field, value)?);
+            }
+            return Ok(multi_term(terms, TermFilter::Set(texts), false));
+        }
+        let mut clauses = Vec::with_capacity(values.len());
+        for value in values {
+            let text = scalar_text(field, value)?;
+            clauses.push(self.match_other(field, &text, false, false)?);
+        }
+        Ok(match clauses.len() {
+            0 => weights::none(),
+            1 => clauses.remove(0),
+            _ => crate::query::kinds::text::should(clauses, 1, false),
+        })
+    }
+
+    pub(crate) fn exists(&mut self, pattern: &str) -> Result<Box<dyn Weight>, QueryError> {
+        self.count_clause()?;
+        if pattern == "*" || matches!(pattern, ID | sparrow_segments::schema::SEQ_NO | "_index") {
+            return Ok(weights::all(1.0, false));
+        }
+        let wildcard = pattern.contains('*').then(|| Wildcard::new(pattern));
+        let object = format!("{pattern}.");
+        let wanted: Vec<String> = self
+            .snapshot
+            .mapping()
+            .leaf_fields()
+            .map(|(path, _)| path)
+            .chain((pattern == IGNORED).then_some(IGNORED))
+            .filter(|path| match &wildcard {
+                Some(wildcard) => wildcard.matches(path, false),
+                None => *path == pattern || path.starts_with(&object),
+            })
+            .map(Into::into)
+            .collect();
+        if wanted.is_empty() {
+            return Ok(weights::none());
+        }
+        let field_names = self.snapshot.schema().field_names;
+        Ok(weights::bits(move |reader| {
+            let inverted = reader.inverted_index(field_names)?;
+            let mut docs = DocBits::empty(reader.max_doc());
+            for path in &wanted {
+                let term = Term::from_field_text(field_names, path);
+                if let Some(mut postings) = inverted.read_block_postings(&term, IndexRecordOption::Basic)? {
+                    docs.insert_postings(&mut postings);
+                }
+            }
+            Ok(docs)
+        }))
+    }
+
+    /// Compiles `term` or `match` on a field without string terms. With `lenient`, a value of the wrong type
+    /// matches nothing instead of being an error.
+    pub(crate) fn match_other(
+        &mut self,
+        field: &str,
+        text: &str,
+        lenient: bool,
+        scoring: bool,
+    ) -> Result<Box<dyn Weight>, QueryError> {
+        let matched = match self.snapshot.mapping().field(field) {
+            None => Ok(weights::none()),
+            Some(FieldType::SparseVector | FieldType::RankFeatures) if !lenient => {
+                return self.sparse(&sparrow_query::SparseQuery {
+                    field: field.to_owned(),
+                    tokens: vec![(text.into(), 1.0)],
+                    pruning: sparrow_query::Pruning::Off,
+                    origin: sparrow_query::SparseOrigin::WeightedTokens,
+                });
+            }
+            Some(FieldType::Ip) => self.address_term(field, text),
+            Some(FieldType::Date { .. }) => {
+                let value = Some(Value::String(text.to_owned()));
+                let day = RangeQuery {
+                    field: field.to_owned(),
+                    gte: value.clone(),
+                    lte: value,
+                    ..RangeQuery::default()
+                };
+                self.date_range(&day, false)
+            }
+            Some(field_type) => {
+                let field_type = field_type.clone();
+                self.number_term(field, &field_type, text)
+            }
+        };
+        match matched {
+            Ok(weight) => Ok(weights::constant(weight, 1.0, scoring)),
+            Err(error) if lenient && error.is_about_a_value() => Ok(weights::none()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The text of a scalar value: `term` accepts numbers and booleans in place of strings.
+pub(crate) fn scalar_text(field: &str, value: &Value) -> Result<String, QueryError> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(flag) => Ok(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            Err(QueryError::NotAValue { field: field.to_owned() })
+        }
+    }
+}
+
+impl Meaning for TermQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        compiler.term(&self.field, &self.value, self.case_insensitive, scoring)
+    }
+
+    fn compile_whole(&self, compiler: &mut Compiler<'_>) -> Result<Option<Box<dyn Weight>>, QueryError> {
+        compiler.whole_term(&self.field, &self.value, self.case_insensitive).map(Some)
+    }
+
+    fn of_index(&self, name: &str) -> Option<bool> {
+        (self.field == INDEX).then(|| names_index(&self.value, name, self.case_insensitive))
+    }
+
+    fn filter_key(&self, key: &mut Key) -> Option<()> {
+        key.tag(1).text(&self.field).value(Some(&self.value))?.flag(self.case_insensitive);
+        Some(())
+    }
+
+    fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
+        wanted.values(&self.field, std::slice::from_ref(&self.value), self.case_insensitive)
+    }
+}
+
+impl Meaning for TermsQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        let terms = compiler.terms(&self.field, &self.values)?;
+        Ok(constant(terms, scoring))
+    }
+
+    fn of_index(&self, name: &str) -> Option<bool> {
+        (self.field == INDEX).then(|| self.values.iter().any(|value| names_index(value, name, false)))
+    }
+
+    fn filter_key(&self, key: &mut Key) -> Option<()> {
+        key.tag(2).text(&self.field);
+        for value in self.values.iter() {
+            key.value(Some(value))?;
+        }
+        Some(())
+    }
+
+    fn explained(&self) -> Explained {
+        Explained::Constant
+    }
+
+    fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
+        wanted.values(&self.field, &self.values, false)
+    }
+}
+
+impl Meaning for TermsLookupQuery {
+    fn compile(&self, _: &mut Compiler<'_>, _: bool) -> Result<Box<dyn Weight>, QueryError> {
+        Err(QueryError::NotLookedUp { field: self.field.clone() })
+    }
+
+    no_words!();
+}
+
+impl Meaning for RangeQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        let range = compiler.range(self)?;
+        Ok(constant(range, scoring))
+    }
+
+    fn filter_key(&self, key: &mut Key) -> Option<()> {
+        let RangeQuery { field, gt, gte, lt, lte, format, time_zone } = self;
+        key.tag(3).text(field);
+        for bound in [gt, gte, lt, lte] {
+            key.value(bound.as_ref())?;
+        }
+        key.option(format.as_deref()).option(time_zone.as_deref());
+        Some(())
+    }
+
+    fn explained(&self) -> Explained {
+        Explained::Constant
+    }
+
+    no_words!();
+}
+
+impl Meaning for ExistsQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        let exists = compiler.exists(&self.field)?;
+        Ok(constant(exists, scoring))
+    }
+
+    fn filter_key(&self, key: &mut Key) -> Option<()> {
+        key.tag(4).text(&self.field);
+        Some(())
+    }
+
+    fn explained(&self) -> Explained {
+        Explained::Constant
+    }
+
+    no_words!();
+}
+
+impl Meaning for IdsQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        compiler.count_clause()?;
+        let ids = StringTerms::text(compiler.snapshot.schema().id, ID);
+        let set = multi_term(ids, TermFilter::Set(self.values.clone()), false);
+        Ok(constant(set, scoring))
+    }
+
+    fn explained(&self) -> Explained {
+        Explained::Constant
+    }
+
+    no_words!();
+}
+
+/// The field of a document's index: a clause on it matches all documents of an index or none.
+pub(super) const INDEX: &str = "_index";
+
+fn names_index(value: &Value, name: &str, folded: bool) -> bool {
+    match value {
+        Value::String(text) if folded => text.eq_ignore_ascii_case(name),
+        Value::String(text) => text == name,
+        _ => false,
+    }
+}

@@ -1,0 +1,405 @@
+//! The frequency of a phrase in a document when its terms may be out of place: Lucene's sloppy frequency.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use crate::query::stoppable::stops_after;
+
+/// One place of a phrase, with its occurrences in a document.
+struct Place {
+    /// Positions of its terms in the document, ascending.
+    positions: Vec<u32>,
+    next: usize,
+    /// Current position in the document minus the place's offset in the phrase.
+    at: i64,
+    offset: i64,
+    /// Number of the group of places that share terms, and this place's number within it.
+    group: Option<(usize, usize)>,
+}
+
+impl Place {
+    fn advance(&mut self) -> bool {
+        match self.positions.get(self.next) {
+            Some(position) => {
+                self.at = i64::from(*position) - self.offset;
+                self.next += 1;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Current position in the document.
+    fn in_document(&self) -> i64 {
+        self.at + self.offset
+    }
+}
+
+/// A place in the priority queue, ordered by adjusted position, then offset, then order in the phrase.
+#[derive(PartialEq, Eq)]
+struct Entry {
+    at: i64,
+    offset: i64,
+    place: usize,
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.offset, other.place).cmp(&(self.at, self.offset, self.place))
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The part of a sloppy phrase that does not depend on the document.
+#[derive(Debug, Clone)]
+pub(crate) struct SloppyPhrase {
+    offsets: Vec<u32>,
+    slop: u32,
+    /// Groups of places that share a term, each sorted by offset.
+    groups: Vec<Vec<usize>>,
+    /// Whether some place in a group has several terms, in which case its members may start at different
+    /// positions.
+    mixed: bool,
+}
+
+impl SloppyPhrase {
+    /// `places` holds the offset and the terms of each place.
+    pub(crate) fn new<T: Eq + Hash>(places: &[(u32, &[T])], slop: u32) -> Self {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut group_of: FxHashMap<&T, usize> = FxHashMap::default();
+        for (number, (_, terms)) in places.iter().enumerate() {
+            let mut joined: Vec<usize> =
+                terms.iter().filter_map(|term| group_of.get(term).copied()).collect();
+            joined.sort_unstable();
+            joined.dedup();
+            let group = joined.first().copied().unwrap_or(groups.len());
+            if group == groups.len() {
+                groups.push(Vec::new());
+            }
+            groups[group].push(number);
+            for other in joined.iter().skip(1) {
+                let places = std::mem::take(&mut groups[*other]);
+                groups[group].extend(places);
+                group_of.values_mut().filter(|of| **of == *other).for_each(|of| *of = group);
+            }
+            group_of.extend(terms.iter().map(|term| (term, group)));
+        }
+        groups.retain(|group| group.len() > 1);
+        for group in &mut groups {
+            group.sort_by_key(|place| (places[*place].0, *place));
+        }
+        let mixed = groups.iter().flatten().any(|place| places[*place].1.len() > 1);
+        Self { offsets: places.iter().map(|(offset, _)| *offset).collect(), slop, groups, mixed }
+    }
+
+    /// Sum of `1 / (1 + distance)` over the matches in a document with these positions of each place; 0 if the request of this thread
+    /// is to stop meanwhile.
+    pub(crate) fn frequency(&self, positions: &mut [Vec<u32>]) -> f32 {
+        let Some(mut run) = Run::start(self, positions) else { return 0.0 };
+        let mut frequency = 0.0;
+        while let Some(distance) = run.next_match() {
+            frequency += 1.0 / (1.0 + distance as f32);
+        }
+        if run.stopped { 0.0 } else { frequency }
+    }
+}
+
+struct Run<'a> {
+    phrase: &'a SloppyPhrase,
+    places: Vec<Place>,
+    queue: BinaryHeap<Entry>,
+    /// Highest adjusted position of all places.
+    end: i64,
+    positioned: bool,
+    /// The request of this thread is to stop: no place moves any more.
+    stopped: bool,
+}
+
+impl<'a> Run<'a> {
+    fn start(phrase: &'a SloppyPhrase, positions: &mut [Vec<u32>]) -> Option<Self> {
+        let mut places: Vec<Place> = positions
+            .iter_mut()
+            .zip(&phrase.offsets)
+            .map(|(positions, offset)| Place {
+                positions: std::mem::take(positions),
+                next: 0,
+                at: 0,
+                offset: i64::from(*offset),
+                group: None,
+            })
+            .collect();
+        for (number, group) in phrase.groups.iter().enumerate() {
+            for (index, place) in group.iter().enumerate() {
+                places[*place].group = Some((number, index));
+            }
+        }
+        if !places.iter_mut().all(Place::advance) {
+            return None;
+        }
+        let mut run = Self {
+            phrase,
+            places,
+            queue: BinaryHeap::new(),
+            end: i64::MIN,
+            positioned: true,
+            stopped: false,
+        };
+        if !run.spread_groups() {
+            return None;
+        }
+        for place in 0..run.places.len() {
+            run.end = run.end.max(run.places[place].at);
+            run.push(place);
+        }
+        Some(run)
+    }
+
+    fn push(&mut self, place: usize) {
+        let Place { at, offset, .. } = self.places[place];
+        self.queue.push(Entry { at, offset, place });
+    }
+
+    /// Moves places that share a term apart, so that no two stand on the same position; false if that is
+    /// impossible.
+    fn spread_groups(&mut self) -> bool {
+        let phrase = self.phrase;
+        for group in &phrase.groups {
+            if !phrase.mixed {
+                for (later, place) in group.iter().enumerate() {
+                    for _ in 0..later {
+                        if !self.places[*place].advance() {
+                            return false;
+                        }
+                    }
+                }
+                continue;
+            }
+            let mut index = 0;
+            'next: while index < group.len() {
+                let place = group[index];
+                while let Some(other) = self.collides(place) {
+                    let lesser = self.lesser(place, other);
+                    if !self.advance(lesser) {
+                        return false;
+                    }
+                    if self.places[lesser].group.is_some_and(|(_, own)| own < index) {
+                        continue 'next;
+                    }
+                }
+                index += 1;
+            }
+        }
+        true
+    }
+
+    fn advance(&mut self, place: usize) -> bool {
+        self.stopped |= stops_after(1);
+        let moved = !self.stopped && self.places[place].advance();
+        if moved {
+            self.end = self.end.max(self.places[place].at);
+        }
+        moved
+    }
+
+    /// Another place of the group on the same position of the document.
+    fn collides(&mut self, place: usize) -> Option<usize> {
+        let (group, _) = self.places[place].group?;
+        let group = &self.phrase.groups[group];
+        self.stopped |= stops_after(group.len());
+        if self.stopped {
+            return None;
+        }
+        let position = self.places[place].in_document();
+        group.iter().copied().find(|other| *other != place && self.places[*other].in_document() == position)
+    }
+
+    fn lesser(&self, a: usize, b: usize) -> usize {
+        let key = |place: usize| (self.places[place].at, self.places[place].offset);
+        if key(a) < key(b) { a } else { b }
+    }
+
+    /// Moves places that collide with one that was just advanced; false when one of them runs out of
+    /// positions.
+    fn spread(&mut self, mut place: usize) -> bool {
+        let first = place;
+        let mut moved = Vec::new();
+        while let Some(other) = self.collides(place) {
+            place = self.lesser(place, other);
+            if !self.advance(place) {
+                return false;
+            }
+            if other != first {
+                moved.push(other);
+            }
+        }
+        if !moved.is_empty() {
+            self.stopped |= stops_after(self.queue.len());
+            let entries: Vec<Entry> = self.queue.drain().collect();
+            for entry in entries {
+                self.push(entry.place);
+            }
+        }
+        true
+    }
+
+    /// Distance of the next match within the slop, in positions; `None` if there is none.
+    fn next_match(&mut self) -> Option<u32> {
+        if !self.positioned {
+            return None;
+        }
+        let slop = i64::from(self.phrase.slop);
+        let mut place = self.queue.pop()?.place;
+        let mut distance = self.end - self.places[place].at;
+        let mut next = self.queue.peek().map_or(i64::MAX, |entry| entry.at);
+        while self.advance(place) {
+            if self.places[place].group.is_some() && !self.spread(place) {
+                break;
+            }
+            if self.places[place].at > next {
+                self.push(place);
+                if distance <= slop {
+                    return Some(distance as u32);
+                }
+                place = self.queue.pop()?.place;
+                next = self.queue.peek().map_or(i64::MAX, |entry| entry.at);
+                distance = self.end - self.places[place].at;
+            } else {
+                distance = distance.min(self.end - self.places[place].at);
+            }
+        }
+        self.positioned = false;
+        (distance <= slop).then_some(distance as u32)
+    }
+}
+
+/// Number of times that the places stand exactly as in the phrase. `positions` has each place's positions in
+/// the document, ascending.
+pub(crate) fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>]) -> f32 {
+    let Some((first, rest)) = positions.split_first() else { return 0.0 };
+    let mut occurrences = 0;
+    'starts: for position in first {
+        if stops_after(rest.len()) {
+            return 0.0;
+        }
+        let Some(start) = position.checked_sub(offsets[0]) else { continue };
+        for (offset, positions) in offsets[1..].iter().zip(rest) {
+            if positions.binary_search(&(start + offset)).is_err() {
+                continue 'starts;
+            }
+        }
+        occurrences += 1;
+    }
+    occurrences as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{SloppyPhrase, exact_frequency};
+
+    /// Frequency of a phrase of words in a text of words.
+    fn frequency(text: &str, phrase: &str, slop: u32) -> f32 {
+        let words: Vec<[&str; 1]> = phrase.split(' ').map(|word| [word]).collect();
+        let places: Vec<(u32, &[&str])> =
+            words.iter().enumerate().map(|(offset, word)| (offset as u32, &word[..])).collect();
+        let mut positions: Vec<Vec<u32>> = words
+            .iter()
+            .map(|[word]| {
+                let text = text.split(' ').enumerate();
+                text.filter(|(_, found)| found == word).map(|(at, _)| at as u32).collect()
+            })
+            .collect();
+        SloppyPhrase::new(&places, slop).frequency(&mut positions)
+    }
+
+    #[test]
+    fn distances_as_lucene_counts_them() {
+        assert_eq!(frequency("a b", "a b", 0), 1.0);
+        assert_eq!(frequency("a x b", "a b", 0), 0.0);
+        assert_eq!(frequency("a x b", "a b", 1), 0.5);
+        // A swap costs two moves.
+        assert_eq!(frequency("b a", "a b", 1), 0.0);
+        assert_eq!(frequency("b a", "a b", 2), 1.0 / 3.0);
+        // The second `a` after the first `b` is three moves away.
+        assert_eq!(frequency("a b x a x b", "a b", 3), 1.0 + 0.25 + 0.5);
+        // One term cannot stand for two places.
+        assert_eq!(frequency("a", "a a", 5), 0.0);
+        assert_eq!(frequency("a a", "a a", 0), 1.0);
+        assert_eq!(frequency("a x a", "a a", 1), 0.5);
+        assert_eq!(frequency("c b a", "a b c", 4), 1.0 / 5.0);
+    }
+
+    /// Smallest distance over all ways to give each place a position of its own.
+    fn least_distance(positions: &[Vec<u32>], offsets: &[u32], taken: &mut Vec<u32>, best: &mut Option<i64>) {
+        let place = taken.len();
+        if place == positions.len() {
+            let at: Vec<i64> =
+                taken.iter().zip(offsets).map(|(at, offset)| i64::from(*at) - i64::from(*offset)).collect();
+            let distance = at.iter().max().unwrap() - at.iter().min().unwrap();
+            *best = Some(best.map_or(distance, |best| best.min(distance)));
+            return;
+        }
+        for position in &positions[place] {
+            if !taken.contains(position) {
+                taken.push(*position);
+                least_distance(positions, offsets, taken, best);
+                taken.pop();
+            }
+        }
+    }
+
+    proptest! {
+        /// For phrases without repeated words, a document matches exactly when some choice of positions is
+        /// within the slop.
+        #[test]
+        fn a_phrase_of_different_words_matches_when_some_choice_does(
+            text in proptest::collection::vec(0u8..4, 1..12),
+            length in 2usize..4,
+            slop in 0u32..6,
+        ) {
+            let positions: Vec<Vec<u32>> = (0..length as u8)
+                .map(|word| (0..text.len() as u32).filter(|at| text[*at as usize] == word).collect())
+                .collect();
+            let offsets: Vec<u32> = (0..length as u32).collect();
+            let words: Vec<[u8; 1]> = (0..length as u8).map(|word| [word]).collect();
+            let places: Vec<(u32, &[u8])> = words.iter().zip(&offsets).map(|(word, at)| (*at, &word[..])).collect();
+            let mut best = None;
+            least_distance(&positions, &offsets, &mut Vec::new(), &mut best);
+            let exact = exact_frequency(&offsets, &positions);
+            let found = SloppyPhrase::new(&places, slop).frequency(&mut positions.clone());
+            prop_assert_eq!(found > 0.0, best.is_some_and(|best| best <= i64::from(slop)));
+            if slop == 0 {
+                prop_assert_eq!(found, exact);
+            }
+            if let Some(best) = best.filter(|best| *best <= i64::from(slop)) {
+                prop_assert!(found >= 1.0 / (1.0 + best as f32));
+            }
+        }
+
+        /// With repeated words the search always ends, and it only finds phrases within the slop.
+        #[test]
+        fn repeated_words_end(text in proptest::collection::vec(0u8..3, 0..12), phrase in proptest::collection::vec(0u8..3, 2..5), slop in 0u32..8) {
+            let positions: Vec<Vec<u32>> = phrase.iter()
+                .map(|word| (0..text.len() as u32).filter(|at| text[*at as usize] == *word).collect())
+                .collect();
+            let offsets: Vec<u32> = (0..phrase.len() as u32).collect();
+            let words: Vec<[u8; 1]> = phrase.iter().map(|word| [*word]).collect();
+            let places: Vec<(u32, &[u8])> = words.iter().zip(&offsets).map(|(word, at)| (*at, &word[..])).collect();
+            let found = SloppyPhrase::new(&places, slop).frequency(&mut positions.clone());
+            if found > 0.0 {
+                let mut best = None;
+                least_distance(&positions, &offsets, &mut Vec::new(), &mut best);
+                prop_assert!(best.is_some_and(|best| best <= i64::from(slop)));
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Numbers, booleans, dates and addresses: exact values, ranges, and columns.
+
+pub(super) mod addresses;
+pub(super) mod columns;
+pub(super) mod dates;
+pub(super) mod numeric;
+pub(super) mod range_index;
+pub(super) mod value_range;

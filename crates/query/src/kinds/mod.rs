@@ -1,0 +1,385 @@
+//! The kinds of query. Each has a module, alone or with its family: its parameters, how its JSON is read, and what it says of itself
+//! ([`Clause`]). What it means in an index is in the module of the same name in `crates/index/src/query/kinds`.
+//!
+//! A new kind has its row in [`NAMED`], its variant of [`QueryKind`], and its arm in [`of_kind`](crate::of_kind).
+
+mod compound;
+mod constants;
+mod features;
+mod function_score;
+mod intervals;
+mod knn;
+mod more_like_this;
+mod multi_match;
+mod nested;
+mod patterns;
+mod pinned;
+mod query_string;
+mod script_score;
+mod semantic;
+mod sparse;
+mod term;
+mod text;
+mod wrapper;
+
+use std::fmt;
+
+use crate::Query;
+use crate::dsl::Context;
+use sparrow_wire::BodyError;
+use sparrow_wire::json::Node;
+use sparrow_wire::suggest::suggestions;
+
+pub use compound::*;
+pub use constants::{MatchAllQuery, MatchNoneQuery};
+pub use features::{DistanceFeatureQuery, RankFeatureQuery, RankFunction};
+pub use function_score::*;
+pub use intervals::*;
+pub use knn::*;
+pub use more_like_this::*;
+pub use multi_match::*;
+pub use nested::NestedQuery;
+pub use patterns::*;
+pub use query_string::*;
+pub use script_score::ScriptScoreQuery;
+pub use semantic::{SemanticQuery, VectorKind};
+pub use sparse::*;
+pub use term::*;
+pub use text::*;
+
+/// Reads the body of a query.
+type Read = fn(&Node, Context) -> Result<Query, BodyError>;
+
+/// The names of all queries that are answered, ascending, and what reads each.
+const NAMED: &[(&str, Read)] = &[
+    ("bool", compound::boolean),
+    ("boosting", compound::boosting),
+    ("combined_fields", multi_match::combined_fields),
+    ("constant_score", compound::constant_score),
+    ("dis_max", compound::dis_max),
+    ("distance_feature", features::distance_feature),
+    ("exists", term::exists),
+    ("function_score", function_score::function_score),
+    ("fuzzy", patterns::fuzzy),
+    ("ids", term::ids),
+    ("intervals", intervals::intervals),
+    ("knn", knn::query),
+    ("match", text::match_query),
+    ("match_all", constants::match_all),
+    ("match_bool_prefix", text::match_bool_prefix),
+    ("match_none", constants::match_none),
+    ("match_phrase", text::match_phrase),
+    ("match_phrase_prefix", text::match_phrase_prefix),
+    ("more_like_this", more_like_this::more_like_this),
+    ("multi_match", multi_match::multi_match),
+    ("nested", nested::nested),
+    ("pinned", pinned::pinned),
+    ("prefix", patterns::prefix),
+    ("query_string", query_string::query_string),
+    ("range", term::range),
+    ("rank_feature", features::rank_feature),
+    ("regexp", patterns::regexp),
+    ("script_score", script_score::script_score),
+    ("semantic", semantic::semantic),
+    ("simple_query_string", query_string::simple_query_string),
+    ("sparse_vector", sparse::sparse_vector),
+    ("term", term::term),
+    ("terms", term::terms),
+    ("terms_set", term::terms_set),
+    ("text_expansion", sparse::text_expansion),
+    ("weighted_tokens", sparse::weighted_tokens),
+    ("wildcard", patterns::wildcard),
+    ("wrapper", wrapper::wrapper),
+];
+
+/// Names of Elasticsearch's queries that this server does not support.
+const UNSUPPORTED: &[&str] = &[
+    "field_masking_span",
+    "geo_bounding_box",
+    "geo_distance",
+    "geo_grid",
+    "geo_polygon",
+    "geo_shape",
+    "has_child",
+    "has_parent",
+    "parent_id",
+    "percolate",
+    "rule",
+    "script",
+    "shape",
+    "span_containing",
+    "span_first",
+    "span_multi",
+    "span_near",
+    "span_not",
+    "span_or",
+    "span_term",
+    "span_within",
+];
+
+/// Reads the body of the query of this name.
+///
+/// # Errors
+/// When there is no such query, or its content is wrong.
+pub(crate) fn read(name: &str, body: &Node, context: Context) -> Result<Query, BodyError> {
+    match NAMED.binary_search_by_key(&name, |(named, _)| named) {
+        Ok(place) => NAMED[place].1(body, context),
+        Err(_) if UNSUPPORTED.contains(&name) => {
+            Err(BodyError::parsing(body.at, format!("[{name}] query is not supported by Sparrow")))
+        }
+        Err(_) => {
+            let known: Vec<&str> =
+                NAMED.iter().map(|(named, _)| *named).chain(UNSUPPORTED.iter().copied()).collect();
+            Err(BodyError::UnknownName {
+                what: "query",
+                name: name.to_owned(),
+                suggestions: suggestions(name, &known),
+                at: body.at,
+            })
+        }
+    }
+}
+
+/// What a clause says of itself, whatever index it is asked in.
+pub trait Clause {
+    /// Name of Lucene's query for it, or of one that Lucene would have.
+    fn lucene_name(&self) -> &'static str;
+
+    /// Writes it as Lucene prints it, close enough to recognise it.
+    fn print(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// The clauses directly inside it.
+    fn children(&self) -> Vec<&Query>;
+
+    /// As [`Clause::children`], to change them.
+    fn children_mut(&mut self) -> Vec<&mut Query>;
+
+    /// Whether it names documents that have to be read before a search.
+    fn names_documents(&self) -> bool {
+        false
+    }
+
+    /// The text of which a model has to make a vector before a search.
+    fn text_to_encode(&self) -> Option<TextToEncode<'_>> {
+        None
+    }
+
+    /// Makes it search these fields if it names none (the index's `index.query.default_field`).
+    fn set_default_fields(&mut self, _fields: &[String]) {}
+
+    /// Sets the numbers of neighbours and candidates that the request leaves open, for a list of `hits`.
+    fn fit(&mut self, _hits: usize) {}
+}
+
+impl fmt::Display for dyn Clause + '_ {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.print(out)
+    }
+}
+
+/// What a clause that contains no others says of them: every kind has to say whether it does.
+macro_rules! no_children {
+    () => {
+        fn children(&self) -> Vec<&crate::Query> {
+            Vec::new()
+        }
+
+        fn children_mut(&mut self) -> Vec<&mut crate::Query> {
+            Vec::new()
+        }
+    };
+}
+
+use no_children;
+
+/// A text of which a model makes a vector, to compare it with those of a field.
+#[derive(Debug, Clone, Copy)]
+pub struct TextToEncode<'a> {
+    /// Path of the field.
+    pub field: &'a str,
+    /// Id of a model or an inference endpoint; empty for the field's own.
+    pub model_id: &'a str,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// The kind of a clause, which says what it matches, with its parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub enum QueryKind {
+    /// Every document; score 1.
+    MatchAll,
+    /// No document.
+    MatchNone,
+    /// Analysed text against one field.
+    Match(MatchQuery),
+    /// Analysed text as a phrase.
+    MatchPhrase(MatchPhraseQuery),
+    /// Analysed text as a phrase whose last term is a prefix.
+    MatchPhrasePrefix(MatchPhrasePrefixQuery),
+    /// Analysed text against one field, its last term a prefix.
+    MatchBoolPrefix(MatchBoolPrefixQuery),
+    /// Analysed text against several fields.
+    MultiMatch(MultiMatchQuery),
+    /// Analysed text against several fields as if they were one.
+    CombinedFields(CombinedFieldsQuery),
+    /// Documents with one exact value in a field.
+    Term(TermQuery),
+    /// Any of several exact values; score 1.
+    Terms(TermsQuery),
+    /// `terms` with the values of another document: the engine replaces it by [`QueryKind::Terms`] before a
+    /// search; an index answers it with an error.
+    TermsLookup(TermsLookupQuery),
+    /// Documents with several exact values, of which each document says how many it needs.
+    TermsSet(TermsSetQuery),
+    /// Documents with a value between bounds; score 1.
+    Range(RangeQuery),
+    /// Documents with a value in the field; score 1.
+    Exists(ExistsQuery),
+    /// Documents by `_id`; score 1.
+    Ids(IdsQuery),
+    /// Keywords or terms that start with a prefix; score 1.
+    Prefix(PrefixQuery),
+    /// Keywords or terms that match a pattern of `*` and `?`; score 1.
+    Wildcard(WildcardQuery),
+    /// Keywords or terms that a regular expression matches as a whole; score 1.
+    Regexp(RegexpQuery),
+    /// Keywords or terms within an edit distance of a given one.
+    Fuzzy(FuzzyQuery),
+    /// A query string in Lucene's syntax.
+    QueryString(QueryStringQuery),
+    /// A query string in a simple syntax for search boxes, in which every text is valid.
+    SimpleQueryString(SimpleQueryStringQuery),
+    /// Clauses joined by `must`, `should`, `filter` and `must_not`.
+    Bool(BoolQuery),
+    /// A query in filter context; score 1.
+    ConstantScore(ConstantScoreQuery),
+    /// Documents that match any of several clauses, with the score of the best one.
+    DisMax(DisMaxQuery),
+    /// A query whose hits score less if they also match another one.
+    Boosting(BoostingQuery),
+    /// A query whose scores are changed by functions of the document.
+    FunctionScore(FunctionScoreQuery),
+    /// A query whose scores are computed by a script.
+    ScriptScore(ScriptScoreQuery),
+    /// Documents scored by a function of a numeric feature.
+    RankFeature(RankFeatureQuery),
+    /// Documents scored by the distance of a date: the nearer, the higher.
+    DistanceFeature(DistanceFeatureQuery),
+    /// `nested`: as there are no nested documents, it is an error that names the path, or matches nothing.
+    Nested(NestedQuery),
+    /// Documents by the positions and order of words in a text.
+    Intervals(IntervalsQuery),
+    /// Documents with the most characteristic words of example documents, which the engine reads before a search.
+    MoreLikeThis(MoreLikeThisQuery),
+    /// A query that matches nothing, instead of failing, where a value does not fit its field.
+    Lenient(LenientQuery),
+    /// Documents scored by the dot product of query weights and stored token weights.
+    Sparse(SparseQuery),
+    /// Documents with the nearest dense vectors.
+    Knn(KnnQuery),
+    /// `text_expansion` or `sparse_vector` with text: the engine replaces it by [`QueryKind::Sparse`]
+    /// before a search; an index answers it with an error.
+    TextExpansion(TextExpansionQuery),
+    /// A text against the passages of a `semantic_text` field.
+    Semantic(SemanticQuery),
+    /// kNN with a text: the engine replaces it by [`QueryKind::Knn`] before a search; an index
+    /// answers it with an error.
+    KnnBuilder(KnnBuilderQuery),
+}
+
+/// Evaluates an expression with the parameters of a clause's kind, or one of two others for the kinds without parameters.
+#[macro_export]
+macro_rules! of_kind {
+    ($kind:expr, $query:ident => $out:expr, all => $all:expr, none => $none:expr) => {
+        match $kind {
+            $crate::QueryKind::MatchAll => $all,
+            $crate::QueryKind::MatchNone => $none,
+            $crate::QueryKind::Match($query) => $out,
+            $crate::QueryKind::MatchPhrase($query) => $out,
+            $crate::QueryKind::MatchPhrasePrefix($query) => $out,
+            $crate::QueryKind::MatchBoolPrefix($query) => $out,
+            $crate::QueryKind::MultiMatch($query) => $out,
+            $crate::QueryKind::CombinedFields($query) => $out,
+            $crate::QueryKind::Term($query) => $out,
+            $crate::QueryKind::Terms($query) => $out,
+            $crate::QueryKind::TermsLookup($query) => $out,
+            $crate::QueryKind::TermsSet($query) => $out,
+            $crate::QueryKind::Range($query) => $out,
+            $crate::QueryKind::Exists($query) => $out,
+            $crate::QueryKind::Ids($query) => $out,
+            $crate::QueryKind::Prefix($query) => $out,
+            $crate::QueryKind::Wildcard($query) => $out,
+            $crate::QueryKind::Regexp($query) => $out,
+            $crate::QueryKind::Fuzzy($query) => $out,
+            $crate::QueryKind::QueryString($query) => $out,
+            $crate::QueryKind::SimpleQueryString($query) => $out,
+            $crate::QueryKind::Bool($query) => $out,
+            $crate::QueryKind::ConstantScore($query) => $out,
+            $crate::QueryKind::DisMax($query) => $out,
+            $crate::QueryKind::Boosting($query) => $out,
+            $crate::QueryKind::FunctionScore($query) => $out,
+            $crate::QueryKind::ScriptScore($query) => $out,
+            $crate::QueryKind::RankFeature($query) => $out,
+            $crate::QueryKind::DistanceFeature($query) => $out,
+            $crate::QueryKind::Nested($query) => $out,
+            $crate::QueryKind::Intervals($query) => $out,
+            $crate::QueryKind::MoreLikeThis($query) => $out,
+            $crate::QueryKind::Lenient($query) => $out,
+            $crate::QueryKind::Sparse($query) => $out,
+            $crate::QueryKind::Knn($query) => $out,
+            $crate::QueryKind::TextExpansion($query) => $out,
+            $crate::QueryKind::Semantic($query) => $out,
+            $crate::QueryKind::KnnBuilder($query) => $out,
+        }
+    };
+}
+
+impl QueryKind {
+    /// What the clause says of itself.
+    pub fn clause(&self) -> &dyn Clause {
+        of_kind!(self, query => query, all => &MatchAllQuery, none => &MatchNoneQuery)
+    }
+
+    /// As [`QueryKind::clause`], to change it; `None` for kinds that have nothing to change.
+    pub fn clause_mut(&mut self) -> Option<&mut dyn Clause> {
+        of_kind!(self, query => Some(query), all => None, none => None)
+    }
+
+    /// As [`Clause::fit`].
+    pub fn fit(&mut self, hits: usize) {
+        if let Some(clause) = self.clause_mut() {
+            clause.fit(hits);
+        }
+    }
+}
+
+/// Writes parts with something between them.
+fn separated(
+    out: &mut fmt::Formatter<'_>,
+    between: &str,
+    parts: impl IntoIterator<Item = impl fmt::Display>,
+) -> fmt::Result {
+    for (number, part) in parts.into_iter().enumerate() {
+        if number > 0 {
+            out.write_str(between)?;
+        }
+        write!(out, "{part}")?;
+    }
+    Ok(())
+}
+
+/// Fields, each with a boost of 1.
+fn unboosted(fields: &[String]) -> Vec<(String, f32)> {
+    fields.iter().map(|field| (field.clone(), 1.0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAMED, UNSUPPORTED};
+
+    #[test]
+    fn names_ascend_as_they_are_searched_by_halving() {
+        assert!(NAMED.is_sorted_by(|(one, _), (next, _)| one < next));
+        assert!(UNSUPPORTED.iter().all(|name| NAMED.iter().all(|(named, _)| named != name)));
+    }
+}
