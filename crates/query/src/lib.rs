@@ -1,21 +1,18 @@
 //! Queries: the tree that a request states before it is bound to an index, the JSON that states it, and Lucene's syntax. Knows
 //! neither tantivy nor an index.
 
-pub mod dsl;
 pub mod kinds;
 pub mod lucene;
 mod neighbours;
 mod printed;
 pub mod regexp;
 pub mod script;
-mod tree;
 pub mod walk;
 
 pub use kinds::*;
 pub use neighbours::default_candidates;
 pub use printed::printed;
 pub use sparrow_mapping::PruningConfig;
-pub use tree::Query;
 
 /// Most clauses of a query, including those that query strings and patterns expand to.
 pub const MAX_CLAUSES: usize = 16_384;

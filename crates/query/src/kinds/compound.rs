@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::dsl::{Common, Context, members, not_supported, one_or_many, parse_query, unknown_field, value};
 use super::separated;
-use crate::dsl::{Common, Context, members, not_supported, one_or_many, parse_query, unknown_field, value};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;

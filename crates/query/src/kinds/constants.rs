@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::dsl::{Common, Context, members, unknown_field, unknown_token};
 use super::no_children;
-use crate::dsl::{Common, Context, members, unknown_field, unknown_token};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::dsl::{Common, Context, members, unknown_field, unknown_token, value};
 use super::no_children;
-use crate::dsl::{Common, Context, members, unknown_field, unknown_token, value};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Member, Node};

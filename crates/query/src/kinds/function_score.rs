@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use serde_json::Value;
-
-use crate::dsl::{Common, Context, members, parse_query, unknown_token, value};
+use super::decay::{DecayCurve, DecayFunction, decay};
+use super::dsl::{Common, Context, members, parse_query, unknown_token, value};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Location, Member, Node};
@@ -78,55 +77,6 @@ pub enum Modifier {
     Square,
     Sqrt,
     Reciprocal,
-}
-
-/// A function that falls from 1 with the distance from an origin. `origin`, `scale` and `offset` are numbers or, for a date field,
-/// dates and durations.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DecayFunction {
-    /// Shape of the curve.
-    pub curve: DecayCurve,
-    /// Path of the numeric or date field.
-    pub field: String,
-    /// Value at which the result is 1; by default the current time, for date fields.
-    pub origin: Option<Value>,
-    /// Distance at which the result is `decay`.
-    pub scale: Option<Value>,
-    /// Distance from the origin up to which the result stays 1.
-    pub offset: Option<Value>,
-    /// Result at the distance `scale`, between 0 and 1.
-    pub decay: f64,
-    /// Which value of a field with several values counts.
-    pub multi_value: MultiValue,
-}
-
-/// Shape of a decay function's curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DecayCurve {
-    Gauss,
-    Exp,
-    Linear,
-}
-
-impl DecayCurve {
-    /// Name of the curve in requests.
-    pub fn name(self) -> &'static str {
-        match self {
-            DecayCurve::Gauss => "gauss",
-            DecayCurve::Exp => "exp",
-            DecayCurve::Linear => "linear",
-        }
-    }
-}
-
-/// Which distance counts if a field has several values.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum MultiValue {
-    #[default]
-    Min,
-    Max,
-    Avg,
-    Sum,
 }
 
 /// How the results of several functions are combined.
@@ -335,7 +285,7 @@ fn field_value_factor(node: &Node) -> Result<FunctionKind, BodyError> {
     Ok(FunctionKind::FieldValueFactor { field, factor, modifier, missing })
 }
 
-fn double(node: &Node) -> Result<f64, BodyError> {
+pub(super) fn double(node: &Node) -> Result<f64, BodyError> {
     let text = value::text(node)?;
     let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     number.ok_or(BodyError::NumberFormat { input: text })
@@ -430,85 +380,6 @@ fn random_score(node: &Node) -> Result<FunctionKind, BodyError> {
         now.map_or(0, |since| since.as_nanos() as u64)
     });
     Ok(FunctionKind::Random { seed, field })
-}
-
-fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, BodyError> {
-    let name = curve.name();
-    let mut function = DecayFunction {
-        curve,
-        field: String::new(),
-        origin: None,
-        scale: None,
-        offset: None,
-        decay: 0.5,
-        multi_value: MultiValue::Min,
-    };
-    let mut found = false;
-    for member in members(node, name)? {
-        let node = &member.value;
-        match (&*member.name, &node.json) {
-            (field, Json::Object(options)) => {
-                if found {
-                    return Err(BodyError::parsing(
-                        node.at,
-                        format!("malformed score function score parameters: [{name}] takes one field"),
-                    ));
-                }
-                found = true;
-                field.clone_into(&mut function.field);
-                for option in options {
-                    let node = &option.value;
-                    let slot = match &*option.name {
-                        "origin" => &mut function.origin,
-                        "scale" => &mut function.scale,
-                        "offset" => &mut function.offset,
-                        "decay" => {
-                            function.decay = double(node)?;
-                            continue;
-                        }
-                        other => {
-                            return Err(BodyError::Parse {
-                                reason: format!("parameter [{other}] not supported!"),
-                            });
-                        }
-                    };
-                    if !node.is_scalar() {
-                        return Err(BodyError::parsing(
-                            node.at,
-                            format!(
-                                "[{name}] takes numbers and dates: [{}] of a geo_point is not supported by Sparrow",
-                                option.name
-                            ),
-                        ));
-                    }
-                    *slot = (node.json != Json::Null).then(|| node.to_value());
-                }
-            }
-            ("multi_value_mode", _) => {
-                let mode = value::text(node)?;
-                function.multi_value = match mode.to_ascii_lowercase().as_str() {
-                    "min" => MultiValue::Min,
-                    "max" => MultiValue::Max,
-                    "avg" => MultiValue::Avg,
-                    "sum" => MultiValue::Sum,
-                    _ => return Err(BodyError::illegal(format!("Illegal sort mode: {mode}"))),
-                };
-            }
-            _ => {
-                return Err(BodyError::parsing(
-                    node.at,
-                    format!(
-                        "malformed score function score parameters: [{name}] does not support [{}]",
-                        member.name
-                    ),
-                ));
-            }
-        }
-    }
-    if !found {
-        return Err(BodyError::parsing(node.end, "malformed score function score parameters."));
-    }
-    Ok(FunctionKind::Decay(Box::new(function)))
 }
 
 impl Clause for FunctionScoreQuery {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Bound;
 
+use super::dsl::{Common, Context, members, single_field, unknown_field, value};
 use super::no_children;
-use crate::dsl::{Common, Context, members, single_field, unknown_field, value};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::dsl::{Common, Context, members, one_or_many, unknown_field, value};
+use super::dsl::{Common, Context, members, one_or_many, unknown_field, value};
 use crate::neighbours::{MAX_CANDIDATES, candidates_of_hits, default_candidates, default_k};
 use crate::{Clause, Query, QueryKind, TextToEncode};
 use sparrow_mapping::query_vector;

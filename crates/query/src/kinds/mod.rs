@@ -1,10 +1,12 @@
 //! The kinds of query. Each has a module, alone or with its family: its parameters, how its JSON is read, and what it says of itself
-//! ([`Clause`]). What it means in an index is in the module of the same name in `crates/index/src/query/kinds`.
+//! ([`Clause`]). Field names are full dotted paths as users write them, multi-fields included (`title.raw`). What a kind means in an index is in the module of the same name in `crates/index/src/query/kinds`.
 //!
 //! A new kind has its row in [`NAMED`], its variant of [`QueryKind`], and its arm in [`of_kind`](crate::of_kind).
 
 mod compound;
 mod constants;
+mod decay;
+pub mod dsl;
 mod features;
 mod function_score;
 mod intervals;
@@ -19,19 +21,21 @@ mod script_score;
 mod semantic;
 mod sparse;
 mod term;
+mod terms_set;
 mod text;
 mod wrapper;
 
 use std::fmt;
 
-use crate::Query;
-use crate::dsl::Context;
+use dsl::Context;
+
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
 use sparrow_wire::suggest::suggestions;
 
 pub use compound::*;
 pub use constants::{MatchAllQuery, MatchNoneQuery};
+pub use decay::{DecayCurve, DecayFunction, MultiValue};
 pub use features::{DistanceFeatureQuery, RankFeatureQuery, RankFunction};
 pub use function_score::*;
 pub use intervals::*;
@@ -45,6 +49,7 @@ pub use script_score::ScriptScoreQuery;
 pub use semantic::{SemanticQuery, VectorKind};
 pub use sparse::*;
 pub use term::*;
+pub use terms_set::{TermsSetMinimum, TermsSetQuery};
 pub use text::*;
 
 /// Reads the body of a query.
@@ -85,7 +90,7 @@ const NAMED: &[(&str, Read)] = &[
     ("sparse_vector", sparse::sparse_vector),
     ("term", term::term),
     ("terms", term::terms),
-    ("terms_set", term::terms_set),
+    ("terms_set", terms_set::terms_set),
     ("text_expansion", sparse::text_expansion),
     ("weighted_tokens", sparse::weighted_tokens),
     ("wildcard", patterns::wildcard),
@@ -201,6 +206,52 @@ pub struct TextToEncode<'a> {
     pub model_id: &'a str,
     /// The text.
     pub text: &'a str,
+}
+
+/// One clause of a query: what it matches, the boost of its score, and its `_name`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// The kind of the clause, with its parameters.
+    pub kind: QueryKind,
+    /// Multiplies the score of the clause; not negative.
+    pub boost: f32,
+    /// The `_name` under which a hit may report this clause in `matched_queries`.
+    pub name: Option<String>,
+}
+
+impl Query {
+    /// A clause with boost 1 and no name.
+    pub fn new(kind: QueryKind) -> Self {
+        Self { kind, boost: 1.0, name: None }
+    }
+
+    /// Every document, score 1.
+    pub fn match_all() -> Self {
+        Self::new(QueryKind::MatchAll)
+    }
+
+    /// A copy of the clause with another boost.
+    #[must_use]
+    pub fn with_boost(mut self, boost: f32) -> Self {
+        self.boost = boost;
+        self
+    }
+}
+
+impl From<QueryKind> for Query {
+    fn from(kind: QueryKind) -> Self {
+        Self::new(kind)
+    }
+}
+
+impl fmt::Display for Query {
+    /// Writes the clause as Lucene prints it, close enough to recognise it.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.boost {
+            1.0 => self.kind.clause().print(out),
+            boost => write!(out, "({})^{boost:?}", self.kind.clause()),
+        }
+    }
 }
 
 /// The kind of a clause, which says what it matches, with its parameters.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::dsl::{Common, Context, members, value};
 use super::no_children;
-use crate::dsl::{Common, Context, members, value};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use super::dsl::{Common, Context, members, not_supported, unknown_field, value};
 use super::text::{default_match, operator, query_text, slop, take_match_option, zero_terms};
 use super::{no_children, separated, unboosted};
-use crate::dsl::{Common, Context, members, not_supported, unknown_field, value};
 use crate::{Clause, MatchQuery, Operator, Query, QueryKind, ZeroTerms};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;

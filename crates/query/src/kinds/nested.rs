@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::dsl::{Common, Context, members, not_supported, parse_query, value};
 use super::no_children;
-use crate::dsl::{Common, Context, members, not_supported, parse_query, value};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;

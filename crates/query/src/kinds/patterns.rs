@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use super::dsl::{Common, Context, not_supported, single_field, unknown_token, value};
 use super::no_children;
 use super::term::{exact_value, plain_text};
-use crate::dsl::{Common, Context, not_supported, single_field, unknown_token, value};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Member, Node};

@@ -1,6 +1,6 @@
 //! `pinned`: chosen documents are ranked above the hits of another query.
 
-use crate::dsl::{Common, Context, members, not_supported, parse_query, unknown_field, value};
+use super::dsl::{Common, Context, members, not_supported, parse_query, unknown_field, value};
 use crate::{BoolQuery, ConstantScoreQuery, DisMaxQuery, IdsQuery, Query, QueryKind, TermQuery};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};

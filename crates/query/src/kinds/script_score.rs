@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::dsl::{Common, Context, members, parse_query, unknown_field, unknown_token, value};
+use super::dsl::{Common, Context, members, parse_query, unknown_field, unknown_token, value};
 use crate::script::{self, Params, Script};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::dsl::{Common, Context, members, unknown_field};
+use super::dsl::{Common, Context, members, unknown_field};
 use crate::neighbours::{default_candidates, default_k};
 use crate::{Clause, Query, QueryKind};
 use sparrow_mapping::passages::PassageVector;

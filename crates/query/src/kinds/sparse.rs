@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::dsl::{Common, Context, members, no_text, not_supported, single_field, unknown_field, value};
 use super::{no_children, separated};
-use crate::dsl::{Common, Context, members, no_text, not_supported, single_field, unknown_field, value};
 use crate::{Clause, PruningConfig, Query, QueryKind, TextToEncode};
 use sparrow_wire::java_float::f32_text;
 use sparrow_wire::json::{Json, Node};

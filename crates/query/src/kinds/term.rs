@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::patterns::rewrite;
-use super::{no_children, separated};
-use crate::dsl::{
+use super::dsl::{
     Common, Context, members, not_supported, single_field, unknown_field, unknown_token, value,
 };
+use super::patterns::rewrite;
+use super::{no_children, separated};
 use crate::{Clause, Query, QueryKind, Rewrite};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
@@ -59,32 +59,6 @@ pub struct TermsLookupQuery {
     pub id: String,
     /// Path of the values in the document.
     pub path: String,
-}
-
-/// A `terms_set` query.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct TermsSetQuery {
-    /// Path of the field to search.
-    pub field: String,
-    /// The values: strings, numbers or booleans.
-    pub values: Vec<Value>,
-    /// How many of the values a document has to have.
-    pub minimum: TermsSetMinimum,
-}
-
-/// How many values of a `terms_set` a document has to have.
-#[derive(Debug, Clone, PartialEq)]
-pub enum TermsSetMinimum {
-    /// As many as this numeric field of the document says.
-    Field(String),
-    /// As [`super::MatchQuery::minimum_should_match`].
-    Spec(String),
-}
-
-impl Default for TermsSetMinimum {
-    fn default() -> Self {
-        TermsSetMinimum::Spec("1".to_owned())
-    }
 }
 
 /// A `range` query; an absent bound is open.
@@ -193,52 +167,6 @@ fn terms_lookup(field: &str, options: &[Member]) -> Result<TermsLookupQuery, Bod
         }
     }
     Ok(lookup)
-}
-
-/// Reads a `terms_set` query.
-pub(super) fn terms_set(body: &Node, _: Context) -> Result<Query, BodyError> {
-    const CLAUSE: &str = "terms_set";
-    let field = single_field(body, CLAUSE)?;
-    let Some(options) = field.value.as_object() else { return Err(unknown_token(CLAUSE, field)) };
-    let mut common = Common::default();
-    let mut values = None;
-    let mut minimum = None;
-    let set = |slot: &mut Option<TermsSetMinimum>, new| match slot.replace(new) {
-        None => Ok(()),
-        Some(_) => Err(BodyError::illegal(
-            "[terms_set] takes one of minimum_should_match, \
-             minimum_should_match_field and minimum_should_match_script",
-        )),
-    };
-    for member in options {
-        let node = &member.value;
-        match &*member.name {
-            "terms" => {
-                let Some(items) = node.as_array() else { return Err(unknown_token(CLAUSE, member)) };
-                if let Some(item) = items.iter().find(|item| !item.is_scalar() || item.json == Json::Null) {
-                    return Err(BodyError::parsing(item.at, "No value specified for terms_set query"));
-                }
-                values = Some(items.iter().map(Node::to_value).collect());
-            }
-            "minimum_should_match_script" => {
-                return Err(BodyError::parsing(
-                    node.at,
-                    "[terms_set] does not support [minimum_should_match_script]: there are no scripts in Sparrow",
-                ));
-            }
-            _ if !node.is_scalar() => return Err(unknown_token(CLAUSE, member)),
-            "minimum_should_match_field" => set(&mut minimum, TermsSetMinimum::Field(value::text(node)?))?,
-            "minimum_should_match" => set(&mut minimum, TermsSetMinimum::Spec(value::text(node)?))?,
-            _ if common.take(CLAUSE, member)? => {}
-            _ => return Err(not_supported(CLAUSE, member)),
-        }
-    }
-    let Some(values) = values else { return Err(BodyError::illegal("no terms provided")) };
-    let Some(minimum) = minimum else {
-        return Err(BodyError::illegal("No minimum should match has been specified"));
-    };
-    let field = field.name.to_string();
-    Ok(common.query(QueryKind::TermsSet(TermsSetQuery { field, values, minimum })))
 }
 
 /// Reads a `range` query.
@@ -437,19 +365,7 @@ impl Clause for TermsLookupQuery {
     }
 }
 
-impl Clause for TermsSetQuery {
-    fn lucene_name(&self) -> &'static str {
-        "TermsSetQuery"
-    }
-
-    fn print(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_values(out, &self.field, &self.values)
-    }
-
-    no_children!();
-}
-
-fn write_values(out: &mut fmt::Formatter<'_>, field: &str, values: &[Value]) -> fmt::Result {
+pub(super) fn write_values(out: &mut fmt::Formatter<'_>, field: &str, values: &[Value]) -> fmt::Result {
     write!(out, "{field}:(")?;
     separated(out, " ", values.iter().map(plain_text))?;
     out.write_str(")")

@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::dsl::{Context, members, parse_query, unknown_token};
 use crate::Query;
-use crate::dsl::{Context, members, parse_query, unknown_token};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{self, Json, Node};
 

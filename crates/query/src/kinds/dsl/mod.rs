@@ -1,13 +1,13 @@
 //! The query language: reads request JSON into the query tree.
 //!
-//! What reading has in common; each kind of query reads its own JSON ([`crate::kinds`]). A key, query or parameter that is not known is an error that names it, in the words of the
+//! What reading has in common; each kind of query reads its own JSON ([`super::NAMED`]). A key, query or parameter that is not known is an error that names it, in the words of the
 //! recorded answers; nothing is ignored silently.
 
 pub mod value;
 
 use serde_json::Value;
 
-use crate::{Query, QueryKind, kinds};
+use super::{Query, QueryKind, read};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Location, Member, Node};
 use sparrow_wire::suggest::suggestions;
@@ -71,7 +71,7 @@ pub fn parse_query(node: &Node, context: Context) -> Result<Query, BodyError> {
             format!("[{name}] query malformed, no start_object after query name"),
         ));
     }
-    let query = kinds::read(name, &first.value, context)?;
+    let query = read(name, &first.value, context)?;
     match members.get(1) {
         Some(second) => Err(BodyError::parsing(
             second.at,
