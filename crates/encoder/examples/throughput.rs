@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sparrow_encoder::{
-    Deployment, DeploymentOptions, Encoded, EncoderError, Model, Output, Priority, set_runtime,
+    Deployment, DeploymentOptions, Encoded, EncoderError, Model, Output, Priority, load_packed, set_runtime,
 };
 
 #[derive(Deserialize)]
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (passages, questions) = (strs(&job.passages), strs(&job.questions));
     let before = Instant::now();
     let model = match arguments.get(2) {
-        Some(packed) => Model::load_packed(&dir, Path::new(packed))?,
+        Some(packed) => load_packed(&dir, Path::new(packed))?,
         None => Model::load(&dir)?,
     };
     if !model.is_native() {

@@ -22,6 +22,7 @@ mod numbers;
 mod packed;
 mod pooling;
 mod queue;
+mod rounding;
 mod scorer;
 mod session;
 mod small_file;
@@ -42,6 +43,7 @@ pub use deployment::{
 pub use error::EncoderError;
 pub use model::{Calibration, Model, ModelInfo, ModelKind, Recognised};
 pub use queue::Priority;
+pub use rounding::load_packed;
 pub use session::set_runtime;
 pub use stats::DeploymentStats;
 pub use timings::Timings;

@@ -175,6 +175,14 @@ impl RegisteredModel {
         })
     }
 
+    /// Whether its linear maps are computed in 8 bits, as far as is known: a large model may be packed so when it is first loaded.
+    pub fn is_int8(&self) -> bool {
+        match self.loaded.lock().upgrade() {
+            Some(model) => model.info().recognised.int8,
+            None => self.info.as_ref().is_ok_and(|info| info.recognised.int8),
+        }
+    }
+
     /// The texts with the model's prefix for documents, or for queries if `search`; `None` if it has no such prefix. A prefix in its
     /// configuration overrides that of its files.
     pub fn prefixed(&self, texts: &[&str], search: bool) -> Option<Vec<String>> {
@@ -202,7 +210,7 @@ impl RegisteredModel {
         }
         // Files that were found damaged are not read.
         self.info()?;
-        let model = Model::load_packed(&self.directory, &self.packed)
+        let model = sparrow_encoder::load_packed(&self.directory, &self.packed)
             .map_err(|error| ModelError::from_encoder(&self.id, error))?;
         *loaded = Arc::downgrade(&model);
         Ok(model)

@@ -170,7 +170,7 @@ impl Folder {
             durable::atomic_write(&self.0.join(name), value.to_string().as_bytes())?;
         }
         // Loading finds what a look at the outputs does not.
-        match Model::load_packed(&self.0, packed) {
+        match sparrow_encoder::load_packed(&self.0, packed) {
             Ok(model) => Ok(model.info().clone()),
             Err(error) => refuse(without_path(&error)),
         }

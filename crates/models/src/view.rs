@@ -43,7 +43,7 @@ pub(super) fn config(model: &RegisteredModel, aliases: &[String]) -> Value {
             config.insert("fully_defined".into(), true.into());
             metadata.insert("fingerprint".into(), info.fingerprint.clone().into());
             metadata.insert("vocabulary_size".into(), info.vocabulary_size.into());
-            metadata.insert("recognised".into(), json!(RecognisedView::of(info)));
+            metadata.insert("recognised".into(), json!(RecognisedView::of(info, model.is_int8())));
         }
         Err(error) => {
             if let Some(inference) = &said.inference_config {
@@ -112,7 +112,7 @@ struct VectorsView {
 }
 
 impl<'m> RecognisedView<'m> {
-    fn of(info: &'m ModelInfo) -> Self {
+    fn of(info: &'m ModelInfo, int8: bool) -> Self {
         let recognised = &info.recognised;
         let shape = recognised.architecture.as_ref();
         Self {
@@ -127,7 +127,7 @@ impl<'m> RecognisedView<'m> {
             vectors: info
                 .dims
                 .map(|dimensions| VectorsView { dimensions, normalized: recognised.normalized }),
-            arithmetic: recognised.int8.then_some("int8"),
+            arithmetic: int8.then_some("int8"),
             max_tokens: info.max_tokens,
             query_prompt: info.prefixes.search.as_deref(),
             document_prompt: info.prefixes.ingest.as_deref(),

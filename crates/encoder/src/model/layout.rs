@@ -69,10 +69,9 @@ struct Description {
 }
 
 /// The number format in which our own code computes a model's linear maps.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Arithmetic {
-    #[default]
     Float32,
     /// Weights and rows of 8 bits.
     Int8,
@@ -155,7 +154,8 @@ pub(super) struct Layout {
     pub(super) activation: Activation,
     pub(super) query_weights: Option<PathBuf>,
     pub(super) max_tokens: usize,
-    pub(super) arithmetic: Arithmetic,
+    /// `None` if the files do not say: that of a large model is then chosen when it is packed.
+    pub(super) arithmetic: Option<Arithmetic>,
     same_space_as: Vec<String>,
     calibration: Option<Calibration>,
     prefixes: Prefixes,

@@ -36,7 +36,8 @@ pub use calibration::Calibration;
 use layout::{ForwardPass, Layout, Pooling};
 pub use recognised::Recognised;
 use split::CutGraph;
-use weights::{Keep, Loaded};
+pub(crate) use weights::Keep;
+use weights::Loaded;
 
 /// What an ONNX Runtime session loads its graph from.
 #[derive(Debug)]
@@ -87,7 +88,7 @@ pub struct Prefixes {
 pub struct ModelInfo {
     /// The kind of output that the model computes.
     pub kind: ModelKind,
-    /// Hex SHA-256 over the model's files: equal fingerprints give equal vectors.
+    /// Hex SHA-256 over the model's files: equal fingerprints give equal vectors, but for the rounding of weights.
     pub fingerprint: String,
     /// Sum of the lengths of the model's files, in bytes.
     pub size_bytes: u64,
@@ -175,17 +176,11 @@ impl Model {
         Self::read(dir, None)
     }
 
-    /// As [`Model::load`], with a file for the packed weights of a large model, which is written once and then mapped. A file that is
-    /// damaged or was made of other model files is written anew; if it cannot be written, the weights are kept in memory and a warning is
-    /// logged.
+    /// As [`Model::load`], with a file for the packed weights if the model is large enough for it.
     ///
     /// # Errors
     /// As [`Model::load`].
-    pub fn load_packed(dir: &Path, packed: &Path) -> Result<Arc<Model>, EncoderError> {
-        Self::read(dir, Some(Keep::large(packed)))
-    }
-
-    fn read(dir: &Path, keep: Option<Keep<'_>>) -> Result<Arc<Model>, EncoderError> {
+    pub(crate) fn read(dir: &Path, keep: Option<Keep<'_>>) -> Result<Arc<Model>, EncoderError> {
         let layout = Layout::detect(dir)?;
         let before = layout.identity(String::new());
         let mut tokenizer = TextTokenizer::load(&layout.tokenizer, layout.max_tokens)?;
@@ -195,6 +190,7 @@ impl Model {
         let Loaded { fingerprint, head, output, bert, mapped } =
             weights::load(&layout, basis::load(dir)?.as_ref(), keep)?;
         let mut info = layout.info(fingerprint);
+        info.recognised.int8 = bert.as_ref().is_some_and(Bert::is_int8);
         if info.vocabulary_size > LARGEST_VOCABULARY {
             return Err(EncoderError::ModelNotReadable {
                 path: dir.join("config.json"),
@@ -281,7 +277,12 @@ impl Model {
     /// As [`Model::load`].
     pub fn inspect_packed(dir: &Path, packed: &Path) -> Result<ModelInfo, EncoderError> {
         let layout = Layout::detect(dir)?;
-        Ok(layout.info(weights::fingerprint(&layout, Some(packed))?))
+        let Some(facts) = weights::facts(&layout, packed) else {
+            return Ok(layout.info(layout.fingerprint()?));
+        };
+        let mut info = layout.info((facts.fingerprint, facts.size_bytes));
+        info.recognised.int8 = facts.bert.int8;
+        Ok(info)
     }
 
     /// Whether an ONNX file refers to weights in other files, which is forbidden in an uploaded model.

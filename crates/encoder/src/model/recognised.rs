@@ -39,7 +39,7 @@ impl Layout {
             architecture,
             pooling,
             normalized: self.normalize && self.dims().is_some(),
-            int8: self.arithmetic == Arithmetic::Int8,
+            int8: self.arithmetic == Some(Arithmetic::Int8),
         }
     }
 }

@@ -145,7 +145,7 @@ fn a_mapped_dense_model_answers_as_one_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dense.weights");
     let load = || {
-        let model = Model::load_packed(&package, &path).unwrap();
+        let model = crate::load_packed(&package, &path).unwrap();
         assert!(model.is_mapped());
         encode(model)
     };
@@ -157,7 +157,7 @@ fn a_mapped_dense_model_answers_as_one_in_memory() {
 #[test]
 fn a_small_model_stays_in_memory() {
     let files = Files::tiny();
-    let model = Model::load_packed(&files.model(), &files.packed()).unwrap();
+    let model = crate::load_packed(&files.model(), &files.packed()).unwrap();
     assert!(model.is_native() && !model.is_mapped() && !files.packed().exists());
 }
 

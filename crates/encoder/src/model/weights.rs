@@ -21,22 +21,48 @@ const SMALLEST_FILE: usize = 64 << 20;
 
 /// The path for a model's packed weights, and from which size on they are written there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Keep<'a> {
+pub(crate) struct Keep<'a> {
     path: &'a Path,
     /// Bytes of weights below which they stay in memory.
     smallest: usize,
+    /// Whether a model whose files do not say is packed in 8 bits.
+    bytes: bool,
 }
 
 impl<'a> Keep<'a> {
     /// Packs only a model of at least [`SMALLEST_FILE`] bytes into the file.
-    pub(super) fn large(path: &'a Path) -> Self {
-        Self { path, smallest: SMALLEST_FILE }
+    pub(crate) fn large(path: &'a Path) -> Self {
+        Self { path, smallest: SMALLEST_FILE, bytes: false }
     }
 
     /// For the tests: packs a model of any size into the file.
     #[cfg(test)]
-    pub(super) fn any(path: &'a Path) -> Self {
-        Self { path, smallest: 0 }
+    pub(crate) fn any(path: &'a Path) -> Self {
+        Self { path, smallest: 0, bytes: false }
+    }
+
+    /// Whether the model's files leave open in what its linear maps are computed, and no valid file has the answer yet.
+    ///
+    /// # Errors
+    /// As [`Model::load`](super::Model::load).
+    pub(crate) fn is_open_question(&self, dir: &Path) -> Result<bool, EncoderError> {
+        let layout = Layout::detect(dir)?;
+        Ok(layout.arithmetic.is_none() && facts(&layout, self.path).is_none())
+    }
+
+    /// The path for the packed weights.
+    pub(crate) fn path(&self) -> &'a Path {
+        self.path
+    }
+
+    /// The same at another path.
+    pub(crate) fn at<'b>(&self, path: &'b Path) -> Keep<'b> {
+        Keep { path, ..*self }
+    }
+
+    /// As it is, but for a model whose files do not say it is packed in 8 bits.
+    pub(crate) fn in_bytes(self) -> Self {
+        Self { bytes: true, ..self }
     }
 }
 
@@ -59,18 +85,9 @@ fn kernel_names() -> String {
     format!("{head} {}", f32_kernels::named(head).name)
 }
 
-/// The fingerprint of a model's files and the sum of their lengths in bytes; taken from its packed weights, if they are valid.
-///
-/// # Errors
-/// [`EncoderError::ModelNotReadable`].
-pub(super) fn fingerprint(layout: &Layout, packed: Option<&Path>) -> Result<(String, u64), EncoderError> {
-    if let Some(path) = packed
-        && let Some(identity) = layout.identity(kernel_names())
-        && let Ok(facts) = Packed::facts(path, &identity)
-    {
-        return Ok((facts.fingerprint, facts.size_bytes));
-    }
-    layout.fingerprint()
+/// What the packed weights of a model say about it, if they are valid.
+pub(super) fn facts(layout: &Layout, packed: &Path) -> Option<Facts> {
+    Packed::facts(packed, &layout.identity(kernel_names())?).ok()
 }
 
 /// Loads a model's weights. A model with a basis is not kept in a file: those are small.
@@ -160,9 +177,10 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
         keep.zip(weights.as_ref()).filter(|(keep, weights)| size(weights, source.as_ref()) >= keep.smallest);
     // A large model answers the same wherever its weights are.
     let precision = match layout.arithmetic {
-        Arithmetic::Int8 => Precision::Int8,
-        Arithmetic::Float32 if large.is_some() => Precision::Fixed,
-        Arithmetic::Float32 => Precision::F32,
+        Some(Arithmetic::Int8) => Precision::Int8,
+        None if large.is_some_and(|(keep, _)| keep.bytes) => Precision::Int8,
+        _ if large.is_some() => Precision::Fixed,
+        _ => Precision::F32,
     };
     if let (Some((Keep { path, .. }, weights)), Some(identity)) = (large, identity) {
         match pack(layout, path, identity, &fingerprint, (weights.clone(), precision), source.as_ref()) {

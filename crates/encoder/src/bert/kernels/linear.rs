@@ -64,6 +64,11 @@ impl Bytes {
 }
 
 impl Linear {
+    /// Whether its weights are bytes.
+    pub fn is_int8(&self) -> bool {
+        matches!(self.panels, Panels::Bytes(_))
+    }
+
     /// Packs `[depth][columns]` weights, given as `weight(row, column)`, for one implementation.
     ///
     /// # Panics

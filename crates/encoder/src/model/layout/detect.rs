@@ -11,8 +11,7 @@ use super::super::checkpoint::{self, Architecture, Checkpoint};
 use super::super::sentence_transformers::{self, Modules, Prompts};
 use super::super::{ModelKind, calibration, onnx};
 use super::{
-    Arithmetic, Config, Description, ForwardPass, HeadFile, Kind, Layout, MAX_TOKENS, Pooling, activation,
-    read_json,
+    Config, Description, ForwardPass, HeadFile, Kind, Layout, MAX_TOKENS, Pooling, activation, read_json,
 };
 
 impl Layout {
@@ -91,12 +90,6 @@ impl Layout {
             modules.as_ref().is_none_or(Modules::normalizes)
         });
         let kind = with_dims(dir, kind, said.dims.or(prompts.truncate_dim), width, config.hidden_size)?;
-        let arithmetic = said.arithmetic.unwrap_or_default();
-        if arithmetic == Arithmetic::Int8 && !matches!(kind, ModelKind::Dense { .. }) {
-            return Err(unsupported(
-                "arithmetic [int8] of a model of token weights or a cross-encoder, which are exact".into(),
-            ));
-        }
         let max_tokens = most_tokens(said.max_tokens.or(sentence_transformers::max_tokens(dir)?), &config);
         let vocabulary_size = config.vocab_size.or(width.filter(|_| kind.is_sparse()));
         files.extend(head.as_ref().map(|head| head.path.clone()));
@@ -112,7 +105,7 @@ impl Layout {
             activation,
             query_weights,
             max_tokens,
-            arithmetic,
+            arithmetic: said.arithmetic,
             same_space_as: said.same_space_as,
             calibration: calibration::load(dir, kind)?,
             prefixes: prompts.prefixes(),

@@ -131,7 +131,8 @@ fn a_graph_that_gives_something_else_is_refused_with_what_it_gives() {
 #[test]
 fn packed_weights_give_nearly_the_same_scores() {
     let folder = tempfile::tempdir().unwrap();
-    let model = Model::load_packed(&fixtures().join("cross-bert"), &folder.path().join("packed")).unwrap();
+    let model =
+        sparrow_encoder::load_packed(&fixtures().join("cross-bert"), &folder.path().join("packed")).unwrap();
     let deployment = start(model, |_| {});
     for Case { question, text, score, .. } in expected("cross-bert") {
         let found = deployment.score(&question, &[&text], None, None).unwrap()[0];

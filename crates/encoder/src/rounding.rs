@@ -1,0 +1,157 @@
+//! Whether a large model is computed in 8 bits, where its files do not say: it is packed with floats and with bytes, both encode a sample of
+//! texts, and the bytes are kept if their vectors are nearly those of the floats.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::bert::Sequence;
+use crate::cache::Vector;
+use crate::error::EncoderError;
+use crate::forward::Forward;
+use crate::model::{Keep, Model, ModelKind};
+use sparrow_files as fs;
+
+/// English texts of many kinds, one on each line.
+const SAMPLE: &str = include_str!("rounding/sample.txt");
+/// Number of texts that are encoded at once.
+const BATCH: usize = 10;
+/// Lowest mean cosine of the vectors of bytes to those of floats.
+const LEAST_MEAN: f64 = 0.997;
+/// Lowest cosine of a single text.
+const LEAST: f64 = 0.99;
+/// Highest root mean square of what a cross-encoder's scores differ by, as a share of how far they spread.
+const MOST_OF_SPREAD: f64 = 0.03;
+
+/// As [`Model::load`], with a file for the packed weights of a large model, which is written once and then mapped. A file that is damaged
+/// or was made of other model files is written anew; if it cannot be written, the weights are kept in memory and a warning is logged. When
+/// the file is written and the model's files do not say, they are packed in 8 bits if that changes vectors only a little.
+///
+/// # Errors
+/// As [`Model::load`].
+pub fn load_packed(dir: &Path, packed: &Path) -> Result<Arc<Model>, EncoderError> {
+    load(dir, Keep::large(packed))
+}
+
+fn load(dir: &Path, keep: Keep<'_>) -> Result<Arc<Model>, EncoderError> {
+    if !keep.is_open_question(dir)? {
+        return Model::read(dir, Some(keep));
+    }
+    let packed = keep.path();
+    let (in_floats, in_bytes) = (packed.with_extension("floats"), packed.with_extension("bytes"));
+    let floats = Model::read(dir, Some(keep.at(&in_floats)))?;
+    if !floats.is_mapped() {
+        return Ok(floats);
+    }
+    let bytes = Model::read(dir, Some(keep.at(&in_bytes).in_bytes()))?;
+    let (chosen, (keep, drop)) = match rounds_little(&floats, &bytes) {
+        Ok(true) => (bytes, (in_bytes, in_floats)),
+        Ok(false) => (floats, (in_floats, in_bytes)),
+        Err(error) => {
+            tracing::warn!(path = %dir.display(), %error, "the model stays as it is, not in 8 bits");
+            (floats, (in_floats, in_bytes))
+        }
+    };
+    // What is mapped stays mapped, whatever becomes of its name.
+    if let Err(error) = fs::rename(&keep, packed) {
+        tracing::warn!(path = %packed.display(), %error, "packed weights cannot be kept");
+    }
+    if let Err(error) = fs::remove_file(&drop) {
+        tracing::warn!(path = %drop.display(), %error, "packed weights that nobody needs stay");
+    }
+    Ok(chosen)
+}
+
+/// Whether the vectors of a model in 8 bits are nearly those of the same model in floats.
+fn rounds_little(floats: &Arc<Model>, bytes: &Arc<Model>) -> Result<bool, EncoderError> {
+    if !bytes.is_mapped() || !bytes.info().recognised.int8 {
+        return Ok(false);
+    }
+    let (expected, found) = (encode(floats)?, encode(bytes)?);
+    if floats.info().kind == ModelKind::CrossEncoder {
+        let (expected, found) = (scores(&expected), scores(&found));
+        let share = difference(&expected, &found) / spread(&expected).max(f64::MIN_POSITIVE);
+        tracing::info!(path = %floats.dir().display(), share, "differences of a model in 8 bits");
+        return Ok(share <= MOST_OF_SPREAD);
+    }
+    let cosines: Vec<f64> = expected.iter().zip(&found).map(|(one, other)| cosine(one, other)).collect();
+    let mean = cosines.iter().sum::<f64>() / cosines.len() as f64;
+    let least = cosines.iter().copied().fold(1.0, f64::min);
+    tracing::info!(path = %floats.dir().display(), mean, least, "cosines of a model in 8 bits");
+    // A number that is none is not enough either.
+    Ok(mean >= LEAST_MEAN && least >= LEAST)
+}
+
+/// The vectors of the sample; for a cross-encoder the scores of each text with the one after it.
+fn encode(model: &Arc<Model>) -> Result<Vec<Vector>, EncoderError> {
+    let mut forward = Forward::new(model, 1)?;
+    let texts: Vec<&str> = SAMPLE.lines().collect();
+    let mut vectors = Vec::with_capacity(texts.len());
+    let next = texts.iter().cycle().skip(1);
+    let pairs: Vec<(&str, &str)> = texts.iter().copied().zip(next.copied()).collect();
+    for batch in pairs.chunks(BATCH) {
+        let sequences = batch
+            .iter()
+            .map(|(text, next)| {
+                if model.info().kind != ModelKind::CrossEncoder {
+                    let ids = model.tokenizer.encode(text)?.ids;
+                    return Ok((ids, None));
+                }
+                let question = model.tokenizer.question(text, &|| Ok(()))?;
+                let (tokens, second) = model.tokenizer.pair(&question, next, &|| Ok(()))?;
+                Ok((tokens.ids, Some(second)))
+            })
+            .collect::<Result<Vec<(Vec<u32>, Option<usize>)>, EncoderError>>()?;
+        let sequences: Vec<Sequence<'_>> = sequences
+            .iter()
+            .map(|(ids, second)| Sequence { ids, second: second.unwrap_or(ids.len()) })
+            .collect();
+        vectors.extend(forward.run(&sequences)?);
+    }
+    Ok(vectors)
+}
+
+fn cosine(one: &Vector, other: &Vector) -> f64 {
+    let length = |vector: &Vector| product(vector, vector).sqrt();
+    product(one, other) / (length(one) * length(other))
+}
+
+/// The dot product of two vectors of the same model.
+fn product(one: &Vector, other: &Vector) -> f64 {
+    match (one, other) {
+        (Vector::Dense(one), Vector::Dense(other)) => {
+            one.iter().zip(other.iter()).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+        }
+        (Vector::Sparse(one), Vector::Sparse(other)) => {
+            let other: rustc_hash::FxHashMap<u32, f32> = other.iter().copied().collect();
+            let of = |term: &u32| f64::from(other.get(term).copied().unwrap_or(0.0));
+            one.iter().map(|(term, weight)| f64::from(*weight) * of(term)).sum()
+        }
+        _ => f64::NAN,
+    }
+}
+
+/// The scores of a cross-encoder.
+fn scores(vectors: &[Vector]) -> Vec<f64> {
+    vectors
+        .iter()
+        .map(|vector| match vector {
+            Vector::Dense(score) => score.first().map_or(f64::NAN, |score| f64::from(*score)),
+            Vector::Sparse(_) => f64::NAN,
+        })
+        .collect()
+}
+
+/// The root mean square of the differences.
+fn difference(expected: &[f64], found: &[f64]) -> f64 {
+    let squares = expected.iter().zip(found).map(|(a, b)| (a - b) * (a - b));
+    (squares.sum::<f64>() / expected.len() as f64).sqrt()
+}
+
+/// The standard deviation.
+fn spread(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    difference(values, &vec![mean; values.len()])
+}
+
+#[cfg(test)]
+mod tests;
