@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 describe('what only Elasticsearch has', () => {
-  it.each(namesIn(source('query/src/dsl/special.rs'), 'UNSUPPORTED'))(
+  it.each(namesIn(source('query/src/kinds/mod.rs'), 'UNSUPPORTED'))(
     'the query %s is refused by name',
     async (name) => {
       const answer = await search({ query: { [name]: {} } });

@@ -101,7 +101,7 @@ describe('docs/compatibility.md', () => {
   );
 
   it.each([
-    ['Queries', `${QUERY}dsl/mod.rs`, 'QUERIES', `${QUERY}dsl/special.rs`, 'UNSUPPORTED'],
+    ['Queries', `${QUERY}kinds/mod.rs`, 'NAMED', `${QUERY}kinds/mod.rs`, 'UNSUPPORTED'],
     ['Aggregations', `${SEARCH}aggs/parse/mod.rs`, 'TYPES', `${SEARCH}aggs/parse/mod.rs`, 'ELSEWHERE'],
     ['Retrievers', `${SEARCH}retriever/parse.rs`, 'KNOWN', `${SEARCH}retriever/parse.rs`, 'REFUSED'],
   ])('has all %s of the sources', (heading, here, known, there, elsewhere) => {

@@ -47,3 +47,8 @@ pub use rounding::load_packed;
 pub use session::set_runtime;
 pub use stats::DeploymentStats;
 pub use timings::Timings;
+
+/// A hundred English sentences of many kinds, by which properties of a model are measured.
+pub fn sample() -> impl Iterator<Item = &'static str> {
+    include_str!("sample.txt").lines()
+}

@@ -9,10 +9,9 @@ use crate::cache::Vector;
 use crate::error::EncoderError;
 use crate::forward::Forward;
 use crate::model::{Keep, Model, ModelKind};
+use crate::sample;
 use sparrow_files as fs;
 
-/// English texts of many kinds, one on each line.
-const SAMPLE: &str = include_str!("rounding/sample.txt");
 /// Number of texts that are encoded at once.
 const BATCH: usize = 10;
 /// Lowest mean cosine of the vectors of bytes to those of floats.
@@ -84,7 +83,7 @@ fn rounds_little(floats: &Arc<Model>, bytes: &Arc<Model>) -> Result<bool, Encode
 /// The vectors of the sample; for a cross-encoder the scores of each text with the one after it.
 fn encode(model: &Arc<Model>) -> Result<Vec<Vector>, EncoderError> {
     let mut forward = Forward::new(model, 1)?;
-    let texts: Vec<&str> = SAMPLE.lines().collect();
+    let texts: Vec<&str> = sample().collect();
     let mut vectors = Vec::with_capacity(texts.len());
     let next = texts.iter().cycle().skip(1);
     let pairs: Vec<(&str, &str)> = texts.iter().copied().zip(next.copied()).collect();

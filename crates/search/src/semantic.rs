@@ -109,6 +109,7 @@ pub fn bind(
         let vectors = vectors.ok_or_else(|| {
             EngineError::internal(format!("the models of [{id}] make no vectors that go together"))
         })?;
+        let factor = if model_ids.len() > 1 { service.models.dense_factor(id) } else { 1.0 };
         for query in queries.iter_mut() {
             walk::change::<EngineError>(query, &mut |kind| {
                 if let QueryKind::Semantic(clause) = kind
@@ -117,6 +118,7 @@ pub fn bind(
                     && let Some(vector) = texts.get_index_of(&clause.text).and_then(|at| vectors.get(at))
                 {
                     clause.vectors.push((id.clone(), vector.clone()));
+                    clause.dense_factors.push((id.clone(), factor));
                 }
                 Ok(())
             })?;

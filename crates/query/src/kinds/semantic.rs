@@ -31,6 +31,8 @@ pub struct SemanticQuery {
     /// Inference id → the text's vector; the engine fills them in before a search. An empty dense vector is that of a text without
     /// words.
     pub vectors: Vec<(String, PassageVector)>,
+    /// Inference id → factor on the score of its dense vectors where they are added to sparse ones; 1 for those that are not there.
+    pub dense_factors: Vec<(String, f32)>,
     /// Number of documents found by dense passages, and of candidates examined for them.
     pub k: usize,
     pub num_candidates: usize,
@@ -76,6 +78,13 @@ pub(super) fn semantic(body: &Node, context: Context) -> Result<Query, BodyError
     let mut clause = SemanticQuery { field, text, ..SemanticQuery::default() };
     clause.fit(context.size);
     Ok(common.query(QueryKind::Semantic(clause)))
+}
+
+impl SemanticQuery {
+    /// The factor on the score of an endpoint's dense vectors where they are added to sparse ones.
+    pub fn dense_factor(&self, inference_id: &str) -> f32 {
+        self.dense_factors.iter().find(|(id, _)| id == inference_id).map_or(1.0, |(_, factor)| *factor)
+    }
 }
 
 impl Clause for SemanticQuery {

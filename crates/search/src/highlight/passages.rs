@@ -24,7 +24,8 @@ pub(super) fn best(
     let fields = payload.and_then(passages::decode).unwrap_or_default();
     let Some((stored, _)) = mapping.searched_slot(path) else { return Vec::new() };
     let Some(field) = fields.iter().find(|field| field.path == stored) else { return Vec::new() };
-    let mut wanted: Vec<PassageVector> = Vec::new();
+    // Each with the factor on its dense part.
+    let mut wanted: Vec<(PassageVector, f32)> = Vec::new();
     let mut all = false;
     for query in queries {
         walk::visit(query, &mut |clause| match &clause.kind {
@@ -32,13 +33,13 @@ pub(super) fn best(
                 let id = mapping.semantic_field(path).map(|field| field.search_id());
                 let of_field = clause.vectors.iter().find(|(of, _)| Some(of.as_str()) == id);
                 // The lists of a fusion search by one kind each; a passage is worth what all of them make of it.
-                wanted.extend(of_field.map(|(_, vector)| vector.clone()));
+                wanted.extend(of_field.map(|(id, vector)| (vector.clone(), clause.dense_factor(id))));
             }
             QueryKind::Sparse(clause) if clause.field == path => {
-                wanted.push(PassageVector::Sparse(clause.tokens.clone()));
+                wanted.push((PassageVector::Sparse(clause.tokens.clone()), 1.0));
             }
             QueryKind::Knn(clause) if clause.field == path => {
-                wanted.push(PassageVector::Dense(clause.vector.clone()));
+                wanted.push((PassageVector::Dense(clause.vector.clone()), 1.0));
             }
             QueryKind::MatchAll => all = true,
             _ => {}
@@ -54,7 +55,7 @@ pub(super) fn best(
         .filter_map(|(at, chunk)| {
             let best = wanted
                 .iter()
-                .filter_map(|query| score(query, &chunk.vector))
+                .filter_map(|(query, factor)| score(query, &chunk.vector, *factor))
                 .fold(None, |best, score| Some(best.map_or(score, |best: f32| best.max(score))));
             // Found by something else, all of them may be shown.
             best.or(wanted.is_empty().then_some(1.0)).map(|score| (at, score))
@@ -78,14 +79,14 @@ pub(super) fn best(
 }
 
 /// Similarity of a passage to a query; `None` if they have nothing in common.
-fn score(query: &PassageVector, passage: &PassageVector) -> Option<f32> {
+fn score(query: &PassageVector, passage: &PassageVector, factor: f32) -> Option<f32> {
     let sparse =
         query.sparse().zip(passage.sparse()).and_then(|(query, passage)| shared_weight(query, passage));
     let dense = query.dense().zip(passage.dense()).and_then(|(query, passage)| cosine(query, passage));
     match (sparse, dense) {
         // As the clause itself scores: what is not near has its sparse score alone.
-        (Some(sparse), Some(dense)) => Some(sparse + DENSE_SHARE * (1.0 + dense) / 2.0),
-        (None, Some(dense)) if query.sparse().is_some() => Some(DENSE_SHARE * (1.0 + dense) / 2.0),
+        (Some(sparse), Some(dense)) => Some(sparse + factor * DENSE_SHARE * (1.0 + dense) / 2.0),
+        (None, Some(dense)) if query.sparse().is_some() => Some(factor * DENSE_SHARE * (1.0 + dense) / 2.0),
         (one, other) => one.or(other),
     }
 }

@@ -22,7 +22,8 @@ use sparrow_query::{
 use sparrow_segments::plugins::{PassageMap, SparseReader};
 use sparrow_types::{Executors, Score};
 
-/// Factor on the score of dense vectors, relative to that of sparse ones, where one clause searches both.
+/// Factor on the score of dense vectors, relative to that of sparse ones, where one clause searches both; of the embedded model, and of
+/// others times their own ([`SemanticQuery::dense_factor`]).
 /// docs/hybrid-search.md says how it was chosen.
 pub const DENSE_SHARE: f32 = 80.0;
 
@@ -88,7 +89,8 @@ pub(crate) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<Quer
     });
     Ok(match (sparse, dense) {
         (Some(sparse), Some(dense)) => {
-            let dense = Query { boost: DENSE_SHARE, ..Query::from(dense) };
+            let dense =
+                Query { boost: DENSE_SHARE * query.dense_factor(field.search_id()), ..Query::from(dense) };
             QueryKind::Bool(BoolQuery { should: vec![sparse.into(), dense], ..BoolQuery::default() })
         }
         (Some(one), None) | (None, Some(one)) => one,
