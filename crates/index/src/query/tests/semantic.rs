@@ -283,4 +283,9 @@ fn a_clause_on_both_kinds_of_vectors_adds_their_scores() {
     assert_eq!(both[0].0, "2");
     assert!((both[0].1 - (sparse[0].1 + DENSE_SHARE * dense[0].1)).abs() < 1e-3, "{both:?}");
     assert!((both[1].1 - DENSE_SHARE * dense[1].1).abs() < 1e-3, "{both:?}");
+    // Cosines of a model whose vectors lie close together count more.
+    let factors = vec![(sparrow_mapping::DEFAULT_INFERENCE_ID.into(), 3.0)];
+    let scaled = SemanticQuery { dense_factors: factors, ..clause(None) };
+    let scaled = built.fixture.hits(QueryKind::Semantic(scaled));
+    assert!((scaled[0].1 - (sparse[0].1 + 3.0 * DENSE_SHARE * dense[0].1)).abs() < 1e-2, "{scaled:?}");
 }
