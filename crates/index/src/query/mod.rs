@@ -78,7 +78,7 @@ pub use fields::{keyword_column, number_column};
 pub use highlight::{MatchedText, TextMatch, TextMatcher};
 pub use hits::*;
 pub(crate) use range_index::RangeIndex;
-pub use semantic::DENSE_SHARE;
+pub use semantic::{DENSE_SHARE, answering};
 pub use sparrow_analysis::StringDistance;
 pub use term_suggest::{SuggestMode, SuggestedTerm, SuggestedWord, TermSuggest};
 pub use term_vectors::{TermFrequency, TermPlace, TermVector, TermsOfField};
