@@ -26,6 +26,8 @@ struct Asked {
     mapping: Value,
     #[serde(default)]
     state: Value,
+    /// What is to be put into the mapping before.
+    update: Option<Value>,
     /// Whether texts wait for room in the queue of a model.
     #[serde(default)]
     paced: bool,
@@ -64,7 +66,10 @@ fn make_passages(
     let asked: Asked = serde_json::from_value(parse_json(body)?)
         .map_err(|error| EngineError::illegal_argument(format!("failed to parse: {error}")))?;
     let mapping = Mapping::parse(&asked.mapping).and_then(|mapping| mapping.with_slots(&asked.state))?;
-    let mut wider = mapping.clone();
+    let mut wider = match &asked.update {
+        Some(update) => mapping.merge_update(update)?,
+        None => mapping.clone(),
+    };
     let mut begun = Vec::with_capacity(asked.documents.len());
     let mut documents = Vec::with_capacity(asked.documents.len());
     for given in asked.documents {
