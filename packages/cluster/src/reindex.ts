@@ -117,7 +117,17 @@ export function planOf(
 
 /** Parameters of an `_update_by_query` that a plan has a meaning for, or that change nothing of what it does. */
 const IN_PLACE: ReadonlySet<string> = new Set([
-  ...['pipeline', 'conflicts', 'scroll_size', 'requests_per_second', 'max_docs', 'refresh', 'slices', 'scroll', 'timeout'],
+  ...[
+    'pipeline',
+    'conflicts',
+    'scroll_size',
+    'requests_per_second',
+    'max_docs',
+    'refresh',
+    'slices',
+    'scroll',
+    'timeout',
+  ],
   ...['wait_for_completion', 'wait_for_active_shards', 'expand_wildcards', 'ignore_unavailable', 'allow_no_indices'],
 ]);
 

@@ -43,7 +43,10 @@ describe('an update of a document with passages', () => {
   const none = () => undefined;
 
   it('is read as it is written: numbers keep their digits', () => {
-    const change = readChange('{"doc": {"n": 12345678901234567890},\n "doc_as_upsert": true, "detect_noop": false}', none);
+    const change = readChange(
+      '{"doc": {"n": 12345678901234567890},\n "doc_as_upsert": true, "detect_noop": false}',
+      none,
+    );
     expect(change).toMatchObject({ doc: '{"n": 12345678901234567890}', detectNoop: false, retries: 0 });
     expect(change.upsert).toBe(change.doc);
     const action: Readonly<Record<string, unknown>> = { retry_on_conflict: '3', if_seq_no: 4, if_primary_term: 1 };
