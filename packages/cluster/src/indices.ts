@@ -300,7 +300,7 @@ function withMappings(body: Json, product: Product): Json {
  */
 function withVectorIndex(body: Json, product: Product, onlyWith: boolean): Json {
   const settings = isObject(body['settings']) ? body['settings'] : {};
-  const hasField = JSON.stringify(body['mappings'] ?? null).match(/"knn_vector"|"_sparrow"/u) !== null;
+  const hasField = /"knn_vector"|"_sparrow"/u.test(JSON.stringify(body['mappings'] ?? null));
   const given = JSON.stringify(settings);
   if (!product.knn || (onlyWith && !hasField) || /"(?:index\.)?knn"/u.test(given)) return body;
   if (!hasField && given.includes('codec"')) return body;

@@ -2,7 +2,19 @@ import { type Cancel, EngineError } from '@sparrow-search/engine';
 
 import { BulkBody, type BulkItem } from './bulk-body.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
-import { type Json, decode, elements, isJson, isObject, kindAt, members, rawOf, valueOf, whole } from './json.js';
+import {
+  type Json,
+  decode,
+  elements,
+  isJson,
+  isObject,
+  kindAt,
+  members,
+  rawOf,
+  textOf,
+  valueOf,
+  whole,
+} from './json.js';
 import { COMPANION } from './passage-mappings.js';
 import { type Outcome, failureOf } from './pipelines.js';
 import { type SemanticFields, type SemanticIndex, askNative } from './semantic-fields.js';
@@ -242,7 +254,7 @@ export function readChange(body: string, option: (name: string) => unknown): Cha
     if (given !== undefined && kindAt(given, whole(given)) !== 'object')
       throw refusal(400, 'x_content_parse_exception', `[UpdateRequest] failed to parse field [${name}]`);
   }
-  if (String(parts.get('_source') ?? option('_source') ?? false) !== 'false')
+  if ((textOf(parts.get('_source') ?? option('_source')) ?? 'false') !== 'false')
     throw notOverCluster('[_source] of an update of a document with semantic_text fields', 'get the document');
   const given = (name: string): unknown => parts.get(name) ?? option(name);
   const asUpsert = parts.get('doc_as_upsert') === 'true';
