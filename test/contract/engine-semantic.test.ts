@@ -326,6 +326,30 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     }
   });
 
+  it('makes an index by a template, and writes by an alias', async () => {
+    const template = {
+      index_patterns: [`${of('templated')}-*`],
+      template: {
+        mappings: { properties: { body: field(DENSE) } },
+        aliases: { [of('alias')]: {} },
+      },
+    };
+    await ask('PUT', `/_index_template/${of('template')}`, template);
+    made.push(`${of('templated')}-1`);
+    await ask('PUT', `/${of('templated')}-1/_doc/1?refresh=true`, { body: TEXTS['whale'] }, 201);
+    const shown = (await ask('GET', `/${of('templated')}-1/_mapping`))[`${of('templated')}-1`].mappings;
+    expect(shown.properties.body).toMatchObject({ type: 'semantic_text', model_settings: { dimensions: 384 } });
+    await bulk([{ index: { _index: of('alias'), _id: '2' } }, { body: TEXTS['stamps'] }]);
+    const found = await search('alias', { query: { match: { body: 'collecting postage' } } });
+    expect(ids(found)).toEqual(['2', '1']);
+    // The second page of what is found by a word of the field.
+    const second = await search('alias', { query: { match: { body: 'collecting postage' } }, from: 1, size: 1 });
+    expect(ids(second)).toEqual(['1']);
+    const { index_templates: templates } = await ask('GET', `/_index_template/${of('template')}`);
+    expect(JSON.stringify(templates)).not.toContain('sparrow');
+    await ask('DELETE', `/_index_template/${of('template')}`);
+  });
+
   it('runs a pipeline before the passages are made', async () => {
     await make('piped', { sparse: field(SPARSE) }, { settings: { default_pipeline: of('rename') } });
     await ask('PUT', `/_ingest/pipeline/${of('rename')}`, {

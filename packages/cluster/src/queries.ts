@@ -122,6 +122,8 @@ export class QueryTranslation {
   readonly #builders: { readonly span: Span; readonly field: string; readonly asks: Knn['asks'] }[] = [];
   readonly #rebuilt: Rebuilt[] = [];
   readonly #warnings = new Set<string>();
+  /** Hits before the page that is asked for: a `match` on passages finds them, too, as natively. */
+  before = 0;
   #edits: Edit[] = [];
   #encoded: Encoded = { tokens: () => ({}), vector: () => [] };
 
@@ -254,7 +256,7 @@ export class QueryTranslation {
     if (name === 'exists' && known !== undefined) return this.#existsClause(clause, span);
     if (!OF_PASSAGES.has(name) || (known === undefined && name !== 'semantic')) return false;
     const value = valueOf(this.#text, clause);
-    const ask = semanticAsk(name, value, hits);
+    const ask = semanticAsk(name, value, name === 'match' ? hits + this.before : hits);
     if (ask === undefined || !hasSemantic(known, ask.field)) {
       if (name === 'semantic') refuseOther(value);
       return false;

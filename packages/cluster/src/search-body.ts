@@ -312,6 +312,7 @@ export class SearchBody {
   /** Looks for clauses in each place of the body where there can be any. */
   #lookThrough(): void {
     const { text } = this;
+    this.#translation.before = this.fusion === undefined ? this.#from : 0;
     const look = (span: Span): void => {
       this.#translation.query(span, this.#size);
     };
