@@ -212,14 +212,8 @@ describe.skipIf(CLUSTER === undefined)(
     });
 
     it.each([
-      [
-        'PUT',
-        `/${of('refused')}`,
-        { mappings: { properties: { v: { type: 'semantic_text' } } } },
-        'type [semantic_text] of field [v]',
-      ],
       ['PUT', `/${of('refused')}`, { settings: { 'index.final_pipeline': 'x' } }, '[index.final_pipeline]'],
-      ['POST', `/${of('dest')}/_search`, { query: { semantic: { field: 'a', query: 'b' } } }, 'query [semantic]'],
+      ['POST', `/${of('dest')}/_search`, { query: { semantic: { field: 'a', query: 'b' } } }, 'Field [a]'],
       // Elasticsearch has these as they are here.
       ...(process.env['SPARROW_TEST_CLUSTER'] === 'elasticsearch-8'
         ? []

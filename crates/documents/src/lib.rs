@@ -10,6 +10,7 @@ mod execute;
 mod get;
 mod ingest;
 mod ndjson;
+mod passages;
 mod reply;
 mod single;
 mod term_vectors;
@@ -20,4 +21,4 @@ use sparrow_search::SearchService;
 
 /// The operations of this crate.
 pub const OPERATIONS: &[&[Operation<SearchService>]] =
-    &[bulk::OPERATIONS, get::OPERATIONS, single::OPERATIONS, term_vectors::OPERATIONS];
+    &[bulk::OPERATIONS, get::OPERATIONS, passages::OPERATIONS, single::OPERATIONS, term_vectors::OPERATIONS];

@@ -200,7 +200,7 @@ impl UpdateBody {
 }
 
 /// Merges `changes` into `source`, recursively for objects; returns whether anything changed.
-fn merge(source: &mut Map<String, Value>, changes: &Map<String, Value>) -> bool {
+pub(super) fn merge(source: &mut Map<String, Value>, changes: &Map<String, Value>) -> bool {
     let mut changed = false;
     for (name, change) in changes {
         match (source.get_mut(name), change) {

@@ -26,6 +26,7 @@ use sparrow_jobs as jobs;
 pub use sparrow_models::AdaptiveTiming;
 use sparrow_models::{ModelOptions, ModelService, Models};
 use sparrow_search::SearchService;
+pub use sparrow_search::expanded as expand_short_form;
 pub use sparrow_search::fusion;
 use sparrow_snapshots::{SnapshotService, Snapshots};
 use sparrow_storage::DataDir;

@@ -49,3 +49,20 @@ pub fn fuse_lists(rank_constant: Option<u32>, lists: Vec<RankedList>) -> Result<
     let scores: Vec<f32> = fused.iter().map(|hit| hit.score).collect();
     Ok(FusedList { documents: documents.into(), scores: scores.into() })
 }
+
+/// The lists of a short form, or the error that a search with it answers.
+#[napi(object, object_from_js = false)]
+pub struct ShortFormLists {
+    /// HTTP status: 200, or that of the error.
+    pub status: u16,
+    /// JSON.
+    pub body: String,
+}
+
+/// The lists that the short form of a fusion stands for, as JSON: `given` holds the retriever, and the indices that are searched.
+#[napi(catch_unwind)]
+pub fn expand_short_form(given: String) -> ShortFormLists {
+    let (status, body) =
+        sparrow_engine::expand_short_form(&given).map_or_else(|error| error, |lists| (200, lists));
+    ShortFormLists { status, body }
+}

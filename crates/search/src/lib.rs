@@ -5,6 +5,7 @@
 //! they are.
 
 mod aggs;
+mod apart;
 mod attribution;
 mod body;
 mod calibrate;
@@ -69,6 +70,7 @@ use sparrow_mapping::Mapping;
 use sparrow_query::Query;
 use sparrow_types::work;
 
+pub use self::apart::expanded;
 use self::body::SearchBody;
 pub use self::contexts::Contexts;
 use self::deadline::Deadline;

@@ -18,6 +18,11 @@ export class Believed<T> {
     return answer;
   }
 
+  /** Asks again next time for one name. */
+  drop(name: string): void {
+    this.#known.delete(name);
+  }
+
   forget(): void {
     this.#known.clear();
   }

@@ -1,5 +1,5 @@
 import { illegal, refusal } from './errors.js';
-import { type Json, type Member, isObject, members, rawOf, textOf, whole } from './json.js';
+import { type Json, type Member, elements, isObject, members, rawOf, textOf, whole } from './json.js';
 import type { Given, Outcome } from './pipelines.js';
 
 export type BulkKind = 'index' | 'create' | 'update' | 'delete';
@@ -54,6 +54,16 @@ export class BulkItem {
   /** The pipeline that the item itself names. */
   get pipeline(): string | undefined {
     return textOf(this.#action.value['pipeline']);
+  }
+
+  /** The same at another place. */
+  at(position: number): BulkItem {
+    return new BulkItem(position, this.kind, this.#line, this.#action, this.#source, this.index);
+  }
+
+  /** What its action says besides. */
+  option(name: string): unknown {
+    return this.#action.value[name];
   }
 
   /** Its lines as the cluster gets them: without a pipeline, which runs here. */
@@ -199,4 +209,10 @@ function readAction(line: string, number: number): { readonly kind: BulkKind; re
     throw malformed(`expected field [create], [delete], [index] or [update] but found [${first.name}]`);
   }
   return { kind: first.name as BulkKind, action: { value: inside, members: members(line, first.start) } };
+}
+
+/** The answers to the items of a bulk request, as the cluster wrote them. */
+export function itemsIn(text: string): readonly string[] {
+  const list = members(text, whole(text).start).find(({ name }) => name === 'items');
+  return list === undefined ? [] : elements(text, list.start).map((span) => rawOf(text, span));
 }

@@ -4,6 +4,7 @@ import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from
 
 import { bulk, changeDocument, writeDocument } from './documents.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
+import { shownCapabilities } from './field-capabilities.js';
 import { FieldModels } from './field-models.js';
 import { forward, isForwarded } from './forward.js';
 import {
@@ -23,6 +24,7 @@ import { type Product, UnsupportedClusterError, recognise } from './product.js';
 import { Reads } from './reads.js';
 import { stoppable } from './replies.js';
 import { msearch, search } from './search.js';
+import { SemanticFields } from './semantic-fields.js';
 import { SharedState } from './shared-state.js';
 import { Tasks } from './tasks.js';
 import { type ClusterOptions, ClusterSettingsError, Transport } from './transport.js';
@@ -62,6 +64,7 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #reads: Reads;
   readonly #models: FieldModels;
   readonly #vectors: VectorFields;
+  readonly #semantic: SemanticFields;
 
   private constructor(native: SearchEngine, transport: Transport, product: Product, state: SharedState, tasks: Tasks) {
     this.product = product;
@@ -73,8 +76,9 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#tasks = tasks;
     this.#models = new FieldModels(native, transport);
     this.#vectors = new VectorFields(transport, product);
-    const [names, models, vectors] = [this.#names, this.#models, this.#vectors];
-    this.#reads = new Reads({ native, transport, product, names, models, vectors });
+    this.#semantic = new SemanticFields(native, transport, product);
+    const [names, models, vectors, semantic] = [this.#names, this.#models, this.#vectors, this.#semantic];
+    this.#reads = new Reads({ native, transport, product, names, models, vectors, semantic });
   }
 
   /**
@@ -96,14 +100,15 @@ export class ClusterSearchEngine implements SearchEngine {
       const { product, state, tasks } = await opened(transport, options, log, signal);
       log.info('over a cluster', { cluster: options.nodes, product: product.name, version: product.version });
       const engine = new ClusterSearchEngine(native, transport, product, state, tasks);
-      const { names, pipelines, models, vectors } = {
+      const { names, pipelines, models, vectors, semantic } = {
         names: engine.#names,
         pipelines: engine.#pipelines,
         models: engine.#models,
         vectors: engine.#vectors,
+        semantic: engine.#semantic,
       };
       if (options.takesTasks !== false)
-        tasks.start({ transport, names, pipelines, models, vectors, product, native, log });
+        tasks.start({ transport, names, pipelines, models, vectors, semantic, product, native, log });
       return engine;
     } catch (error) {
       await transport.close();
@@ -128,11 +133,18 @@ export class ClusterSearchEngine implements SearchEngine {
     if (NATIVE.has(op)) return this.#native.execute(request, body, cancel);
     if (isForwarded(op)) {
       const context = { transport: this.#transport, names: this.#names };
-      return stoppable(cancel, (signal) => forward(context, request, body, signal));
+      const reply = await stoppable(cancel, (signal) => forward(context, request, body, signal));
+      if (op !== 'field_caps') return reply;
+      return shownCapabilities(
+        this.#semantic,
+        (await this.#names.expression(request, request.path['index'])) ?? '',
+        reply,
+      );
     }
     const [transport, names, models, vectors] = [this.#transport, this.#names, this.#models, this.#vectors];
-    const searching = { native: this.#native, transport, product: this.product, names, models, vectors };
-    const writing = { transport, names, pipelines: this.#pipelines, models, vectors };
+    const semantic = this.#semantic;
+    const searching = { native: this.#native, transport, product: this.product, names, models, vectors, semantic };
+    const writing = { transport, names, pipelines: this.#pipelines, models, vectors, semantic };
     switch (op) {
       case 'search':
       case 'count':

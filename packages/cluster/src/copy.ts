@@ -3,11 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
 import { sourceHits } from './hits.js';
-import { isObject, malformedAnswer, parseAnswer } from './json.js';
+import { isObject, malformedAnswer, oneLine, parseAnswer } from './json.js';
 import { encodeExpression } from './names.js';
-import { type Given, type Pipelines, noteModels } from './pipelines.js';
+import { PAYLOAD } from './passage-mappings.js';
+import { type Given, type Outcome, type Pipelines, noteModels } from './pipelines.js';
 import type { Product } from './product.js';
 import { passedOn } from './replies.js';
+import { withPassages } from './semantic-documents.js';
+import type { SemanticFields } from './semantic-fields.js';
 import type { Failure, ShardProgress, TaskRecord } from './task-record.js';
 import type { Transport } from './transport.js';
 
@@ -17,6 +20,7 @@ export interface Copying {
   readonly product: Product;
   readonly pipelines: Pipelines;
   readonly models: FieldModels;
+  readonly semantic: SemanticFields;
   /** Checks that a restricted key may write to an index that a pipeline chose. */
   readonly checkTarget: (index: string) => Promise<void>;
 }
@@ -28,7 +32,10 @@ export interface CopyPlan {
   readonly sourceFilter: unknown;
   readonly batch: number;
   readonly dest: string;
-  readonly pipeline: string;
+  /** The pipeline that documents go through; absent where only their passages are made. */
+  readonly pipeline?: string | undefined;
+  /** Whether documents are written where they are, if nobody else writes them in between. */
+  readonly inPlace?: boolean;
   readonly creates: boolean;
   readonly proceeds: boolean;
   readonly maxDocs: number;
@@ -121,7 +128,7 @@ export async function copy(
   if (plan.refreshes) {
     await context.transport.ask({
       method: 'POST',
-      path: `/${encodeURIComponent(plan.dest)}/_refresh`,
+      path: `/${encodeExpression(plan.dest)}/_refresh`,
       repeatable: true,
     });
   }
@@ -130,6 +137,10 @@ export async function copy(
 
 interface Hit extends Given {
   readonly seqNo: number;
+  /** The primary term of its write, where it is written in place. */
+  readonly term: number | undefined;
+  /** What is stored of its passages, which are kept where its texts are the same. */
+  readonly payload: string | undefined;
 }
 
 function done({ tally }: Progress): number {
@@ -160,7 +171,7 @@ async function closeView({ transport, product }: Copying, view: string): Promise
 }
 
 async function read(
-  { transport }: Copying,
+  { transport, semantic }: Copying,
   plan: CopyPlan,
   shard: ShardProgress,
   view: string,
@@ -168,6 +179,7 @@ async function read(
   size: number,
 ): Promise<readonly Hit[]> {
   const filter = [plan.query, shard.filter].filter((it) => it !== undefined);
+  const hasPassages = (await semantic.of(shard.index)) !== undefined;
   const body = {
     size,
     pit: { id: view, keep_alive: KEEP_ALIVE },
@@ -175,6 +187,8 @@ async function read(
     sort: [{ _seq_no: 'asc' }],
     track_total_hits: false,
     ...(plan.sourceFilter === undefined ? {} : { _source: plan.sourceFilter }),
+    ...(plan.inPlace === true ? { seq_no_primary_term: true } : {}),
+    ...(hasPassages ? { stored_fields: [PAYLOAD], _source: plan.sourceFilter ?? true } : {}),
     ...(after === undefined ? {} : { search_after: [after] }),
   };
   const answered = await transport.ask({
@@ -184,11 +198,11 @@ async function read(
     repeatable: true,
   });
   if (answered.status !== 200) throw passedOn(answered);
-  return sourceHits(answered.body.toString()).map(({ id, routing, source, seqNo }) => {
+  return sourceHits(answered.body.toString()).map(({ id, routing, source, seqNo, term, payload }) => {
     if (source === undefined) {
       throw refusal(400, 'illegal_argument_exception', `[${shard.index}][${id}] didn't store _source`);
     }
-    return { index: plan.dest, id, routing, source, seqNo };
+    return { index: plan.inPlace === true ? shard.index : plan.dest, id, routing, source, seqNo, term, payload };
   });
 }
 
@@ -196,10 +210,10 @@ async function read(
 async function write(context: Copying, plan: CopyPlan, before: Progress, page: readonly Hit[]): Promise<Progress> {
   const tally = { ...before.tally, batches: before.tally.batches + 1 };
   const failures: Failure[] = [...before.failures];
-  const outcomes = await context.pipelines.run(plan.pipeline, page);
+  const outcomes = await outcomesOf(context, plan, page);
   let lines: string[] = [];
   for (const [at, outcome] of outcomes.entries()) {
-    const { id } = page[at] ?? {};
+    const { id, seqNo, term } = page[at] ?? {};
     if (outcome.kind === 'dropped') tally.noops += 1;
     else if (outcome.kind === 'failed') {
       failures.push({
@@ -209,14 +223,15 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
         status: outcome.status,
       });
     } else {
-      if (outcome.index !== plan.dest) await context.checkTarget(outcome.index);
+      if (outcome.index !== plan.dest && plan.inPlace !== true) await context.checkTarget(outcome.index);
       const { index, id: _id, routing, source } = outcome;
       const action = {
         _index: index,
         ...(_id === undefined ? {} : { _id }),
         ...(routing === undefined ? {} : { routing }),
+        ...(plan.inPlace === true ? { if_seq_no: seqNo, if_primary_term: term } : {}),
       };
-      lines.push(`${JSON.stringify({ [plan.creates ? 'create' : 'index']: action })}\n${source}\n`);
+      lines.push(`${JSON.stringify({ [plan.creates ? 'create' : 'index']: action })}\n${oneLine(source)}\n`);
     }
   }
   for (let attempt = 0; lines.length > 0; attempt += 1) {
@@ -251,8 +266,39 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     await sleep(FIRST_RETRY_MS * 2 ** attempt);
   }
   const indices = new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])));
-  await noteModels(context, plan.pipeline, indices);
+  if (plan.pipeline !== undefined) await noteModels(context, plan.pipeline, indices);
   return { shards: before.shards, tally, failures };
+}
+
+/** What becomes of documents: of those that go through a pipeline, and of those that get passages. */
+async function outcomesOf(context: Copying, plan: CopyPlan, page: readonly Hit[]): Promise<readonly Outcome[]> {
+  const { pipeline } = plan;
+  const outcomes: Outcome[] =
+    pipeline === undefined
+      ? page.map(({ index, id, routing, source }) => ({ kind: 'document', index, id, routing, source }))
+      : [...(await context.pipelines.run(pipeline, page))];
+  const groups = new Map<string, number[]>();
+  outcomes.forEach((it, at) => {
+    if (it.kind === 'document') groups.set(it.index, [...(groups.get(it.index) ?? []), at]);
+  });
+  for (const [index, places] of groups) {
+    const known = await context.semantic.writtenTo(index);
+    if (known === undefined) continue;
+    const documents = places.flatMap((at) => {
+      const it = outcomes[at];
+      // A pipeline may have changed the texts that the passages were made of.
+      const payload = pipeline === undefined ? page[at]?.payload : undefined;
+      return it?.kind === 'document' ? [{ source: it.source, payload }] : [];
+    });
+    const made = await withPassages(context.semantic, known, documents, { paced: true });
+    places.forEach((at, place) => {
+      const [one, before] = [made[place], outcomes[at]];
+      if (one?.kind === 'failed') outcomes[at] = one;
+      else if (one?.kind === 'document' && before?.kind === 'document')
+        outcomes[at] = { ...before, source: one.source };
+    });
+  }
+  return outcomes;
 }
 
 interface Item {

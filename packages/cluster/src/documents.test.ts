@@ -6,6 +6,7 @@ import { bulk } from './documents.js';
 import type { FieldModels } from './field-models.js';
 import { Names } from './names.js';
 import type { Given, Pipelines } from './pipelines.js';
+import type { SemanticFields } from './semantic-fields.js';
 import type { Asked, Transport } from './transport.js';
 import type { VectorFields } from './vector-fields.js';
 
@@ -34,7 +35,8 @@ function over(settings: object | Error): { sent: Sent[]; run: (body: string, que
   } as unknown as Pipelines;
   const vectors = { watched: () => Promise.resolve(undefined) } as unknown as VectorFields;
   const names = new Names({} as SearchEngine, transport);
-  const context = { transport, pipelines, models: {} as FieldModels, names, vectors };
+  const semantic = { writtenTo: () => Promise.resolve(undefined) } as unknown as SemanticFields;
+  const context = { transport, pipelines, models: {} as FieldModels, names, vectors, semantic };
   const run = async (body: string, query = {}): Promise<any> => {
     const request: EngineRequest = { op: 'bulk', path: { index: 'a' }, query: { ...query } };
     return JSON.parse(Buffer.from((await bulk(context, request, Buffer.from(body))).body).toString());

@@ -1,13 +1,12 @@
 import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
 
-import { BulkBody, type BulkItem } from './bulk-body.js';
+import { BulkBody, type BulkItem, itemsIn } from './bulk-body.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
 import {
   asBuffer,
   checkUtf8,
   decode,
-  elements,
   isObject,
   members,
   parse,
@@ -19,6 +18,9 @@ import {
 import { type Asker, type Names, encodeExpression } from './names.js';
 import { type Given, type Outcome, type Pipelines, failureOf, noteModels } from './pipelines.js';
 import { replyOf, stoppable } from './replies.js';
+import { bulkPassages, sentPassages } from './semantic-documents.js';
+import type { SemanticFields } from './semantic-fields.js';
+import { inOrder, updateDocument } from './semantic-updates.js';
 import type { Transport } from './transport.js';
 import { type VectorFields, bulkVectors, sentVectors } from './vector-documents.js';
 
@@ -29,6 +31,7 @@ export interface Writing {
   readonly pipelines: Pipelines;
   readonly models: FieldModels;
   readonly vectors: VectorFields;
+  readonly semantic: SemanticFields;
 }
 
 /** The value by which a request says that no pipeline runs. */
@@ -53,7 +56,7 @@ export async function writeDocument(
   const pipeline = await pipelineOf(context, request.query['pipeline'], index);
   const query: Readonly<Record<string, string>> = { ...request.query, pipeline: NONE };
   if (pipeline === undefined || body === undefined) {
-    return send(context, request, index, id, query, await sentVectors(context.vectors, index, body));
+    return send(context, request, index, id, query, await sentAs(context, index, body));
   }
   await context.pipelines.sync();
   const source = decode(body);
@@ -66,10 +69,19 @@ export async function writeDocument(
   }
   if (made.index !== index) await checkWrite(context, request, made.index, creates ? 'create' : 'index');
   const routed = made.routing === undefined ? query : { ...query, routing: made.routing };
-  const sent = await sentVectors(context.vectors, made.index, Buffer.from(made.source));
+  const sent = await sentAs(context, made.index, Buffer.from(made.source));
   const reply = await send(context, request, made.index, made.id, routed, sent);
   if (reply.status < 300) await noteModels(context, pipeline, [made.index]);
   return reply;
+}
+
+/** The body of a write as the cluster gets it. */
+async function sentAs(
+  { vectors, semantic }: Writing,
+  index: string,
+  body: Uint8Array | undefined,
+): Promise<Uint8Array | undefined> {
+  return sentPassages(semantic, index, await sentVectors(vectors, index, body));
 }
 
 /** Answers `DELETE _doc` and `POST _update`: no pipeline runs before either. */
@@ -88,6 +100,11 @@ export async function changeDocument(
     (await pipelineOf(context, undefined, index)) !== undefined
   ) {
     throw notOverCluster('an update that may add a document to an index with a default pipeline');
+  }
+  const known = isUpdate ? await context.semantic.writtenTo(index) : undefined;
+  if (known !== undefined && body !== undefined) {
+    const sent = (await sentVectors(context.vectors, index, body, 'update')) ?? body;
+    return asNative(await updateDocument(context, request, known, sent));
   }
   return asNative(
     replyOf(
@@ -121,9 +138,14 @@ export async function bulk(
     const changed = await throughPipelines(context, body, pipelines, own, cancel);
     if (changed.size > 0) await refuseMoved(context, request, body, changed, own);
     await bulkVectors(context.vectors, body.items, changed, own);
+    const updates = await bulkPassages(context.semantic, body.items, changed, own, cancel);
     const query: Record<string, string> = { ...request.query, pipeline: NONE };
     Reflect.deleteProperty(query, 'list_executed_pipelines');
     const path = request.path['index'] === undefined ? '/_bulk' : `/${encodeURIComponent(request.path['index'])}/_bulk`;
+    if (updates.size > 0) {
+      await inOrder(context, { path, query, items: body.items, changed, own, updates }, signal, cancel);
+      await noteAll(context, body, pipelines, changed);
+    }
     const isWhole = own.size === 0 && changed.size === 0 && !body.items.some(({ pipeline }) => pipeline !== undefined);
     if (isWhole) {
       const answered = await context.transport.ask({ method: 'POST', path, query, body: bytes, ndjson: true, signal });
@@ -139,8 +161,7 @@ export async function bulk(
       await noteAll(context, body, pipelines, changed);
       const text = answered.body.toString();
       const parts = members(text, whole(text).start);
-      const list = parts.find(({ name }) => name === 'items');
-      items = list === undefined ? [] : elements(text, list.start).map((span) => rawOf(text, span));
+      items = itemsIn(text);
       // A write that the cluster answered nothing about cannot be acknowledged.
       if (items.length !== left.length) throw malformedAnswer();
       errors ||= parts.some((part) => part.name === 'errors' && rawOf(text, part) === 'true');

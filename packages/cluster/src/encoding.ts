@@ -2,7 +2,8 @@ import type { Cancel, SearchEngine } from '@sparrow-search/engine';
 
 import { illegal } from './errors.js';
 import { type Json, isObject, textOf } from './json.js';
-import type { Encoded, Text, Tokens } from './queries.js';
+import type { Encoded, Text } from './queries.js';
+import type { Tokens } from './sparse-queries.js';
 
 /** What endpoints are asked to make of texts, and what their answers call it. */
 const TASKS = { tokens: 'sparse_embedding', vector: 'text_embedding' } as const;

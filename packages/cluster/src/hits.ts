@@ -1,4 +1,5 @@
 import { elements, members, rawOf, textOf, valueOf, whole } from './json.js';
+import { PAYLOAD } from './passage-mappings.js';
 
 /** A document that a search found, in the order of sequence numbers. */
 export interface SourceHit {
@@ -7,6 +8,10 @@ export interface SourceHit {
   /** Its source as it is written; undefined where the index keeps none. */
   readonly source: string | undefined;
   readonly seqNo: number;
+  /** The primary term of its last write, if that is asked for. */
+  readonly term: number | undefined;
+  /** What is stored of its passages, if that is asked for. */
+  readonly payload: string | undefined;
 }
 
 /** The hits of a search that is sorted by `_seq_no`, their sources as they are written: numbers keep all their digits. */
@@ -21,10 +26,13 @@ export function sourceHits(text: string): readonly SourceHit[] {
       return part === undefined ? undefined : valueOf(text, part);
     };
     const source = parts.get('_source');
+    const stored = value('fields') as Readonly<Record<string, readonly unknown[]>> | undefined;
     return {
       id: String(value('_id')),
       routing: textOf(value('_routing')),
       source: source === undefined ? undefined : rawOf(text, source),
+      payload: textOf(stored?.[PAYLOAD]?.[0]),
+      term: value('_primary_term') as number | undefined,
       seqNo: Number((value('sort') as unknown[])[0] ?? 0),
     };
   });

@@ -7,6 +7,8 @@ import { fromCluster, ownMeta, toCluster, writtenDown } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
 import { replyOf } from './replies.js';
+import { semanticIn } from './passage-mappings.js';
+import type { SemanticFields } from './semantic-fields.js';
 import type { Answered, Transport } from './transport.js';
 import type { VectorFields } from './vector-fields.js';
 
@@ -16,19 +18,20 @@ export interface Administration {
   readonly product: Product;
   readonly names: Names;
   readonly vectors: VectorFields;
+  readonly semantic: SemanticFields;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** Answers `PUT /{index}`. */
 export async function createIndex(
-  { transport, product, names, vectors }: Administration,
+  { transport, product, names, vectors, semantic }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
   const { index = '' } = request.path;
   await names.check(request, [index]);
-  const body = await newIndex(names, request, bytes);
+  const body = await newIndex(names, semantic, request, bytes);
   const made = await transport.ask({
     method: 'PUT',
     path: `/${encodeURIComponent(index)}`,
@@ -36,12 +39,14 @@ export async function createIndex(
     body: JSON.stringify(withVectorIndex(withMappings(body ?? {}, product), product, false)),
   });
   vectors.forget();
+  semantic.forget();
   return replyOf(made);
 }
 
 /** What a body says of an index that is to be made, once it is known that the caller may make it so. */
 async function newIndex(
   names: Names,
+  semantic: SemanticFields,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<Json | undefined> {
@@ -53,7 +58,7 @@ async function newIndex(
   const aliases = isObject(body['aliases']) ? Object.keys(body['aliases']) : [];
   await names.check(request, aliases, 'indices:admin/aliases');
   refuseFilters(request, body['aliases']);
-  return body;
+  return 'mappings' in body ? { ...body, mappings: await semantic.checked(body['mappings']) } : body;
 }
 
 /** Where the operations that make an index from another one go. */
@@ -66,7 +71,7 @@ const FROM_ANOTHER: Readonly<Record<string, string>> = {
 
 /** Answers the operations that make an index from another one; what the other one has written down of its fields goes with them. */
 export async function makeFromAnother(
-  { transport, product, names, vectors }: Administration,
+  { transport, product, names, vectors, semantic }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
@@ -77,7 +82,7 @@ export async function makeFromAnother(
     throw notOverCluster('a rollover to a name that is not given, for a key that may use some indices only,');
   await names.check(request, [index]);
   if (target !== undefined) await names.check(request, [target], 'indices:admin/create');
-  const body = await newIndex(names, request, bytes);
+  const body = await newIndex(names, semantic, request, bytes);
   const places = [index, FROM_ANOTHER[request.op] ?? '', ...(target === undefined ? [] : [target])];
   const answered = await transport.ask({
     method: 'POST',
@@ -86,12 +91,13 @@ export async function makeFromAnother(
     body: body === undefined ? undefined : JSON.stringify(withMappings(body, product)),
   });
   vectors.forget();
+  semantic.forget();
   return replyOf(answered);
 }
 
 /** Answers `PUT /{index}/_mapping`: each index keeps what was put in its own mapping. */
 export async function putMapping(
-  { transport, product, names, vectors }: Administration,
+  { transport, product, names, vectors, semantic }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
@@ -120,11 +126,12 @@ export async function putMapping(
       method: 'PUT',
       path: `/${encodeURIComponent(name)}/_mapping`,
       query: request.query,
-      body: JSON.stringify(toCluster(mapping, product, it)),
+      body: JSON.stringify(toCluster(await semantic.checked(mapping, it), product, it ?? {})),
     });
     if (last.status !== 200) break;
   }
   vectors.forget();
+  if (Object.keys(semanticIn(mapping)).length > 0) await semantic.untilKnown();
   if (last?.body.includes('index.knn setting is false') === true) {
     throw notOverCluster(
       'a dense_vector field in an index without the setting [index.knn]',
@@ -192,7 +199,7 @@ export async function changeAliases(
 
 /** Answers the operations on templates: their mappings are translated as those of indices are. */
 export async function putTemplate(
-  { transport, product, names }: Administration,
+  { transport, product, names, semantic }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
@@ -200,7 +207,11 @@ export async function putTemplate(
     throw notOverCluster('writing a template with a key that may use some indices only');
   await checkForeign(names, request, bytes);
   const body = bytes === undefined ? {} : objectIn(bytes);
-  const template = isObject(body['template']) ? body['template'] : {};
+  const given = isObject(body['template']) ? body['template'] : {};
+  const template: Json = {
+    ...given,
+    ...('mappings' in given ? { mappings: await semantic.checked(given['mappings']) } : {}),
+  };
   refuseFinalPipeline(template['settings']);
   const sent =
     'mappings' in template
@@ -289,7 +300,7 @@ function withMappings(body: Json, product: Product): Json {
  */
 function withVectorIndex(body: Json, product: Product, onlyWith: boolean): Json {
   const settings = isObject(body['settings']) ? body['settings'] : {};
-  const hasField = JSON.stringify(body['mappings'] ?? null).includes('"knn_vector"');
+  const hasField = /"knn_vector"|"_sparrow"/u.test(JSON.stringify(body['mappings'] ?? null));
   const given = JSON.stringify(settings);
   if (!product.knn || (onlyWith && !hasField) || /"(?:index\.)?knn"/u.test(given)) return body;
   if (!hasField && given.includes('codec"')) return body;

@@ -78,6 +78,21 @@ export function parse(text: string): unknown {
   }
 }
 
+/** A JSON text as one line: between its strings, a line break is a blank. */
+export function oneLine(json: string): string {
+  return json.replaceAll(/[\r\n]+/g, ' ');
+}
+
+/** Whether a text is JSON. The cluster says of what is none that it is none. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Reads what the cluster answered.
  *

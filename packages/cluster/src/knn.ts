@@ -22,6 +22,9 @@ export interface Knn {
   readonly similarity: number | undefined;
   readonly boost: number | undefined;
   readonly name: string | undefined;
+  /** The nested objects whose vectors are compared, where they are those of passages; and what is known of the field then. */
+  readonly passages?: string;
+  readonly dense?: DenseField | undefined;
 }
 
 /** A document that was found, with what tells it from all others. */
@@ -99,12 +102,18 @@ export function knnOfElasticsearch(
   return `{${parts.join(',')}}`;
 }
 
-/** What a `knn` of a retriever, or beside `rank`, is in Elasticsearch; its filters are in the cluster's form. */
+/** The clause that a `knn` of a retriever, or beside `rank`, is in Elasticsearch; its filters are in the cluster's form. */
 export function knnAsClause(knn: Knn, vector: readonly number[], filters: readonly string[]): string {
-  const { field, k, candidates, similarity, boost, name } = knn;
+  const { field, k, candidates, similarity, boost, name, passages } = knn;
   const given = { field, query_vector: vector, k, num_candidates: candidates, similarity, boost, _name: name };
   const filter = filters.length === 0 ? '' : `,"filter":[${filters.join(',')}]`;
-  return `${JSON.stringify(given).slice(0, -1)}${filter}}`;
+  const clause = `{"knn":${JSON.stringify(given).slice(0, -1)}${filter}}}`;
+  return passages === undefined ? clause : nestedQuery(passages, clause);
+}
+
+/** A query on the passages of a document, which has the score of the best one. */
+export function nestedQuery(path: string, query: string): string {
+  return `{"nested":{"path":${JSON.stringify(path)},"score_mode":"max","ignore_unmapped":true,"query":${query}}}`;
 }
 
 /**
@@ -148,7 +157,7 @@ export function leastScore(similarity: number, dense: DenseField | undefined): n
  * @param filters in the cluster's form
  */
 export function candidatesQuery(
-  { field }: Knn,
+  { field, passages }: Knn,
   vector: readonly number[],
   candidates: number,
   filters: readonly string[],
@@ -157,10 +166,10 @@ export function candidatesQuery(
     filters.length === 0
       ? ''
       : `,"filter":${filters.length === 1 ? (filters[0] ?? '') : `{"bool":{"filter":[${filters.join(',')}]}}`}`;
-  return (
+  const query =
     `{"knn":{${JSON.stringify(field)}:{"vector":${JSON.stringify(vector)},"k":${String(candidates)}` +
-    `${filter},"ignore_unmapped":true}}}`
-  );
+    `${filter},"ignore_unmapped":true}}}`;
+  return passages === undefined ? query : nestedQuery(passages, query);
 }
 
 /** The clause of OpenSearch that finds the neighbours, once they are known, with the scores of the native engine. */
@@ -233,8 +242,8 @@ function textIn(builder: unknown): Text {
     throw unparsable(`unknown query vector builder [${kind ?? ''}]`);
   const { model_id: id, model_text: text } = given;
   if (typeof text !== 'string') throw unparsable('Required [model_text]');
-  if (typeof id !== 'string') throw illegal('[model_id] must not be null.');
-  return { kind: 'model', id, text, wants: 'vector' };
+  // The model of a semantic_text field need not be named.
+  return { kind: 'model', id: typeof id === 'string' ? id : '', text, wants: 'vector' };
 }
 
 function numbersOf(

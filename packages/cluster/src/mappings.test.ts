@@ -30,7 +30,61 @@ const PUT = {
   },
 };
 
+const SEMANTIC = { type: 'semantic_text', inference_id: 'e' };
+const HYBRID = {
+  ...SEMANTIC,
+  model_settings: { task_type: 'hybrid_embedding', dimensions: 3, similarity: 'dot_product', element_type: 'float' },
+};
+
 describe('a mapping for a cluster', () => {
+  it.each([
+    [OPENSEARCH, { type: 'rank_features' }, { type: 'knn_vector', dimension: 3 }],
+    [ELASTICSEARCH, { type: 'sparse_vector' }, { type: 'dense_vector', dims: 3, similarity: 'dot_product' }],
+  ])('has nested passages beside semantic_text, which are never shown', (product, tokens, vector) => {
+    const put = {
+      _source: { excludes: ['secret'] },
+      properties: {
+        new: SEMANTIC,
+        inner: { properties: { both: HYBRID } },
+        title: { type: 'text', fields: { meaning: SEMANTIC } },
+      },
+    };
+    const sent = toCluster(put, product) as typeof put;
+    expect(sent).toMatchObject({
+      _source: { excludes: ['secret', '_sparrow'] },
+      properties: {
+        new: { type: 'text', index: false },
+        title: { fields: { meaning: { type: 'text', index: false } } },
+        _sparrow: {
+          dynamic: 'strict',
+          properties: {
+            payload: { type: 'binary', store: true },
+            fields: {
+              properties: { inner: { properties: { both: { type: 'nested', properties: { tokens, vector } } } } },
+            },
+          },
+        },
+      },
+    });
+    expect(fromCluster(sent)).toEqual(put);
+    // Where no document has a passage yet, nothing is known of the vectors.
+    const { properties } = toCluster({ properties: { new: SEMANTIC } }, product) as {
+      properties: { _sparrow: unknown };
+    };
+    expect(properties._sparrow).toMatchObject({ properties: { fields: { properties: {} } } });
+  });
+
+  it('takes no semantic_text later in an index that was made without one', () => {
+    const later = { properties: { late: SEMANTIC } };
+    expect(() => toCluster(later, OPENSEARCH, { properties: {} })).toThrow(
+      expect.objectContaining({ reason: expect.stringContaining('made without one') as string }),
+    );
+    const before = toCluster({ properties: { first: SEMANTIC } }, OPENSEARCH);
+    const added = toCluster(later, OPENSEARCH, before);
+    expect(added).not.toHaveProperty('_source');
+    expect(added).toMatchObject({ _meta: { sparrow: { fields: { first: SEMANTIC, late: SEMANTIC } } } });
+  });
+
   it('has rank_features for sparse_vector on OpenSearch, and is shown as it was put', () => {
     const sent = toCluster(PUT, OPENSEARCH);
     expect(sent).toMatchObject({
@@ -63,7 +117,8 @@ describe('a mapping for a cluster', () => {
 
   it.each([
     [{ properties: { a: { type: 'dense_vector' } } }, 'the dense_vector field [a] without [dims]'],
-    [{ properties: { a: { properties: { b: { type: 'semantic_text' } } } } }, 'type [semantic_text] of field [a.b]'],
+    [{ properties: { _sparrow: { type: 'keyword' } } }, 'a field cannot be called [_sparrow]'],
+    [{ _source: { enabled: false }, properties: { a: SEMANTIC } }, '[semantic_text] needs [_source]'],
     [{ properties: { a: { type: 'sparse_vector', store: true } } }, '[store] of the sparse_vector field [a]'],
     [{ dynamic_templates: [{ t: { mapping: { type: 'sparse_vector' } } }] }, 'dynamic template [t]'],
     [{ _meta: { sparrow: {} }, properties: { a: { type: 'sparse_vector' } } }, '[_meta.sparrow]'],

@@ -1,26 +1,23 @@
 import { knnVector } from './dense-fields.js';
 import { illegal, notOverCluster } from './errors.js';
 import { isObject, without } from './json.js';
+import { COMPANION, TEXTS, companionMapping, leavesOut, sourceAsPut, withoutCompanion } from './passage-mappings.js';
 import type { Product } from './product.js';
 
 /** Anything read from JSON that is an object. */
 type Json = Record<string, unknown>;
 
 /**
- * Where the mapping of a cluster's index keeps what is Sparrow's: in `_meta.sparrow`, under `fields` how fields were put and under `models`
- * which models filled fields, both by the paths of fields.
+ * Where the mapping of a cluster's index keeps what is Sparrow's: in `_meta.sparrow`, under `fields` how fields were put, under `models`
+ * which models filled fields by pipelines, and under `semantic` which filled `semantic_text` fields, all by the paths of fields.
  */
 export const META = 'sparrow';
 
-/** Field types of Elasticsearch that hold vectors or passages and mean something else, or nothing, in a cluster. */
-const REFUSED: ReadonlyMap<string, string> = new Map([
-  ['semantic_text', 'use fields of type sparse_vector or dense_vector and a pipeline with inference processors'],
-]);
-
-/** Types that OpenSearch has under another name, and fields of which are written down. */
+/** Types that a cluster has under another name, and fields of which are written down. */
 const RENAMED: ReadonlyMap<string, string> = new Map([
   ['sparse_vector', 'rank_features'],
   ['dense_vector', 'knn_vector'],
+  ['semantic_text', 'text'],
 ]);
 
 /** What a `sparse_vector` may say where the cluster has `rank_features` for it. */
@@ -34,7 +31,7 @@ const SPARSE_KEYS: ReadonlySet<string> = new Set(['type', 'meta']);
  * @param current the cluster's mapping as it is, whose fields that were written down a new `_meta` must not lose
  * @throws {EngineError} 400 for types that cannot be translated
  */
-export function toCluster(mapping: unknown, product: Product, current: unknown = {}): unknown {
+export function toCluster(mapping: unknown, product: Product, current?: unknown): unknown {
   if (!isObject(mapping)) return mapping;
   const fields: Json = writtenDown(current);
   const translated: Json = { ...mapping };
@@ -42,14 +39,25 @@ export function toCluster(mapping: unknown, product: Product, current: unknown =
     translated['properties'] = properties(mapping['properties'], '', product, fields);
   }
   refuseInTemplates(mapping['dynamic_templates']);
-  const { models } = ownMeta(current);
-  if (Object.keys(fields).length === 0 && models === undefined) return translated;
+  const companion = companionMapping(fields, product);
+  if (companion !== undefined) {
+    translated['properties'] = { ...(translated['properties'] as Json), [COMPANION]: companion };
+    if (current === undefined) translated['_source'] = withoutCompanion(mapping['_source']);
+    else if (!leavesOut(current)) {
+      throw notOverCluster(
+        'a semantic_text field in an index that was made without one',
+        'create the index with the field, or copy it into such an index with _reindex',
+      );
+    }
+  }
+  const { fields: before, ...kept } = ownMeta(current);
+  if (Object.keys(fields).length === 0 && Object.keys(kept).length === 0 && before === undefined) return translated;
   const given = mapping['_meta'] ?? (isObject(current) ? current['_meta'] : undefined);
   const meta = isObject(given) ? given : {};
   if (isObject(mapping['_meta']) && META in mapping['_meta']) {
     throw illegal(`[_meta.${META}] of a mapping belongs to Sparrow`);
   }
-  return { ...translated, _meta: { ...meta, [META]: { fields, ...(models === undefined ? {} : { models }) } } };
+  return { ...translated, _meta: { ...meta, [META]: { ...kept, fields } } };
 }
 
 /** A mapping of the cluster as it was put: what {@link toCluster} did is undone. */
@@ -60,8 +68,9 @@ export function fromCluster(mapping: unknown): unknown {
   const { _meta: meta, ...rest } = mapping;
   const others = without(meta as Json, META);
   const shown: Json = { ...rest, ...(Object.keys(others).length === 0 ? {} : { _meta: others }) };
-  if (isObject(rest['properties'])) shown['properties'] = restored(rest['properties'], '', fields);
-  return shown;
+  if (isObject(rest['properties'])) shown['properties'] = restored(without(rest['properties'], COMPANION), '', fields);
+  const source = sourceAsPut(rest['_source']);
+  return source === undefined ? without(shown, '_source') : { ...shown, _source: source };
 }
 
 /** The fields that were put in another form than the cluster has, by their paths. */
@@ -87,7 +96,11 @@ function properties(given: unknown, above: string, product: Product, fields: Jso
 function one(field: unknown, path: string, product: Product, fields: Json): unknown {
   if (!isObject(field)) return field;
   const { type } = field;
-  if (typeof type === 'string') refuseType(type, path);
+  if (path === COMPANION) throw illegal(`a field cannot be called [${COMPANION}]`);
+  if (type === 'semantic_text') {
+    fields[path] = field;
+    return TEXTS;
+  }
   if (type === 'sparse_vector' && product.name === 'OpenSearch') {
     const more = Object.keys(field).find((key) => !SPARSE_KEYS.has(key));
     if (more !== undefined) throw notOverCluster(`[${more}] of the sparse_vector field [${path}]`);
@@ -108,11 +121,6 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
   return translated;
 }
 
-function refuseType(type: string, path: string): void {
-  const instead = REFUSED.get(type);
-  if (instead !== undefined) throw notOverCluster(`type [${type}] of field [${path}]`, instead);
-}
-
 /** Fields that come by a template are not written down, so they could not be shown as they were put. */
 function refuseInTemplates(templates: unknown): void {
   if (!Array.isArray(templates)) return;
@@ -120,7 +128,6 @@ function refuseInTemplates(templates: unknown): void {
     const [name, { mapping } = {}] = template as [string, { mapping?: unknown }?];
     const type = isObject(mapping) ? mapping['type'] : undefined;
     if (typeof type !== 'string') continue;
-    refuseType(type, `dynamic_templates.${name}`);
     if (RENAMED.has(type)) throw notOverCluster(`type [${type}] of dynamic template [${name}]`);
   }
 }

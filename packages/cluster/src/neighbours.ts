@@ -40,11 +40,13 @@ export async function findNeighbours(
   if (near.length === 0) return;
   const filtersOf = ({ knn }: (typeof near)[number]): readonly string[] => knn.filters.map((it) => body.piece(it));
   if (product.name === 'Elasticsearch') {
-    for (const one of near) one.text = `{"knn":${knnAsClause(one.knn, one.vector, filtersOf(one))}}`;
+    for (const one of near) one.text = knnAsClause(one.knn, one.vector, filtersOf(one));
     return;
   }
   const fields = await vectors.of(expression);
-  const known = near.map(({ knn }) => fields.flatMap((of) => of.get(knn.field) ?? []));
+  const known = near.map(({ knn }) =>
+    knn.passages === undefined ? fields.flatMap((of) => of.get(knn.field) ?? []) : [knn.dense ?? []].flat(),
+  );
   const [only, second] = near;
   if (only !== undefined && second === undefined && body.takesBest(only)) {
     checkQueryVector(only.knn.field, only.vector, known[0] ?? []);

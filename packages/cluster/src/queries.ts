@@ -1,12 +1,35 @@
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import type { Use } from './field-models.js';
-import { type Edit, type Span, edited, elements, isObject, kindAt, members, rawOf, textOf, valueOf } from './json.js';
-import { type Knn, knnOfElasticsearch, readKnn, vectorAsked } from './knn.js';
+import {
+  type Edit,
+  type Json,
+  type Member,
+  type Span,
+  edited,
+  elements,
+  isObject,
+  kindAt,
+  members,
+  rawOf,
+  textOf,
+  valueOf,
+} from './json.js';
+import { type Knn, knnOfElasticsearch, nestedQuery, readKnn, vectorAsked } from './knn.js';
+import { passagesOf } from './passage-mappings.js';
 import type { Product } from './product.js';
 import { scriptScore } from './script-score.js';
-
-/** Tokens with their weights. */
-export type Tokens = Readonly<Record<string, number>>;
+import type { SemanticIndices } from './semantic-fields.js';
+import {
+  type BoundClause,
+  type SemanticAsk,
+  around,
+  hasSemantic,
+  passagesKnn,
+  passagesSparse,
+  refuseOther,
+  semanticAsk,
+} from './semantic-queries.js';
+import { type SparseAsk, type Tokens, sparseQuery } from './sparse-queries.js';
 
 /** A text that a model has to read: by the model's own name, or by that of an inference endpoint. */
 export interface Text {
@@ -24,11 +47,8 @@ export interface Encoded {
 }
 
 /** A sparse clause of a request: where it stands, and what it asks. */
-interface SparseClause extends Span {
-  readonly field: string;
+interface SparseClause extends Span, SparseAsk {
   readonly asks: { readonly text: Text } | { readonly tokens: Tokens };
-  readonly boost: number | undefined;
-  readonly name: string | undefined;
 }
 
 /** Clauses that hold others, and where. */
@@ -46,7 +66,10 @@ const INSIDE: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /** Clauses of Elasticsearch that a cluster would read in its own way, with its own models, or not at all. */
-const REFUSED: ReadonlySet<string> = new Set(['semantic', 'rule']);
+const REFUSED: ReadonlySet<string> = new Set(['rule']);
+
+/** Clauses that look for passages where their field is a `semantic_text`. */
+const OF_PASSAGES: ReadonlySet<string> = new Set(['semantic', 'match', 'sparse_vector', 'text_expansion', 'knn']);
 
 /** Deepest nesting of clauses; the cluster has bounds of its own. */
 const MAX_DEPTH = 200;
@@ -60,6 +83,17 @@ export interface Reading {
   readonly size?: number | undefined;
   /** Whether the answer is a page of hits, whose number can still be changed. */
   readonly pages?: boolean;
+  /** The indices that are searched, as far as they have `semantic_text` fields. */
+  readonly semantic?: SemanticIndices | undefined;
+}
+
+/** A clause on a `semantic_text` field, and what comes in its place. */
+export interface SemanticClause {
+  readonly ask: SemanticAsk;
+  readonly span: Span;
+  readonly filters: readonly Span[];
+  /** What it comes to, once its text is encoded and neighbours are found. */
+  build: () => string;
 }
 
 /** A `knn` that the cluster gets in another form, and what of the body it takes the place of. */
@@ -83,10 +117,13 @@ export class QueryTranslation {
   readonly #reading: Reading;
   readonly #sparse: SparseClause[] = [];
   readonly #near: Near[] = [];
+  readonly #semantic: SemanticClause[] = [];
   /** Texts in place of vectors where the cluster has the clause itself. */
   readonly #builders: { readonly span: Span; readonly field: string; readonly asks: Knn['asks'] }[] = [];
   readonly #rebuilt: Rebuilt[] = [];
   readonly #warnings = new Set<string>();
+  /** Hits before the page that is asked for: a `match` on passages finds them, too, as natively. */
+  before = 0;
   #edits: Edit[] = [];
   #encoded: Encoded = { tokens: () => ({}), vector: () => [] };
 
@@ -115,6 +152,11 @@ export class QueryTranslation {
     return this.#near;
   }
 
+  /** The clauses on `semantic_text` fields. */
+  get semantic(): readonly SemanticClause[] {
+    return this.#semantic;
+  }
+
   get #asked(): readonly { readonly field: string; readonly asks: SparseClause['asks'] | Knn['asks'] }[] {
     return [...this.#sparse, ...this.#near.map(({ knn }) => knn), ...this.#builders];
   }
@@ -137,6 +179,7 @@ export class QueryTranslation {
     for (const clause of members(this.#text, span.start)) {
       const { name } = clause;
       if (REFUSED.has(name)) throw notOverCluster(`query [${name}]`);
+      if (this.#passagesClause(clause, span, hits, inside)) continue;
       if (name === 'text_expansion' || name === 'weighted_tokens' || name === 'sparse_vector') {
         this.#sparse.push({ ...this.#sparseClause(name, clause), start: span.start, end: span.end });
         continue;
@@ -164,11 +207,93 @@ export class QueryTranslation {
    * @param filters of it that were not looked through before
    */
   knn(knn: Knn, replaces: Span = knn.span, filters: readonly Span[] = knn.filters): Near {
+    needsModel(knn.asks);
     for (const filter of filters) this.query(filter, knn.k, 1, 'knn');
     const near: Near = { knn, replaces, vector: [], text: '' };
     this.#near.push(near);
     this.#rebuilt.push({ ...replaces, build: () => near.text });
     return near;
+  }
+
+  /**
+   * Notes a clause on a `semantic_text` field.
+   *
+   * @param filters of it, which were looked through
+   */
+  passages(ask: SemanticAsk, span: Span, filters: readonly Span[], isPlaced = true): SemanticClause {
+    const clause: SemanticClause = { ask, span, filters, build: () => '{"match_none":{}}' };
+    this.#semantic.push(clause);
+    if (isPlaced) this.#rebuilt.push({ ...span, build: () => clause.build() });
+    return clause;
+  }
+
+  /** Says what clauses on `semantic_text` fields come to, in their order. */
+  bind(bound: readonly BoundClause[]): void {
+    bound.forEach(({ boost, name, clause: made }, at) => {
+      const clause = this.#semantic[at];
+      if (clause === undefined) return;
+      const { span, filters } = clause;
+      const builder = (one: BoundClause['clause']): (() => string) => {
+        if (one.kind === 'sparse') return () => passagesSparse(this.#reading.product, one);
+        if (one.kind === 'dense') {
+          const knn = passagesKnn(this.#reading.semantic, one, span, filters);
+          const near: Near = { knn, replaces: span, vector: one.vector, text: '' };
+          this.#near.push(near);
+          return () => near.text;
+        }
+        if (one.kind !== 'any') return () => '{"match_none":{}}';
+        const parts = one.parts.map((part) => ({ boost: part.boost, build: builder(part.clause) }));
+        return () => `{"bool":{"should":[${parts.map((part) => around(part.build(), part.boost, null)).join(',')}]}}`;
+      };
+      const build = builder(made);
+      clause.build = () => around(build(), boost, name);
+    });
+  }
+
+  /** Whether a clause is on a `semantic_text` field, and was noted. */
+  #passagesClause({ name, ...clause }: Member, span: Span, hits: number, inside: string): boolean {
+    const known = this.#reading.semantic;
+    if (name === 'exists' && known !== undefined) return this.#existsClause(clause, span);
+    if (!OF_PASSAGES.has(name) || (known === undefined && name !== 'semantic')) return false;
+    const value = valueOf(this.#text, clause);
+    const ask = semanticAsk(name, value, name === 'match' ? hits + this.before : hits);
+    if (ask === undefined || !hasSemantic(known, ask.field)) {
+      if (name === 'semantic') refuseOther(value);
+      return false;
+    }
+    if (inside !== '') throw notOverCluster(`query [${name}] on a semantic_text field inside [${inside}]`);
+    if (name !== 'knn') {
+      this.passages(ask, span, []);
+      return true;
+    }
+    const knn = readKnn(this.#text, clause, members(this.#text, clause.start), 'query', hits);
+    this.passagesNear(knn, span, knn.filters, hits);
+    return true;
+  }
+
+  /** Notes a `knn` on a `semantic_text` field. */
+  passagesNear(knn: Knn, span: Span, fresh: readonly Span[], hits: number, isPlaced = true): SemanticClause {
+    for (const filter of fresh) this.query(filter, knn.k, 1, 'knn');
+    const { field, asks, k, candidates, similarity, boost, name } = knn;
+    const given = {
+      ...{ field, k, num_candidates: candidates, similarity, boost, _name: name },
+      ...('text' in asks
+        ? { query_vector_builder: { text_embedding: { model_id: asks.text.id, model_text: asks.text.text } } }
+        : { query_vector: asks.vector }),
+    };
+    const query = JSON.parse(JSON.stringify({ knn: given }, (_, it: unknown) => (it === '' ? undefined : it))) as Json;
+    return this.passages({ field, query, hits }, span, knn.filters, isPlaced);
+  }
+
+  #existsClause(clause: Span, span: Span): boolean {
+    const value = valueOf(this.#text, clause);
+    const field = isObject(value) ? textOf(value['field']) : undefined;
+    if (!isObject(value) || field === undefined || !hasSemantic(this.#reading.semantic, field)) return false;
+    const { boost = 1, _name: name = null } = value;
+    const found = `{"constant_score":{"filter":${nestedQuery(passagesOf(field), '{"match_all":{}}')}}}`;
+    const text = around(found, Number(boost), textOf(name) ?? null);
+    this.#rebuilt.push({ ...span, build: () => text });
+    return true;
   }
 
   /** Notes a `knn` that Elasticsearch carries out itself, but for a text in it, and a vector that is one. */
@@ -180,6 +305,7 @@ export class QueryTranslation {
     const isText = 'query_vector_builder' in value || typeof value['query_vector'] === 'string';
     if (!isText) return;
     const asks = vectorAsked(value['query_vector'], value['query_vector_builder']);
+    needsModel(asks);
     this.#builders.push({ span, field: textOf(value['field']) ?? '', asks });
     const build = (): string => knnOfElasticsearch(this.#text, span, this.#vector(asks), (it) => this.piece(it));
     this.#rebuilt.push({ ...span, build });
@@ -285,6 +411,11 @@ function holds(outer: Span, inner: Span): boolean {
   return outer.start <= inner.start && outer.end >= inner.end;
 }
 
+/** @throws {EngineError} 400 for a text without a model, where its field names none */
+function needsModel(asks: Knn['asks']): void {
+  if ('text' in asks && asks.text.id === '') throw illegal('[model_id] must not be null.');
+}
+
 function sparseVector(body: Readonly<Record<string, unknown>>): Omit<SparseClause, keyof Span> {
   const known = ['field', 'query_vector', 'inference_id', 'query', 'prune'];
   const { boost, name } = common('sparse_vector', body, known);
@@ -328,23 +459,4 @@ function tokens(clause: string, given: unknown): Tokens {
     }
   }
   return given as Tokens;
-}
-
-/** A sparse clause as the cluster has it: the exact dot product of the tokens, over the weights as it keeps them. */
-export function sparseQuery(
-  product: Product,
-  { field, boost, name }: Pick<SparseClause, 'field' | 'boost' | 'name'>,
-  tokensOfText: Tokens,
-): string {
-  const more = { ...(boost === undefined ? {} : { boost }), ...(name === undefined ? {} : { _name: name }) };
-  const found = Object.entries(tokensOfText);
-  if (found.length === 0) return JSON.stringify({ match_none: more });
-  if (product.name === 'Elasticsearch') {
-    return JSON.stringify({ sparse_vector: { field, query_vector: tokensOfText, prune: false, ...more } });
-  }
-  // A boost of the plugin's clause is not everywhere what one of any other is, so it stands around it.
-  const should = product.neuralSparse
-    ? [{ neural_sparse: { [field]: { query_tokens: tokensOfText } } }]
-    : found.map(([token, weight]) => ({ rank_feature: { field: `${field}.${token}`, linear: {}, boost: weight } }));
-  return JSON.stringify({ bool: { should, ...more } });
 }

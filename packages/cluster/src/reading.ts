@@ -6,12 +6,15 @@ import { targetOf } from './multiple.js';
 import type { Asker, Names } from './names.js';
 import { type NeighbourContext, findNeighbours } from './neighbours.js';
 import { SearchBody } from './search-body.js';
+import type { SemanticFields } from './semantic-fields.js';
+import { bindSemantic } from './semantic-queries.js';
 
 /** What reading the body of a search needs of its surroundings. */
 export interface ReadingContext extends NeighbourContext {
   readonly native: SearchEngine;
   readonly names: Names;
   readonly models: FieldModels;
+  readonly semantic: SemanticFields;
 }
 
 /** Parameters of a search by which an answer is more than a page of hits, or its number of hits has another form. */
@@ -48,9 +51,11 @@ export async function readSearch(
   const { native, product, names, models } = context;
   const size = asker.query['size'] === undefined ? undefined : Number(asker.query['size']);
   const pages = isPage && !NOT_PAGES.some((name) => name in asker.query);
-  const read = new SearchBody(text, { product, restricted: asker.rights !== undefined, size, pages });
+  const semantic = await context.semantic.of(expression);
+  const read = new SearchBody(text, { product, restricted: asker.rights !== undefined, size, pages, semantic });
   await names.check(asker, [...read.foreign], READS_DOCUMENT);
   await models.check(expression, read.uses);
+  read.bind(await bindSemantic(context.semantic, semantic, read.semantic, cancel));
   read.resolve(await encode(native, read.texts, cancel));
   await findNeighbours(context, expression, targetOf(asker.query), read);
   read.finish();

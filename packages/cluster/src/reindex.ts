@@ -1,6 +1,8 @@
+import type { EngineRequest } from '@sparrow-search/engine';
+
 import type { CopyPlan } from './copy.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
-import { type Member, isObject, members, parseRequest, rawOf, textOf, whole } from './json.js';
+import { type Json, type Member, isObject, members, parseRequest, rawOf, textOf, whole } from './json.js';
 
 /** The body of a `_reindex`. */
 export interface Reindex {
@@ -82,14 +84,14 @@ export function planOf(
   asked: Reindex,
   source: string,
   query: string | undefined,
-  pipeline: string,
+  pipeline: string | undefined,
   parameters: Readonly<Record<string, string>>,
 ): CopyPlan {
-  if (asked.onlyCluster !== undefined) throw notOverCluster(`[${asked.onlyCluster}] of a reindex through a pipeline`);
+  const how = pipeline === undefined ? 'into an index with semantic_text fields' : 'through a pipeline';
+  if (asked.onlyCluster !== undefined) throw notOverCluster(`[${asked.onlyCluster}] of a reindex ${how}`);
   const { slices, requests_per_second: perSecond, max_docs: maxDocs, refresh, require_alias: alias } = parameters;
-  if (slices !== undefined && slices !== '1' && slices !== 'auto')
-    throw notOverCluster('[slices] of a reindex through a pipeline');
-  if (alias === 'true') throw notOverCluster('[require_alias] of a reindex through a pipeline');
+  if (slices !== undefined && slices !== '1' && slices !== 'auto') throw notOverCluster(`[slices] of a reindex ${how}`);
+  if (alias === 'true') throw notOverCluster(`[require_alias] of a reindex ${how}`);
   if (asked.batch < 1 || asked.batch > MOST_BATCH)
     throw illegal(`[size] must be from 1 to ${String(MOST_BATCH)}, but was [${String(asked.batch)}]`);
   const pace = perSecond === undefined || perSecond === '-1' ? 0 : Number(perSecond);
@@ -111,6 +113,49 @@ export function planOf(
     perSecond: pace,
     refreshes: refresh === 'true' || refresh === '',
   };
+}
+
+/** Parameters of an `_update_by_query` that a plan has a meaning for, or that change nothing of what it does. */
+const IN_PLACE: ReadonlySet<string> = new Set([
+  ...[
+    'pipeline',
+    'conflicts',
+    'scroll_size',
+    'requests_per_second',
+    'max_docs',
+    'refresh',
+    'slices',
+    'scroll',
+    'timeout',
+  ],
+  ...['wait_for_completion', 'wait_for_active_shards', 'expand_wildcards', 'ignore_unavailable', 'allow_no_indices'],
+]);
+
+/**
+ * What an `_update_by_query` is to do: documents are written again where they are, each if nobody else wrote it in between.
+ *
+ * @param text its body, with the query in the cluster's form
+ */
+export function planInPlace(source: string, text: string, { query, rights }: EngineRequest): CopyPlan {
+  const what = 'an _update_by_query in an index with semantic_text fields';
+  if (rights !== undefined) throw notOverCluster(`${what}, with a key that may use some indices only,`);
+  const body = JSON.parse(text) as Json;
+  const unknown =
+    Object.keys(query).find((name) => !IN_PLACE.has(name)) ??
+    Object.keys(body).find((name) => !['query', 'conflicts', 'max_docs'].includes(name));
+  if (unknown !== undefined) throw notOverCluster(`[${unknown}] of ${what}`);
+  const dest = source;
+  const asked: Reindex = {
+    source,
+    dest,
+    ...{ pipeline: undefined, query: undefined, sourceFilter: undefined, creates: false, onlyCluster: undefined },
+    batch: number('scroll_size', query['scroll_size']) ?? BATCH,
+    proceeds: (query['conflicts'] ?? body['conflicts']) === 'proceed',
+    maxDocs: number('max_docs', body['max_docs']),
+    forCluster: () => text,
+  };
+  const given = body['query'] === undefined ? undefined : JSON.stringify(body['query']);
+  return { ...planOf({ ...asked, dest: '' }, source, given, undefined, query), dest, inPlace: true };
 }
 
 function inside(text: string, name: string): string | undefined {

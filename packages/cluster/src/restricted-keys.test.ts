@@ -14,6 +14,7 @@ import { readReindex } from './reindex.js';
 import { SearchBody } from './search-body.js';
 import { msearch, search } from './search.js';
 import type { Asked, Transport } from './transport.js';
+import { SemanticFields } from './semantic-fields.js';
 import { VectorFields } from './vector-fields.js';
 
 const product: Product = {
@@ -59,6 +60,7 @@ const context = {
   names: new Names(native, transport),
   models: new FieldModels(native, transport),
   vectors: new VectorFields(transport, product),
+  semantic: new SemanticFields(native, transport, product),
 };
 
 function request(op: EngineRequest['op'], path: Readonly<Record<string, string>> = {}): EngineRequest {

@@ -1,8 +1,9 @@
-import { type FusionMethod, NORMALIZERS, type Normalizer } from '@sparrow-search/engine';
+import { type FusionMethod, NORMALIZERS, type Normalizer, expandShortForm } from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, refusal, unparsable } from './errors.js';
-import { type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
+import { type Json, type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
 import { type Knn, readKnn } from './knn.js';
+import type { SemanticIndex } from './semantic-fields.js';
 
 /** A node of the tree of lists: one that a query finds, or one that is fused from others. */
 export type Node = Leaf | Fusion;
@@ -17,12 +18,21 @@ export interface Leaf {
   readonly knn: Knn | undefined;
   /** Words that it looks for in fields, instead of a query that stands in the body. */
   readonly words: string | undefined;
+  /** A text and one kind of vectors of a `semantic_text` field that it looks for, instead of a query that stands in the body. */
+  readonly passages: PassagesList | undefined;
   readonly filters: readonly Span[];
   readonly minScore: number | undefined;
   /** How many hits of it are wanted. */
   readonly hits: number;
   /** Sections of a search that a lone retriever may have. */
   readonly sections: readonly Member[];
+}
+
+/** A list by the passages of a field. */
+export interface PassagesList {
+  readonly field: string;
+  readonly text: string;
+  readonly part: 'sparse' | 'dense';
 }
 
 export interface Fusion {
@@ -98,10 +108,17 @@ export function readRank(
  *
  * @param size hits that the search wants, which a window of its own choice is not shorter than
  * @param wanted hits that it reads: those of the pages before as well
+ * @param indices those that are searched and have `semantic_text` fields
  * @throws {EngineError} 400 for what is malformed, and for kinds that are not available over a cluster
  */
-export function readRetriever(text: string, span: Span, size: number, wanted: number): Node {
-  const node = read(text, span, { size, wanted, filters: [], depth: 0 });
+export function readRetriever(
+  text: string,
+  span: Span,
+  size: number,
+  wanted: number,
+  indices: readonly SemanticIndex[],
+): Node {
+  const node = read(text, span, { size, wanted, indices, filters: [], depth: 0 });
   checkLists(count(node));
   return node;
 }
@@ -113,6 +130,7 @@ interface Around {
   readonly wanted: number;
   readonly filters: readonly Span[];
   readonly depth: number;
+  readonly indices: readonly SemanticIndex[];
 }
 
 type Value = (name: string) => unknown;
@@ -164,21 +182,29 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
   const common = ['retrievers', 'query', 'fields', 'rank_window_size', 'filter', 'min_score'];
   checkKeys(kind.name, parts, [...common, kind.name === 'rrf' ? 'rank_constant' : 'normalizer']);
   const given = value('rank_window_size');
+  const words = value('query');
+  checkShort(kind.name, words, value);
+  const short = words === undefined ? undefined : expandShortForm(kind.name, shortForm(parts, value), around.indices);
   const own =
     given === undefined
-      ? { size: Math.max(RETRIEVER_WINDOW, around.size), given: false }
+      ? { size: Math.max(short?.window.size ?? RETRIEVER_WINDOW, around.size), given: false }
       : { size: window(kind.name, given), given: true };
   const hits = depthOf(own, around.wanted);
   const list = parts.find(({ name }) => name === 'retrievers');
-  const words = value('query');
-  checkShort(kind.name, words, value);
   const inside = { ...around, wanted: hits, depth: around.depth + 1 };
   let inputs: readonly Input[];
-  if (words !== undefined) {
+  if (short !== undefined) {
     const { filters } = around;
-    const node = leaf({ span: kind, words: wordsQuery(textOf(words) ?? '', value('fields')), filters, hits });
-    const named = value('normalizer') ?? (kind.name === 'linear' ? SHORT_FORM : undefined);
-    inputs = [{ node, weight: 1, normalizer: normalizer(named) }];
+    const asked = textOf(words) ?? '';
+    inputs = short.lists.map((one) => {
+      const found =
+        'part' in one.list ? { passages: { ...one.list, text: asked } } : { words: wordsQuery(asked, one.list.fields) };
+      return {
+        node: leaf({ span: kind, ...found, filters, hits }),
+        weight: one.weight,
+        normalizer: normalizer(one.normalizer),
+      };
+    });
   } else {
     if (list === undefined || kindAt(text, list) !== 'array') throw unparsable(`[${kind.name}] Required [retrievers]`);
     inputs = elements(text, list.start).map((item) => input(text, item, kind.name, (it) => read(text, it, inside)));
@@ -186,7 +212,9 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
   return {
     kind: 'fused',
     method:
-      kind.name === 'rrf' ? { kind: 'rrf', rankConstant: rankConstant(value('rank_constant')) } : { kind: 'linear' },
+      kind.name === 'rrf'
+        ? { kind: 'rrf', rankConstant: short?.rank_constant ?? rankConstant(value('rank_constant')) }
+        : { kind: 'linear' },
     inputs,
     window: own,
     minScore: number('min_score', value('min_score')),
@@ -194,8 +222,11 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
   };
 }
 
-/** The normalizer of the short form of `linear` where the request names none, as natively. */
-const SHORT_FORM: Normalizer = 'zscore';
+/** What the native engine is told of a short form: all but its filters, which stay where they are. */
+function shortForm(parts: readonly Member[], value: Value): Json {
+  const names = parts.map(({ name }) => name).filter((name) => name !== 'filter' && name !== 'min_score');
+  return Object.fromEntries(names.map((name) => [name, value(name)]));
+}
 
 /** @throws {EngineError} 400 for parameters of the short form that do not go together */
 function checkShort(kind: string, words: unknown, value: Value): void {
@@ -215,13 +246,17 @@ function checkShort(kind: string, words: unknown, value: Value): void {
   throw refusal(400, 'action_request_validation_exception', `Validation Failed: ${all}`);
 }
 
-/** The list that the short form stands for where there is no `semantic_text`: its words in all fields, their scores added. */
-function wordsQuery(query: string, fields: unknown): string {
-  return JSON.stringify({ multi_match: { query, type: 'most_fields', ...(fields === undefined ? {} : { fields }) } });
+/** Words in fields, their scores added; in all fields, where none are named. */
+function wordsQuery(query: string, fields: readonly (readonly [string, number])[]): string {
+  const named = fields.map(([name, weight]) => (weight === 1 ? name : `${name}^${String(weight)}`));
+  // A pattern may stand for a field in which no words are looked for.
+  const lenient = named.some((name) => name.includes('*')) ? { lenient: true } : {};
+  const given = named.length === 0 ? {} : { fields: named, ...lenient };
+  return JSON.stringify({ multi_match: { query, type: 'most_fields', ...given } });
 }
 
 function leaf(given: Pick<Leaf, 'span' | 'hits'> & Partial<Leaf>): Leaf {
-  const nothing = { query: undefined, knn: undefined, words: undefined, minScore: undefined };
+  const nothing = { query: undefined, knn: undefined, words: undefined, passages: undefined, minScore: undefined };
   return { kind: 'leaf', ...nothing, filters: [], sections: [], ...given };
 }
 

@@ -127,7 +127,7 @@ describe('a sparse clause for a cluster', () => {
     ],
     [{ text_expansion: { f: { model_id: 'x', model_text: 'y', pruning_config: {} } } }, '[pruning_config]'],
     [{ sparse_vector: { field: 'f', query_vector: { a: -1 } } }, 'weights must be positive numbers'],
-    [{ semantic: { field: 'f', query: 'x' } }, 'query [semantic] is not available over a cluster'],
+    [{ semantic: { field: 'f', query: 'x' } }, 'Field [f] does not support semantic queries'],
     [{ nested: { path: 'p', query: { knn: { field: 'p.f', query_vector: [1] } } } }, 'query [knn] inside [nested]'],
   ])('refuses %j', (query, sentence) => {
     expect(refused({ query })).toContain(sentence);

@@ -1,10 +1,23 @@
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import type { Use } from './field-models.js';
 import { foreignIndices } from './foreign-indices.js';
-import { type Member, type Span, elements, isObject, kindAt, members, parseRequest, valueOf, whole } from './json.js';
+import {
+  type Json,
+  type Member,
+  type Span,
+  elements,
+  isObject,
+  kindAt,
+  members,
+  parseRequest,
+  valueOf,
+  whole,
+} from './json.js';
 import { type Knn, readKnn } from './knn.js';
-import { type Encoded, type Near, QueryTranslation, type Reading, type Text } from './queries.js';
+import { type Encoded, type Near, QueryTranslation, type Reading, type SemanticClause, type Text } from './queries.js';
 import { type Fusion, type Leaf, type Node, readRank, readRetriever } from './retrievers.js';
+import { type Highlighting, highlighting } from './semantic-highlight.js';
+import { type BoundClause, type SemanticAsk, hasSemantic } from './semantic-queries.js';
 
 /** Sections that a fused search has a meaning for, besides those that make its lists. */
 const BESIDE_FUSION: ReadonlySet<string> = new Set([
@@ -45,8 +58,11 @@ export class SearchBody {
   readonly #standard: Leaf | undefined;
   readonly #reading: Reading;
   /** Neighbours that sections or retrievers ask for, as they stand in the body. */
-  readonly #near = new Map<Knn, Near>();
+  readonly #near = new Map<Knn, () => string>();
+  /** Lists by the passages of a field, which stand nowhere in the body. */
+  readonly #passages = new Map<Leaf, SemanticClause>();
   #mostHits: number | undefined;
+  #highlighting: Highlighting | undefined;
 
   /** @throws {EngineError} 400 for what is malformed, and for what cannot be carried out over a cluster */
   constructor(text: string, reading: Reading) {
@@ -93,6 +109,16 @@ export class SearchBody {
     return this.#translation.near;
   }
 
+  /** The clauses on `semantic_text` fields. */
+  get semantic(): readonly SemanticAsk[] {
+    return this.#translation.semantic.map(({ ask }) => ask);
+  }
+
+  /** Says what these come to, in their order. */
+  bind(bound: readonly BoundClause[]): void {
+    this.#translation.bind(bound);
+  }
+
   /** Says what models made of the texts; neighbours can be looked for after that. */
   resolve(encoded: Encoded): void {
     this.#translation.resolve(encoded);
@@ -103,8 +129,23 @@ export class SearchBody {
     this.#translation.finish();
   }
 
+  /** The `highlight` section for the passages of hits; undefined where it shows none. */
+  get highlightedPassages(): Json | undefined {
+    return this.#highlighting?.passages;
+  }
+
+  /** What passages are compared with: clauses on `semantic_text` fields, or all documents. */
+  get highlightedBy(): readonly Pick<SemanticAsk, 'query' | 'part' | 'hits'>[] {
+    const isAll = !this.#sections.has('retriever') && (this.section('query') ?? '"match_all"').includes('"match_all"');
+    return [...this.semantic, ...(isAll ? [{ query: { match_all: {} }, hits: this.#size }] : [])];
+  }
+
   /** A section in the cluster's form; undefined if it is not there. */
   section(name: string): string | undefined {
+    if (name === 'highlight' && this.#highlighting?.passages !== undefined) {
+      const { rest } = this.#highlighting;
+      return rest === undefined ? undefined : JSON.stringify(rest);
+    }
     const member = this.#sections.get(name);
     return member === undefined ? undefined : this.piece(member);
   }
@@ -141,8 +182,10 @@ export class SearchBody {
   /** The whole in the cluster's form, of a body that asks for one list. */
   translated(): string {
     const standard = this.#standard;
-    if (standard === undefined && this.#near.size === 0) return this.piece(whole(this.text));
-    const parts = [...this.#query(standard)];
+    if (standard === undefined && this.#near.size === 0 && this.highlightedPassages === undefined)
+      return this.piece(whole(this.text));
+    const hasQuery = standard !== undefined || this.#near.size > 0 || this.#sections.has('query');
+    const parts = hasQuery ? [...this.#query(standard)] : [];
     if (standard?.minScore !== undefined) parts.push(`"min_score":${String(standard.minScore)}`);
     for (const member of standard?.sections ?? []) parts.push(`${JSON.stringify(member.name)}:${this.piece(member)}`);
     for (const [name, member] of this.#sections) {
@@ -150,15 +193,17 @@ export class SearchBody {
         standard === undefined
           ? name === 'query' || name === 'knn'
           : member.start <= standard.span.start && standard.span.end <= member.end;
-      if (!isOfQuery) parts.push(`${JSON.stringify(name)}:${this.piece(member)}`);
+      const section = isOfQuery ? undefined : this.section(name);
+      if (section !== undefined) parts.push(`${JSON.stringify(name)}:${section}`);
     }
     return `{${parts.join(',')}}`;
   }
 
   /** The query of a list, with its filters. */
-  leafQuery({ query, knn, words, filters }: Leaf): string {
-    if (knn !== undefined) return this.#near.get(knn)?.text ?? '{"match_none":{}}';
-    const asked = words ?? (query === undefined ? undefined : this.piece(query));
+  leafQuery(leaf: Leaf): string {
+    const { query, knn, words, filters } = leaf;
+    if (knn !== undefined) return this.#near.get(knn)?.() ?? '{"match_none":{}}';
+    const asked = words ?? this.#passages.get(leaf)?.build() ?? (query === undefined ? undefined : this.piece(query));
     if (filters.length === 0) return asked ?? '{"match_all":{}}';
     const all = filters.map((filter) => this.piece(filter)).join(',');
     return asked === undefined ? `{"bool":{"filter":[${all}]}}` : `{"bool":{"must":[${asked}],"filter":[${all}]}}`;
@@ -168,10 +213,11 @@ export class SearchBody {
   #query(standard: Leaf | undefined): readonly string[] {
     if (standard !== undefined) {
       const query = this.leafQuery(standard);
-      return [standard.knn !== undefined && this.#isElasticsearch ? query.slice(1, -1) : `"query":${query}`];
+      const isSection = standard.knn !== undefined && this.#isElasticsearch && query.startsWith('{"knn":');
+      return [isSection ? query.slice(1, -1) : `"query":${query}`];
     }
     const query = this.section('query');
-    const should = [...(query === undefined ? [] : [query]), ...[...this.#near.values()].map(({ text }) => text)];
+    const should = [...(query === undefined ? [] : [query]), ...[...this.#near.values()].map((text) => text())];
     return [`"query":${should.length === 1 ? (should[0] ?? '') : `{"bool":{"should":[${should.join(',')}]}}`}`];
   }
 
@@ -197,7 +243,8 @@ export class SearchBody {
       ];
       const given = beside.filter((name) => this.#sections.has(name));
       if (given.length > 0) throw validation(`cannot specify [retriever] and [${given.join(', ')}]`);
-      return readRetriever(this.text, retriever, this.#size, this.#from + this.#size);
+      const { indices = [] } = this.#reading.semantic ?? {};
+      return readRetriever(this.text, retriever, this.#size, this.#from + this.#size, indices);
     }
     if (subSearches !== undefined) this.#warnings.push('Deprecated field [sub_searches] used, replaced by [retriever]');
     if (rank === undefined) {
@@ -265,6 +312,7 @@ export class SearchBody {
   /** Looks for clauses in each place of the body where there can be any. */
   #lookThrough(): void {
     const { text } = this;
+    this.#translation.before = this.fusion === undefined ? this.#from : 0;
     const look = (span: Span): void => {
       this.#translation.query(span, this.#size);
     };
@@ -279,20 +327,27 @@ export class SearchBody {
     }
     const leaves =
       this.fusion === undefined ? (this.#standard === undefined ? [] : [this.#standard]) : leavesOf(this.fusion);
-    if (leaves.length === 0 && this.#isElasticsearch) {
+    const isOfPassages = this.#knnSpans.some((span) => this.#ofPassages(valueOf(text, span)));
+    if (leaves.length === 0 && this.#isElasticsearch && !isOfPassages) {
       for (const span of this.#knnSpans) this.#translation.knnOfElasticsearch(span, this.#size);
     } else if (leaves.length === 0) {
-      for (const knn of this.#knnSections()) this.#near.set(knn, this.#translation.knn(knn));
+      for (const knn of this.#knnSections()) this.#neighbours(knn, knn.filters, this.#size);
     }
     // A filter of a fusion stands in each of its lists, and once in the body; so do the queries of `rank`.
     const seen = new Set<number>();
     const isRank = this.fusion?.form === 'rank';
-    for (const { query, knn, filters, hits } of leaves) {
+    for (const leaf of leaves) {
+      const { query, knn, filters, hits, passages } = leaf;
       if (knn !== undefined) {
         const fresh = knn.filters.filter(({ start }) => !seen.has(start));
         fresh.forEach(({ start }) => seen.add(start));
-        this.#near.set(knn, this.#translation.knn(knn, knn.span, fresh));
+        this.#neighbours(knn, fresh, hits);
         continue;
+      }
+      if (passages !== undefined) {
+        const { field, text: asked, part } = passages;
+        const ask = { field, part, hits, query: { semantic: { field, query: asked } } };
+        this.#passages.set(leaf, this.#translation.passages(ask, leaf.span, filters, false));
       }
       for (const span of query === undefined || isRank ? filters : [query, ...filters]) {
         if (seen.has(span.start)) continue;
@@ -300,6 +355,26 @@ export class SearchBody {
         this.#translation.query(span, hits);
       }
     }
+  }
+
+  /**
+   * Notes neighbours that a section or a retriever asks for.
+   *
+   * @param fresh filters that were not looked through before
+   */
+  #neighbours(knn: Knn, fresh: readonly Span[], hits: number): void {
+    if (hasSemantic(this.#reading.semantic, knn.field)) {
+      const clause = this.#translation.passagesNear(knn, knn.span, fresh, hits, false);
+      this.#near.set(knn, () => clause.build());
+      return;
+    }
+    const near = this.#translation.knn(knn, knn.span, fresh);
+    this.#near.set(knn, () => near.text);
+  }
+
+  /** Whether an object asks for something of a `semantic_text` field. */
+  #ofPassages(value: unknown): boolean {
+    return isObject(value) && hasSemantic(this.#reading.semantic, String(value['field']));
   }
 
   #rescore(span: Span): void {
@@ -315,6 +390,13 @@ export class SearchBody {
 
   #highlight(span: Span): void {
     const { text } = this;
+    const section = valueOf(text, span);
+    const known = this.#reading.semantic;
+    if (known !== undefined && isObject(section)) {
+      this.#highlighting = highlighting(known, section);
+      // Queries in it are looked through where they stand; without passages it stays as it is.
+      if (this.#highlighting.passages !== undefined) return;
+    }
     const own = (it: Span): void => {
       this.#within(it, 'highlight_query', (query) => {
         this.#translation.query(query, this.#size);

@@ -8,6 +8,8 @@ import { OF_TARGET } from './multiple.js';
 import { encodeExpression } from './names.js';
 import { type ReadingContext, readSearch } from './reading.js';
 import { replyOf, stoppable, withWarnings } from './replies.js';
+import type { SearchBody } from './search-body.js';
+import { withBestPassages } from './semantic-highlight.js';
 import type { Answered } from './transport.js';
 
 /** What a search needs of its surroundings. */
@@ -49,19 +51,36 @@ export async function search(
   return stoppable(cancel, async (signal) => {
     const path = `/${encodeExpression(expression)}/${endpoint}`;
     const text = body === undefined || body.length === 0 ? undefined : decode(body);
-    if (text === undefined || (!restricted && !TRANSLATED.test(text) && !mayNameIndices(text))) {
+    const isPlain = text !== undefined && !TRANSLATED.test(text) && !mayNameIndices(text);
+    if (text === undefined || (!restricted && isPlain && (await context.semantic.of(expression)) === undefined)) {
       return replyOf(await ask(context, request, path, body, signal));
     }
     const read = await readSearch(context, request, expression, text, cancel, request.op === 'search');
+    const shown = (reply: EngineReply): Promise<EngineReply> =>
+      withHighlights(context, expression, read, reply, cancel);
     if (read.fusion === undefined) {
       const answered = await ask(context, request, path, read.translated(), signal);
-      return withWarnings(atMost(read.mostHits, replyOf(answered)), read.warnings);
+      return withWarnings(await shown(atMost(read.mostHits, replyOf(answered))), read.warnings);
     }
     if (request.op !== 'search')
       throw illegal(`request does not support [${read.fusion.form === 'rank' ? 'rank' : 'retriever'}]`);
     const reply = await fused(context, request, expression, read, read.fusion, signal);
-    return withWarnings(reply, read.warnings);
+    return withWarnings(await shown(reply), read.warnings);
   });
+}
+
+/** Adds passages to the hits of a search that asks for them. */
+async function withHighlights(
+  context: Searching,
+  expression: string,
+  read: SearchBody,
+  reply: EngineReply,
+  cancel?: Cancel,
+): Promise<EngineReply> {
+  const { highlightedPassages: section } = read;
+  const known = section === undefined ? undefined : await context.semantic.of(expression);
+  if (section === undefined || known === undefined) return reply;
+  return withBestPassages(context, known, read.highlightedBy, section, reply, cancel);
 }
 
 /** Answers `_msearch`: each search of it as if it had come alone. */

@@ -5,7 +5,7 @@ import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-
 import { EngineError } from '@sparrow-search/engine';
 
 import type { ClusterLog } from './cluster-engine.js';
-import { type Progress, copy, countOf, shardsOf } from './copy.js';
+import { type CopyPlan, type Progress, copy, countOf, shardsOf } from './copy.js';
 import { checkWrite, pipelineOf } from './documents.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
@@ -14,12 +14,13 @@ import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
 import { readSearch } from './reading.js';
-import { type Reindex, planOf, readReindex } from './reindex.js';
+import { type Reindex, planInPlace, planOf, readReindex } from './reindex.js';
 import { replyOf, stoppable, withWarnings } from './replies.js';
 import { Conflict, type Version } from './shared-state.js';
 import { TASK_NODE, type TaskRecord, UPGRADE, newTally, response, view } from './task-record.js';
 import { type Kept, LEASE_MS, TaskStore } from './task-store.js';
 import type { Transport } from './transport.js';
+import type { SemanticFields } from './semantic-fields.js';
 import type { VectorFields } from './vector-fields.js';
 
 /** What tasks need of their surroundings. */
@@ -31,6 +32,7 @@ export interface Working {
   readonly native: SearchEngine;
   readonly models: FieldModels;
   readonly vectors: VectorFields;
+  readonly semantic: SemanticFields;
   readonly log: ClusterLog;
 }
 
@@ -107,7 +109,7 @@ export class Tasks {
   }
 
   async #reindex(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { transport, names, pipelines } = this.#work;
+    const { transport, names, pipelines, semantic } = this.#work;
     if (request.query['dry_run'] !== undefined) throw notOverCluster('[dry_run] of a reindex');
     const restricted = request.rights !== undefined;
     const asked = readReindex(bytes === undefined ? '{}' : decode(bytes));
@@ -121,25 +123,31 @@ export class Tasks {
     const query = await translatedQuery(this.#work, request, source, asked, cancel);
     const pipeline = await pipelineOf(this.#work, asked.pipeline, asked.dest);
     const warnings = query?.warnings ?? [];
-    if (pipeline === undefined) {
+    if (pipeline === undefined && (await semantic.writtenTo(asked.dest)) === undefined) {
       const body = asked.forCluster(source, query?.text);
       const reply = await transport.ask({ method: 'POST', path: '/_reindex', query: request.query, body });
       return withWarnings(replyOf(reply), warnings);
     }
     await pipelines.sync();
     const plan = planOf(asked, source, query?.text, pipeline, request.query);
+    const description = `reindex from [${asked.source}] to [${asked.dest}]`;
+    return withWarnings(await this.#asTask(request, plan, 'indices:data/write/reindex', description), warnings);
+  }
+
+  /** Carries out a copy as a task; answers what it did, or which task it is. */
+  async #asTask(request: EngineRequest, plan: CopyPlan, action: string, description: string): Promise<EngineReply> {
     const record: TaskRecord = {
       format: 1,
       number: Date.now(),
-      action: 'indices:data/write/reindex',
-      description: `reindex from [${asked.source}] to [${asked.dest}]`,
+      action,
+      description,
       start: Date.now(),
       opaqueId: request.opaqueId,
       request: JSON.stringify(plan),
       rights: request.rights,
       query: request.query,
-      shards: await shardsOf(transport, source),
-      tally: { ...newTally(), total: await countOf(transport, plan) },
+      shards: await shardsOf(this.#work.transport, plan.source),
+      tally: { ...newTally(), total: await countOf(this.#work.transport, plan) },
       failures: [],
     };
     const running = await this.#begin(record);
@@ -152,7 +160,7 @@ export class Tasks {
       const reason = `this server is stopping; task [${TASK_NODE}:${String(done.number)}] goes on on another one`;
       throw refusal(503, 'node_closed_exception', reason);
     }
-    return withWarnings(json(done.failures[0]?.status ?? 200, response(done)), warnings);
+    return json(done.failures[0]?.status ?? 200, response(done));
   }
 
   /** Sets a task down, under the next free number, and begins it. */
@@ -199,7 +207,7 @@ export class Tasks {
         await this.#save(running, progress);
         return running.record.cancelled === undefined && !running.stopped;
       };
-      const context = { transport, product, pipelines, models, checkTarget };
+      const context = { transport, product, pipelines, models, semantic: this.#work.semantic, checkTarget };
       const progress = await copy(context, plan, record, setDown);
       if (running.stopped) {
         // Another server need not wait until the lease is over.
@@ -355,7 +363,7 @@ export class Tasks {
 
   /** `_delete_by_query` and `_update_by_query` are the cluster's own, with their queries in the cluster's form. */
   async #byQuery(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { transport, names } = this.#work;
+    const { transport, names, semantic } = this.#work;
     const expression = await names.expression(request, request.path['index']);
     if (expression === undefined) throw illegal(`[${request.path['index'] ?? ''}] stands for no index`);
     const isUpdate = request.op === 'update_by_query';
@@ -365,6 +373,13 @@ export class Tasks {
     if (bytes !== undefined && bytes.length > 0) {
       const read = await readSearch(this.#work, request, expression, decode(bytes), cancel);
       [sent, warnings] = [read.translated(), read.warnings];
+    }
+    if (isUpdate && (await semantic.of(expression)) !== undefined) {
+      // The cluster would write the documents without their passages.
+      const plan = planInPlace(expression, typeof sent === 'string' ? sent : '{}', request);
+      const description = `update-by-query [${request.path['index'] ?? ''}]`;
+      const reply = await this.#asTask(request, plan, 'indices:data/write/update/byquery', description);
+      return withWarnings(reply, warnings);
     }
     const path = `/${encodeExpression(expression)}/${isUpdate ? '_update_by_query' : '_delete_by_query'}`;
     return withWarnings(replyOf(await transport.ask({ method: 'POST', path, query, body: sent })), warnings);

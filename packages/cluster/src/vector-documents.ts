@@ -1,7 +1,19 @@
 import { BulkBody, type BulkItem } from './bulk-body.js';
 import type { DenseField } from './dense-fields.js';
 import { refusal } from './errors.js';
-import { type Edit, type Span, decode, edited, elements, kindAt, members, parse, valueOf, whole } from './json.js';
+import {
+  type Edit,
+  type Span,
+  decode,
+  edited,
+  elements,
+  isJson,
+  kindAt,
+  members,
+  parse,
+  valueOf,
+  whole,
+} from './json.js';
 import { failureOf } from './pipelines.js';
 import type { VectorFields, Watched } from './vector-fields.js';
 import { dimsOf, documentVector, vectorProblem } from './vector-values.js';
@@ -58,16 +70,6 @@ export async function bulkVectors(
     } catch (error) {
       own.set(position, item.failed(failureOf(error)));
     }
-  }
-}
-
-/** The cluster says of what is none that it is none. */
-function isJson(source: string): boolean {
-  try {
-    JSON.parse(source);
-    return true;
-  } catch {
-    return false;
   }
 }
 

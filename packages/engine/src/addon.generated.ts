@@ -78,6 +78,14 @@ export interface RankedList {
   normalizer: string
 }
 
+/** The lists of a short form, or the error that a search with it answers. */
+export interface ShortFormLists {
+  /** HTTP status: 200, or that of the error. */
+  status: number
+  /** JSON. */
+  body: string
+}
+
 /** Decompresses Zstandard frames in pieces, so that somebody can stop when there are too many. */
 export declare class ZstdReader {
   /** Begins with frames, which may not be changed until they are read or closed. */
@@ -111,6 +119,9 @@ export declare function configureLog(level: string, asText: boolean): void
  * `{operations, actions}`, each an object by name.
  */
 export declare function declared(): string
+
+/** The lists that the short form of a fusion stands for, as JSON: `given` holds the retriever, and the indices that are searched. */
+export declare function expandShortForm(given: string): ShortFormLists
 
 /**
  * Frees the bytes of an answer that has been sent, which V8 would keep until it next collects garbage: after a long answer that can be

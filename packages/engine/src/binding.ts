@@ -11,6 +11,7 @@ import type {
   checkRepository,
   configureLog,
   declared,
+  expandShortForm,
   freeAnswer,
   fuseLists,
   repairData,
@@ -30,6 +31,7 @@ export interface Addon {
   readonly checkRepository: typeof checkRepository;
   readonly configureLog: typeof configureLog;
   readonly declared: typeof declared;
+  readonly expandShortForm: typeof expandShortForm;
   readonly freeAnswer: typeof freeAnswer;
   readonly fuseLists: typeof fuseLists;
   readonly repairData: typeof repairData;

@@ -1,4 +1,5 @@
 import { type Addon, findBinding, loadAddon } from './binding.js';
+import { EngineError } from './errors.js';
 
 /** How a linear fusion can bring the scores of a list to a common scale. */
 export const NORMALIZERS = ['none', 'minmax', 'l2_norm', 'zscore'] as const;
@@ -36,7 +37,66 @@ export type FusionMethod =
       readonly kind: 'linear';
     };
 
+/** The lists that the short form of a fusion stands for: a text that is looked for as words and by its meaning. */
+export interface ShortForm {
+  /** Added to each rank; null for a sum of scores. */
+  readonly rank_constant: number | null;
+  /** How many hits of each list are fused: as many as the request says, or so many to begin with. */
+  readonly window: {
+    /** Hits of each list. */
+    readonly size: number;
+    /** Whether the request says it. */
+    readonly given: boolean;
+  };
+  /** The lists. */
+  readonly lists: readonly {
+    /** Factor of the list's contribution to the fused scores. */
+    readonly weight: number;
+    /** The name of the normalizer of its scores. */
+    readonly normalizer: string;
+    /** Words in fields, with the factors of these, or one kind of vectors of a `semantic_text` field. */
+    readonly list:
+      | {
+          /** Names and factors; none for all fields. */
+          readonly fields: readonly (readonly [string, number])[];
+        }
+      | {
+          /** Path of the field. */
+          readonly field: string;
+          /** The kind of vectors. */
+          readonly part: 'sparse' | 'dense';
+        };
+  }[];
+}
+
 let addon: Addon | undefined;
+
+/**
+ * The lists that the short form of an `rrf` or `linear` retriever stands for, with the weights, windows and constants of the engine's own
+ * searches.
+ *
+ * @param kind `rrf` or `linear`
+ * @param given what the retriever says, without filters
+ * @param indices the mappings of the indices that are searched, as far as they concern `semantic_text`
+ * @throws {EngineError} what a search with it answers
+ */
+export function expandShortForm(
+  kind: string,
+  given: object,
+  indices: readonly {
+    /** Name of the index. */
+    readonly index: string;
+    /** Its mapping. */
+    readonly mapping: object;
+    /** What of its state a mapping does not show. */
+    readonly state: unknown;
+  }[],
+): ShortForm {
+  addon ??= loadAddon(findBinding());
+  const { status, body } = addon.expandShortForm(JSON.stringify({ retriever: { [kind]: given }, indices }));
+  if (status !== 200) throw new EngineError(status, Buffer.from(body));
+  return JSON.parse(body) as ShortForm;
+}
 
 /**
  * Fuses lists with the arithmetic of the engine's own searches, in 32-bit floats. Equal scores are ordered by the first list that holds

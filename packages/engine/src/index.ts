@@ -27,7 +27,16 @@ export type {
   SearchRequest,
 } from './library/requests.generated.js';
 export type { Hit, Json, Refresh, SearchResponse, Written } from './library/types.js';
-export { type FusionMethod, NORMALIZERS, type Normalizer, type Ranked, type RankedList, fuseLists } from './fuse.js';
+export {
+  type FusionMethod,
+  NORMALIZERS,
+  type Normalizer,
+  type Ranked,
+  type RankedList,
+  type ShortForm,
+  expandShortForm,
+  fuseLists,
+} from './fuse.js';
 export { embeddedModels, modelDirectories } from './models.js';
 export { NativeSearchEngine, type NativeEngineOptions } from './native-engine.js';
 export { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';

@@ -5,6 +5,8 @@ import type { DeclaredAction, DeclaredOperation } from './operations.js';
 export type Operation =
   | "add_block"
   | "analyze"
+  | "best_passages"
+  | "bind_semantic"
   | "bulk"
   | "cancel_task"
   | "cancel_tasks"
@@ -95,6 +97,7 @@ export type Operation =
   | "instruments"
   | "knn_search"
   | "list_tasks"
+  | "make_passages"
   | "mget"
   | "ml_info"
   | "msearch"
@@ -288,6 +291,8 @@ export type Action =
 export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "add_block": {"about":"Blocks writes, reads or changes of metadata.","action":"indices:admin/block/add","body":"none","parameters":["timeout","master_timeout","expand_wildcards","allow_no_indices","ignore_unavailable"],"text":false,"stops":false,"reads":false,"shed":false},
   "analyze": {"about":"Shows what terms a text becomes.","action":"indices:admin/analyze","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
+  "best_passages": {"about":"The best passages of hits from an index that is kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
+  "bind_semantic": {"about":"What clauses on `semantic_text` fields come to in indices that are kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
   "bulk": {"about":"Writes and deletes many documents: lines of actions, each with its document on the next line.","action":"indices:data/write/bulk","body":"lines","parameters":["_source","_source_includes","_source_excludes","pipeline","refresh","routing","timeout","require_alias","wait_for_active_shards","list_executed_pipelines","require_data_stream","include_source_on_error"],"text":false,"stops":true,"reads":false,"shed":false},
   "cancel_task": {"about":"Asks a task to stop.","action":"cluster:admin/tasks/cancel","body":"none","parameters":["actions","nodes","parent_task_id","group_by","detailed","timeout","wait_for_completion"],"text":false,"stops":true,"reads":true,"shed":false},
   "cancel_tasks": {"about":"Asks several tasks to stop.","action":"cluster:admin/tasks/cancel","body":"none","parameters":["actions","nodes","parent_task_id","group_by","detailed","timeout","wait_for_completion"],"text":false,"stops":true,"reads":true,"shed":false},
@@ -378,6 +383,7 @@ export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "instruments": {"about":"What the engine counts, for `_nodes/stats` and `/metrics`.","action":"cluster:monitor/nodes/stats","body":"none","parameters":[],"text":false,"stops":false,"reads":true,"shed":false},
   "knn_search": {"about":"The older form of a search for neighbours.","action":"indices:data/read/search","body":"json","parameters":["routing"],"text":false,"stops":true,"reads":true,"shed":true},
   "list_tasks": {"about":"What runs.","action":"cluster:monitor/tasks/lists","body":"none","parameters":["actions","nodes","parent_task_id","group_by","detailed","timeout","wait_for_completion","master_timeout"],"text":false,"stops":false,"reads":true,"shed":false},
+  "make_passages": {"about":"The passages of documents whose index is kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":false,"shed":false},
   "mget": {"about":"Several documents.","action":"indices:data/read/mget","body":"json","parameters":["_source","_source_includes","_source_excludes","realtime","refresh","routing","preference","stored_fields"],"text":false,"stops":true,"reads":true,"shed":true},
   "ml_info": {"about":"What models may use.","action":"cluster:monitor/xpack/ml/info/get","body":"none","parameters":[],"text":false,"stops":false,"reads":true,"shed":false},
   "msearch": {"about":"Several searches: lines of headers, each with its search on the next line.","action":"indices:data/read/msearch","body":"lines","parameters":["expand_wildcards","allow_no_indices","ignore_unavailable","ignore_throttled","max_concurrent_searches","max_concurrent_shard_requests","pre_filter_shard_size","routing","search_type","typed_keys","rest_total_hits_as_int","ccs_minimize_roundtrips","include_named_queries_score"],"text":false,"stops":true,"reads":true,"shed":true},

@@ -28,7 +28,7 @@ pub use error::QueryError;
 pub use explain::Explanation;
 pub(crate) use filters::bits::DocBits;
 pub use highlight::{MatchedText, TextMatch, TextMatcher};
-pub use kinds::semantic::DENSE_SHARE;
+pub use kinds::semantic::{DENSE_SHARE, answering};
 pub use search::hits::*;
 pub use search::{dis_max, sorted};
 pub use sparrow_analysis::StringDistance;

@@ -1,5 +1,6 @@
 //! `semantic_text` fields: their texts are cut into passages, each is encoded, and the vectors travel with the document.
 
+pub mod apart;
 mod chunk;
 pub mod embed;
 

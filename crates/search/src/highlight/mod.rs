@@ -30,6 +30,7 @@ use sparrow_indices::texts::values_at;
 use sparrow_query::walk;
 
 pub use self::options::Highlight;
+pub use self::passages::best_passages;
 
 /// Highest number of hits in one request whose words are traced by running the model.
 const MAX_TRACED: usize = 100;

@@ -7,8 +7,12 @@ use sparrow_mapping::Mapping;
 use sparrow_mapping::passages::{self, PassageVector};
 use sparrow_query::{Query, QueryKind};
 
+use super::encoded;
+use super::options::{Highlight, Kind};
+use crate::error::SearchError;
 use sparrow_indices::texts::values_at;
 use sparrow_query::walk;
+use sparrow_wire::glob;
 
 /// Texts of the `number` best passages of a field by score, in the order of the text unless `by_score`.
 /// Without a clause on the field every passage scores the same.
@@ -76,6 +80,33 @@ pub(super) fn best(
             text.get(chunk.start as usize..chunk.end as usize).map(str::to_owned)
         })
         .collect()
+}
+
+/// The best passages of a document whose index is kept elsewhere, by the paths of its `semantic_text` fields that are to be highlighted.
+///
+/// # Errors
+/// When the options of a field contradict each other.
+pub fn best_passages(
+    mapping: &Mapping,
+    highlight: &Highlight,
+    queries: &[&Query],
+    payload: Option<&[u8]>,
+    source: &Value,
+) -> Result<Vec<(String, Vec<String>)>, SearchError> {
+    let mut out: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, options) in highlight.fields()? {
+        if options.kind_given && options.kind != Kind::Semantic {
+            continue;
+        }
+        let number = if options.number_of_fragments == 0 { usize::MAX } else { options.number_of_fragments };
+        for path in mapping.semantic_fields().iter().filter(|path| glob::matches(name, path)) {
+            let texts = best(path, mapping, queries, payload, source, number, options.by_score);
+            if !texts.is_empty() && !out.iter().any(|(known, _)| known == path) {
+                out.push((path.clone(), texts.iter().map(|text| encoded(text, options.html)).collect()));
+            }
+        }
+    }
+    Ok(out)
 }
 
 /// Similarity of a passage to a query; `None` if they have nothing in common.

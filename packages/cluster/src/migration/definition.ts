@@ -1,4 +1,5 @@
 import { type Json, isObject } from '../json.js';
+import { semanticIn } from '../passage-mappings.js';
 import { MigrationError } from './asking.js';
 
 /** An index as `GET /{index}` tells of it. */
@@ -48,6 +49,11 @@ export function bodyLike(
 
 /** @throws {MigrationError} for an index whose documents cannot be had as they were put, their vectors with them */
 export function checkWhole(name: string, { mappings }: IndexDefinition): void {
+  const [semantic] = Object.keys(semanticIn(mappings));
+  if (semantic !== undefined) {
+    const why = `to move an index with type [semantic_text] of field [${semantic}] is not available over a cluster`;
+    throw new MigrationError(`index [${name}]: ${why}: make the index there, and load the documents again`);
+  }
   const source = mappings['_source'];
   if (!isObject(source)) return;
   const part = ['excludes', 'includes'].find((it) => Array.isArray(source[it]) && (source[it] as unknown[]).length > 0);

@@ -38,7 +38,7 @@ const GROWTH: usize = 4;
 ///
 /// # Errors
 /// When the field is of another type, or its text was not encoded by the field's model.
-pub(crate) fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<QueryKind, QueryError> {
+pub fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<QueryKind, QueryError> {
     let (name, field) = match (mapping.field(&query.field), &query.otherwise) {
         (Some(FieldType::SemanticText(_)), _) => match slot(query, mapping) {
             Some(found) => found,

@@ -1,0 +1,118 @@
+//! `make_passages`: the passages of documents that a cluster keeps, and the updates of such documents.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use sparrow_call::body::parse_json;
+use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
+use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
+use sparrow_indices::semantic::apart::{self, Document, companions};
+use sparrow_mapping::Mapping;
+use sparrow_search::SearchService;
+
+use super::update::merge;
+
+pub(crate) const OPERATIONS: &[Operation<SearchService>] =
+    &[Operation::new("make_passages", Action::Infer, Lane::Write, make_passages)
+        .about("The passages of documents whose index is kept elsewhere.")
+        .json()
+        .stops()
+        .unlisted()];
+
+#[derive(Deserialize)]
+struct Asked {
+    /// The mapping of the index, as far as it concerns `semantic_text`, and what of its state a mapping does not show.
+    mapping: Value,
+    #[serde(default)]
+    state: Value,
+    /// What is to be put into the mapping before.
+    update: Option<Value>,
+    /// Whether texts wait for room in the queue of a model.
+    #[serde(default)]
+    paced: bool,
+    documents: Vec<Given>,
+}
+
+#[derive(Deserialize)]
+struct Given {
+    source: Map<String, Value>,
+    /// The payload that is stored with `source`.
+    payload: Option<String>,
+    /// Changes of `source`, for an update.
+    doc: Option<Map<String, Value>>,
+    /// Whether an update that changes nothing is none.
+    #[serde(default)]
+    detect_noop: bool,
+}
+
+/// What becomes of one document, before its passages are made.
+enum Begun {
+    Noop,
+    /// The changed source, if there were changes.
+    Made(Option<Value>),
+    Refused(EngineError),
+}
+
+/// The member of a document beside which passages are kept.
+const COMPANION: &str = "_sparrow";
+
+fn make_passages(
+    service: &SearchService,
+    _: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let asked: Asked = serde_json::from_value(parse_json(body)?)
+        .map_err(|error| EngineError::illegal_argument(format!("failed to parse: {error}")))?;
+    let mapping = Mapping::parse(&asked.mapping).and_then(|mapping| mapping.with_slots(&asked.state))?;
+    let mut wider = match &asked.update {
+        Some(update) => mapping.merge_update(update)?,
+        None => mapping.clone(),
+    };
+    let mut begun = Vec::with_capacity(asked.documents.len());
+    let mut documents = Vec::with_capacity(asked.documents.len());
+    for given in asked.documents {
+        begun.push(begin(given, &mut documents).unwrap_or_else(Begun::Refused));
+    }
+    let flag = cancel.flag().as_ref();
+    let mut made = companions(&service.models, &mut wider, documents, asked.paced, Some(flag)).into_iter();
+    let refused = |error: &EngineError| json!({"error": error.to_json(), "status": error.status()});
+    let shown: Vec<Value> = begun
+        .into_iter()
+        .map(|begun| match begun {
+            Begun::Noop => json!({"noop": true}),
+            Begun::Refused(error) => refused(&error),
+            Begun::Made(source) => match made.next() {
+                Some(Ok(companion)) => json!({"source": source, "companion": companion}),
+                Some(Err(error)) => refused(&error),
+                None => refused(&EngineError::internal("a document has no passages")),
+            },
+        })
+        .collect();
+    let mut reply = json!({"documents": shown});
+    if wider != mapping {
+        reply["mapping"] = wider.to_json();
+        reply["state"] = wider.slots_to_json();
+    }
+    Ok(Reply::ok(&reply))
+}
+
+/// Applies the changes of an update, and adds the document to those that get passages.
+fn begin(given: Given, documents: &mut Vec<Document>) -> Result<Begun, EngineError> {
+    let Given { mut source, payload, doc, detect_noop } = given;
+    if source.contains_key(COMPANION) || doc.as_ref().is_some_and(|doc| doc.contains_key(COMPANION)) {
+        return Err(EngineError::illegal_argument(format!("[{COMPANION}] of a document belongs to Sparrow")));
+    }
+    let previous = match payload {
+        Some(text) => Some((Value::Object(source.clone()).to_string().into_bytes(), apart::payload(&text)?)),
+        None => None,
+    };
+    let changes = match &doc {
+        Some(doc) if !merge(&mut source, doc) && detect_noop => return Ok(Begun::Noop),
+        Some(_) => Some(Value::Object(source.clone())),
+        None => None,
+    };
+    documents.push(Document { source: source.into(), previous });
+    Ok(Begun::Made(changes))
+}

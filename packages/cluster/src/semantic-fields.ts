@@ -1,0 +1,205 @@
+import type { SearchEngine } from '@sparrow-search/engine';
+
+import { Believed } from './believed.js';
+import { type Json, isObject } from './json.js';
+import { META, fromCluster, ownMeta, writtenDown } from './mappings.js';
+import { encodeExpression } from './names.js';
+import { COMPANION, companionMapping, reducedMapping, semanticIn, withDefinitions } from './passage-mappings.js';
+import type { Product } from './product.js';
+import { passedOn } from './replies.js';
+import type { Transport } from './transport.js';
+
+/** An index with `semantic_text` fields, as the native engine is told of it. */
+export interface SemanticIndex {
+  readonly index: string;
+  /** What of its mapping says how passages are made, and what of its state a mapping does not show. */
+  readonly mapping: Json;
+  readonly state: unknown;
+  /** The definitions of its `semantic_text` fields, by their paths. */
+  readonly fields: Readonly<Record<string, Json>>;
+}
+
+/** What is known of the indices that a search reads, of which some have `semantic_text` fields. */
+export interface SemanticIndices {
+  readonly indices: readonly SemanticIndex[];
+  /** Paths that are a field of another type in some index. */
+  readonly others: ReadonlySet<string>;
+}
+
+/** How long the servers believe what they know of mappings, and a little more. */
+const UNTIL_KNOWN_MS = 5_500;
+
+/** Which fields of indices are of type `semantic_text`. What the cluster said of it is believed for five seconds. */
+export class SemanticFields {
+  readonly native: SearchEngine;
+  readonly product: Product;
+  readonly #transport: Transport;
+  readonly #known = new Believed<SemanticIndices | undefined>();
+  readonly #written = new Believed<SemanticIndex | 'none' | 'missing'>();
+
+  constructor(native: SearchEngine, transport: Transport, product: Product) {
+    this.native = native;
+    this.product = product;
+    this.#transport = transport;
+  }
+
+  /** The fields of the indices that an expression stands for; undefined where none has any. */
+  of(expression: string): Promise<SemanticIndices | undefined> {
+    return this.#known.of(expression, async () => {
+      // Most indices have none, and their mappings may be long.
+      const some = await this.#mappings(expression, { filter_path: `*.mappings._meta.${META}.fields` });
+      if (!some.some(([, mapping]) => Object.entries(writtenDown(mapping)).some(([, it]) => isText(it))))
+        return undefined;
+      const all = await this.#mappings(expression, {});
+      const indices = all.map(([name, mapping]) => semanticIndex(name, mapping));
+      const others = new Set(all.flatMap(([, mapping]) => otherPaths(fromCluster(mapping))));
+      return { indices: indices.filter(({ fields }) => Object.keys(fields).length > 0), others };
+    });
+  }
+
+  /**
+   * The fields of the index that a name writes to: one that is there, or one that a template makes.
+   *
+   * @returns undefined where it has none
+   */
+  async writtenTo(name: string): Promise<SemanticIndex | undefined> {
+    const found = await this.#written.of(name, () => this.#look(name));
+    // Another server may make the index at any moment.
+    if (found === 'missing') this.#written.drop(name);
+    return typeof found === 'string' ? undefined : found;
+  }
+
+  /** The same, whatever is believed. */
+  async writtenToNow(name: string): Promise<SemanticIndex | undefined> {
+    const found = await this.#look(name);
+    return typeof found === 'string' ? undefined : found;
+  }
+
+  async #look(name: string): Promise<SemanticIndex | 'none' | 'missing'> {
+    const path = `/${encodeExpression(name)}/_mapping`;
+    const { status, body } = await this.#transport.json({ method: 'GET', path });
+    let found = status === 200 && isObject(body) ? Object.entries(body) : [];
+    if (status === 404) {
+      const simulated = await this.#transport.json({
+        method: 'POST',
+        path: `/_index_template/_simulate_index/${encodeExpression(name)}`,
+      });
+      const template = isObject(simulated.body) ? simulated.body['template'] : undefined;
+      if (simulated.status === 200) found = [[name, template]];
+    }
+    if (found.length > 1) {
+      const aliases = await this.#transport.json({ method: 'GET', path: `/_alias/${encodeURIComponent(name)}` });
+      const written = Object.entries(isObject(aliases.body) ? aliases.body : {}).find(([, it]) => isWritten(it, name));
+      found = found.filter(([index]) => index === written?.[0]);
+    }
+    const [only] = found;
+    const index = semanticIndex(only?.[0] ?? name, isObject(only?.[1]) ? only[1]['mappings'] : undefined);
+    if (Object.keys(index.fields).length > 0) return index;
+    return status === 404 ? 'missing' : 'none';
+  }
+
+  /**
+   * Writes down what the first vectors of fields have settled about them, before any document has them.
+   *
+   * @param wider what the native engine made of the mapping and the state of the index
+   */
+  async settle({ index }: SemanticIndex, wider: { readonly mapping: Json; readonly state: unknown }): Promise<void> {
+    const name = encodeURIComponent(index);
+    // A template has its mapping once the index is there.
+    const [before] = await this.#mappings(index, {});
+    if (before === undefined) await this.#transport.ask({ method: 'PUT', path: `/${name}` });
+    const [now] = before === undefined ? await this.#mappings(index, {}) : [before];
+    const mapping = isObject(now?.[1]) ? now[1] : {};
+    const fields = { ...writtenDown(mapping), ...semanticIn(wider.mapping) };
+    const meta = isObject(mapping['_meta']) ? mapping['_meta'] : {};
+    const own = { ...ownMeta(mapping), fields, semantic: wider.state };
+    const companion = companionMapping(fields, this.product);
+    const body = JSON.stringify({ _meta: { ...meta, [META]: own }, properties: { [COMPANION]: companion } });
+    const answered = await this.#transport.ask({ method: 'PUT', path: `/${name}/_mapping`, body, repeatable: true });
+    if (answered.status !== 200) throw passedOn(answered);
+    this.forget();
+  }
+
+  /**
+   * A mapping that is put, with its `semantic_text` fields as they are shown: what the native engine refuses is refused.
+   *
+   * @param current the mapping of the index in the cluster, if there is one
+   * @throws {EngineError} 400
+   */
+  async checked(given: unknown, current?: unknown): Promise<unknown> {
+    if (Object.keys(semanticIn(given)).length === 0) return given;
+    const before = semanticIndex('', current);
+    const body = { ...before, update: reducedMapping(given), documents: [] };
+    const { mapping } = JSON.parse(await askNative(this.native, 'make_passages', body)) as { mapping?: Json };
+    return withDefinitions(given, semanticIn(mapping ?? before.mapping));
+  }
+
+  /** Waits until all servers know a field that was put into an index that was there: a document that they write has to get its passages. */
+  async untilKnown(): Promise<void> {
+    this.forget();
+    await new Promise((resolve) => setTimeout(resolve, UNTIL_KNOWN_MS));
+  }
+
+  /** Asks again next time, as a mapping changed. */
+  forget(): void {
+    this.#known.forget();
+    this.#written.forget();
+  }
+
+  async #mappings(
+    expression: string,
+    query: Readonly<Record<string, string>>,
+  ): Promise<readonly (readonly [string, unknown])[]> {
+    const { status, body } = await this.#transport.json({
+      method: 'GET',
+      path: `/${encodeExpression(expression)}/_mapping`,
+      query: { ignore_unavailable: 'true', ...query },
+    });
+    if (status !== 200 || !isObject(body)) return [];
+    return Object.entries(body).map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined] as const);
+  }
+}
+
+/** Asks the native engine for something that it does about passages; gives the answer as it is written. */
+export async function askNative(
+  native: SearchEngine,
+  op: 'make_passages' | 'bind_semantic' | 'best_passages',
+  body: object | string,
+  cancel?: Parameters<SearchEngine['execute']>[2],
+): Promise<string> {
+  const sent = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+  const reply = await native.execute({ op, path: {}, query: {} }, sent, cancel);
+  return Buffer.from(reply.body).toString();
+}
+
+function semanticIndex(index: string, mapping: unknown): SemanticIndex {
+  const shown = fromCluster(mapping);
+  return {
+    index,
+    mapping: reducedMapping(shown),
+    state: ownMeta(mapping)['semantic'] ?? null,
+    fields: semanticIn(shown),
+  };
+}
+
+function isText(field: unknown): boolean {
+  return isObject(field) && field['type'] === 'semantic_text';
+}
+
+/** Paths of the fields of other types. */
+function otherPaths(mapping: unknown, above = ''): readonly string[] {
+  if (!isObject(mapping)) return [];
+  return ['properties', 'fields'].flatMap((below) =>
+    Object.entries(isObject(mapping[below]) ? mapping[below] : {}).flatMap(([name, field]) => {
+      const path = `${above}${name}`;
+      const own = isObject(field) && field['type'] !== undefined && !isText(field) ? [path] : [];
+      return [...own, ...otherPaths(field, `${path}.`)];
+    }),
+  );
+}
+
+function isWritten(of: unknown, alias: string): boolean {
+  const aliases = isObject(of) ? of['aliases'] : undefined;
+  const one = isObject(aliases) ? aliases[alias] : undefined;
+  return isObject(one) && one['is_write_index'] === true;
+}

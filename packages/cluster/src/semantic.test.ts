@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+
+import { reducedMapping } from './passage-mappings.js';
+import { readChange, storedDocuments } from './semantic-documents.js';
+import type { SemanticIndices } from './semantic-fields.js';
+import { highlighting } from './semantic-highlight.js';
+
+const SEMANTIC = { type: 'semantic_text', inference_id: 'e' };
+const KNOWN: SemanticIndices = {
+  indices: [{ index: 'i', mapping: {}, state: null, fields: { body: SEMANTIC } }],
+  others: new Set(['words']),
+};
+
+function reasonOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    return (error as { reason: string }).reason;
+  }
+  return '';
+}
+
+describe('what the native engine is told of a mapping', () => {
+  it('is the semantic_text fields, and the fields that give them texts', () => {
+    const properties = {
+      body: SEMANTIC,
+      title: { type: 'text', analyzer: 'mine', copy_to: ['body', 'other'] },
+      other: { type: 'geo_shape' },
+      inner: { properties: { words: { type: 'keyword', fields: { meaning: SEMANTIC, raw: { type: 'ip' } } } } },
+      plain: { properties: { a: { type: 'long' } } },
+    };
+    expect(reducedMapping({ properties })).toEqual({
+      properties: {
+        body: SEMANTIC,
+        title: { type: 'text', copy_to: ['body'] },
+        inner: { properties: { words: { type: 'keyword', fields: { meaning: SEMANTIC } } } },
+      },
+    });
+  });
+});
+
+describe('an update of a document with passages', () => {
+  const none = () => undefined;
+
+  it('is read as it is written: numbers keep their digits', () => {
+    const change = readChange(
+      '{"doc": {"n": 12345678901234567890},\n "doc_as_upsert": true, "detect_noop": false}',
+      none,
+    );
+    expect(change).toMatchObject({ doc: '{"n": 12345678901234567890}', detectNoop: false, retries: 0 });
+    expect(change.upsert).toBe(change.doc);
+    const action: Readonly<Record<string, unknown>> = { retry_on_conflict: '3', if_seq_no: 4, if_primary_term: 1 };
+    expect(readChange('{"doc":{},"upsert":{"a":1}}', (name) => action[name])).toMatchObject({
+      upsert: '{"a":1}',
+      retries: 3,
+      required: { if_seq_no: 4, if_primary_term: 1 },
+    });
+  });
+
+  it.each([
+    ['[]', 'expected an object'],
+    ['{"script":{"source":""}}', 'a script in an update'],
+    ['{"doc":{},"nope":1}', 'unknown field [nope]'],
+    ['{"doc":1}', 'failed to parse field [doc]'],
+    ['{"upsert":{}}', 'script or doc is missing'],
+    ['{"doc":{},"_source":"a*"}', '[_source] of an update'],
+  ])('refuses %s', (body, sentence) => {
+    expect(reasonOf(() => readChange(body, none))).toContain(sentence);
+  });
+
+  it('reads what is stored, and what is not there', () => {
+    const docs = [
+      '{"_index":"i","_id":"1","_version":3,"_seq_no":7,"_primary_term":2,"found":true,"_source":{"n":1.10},"fields":{"p":["AQ=="]}}',
+      '{"_index":"i","_id":"2","found":false}',
+      '{"_index":"i","_id":"3","_version":1,"_seq_no":0,"_primary_term":1,"found":true,"_source":{}}',
+    ];
+    expect(storedDocuments(`{"docs":[${docs.join(',')}]}`, 'p')).toEqual([
+      { source: '{"n":1.10}', payload: 'AQ==', version: 3, seqNo: 7, term: 2, index: 'i' },
+      undefined,
+      { source: '{}', payload: undefined, version: 1, seqNo: 0, term: 1, index: 'i' },
+    ]);
+  });
+});
+
+describe('a highlight section', () => {
+  it('is taken apart into words and passages', () => {
+    const order = { order: 'score' };
+    expect(highlighting(KNOWN, { ...order, fields: { body: { number_of_fragments: 1 }, words: {} } })).toEqual({
+      rest: { ...order, fields: [{ words: {} }] },
+      passages: { ...order, fields: [{ body: { number_of_fragments: 1 } }] },
+    });
+    expect(highlighting(KNOWN, { fields: [{ 'b*': {} }] })).toEqual({
+      rest: { fields: [{ 'b*': {} }] },
+      passages: { fields: [{ 'b*': {} }] },
+    });
+    // Of other fields, this type shows nothing, and the cluster does not know it.
+    expect(highlighting(KNOWN, { type: 'semantic', fields: { words: {}, body: {} } }).rest).toBeUndefined();
+    expect(highlighting(KNOWN, { fields: { words: {} } }).passages).toBeUndefined();
+    const other = { fields: { body: { highlight_query: { match_all: {} } } } };
+    expect(reasonOf(() => highlighting(KNOWN, other))).toContain('[highlight_query]');
+  });
+});
