@@ -28,11 +28,15 @@ export function byTier(first, both) {
 export const SECOND_TIER = {
   'test/api/mcp.test.ts':
     '10 s of processor time, a process for each connection over stdio; packages/server/src/mcp has tests of its parts',
+  'test/api/openapi-types.test.ts':
+    '23 s of processor time, types of all statistics written anew; test/api/openapi.test.ts holds answers against them',
   'test/cli/eval.test.ts':
     '31 s of processor time, a process for each command; tests of packages/server/src/cli/evaluation stay',
   'test/cli/import.test.ts':
     '79 s of processor time, a process for each command; test/cli/commands.test.ts has an import',
   'test/cli/model-test.test.ts': '15 s of processor time, a process for each command; model-quality.test.ts stays',
+  'test/cli/strange-servers.test.ts':
+    'a process for each of 150 commands, and a wait of 30 s; test/cli/commands.test.ts stays',
   'test/clients/node.test.ts': 'installs clients from a registry; test/clients/javascript.test.ts stays',
   'test/clients/python.test.ts': 'installs clients from a registry; test/clients/javascript.test.ts stays',
   'test/e2e/cluster-faults.test.ts': 'faults of a cluster; tests of packages/cluster stay',
@@ -49,6 +53,8 @@ export const SECOND_TIER = {
   'test/e2e/model-change-crash.test.ts': 'kills a server at many moments; test/e2e/crash.test.ts stays',
   'test/e2e/silent.test.ts': 'needs a network of its own; nothing else is like it',
   'test/e2e/snapshot-crash.test.ts': 'kills a server at many moments; test/e2e/crash.test.ts stays',
+  'test/e2e/stopping.test.ts':
+    'starts and stops a server at many moments; test/e2e/cancellation.test.ts and crash.test.ts stay',
   'test/packaging/install.test.ts': 'packs and installs the packages; test/packaging/release.test.ts stays',
   'test/rest-suites/suites.test.ts': 'needs a public suite, where SPARROW_REST_SUITES says',
 };
