@@ -291,6 +291,17 @@ describe('text_similarity_reranker', () => {
     expect(hits.hits[0]._explanation.value).toBe(hits.hits[0]._score);
   });
 
+  it('needs no inference id where one endpoint reranks', async () => {
+    const unnamed = { retriever: reranker({ inference_id: undefined }) };
+    expect(await found(unnamed)).toEqual(await found({ retriever: reranker() }));
+    const { service, service_settings: settings } = (await done('GET', RERANK)).endpoints[0];
+    await done('PUT', '/_inference/rerank/another', { service, service_settings: settings });
+    const reason = '[inference_id] is missing, and several inference endpoints rerank: [another, ranker]';
+    await refused('POST', '/docs/_search', unnamed, 400, reason);
+    await done('DELETE', '/_inference/rerank/another');
+    expect(await found(unnamed)).toHaveLength(6);
+  });
+
   it('stands below and above other retrievers', async () => {
     const fused = { rrf: { retrievers: [{ standard: { query: { match: { body: 'red' } } } }, reranker()] } };
     expect(await found({ retriever: fused })).toHaveLength(6);

@@ -101,6 +101,29 @@ pub(super) fn answer(
 }
 
 impl Models {
+    /// The id of the only endpoint that reranks.
+    ///
+    /// # Errors
+    /// A sentence that says what there is instead, when there is none or there are several.
+    pub fn only_reranker(&self) -> Result<String, String> {
+        let all = self.endpoints.all();
+        let ids: Vec<&str> = all
+            .iter()
+            .filter(|endpoint| endpoint.task_type == TaskType::Rerank)
+            .map(|endpoint| endpoint.inference_id.as_str())
+            .collect();
+        match ids[..] {
+            [only] => Ok(only.to_owned()),
+            [] => Err("[inference_id] is missing, and no inference endpoint reranks; create one with \
+                           PUT /_inference/rerank/{inference_id}"
+                .to_owned()),
+            _ => Err(format!(
+                "[inference_id] is missing, and several inference endpoints rerank: [{}]",
+                ids.join(", ")
+            )),
+        }
+    }
+
     /// Checks the endpoint that a search reranks with, whose id [`Models::rerank`] takes. The result is its `top_n`, the most texts that it
     /// ranks, if it is set.
     ///

@@ -31,7 +31,7 @@ const KEYS: &[&str] = &[
 /// A reranker: a cross-encoder that scores the hits of a list by their texts.
 #[derive(Debug, Clone)]
 pub struct Rerank {
-    /// Id of the inference endpoint.
+    /// Id of the inference endpoint; empty for the only one that reranks, until it is known.
     pub inference_id: String,
     /// The query text that documents are compared with.
     pub text: String,
@@ -80,14 +80,9 @@ pub(super) fn read(
         };
         read().map_err(|error| parse::within(error, KIND, member))?;
     }
-    let missing = [
-        ("retriever", inner.is_none()),
-        ("inference_id", inference_id.is_none()),
-        ("inference_text", text.is_none()),
-        ("field", field.is_none()),
-    ];
-    let (Some(inner), Some(inference_id), Some(text), Some(field)) = (inner, inference_id, text, field)
-    else {
+    let missing =
+        [("retriever", inner.is_none()), ("inference_text", text.is_none()), ("field", field.is_none())];
+    let (Some(inner), Some(text), Some(field)) = (inner, text, field) else {
         let missing: Vec<&str> =
             missing.iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| *name).collect();
         return Err(BodyError::parsing(end, format!("Required [{}]", missing.join(", "))));
@@ -99,6 +94,7 @@ pub(super) fn read(
     }
     common.set_list(Input::new(inner));
     let mut fusion = common.build(Method::Linear, None, context)?;
+    let inference_id = inference_id.unwrap_or_default();
     fusion.rerank = Some(Rerank { inference_id, text, field, min_score: least, models: None });
     Ok(fusion)
 }
@@ -106,7 +102,7 @@ pub(super) fn read(
 /// Checks the inference endpoint of every reranker in a tree, and gives the rerankers the node's models.
 ///
 /// # Errors
-/// When an endpoint does not exist, does not rerank, or ranks fewer texts than are asked for.
+/// When an endpoint does not exist, does not rerank, is not named where there is not exactly one, or ranks fewer texts than are asked for.
 pub fn bind_rerankers(fusion: &mut Fusion, models: &Arc<Models>) -> Result<(), EngineError> {
     for input in &mut fusion.inputs {
         if let Retriever::Fused(inner) = &mut input.retriever {
@@ -114,6 +110,9 @@ pub fn bind_rerankers(fusion: &mut Fusion, models: &Arc<Models>) -> Result<(), E
         }
     }
     let Some(rerank) = &mut fusion.rerank else { return Ok(()) };
+    if rerank.inference_id.is_empty() {
+        rerank.inference_id = models.only_reranker().map_err(SearchError::illegal)?;
+    }
     let most = models.reranker(&rerank.inference_id)?;
     let (Window::Given(window) | Window::Default(window) | Window::Capped { first: window, .. }) =
         fusion.window;

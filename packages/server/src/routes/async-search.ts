@@ -2,25 +2,27 @@ import { OPERATIONS } from '@sparrow-search/engine';
 
 import { type Endpoint, local } from './types.js';
 
-const { search, scroll, clear_scroll: clearScroll } = OPERATIONS;
+const { search } = OPERATIONS;
 const PATH = '/_async_search/{id}';
 
 /** A search with a scroll has pages, and the result of one without a request has one. */
 const SEARCH_PARAMS = search.parameters.filter((name) => name !== 'scroll');
 
-/**
- * The engine declares no actions on asynchronous searches; those on scrolls need the same: the right to read something. Whose a search is
- * decides about the rest.
- */
+/** Whoever may read something may ask for results; whose a search is decides about the rest. */
 export const ASYNC_SEARCH_ENDPOINTS: readonly Endpoint[] = [
-  ...local('async_search', search.action, ['POST /_async_search', 'POST /{index}/_async_search'], {
-    params: [...SEARCH_PARAMS, 'wait_for_completion_timeout', 'keep_alive', 'keep_on_completion'],
-    ...{ body: true, mostBytes: Infinity, cancellable: true, leadsTo: 'search' },
-  }),
-  ...local('get_async_search', scroll.action, [`GET ${PATH}`], {
+  ...local(
+    'async_search',
+    'indices:data/read/async_search/submit',
+    ['POST /_async_search', 'POST /{index}/_async_search'],
+    {
+      params: [...SEARCH_PARAMS, 'wait_for_completion_timeout', 'keep_alive', 'keep_on_completion'],
+      ...{ body: true, mostBytes: Infinity, cancellable: true, leadsTo: 'search' },
+    },
+  ),
+  ...local('get_async_search', 'indices:data/read/async_search/get', [`GET ${PATH}`], {
     params: ['wait_for_completion_timeout', 'keep_alive', 'rest_total_hits_as_int', 'typed_keys'],
     cancellable: true,
   }),
-  ...local('async_search_status', scroll.action, ['GET /_async_search/status/{id}']),
-  ...local('delete_async_search', clearScroll.action, [`DELETE ${PATH}`]),
+  ...local('async_search_status', 'indices:data/read/async_search/get', ['GET /_async_search/status/{id}']),
+  ...local('delete_async_search', 'indices:data/read/async_search/delete', [`DELETE ${PATH}`]),
 ];

@@ -70,7 +70,7 @@ export const RETRIEVERS: Schemas = {
       ...{ retriever: ref('Retriever'), field: text('whose text is read'), inference_id: text() },
       ...{ inference_text: text('the question'), rank_window_size: window, ...named },
     },
-    ['retriever', 'field', 'inference_id', 'inference_text'],
+    ['retriever', 'field', 'inference_text'],
   ),
   rescorer: object({ retriever: ref('Retriever'), rescore: several(ref('Rescore')), ...named }, [
     'retriever',
