@@ -192,6 +192,11 @@ export type Action =
   | "indices:data/read/explain"
   | "indices:data/read/msearch"
   | "indices:data/read/rank_eval"
+  | "indices:data/read/search/template"
+  | "indices:data/read/msearch/template"
+  | "indices:data/read/async_search/submit"
+  | "indices:data/read/async_search/get"
+  | "indices:data/read/async_search/delete"
   | "indices:data/read/scroll"
   | "indices:data/read/scroll/clear"
   | "indices:data/read/open_point_in_time"
@@ -227,6 +232,9 @@ export type Action =
   | "cluster:monitor/xpack/info"
   | "cluster:monitor/xpack/license/get"
   | "cluster:monitor/remote/info"
+  | "cluster:admin/script/get"
+  | "cluster:admin/script/put"
+  | "cluster:admin/script/delete"
   | "cluster:admin/settings/update"
   | "cluster:monitor/task/get"
   | "cluster:monitor/tasks/lists"
@@ -479,6 +487,11 @@ export const ACTIONS: Readonly<Record<Action, DeclaredAction>> = {
   "indices:data/read/explain": {"scope":"index","privileges":["read","all"],"composite":false},
   "indices:data/read/msearch": {"scope":"index","privileges":["read","all"],"composite":true},
   "indices:data/read/rank_eval": {"scope":"index","privileges":["read","all"],"composite":false},
+  "indices:data/read/search/template": {"scope":"index","privileges":["read","all"],"composite":false},
+  "indices:data/read/msearch/template": {"scope":"index","privileges":["read","all"],"composite":false},
+  "indices:data/read/async_search/submit": {"scope":"index","privileges":["read","all"],"composite":false},
+  "indices:data/read/async_search/get": {"scope":"index","privileges":["read","all"],"composite":false},
+  "indices:data/read/async_search/delete": {"scope":"index","privileges":["read","all"],"composite":false},
   "indices:data/read/scroll": {"scope":"index","privileges":["read","all"],"composite":true},
   "indices:data/read/scroll/clear": {"scope":"index","privileges":["read","all"],"composite":true},
   "indices:data/read/open_point_in_time": {"scope":"index","privileges":["read","all"],"composite":false},
@@ -514,6 +527,9 @@ export const ACTIONS: Readonly<Record<Action, DeclaredAction>> = {
   "cluster:monitor/xpack/info": {"scope":"cluster","privileges":["monitor","manage","all"],"composite":false},
   "cluster:monitor/xpack/license/get": {"scope":"cluster","privileges":["monitor","manage","all"],"composite":false},
   "cluster:monitor/remote/info": {"scope":"cluster","privileges":["monitor","manage","all"],"composite":false},
+  "cluster:admin/script/get": {"scope":"cluster","privileges":["manage","all"],"composite":false},
+  "cluster:admin/script/put": {"scope":"cluster","privileges":["manage","all"],"composite":false},
+  "cluster:admin/script/delete": {"scope":"cluster","privileges":["manage","all"],"composite":false},
   "cluster:admin/settings/update": {"scope":"cluster","privileges":["manage","all"],"composite":false},
   "cluster:monitor/task/get": {"scope":"cluster","privileges":["monitor","manage","all"],"composite":false},
   "cluster:monitor/tasks/lists": {"scope":"cluster","privileges":["monitor","manage","all"],"composite":false},
