@@ -5,7 +5,7 @@ const [question, suggestions, topics, count, hits] = ['question', 'suggestions',
 /** How long to wait for the next letter before the search; suggestions are fast enough to come at once. */
 const TYPING_MS = 150;
 /** Levels of an explanation that are open. */
-const OPEN_LEVELS = 2;
+const OPEN_LEVELS = 1;
 
 let topic = '';
 let timer;

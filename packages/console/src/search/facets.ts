@@ -93,13 +93,21 @@ function chosenIn(filter: string): [field: string, text: string][] {
   return [...filter.matchAll(CLAUSE)].map(([, field = '', text = '']) => [plain(field), plain(text)]);
 }
 
+/** Whether something is joined by OR that is neither in quotes nor in brackets. */
+function isEither(filter: string): boolean {
+  return filter
+    .replace(/"(?:\\.|[^"\\])*"/g, '')
+    .replace(/\([^()]*\)/g, '')
+    .includes(' OR ');
+}
+
 /** A filter with a value, or without it: what somebody has typed stays as it is. */
 export function toggled(filter: string, field: string, text: string, isWanted: boolean): string {
   const clause = clauseOf(field, text);
   const typed = filter.trim();
   if (isWanted) {
     if (typed === '') return clause;
-    return `${/ OR /.test(typed) && !typed.startsWith('(') ? `(${typed})` : typed} AND ${clause}`;
+    return `${isEither(typed) ? `(${typed})` : typed} AND ${clause}`;
   }
   if (typed === clause) return '';
   if (typed.startsWith(`${clause} AND `)) return typed.slice(`${clause} AND `.length);

@@ -425,7 +425,7 @@ class Import {
       // The id stands in the document itself.
       new FieldsSeen('--id', id === undefined ? [] : [id], Object.keys),
       // A pipeline may make a field that the file does not have.
-      new FieldsSeen('--semantic', pipeline === undefined ? semantic || [] : [], namesIn),
+      new FieldsSeen('--semantic', pipeline === undefined && Array.isArray(semantic) ? semantic : [], namesIn),
     ];
     const isPiped = this.#file === '-';
     const ending = new AbortController();
