@@ -308,6 +308,16 @@ describe('search', () => {
     for (const by of ['hybrid', 'meaning', 'words', 'sparse']) {
       expect(await ids('--by', by, '--filter', 'n:[1 TO 2] AND NOT n:2'), by).toEqual(['1']);
     }
+    // One value needs no syntax, whatever signs are in it.
+    expect(await ids('--filter', 'n=1')).toEqual(['1']);
+    await server.request('PUT', '/signs/_doc/1?refresh=true', { name: 'a "b" (c) \\ d: e' });
+    const signs = async (value: string) =>
+      (await json('search', 'b', '--index', 'signs', '--filter', `name.keyword=${value}`)).hits.hits.length as number;
+    expect([await signs('a "b" (c) \\ d: e'), await signs('a')]).toEqual([1, 0]);
+    await server.request('DELETE', '/signs');
+    expect((await run('search', 'x', '--index', 'articles', '--filter', 'titel=x')).stderr).toContain(
+      'no field [titel]',
+    );
     const { code, stderr } = await run('search', 'x', '--index', 'articles', '--filter', 'title:"a:b" OR titel:x');
     expect([code, stderr]).toEqual([0, '[articles] has no field [titel], so nothing is found by it\n']);
     const both = await run('search', '--index', 'articles', '--body', '{}', '--filter', 'n:1');
