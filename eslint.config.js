@@ -3,7 +3,18 @@ import { defineConfig, globalIgnores } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
 const NODE_GLOBALS = Object.fromEntries(
-  ['process', 'console', 'URL', 'URLSearchParams', 'Buffer', 'fetch', 'performance', 'setTimeout', 'clearTimeout']
+  [
+    'process',
+    'console',
+    'URL',
+    'URLSearchParams',
+    'Buffer',
+    'fetch',
+    'performance',
+    'setTimeout',
+    'clearTimeout',
+    'Response',
+  ]
     .concat(['setInterval', 'clearInterval', 'AbortController', 'AbortSignal', 'TextEncoder', 'TextDecoder'])
     .map((name) => [name, 'readonly']),
 );
@@ -33,6 +44,8 @@ export default defineConfig(
   ]),
   js.configs.recommended,
   { languageOptions: { globals: NODE_GLOBALS }, rules: { ...NO_DEEP_IMPORTS, eqeqeq: 'error', 'no-console': 'off' } },
+  // What a browser runs.
+  { files: ['examples/*/page.js'], languageOptions: { globals: { document: 'readonly' } } },
   {
     files: ['packages/*/src/**/*.{ts,tsx}'],
     ignores: ['**/*.test.ts'],

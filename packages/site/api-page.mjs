@@ -12,7 +12,8 @@ export function apiPage(document) {
       .filter(([, operation]) => operation.operationId !== undefined)
       .map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),
   );
-  const tags = [...new Set(operations.flatMap((operation) => operation.tags))].sort();
+  // Whoever comes here first wants to search.
+  const tags = [...new Set(['search', ...operations.flatMap((operation) => operation.tags).sort()])];
   const common = [...COMMON].map((name) => document.components.parameters[name]);
   return [
     '# Every endpoint',
@@ -30,7 +31,10 @@ export function apiPage(document) {
       `## ${capital(tag)}`,
       '',
       ...families(
-        operations.filter((it) => it.tags.includes(tag)),
+        // What a group has its name from comes first.
+        operations
+          .filter((it) => it.tags.includes(tag))
+          .sort((a, b) => Number(b.summary === capital(tag)) - Number(a.summary === capital(tag))),
         document,
       ),
     ]),

@@ -55,7 +55,8 @@ const STEPS = [
   {
     name: 'console',
     title: 'building the console',
-    inputs: () => [join('packages', 'console')],
+    // What the page shares with the command line is a file of the server's.
+    inputs: () => [join('packages', 'console'), join('packages', 'server', 'src', 'file-mapping.ts')],
     results: () => [CONSOLE],
     run: buildConsole,
   },

@@ -81,7 +81,7 @@ describe('a command line that makes no sense', () => {
     [['search', '--index', 'a', 'b', '--size', 'many'], 'it must be a whole number, at least 0'],
     [['search', '--index', 'a', 'b', '--by', 'luck'], 'Allowed choices are hybrid, meaning, words, sparse, dense'],
     [['import', 'x.xlsx'], 'x.xlsx: say with --format whether it is jsonl, json, csv, tsv'],
-    [['import', 'a.csv', '--vectors', 'dense'], '--vectors needs --semantic with the names of fields'],
+    [['import', 'a.csv', '--vectors', 'dense', '--no-semantic'], '--no-semantic makes no vectors: leave out --vectors'],
     [['import', 'a.csv', '--semantic', 'a', '--vectors', 'both'], 'Allowed choices are hybrid, sparse, dense'],
     [['import', 'a.csv', 'b.csv', '--follow'], '--follow takes one file'],
     [['key', 'new', 'shop'], 'say what the key may do'],
@@ -308,6 +308,16 @@ describe('search', () => {
     for (const by of ['hybrid', 'meaning', 'words', 'sparse']) {
       expect(await ids('--by', by, '--filter', 'n:[1 TO 2] AND NOT n:2'), by).toEqual(['1']);
     }
+    // One value needs no syntax, whatever signs are in it.
+    expect(await ids('--filter', 'n=1')).toEqual(['1']);
+    await server.request('PUT', '/signs/_doc/1?refresh=true', { name: 'a "b" (c) \\ d: e' });
+    const signs = async (value: string) =>
+      (await json('search', 'b', '--index', 'signs', '--filter', `name.keyword=${value}`)).hits.hits.length as number;
+    expect([await signs('a "b" (c) \\ d: e'), await signs('a')]).toEqual([1, 0]);
+    await server.request('DELETE', '/signs');
+    expect((await run('search', 'x', '--index', 'articles', '--filter', 'titel=x')).stderr).toContain(
+      'no field [titel]',
+    );
     const { code, stderr } = await run('search', 'x', '--index', 'articles', '--filter', 'title:"a:b" OR titel:x');
     expect([code, stderr]).toEqual([0, '[articles] has no field [titel], so nothing is found by it\n']);
     const both = await run('search', '--index', 'articles', '--body', '{}', '--filter', 'n:1');

@@ -107,7 +107,7 @@ describe('a file of JSON lines', () => {
     await imported(path, '--semantic', 'text');
     const found = async (query: object) =>
       (await server.request('POST', '/animals/_search', { query })).body.hits.hits.map((hit: any) => hit._source.text);
-    expect(await found({ semantic: { field: 'text_semantic', query: 'biggest creature' } })).toHaveProperty(
+    expect(await found({ semantic: { field: 'meaning', query: 'biggest creature' } })).toHaveProperty(
       '0',
       expect.stringContaining('whales'),
     );
@@ -115,7 +115,30 @@ describe('a file of JSON lines', () => {
     // An index that is there gets the field.
     const more = await file('more.jsonl', lines([{ note: 'Lava is hot rock.' }]));
     await imported(more, '--index', 'animals', '--semantic', 'note');
-    expect(await found({ semantic: { field: 'note_semantic', query: 'lava' } })).toHaveLength(1);
+    const query = { semantic: { field: 'meaning', query: 'lava' } };
+    const { body } = await server.request('POST', '/animals/_search', { query });
+    expect(body.hits.hits[0]._source).toEqual({ note: 'Lava is hot rock.' });
+  });
+
+  it('is found by meaning in what looks like texts, unless that is not wanted', async () => {
+    const rows = [
+      { title: 'Blue whales', about: 'They are the largest animals that ever lived.', kind: 'animal' },
+      { title: 'Lava flows', about: 'It is rock so hot that it flows downhill.', kind: 'stone' },
+    ];
+    const path = await file('chosen.jsonl', lines(rows));
+    expect(await imported(path)).toMatchObject({ semantic: ['title', 'about'] });
+    const query = { semantic: { field: 'meaning', query: 'biggest creature' } };
+    const { body } = await server.request('POST', '/chosen/_search', { query });
+    expect(body.hits.hits[0]._source).toEqual(rows[0]);
+    // From standard input, too; an index that is there gets no fields that nobody asked for.
+    const args = ['import', '-', '--format', 'jsonl', '--url', server.url, '--data', server.data, '--json'];
+    const read = async (index: string) =>
+      JSON.parse((await sparrow([...args, '--index', index], {}, lines(rows))).stdout)[0].semantic;
+    expect([await read('chosen-piped'), await read('chosen-piped')]).toEqual([['title', 'about'], []]);
+    expect(await imported(path, '--index', 'unchosen', '--no-semantic')).toMatchObject({ semantic: [], written: 2 });
+    const mapped = await server.request('GET', '/unchosen/_mapping');
+    const properties = Object.keys(mapped.body.unchosen.mappings.properties);
+    expect(properties).toEqual(['about', 'kind', 'title']);
   });
 
   it('is not loaded where a column that meaning is searched in is not there', async () => {
@@ -156,7 +179,7 @@ describe('a file of JSON lines', () => {
       `sparrow: ${path}: it was imported without options ${now}: add --restart to import all of it again; documents that are there under other ids stay\n`,
     ]);
     // Nothing was changed for it either.
-    expect((await server.request('GET', '/options/_mapping')).text).not.toContain('text_semantic');
+    expect((await server.request('GET', '/options/_mapping')).text).not.toContain('sku_text');
     expect(await imported(path, '--id', 'sku', '--restart')).toMatchObject({ written: 1, skipped: 0 });
     // The options can be copied as they are told.
     const spaced = await file('spaced.jsonl', lines([{ 'the sku': 7, text: 'Blue whales', "it's": 'x' }]));
@@ -188,9 +211,10 @@ describe('a file of JSON lines', () => {
     const none = 'no document has the field [titel] for --semantic; the fields are title, meta.note, tags';
     const read = await run(path, '--semantic', 'title', 'titel');
     expect([read.code, read.stderr]).toEqual([1, `sparrow: ${path}: ${none}\n`]);
-    const first = await run(path, '--semantic', 'tags', '--batch', '1');
+    const late = await file('late.jsonl', `${'{"a":1}\n'.repeat(1000)}{"tags":"x"}\n`);
+    const first = await run(late, '--semantic', 'tags');
     expect(first.stderr).toContain(
-      'the first document has no field [tags] for --semantic; the fields are title, meta.note',
+      'none of the first 1,000 documents has the field [tags] for --semantic; the fields are a\n',
     );
     const where = ['--index', 'typo', '--url', server.url, '--data', server.data];
     const piped = await sparrow(['import', '-', '--format', 'jsonl', ...where, '--semantic', 'titel'], {}, rows);
@@ -220,7 +244,7 @@ describe('a file of JSON lines', () => {
     const endpoints = async (index: string, ...args: string[]) => {
       await imported(path, '--index', index, '--semantic', 'text', ...args);
       const { mappings } = (await server.request('GET', `/${index}/_mapping`)).body[index];
-      const { inference_id: id, model_settings: settings } = mappings.properties.text_semantic;
+      const { inference_id: id, model_settings: settings } = mappings.properties.meaning;
       return [id, settings.task_type];
     };
     expect(await endpoints('kinds')).toEqual(['.hybrid', 'hybrid_embedding']);
@@ -241,7 +265,7 @@ describe('a file of JSON lines', () => {
         '`--vectors dense` cannot replace: leave it out to keep them, choose another index with --index, or change the model of the field with `POST /kinds-sparse/_ext/model/_change`';
       expect([code, stderr]).toEqual([
         1,
-        `sparrow: ${path}: the documents in [kinds-sparse] have sparse vectors in [text_semantic], which ${remedy}\n`,
+        `sparrow: ${path}: the documents in [kinds-sparse] have sparse vectors in [meaning], which ${remedy}\n`,
       ]);
     }
     // The kind that is there may be named, also where an endpoint of another name makes it.
@@ -365,6 +389,7 @@ describe('a file of columns', () => {
       ['area', 'double'],
       ['capital', 'boolean'],
       ['founded', 'date'],
+      ['meaning', 'semantic_text'],
       ['name', 'text'],
       ['people', 'long'],
       ['zip', 'text'],

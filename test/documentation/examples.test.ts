@@ -11,7 +11,7 @@ import { fences, pagesUnder, read } from './pages.js';
 
 const REFERENCE = [
   ...['api-keys', 'explain-and-highlight', 'hybrid-search', 'inference', 'ingest', 'operating', 'queries', 'reindex'],
-  ...['semantic-text', 'snapshots'],
+  ...['semantic-text', 'snapshots', 'upgrading'],
 ];
 const PAGES = [
   ...['docs/start.md', 'docs/tutorial.md', 'docs/faq.md'],

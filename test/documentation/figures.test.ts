@@ -57,6 +57,50 @@ it('README fits on the first screens', () => {
   expect(read('README.md').split('\n').length - 1).toBeLessThanOrEqual(150);
 });
 
+describe('the figures of docs/sizing.md and of the guide to models', () => {
+  const perSecond = (suite: string, what: string): number =>
+    recordOf(suite).rows.find((row) => row.what === what)?.sparrow ?? NaN;
+  const [sparse, dense] = [
+    perSecond('encoder', 'passages, avx512'),
+    perSecond('encoder-models', 'MiniLM-L6, dense: passages'),
+  ];
+  const page = read('docs/sizing.md');
+
+  it('are those of the records, or computed from them', () => {
+    const [first = ''] = page.split('A document is one passage');
+    const rows = rowsOf(first);
+    expect(rows).toHaveLength(3);
+    for (const [documents = '', disk, memory, load, question] of rows) {
+      const asked = recordOf('scale').rows.find(({ what }) =>
+        new RegExp(`^${documents} documents in \\d+ segments: one client, p50$`).test(what),
+      );
+      expect(question).toBe(threeDigits(asked?.sparrow ?? NaN));
+      const passages = Number(documents.replaceAll(',', ''));
+      const hours = passages / (1 / (1 / sparse + 1 / dense)) / 3600;
+      const said = hours < 1 ? `${whole(hours * 60)} minutes` : `${String(Number(hours.toPrecision(2)))} hours`;
+      expect(load).toBe(said);
+      // One kilobyte of sparse vectors and two of dense ones, and the server's own memory.
+      const gigabytes = (3 * passages) / 1e6;
+      expect([disk, memory]).toEqual([`${String(gigabytes)} GB and the texts`, `${String(gigabytes + 0.3)} GB`]);
+    }
+    const both = whole(1 / (1 / sparse + 1 / dense));
+    expect(page).toContain(
+      `${whole(dense)} passages a second of a core for the dense model, and ${whole(sparse)} for the sparse one`,
+    );
+    expect(page).toContain(`: ${both} with both`);
+  });
+
+  it('say the same of each model', () => {
+    const guide = read('docs/guides/models.md');
+    const [row = []] = rowsOf(guide.slice(guide.indexOf('| | `.elser'))).filter(
+      ([name]) => name === 'passages a second of a core',
+    );
+    expect(row.slice(1, 3).map((cell) => /^\[([^\]]+)\]/.exec(cell)?.[1])).toEqual([whole(sparse), whole(dense)]);
+    const large = perSecond('encoder-models', 'SPLADE of BERT-base size, random weights: passages');
+    expect(guide).toContain(`[${large.toFixed(2)} passages a second]`);
+  });
+});
+
 describe('the design of the request path', () => {
   const page = read('docs/design/serving/design.md');
   const section = (title: string): string =>

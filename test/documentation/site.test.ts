@@ -122,6 +122,12 @@ it('describes every endpoint with its parameters', async () => {
   const plain = text.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&');
   const missing = ENDPOINTS.filter(({ method, path }) => method !== 'HEAD' && !plain.includes(`${method} ${path}`));
   expect(missing.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+  // It begins with what whoever comes here first looks for.
+  const main = text.slice(text.indexOf('<main'));
+  const [family, first] = [...main.matchAll(/<h[23][^>]*>(.*?)<\/h[23]>/g)].map(([, title = '']) =>
+    title.replaceAll(/<[^>]+>/g, ''),
+  );
+  expect([family, first]).toEqual(['Search', expect.stringMatching(/^Search/)]);
 });
 
 it('is small enough for the package', () => {

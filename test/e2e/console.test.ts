@@ -1,17 +1,21 @@
 // The console in a real browser, as somebody uses it for the first time: every screen, without a mouse where that matters, in light,
 // dark and on a phone. CONSOLE_SCREENSHOTS=DIR leaves a picture of each there (`npm run screenshots`: docs/images).
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
 import { findChromium, launch, violations } from '../support/browser.js';
 import { type RunningServer, startServer } from '../support/server.js';
+import { sparrow } from '../cli/support.js';
 
 const CHROMIUM = findChromium();
 const PICTURES = process.env['CONSOLE_SCREENSHOTS'];
 const WIDE = { width: 1280, height: 800 };
+/** How long a page may take on a busy machine. */
+const WAITED = { timeout: 30_000, interval: 200 };
 const PHONE = { width: 390, height: 844 };
 
 const CSV = `title,year,plot
@@ -19,6 +23,27 @@ The Lighthouse,1999,"A keeper lives alone on an island, until a ship runs agroun
 Second Harvest,2004,"Two farmers who do not speak to each other must share a tractor."
 The Long Signal,2011,"Astronomers hear a message from a distant star and argue about the answer."
 `;
+/** Documents with a column of every kind, as the same values in three files. */
+const SHOP = [
+  {
+    name: 'Waterproof hiking boots',
+    brand: 'Alpin',
+    price: 149.5,
+    stock: 3,
+    sold: true,
+    added: '2026-03-01',
+    sku: 'A-1',
+  },
+  { name: 'Light running shoes', brand: 'Fleet', price: 110, stock: 0, sold: false, added: '2026-05-12', sku: 'B-7' },
+  { name: 'Warm woollen socks', brand: 'Alpin', price: 18, stock: 40, sold: true, added: '2025-10-20', sku: 'C-3' },
+];
+const SHOP_FILES: Readonly<Record<string, string>> = {
+  'shop.csv': [Object.keys(SHOP[0] ?? {}), ...SHOP.map((one) => Object.values(one))]
+    .map((row) => `${row.join(',')}\n`)
+    .join(''),
+  'shop.json': JSON.stringify(SHOP, null, 2),
+  'shop.ndjson': SHOP.map((one) => `${JSON.stringify(one)}\n`).join(''),
+};
 const GERMAN = JSON.stringify([{ text: 'Der Hund ist nicht im Haus und das ist gut für die Katze.' }]);
 
 describe.skipIf(CHROMIUM === undefined)(
@@ -176,6 +201,34 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.keyboard.press('Enter');
       await page.getByText('The filter “topic:” ends too early').waitFor();
       await page.getByLabel('Only where').fill('');
+      await page.keyboard.press('Enter');
+      // A facet filters with one click, and no longer does with another.
+      const facets = page.getByRole('region', { name: 'Facets' });
+      const money = facets.getByRole('button', { name: /^money/ });
+      await page.locator('[data-search]').fill('what to pay first');
+      await money.click();
+      expect(await page.getByLabel('Only where').inputValue()).toBe('topic:"money"');
+      await page.locator('.column.words .none, .column.words .hit').first().waitFor();
+      const topics = async (): Promise<unknown> => {
+        const hits = await page.locator('.column.meaning [data-key]').all();
+        const keys = await Promise.all(hits.map((hit) => hit.getAttribute('data-key')));
+        const ids = keys.map((key) => key?.split('/')[1]);
+        const found = await server.request('POST', '/sparrow-example/_search', {
+          size: 50,
+          query: { ids: { values: ids } },
+        });
+        return [...new Set(found.body.hits.hits.map(({ _source }: any) => _source.topic))];
+      };
+      await vi.waitFor(async () => {
+        expect(await topics()).toEqual(['money']);
+      }, WAITED);
+      await facets.getByRole('button', { name: 'money ×', pressed: true }).waitFor();
+      await look('facets', false);
+      await facets.getByRole('button', { name: 'money ×' }).click();
+      expect(await page.getByLabel('Only where').inputValue()).toBe('');
+      await vi.waitFor(async () => {
+        expect(await topics()).not.toEqual(['money']);
+      }, WAITED);
       await page.getByRole('radio', { name: 'Sparse' }).check({ force: true });
       await page.locator('.columns-1').waitFor();
       await page.keyboard.press('/');
@@ -237,6 +290,48 @@ describe.skipIf(CHROMIUM === undefined)(
         review: { type: 'text', copy_to: ['meaning'] },
         meaning: { type: 'semantic_text', inference_id: '.hybrid' },
       });
+    });
+
+    it('makes of a file what the command line makes of it', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'sparrow-same-'));
+      try {
+        for (const [name, text] of Object.entries(SHOP_FILES)) {
+          const [mine, other] = [`by-console-${name}`, `by-command-${name}`];
+          // From another screen, as this one still shows what was added before.
+          await open('s', 'Search');
+          await page.locator('[data-search]').waitFor();
+          await open('a', 'Add data');
+          const buffer = Buffer.from(text);
+          await page.locator('input[type=file]').setInputFiles({ name, mimeType: 'text/plain', buffer });
+          await page.getByLabel('Into the index').fill(mine);
+          await page.getByRole('button', { name: 'Add 3 documents' }).click();
+          await page.getByText('Done: 3 of 3 documents').waitFor();
+          const path = join(folder, name);
+          writeFileSync(path, text);
+          const args = ['--index', other, '--url', server.url, '--data', server.data];
+          const { code, stdout } = await sparrow(['import', path, ...args]);
+          expect([code, stdout]).toEqual([0, expect.stringContaining(', searched by meaning in name\n')]);
+          const { body } = await server.request('GET', `/${mine},${other}/_mapping`);
+          expect(body[mine].mappings.properties, name).toEqual(body[other].mappings.properties);
+          const types = Object.entries<{ type: string }>(body[mine].mappings.properties);
+          expect(Object.fromEntries(types.map(([field, { type }]) => [field, type])), name).toEqual({
+            ...{ name: 'text', meaning: 'semantic_text', brand: 'keyword', price: 'double', stock: 'long' },
+            ...{ sold: 'boolean', added: 'date', sku: 'text' },
+          });
+          const [found, wanted] = await Promise.all(
+            [mine, other].map(async (index) => {
+              const retriever = { linear: { query: 'something to jog in' } };
+              const answer = await server.request('POST', `/${index}/_search`, { retriever });
+              return answer.body.hits.hits.map(({ _score, _source }: any) => [_score, _source]);
+            }),
+          );
+          expect(found, name).toEqual(wanted);
+          expect(found[0][1], name).toMatchObject({ name: 'Light running shoes', price: 110, sold: false });
+          await server.request('DELETE', `/${mine},${other}`);
+        }
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
     });
 
     it('shows documents, mapping and size, and deletes an index only when it is sure', async () => {
@@ -352,6 +447,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(JSON.parse(await page.locator('.answer pre').innerText()).hits.hits[0]._source.title).toBe(
         'The blue whale',
       );
+      expect(await page.locator('.answer .json-name').count()).toBeGreaterThan(3);
       await look('requests');
       // The body of before is still in the box, and says that it stays there.
       await line.fill('DELETE /slow-copy');

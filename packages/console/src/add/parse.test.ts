@@ -5,9 +5,7 @@ import { portions } from './bulk';
 import { csvRows, readFile } from './parse';
 
 const columns = (name: string, text: string): string[] =>
-  readFile(name, text).columns.map(
-    (one) => `${one.name}${one.isText ? ' text' : ''}${one.isKeyword ? ' keyword' : ''}`,
-  );
+  readFile(name, text).columns.map((one) => `${one.name} ${one.type}`);
 const documents = (name: string, text: string): unknown => readFile(name, text).documents;
 
 describe('a file is read', () => {
@@ -98,7 +96,7 @@ describe('a file is read', () => {
       about: `a sentence with words number ${at}`,
       n: at,
     }));
-    expect(columns('x.json', JSON.stringify(rows))).toEqual(['colour keyword', 'about text', 'n']);
+    expect(columns('x.json', JSON.stringify(rows))).toEqual(['colour keyword', 'about text', 'n long']);
     // Every object has these names, but not as columns.
     const { columns: named } = readFile('x.json', '[{"a":1},{"constructor":"x y","__proto__":"z"}]');
     expect(named.map(({ name, example }) => [name, example])).toEqual([

@@ -1,4 +1,5 @@
 // Reads files into documents: JSON, JSON lines, CSV, and plain text.
+import { type Column, Sample, typedDocument } from '../../../server/src/file-mapping';
 import { plural } from '../lib/format';
 import type { Document } from './bulk';
 
@@ -12,18 +13,6 @@ export interface Table {
   readonly left: readonly string[];
 }
 
-export interface Column {
-  readonly name: string;
-  /** Whether its values look like texts that one would search by meaning. */
-  readonly isText: boolean;
-  /** Whether its values look like names of groups that one would filter by. */
-  readonly isKeyword: boolean;
-  readonly example: string;
-}
-
-/** Fewest words, on average, of a column that is searched by meaning. */
-const WORDS_OF_TEXT = 3.5;
-const LONGEST_KEYWORD = 60;
 /** Most paragraphs of a text that go into one document, in words. */
 const WORDS_OF_PART = 200;
 const ID_COLUMNS = ['_id', 'id'];
@@ -48,7 +37,9 @@ export function readFile(name: string, text: string): Table {
   const sources = { JSON: fromJson, 'JSON lines': fromLines, CSV: fromCsv, text: fromText }[format](plain, left, name);
   if (sources.length === 0) throw new Error(`There is no document in this ${format} file.`);
   if (sources.some((source) => isDeeper(source, DEEPEST))) throw new Error(TOO_DEEP);
-  return { format, documents: withIds(sources), columns: columnsOf(sources), left };
+  const columns = columnsOf(sources, format === 'CSV');
+  const typed = format === 'CSV' ? sources.map((source) => typedDocument(source, columns)) : sources;
+  return { format, documents: withIds(typed), columns, left };
 }
 
 type Source = Record<string, unknown>;
@@ -152,17 +143,11 @@ function fromCsv(text: string, left: string[], name: string): Source[] {
   const separator = name.endsWith('.tsv') ? '\t' : separatorOf(text);
   const [head = [], ...rows] = csvRows(text, separator);
   const names = head.map((one, at) => one.trim() || `column ${at + 1}`);
-  const numeric = names.map((_, at) =>
-    rows.every((row) => /^(?:-?(?:0|[1-9]\d{0,14})(?:\.\d+)?)?$/.test(row[at]?.trim() ?? '')),
-  );
   return rows.flatMap((row, line) => {
     if (row.length === 1 && row[0]?.trim() === '') return [];
     if (row.length > names.length) left.push(`what row ${line + 2} has behind its ${names.length} columns`);
-    const values = names.flatMap((one, at): [string, unknown][] => {
-      const value = row[at]?.trim() ?? '';
-      return value === '' ? [] : [[one, numeric[at] === true ? Number(value) : value]];
-    });
-    return values.length === 0 ? [] : [Object.fromEntries(values)];
+    const values = names.map((one, at): [string, string] => [one, row[at] ?? '']);
+    return values.every(([, value]) => value.trim() === '') ? [] : [Object.fromEntries(values)];
   });
 }
 
@@ -258,26 +243,11 @@ function withIds(sources: readonly Source[]): Document[] {
   });
 }
 
-const SAMPLED = 200;
-
-function columnsOf(sources: readonly Source[]): Column[] {
-  const sample = sources.slice(0, SAMPLED);
-  const names = [...new Set(sample.flatMap((source) => Object.keys(source)))].filter((name) => name !== '_id');
-  return names.map((name) => {
-    const values = sample
-      .map((source) => (Object.hasOwn(source, name) ? source[name] : undefined))
-      .filter((value) => value !== undefined && value !== null);
-    const texts = values.filter((value) => typeof value === 'string');
-    const isString = texts.length > 0 && texts.length === values.length;
-    const words = texts.reduce((all, text) => all + wordsIn(text), 0) / Math.max(1, texts.length);
-    const longest = Math.max(0, ...texts.map((text) => text.length));
-    const isText = isString && words >= WORDS_OF_TEXT;
-    return {
-      name,
-      isText: isText || (isString && /^(?:title|name|text|content|body|description)$/i.test(name) && words > 1),
-      isKeyword:
-        isString && !isText && longest <= LONGEST_KEYWORD && new Set(texts).size < Math.max(2, texts.length * 0.8),
-      example: texts[0] ?? (values.length === 0 ? '' : JSON.stringify(values[0])),
-    };
-  });
+function columnsOf(sources: readonly Source[], hasCells: boolean): Column[] {
+  const sample = new Sample(hasCells);
+  for (const source of sources) {
+    sample.add(source);
+    if (sample.isFull) break;
+  }
+  return sample.columns();
 }

@@ -2,6 +2,14 @@
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 
+import {
+  MEANING_FIELD,
+  type Made,
+  fieldAt,
+  fieldsFor,
+  isByMeaning,
+  textColumns,
+} from '../../../server/src/file-mapping';
 import { Refused, call, optional } from '../lib/api';
 import { bytes, count, duration, plural } from '../lib/format';
 import { foreignLanguage } from '../lib/language';
@@ -9,11 +17,11 @@ import { useLoad } from '../lib/load';
 import { address } from '../lib/route';
 import { type Properties, vectorsOf } from '../search/fields';
 import { Icon } from '../shell/icons';
+import { Json } from '../shell/json';
 import { Head, Note, Problem, Progress, Raw } from '../shell/parts';
 import type { Written } from '../requests/catalog';
 import { type Progress as Done, upload } from './bulk';
 import { AsCode, requestsOf } from './code';
-import { MEANING_FIELD, type Mapping, additionsFor, hasField, isByMeaning, mappingFor } from './mapping';
 import { type Table, readFile } from './parse';
 
 /** Larger files are for the command line: the page holds a file as a whole. */
@@ -33,7 +41,7 @@ function remedy(name: string): string {
   if (!/\.(?:jsonl|ndjson|csv|tsv)$/i.test(name)) {
     return 'Turn it into JSON lines, one document a line, and load these with `sparrow import`.';
   }
-  return `Load it on the command line: sparrow import '${name.replaceAll("'", "'\\''")}' --index NAME --semantic FIELD`;
+  return `Load it on the command line: sparrow import '${name.replaceAll("'", "'\\''")}' --index NAME`;
 }
 
 export function AddScreen(): JSX.Element {
@@ -146,9 +154,7 @@ interface Run {
 function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack: () => void }): JSX.Element {
   const { table } = chosen;
   const [index, setIndex] = useState(() => indexName(chosen.name));
-  const [meaning, setMeaning] = useState<readonly string[]>(() =>
-    table.columns.filter(({ isText }) => isText).map(({ name }) => name),
-  );
+  const [meaning, setMeaning] = useState<readonly string[]>(() => textColumns(table.columns));
   const [dense, setDense] = useState(true);
   const [run, setRun] = useState<Run>();
   const stop = useRef<AbortController | undefined>(undefined);
@@ -165,20 +171,16 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
       .join(' '),
   );
   const vectors = there?.[MEANING_FIELD];
-  const isFixed = (name: string): boolean => there !== undefined && hasField(there, name);
+  const isFixed = (name: string): boolean => there !== undefined && fieldAt(there, name) !== undefined;
   const isTicked = (name: string): boolean =>
     there !== undefined && isFixed(name) ? isByMeaning(there, name) : meaning.includes(name);
-  const wish = {
-    meaning: meaning.filter((name) => !isFixed(name)),
-    dense,
-    keywords: table.columns
-      .filter(({ name, isKeyword }) => isKeyword && !meaning.includes(name))
-      .map(({ name }) => name),
-  };
+  const added = meaning.filter((name) => !isFixed(name));
+  const fields = fieldsFor(table.columns, added, dense ? 'hybrid' : 'sparse');
+  const properties = Object.fromEntries(Object.entries(fields).filter(([name]) => !isFixed(name)));
   const request: Request =
     there === undefined
-      ? { method: 'PUT', path: `/${encodeURIComponent(index)}`, body: mappingFor(wish) }
-      : { method: 'PUT', path: `/${encodeURIComponent(index)}/_mapping`, body: additionsFor(wish, there) };
+      ? { method: 'PUT', path: `/${encodeURIComponent(index)}`, body: { mappings: { properties } } }
+      : { method: 'PUT', path: `/${encodeURIComponent(index)}/_mapping`, body: { properties } };
   const start = async (): Promise<void> => {
     const { signal } = (stop.current = new AbortController());
     const begun = performance.now();
@@ -275,7 +277,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
             : 'Documents with the same id are replaced.'}
         </Note>
       )}
-      {vectors !== undefined && vectors.type !== 'semantic_text' && wish.meaning.length > 0 && (
+      {vectors !== undefined && vectors.type !== 'semantic_text' && added.length > 0 && (
         <Note kind="warn">
           The index has a field <b>{MEANING_FIELD}</b> that holds no vectors: its new columns are found by their words
           only.
@@ -336,7 +338,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
       <section class="preview" aria-label="Preview">
         {table.documents.slice(0, PREVIEWED).map(({ source }, at) => (
           <pre key={at} tabIndex={0} aria-label={`document ${at + 1}`}>
-            {JSON.stringify(source, null, 2).slice(0, 800)}
+            <Json text={JSON.stringify(source, null, 2).slice(0, 800)} />
           </pre>
         ))}
       </section>
@@ -417,6 +419,10 @@ function Running({
   );
 }
 
+interface Mapping {
+  readonly properties: Readonly<Record<string, Made>>;
+}
+
 /** What makes an index ready for the documents. */
 interface Request {
   readonly method: 'PUT';
@@ -469,7 +475,7 @@ function beginning(example: string): string {
 
 /** How the first text begins: a question that finds something. */
 function exampleQuestion({ table }: Chosen): string {
-  const column = table.columns.find(({ isText }) => isText)?.name;
+  const [column] = textColumns(table.columns);
   const text = column === undefined ? '' : table.documents[0]?.source[column];
   return typeof text === 'string' ? text.split(/\s+/).slice(0, 8).join(' ') : '';
 }

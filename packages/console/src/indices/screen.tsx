@@ -12,6 +12,7 @@ import { shown } from '../search/document';
 import { filterProblem } from '../search/filter';
 import { FilterInput } from '../search/filter-input';
 import type { Properties } from '../search/fields';
+import { Json } from '../shell/json';
 import { Head, Note, Problem, Raw, Sure } from '../shell/parts';
 
 type Tab = 'documents' | 'mapping' | 'settings';
@@ -178,7 +179,7 @@ function Documents({ index }: { readonly index: Index }): JSX.Element {
               </button>
               {open === hit._id && (
                 <pre tabIndex={0} aria-label={`document ${hit._id}`}>
-                  {JSON.stringify(hit._source, null, 2)}
+                  <Json text={JSON.stringify(hit._source, null, 2)} />
                 </pre>
               )}
             </li>

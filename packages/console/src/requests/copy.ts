@@ -2,14 +2,14 @@
 import { bodyType } from '../lib/api';
 import type { Written } from './catalog';
 
-export type Language = 'curl' | 'JavaScript' | 'Python';
-export const LANGUAGES: readonly Language[] = ['curl', 'JavaScript', 'Python'];
+export type Language = 'curl' | 'TypeScript' | 'Python';
+export const LANGUAGES: readonly Language[] = ['curl', 'TypeScript', 'Python'];
 
 export function asCode(language: Language, origin: string, { method, path, body }: Written): string {
   const text = wellFormed(body.trim());
   // The last line of a list of lines ends as the others do.
   const sent = text !== '' && isLines(path) ? `${text}\n` : text;
-  return { curl, JavaScript: javascript, Python: python }[language](origin, method, wellFormed(path), sent);
+  return { curl, TypeScript: typescript, Python: python }[language](origin, method, wellFormed(path), sent);
 }
 
 function isLines(path: string): boolean {
@@ -38,12 +38,12 @@ function curl(origin: string, method: string, path: string, body: string): strin
   ].join(' \\\n');
 }
 
-function javascript(origin: string, method: string, path: string, body: string): string {
+function typescript(origin: string, method: string, path: string, body: string): string {
   // `fetch` refuses a body with GET everywhere; the official client does not.
   return [
     "import { Client } from '@elastic/elasticsearch';",
     '',
-    `const client = new Client({ node: ${JSON.stringify(origin)}, auth: { apiKey: process.env.SPARROW_API_KEY } });`,
+    `const client = new Client({ node: ${JSON.stringify(origin)}, auth: { apiKey: process.env['SPARROW_API_KEY'] ?? '' } });`,
     'const answer = await client.transport.request({',
     `  method: ${JSON.stringify(method)},`,
     `  path: ${JSON.stringify(path.split('?')[0])},`,

@@ -102,7 +102,7 @@ describe('a request', () => {
     const run = promisify(execFile);
     const programs: [Language, string, string[]][] = [
       ['curl', 'bash', ['-c']],
-      ['JavaScript', process.execPath, ['--input-type=module', '-e']],
+      ['TypeScript', process.execPath, ['--input-type=module', '-e']],
     ];
     if (hasPython()) programs.push(['Python', 'python3', ['-c']]);
     const bodies = [
@@ -124,7 +124,7 @@ describe('a request', () => {
       const codes = cases.map(({ path, body }) => asCode(language, origin, { method: 'POST', path, body }));
       const [first = ''] = codes[0]?.split('\n') ?? [];
       const code =
-        language === 'JavaScript'
+        language === 'TypeScript'
           ? `${first}\n${codes.map((one) => `{${one.replace(first, '')}}`).join('\n')}`
           : codes.join('\n');
       await run(program, [...args, code], { env });
@@ -147,7 +147,7 @@ describe('a request', () => {
   it('is copied as something that can be read', () => {
     const body = '{\n  "query": {"match": {"title": "x"}}\n}';
     const written = { method: 'POST', path: '/books/_search', body };
-    expect(asCode('JavaScript', 'http://x', written)).toContain(`body: \`${body}\`,`);
+    expect(asCode('TypeScript', 'http://x', written)).toContain(`body: \`${body}\`,`);
     expect(asCode('Python', 'http://x', written)).toContain(`data=r"""${body}""".encode()`);
   });
 
@@ -164,7 +164,7 @@ describe('a request', () => {
     expect(body._source).toEqual({ text: 'it\'s "quoted" and 100 % fine' });
     const bulk = { method: 'POST', path: '/_bulk', body: '{"index":{"_index":"copied","_id":"2"}}\n{"a":1}' };
     expect(run('bash', '-c', asCode('curl', server.url, bulk))).toContain('"errors":false');
-    for (const language of ['JavaScript', 'Python'] as const) {
+    for (const language of ['TypeScript', 'Python'] as const) {
       expect(asCode(language, server.url, written)).toContain('SPARROW_API_KEY');
       expect(asCode(language, server.url, written)).not.toContain(server.apiKey);
     }
@@ -172,7 +172,7 @@ describe('a request', () => {
       expect(run('python3', '-c', asCode('Python', server.url, written))).toContain('"result":"updated"');
       expect(run('python3', '-c', asCode('Python', server.url, bulk))).toContain('"errors":false');
     }
-    const javascript = asCode('JavaScript', server.url, { ...written, body: '{"b": 1}' });
+    const javascript = asCode('TypeScript', server.url, { ...written, body: '{"b": 1}' });
     expect(run(process.execPath, '--input-type=module', '-e', javascript)).toContain("result: 'updated'");
   });
 });

@@ -6,9 +6,10 @@ import { bodyType, call, parsed, send, sentences } from '../lib/api';
 import { duration } from '../lib/format';
 import { type Index, loadIndices } from '../lib/indices';
 import { useLoad } from '../lib/load';
-import { MEANING_FIELD } from '../add/mapping';
+import { MEANING_FIELD } from '../../../server/src/file-mapping';
 import { EXAMPLE_INDEX } from '../search/example';
 import type { Field } from '../search/fields';
+import { Json } from '../shell/json';
 import { Copy, Head, Note } from '../shell/parts';
 import { type Endpoint, type Written, catalogOf, endpointFor, planFor, splitLine } from './catalog';
 import { completeBody, completeLine } from './complete';
@@ -289,7 +290,7 @@ function Answered({ answer }: { readonly answer: Answer }): JSX.Element {
       {answer.says !== undefined && <Note>{answer.says}</Note>}
       {!answer.ok && wrong !== '' && <Note kind="bad">{wrong}</Note>}
       <pre tabIndex={0} aria-label="The answer">
-        {text === '' ? '(nothing)' : text}
+        {text === '' ? '(nothing)' : <Json text={text} />}
       </pre>
     </>
   );

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type RunningServer, startServer } from '../../../../test/support/server';
-import { mappingFor } from '../add/mapping';
+import { fieldsFor } from '../../../server/src/file-mapping';
 import { sentences } from '../lib/api';
 import { fusedLists, searchBody } from './body';
 import { shown } from './document';
@@ -29,7 +29,7 @@ const WAYS = waysOf(FIELDS, TASKS);
 /** A text as docs/hybrid-search.md maps it, beside texts as the console does. */
 const ONE_LINE = {
   summary: { type: 'text', fields: { semantic: { type: 'semantic_text', inference_id: '.hybrid' } } },
-  ...(mappingFor({ meaning: ['gloss'], dense: true }) as { mappings: { properties: object } }).mappings.properties,
+  ...fieldsFor([], ['gloss'], 'hybrid'),
 };
 const ONE_LINE_FIELDS = leaves(ONE_LINE);
 const ONE_LINE_WAYS = waysOf(ONE_LINE_FIELDS);

@@ -1,7 +1,7 @@
 // An example for a server that holds nothing yet: short texts whose questions share no words with them.
 import { call } from '../lib/api';
 import { bulkLines } from '../add/bulk';
-import { mappingFor } from '../add/mapping';
+import { fieldsFor } from '../../../server/src/file-mapping';
 
 export const EXAMPLE_INDEX = 'sparrow-example';
 
@@ -169,7 +169,10 @@ const TEXTS: readonly (readonly [title: string, topic: string, text: string])[] 
 
 /** Creates the index of the example and fills it; it is searchable when this resolves. */
 export async function loadExample(): Promise<void> {
-  await call('PUT', `/${EXAMPLE_INDEX}`, mappingFor({ meaning: ['title', 'text'], dense: true, keywords: ['topic'] }));
+  const topic = { name: 'topic', type: 'keyword', example: '' } as const;
+  await call('PUT', `/${EXAMPLE_INDEX}`, {
+    mappings: { properties: fieldsFor([topic], ['title', 'text'], 'hybrid') },
+  });
   const documents = TEXTS.map(([title, topic, text], at) => ({ id: String(at + 1), source: { title, topic, text } }));
   await call('POST', `/${EXAMPLE_INDEX}/_bulk?refresh=true`, bulkLines(documents));
 }

@@ -54,7 +54,7 @@ const BY_WORDS: readonly string[] = ['text', 'match_only_text'];
 /** Most fields that are searched by words at once. */
 const MOST_FIELDS = 20;
 
-/** The fields of a mapping with their full names; those that are only another form of one are left out. */
+/** The fields of a mapping with their full names; of other forms of a field, those by meaning and the words of a keyword. */
 export function leaves(properties: Properties | undefined, prefix = ''): Field[] {
   return Object.entries(properties ?? {}).flatMap(([name, property]) => [
     ...(property.type !== undefined && !['object', 'nested'].includes(property.type)
@@ -62,8 +62,8 @@ export function leaves(properties: Properties | undefined, prefix = ''): Field[]
       : []),
     ...leaves(property.properties, `${prefix}${name}.`),
     ...Object.entries(property.fields ?? {})
-      .filter(([, { type }]) => type === 'semantic_text')
-      .map(([sub, inner]) => ({ name: `${prefix}${name}.${sub}`, type: 'semantic_text', property: inner })),
+      .filter(([, { type }]) => type === 'semantic_text' || (type === 'text' && property.type === 'keyword'))
+      .map(([sub, inner]) => ({ name: `${prefix}${name}.${sub}`, type: inner.type ?? '', property: inner })),
   ]);
 }
 

@@ -1,6 +1,6 @@
 // The box for a filter in Lucene's syntax: it is used once it is left, or with Enter.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
 interface Props extends Pick<JSX.IntrinsicElements['input'], 'placeholder' | 'title'> {
   readonly value: string;
@@ -10,6 +10,10 @@ interface Props extends Pick<JSX.IntrinsicElements['input'], 'placeholder' | 'ti
 export function FilterInput({ value, onFilter, ...others }: Props): JSX.Element {
   // Answers that arrive while one types draw the page anew, and must not take back what is typed.
   const [typed, setTyped] = useState(value);
+  // A facet changes the filter, too.
+  useEffect(() => {
+    setTyped(value);
+  }, [value]);
   return (
     <input
       {...others}

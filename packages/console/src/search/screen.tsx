@@ -14,6 +14,7 @@ import { HITS } from './body';
 import { EXAMPLE_INDEX, EXAMPLE_QUESTIONS } from './example';
 import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
 import { filterProblem, unknownFields } from './filter';
+import { FacetList } from './facet-list';
 import { FilterInput } from './filter-input';
 import { type Result, explainedBy, search } from './results';
 import { Welcome } from './welcome';
@@ -222,6 +223,7 @@ function Searching({
       )}
       {index !== undefined && results.length > 0 && text.trim() !== '' && (
         <>
+          <FacetList index={index} results={results} filter={filter} onFilter={setFilter} />
           <Board results={results} ways={ways} index={index} known={known} text={text} filter={filter} />
           {results.some(({ hits }) => hits.length === size) && (
             <button

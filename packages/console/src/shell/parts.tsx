@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { Icon } from './icons';
+import { Json } from './json';
 
 /** The head of a screen: what it is, and what can be done with all of it. */
 export function Head({
@@ -163,7 +164,7 @@ export function Raw({
       <summary>{title}</summary>
       {shown && (
         <pre tabIndex={0} aria-label={title}>
-          {typeof value === 'string' ? value : JSON.stringify(value, null, 2)}
+          <Json text={typeof value === 'string' ? value : JSON.stringify(value, null, 2)} />
         </pre>
       )}
     </details>

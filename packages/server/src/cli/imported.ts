@@ -16,6 +16,8 @@ export interface Imported {
   readonly rejected: number;
   /** Documents that an earlier run had done, or that were there already for a key that may replace none. */
   readonly skipped: number;
+  /** The fields whose texts this import made to be searched by meaning. */
+  readonly semantic: readonly string[];
   readonly truncated_texts: number;
   readonly ms: number;
   readonly interrupted: boolean;
@@ -40,8 +42,9 @@ export function amongFiles(error: unknown, files: readonly string[], done: numbe
 
 /** The line about a file. */
 export function described(out: Sink, one: Imported, follow: boolean): string {
-  const { file, index, written, replaced, rejected, skipped, truncated_texts: cut, ms, interrupted } = one;
+  const { file, index, written, replaced, rejected, skipped, semantic, truncated_texts: cut, ms, interrupted } = one;
   const more = [
+    semantic.length > 0 ? `searched by meaning in ${semantic.map(inLine).join(', ')}` : '',
     replaced > 0 ? `${number(replaced)} replaced` : '',
     rejected > 0 ? out.bad(`${number(rejected)} rejected`) : '',
     skipped > 0 ? `${number(skipped)} ${skipped === 1 ? 'was' : 'were'} there already` : '',

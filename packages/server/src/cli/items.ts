@@ -1,4 +1,4 @@
-import { type ColumnType, typedDocument } from './columns.js';
+import { type Column, typedDocument } from '../file-mapping.js';
 import type { Record_ } from './records.js';
 import { number } from './terminal.js';
 
@@ -15,8 +15,8 @@ export interface ItemOptions {
   readonly idField: string | undefined;
   /** What the file is called in ids; empty for standard input, which has no place. */
   readonly key: string;
-  /** The types of the columns, of a file of columns. */
-  readonly types: ReadonlyMap<string, ColumnType>;
+  /** The columns, of a file of columns. */
+  readonly columns: readonly Column[];
 }
 
 /** Longest `_id`, as in Elasticsearch. */
@@ -31,7 +31,7 @@ export function itemOf(record: Record_, options: ItemOptions): Item | string {
   return bytes <= MOST_ID_BYTES ? item : `its id takes ${number(bytes)} bytes, more than ${number(MOST_ID_BYTES)}`;
 }
 
-function unbounded(record: Record_, { idField, key, types }: ItemOptions): Item | string {
+function unbounded(record: Record_, { idField, key, columns }: ItemOptions): Item | string {
   const { document, text, problem, n } = record;
   if (document === undefined) return problem ?? 'it cannot be read';
   const place = key === '' ? undefined : `${key}-${String(n)}`;
@@ -39,10 +39,10 @@ function unbounded(record: Record_, { idField, key, types }: ItemOptions): Item 
     const value = document[idField];
     if (typeof value !== 'string' && typeof value !== 'number') return `it has no id in [${idField}]`;
     if (value === '') return `its id in [${idField}] is empty`;
-    return { record, id: String(value), json: text ?? JSON.stringify(typedDocument(document, types)) };
+    return { record, id: String(value), json: text ?? JSON.stringify(typedDocument(document, columns)) };
   }
   // Only documents of CSV and TSV come without their JSON.
-  if (text === undefined) return { record, id: place, json: JSON.stringify(typedDocument(document, types)) };
+  if (text === undefined) return { record, id: place, json: JSON.stringify(typedDocument(document, columns)) };
   const { _id: own, ...rest } = document;
   // As it stands in the file where nothing is to be taken out: numbers keep all their digits.
   if (own === undefined) return { record, id: place, json: text };

@@ -1,7 +1,7 @@
 import { SparrowError } from '@sparrow-search/engine';
 
+import type { Properties } from '../file-mapping.js';
 import type { Context } from './context.js';
-import type { Properties } from './searched-fields.js';
 
 /** The mapping of an index, as far as the commands look at it. */
 export interface Mapping {

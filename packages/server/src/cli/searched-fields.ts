@@ -1,19 +1,9 @@
 import { SparrowError } from '@sparrow-search/engine';
 
+import type { Properties, Property } from '../file-mapping.js';
 import type { Context } from './context.js';
 import { CommandError } from './errors.js';
 import { inLine, number } from './terminal.js';
-
-export interface Property {
-  readonly type?: string;
-  readonly properties?: Properties;
-  readonly fields?: Properties;
-  readonly inference_id?: string;
-  readonly copy_to?: string | readonly string[];
-  readonly model_settings?: { readonly task_type?: string };
-}
-
-export type Properties = Readonly<Record<string, Property>>;
 
 /** A field that holds values, with its full name. */
 export type Leaf = readonly [name: string, property: Property];

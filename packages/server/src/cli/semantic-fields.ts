@@ -1,20 +1,12 @@
-import type { Properties, Property } from '@sparrow-search/engine';
-
+import { MEANING_FIELD, type Property, type Vectors, fieldAt } from '../file-mapping.js';
 import { CommandError } from './errors.js';
-import { type Leaf, type Property as Known, type Vector, kindsOf } from './searched-fields.js';
+import type { Mapping } from './mappings.js';
+import { type Vector, kindsOf } from './searched-fields.js';
 import { number } from './terminal.js';
 
-export const VECTORS = ['hybrid', 'sparse', 'dense'] as const;
-export type Vectors = (typeof VECTORS)[number];
+export const VECTORS = ['hybrid', 'sparse', 'dense'] as const satisfies readonly Vectors[];
 
 type Document = Readonly<Record<string, unknown>>;
-
-/** The inference endpoint that fills a `semantic_text` with vectors of a kind. */
-const ENDPOINTS: Readonly<Record<Vectors, string>> = {
-  hybrid: '.hybrid',
-  sparse: '.elser-2-elasticsearch',
-  dense: '.all-minilm-l6-v2-elasticsearch',
-};
 
 /** The kinds of vectors that each of them makes. */
 const KINDS: Readonly<Record<Vectors, readonly Vector[]>> = {
@@ -28,46 +20,24 @@ const MOST_NAMED = 20;
 /** Objects in objects, and lists in lists, in which fields are looked for. */
 const MOST_DEPTH = 20;
 
-/** The mapping of fields whose texts can be searched by meaning as well as by words. */
-export function semanticProperties(names: readonly string[], vectors: Vectors): Properties {
-  return Object.fromEntries<Property>(
-    names.flatMap((name) => [
-      [name, { type: 'text', copy_to: semanticField(name) }],
-      [semanticField(name), { type: 'semantic_text', inference_id: ENDPOINTS[vectors] }],
-    ]),
-  );
-}
-
-function semanticField(name: string): string {
-  return `${name}_semantic`;
-}
-
 /**
  * Refuses another kind of vectors for a field that has documents: only a change of its model gives them others.
  *
- * @param there the fields of the index
- * @param names fields that are to be searched by meaning
+ * @param mapping the mapping of the index
  * @throws {CommandError} with what can be done instead
  */
-export function refuseOtherVectors(
-  index: string,
-  there: readonly Leaf[],
-  names: readonly string[],
-  vectors: Vectors,
-): void {
-  for (const field of names.map(semanticField)) {
-    const [, property] = there.find(([name]) => name === field) ?? [];
-    if (!holdsVectors(property)) continue;
-    const kinds = kindsOf(property);
-    if (kinds.join() === KINDS[vectors].join()) continue;
-    throw new CommandError(
-      `the documents in [${index}] have ${kinds.join(' and ')} vectors in [${field}], which \`--vectors ${vectors}\` cannot replace: leave it out to keep them, choose another index with --index, or change the model of the field with \`POST /${index}/_ext/model/_change\``,
-    );
-  }
+export function refuseOtherVectors(index: string, { properties = {} }: Mapping, vectors: Vectors): void {
+  const property = fieldAt(properties, MEANING_FIELD);
+  if (!holdsVectors(property)) return;
+  const kinds = kindsOf(property);
+  if (kinds.join() === KINDS[vectors].join()) return;
+  throw new CommandError(
+    `the documents in [${index}] have ${kinds.join(' and ')} vectors in [${MEANING_FIELD}], which \`--vectors ${vectors}\` cannot replace: leave it out to keep them, choose another index with --index, or change the model of the field with \`POST /${index}/_ext/model/_change\``,
+  );
 }
 
 /** Whether a property is that of a field whose documents have vectors: its model cannot be changed by its mapping any more. */
-export function holdsVectors(property: Known | undefined): property is Known {
+export function holdsVectors(property: Property | undefined): property is Property {
   return property?.type === 'semantic_text' && property.model_settings !== undefined;
 }
 

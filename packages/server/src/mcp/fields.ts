@@ -1,6 +1,7 @@
 import { SparrowError } from '@sparrow-search/engine';
 
-import { type Leaf, type Properties, leaves } from '../cli/searched-fields.js';
+import { type Leaf, leaves } from '../cli/searched-fields.js';
+import type { Properties } from '../file-mapping.js';
 import { near } from '../near.js';
 import { type RestInterface, ToolError, pathOf } from './rest-interface.js';
 

@@ -281,7 +281,8 @@ function tagOf({ action, path }: Endpoint): string {
   if (path.startsWith('/_security')) return 'security';
   if (action === null || action === 'public') return 'service';
   const [scope = '', family = ''] = action.split(':');
-  if (scope === 'indices') return family.startsWith('data/') ? 'documents and search' : 'indices';
+  if (/^data\/(?:write|read\/(?:get|mget|m?tv)\b)/.test(family)) return 'documents';
+  if (scope === 'indices') return family.startsWith('data/') ? 'search' : 'indices';
   if (path.startsWith('/_ml') || path.startsWith('/_inference') || isOpenAiPath(path)) return 'inference';
   if (path.startsWith('/_ingest')) return 'ingest';
   return 'cluster';

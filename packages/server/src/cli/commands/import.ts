@@ -4,26 +4,27 @@ import process from 'node:process';
 import { type Index, SparrowError } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
 
+import {
+  type Column,
+  type Made,
+  MEANING_FIELD,
+  Sample,
+  type Vectors,
+  fieldAt,
+  fieldsFor,
+  isByMeaning,
+  textColumns,
+} from '../../file-mapping.js';
 import { type KnownFile, checkpointOf, keyOf, lookAt, saveCheckpoint } from '../checkpoints.js';
-import { type ColumnType, columnProperties, columnTypes } from '../columns.js';
 import { Context, type ServerOptions, integerOption, interruptible, jsonOption, withServer } from '../context.js';
 import { ENCODINGS, type Encoding } from '../encoding.js';
 import { CommandError, UsageError } from '../errors.js';
 import { type Imported, amongFiles, described } from '../imported.js';
 import { type Item, itemOf } from '../items.js';
-import { type Mapping, forbidden, mappingOf, putMapping } from '../mappings.js';
+import { forbidden, mappingOf, putMapping } from '../mappings.js';
 import { type Progress, progressBeside } from '../progress.js';
 import { FORMATS, type Format, type ReadOptions, type Record_, formatOf, hasColumns, readRecords } from '../records.js';
-import { type Leaf, leaves } from '../searched-fields.js';
-import {
-  FieldsSeen,
-  VECTORS,
-  type Vectors,
-  holdsVectors,
-  namesIn,
-  refuseOtherVectors,
-  semanticProperties,
-} from '../semantic-fields.js';
+import { FieldsSeen, VECTORS, holdsVectors, namesIn, refuseOtherVectors } from '../semantic-fields.js';
 import { shellWord } from '../shell.js';
 import { counted, inLine, number } from '../terminal.js';
 
@@ -32,7 +33,8 @@ interface Options extends ServerOptions {
   readonly format?: Format;
   readonly encoding: Encoding;
   readonly id?: string;
-  readonly semantic?: readonly string[];
+  /** False: nothing is searched by meaning. */
+  readonly semantic?: readonly string[] | false;
   readonly vectors?: Vectors;
   readonly pipeline?: string;
   readonly batch: number;
@@ -40,10 +42,6 @@ interface Options extends ServerOptions {
   readonly restart?: boolean;
 }
 
-/** Rows that tell of what type a column is. */
-const SAMPLE = 1000;
-/** Characters of such rows from which on they are enough, as they are all kept. */
-const MOST_SAMPLED = 16 << 20;
 const CHECKPOINT_MS = 2000;
 /** Refused documents that are told one by one. */
 const MOST_TOLD = 10;
@@ -68,11 +66,15 @@ export function addImport(program: Command): void {
         '--id <field>',
         'field with the id, which every document needs then; without this option, documents are identified by their place in the file',
       )
-      .option('--semantic <field...>', 'fields whose texts can be searched by meaning as well as by words')
+      .option(
+        '--semantic <field...>',
+        'fields whose texts can be searched by meaning as well as by words; by default those of a new index that look like texts',
+      )
+      .option('--no-semantic', 'no field is searched by meaning: faster to load')
       .addOption(
         new Option(
           '--vectors <kind>',
-          'vectors of the --semantic fields: hybrid (both kinds, the default), sparse (fastest to load) or dense',
+          'vectors of what is searched by meaning: hybrid (both kinds, the default), sparse (fastest to load) or dense',
         ).choices(VECTORS),
       )
       .option('--pipeline <name>', 'ingest pipeline to run the documents through')
@@ -80,7 +82,7 @@ export function addImport(program: Command): void {
       .option('--follow', 'wait for more lines at the end of the file, until Ctrl-C')
       .option('--restart', 'start at the beginning of the file, whatever was loaded before'),
     jsonOption(
-      'for each file, in a list, {file, index, written, replaced, rejected, skipped, truncated_texts, ms, interrupted}',
+      'for each file, in a list, {file, index, written, replaced, rejected, skipped, semantic, truncated_texts, ms, interrupted}',
     ),
   ).action(async (files: readonly string[], options: Options) => {
     if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
@@ -88,8 +90,8 @@ export function addImport(program: Command): void {
       throw new UsageError('--follow takes lines, which a file of JSON need not have');
     if (options.follow === true && /^-$|\.gz$/.test(files[0] ?? ''))
       throw new UsageError('--follow takes a plain file');
-    if (options.vectors !== undefined && options.semantic === undefined)
-      throw new UsageError('--vectors needs --semantic with the names of fields');
+    if (options.vectors !== undefined && options.semantic === false)
+      throw new UsageError('--no-semantic makes no vectors: leave out --vectors');
     const jobs = files.map((file) => ({ file, format: knownFormat(file, options), index: nameOf(file, options) }));
     const context = new Context(options);
     const results: Imported[] = [];
@@ -131,11 +133,15 @@ function nameOf(file: string, { index }: Options): string {
 }
 
 /** The options on which ids and fields of the documents depend, as they are written on a command line. */
-function recordedOptions({ encoding, id, semantic = [], vectors, pipeline }: Options): string {
+function recordedOptions({ encoding, id, semantic, vectors, pipeline }: Options): string {
   const words = [
     ...(encoding === 'utf-8' ? [] : ['--encoding', encoding]),
     ...(id === undefined ? [] : ['--id', id]),
-    ...(semantic.length === 0 ? [] : ['--semantic', ...[...new Set(semantic)].sort()]),
+    ...(semantic === undefined
+      ? []
+      : semantic === false
+        ? ['--no-semantic']
+        : ['--semantic', ...[...new Set(semantic)].sort()]),
     ...(vectors === undefined || vectors === 'hybrid' ? [] : ['--vectors', vectors]),
     ...(pipeline === undefined ? [] : ['--pipeline', pipeline]),
   ];
@@ -159,7 +165,8 @@ class Import {
   readonly #progress: Progress;
   readonly #begun = performance.now();
   #key = '';
-  #types: ReadonlyMap<string, ColumnType> = new Map();
+  #columns: readonly Column[] = [];
+  #semantic: readonly string[] = [];
   /** How much of the file is read, of all of it. */
   #bytesRead = 0;
   #size: number | undefined;
@@ -247,7 +254,7 @@ class Import {
         if (record.n <= skipped) continue;
         last = record.n;
         if (signal.aborted) return;
-        const item = itemOf(record, { idField: self.#options.id, key: self.#key, types: self.#types });
+        const item = itemOf(record, { idField: self.#options.id, key: self.#key, columns: self.#columns });
         if (typeof item === 'string') {
           tell(record, item);
           continue;
@@ -360,6 +367,7 @@ class Import {
       replaced,
       rejected: this.#rejected,
       skipped,
+      semantic: this.#semantic,
       truncated_texts: truncated,
       ms: Math.round(performance.now() - this.#begun),
       interrupted,
@@ -368,106 +376,87 @@ class Import {
 
   /** Makes the index, or gives the one that is there the fields that are asked for. */
   async #prepare(signal: AbortSignal): Promise<void> {
-    const { semantic = [], vectors } = this.#options;
-    if (semantic.includes('')) throw new UsageError('--semantic needs the name of a field');
-    await this.#checkFields(signal);
-    const rows = hasColumns(this.#format) && this.#file !== '-' ? await this.#sample() : [];
-    this.#types = columnTypes(rows);
-    const properties = {
-      ...columnProperties(this.#types),
-      ...semanticProperties(semantic, vectors ?? 'hybrid'),
-    };
+    const { semantic, vectors } = this.#options;
+    const named = semantic === false ? [] : semantic;
+    if (named?.includes('') === true) throw new UsageError('--semantic needs the name of a field');
+    this.#columns = await this.#look(signal);
+    const meaning = named ?? textColumns(this.#columns);
+    const properties = fieldsFor(this.#columns, meaning, vectors ?? 'hybrid');
     try {
-      const made = await this.#index.ensure({ mappings: { properties } });
-      if (!made && semantic.length > 0) await this.#addFields(properties, vectors !== undefined);
+      if (await this.#index.ensure({ mappings: { properties } })) this.#semantic = meaning;
+      else if (named !== undefined && named.length > 0) await this.#addFields(named, vectors);
     } catch (error) {
       // A key that may only write makes the index by its first document, without fields of its own.
-      if (semantic.length > 0) throw error;
+      if (named !== undefined && named.length > 0) throw error;
       forbidden(error);
     }
   }
 
   /** Adds the fields that are missing, and gives another model to those that have no vectors yet where that is asked for. */
-  async #addFields(properties: NonNullable<Mapping['properties']>, isKindNamed: boolean): Promise<void> {
-    const there = new Map(await this.#fields());
-    const wanted = Object.entries(properties).filter(([name]) => {
-      const property = there.get(name);
-      return isKindNamed ? !holdsVectors(property) : property?.type !== 'semantic_text';
-    });
-    await putMapping(this.#context, this.#index.name, { properties: Object.fromEntries(wanted) });
+  async #addFields(named: readonly string[], vectors: Vectors | undefined): Promise<void> {
+    const { properties: there = {} } = await mappingOf(this.#context, this.#index.name);
+    const added = named.filter((name) => !isByMeaning(there, name));
+    const made = fieldsFor([], named, vectors ?? 'hybrid');
+    const vectorsThere = fieldAt(there, MEANING_FIELD);
+    const isKept = vectors === undefined ? vectorsThere?.type === 'semantic_text' : holdsVectors(vectorsThere);
+    const wanted = Object.entries<Made>(made).filter(([name]) =>
+      name === MEANING_FIELD ? !isKept : added.includes(name),
+    );
+    if (wanted.length > 0)
+      await putMapping(this.#context, this.#index.name, { properties: Object.fromEntries(wanted) });
+    this.#semantic = added;
   }
 
-  /** Refuses another kind of vectors than a field has, as neither this command nor --restart can replace them. */
+  /** Refuses another kind of vectors than the index has, as neither this command nor --restart can replace them. */
   async #checkVectors(): Promise<void> {
-    const { semantic = [], vectors } = this.#options;
-    if (semantic.length > 0 && vectors !== undefined)
-      refuseOtherVectors(this.#index.name, await this.#fields(), semantic, vectors);
+    const { vectors } = this.#options;
+    if (vectors === undefined) return;
+    refuseOtherVectors(this.#index.name, await mappingOf(this.#context, this.#index.name), vectors);
   }
 
-  /** The fields of the index, none where there is no index yet. */
-  async #fields(): Promise<readonly Leaf[]> {
-    const { properties = {} } = await mappingOf(this.#context, this.#index.name);
-    return leaves(properties);
-  }
-
-  /** Refuses fields that none of the first documents has: all of them would be refused, or their texts never found. */
-  async #checkFields(signal: AbortSignal): Promise<void> {
-    const { semantic = [], pipeline, batch, id } = this.#options;
+  /**
+   * The columns of the file, as its first documents tell.
+   *
+   * @throws {CommandError} if none of these has a field that an option names: all would be refused, or their texts never found
+   */
+  async #look(signal: AbortSignal): Promise<readonly Column[]> {
+    const { semantic, pipeline, id } = this.#options;
     const checks = [
       // The id stands in the document itself.
       new FieldsSeen('--id', id === undefined ? [] : [id], Object.keys),
       // A pipeline may make a field that the file does not have.
-      new FieldsSeen('--semantic', pipeline === undefined ? semantic : [], namesIn),
+      new FieldsSeen('--semantic', pipeline === undefined && Array.isArray(semantic) ? semantic : [], namesIn),
     ];
-    if (checks.every(({ isComplete }) => isComplete)) return;
-    // Every row has all columns.
-    const most = hasColumns(this.#format) ? 1 : batch;
+    const isPiped = this.#file === '-';
     const ending = new AbortController();
-    const records = this.#read(this.#file === '-' ? signal : ending.signal, false);
+    const records = this.#read(isPiped ? signal : ending.signal, false);
+    const sample = new Sample(hasColumns(this.#format));
     let isAll = false;
-    let [documents, size] = [0, 0];
-    while (checks.some(({ isComplete }) => !isComplete) && documents < most && size < MOST_SAMPLED) {
-      const next = await records.next();
-      if (next.done === true) {
-        isAll = true;
-        break;
-      }
-      const { document, text = '' } = next.value;
-      if (this.#file === '-') this.#ahead.push(next.value);
-      if (document !== undefined) {
-        documents += 1;
+    try {
+      while (!sample.isFull) {
+        const next = await records.next();
+        isAll = next.done === true;
+        if (next.done === true) break;
+        const { document } = next.value;
+        if (isPiped) this.#ahead.push(next.value);
+        if (document === undefined) continue;
+        sample.add(document);
         for (const seen of checks) seen.add(document);
       }
-      size += text.length;
-    }
-    if (this.#file === '-') {
-      this.#rest = records;
-    } else {
-      ending.abort();
-      await records.return(undefined);
+    } finally {
+      if (isPiped) {
+        this.#rest = records;
+      } else {
+        ending.abort();
+        await records.return(undefined);
+      }
     }
     const one = hasColumns(this.#format) ? 'column' : 'field';
     for (const seen of checks) {
       const problem = seen.problem(isAll, one);
       if (problem !== undefined) throw new CommandError(problem);
     }
-  }
-
-  async #sample(): Promise<Readonly<Record<string, unknown>>[]> {
-    const rows = [];
-    let size = 0;
-    const controller = new AbortController();
-    for await (const { document } of readRecords(this.#file, {
-      ...this.#written(),
-      follow: false,
-      signal: controller.signal,
-    })) {
-      if (document !== undefined) rows.push(document);
-      for (const value of Object.values(document ?? {})) size += typeof value === 'string' ? value.length : 0;
-      if (rows.length >= SAMPLE || size >= MOST_SAMPLED) break;
-    }
-    controller.abort();
-    return rows;
+    return sample.columns();
   }
 }
 

@@ -144,7 +144,9 @@ async function noteUnmatched(context: Context, pattern: string): Promise<void> {
     // A key that may not resolve names gets no note.
     .catch((error: unknown) => (error instanceof SparrowError && error.status === 404 ? 0 : undefined));
   if (found === 0)
-    context.note(`there is no index [${pattern}] yet: the key may use it once there is one; if the name is wrong, revoke it`);
+    context.note(
+      `there is no index [${pattern}] yet: the key may use it once there is one; if the name is wrong, revoke it`,
+    );
 }
 
 /** A time as the server reads it. */

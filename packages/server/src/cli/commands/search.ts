@@ -59,7 +59,10 @@ export function addSearch(program: Command): void {
         ).choices(WAYS),
       )
       .option('--field <name...>', 'search these fields only')
-      .option('--filter <query>', 'only documents that match this, such as "topic:health AND year:[2020 TO *]"')
+      .option(
+        '--filter <query>',
+        'only documents that match this, such as topic=health or "topic:health AND year:[2020 TO *]"',
+      )
       .option('--model <id>', 'model for sparse_vector fields', '.sparse_encoder_model_2')
       .addOption(integerOption('--size <n>', 'number of hits', 0).default(10))
       .option('--body <json>', 'a whole request body instead of a question, or @FILE to read one'),
@@ -74,7 +77,7 @@ export function addSearch(program: Command): void {
       throw new UsageError('a request with --body has filters of its own: leave out --filter');
     const context = new Context(options);
     const body = options.body === undefined ? undefined : readBody(options.body);
-    await noteUnknownFields(context, options.index, fieldsOfFilter(options.filter ?? ''));
+    await noteUnknownFields(context, options.index, fieldsOfFilter(luceneOf(options.filter ?? '')));
     const answer = await ask(context, question, body, options).catch(async (error: unknown) => {
       throw await namingIndices(context, error);
     });
@@ -161,7 +164,9 @@ async function requestFor(context: Context, question: string, options: Options):
   if (isFused && semantic.length > 0 && fields.sparse.length === 0 && !isOneList) {
     // The server asks for every kind of vector that the fields hold, with the weights that were measured.
     return {
-      retriever: { linear: { query: question, fields: [...words, ...semantic], normalizer: NORMALIZER, ...filterOf(options) } },
+      retriever: {
+        linear: { query: question, fields: [...words, ...semantic], normalizer: NORMALIZER, ...filterOf(options) },
+      },
       ...base,
     };
   }
@@ -186,7 +191,13 @@ async function requestFor(context: Context, question: string, options: Options):
 
 /** What every list keeps to, without a part in the scores. */
 function filterOf({ filter }: Options): { readonly filter?: Query } {
-  return filter === undefined ? {} : { filter: { query_string: { query: filter } } };
+  return filter === undefined ? {} : { filter: { query_string: { query: luceneOf(filter) } } };
+}
+
+/** `field=value` in Lucene's syntax, whatever signs the value has; anything else is in that syntax already. */
+function luceneOf(filter: string): string {
+  const [, field, value] = /^([A-Za-z_][\w.-]*)=([^]+)$/.exec(filter) ?? [];
+  return field === undefined || value === undefined ? filter : `${field}:"${value.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
 function hasOneKind([, property]: Leaf): boolean {

@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+
+import { Sample, fieldAt, fieldsFor, isByMeaning, textColumns, typedDocument } from './file-mapping.js';
+
+function sample(documents: readonly Readonly<Record<string, unknown>>[], hasCells = false): Sample {
+  const all = new Sample(hasCells);
+  for (const document of documents) all.add(document);
+  return all;
+}
+const types = (...args: Parameters<typeof sample>): string[] =>
+  sample(...args)
+    .columns()
+    .map(({ name, type }) => `${name} ${type}`);
+
+describe('columns are told by their values', () => {
+  it('in JSON by what they are, in cells by what they say', () => {
+    const cells = { n: '7', x: '1.5', b: 'true', on: '2024-05-01', zip: '01234', empty: ' ' };
+    expect(types([cells], true)).toEqual(['n long', 'x double', 'b boolean', 'on date', 'zip keyword', 'empty other']);
+    expect(types([cells])).toEqual(['n keyword', 'x keyword', 'b keyword', 'on date', 'zip keyword', 'empty other']);
+    const values = {
+      _id: 'a',
+      n: 7,
+      x: 1.5,
+      b: true,
+      big: 2 ** 62,
+      huge: 1e30,
+      on: '2024-05-01T10:00Z',
+      none: null,
+      o: {},
+    };
+    expect(types([values])).toEqual([
+      ...['n long', 'x double', 'b boolean', 'big long', 'huge double', 'on date', 'none other', 'o other'],
+    ]);
+    expect(types([{ a: 1 }, { a: 'one' }])).toEqual(['a other']);
+  });
+
+  it('and texts by their words', () => {
+    const rows = ['red', 'blue', 'red', 'red'].map((colour, at) => ({
+      title: `Book ${String(at)}`,
+      plot: 'somebody reads a book',
+      colour,
+      tags: [colour, 'all'],
+      sku: `x${String(at)}`,
+      parts: ['one part that is long', 'and another part that is long'],
+    }));
+    expect(types(rows)).toEqual([
+      'title text',
+      'plot text',
+      'colour keyword',
+      'tags keyword',
+      'sku other',
+      'parts text',
+    ]);
+    expect(textColumns(sample(rows).columns())).toEqual(['title', 'plot', 'parts']);
+  });
+
+  it('in the first thousand documents', () => {
+    const rows = Array.from({ length: 1001 }, (_, at) => ({ n: at === 1000 ? 'x' : 1 }));
+    expect(types(rows)).toEqual(['n long']);
+    const long = sample([{ text: 'x'.repeat(17 << 20) }]);
+    expect([long.isFull, sample([{ text: 'x' }]).isFull]).toEqual([true, false]);
+  });
+
+  it('whatever they are called', () => {
+    const named = sample([JSON.parse('{"constructor":"x y","__proto__":"a sentence of several words"}')]).columns();
+    expect(named.map(({ name }) => name)).toEqual(['constructor', '__proto__']);
+    expect(Object.keys(fieldsFor(named, ['__proto__'], 'dense'))).toEqual(['constructor', '__proto__', 'meaning']);
+    expect(fieldAt({}, 'constructor')).toBeUndefined();
+  });
+});
+
+it('a row becomes a document of numbers, booleans and dates', () => {
+  const row = { n: ' 7', big: '123456789012345678', b: 'true', on: ' 2024-05-01', text: ' as it stands ', empty: '  ' };
+  expect(typedDocument(row, sample([row], true).columns())).toEqual({
+    n: 7,
+    big: '123456789012345678',
+    b: true,
+    on: '2024-05-01',
+    text: ' as it stands ',
+  });
+  // A later row than those that were looked at may have anything.
+  expect(typedDocument({ n: 'many', b: 'no' }, sample([row], true).columns())).toEqual({ n: 'many', b: 'no' });
+});
+
+it('fields are made for columns', () => {
+  const columns = sample([{ meaning: 'a sentence of several words', genre: 'crime', year: 1999 }]).columns();
+  expect(fieldsFor(columns, ['meaning', 'about.plot'], 'sparse')).toEqual({
+    genre: { type: 'keyword', ignore_above: 256, fields: { text: { type: 'text' } } },
+    year: { type: 'long' },
+    'about.plot': { type: 'text', copy_to: ['meaning'] },
+    meaning: { type: 'semantic_text', inference_id: '.elser-2-elasticsearch' },
+  });
+  expect(fieldsFor([], [], 'hybrid')).toEqual({});
+});
+
+it('knows which columns of an index are searched by meaning', () => {
+  const there = {
+    title: { type: 'text' },
+    plot: { type: 'text', copy_to: 'meaning' },
+    about: { properties: { note: { type: 'text', fields: { semantic: { type: 'semantic_text' } } } } },
+    meaning: { type: 'semantic_text' },
+  };
+  const names = ['title', 'plot', 'about.note', 'about.note.semantic', 'meaning', 'review', 'constructor'];
+  expect(names.filter((name) => isByMeaning(there, name))).toEqual([
+    ...['plot', 'about.note', 'about.note.semantic', 'meaning'],
+  ]);
+});
