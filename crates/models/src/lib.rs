@@ -35,6 +35,7 @@ use sparrow_encoder::{
     Attribution, Calibration, DeploymentStats, Encoded, LoneText, ModelKind, PendingQueries, Priority,
     QueryOptions, Timings,
 };
+
 pub use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents};
 use sparrow_query::VectorKind;
 use sparrow_storage::DataDir;
@@ -194,19 +195,6 @@ impl Models {
         let parts = self.hybrid_parts(model_id);
         let id = parts.as_ref().map_or(model_id, |parts| parts.of(kind));
         self.behind(id)?.info().ok()?.calibration
-    }
-
-    /// The factor for the cosines of a dense model, so that they say as much as those of the embedded one: by its calibration, else by how
-    /// far apart its vectors lie; 1 if neither is known.
-    pub fn dense_factor(&self, model_id: &str) -> f32 {
-        if let Some(calibration) = self.calibration(model_id, VectorKind::Dense) {
-            return spread::factor_of_slope(calibration.slope);
-        }
-        let parts = self.hybrid_parts(model_id);
-        let id = parts.as_ref().map_or(model_id, |parts| parts.of(VectorKind::Dense));
-        let model = self.behind(id);
-        let running = model.and_then(|model| self.deployments.of_model(&model.id).into_iter().next());
-        running.and_then(|running| running.spread).map_or(1.0, spread::factor)
     }
 
     /// The id of a registered model with a fingerprint, to show to people.

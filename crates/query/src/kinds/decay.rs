@@ -3,8 +3,6 @@
 use serde_json::Value;
 
 use super::dsl::{members, value};
-use super::function_score::double;
-use crate::FunctionKind;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
@@ -57,7 +55,7 @@ pub enum MultiValue {
     Sum,
 }
 
-pub(super) fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, BodyError> {
+pub(super) fn decay(curve: DecayCurve, node: &Node) -> Result<DecayFunction, BodyError> {
     let name = curve.name();
     let mut function = DecayFunction {
         curve,
@@ -88,7 +86,7 @@ pub(super) fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, Body
                         "scale" => &mut function.scale,
                         "offset" => &mut function.offset,
                         "decay" => {
-                            function.decay = double(node)?;
+                            function.decay = value::double(node)?;
                             continue;
                         }
                         other => {
@@ -133,5 +131,5 @@ pub(super) fn decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, Body
     if !found {
         return Err(BodyError::parsing(node.end, "malformed score function score parameters."));
     }
-    Ok(FunctionKind::Decay(Box::new(function)))
+    Ok(function)
 }

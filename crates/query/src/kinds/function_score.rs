@@ -238,9 +238,9 @@ fn function_kind(member: &Member) -> Result<FunctionKind, BodyError> {
     match &*member.name {
         "field_value_factor" => field_value_factor(&member.value),
         "random_score" => random_score(&member.value),
-        "gauss" => decay(DecayCurve::Gauss, &member.value),
-        "exp" => decay(DecayCurve::Exp, &member.value),
-        "linear" => decay(DecayCurve::Linear, &member.value),
+        "gauss" => of_decay(DecayCurve::Gauss, &member.value),
+        "exp" => of_decay(DecayCurve::Exp, &member.value),
+        "linear" => of_decay(DecayCurve::Linear, &member.value),
         "script_score" => Err(BodyError::parsing(
             member.value.at,
             "[script_score] function is not supported by Sparrow: there are no scripts",
@@ -257,6 +257,10 @@ fn function_kind(member: &Member) -> Result<FunctionKind, BodyError> {
     }
 }
 
+fn of_decay(curve: DecayCurve, node: &Node) -> Result<FunctionKind, BodyError> {
+    Ok(FunctionKind::Decay(Box::new(decay(curve, node)?)))
+}
+
 fn field_value_factor(node: &Node) -> Result<FunctionKind, BodyError> {
     let (mut field, mut factor, mut modifier, mut missing) = (None, 1.0, Modifier::None, None);
     for member in members(node, "field_value_factor")? {
@@ -271,7 +275,7 @@ fn field_value_factor(node: &Node) -> Result<FunctionKind, BodyError> {
             "field" => field = Some(value::text(node)?),
             "factor" => factor = value::float(node)?,
             "modifier" => modifier = modifier_named(&value::text(node)?)?,
-            "missing" => missing = Some(double(node)?),
+            "missing" => missing = Some(value::double(node)?),
             _ => {
                 return Err(BodyError::parsing(
                     node.at,
@@ -283,12 +287,6 @@ fn field_value_factor(node: &Node) -> Result<FunctionKind, BodyError> {
     let field = field
         .ok_or_else(|| BodyError::parsing(node.end, "[field_value_factor] required field 'field' missing"))?;
     Ok(FunctionKind::FieldValueFactor { field, factor, modifier, missing })
-}
-
-pub(super) fn double(node: &Node) -> Result<f64, BodyError> {
-    let text = value::text(node)?;
-    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    number.ok_or(BodyError::NumberFormat { input: text })
 }
 
 /// The error for an unknown name, which quotes the Java enumeration that does not have it.

@@ -4,8 +4,9 @@ use std::fmt;
 
 use super::dsl::{Common, Context, not_supported, single_field, unknown_token, value};
 use super::no_children;
+use super::rewrite::rewrite;
 use super::term::{exact_value, plain_text};
-use crate::{Clause, Query, QueryKind};
+use crate::{Clause, Query, QueryKind, Rewrite};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Member, Node};
 
@@ -33,22 +34,6 @@ pub struct WildcardQuery {
     pub case_insensitive: bool,
     /// How the matching terms score.
     pub rewrite: Rewrite,
-}
-
-/// How the terms that a pattern matches are scored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Rewrite {
-    /// Every match scores 1.
-    #[default]
-    Constant,
-    /// The scores of all matching terms add up; more than 1024 terms are an error.
-    ScoringBoolean,
-    /// The scores of the first terms, at most this many, add up.
-    TopTerms(usize),
-    /// Each of the first terms, at most this many, adds 1, or less for a fuzzy term with more edits.
-    TopTermsBoost(usize),
-    /// As `TopTerms`, but all terms are scored with the document frequency of the most frequent one.
-    TopTermsBlended(usize),
 }
 
 /// A `regexp` query, in Lucene's syntax.
@@ -263,31 +248,6 @@ pub(super) fn fuzzy(body: &Node, _: Context) -> Result<Query, BodyError> {
     })?;
     (query.field, query.value) = (read.field, read.value);
     Ok(read.common.query(QueryKind::Fuzzy(query)))
-}
-
-/// Reads the `rewrite` parameter, which says how the matching terms are scored; `None` for null.
-pub(super) fn rewrite(node: &Node) -> Result<Option<Rewrite>, BodyError> {
-    let Some(name) = value::optional_text(node)? else { return Ok(None) };
-    let count = |prefix: &str| name.strip_prefix(prefix).and_then(|count| count.parse::<usize>().ok());
-    Ok(Some(match name.as_str() {
-        "constant_score"
-        | "constant_score_boolean"
-        | "constant_score_blended"
-        | "constant_score_auto"
-        | "constant_score_filter" => Rewrite::Constant,
-        "scoring_boolean" => Rewrite::ScoringBoolean,
-        _ => {
-            if let Some(count) = count("top_terms_boost_") {
-                Rewrite::TopTermsBoost(count)
-            } else if let Some(count) = count("top_terms_blended_freqs_") {
-                Rewrite::TopTermsBlended(count)
-            } else if let Some(count) = count("top_terms_") {
-                Rewrite::TopTerms(count)
-            } else {
-                return Err(BodyError::illegal(format!("Failed to parse rewrite_method [{name}]")));
-            }
-        }
-    }))
 }
 
 impl Clause for PrefixQuery {

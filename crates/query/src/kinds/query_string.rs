@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::dsl::{Common, Context, members, not_supported, unknown_token, value};
 use super::multi_match::{boosted_fields, multi_match_type};
-use super::patterns::rewrite;
+use super::rewrite::rewrite;
 use super::text::operator;
 use super::{no_children, unboosted};
 use crate::{Clause, MultiMatchType, Operator, Query, QueryKind, RegexpQuery, Rewrite};

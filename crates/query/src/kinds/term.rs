@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::dsl::{
     Common, Context, members, not_supported, single_field, unknown_field, unknown_token, value,
 };
-use super::patterns::rewrite;
+use super::rewrite::rewrite;
 use super::{no_children, separated};
 use crate::{Clause, Query, QueryKind, Rewrite};
 use sparrow_wire::BodyError;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::dsl::{Common, Context, no_text, not_supported, single_field, unknown_token, value};
 use super::no_children;
-use super::patterns::rewrite;
+use super::rewrite::rewrite;
 use crate::{Clause, Query, QueryKind, Rewrite};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};

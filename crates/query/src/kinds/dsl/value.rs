@@ -136,3 +136,10 @@ fn not_numeric(node: &Node) -> BodyError {
         node.at
     ))
 }
+
+/// A finite number of 64 bits, which may be written as a string.
+pub fn double(node: &Node) -> Result<f64, BodyError> {
+    let text = text(node)?;
+    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    number.ok_or(BodyError::NumberFormat { input: text })
+}
