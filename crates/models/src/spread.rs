@@ -1,9 +1,7 @@
 //! How far apart a dense model's vectors lie. The cosines of some models differ by tenths, those of others by hundredths; where they are
 //! added to other scores, they are scaled so that they say as much.
 
-use super::Models;
 use sparrow_encoder::{Deployment, EncoderError, ModelKind, Output, Priority, sample};
-use sparrow_query::VectorKind;
 
 /// Number of nearest others of a text whose cosines count.
 const NEIGHBOURS: usize = 10;
@@ -13,28 +11,13 @@ const EMBEDDED_SLOPE: f32 = 10.964;
 /// The factors that there may be: a model all of whose vectors are equal would have an endless one.
 const FACTORS: (f32, f32) = (0.25, 16.0);
 
-impl Models {
-    /// The factor for the cosines of a dense model, so that they say as much as those of the embedded one: by its calibration, else by how
-    /// far apart its vectors lie; 1 if neither is known.
-    pub fn dense_factor(&self, model_id: &str) -> f32 {
-        if let Some(calibration) = self.calibration(model_id, VectorKind::Dense) {
-            return factor_of_slope(calibration.slope);
-        }
-        let parts = self.hybrid_parts(model_id);
-        let id = parts.as_ref().map_or(model_id, |parts| parts.of(VectorKind::Dense));
-        let model = self.behind(id);
-        let running = model.and_then(|model| self.deployments.of_model(&model.id).into_iter().next());
-        running.and_then(|running| running.spread).map_or(1.0, factor)
-    }
-}
-
 /// The factor for cosines of a model with this spread, so that they say as much as those of the embedded one.
-fn factor(spread: f32) -> f32 {
+pub(super) fn factor(spread: f32) -> f32 {
     (EMBEDDED / spread).clamp(FACTORS.0, FACTORS.1)
 }
 
 /// As [`factor`], for a model with a calibration of this slope.
-fn factor_of_slope(slope: f32) -> f32 {
+pub(super) fn factor_of_slope(slope: f32) -> f32 {
     (slope / EMBEDDED_SLOPE).clamp(FACTORS.0, FACTORS.1)
 }
 

@@ -3,6 +3,7 @@
 //! Such an endpoint names two others, which do the encoding; it has no model or deployment of its own. The endpoint
 //! `.hybrid` always exists and uses the embedded models.
 
+use crate::spread;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_encoder::Encoded;
@@ -50,6 +51,19 @@ impl HybridParts {
 }
 
 impl Models {
+    /// The factor for the cosines of a dense model, so that they say as much as those of the embedded one: by its calibration, else by how
+    /// far apart its vectors lie; 1 if neither is known.
+    pub fn dense_factor(&self, model_id: &str) -> f32 {
+        if let Some(calibration) = self.calibration(model_id, VectorKind::Dense) {
+            return spread::factor_of_slope(calibration.slope);
+        }
+        let parts = self.hybrid_parts(model_id);
+        let id = parts.as_ref().map_or(model_id, |parts| parts.of(VectorKind::Dense));
+        let model = self.behind(id);
+        let running = model.and_then(|model| self.deployments.of_model(&model.id).into_iter().next());
+        running.and_then(|running| running.spread).map_or(1.0, spread::factor)
+    }
+
     /// The parts of a hybrid endpoint; `None` for any other id.
     pub fn hybrid_parts(&self, id: &str) -> Option<HybridParts> {
         self.endpoints.get(id)?.hybrid.clone()
