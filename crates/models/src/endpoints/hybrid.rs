@@ -3,7 +3,6 @@
 //! Such an endpoint names two others, which do the encoding; it has no model or deployment of its own. The endpoint
 //! `.hybrid` always exists and uses the embedded models.
 
-use crate::spread;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_encoder::Encoded;
@@ -12,7 +11,7 @@ use sparrow_query::VectorKind;
 use super::problems::{Problems, java_map};
 use super::settings::status;
 use super::{DENSE_ENDPOINT, Endpoint, SPARSE_ENDPOINT, TaskType, shown};
-use crate::{ModelError, Models};
+use crate::{ModelError, Models, spread};
 use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
 
