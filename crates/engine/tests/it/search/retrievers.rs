@@ -315,7 +315,7 @@ fn malformed_retrievers_are_named() {
         ),
         (
             json!({"text_similarity_reranker": {"retriever": one}}),
-            "Required [inference_id, inference_text, field]",
+            "Required [inference_text, field]",
         ),
         (json!({"rrf": {"retrievers": [{"rule": {}}]}}), "retriever [rule] is not supported"),
         (
