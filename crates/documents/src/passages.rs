@@ -1,6 +1,7 @@
 //! `make_passages`: the passages of documents that a cluster keeps, and the updates of such documents.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
@@ -31,7 +32,8 @@ struct Asked {
     /// Whether texts wait for room in the queue of a model.
     #[serde(default)]
     paced: bool,
-    documents: Vec<Given>,
+    /// Each is read on its own, so that one that cannot be read does not refuse the others.
+    documents: Vec<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -63,8 +65,7 @@ fn make_passages(
     body: &[u8],
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let asked: Asked = serde_json::from_value(parse_json(body)?)
-        .map_err(|error| EngineError::illegal_argument(format!("failed to parse: {error}")))?;
+    let asked: Asked = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
     let mapping = Mapping::parse(&asked.mapping).and_then(|mapping| mapping.with_slots(&asked.state))?;
     let mut wider = match &asked.update {
         Some(update) => mapping.merge_update(update)?,
@@ -72,7 +73,7 @@ fn make_passages(
     };
     let mut begun = Vec::with_capacity(asked.documents.len());
     let mut documents = Vec::with_capacity(asked.documents.len());
-    for given in asked.documents {
+    for given in &asked.documents {
         begun.push(begin(given, &mut documents).unwrap_or_else(Begun::Refused));
     }
     let flag = cancel.flag().as_ref();
@@ -98,10 +99,21 @@ fn make_passages(
     Ok(Reply::ok(&reply))
 }
 
+fn unreadable(error: &serde_json::Error) -> EngineError {
+    EngineError::illegal_argument(format!("failed to parse: {error}"))
+}
+
+/// Whether a document has the member beside which passages are kept, or a path into it, which a cluster reads as the same.
+fn names_companion(document: &Map<String, Value>) -> bool {
+    document.keys().any(|name| name.split('.').next() == Some(COMPANION))
+}
+
 /// Applies the changes of an update, and adds the document to those that get passages.
-fn begin(given: Given, documents: &mut Vec<Document>) -> Result<Begun, EngineError> {
+fn begin(given: &RawValue, documents: &mut Vec<Document>) -> Result<Begun, EngineError> {
+    let given = parse_json(given.get().as_bytes())?;
+    let given: Given = serde_json::from_value(given).map_err(|error| unreadable(&error))?;
     let Given { mut source, payload, doc, detect_noop } = given;
-    if source.contains_key(COMPANION) || doc.as_ref().is_some_and(|doc| doc.contains_key(COMPANION)) {
+    if [Some(&source), doc.as_ref()].into_iter().flatten().any(names_companion) {
         return Err(EngineError::illegal_argument(format!("[{COMPANION}] of a document belongs to Sparrow")));
     }
     let previous = match payload {

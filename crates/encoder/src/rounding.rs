@@ -21,8 +21,8 @@ const LEAST: f64 = 0.99;
 /// Highest root mean square of what a cross-encoder's scores differ by, as a share of how far they spread.
 const MOST_OF_SPREAD: f64 = 0.03;
 
-/// As [`Model::load`], with a file for the packed weights of a large model, which is written once and then mapped. A file that is damaged
-/// or was made of other model files is written anew; if it cannot be written, the weights are kept in memory and a warning is logged. When
+/// As [`Model::load`], with a file for the packed weights of a large model, which is written when it is first loaded, and mapped from then on.
+/// A file that is damaged or was made of other model files is written anew; if it cannot be written, the weights are kept in memory and a warning is logged. When
 /// the file is written and the model's files do not say, they are packed in 8 bits if that changes vectors only a little.
 ///
 /// # Errors
@@ -32,39 +32,53 @@ pub fn load_packed(dir: &Path, packed: &Path) -> Result<Arc<Model>, EncoderError
 }
 
 fn load(dir: &Path, keep: Keep<'_>) -> Result<Arc<Model>, EncoderError> {
-    if !keep.is_open_question(dir)? {
+    if let Some(keep) = keep.chosen(dir)? {
         return Model::read(dir, Some(keep));
     }
     let packed = keep.path();
+    // Both forms and the file of other weights are more than a disk may hold.
+    remove(packed);
     let (in_floats, in_bytes) = (packed.with_extension("floats"), packed.with_extension("bytes"));
     let floats = Model::read(dir, Some(keep.at(&in_floats)))?;
     if !floats.is_mapped() {
         return Ok(floats);
     }
-    let bytes = Model::read(dir, Some(keep.at(&in_bytes).in_bytes()))?;
-    let (chosen, (keep, drop)) = match rounds_little(&floats, &bytes) {
-        Ok(true) => (bytes, (in_bytes, in_floats)),
-        Ok(false) => (floats, (in_floats, in_bytes)),
+    let compared = Model::read(dir, Some(keep.at(&in_bytes).in_bytes())).and_then(|bytes| {
+        let fits = bytes.is_mapped().then(|| rounds_little(&floats, &bytes)).transpose()?;
+        Ok((bytes, fits))
+    });
+    let (chosen, kept) = match compared {
+        Ok((bytes, Some(true))) => (bytes, Some(&in_bytes)),
+        Ok((_, Some(false))) => (floats, Some(&in_floats)),
+        // What failed today may succeed tomorrow: nothing is kept as an answer.
+        Ok((_, None)) => (floats, None),
         Err(error) => {
-            tracing::warn!(path = %dir.display(), %error, "the model stays as it is, not in 8 bits");
-            (floats, (in_floats, in_bytes))
+            tracing::warn!(path = %dir.display(), %error, "the model is computed in floats, and may be in 8 bits when it is next loaded");
+            (floats, None)
         }
     };
     // What is mapped stays mapped, whatever becomes of its name.
-    if let Err(error) = fs::rename(&keep, packed) {
+    if let Some(kept) = kept
+        && let Err(error) = fs::rename(kept, packed)
+    {
         tracing::warn!(path = %packed.display(), %error, "packed weights cannot be kept");
     }
-    if let Err(error) = fs::remove_file(&drop) {
-        tracing::warn!(path = %drop.display(), %error, "packed weights that nobody needs stay");
-    }
+    remove(&in_floats);
+    remove(&in_bytes);
     Ok(chosen)
+}
+
+fn remove(path: &Path) {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            tracing::warn!(path = %path.display(), %error, "packed weights that nobody needs stay");
+        }
+        _ => {}
+    }
 }
 
 /// Whether the vectors of a model in 8 bits are nearly those of the same model in floats.
 fn rounds_little(floats: &Arc<Model>, bytes: &Arc<Model>) -> Result<bool, EncoderError> {
-    if !bytes.is_mapped() || !bytes.info().recognised.int8 {
-        return Ok(false);
-    }
     let (expected, found) = (encode(floats)?, encode(bytes)?);
     if floats.info().kind == ModelKind::CrossEncoder {
         let (expected, found) = (scores(&expected), scores(&found));
@@ -76,7 +90,7 @@ fn rounds_little(floats: &Arc<Model>, bytes: &Arc<Model>) -> Result<bool, Encode
     let mean = cosines.iter().sum::<f64>() / cosines.len() as f64;
     let least = cosines.iter().copied().fold(1.0, f64::min);
     tracing::info!(path = %floats.dir().display(), mean, least, "cosines of a model in 8 bits");
-    // A number that is none is not enough either.
+    // NaN compares as false, so it does not pass.
     Ok(mean >= LEAST_MEAN && least >= LEAST)
 }
 

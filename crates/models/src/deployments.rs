@@ -14,7 +14,6 @@ use super::ModelError;
 use super::ModelOptions;
 use super::adaptive::{AdaptiveAllocations, Observation, Scaler};
 use super::registry::{RegisteredModel, Registry};
-use super::spread;
 use sparrow_call::error::EngineError;
 use sparrow_storage::stores;
 
@@ -74,8 +73,6 @@ pub struct Running {
     pub model: Arc<RegisteredModel>,
     pub deployment: Deployment,
     pub start_time_ms: u64,
-    /// How far apart the vectors of a dense model lie that has no calibration.
-    pub(super) spread: Option<f32>,
     started: Instant,
     settings: Mutex<DeploymentSettings>,
     scaler: Mutex<Scaler>,
@@ -411,12 +408,7 @@ impl Deployments {
             },
         )
         .map_err(|error| ModelError::from_encoder(&model.id, error))?;
-        let spread = match deployment.model().info().calibration {
-            Some(_) => None,
-            None => {
-                spread::measure(&deployment).map_err(|error| ModelError::from_encoder(&model.id, error))?
-            }
-        };
+        model.measure(&deployment);
         tracing::info!(
             deployment = settings.deployment_id,
             allocations = settings.number_of_allocations,
@@ -427,7 +419,6 @@ impl Deployments {
             model: Arc::clone(model),
             deployment,
             start_time_ms: now_ms(),
-            spread,
             started: Instant::now(),
             settings: Mutex::new(DeploymentSettings {
                 number_of_allocations: settings.number_of_allocations.max(1),

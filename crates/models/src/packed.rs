@@ -1,4 +1,5 @@
-//! Files of packed weights: one for each large model that was loaded, `packed/<id>.weights` in the data directory.
+//! Files of packed weights: one for each large model that was loaded, `packed/<id>.weights` in the data directory, and two beside it
+//! while it is chosen in what the model is computed.
 //!
 //! They are kept there and not beside the model, whose folder may belong to someone else or be read-only. They are only a cache: the
 //! encoder makes a file anew if it is missing or was made of other model files.
@@ -27,7 +28,11 @@ impl PackedFolder {
 
     /// Removes the packed weights of a deleted model. If they are still mapped, the space is freed when the last deployment ends.
     pub fn remove(&self, id: &str) {
-        remove(&self.file(id));
+        let file = self.file(id);
+        // Others stand beside it while it is chosen in what the model is computed.
+        for path in [file.with_extension("floats"), file.with_extension("bytes"), file] {
+            remove(&path);
+        }
     }
 
     /// Removes files that belong to no model: half-written ones left by a crash, and those of deleted models.

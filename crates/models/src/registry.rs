@@ -6,16 +6,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::UNIX_EPOCH;
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
-use sparrow_encoder::{Model, ModelInfo};
+use sparrow_encoder::{Deployment, Model, ModelInfo, sample};
 
 use super::ModelError;
 use super::config::ModelConfig;
 use super::packed::PackedFolder;
+use super::spread;
 use sparrow_storage::stores::Unusable;
 
 /// The embedded models: name of the directory, id, and built-in aliases.
@@ -68,6 +70,9 @@ pub struct RegisteredModel {
     pub kept: Option<Value>,
     /// The loaded model; it is dropped when no deployment uses it any more.
     loaded: Mutex<Weak<Model>>,
+    /// Whether its linear maps are computed in 8 bits.
+    int8: AtomicBool,
+    spread: OnceLock<Option<f32>>,
 }
 
 impl RegisteredModel {
@@ -104,6 +109,7 @@ impl RegisteredModel {
     ) -> Self {
         let packed = packed.file(&id);
         let info = Model::inspect_packed(&directory, &packed).map_err(|error| error.to_string());
+        let int8 = AtomicBool::new(info.as_ref().is_ok_and(|info| info.recognised.int8));
         if let Err(reason) = &info {
             tracing::warn!(directory = %directory.display(), %reason, "model directory cannot be used");
         }
@@ -119,6 +125,8 @@ impl RegisteredModel {
             kept: None,
             info,
             loaded: Mutex::new(Weak::new()),
+            int8,
+            spread: OnceLock::new(),
         }
     }
 
@@ -146,6 +154,8 @@ impl RegisteredModel {
             kept: None,
             info: Err("its definition or vocabulary has not been uploaded".into()),
             loaded: Mutex::new(Weak::new()),
+            int8: AtomicBool::new(false),
+            spread: OnceLock::new(),
         }
     }
 
@@ -177,9 +187,26 @@ impl RegisteredModel {
 
     /// Whether its linear maps are computed in 8 bits, as far as is known: a large model may be packed so when it is first loaded.
     pub fn is_int8(&self) -> bool {
-        match self.loaded.lock().upgrade() {
-            Some(model) => model.info().recognised.int8,
-            None => self.info.as_ref().is_ok_and(|info| info.recognised.int8),
+        self.int8.load(Ordering::Relaxed)
+    }
+
+    /// How far apart the vectors of a dense model lie that has no calibration; `None` before it was first deployed.
+    pub fn spread(&self) -> Option<f32> {
+        *self.spread.get()?
+    }
+
+    /// Measures [`RegisteredModel::spread`] with a deployment of the model, if it is not known yet.
+    pub fn measure(&self, deployment: &Deployment) {
+        if self.info().is_ok_and(|info| info.calibration.is_none()) {
+            self.spread.get_or_init(|| {
+                let texts: Vec<&str> = sample().collect();
+                let prefixed = self.prefixed(&texts, false);
+                let texts = prefixed.as_ref().map_or(texts, |texts| texts.iter().map(String::as_str).collect());
+                spread::measure(deployment, &texts).unwrap_or_else(|error| {
+                    tracing::warn!(model = self.id, %error, "nobody knows how far apart the model's vectors lie");
+                    None
+                })
+            });
         }
     }
 
@@ -212,6 +239,7 @@ impl RegisteredModel {
         self.info()?;
         let model = sparrow_encoder::load_packed(&self.directory, &self.packed)
             .map_err(|error| ModelError::from_encoder(&self.id, error))?;
+        self.int8.store(model.info().recognised.int8, Ordering::Relaxed);
         *loaded = Arc::downgrade(&model);
         Ok(model)
     }

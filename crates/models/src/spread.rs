@@ -1,7 +1,7 @@
 //! How far apart a dense model's vectors lie. The cosines of some models differ by tenths, those of others by hundredths; where they are
 //! added to other scores, they are scaled so that they say as much.
 
-use sparrow_encoder::{Deployment, EncoderError, ModelKind, Output, Priority, sample};
+use sparrow_encoder::{Deployment, EncoderError, ModelKind, Output};
 
 /// Number of nearest others of a text whose cosines count.
 const NEIGHBOURS: usize = 10;
@@ -21,17 +21,16 @@ pub(super) fn factor_of_slope(slope: f32) -> f32 {
     (slope / EMBEDDED_SLOPE).clamp(FACTORS.0, FACTORS.1)
 }
 
-/// The spread of a dense model: for each text of the sample, the standard deviation of the cosines to those most similar to it, in the
-/// mean. `None` for models of other kinds.
+/// The spread of a dense model: for each of some texts, the standard deviation of the cosines to those most similar to it, in the mean.
+/// `None` for models of other kinds.
 ///
 /// # Errors
 /// When the model fails.
-pub(super) fn measure(deployment: &Deployment) -> Result<Option<f32>, EncoderError> {
+pub(super) fn measure(deployment: &Deployment, texts: &[&str]) -> Result<Option<f32>, EncoderError> {
     if !matches!(deployment.model().info().kind, ModelKind::Dense { .. }) {
         return Ok(None);
     }
-    let texts: Vec<&str> = sample().collect();
-    let encoded = deployment.encode(&texts, Priority::Ingest, None, None)?;
+    let encoded = deployment.encode_paced(texts, None)?;
     let vectors: Vec<&[f32]> = encoded
         .iter()
         .filter_map(|text| match &text.output {

@@ -55,12 +55,19 @@ impl Index {
     }
 }
 
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Part {
+    Sparse,
+    Dense,
+}
+
 /// A clause of a search, without its filters.
 #[derive(Deserialize)]
 struct Clause {
     query: Value,
-    /// The one kind of vectors that it searches: `sparse` or `dense`.
-    part: Option<String>,
+    /// The one kind of vectors that it searches.
+    part: Option<Part>,
     /// Hits that the list around it wants.
     hits: usize,
 }
@@ -77,11 +84,10 @@ fn bound(
     for clause in clauses {
         let mut query = dsl::parse_query(&node(&clause.query)?, Context::new(clause.hits))?;
         if let QueryKind::Semantic(semantic) = &mut query.kind {
-            semantic.part = match clause.part.as_deref() {
-                Some("sparse") => Some(VectorKind::Sparse),
-                Some("dense") => Some(VectorKind::Dense),
-                _ => None,
-            };
+            semantic.part = clause.part.map(|part| match part {
+                Part::Sparse => VectorKind::Sparse,
+                Part::Dense => VectorKind::Dense,
+            });
         }
         queries.push(query);
     }

@@ -41,13 +41,17 @@ impl<'a> Keep<'a> {
         Self { path, smallest: 0, bytes: false }
     }
 
-    /// Whether the model's files leave open in what its linear maps are computed, and no valid file has the answer yet.
+    /// As it is where the model's files say in what its linear maps are computed, or as the file says in which an earlier choice was kept;
+    /// `None` if that is still to be chosen.
     ///
     /// # Errors
     /// As [`Model::load`](super::Model::load).
-    pub(crate) fn is_open_question(&self, dir: &Path) -> Result<bool, EncoderError> {
+    pub(crate) fn chosen(self, dir: &Path) -> Result<Option<Self>, EncoderError> {
         let layout = Layout::detect(dir)?;
-        Ok(layout.arithmetic.is_none() && facts(&layout, self.path).is_none())
+        if layout.arithmetic.is_some() {
+            return Ok(Some(self));
+        }
+        Ok(facts(&layout, self.path).map(|facts| Self { bytes: facts.bert.int8, ..self }))
     }
 
     /// The path for the packed weights.
@@ -87,7 +91,13 @@ fn kernel_names() -> String {
 
 /// What the packed weights of a model say about it, if they are valid.
 pub(super) fn facts(layout: &Layout, packed: &Path) -> Option<Facts> {
-    Packed::facts(packed, &layout.identity(kernel_names())?).ok()
+    match Packed::facts(packed, &layout.identity(kernel_names())?) {
+        Ok(facts) => Some(facts),
+        Err(reason) => {
+            not_used(packed, &reason);
+            None
+        }
+    }
 }
 
 /// Loads a model's weights. A model with a basis is not kept in a file: those are small.
@@ -105,15 +115,20 @@ pub(super) fn load(
     match open(layout, path) {
         Ok(loaded) => Ok(loaded),
         Err(reason) => {
-            match reason {
-                Unusable::Missing | Unusable::Stale => {
-                    tracing::debug!(path = %path.display(), %reason, "packed weights are not used");
-                }
-                Unusable::Damaged(_) | Unusable::Io(_) => {
-                    tracing::warn!(path = %path.display(), %reason, "packed weights are not used");
-                }
-            }
+            not_used(path, &reason);
             unpack(layout, None, keep)
+        }
+    }
+}
+
+/// Logs why a file is not used; that there is none is no news.
+fn not_used(path: &Path, reason: &Unusable) {
+    match reason {
+        Unusable::Missing | Unusable::Stale => {
+            tracing::debug!(path = %path.display(), %reason, "packed weights are not used");
+        }
+        Unusable::Damaged(_) | Unusable::Io(_) => {
+            tracing::warn!(path = %path.display(), %reason, "packed weights are not used");
         }
     }
 }

@@ -64,6 +64,20 @@ fn a_large_model_is_kept_in_8_bits_if_that_changes_little() {
     assert!(is_int8(&checkpoint("checkpoint-bert", r#"{"arithmetic": "int8"}"#)));
 }
 
+#[test]
+fn a_damaged_file_is_made_anew_as_it_was_chosen() {
+    let files = checkpoint("checkpoint-bert", "{}");
+    assert!(is_int8(&files));
+    let mut bytes = fs::read(files.packed()).unwrap();
+    // The first section begins after the header and a gap.
+    bytes[64] ^= 1;
+    fs::write(files.packed(), &bytes).unwrap();
+    assert!(is_int8(&files));
+    // Without a valid index, it is chosen again.
+    fs::write(files.packed(), b"nothing").unwrap();
+    assert!(is_int8(&files));
+}
+
 /// Where one weight of each output is far larger than the others, these are lost in 8 bits.
 #[test]
 fn a_model_that_8_bits_would_spoil_stays_in_floats() {

@@ -58,9 +58,7 @@ impl Models {
         }
         let parts = self.hybrid_parts(model_id);
         let id = parts.as_ref().map_or(model_id, |parts| parts.of(VectorKind::Dense));
-        let model = self.behind(id);
-        let running = model.and_then(|model| self.deployments.of_model(&model.id).into_iter().next());
-        running.and_then(|running| running.spread).map_or(1.0, spread::factor)
+        self.behind(id).and_then(|model| model.spread()).map_or(1.0, spread::factor)
     }
 
     /// The parts of a hybrid endpoint; `None` for any other id.

@@ -66,7 +66,13 @@ pub(super) fn read(
         let mut read = || -> Result<(), BodyError> {
             match &*member.name {
                 "retriever" => inner = Some(parse::child_of(node, context, depth)?),
-                "inference_id" => inference_id = Some(value::text(node)?),
+                "inference_id" => {
+                    let id = value::text(node)?;
+                    if id.is_empty() {
+                        return Err(BodyError::illegal("[inference_id] must not be empty"));
+                    }
+                    inference_id = Some(id);
+                }
                 "inference_text" => text = Some(value::text(node)?),
                 "field" => field = Some(value::text(node)?),
                 // Of the model's scores, which may be negative.

@@ -313,10 +313,7 @@ fn malformed_retrievers_are_named() {
             json!({"linear": {"retrievers": [{"retriever": one}], "min_score": -1}}),
             "[min_score] must be greater than or equal to 0, was: [-1.0]",
         ),
-        (
-            json!({"text_similarity_reranker": {"retriever": one}}),
-            "Required [inference_text, field]",
-        ),
+        (json!({"text_similarity_reranker": {"retriever": one}}), "Required [inference_text, field]"),
         (json!({"rrf": {"retrievers": [{"rule": {}}]}}), "retriever [rule] is not supported"),
         (
             json!({"rrf": {"retrievers": vec![one.clone(); 101]}}),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::query::kinds::meaning;
-use sparrow_query::{Query, Rewrite};
+use sparrow_query::Query;
 
 /// A key that is equal only for clauses that match the same documents of any segment under the same mapping.
 /// `None` for clauses that are not worth caching, or whose matches depend on something else: the current time
@@ -51,11 +51,6 @@ impl Key {
     pub(crate) fn number(&mut self, number: u64) -> &mut Self {
         self.0.extend(number.to_le_bytes());
         self
-    }
-
-    /// `None` for a pattern whose terms score: its matches depend on other segments.
-    pub(crate) fn constant(&mut self, rewrite: Rewrite) -> Option<&mut Self> {
-        (rewrite == Rewrite::Constant).then_some(self)
     }
 
     pub(crate) fn option(&mut self, text: Option<&str>) -> &mut Self {

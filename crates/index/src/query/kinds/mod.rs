@@ -1,5 +1,5 @@
-//! What the kinds of query mean in an index. Each has a module, alone or with its family, of the same name as the one in
-//! `crates/query/src/kinds`, which has its parameters and its JSON.
+//! What the kinds of query mean in an index. Their parameters and their JSON are in `crates/query/src/kinds`, in modules of the same
+//! names; the families `text` and `query_string` are divided here.
 //!
 //! A new kind implements [`Meaning`]; without it, [`meaning`] does not compile.
 
@@ -102,7 +102,7 @@ use no_words;
 pub(super) enum Explained {
     /// The weight of the clause itself.
     Itself,
-    /// The clause as it is printed: it gives all documents the same score.
+    /// The printed clause, as it gives all documents the same score.
     Constant,
     /// A fixed sentence; scores may differ between documents.
     Sentence(&'static str),

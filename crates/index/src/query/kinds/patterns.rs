@@ -134,7 +134,10 @@ impl Meaning for PrefixQuery {
     }
 
     fn filter_key(&self, key: &mut Key) -> Option<()> {
-        key.constant(self.rewrite)?.tag(5).text(&self.field).text(&self.value).flag(self.case_insensitive);
+        let PrefixQuery { field, value, case_insensitive, rewrite: Rewrite::Constant } = self else {
+            return None;
+        };
+        key.tag(5).text(field).text(value).flag(*case_insensitive);
         Some(())
     }
 
@@ -166,7 +169,10 @@ impl Meaning for WildcardQuery {
     }
 
     fn filter_key(&self, key: &mut Key) -> Option<()> {
-        key.constant(self.rewrite)?.tag(6).text(&self.field).text(&self.value).flag(self.case_insensitive);
+        let WildcardQuery { field, value, case_insensitive, rewrite: Rewrite::Constant } = self else {
+            return None;
+        };
+        key.tag(6).text(field).text(value).flag(*case_insensitive);
         Some(())
     }
 
@@ -187,8 +193,19 @@ impl Meaning for RegexpQuery {
     }
 
     fn filter_key(&self, key: &mut Key) -> Option<()> {
-        key.constant(self.rewrite)?.tag(7).text(&self.field).text(&self.value).tag(self.flags);
-        key.flag(self.case_insensitive).number(self.max_determinized_states as u64);
+        let RegexpQuery {
+            field,
+            value,
+            flags,
+            case_insensitive,
+            max_determinized_states,
+            rewrite: Rewrite::Constant,
+        } = self
+        else {
+            return None;
+        };
+        key.tag(7).text(field).text(value).tag(*flags);
+        key.flag(*case_insensitive).number(*max_determinized_states as u64);
         Some(())
     }
 

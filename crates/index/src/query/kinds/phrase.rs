@@ -168,8 +168,9 @@ impl Meaning for MatchPhraseQuery {
     }
 
     fn filter_key(&self, key: &mut Key) -> Option<()> {
-        key.tag(9).text(&self.field).text_value(&self.text)?.option(self.analyzer.as_deref());
-        key.number(u64::from(self.slop)).flag(self.zero_terms_query == ZeroTerms::All);
+        let MatchPhraseQuery { field, text, slop, analyzer, zero_terms_query } = self;
+        key.tag(9).text(field).text_value(text)?.option(analyzer.as_deref());
+        key.number(u64::from(*slop)).flag(*zero_terms_query == ZeroTerms::All);
         Some(())
     }
 

@@ -1,4 +1,4 @@
-//! Clauses for exact values: `term`, `terms`, `exists`, and `match` on fields that are not text.
+//! Clauses for exact values: `term`, `terms` and its lookup, `range`, `exists`, `ids`; and `match` on fields that are not text.
 
 use serde_json::Value;
 use tantivy::Term;
@@ -209,7 +209,8 @@ impl Meaning for TermQuery {
     }
 
     fn filter_key(&self, key: &mut Key) -> Option<()> {
-        key.tag(1).text(&self.field).value(Some(&self.value))?.flag(self.case_insensitive);
+        let TermQuery { field, value, case_insensitive } = self;
+        key.tag(1).text(field).value(Some(value))?.flag(*case_insensitive);
         Some(())
     }
 
@@ -229,8 +230,9 @@ impl Meaning for TermsQuery {
     }
 
     fn filter_key(&self, key: &mut Key) -> Option<()> {
-        key.tag(2).text(&self.field);
-        for value in self.values.iter() {
+        let TermsQuery { field, values } = self;
+        key.tag(2).text(field);
+        for value in values.iter() {
             key.value(Some(value))?;
         }
         Some(())
@@ -283,7 +285,8 @@ impl Meaning for ExistsQuery {
     }
 
     fn filter_key(&self, key: &mut Key) -> Option<()> {
-        key.tag(4).text(&self.field);
+        let ExistsQuery { field } = self;
+        key.tag(4).text(field);
         Some(())
     }
 

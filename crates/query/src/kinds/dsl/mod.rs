@@ -1,7 +1,5 @@
-//! The query language: reads request JSON into the query tree.
-//!
-//! What reading has in common; each kind of query reads its own JSON ([`super::NAMED`]). A key, query or parameter that is not known is an error that names it, in the words of the
-//! recorded answers; nothing is ignored silently.
+//! Reads request JSON into the query tree: what the kinds of query, each of which reads its own, have in common. A key, query or
+//! parameter that is not known is an error that names it, in the words of the recorded answers; nothing is ignored silently.
 
 pub mod value;
 
