@@ -320,6 +320,14 @@ describe('search', () => {
     );
     const { code, stderr } = await run('search', 'x', '--index', 'articles', '--filter', 'title:"a:b" OR titel:x');
     expect([code, stderr]).toEqual([0, '[articles] has no field [titel], so nothing is found by it\n']);
+    // Neither the first nor the last is the only one that counts.
+    expect(await ids('--filter', 'n=1', '--filter', 'n:>1')).toEqual([]);
+    expect(await ids('--filter', 'n:>1', '--filter', 'n=1')).toEqual([]);
+    expect(await ids('--filter', 'n:<2', '--filter', 'n:>0')).toEqual(['1']);
+    const mistaken = async (filter: string): Promise<string> =>
+      (await run('search', 'x', '--index', 'articles', '--filter', filter)).stderr;
+    expect(await mistaken('n<2')).toContain('a comparison is written as n:<50');
+    expect(await mistaken('name=a AND n:1')).toContain('with = the rest is one value');
     const both = await run('search', '--index', 'articles', '--body', '{}', '--filter', 'n:1');
     expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('leave out --filter')]);
   });

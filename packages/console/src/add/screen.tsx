@@ -273,7 +273,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           There is an index <b>{index}</b> already. The documents are added to it. Its fields stay as they are, and
           columns that it does not have yet become new fields.{' '}
           {table.documents.some(({ id }) => id === undefined)
-            ? 'Without a column id, whose values are all different, a file that is added twice is in it twice.'
+            ? 'This file has no column id whose values are all different, so adding it again would add its documents twice.'
             : 'Documents with the same id are replaced.'}
         </Note>
       )}

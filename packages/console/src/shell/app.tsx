@@ -192,9 +192,7 @@ function SignIn({ onKey }: { readonly onKey: (key: string) => void }): JSX.Eleme
     <form class="sign-in" onSubmit={submit}>
       <Bird />
       <h1>Search by meaning</h1>
-      <p>
-        Every request carries a key. The first start of the server left the owner key in a file of its data directory:
-      </p>
+      <p>Paste the owner key. It is in this file, below the folder where the server was first started:</p>
       <pre>cat data/owner.key</pre>
       <p class="small">
         If the server was started with <code>--data DIR</code>, it is in that folder: the first line that the server

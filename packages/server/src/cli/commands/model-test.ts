@@ -223,6 +223,7 @@ async function measured(
   await trial.ask('start_deployment', { path, query: { cache_size: '0b', number_of_allocations: '1' } });
   const loading = (performance.now() - begun) / 1000;
   const loaded = process.memoryUsage.rss();
+  const [loadedAs] = (await trial.ask<Configs>('get_trained_models')).trained_model_configs;
   const agreement = references === undefined ? undefined : await agreementOf(trial, references);
   await trial.infer(passages(options.words, 0), QUESTION);
   const start = await trial.figures();
@@ -239,7 +240,8 @@ async function measured(
   return {
     directory,
     kind: KINDS[trial.kind] ?? trial.kind,
-    recognised: config?.metadata?.recognised ?? {},
+    // In what a large model computes is chosen when it is first loaded.
+    recognised: loadedAs?.metadata?.recognised ?? {},
     bytes: config?.model_size_bytes ?? 0,
     memory: { before, loaded, working },
     load_seconds: loading,

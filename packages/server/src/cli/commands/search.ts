@@ -29,7 +29,7 @@ interface Options extends ServerOptions {
   readonly field?: readonly string[];
   readonly model: string;
   readonly size: number;
-  readonly filter?: string;
+  readonly filter?: readonly string[];
   readonly body?: string;
 }
 
@@ -61,7 +61,8 @@ export function addSearch(program: Command): void {
       .option('--field <name...>', 'search these fields only')
       .option(
         '--filter <query>',
-        'only documents that match this, such as topic=health or "topic:health AND year:[2020 TO *]"',
+        'only documents that match this, such as topic=health or "topic:health AND year:[2020 TO *]"; several all have to match',
+        (filter: string, before: readonly string[] = []) => [...before, luceneOf(filter)],
       )
       .option('--model <id>', 'model for sparse_vector fields', '.sparse_encoder_model_2')
       .addOption(integerOption('--size <n>', 'number of hits', 0).default(10))
@@ -77,7 +78,7 @@ export function addSearch(program: Command): void {
       throw new UsageError('a request with --body has filters of its own: leave out --filter');
     const context = new Context(options);
     const body = options.body === undefined ? undefined : readBody(options.body);
-    await noteUnknownFields(context, options.index, fieldsOfFilter(luceneOf(options.filter ?? '')));
+    await noteUnknownFields(context, options.index, (options.filter ?? []).flatMap(fieldsOfFilter));
     const answer = await ask(context, question, body, options).catch(async (error: unknown) => {
       throw await namingIndices(context, error);
     });
@@ -190,13 +191,23 @@ async function requestFor(context: Context, question: string, options: Options):
 }
 
 /** What every list keeps to, without a part in the scores. */
-function filterOf({ filter }: Options): { readonly filter?: Query } {
-  return filter === undefined ? {} : { filter: { query_string: { query: luceneOf(filter) } } };
+function filterOf({ filter }: Options): { readonly filter?: readonly Query[] } {
+  return filter === undefined ? {} : { filter: filter.map((query) => ({ query_string: { query } })) };
 }
 
-/** `field=value` in Lucene's syntax, whatever signs the value has; anything else is in that syntax already. */
+/**
+ * `field=value` in Lucene's syntax, whatever signs the value has; anything else is in that syntax already. What would be taken for
+ * something else there, and find nothing, is refused.
+ */
 function luceneOf(filter: string): string {
+  const [, compared, sign] = /(?:^|\s)([A-Za-z_][\w.-]*)\s*([<>]=?)/.exec(filter.replaceAll(/"[^"]*"/g, '')) ?? [];
+  if (compared !== undefined && sign !== undefined)
+    throw new UsageError(`--filter ${filter}: a comparison is written as ${compared}:${sign}50`);
   const [, field, value] = /^([A-Za-z_][\w.-]*)=([^]+)$/.exec(filter) ?? [];
+  if (value !== undefined && / (?:AND|OR|NOT) /.test(value))
+    throw new UsageError(
+      `--filter ${filter}: with = the rest is one value; write ${String(field)}:value AND …, or --filter several times`,
+    );
   return field === undefined || value === undefined ? filter : `${field}:"${value.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
