@@ -27,13 +27,10 @@ afterAll(async () => {
 });
 
 describe('what only Elasticsearch has', () => {
-  it.each(namesIn(source('query/src/kinds/mod.rs'), 'UNSUPPORTED'))(
-    'the query %s is refused by name',
-    async (name) => {
-      const answer = await search({ query: { [name]: {} } });
-      expect([answer.status, answer.body.error.reason]).toEqual([400, `[${name}] query is not supported by Sparrow`]);
-    },
-  );
+  it.each(namesIn(source('query/src/kinds/mod.rs'), 'UNSUPPORTED'))('the query %s is refused by name', async (name) => {
+    const answer = await search({ query: { [name]: {} } });
+    expect([answer.status, answer.body.error.reason]).toEqual([400, `[${name}] query is not supported by Sparrow`]);
+  });
 
   it.each(namesIn(source('search/src/aggs/parse/mod.rs'), 'ELSEWHERE'))(
     'the aggregation %s is refused by name',

@@ -62,7 +62,7 @@ export function addSearch(program: Command): void {
       .option(
         '--filter <query>',
         'only documents that match this, such as topic=health or "topic:health AND year:[2020 TO *]"; several all have to match',
-        (filter: string, before: readonly string[] = []) => [...before, luceneOf(filter)],
+        (filter: string, before: readonly string[] | undefined) => [...(before ?? []), luceneOf(filter)],
       )
       .option('--model <id>', 'model for sparse_vector fields', '.sparse_encoder_model_2')
       .addOption(integerOption('--size <n>', 'number of hits', 0).default(10))
