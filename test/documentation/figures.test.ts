@@ -43,7 +43,7 @@ describe('the figures of README', () => {
     expect(lines).toEqual([
       `- A question over HTTP, 200,000 passages: ${question.sparrow.toFixed(2)} ms with its encoding; OpenSearch 2.19 with the tokens given takes ${question.peer.toFixed(2)} ms.`,
       `- The exact sparse top 10 of a million documents, one thread: ${threeDigits(loop.sparrow)}; a plain loop over floats takes ${threeDigits(loop.peer)}, Lucene 10 takes ${threeDigits(lucene.peer)}.`,
-      `- Encoding passages by the sparse model: ${whole(encoded.sparrow)} per CPU-second; onnxruntime-node (fp32) encodes ${whole(encoded.peer)}.`,
+      `- One core encodes ${whole(encoded.sparrow)} passages a second with the sparse model; onnxruntime-node (fp32) encodes ${whole(encoded.peer)}.`,
     ]);
   });
 
