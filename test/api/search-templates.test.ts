@@ -158,8 +158,14 @@ describe('a hostile template', () => {
     await refused(render('{{#a}}'.repeat(10_000) + '{{/a}}'.repeat(5)), 400, 'search template cannot be read');
     await refused(render(`{{${' '.repeat(60_000)}`), 400, '[1000] spaces in a row');
     await refused(render(`{"a":"${'x'.repeat(65_536)}"}`), 400, 'more than [65535] bytes');
+    await refused(render(`{{${`${' '.repeat(1000)}x`.repeat(60)}}}`), 400, 'a tag has more than [100] spaces');
+    await refused(render(`{{a${`${' '.repeat(60)}x`.repeat(60)}`), 400, 'a tag has more than [100] spaces');
+    await refused(render(`{{=<% %>=}}<%${`${' '.repeat(100)}x`.repeat(60)}%>`), 400, 'it changes its delimiters');
     // The slowest template that is taken: spaces in every tag.
-    await render(`{"a":"${`{{${' '.repeat(1000)}a}}`.repeat(64)}"}`);
+    await render(`{"a":"${`{{${' '.repeat(100)}a}}`.repeat(620)}"}`);
+    const empty = { a: Array.from({ length: 200_000 }, () => '') };
+    const joined = "{{#join delimiter=''}}a{{/join delimiter=''}}";
+    await refused(render(`{"a":"${joined.repeat(20)}"}`, empty), 400, 'takes too much');
     await refused(call('POST', '/_render/template', { source: '{}', params: { a: 'x'.repeat(2 ** 20) } }), 413, '');
     const deep = Buffer.from(`{"source":"{}","params":{"a":${'['.repeat(200)}${']'.repeat(200)}}}`);
     await refused(call('POST', '/_render/template', deep), 400, 'nested deeper than [100] levels');

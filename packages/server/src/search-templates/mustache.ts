@@ -15,6 +15,9 @@ const MOST_LEVELS = 50;
 /** The parser looks for the end of a tag from each of the spaces before it: many in a row would take very long. */
 const SPACES = /\s{1001}/;
 
+/** Most spaces in a tag, of which each is looked from in the same way; and in a template that changes what a tag begins with. */
+const MOST_SPACES = { ofTag: 100, ofTemplate: 5_000 };
+
 /** A token as the parser of the library makes it: kind, name, its place, and for a section what is in it. */
 type Token = readonly [kind: string, name: string, start: number, end: number, inner?: readonly Token[] | string];
 
@@ -31,6 +34,7 @@ export function compile(source: string): Template {
     throw refused(`it has more than [${String(MOST_TEMPLATE)}] bytes`);
   }
   if (SPACES.test(source)) throw refused('it has more than [1000] spaces in a row');
+  checkSpaces(source);
   let tokens: Template;
   try {
     // One that remembers templates would keep all that anybody ever sent.
@@ -40,6 +44,17 @@ export function compile(source: string): Template {
   }
   check(tokens, 0);
   return tokens;
+}
+
+function checkSpaces(source: string): void {
+  const spaces = (text: string): number => text.match(/\s/g)?.length ?? 0;
+  const tags = source.split('{{').slice(1);
+  if (tags.some((tag) => spaces(tag.split('}}', 1)[0] ?? '') > MOST_SPACES.ofTag)) {
+    throw refused(`a tag has more than [${String(MOST_SPACES.ofTag)}] spaces`);
+  }
+  if (tags.some((tag) => tag.startsWith('=')) && spaces(source) > MOST_SPACES.ofTemplate) {
+    throw refused(`it changes its delimiters and has more than [${String(MOST_SPACES.ofTemplate)}] spaces`);
+  }
 }
 
 function check(tokens: Template, depth: number): void {
@@ -151,7 +166,8 @@ function sectionOf(token: Token, scopes: readonly Value[], budget: Budget): stri
     if (value === null) return '';
     if (called.name === 'toJson') return written(toJson(value), budget);
     const items = isList(value) ? value : [value];
-    budget.spend(items.length * called.delimiter.length);
+    // Each is a step, however little it writes.
+    budget.spend(items.length * (1 + called.delimiter.length));
     return written(items.map((item) => escaped(toText(item))).join(called.delimiter), budget);
   }
   const value = find(token[1], scopes, budget);

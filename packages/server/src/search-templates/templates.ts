@@ -3,7 +3,7 @@ import { carryOutInEngine } from '../handlers/engine.js';
 import type { Answer } from '../http/respond.js';
 import { type Call, endpointOf, serving } from '../middleware/call.js';
 import { invalid, isObject } from '../security/request-body.js';
-import { Budget, compile, fillIn } from './mustache.js';
+import { Budget, compile, fillIn, type Template } from './mustache.js';
 import { missingScript, sourceText, storedScripts } from './scripts.js';
 import { type Members, objectMember, readMembers, switchMember, textMember, toJson } from './values.js';
 
@@ -28,13 +28,13 @@ export function multiSearchTemplate(call: Call): Promise<Answer> {
   if (lines.pop() !== '') {
     throw new HttpError('illegal_argument', 'The msearch request must be terminated by a newline [\n]');
   }
-  const budget = new Budget();
+  const [budget, compiled] = [new Budget(), new Map<string, Template>()];
   const filled: string[] = [];
   for (let at = 0; at < lines.length; at += 2) {
     const [header = '', template = ''] = lines.slice(at, at + 2);
     if (header.trim() === '' && template.trim() === '') continue;
     // In valid JSON a line ends only where a space may be.
-    const search = searchOf(call, Buffer.from(template), budget).replaceAll(/[\r\n]/g, ' ');
+    const search = searchOf(call, Buffer.from(template), budget, compiled).replaceAll(/[\r\n]/g, ' ');
     filled.push(header, search);
   }
   call.body = Buffer.from(filled.map((line) => `${line}\n`).join(''));
@@ -46,8 +46,13 @@ function searched(call: Call, op: 'search' | 'msearch'): Promise<Answer> {
   return carryOutInEngine(call, endpointOf(call), op);
 }
 
-/** The search that comes of a request for a template, as JSON. */
-function searchOf(call: Call, body: Uint8Array | undefined, budget: Budget): string {
+/** The search that comes of a request for a template, as JSON. `compiled` are the templates that the request has named before. */
+function searchOf(
+  call: Call,
+  body: Uint8Array | undefined,
+  budget: Budget,
+  compiled = new Map<string, Template>(),
+): string {
   const idInPath = call.path['id'];
   const request: Members =
     body === undefined && idInPath !== undefined ? new Map() : readMembers(body, KNOWN, 'search_template');
@@ -56,7 +61,9 @@ function searchOf(call: Call, body: Uint8Array | undefined, budget: Budget): str
   const source = sourceOf(call, id, request);
   const params = objectMember(request, 'params') ?? (new Map() as Members);
   const shown = ['explain', 'profile'].filter((name) => switchMember(request, name));
-  const text = fillIn(compile(source), params, budget);
+  const template = compiled.get(source) ?? compile(source);
+  compiled.set(source, template);
+  const text = fillIn(template, params, budget);
   checkSearch(text);
   if (shown.length === 0) return text;
   const search = new Map(readMembers(Buffer.from(text), undefined, 'search_template'));
