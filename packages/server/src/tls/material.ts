@@ -19,6 +19,9 @@ const CIPHERS = [
 /** Longest file. One with a chain of certificates has some kilobytes, one with all authorities of an operating system a few hundred. */
 const MOST_BYTES = 4 * 1024 * 1024;
 
+/** Most certificates of a chain: clients read no handshake of more than about 100 kB, so that a longer chain would refuse them all. */
+const LONGEST_CHAIN = 10;
+
 /** What the files hold, checked. */
 export interface TlsMaterial {
   readonly options: SecureContextOptions;
@@ -41,6 +44,12 @@ export async function readMaterial({ tlsCert = '', tlsKey = '', tlsClientCa }: T
     tlsClientCa === undefined ? undefined : read(tlsClientCa, 'certificates of who signs clients’'),
   ]);
   const leaf = certificate(cert, tlsCert);
+  const length = cert.split('-----BEGIN CERTIFICATE-----').length - 1;
+  if (length > LONGEST_CHAIN) {
+    throw new ConfigError(
+      `${tlsCert} holds ${String(length)} certificates; a chain has at most ${String(LONGEST_CHAIN)}, or no client can read it`,
+    );
+  }
   if (ca !== undefined && tlsClientCa !== undefined) certificate(ca, tlsClientCa);
   let own;
   try {

@@ -78,6 +78,7 @@ describe('the pair before stays in force, and the next good one comes after', ()
   const without = (path: string) => rm(path, { recursive: true, force: true });
   it.each<[string, () => Promise<unknown>, RegExp]>([
     ['a certificate that is cut off', () => put(tlsCert, second.cert.slice(0, 300)), /holds no certificate in PEM/],
+    ['a chain that no client reads', () => put(tlsCert, second.cert.repeat(11)), /holds 11 certificates/],
     ['an empty file', () => put(tlsCert, ''), /holds no certificate in PEM/],
     ['bytes', () => put(tlsCert, Buffer.alloc(5000, 200)), /holds no certificate in PEM/],
     ['a certificate of another key', () => put(tlsCert, second.cert), /is not that of the first certificate/],
