@@ -12,8 +12,9 @@ use sparrow_files::File;
 use crate::error::EncoderError;
 use crate::stored::{Kind, Stored};
 
-/// Most bytes of a header that is read: the limit of the safetensors format.
-const MAX_HEADER: u64 = 100_000_000;
+/// Most bytes of a header that is read. The format allows 100 MB, which become gigabytes when they are read; a model of a thousand tensors
+/// has 100 kB.
+const MAX_HEADER: u64 = 8_000_000;
 
 /// The shape of a tensor, and where its numbers are, in row-major order.
 #[derive(Debug, Clone, PartialEq)]
