@@ -54,7 +54,7 @@ pub type Handler<S> = fn(&S, &Request, &[u8], &CancelFlag) -> Result<Reply, Engi
 /// An operation: its declaration and its function.
 #[derive(Debug)]
 pub struct Operation<S> {
-    /// Its name, threads, rights and parameters.
+    /// The name of the operation, the threads that run it, the rights that it needs, and its parameters.
     pub declaration: Declaration,
     /// The function that carries it out.
     pub run: Handler<S>,

@@ -27,7 +27,7 @@ struct Asked {
     mapping: Value,
     #[serde(default)]
     state: Value,
-    /// What is to be put into the mapping before.
+    /// Fields that are added to the mapping before the documents are read, as in `PUT _mapping`.
     update: Option<Value>,
     /// Whether texts wait for room in the queue of a model.
     #[serde(default)]
@@ -43,7 +43,7 @@ struct Given {
     payload: Option<String>,
     /// Changes of `source`, for an update.
     doc: Option<Map<String, Value>>,
-    /// Whether an update that changes nothing is none.
+    /// Whether an update that changes nothing is left out.
     #[serde(default)]
     detect_noop: bool,
 }

@@ -26,7 +26,7 @@ use sparrow_search::query_error;
 use sparrow_types::work::{self, Stopped};
 use sparrow_wire::{glob, object};
 
-/// What is shown of the terms of a document, and how it is read.
+/// URL parameters of `_termvectors` and `_mtermvectors`: which statistics are shown, and how the document is read.
 const VECTORS: &str = "fields field_statistics term_statistics offsets positions payloads realtime routing \
     preference version version_type";
 

@@ -21,9 +21,10 @@ const LEAST: f64 = 0.99;
 /// Highest root mean square of what a cross-encoder's scores differ by, as a share of how far they spread.
 const MOST_OF_SPREAD: f64 = 0.03;
 
-/// As [`Model::load`], with a file for the packed weights of a large model, which is written when it is first loaded, and mapped from then on.
-/// A file that is damaged or was made of other model files is written anew; if it cannot be written, the weights are kept in memory and a warning is logged. When
-/// the file is written and the model's files do not say, they are packed in 8 bits if that changes vectors only a little.
+/// As [`Model::load`], with a file for the packed weights of a large model, which is written when it is first loaded, and mapped from then
+/// on. A file that is damaged or was made of other model files is written anew; if it cannot be written, the weights are kept in memory and
+/// a warning is logged. When the file is written and the model's files do not say, they are packed in 8 bits if that changes vectors only a
+/// little.
 ///
 /// # Errors
 /// As [`Model::load`].

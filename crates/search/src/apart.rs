@@ -43,7 +43,7 @@ pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
 #[derive(Deserialize)]
 struct Index {
     index: String,
-    /// Its mapping, as far as it concerns `semantic_text`, and what of its state a mapping does not show.
+    /// The part of the index's mapping that concerns `semantic_text`; `state` is what a mapping does not show of these fields.
     mapping: Value,
     #[serde(default)]
     state: Value,
@@ -147,8 +147,8 @@ fn bind_semantic(
     Ok(Reply::ok(&json!({"clauses": shown})))
 }
 
-/// A clause as whoever keeps the index needs it: one of vectors, several of which each counts with a factor, or nothing. `other` is any
-/// other clause, which is not one on a `semantic_text` field.
+/// A clause as JSON for the cluster. Its `kind` is `sparse` or `dense` for a clause on vectors, `any` for several with a boost each, `none`
+/// where nothing matches, and `other` for a clause that is not on a `semantic_text` field.
 fn shown(kind: &QueryKind) -> Value {
     match kind {
         QueryKind::Sparse(clause) => {

@@ -56,7 +56,7 @@ export class BulkItem {
     return textOf(this.#action.value['pipeline']);
   }
 
-  /** The same at another place. */
+  /** The same item at another position of a request. */
   at(position: number): BulkItem {
     return new BulkItem(position, this.kind, this.#line, this.#action, this.#source, this.index);
   }

@@ -139,7 +139,7 @@ interface Hit extends Given {
   readonly seqNo: number;
   /** The primary term of its write, where it is written in place. */
   readonly term: number | undefined;
-  /** What is stored of its passages, which are kept where its texts are the same. */
+  /** The stored passages of the document, in Base64; those of texts that have not changed are kept. */
   readonly payload: string | undefined;
 }
 

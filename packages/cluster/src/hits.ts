@@ -1,4 +1,4 @@
-import { elements, members, rawOf, textOf, valueOf, whole } from './json.js';
+import { type Span, elements, members, rawOf, textOf, valueOf, whole } from './json.js';
 import { PAYLOAD } from './passage-mappings.js';
 
 /** A document that a search found, in the order of sequence numbers. */
@@ -10,16 +10,21 @@ export interface SourceHit {
   readonly seqNo: number;
   /** The primary term of its last write, if that is asked for. */
   readonly term: number | undefined;
-  /** What is stored of its passages, if that is asked for. */
+  /** The stored passages of the document, in Base64, if the request asks for them. */
   readonly payload: string | undefined;
+}
+
+/** Where each hit stands in the answer of a search. */
+export function hitSpans(text: string): readonly Span[] {
+  const member = (start: number, name: string) => members(text, start).find((it) => it.name === name);
+  const hits = member(whole(text).start, 'hits');
+  const list = hits === undefined ? undefined : member(hits.start, 'hits');
+  return list === undefined ? [] : elements(text, list.start);
 }
 
 /** The hits of a search that is sorted by `_seq_no`, their sources as they are written: numbers keep all their digits. */
 export function sourceHits(text: string): readonly SourceHit[] {
-  const member = (of: { start: number }, name: string) => members(text, of.start).find((it) => it.name === name);
-  const hits = member(whole(text), 'hits');
-  const list = hits === undefined ? undefined : member(hits, 'hits');
-  return (list === undefined ? [] : elements(text, list.start)).map((span) => {
+  return hitSpans(text).map((span) => {
     const parts = new Map(members(text, span.start).map((it) => [it.name, it]));
     const value = (name: string): unknown => {
       const part = parts.get(name);

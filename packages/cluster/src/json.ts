@@ -83,7 +83,7 @@ export function oneLine(json: string): string {
   return json.replaceAll(/[\r\n]+/g, ' ');
 }
 
-/** Whether a text is JSON. The cluster says of what is none that it is none. */
+/** Whether a text is JSON. Any other text is sent on, and the cluster refuses it. */
 export function isJson(text: string): boolean {
   try {
     JSON.parse(text);

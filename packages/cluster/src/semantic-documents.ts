@@ -92,15 +92,17 @@ async function asked(
   cancel?: Cancel,
 ): Promise<{ readonly made: readonly Made[]; readonly wider: Wider | undefined }> {
   // What is no object is refused by the cluster, in its own words.
-  const good = documents.filter(({ source }) => isDocument(source));
-  const parts = good.map(({ source, payload, doc, detectNoop = false }) =>
-    [
-      `{"source":${source}`,
-      ...(payload === undefined ? [] : [`"payload":${JSON.stringify(payload)}`]),
-      ...(doc === undefined ? [] : [`"doc":${doc}`]),
-      `"detect_noop":${String(detectNoop)}}`,
-    ].join(','),
-  );
+  const areGood = documents.map(({ source }) => isDocument(source));
+  const parts = documents
+    .filter((_, at) => areGood[at])
+    .map(({ source, payload, doc, detectNoop = false }) =>
+      [
+        `{"source":${source}`,
+        ...(payload === undefined ? [] : [`"payload":${JSON.stringify(payload)}`]),
+        ...(doc === undefined ? [] : [`"doc":${doc}`]),
+        `"detect_noop":${String(detectNoop)}}`,
+      ].join(','),
+    );
   const about = JSON.stringify({ mapping, state, paced }).slice(0, -1);
   const body = `${about},"documents":[${parts.join(',')}]}`;
   const text = await askNative(semantic.native, 'make_passages', body, cancel);
@@ -109,8 +111,8 @@ async function asked(
   const list = reply.get('documents');
   const spans = list === undefined ? [] : elements(text, list.start);
   let next = 0;
-  const made = documents.map((document): Made => {
-    if (!isDocument(document.source)) return { kind: 'document', source: document.source };
+  const made = documents.map((document, at): Made => {
+    if (areGood[at] !== true) return { kind: 'document', source: document.source };
     const one = new Map(members(text, spans[next++]?.start ?? text.length).map((it) => [it.name, rawOf(text, it)]));
     if (one.has('noop')) return { kind: 'noop' };
     const error = one.get('error');

@@ -1,18 +1,8 @@
 import type { Cancel, EngineReply } from '@sparrow-search/engine';
 
 import { notOverCluster } from './errors.js';
-import {
-  type Edit,
-  type Json,
-  type Member,
-  edited,
-  elements,
-  isObject,
-  members,
-  rawOf,
-  valueOf,
-  whole,
-} from './json.js';
+import { hitSpans } from './hits.js';
+import { type Edit, type Json, type Member, edited, isObject, members, rawOf, valueOf } from './json.js';
 import { PAYLOAD } from './passage-mappings.js';
 import { passedOn } from './replies.js';
 import { storedDocuments } from './semantic-documents.js';
@@ -42,13 +32,13 @@ export function highlighting(known: SemanticIndices, section: Json): Highlightin
   if (ofPassages.length > 0 && JSON.stringify(section).includes('"highlight_query"')) {
     throw notOverCluster('[highlight_query] beside passages of semantic_text fields');
   }
-  const section_of = (some: typeof fields): Json => ({
+  const sectionOf = (some: typeof fields): Json => ({
     ...section,
     fields: some.map(([name, it]) => ({ [name]: it })),
   });
   return {
-    rest: rest.length === 0 ? undefined : section_of(rest),
-    passages: ofPassages.length === 0 ? undefined : section_of(ofPassages),
+    rest: rest.length === 0 ? undefined : sectionOf(rest),
+    passages: ofPassages.length === 0 ? undefined : sectionOf(ofPassages),
   };
 }
 
@@ -118,11 +108,7 @@ interface Hit {
 }
 
 function hitsIn(text: string): readonly Hit[] {
-  const inside = (name: string, start: number): Member | undefined =>
-    members(text, start).find((it) => it.name === name);
-  const outer = inside('hits', whole(text).start);
-  const list = outer === undefined ? undefined : inside('hits', outer.start);
-  return (list === undefined ? [] : elements(text, list.start)).map(({ start, end }) => {
+  return hitSpans(text).map(({ start, end }) => {
     const parts = members(text, start);
     const member = (name: string): Member | undefined => parts.find((it) => it.name === name);
     return {

@@ -131,7 +131,7 @@ export function semanticAsk(clause: string, value: unknown, hits: number): Seman
   return typeof field === 'string' ? { field, query: { [clause]: value }, hits } : undefined;
 }
 
-/** @throws {EngineError} 400 for a `semantic` clause on what is none */
+/** @throws {EngineError} 400 for a `semantic` clause on a field of another type */
 export function refuseOther(value: unknown): never {
   const field = isObject(value) ? value['field'] : undefined;
   if (typeof field !== 'string') throw unparsable('[semantic] Required [field]');

@@ -59,12 +59,12 @@ impl<'a> Keep<'a> {
         self.path
     }
 
-    /// The same at another path.
+    /// Keeps the packed weights at another path, under the same conditions.
     pub(crate) fn at<'b>(&self, path: &'b Path) -> Keep<'b> {
         Keep { path, ..*self }
     }
 
-    /// As it is, but for a model whose files do not say it is packed in 8 bits.
+    /// Packs in 8 bits where the model's files do not say in what it is computed.
     pub(crate) fn in_bytes(self) -> Self {
         Self { bytes: true, ..self }
     }
@@ -121,7 +121,7 @@ pub(super) fn load(
     }
 }
 
-/// Logs why a file is not used; that there is none is no news.
+/// Logs why a file of packed weights is not used: as a warning, unless there is none yet or it was made of other files.
 fn not_used(path: &Path, reason: &Unusable) {
     match reason {
         Unusable::Missing | Unusable::Stale => {

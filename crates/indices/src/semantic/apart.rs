@@ -18,7 +18,7 @@ use crate::settings::insert_nested;
 /// A document to be written elsewhere.
 #[derive(Debug)]
 pub struct Document {
-    /// Its source as it will be.
+    /// The source that is to be written.
     pub source: Value,
     /// The JSON and the payload of an earlier version of it, whose passages stay where its texts are the same.
     pub previous: Option<(Vec<u8>, Vec<u8>)>,

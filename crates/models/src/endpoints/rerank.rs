@@ -104,7 +104,7 @@ impl Models {
     /// The id of the only endpoint that reranks.
     ///
     /// # Errors
-    /// A sentence that says what there is instead, when there is none or there are several.
+    /// When no endpoint reranks, or several do: the sentence for the client, which names them.
     pub fn only_reranker(&self) -> Result<String, String> {
         let all = self.endpoints.all();
         let ids: Vec<&str> = all
