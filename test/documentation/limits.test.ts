@@ -14,6 +14,8 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'bytes of an index name': ['crates/indices/src/names.rs', 'MAX_BYTES'],
   'fields of an index': [SETTINGS, 'mapping.total_fields.limit'],
   'levels of objects in a mapping': [SETTINGS, 'mapping.depth.limit'],
+  'fields of type `nested`': [SETTINGS, 'mapping.nested_fields.limit'],
+  'objects of `nested` fields in a document': [SETTINGS, 'mapping.nested_objects.limit'],
   'dimensions of a dense vector': ['crates/mapping/src/dense.rs', 'MAX_DIMS'],
   'bytes of a `keyword` value': ['crates/mapping/src/document/leaf.rs', 'MAX_TERM'],
   'templates of each kind': ['crates/admin/src/templates/api.rs', 'MOST'],

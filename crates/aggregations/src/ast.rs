@@ -42,6 +42,10 @@ pub enum AggregationKind {
     Missing(ValueSource),
     /// `global`: one bucket with all documents of the index, whatever the search matches.
     Global,
+    /// `nested`: the objects of the nested field at this path that are in the documents.
+    Nested(String),
+    /// `reverse_nested`: the documents around objects, or the objects of the nested field at this path around them.
+    ReverseNested(Option<String>),
     /// `composite`: one bucket per tuple of values, returned in pages.
     Composite(Composite),
     /// `multi_terms`: one bucket per tuple of values, the most frequent first unless ordered otherwise.
@@ -440,7 +444,11 @@ impl Aggregation {
     pub fn is_single_bucket(&self) -> bool {
         matches!(
             self.kind,
-            AggregationKind::Filter(_) | AggregationKind::Missing(_) | AggregationKind::Global
+            AggregationKind::Filter(_)
+                | AggregationKind::Missing(_)
+                | AggregationKind::Global
+                | AggregationKind::Nested(_)
+                | AggregationKind::ReverseNested(_)
         )
     }
 
@@ -461,6 +469,8 @@ impl Aggregation {
             AggregationKind::Filters(_) => "filters",
             AggregationKind::Missing(_) => "missing",
             AggregationKind::Global => "global",
+            AggregationKind::Nested(_) => "nested",
+            AggregationKind::ReverseNested(_) => "reverse_nested",
             AggregationKind::Composite(_) => "composite",
             AggregationKind::Stats(kind, _) => match kind {
                 StatsKind::Avg => "avg",

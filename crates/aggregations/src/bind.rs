@@ -1,11 +1,15 @@
 //! Aggregations bound to one index: fields resolved, filter queries evaluated, bounds parsed.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
+use sparrow_index::Snapshot;
 use sparrow_types::work;
 
 use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, StatsKind, ValueSource};
 use super::error::AggregationError;
 use super::fields::{Accepts, Fields, Kind, Resolved};
+use super::nested;
 use sparrow_mapping::normalize_float;
 use sparrow_query::Query;
 
@@ -21,6 +25,8 @@ pub struct Bound {
     pub weights: FxHashMap<usize, Resolved>,
     /// Documents that match each query of a filtering aggregation.
     pub filters: FxHashMap<usize, Vec<Matches>>,
+    /// The view that `nested` and `reverse_nested` aggregations lead to; `None` for the documents of the index.
+    pub views: FxHashMap<usize, Option<Arc<Snapshot>>>,
     /// Ends of each range of a `range` aggregation: the lower inclusive, the upper exclusive.
     pub ranges: FxHashMap<usize, Vec<(f64, f64)>>,
     /// First and last date that the buckets of a date histogram have to cover, in milliseconds since the epoch.
@@ -52,7 +58,13 @@ impl Bound {
     fn add_all(&mut self, fields: &Fields<'_>, all: &[Aggregation]) -> Result<(), AggregationError> {
         for aggregation in all {
             self.add(fields, aggregation)?;
-            self.add_all(fields, &aggregation.subs)?;
+            match self.views.get(&aggregation.id).cloned() {
+                None => self.add_all(fields, &aggregation.subs)?,
+                Some(view) => {
+                    let snapshot = view.as_deref().unwrap_or(fields.root);
+                    self.add_all(&Fields { snapshot, ..*fields }, &aggregation.subs)?;
+                }
+            }
         }
         Ok(())
     }
@@ -181,6 +193,14 @@ impl Bound {
                         self.field(fields, key.id, source, name, Accepts::Any)?;
                     }
                 }
+            }
+            AggregationKind::Nested(path) => {
+                let view = nested::inside(fields.snapshot, path)?;
+                self.views.insert(id, Some(view));
+            }
+            AggregationKind::ReverseNested(path) => {
+                let view = nested::around(fields, &aggregation.name, path.as_deref())?;
+                self.views.insert(id, view);
             }
             AggregationKind::Global | AggregationKind::Pipeline(_) => {}
         }

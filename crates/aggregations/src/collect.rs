@@ -9,13 +9,14 @@ use super::error::AggregationError;
 use super::groups::Groups;
 use super::key::Key;
 use super::metrics::Metric;
+use super::nested::Join;
 use super::partial::{Bucket, Partial};
 use super::segment_context::SegmentContext;
 use super::slots::Slots;
 use sparrow_types::work;
 
 /// Number of documents in a block.
-const BLOCK: usize = 4096;
+pub(super) const BLOCK: usize = 4096;
 /// Largest number of bucket codes listed at a time; a block whose documents have more is split.
 const MOST_CODES: usize = 1 << 18;
 
@@ -99,9 +100,11 @@ impl<'a> Node<'a> {
             return Ok(Node::Metric(Box::new(metric)));
         }
         let Some(groups) = Groups::new(aggregation, context)? else { return Ok(Node::Later) };
+        let join = Join::new(aggregation, context);
+        let inside = join.as_ref().map_or(*context, |join| join.inside);
         let mut children = Vec::with_capacity(aggregation.subs.len());
         for sub in &aggregation.subs {
-            children.push(Node::new(sub, context)?);
+            children.push(Node::new(sub, &inside)?);
         }
         Ok(Node::Buckets(Box::new(BucketNode {
             slots: Slots::new(groups.code_limit()),
@@ -109,6 +112,7 @@ impl<'a> Node<'a> {
             counts: Vec::new(),
             feeds: children.iter().any(|child| !matches!(child, Node::Later)),
             children,
+            join,
             codes: Vec::new(),
             docs: Vec::new(),
             buckets: Vec::new(),
@@ -145,6 +149,8 @@ pub struct BucketNode<'a> {
     /// Number of documents of each bucket.
     counts: Vec<u64>,
     children: Vec<Node<'a>>,
+    /// What leads from the documents to those that are aggregated in their place, if these are others.
+    join: Option<Join<'a>>,
     /// Whether any sub-aggregation needs to see documents.
     feeds: bool,
     codes: Vec<(u32, u64)>,
@@ -159,6 +165,13 @@ impl BucketNode<'_> {
         parents: &[u32],
         context: &SegmentContext<'_>,
     ) -> Result<(), AggregationError> {
+        if let Some(mut join) = self.join.take() {
+            let context = join.inside;
+            let done = join
+                .each_block(docs, parents, &mut |docs, parents| self.collect_piece(docs, parents, &context));
+            self.join = Some(join);
+            return done;
+        }
         // A document in thousands of buckets, each of which hands it on to thousands: in pieces, so that no list gets long.
         let piece = (MOST_CODES / self.groups.most_codes().max(1)).max(1);
         for (docs, parents) in docs.chunks(piece).zip(parents.chunks(piece)) {
@@ -202,6 +215,8 @@ impl BucketNode<'_> {
         parents: usize,
         context: &SegmentContext<'_>,
     ) -> Result<Vec<Partial>, AggregationError> {
+        let inside = self.join.as_ref().map(|join| join.inside);
+        let context = inside.as_ref().unwrap_or(context);
         if let Some(codes) = self.groups.codes_without_documents(context)? {
             let before = self.slots.owners.len();
             // All of them will be there: nothing is begun for which there is no room.

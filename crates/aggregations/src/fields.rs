@@ -86,6 +86,8 @@ pub enum Accepts {
 /// The index in which fields are resolved, and the current time.
 pub struct Fields<'a> {
     /// Snapshot of the index.
+    pub root: &'a Snapshot,
+    /// The same, or the view of the objects that are aggregated.
     pub snapshot: &'a Snapshot,
     /// Name of the index.
     pub index: &'a str,

@@ -84,7 +84,9 @@ impl<'a> Groups<'a> {
                 GroupKind::Composite(CompositeGroups::new(&multi.key, false, context)?)
             }
             AggregationKind::Missing(_) => GroupKind::Missing(open()?),
-            AggregationKind::Global => GroupKind::All,
+            AggregationKind::Global | AggregationKind::Nested(_) | AggregationKind::ReverseNested(_) => {
+                GroupKind::All
+            }
             AggregationKind::Composite(composite) => {
                 GroupKind::Composite(CompositeGroups::new(composite, true, context)?)
             }

@@ -16,6 +16,7 @@ mod groups;
 mod hits;
 mod key;
 mod metrics;
+mod nested;
 mod order;
 mod partial;
 mod pipeline;
@@ -85,11 +86,13 @@ pub fn aggregate(
     target: usize,
 ) -> Result<Collected, AggregationError> {
     let now = (time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000) as i64;
-    let bound = Bound::new(&Fields { snapshot, index, now }, aggregations)?;
+    let bound = Bound::new(&Fields { root: snapshot, snapshot, index, now }, aggregations)?;
     let mut parts = Vec::with_capacity(snapshot.segments().len());
     for (ord, reader) in snapshot.searcher().segment_readers().iter().enumerate() {
         let context = SegmentContext {
             reader,
+            root: snapshot,
+            snapshot,
             segment: snapshot.segment(ord as u32),
             ord: ord as u32,
             target,

@@ -1,14 +1,19 @@
 //! The segment being aggregated, and the request's data that every part of an aggregation needs.
 
-use sparrow_index::SegmentSnapshot;
+use sparrow_index::{SegmentSnapshot, Snapshot};
 use tantivy::SegmentReader;
 
 use super::bind::Bound;
 
 /// The segment being aggregated, with the request's data for it.
+#[derive(Clone, Copy)]
 pub struct SegmentContext<'a> {
     /// Reader of tantivy's part of the segment.
     pub reader: &'a SegmentReader,
+    /// The documents of the index.
+    pub root: &'a Snapshot,
+    /// The documents that are aggregated: those of the index, or the objects of a nested field.
+    pub snapshot: &'a Snapshot,
     /// Snapshot of Sparrow's own part of the segment, such as its live documents.
     pub segment: &'a SegmentSnapshot,
     /// Position of the segment within the index.
@@ -21,4 +26,11 @@ pub struct SegmentContext<'a> {
     pub scores: Option<&'a [f32]>,
     /// Current time, in milliseconds since the epoch.
     pub now: i64,
+}
+
+impl<'a> SegmentContext<'a> {
+    /// The same segment, of whose documents those of another view are aggregated.
+    pub fn inside(&self, snapshot: &'a Snapshot) -> Self {
+        Self { snapshot, segment: snapshot.segment(self.ord), ..*self }
+    }
 }

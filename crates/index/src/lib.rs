@@ -9,6 +9,7 @@ mod filter_cache;
 mod forced_merge;
 mod index;
 mod merge_policy;
+mod nested;
 mod options;
 pub mod query;
 mod salvage;
@@ -22,6 +23,7 @@ mod writer;
 
 pub use filter_cache::{FilterCache, FilterCacheStats};
 pub use index::SparrowIndex;
+pub use nested::Blocks;
 pub use options::{IndexOptions, WriteDocument};
 pub use salvage::{SalvagedDoc, SalvagedIndex};
 pub use snapshot::{DocMeta, SegmentSnapshot, Snapshot, StoredDoc};

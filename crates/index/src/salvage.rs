@@ -18,6 +18,7 @@ use crate::index::SparrowIndex;
 use sparrow_segments::IndexError;
 use sparrow_segments::manifest::META;
 use sparrow_segments::manifest::{Checksum, Manifest, segment_of};
+use sparrow_segments::nested::is_object;
 use sparrow_segments::schema::{IndexSchema, SEQ_NO, VERSION};
 use sparrow_segments::verify::CheckedCommit;
 
@@ -77,7 +78,8 @@ impl SparrowIndex {
             let deletions = segment["deletes"]["opstamp"].as_u64();
             let read = documents(from, &sums, &schema, &name, docs as u32, deletions);
             salvaged.lost += live.saturating_sub(read.len() as u64);
-            salvaged.documents.extend(read);
+            // Objects of nested fields are made again from the sources of their documents.
+            salvaged.documents.extend(read.into_iter().filter(|document| !is_object(&document.source)));
         }
         meta["segments"] = Json::Array(kept);
         fs::create_dir_all(to).map_err(IndexError::io(to))?;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
 use sparrow_types::attempt;
 use sparrow_types::{DocId, SeqNo, TokenWeights};
 use tantivy::columnar::Column;
@@ -17,6 +18,7 @@ use sparrow_analysis::{Analysis, Analyzer};
 use sparrow_mapping::{DEFAULT_ANALYZER, FieldType, Mapping, passages};
 use sparrow_query::Query;
 use sparrow_segments::IndexError;
+use sparrow_segments::nested::NestedObjects;
 use sparrow_segments::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 use sparrow_segments::schema::{IndexSchema, SEQ_NO, VERSION};
 
@@ -44,6 +46,8 @@ pub struct SegmentSnapshot {
     plugins: Arc<SegmentPlugins>,
     filters: Arc<SegmentFilters>,
     live: Option<Arc<[u64]>>,
+    /// Which documents are objects of nested fields; `None` if none is.
+    nested: Option<Arc<NestedObjects>>,
     seq_no: Column<u64>,
     version: Column<u64>,
     /// Reads stored documents past the cache of their blocks, where on average each of them fills one.
@@ -59,6 +63,7 @@ impl SegmentSnapshot {
         plugins: Arc<SegmentPlugins>,
         filters: Arc<SegmentFilters>,
         live: Option<Arc<[u64]>>,
+        nested: Option<Arc<NestedObjects>>,
     ) -> Result<Self, IndexError> {
         let columns = reader.fast_fields();
         let stored = reader.get_store_reader(0).map_err(TantivyError::from)?;
@@ -67,10 +72,34 @@ impl SegmentSnapshot {
             plugins,
             filters,
             live,
+            nested,
             seq_no: columns.u64(SEQ_NO)?,
             version: columns.u64(VERSION)?,
             past_cache: (bytes > BLOCK_BYTES * u64::from(reader.max_doc())).then(|| Arc::new(stored)),
         })
+    }
+
+    /// The same segment, of which other documents are visible.
+    pub(crate) fn with_live(&self, live: Option<Arc<[u64]>>) -> Self {
+        Self {
+            plugins: self.plugins.clone(),
+            filters: self.filters.clone(),
+            live,
+            nested: self.nested.clone(),
+            seq_no: self.seq_no.clone(),
+            version: self.version.clone(),
+            past_cache: self.past_cache.clone(),
+        }
+    }
+
+    /// Which documents are objects of nested fields; `None` if none is.
+    pub(crate) fn nested(&self) -> Option<&Arc<NestedObjects>> {
+        self.nested.as_ref()
+    }
+
+    /// Visible documents, for sharing.
+    pub(crate) fn shared_live(&self) -> Option<&Arc<[u64]>> {
+        self.live.as_ref()
     }
 
     /// Sparse postings of `field` (a field of [`IndexSchema::sparse`]); `None` if no document of the
@@ -92,6 +121,14 @@ impl SegmentSnapshot {
     /// Visible documents, bit `doc % 64` of word `doc / 64`; `None` means all are.
     pub fn live(&self) -> Option<&[u64]> {
         self.live.as_deref()
+    }
+
+    /// Number of visible documents.
+    fn num_docs(&self, reader: &SegmentReader) -> u64 {
+        match &self.live {
+            None => u64::from(reader.max_doc()),
+            Some(words) => words.iter().map(|word| u64::from(word.count_ones())).sum(),
+        }
     }
 
     /// Whether `doc` is visible.
@@ -162,6 +199,10 @@ pub struct Snapshot {
     analysis: Arc<Analysis>,
     name: Arc<str>,
     cache: Arc<SnapshotCache>,
+    /// Path of the nested field whose objects are the documents of this view; `None` for the documents themselves.
+    pub(crate) scope: Option<Arc<str>>,
+    /// The views inside this one that have been asked for, by the path of their nested field.
+    pub(crate) inside: Mutex<FxHashMap<String, Arc<Snapshot>>>,
 }
 
 impl Snapshot {
@@ -175,32 +216,42 @@ impl Snapshot {
         name: Arc<str>,
     ) -> Self {
         debug_assert_eq!(searcher.segment_readers().len(), segments.len());
-        Self { searcher, segments, schema, mapping, mapping_epoch, analysis, name, cache: Arc::default() }
+        Self {
+            searcher,
+            segments,
+            schema,
+            mapping,
+            mapping_epoch,
+            analysis,
+            name,
+            cache: Arc::default(),
+            scope: None,
+            inside: Mutex::default(),
+        }
     }
 
     /// The same segments under a newer mapping (fields of the shared JSON fields were added).
     pub(crate) fn with_mapping(&self, mapping: Arc<Mapping>, mapping_epoch: u64) -> Self {
         Self {
             searcher: self.searcher.clone(),
-            segments: self
-                .segments
-                .iter()
-                .map(|segment| SegmentSnapshot {
-                    plugins: segment.plugins.clone(),
-                    filters: segment.filters.clone(),
-                    live: segment.live.clone(),
-                    seq_no: segment.seq_no.clone(),
-                    version: segment.version.clone(),
-                    past_cache: segment.past_cache.clone(),
-                })
-                .collect(),
+            segments: self.segments.iter().map(|segment| segment.with_live(segment.live.clone())).collect(),
             schema: self.schema.clone(),
             mapping,
             mapping_epoch,
             analysis: self.analysis.clone(),
             name: self.name.clone(),
             cache: self.cache.clone(),
+            scope: self.scope.clone(),
+            inside: Mutex::default(),
         }
+    }
+
+    /// The objects of the nested field at `scope` in these segments.
+    pub(crate) fn with_segments(&self, segments: Vec<SegmentSnapshot>, scope: Arc<str>) -> Self {
+        let mut view = self.with_mapping(self.mapping.clone(), self.mapping_epoch);
+        view.segments = segments;
+        view.scope = Some(scope);
+        view
     }
 
     /// The same segments, restricted to documents that match `filter`: nothing else can be found, counted or
@@ -312,18 +363,16 @@ impl Snapshot {
 
     /// For each segment, the number of live documents, and of deleted ones that no merge has removed yet.
     pub fn segment_docs(&self) -> Vec<(u64, u64)> {
-        let figures =
-            |reader: &SegmentReader| (u64::from(reader.num_docs()), u64::from(reader.num_deleted_docs()));
-        self.searcher.segment_readers().iter().map(figures).collect()
+        let figures = |(segment, reader): (&SegmentSnapshot, &SegmentReader)| {
+            (segment.num_docs(reader), u64::from(reader.num_deleted_docs()))
+        };
+        self.segments.iter().zip(self.searcher.segment_readers()).map(figures).collect()
     }
 
     /// Number of visible documents.
     pub fn num_docs(&self) -> u64 {
-        let visible = |(segment, reader): (&SegmentSnapshot, &SegmentReader)| match &segment.live {
-            None => u64::from(reader.max_doc()),
-            Some(words) => words.iter().map(|word| u64::from(word.count_ones())).sum(),
-        };
-        self.segments.iter().zip(self.searcher.segment_readers()).map(visible).sum()
+        let both = self.segments.iter().zip(self.searcher.segment_readers());
+        both.map(|(segment, reader)| segment.num_docs(reader)).sum()
     }
 
     /// The highest sequence number of any document, including deleted ones that no merge has removed yet.
@@ -368,9 +417,11 @@ impl Snapshot {
     /// When the document store cannot be read.
     pub fn fetch(&self, addr: DocAddress) -> Result<StoredDoc, IndexError> {
         let segment = self.segment(addr.segment_ord);
+        let root = self.root_of(addr);
+        let is_object = root != addr;
         let stored: TantivyDocument = match &segment.past_cache {
-            Some(store) => store.get(addr.doc_id)?,
-            None => self.searcher.doc(addr)?,
+            Some(store) => store.get(root.doc_id)?,
+            None => self.searcher.doc(root)?,
         };
         let id = stored.get_first(self.schema.id).and_then(|value| value.as_str().map(str::to_owned));
         let source = stored.get_first(self.schema.source);
@@ -383,6 +434,9 @@ impl Snapshot {
         let payload = payload.map(|payload| (json.len(), payload.to_vec()));
         if let Some((length, _)) = payload {
             source.truncate(length);
+        }
+        if is_object {
+            source = self.object_of(&source, addr);
         }
         Ok(StoredDoc {
             id: id.unwrap_or_default(),

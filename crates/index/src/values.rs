@@ -56,6 +56,9 @@ pub fn invert_texts(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedD
             parsed.inverted.push((std::mem::take(&mut values[0].0), terms));
         }
     });
+    for (_, object) in &mut parsed.nested {
+        cut = cut.or(invert_texts(mapping, analysis, object));
+    }
     cut
 }
 

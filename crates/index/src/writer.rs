@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sparrow_postings::Format;
 use tantivy::index::SegmentId;
-use tantivy::indexer::IndexWriterOptions;
+use tantivy::indexer::{IndexWriterOptions, UserOperation};
 use tantivy::schema::OwnedValue;
 use tantivy::{
     FutureResult, Index, IndexReader, IndexWriter, Opstamp, ReloadPolicy, SegmentMeta, SegmentReader,
@@ -25,6 +25,7 @@ use sparrow_analysis::Analysis;
 use sparrow_mapping::{DenseVector, FieldType, Mapping, NumberValue, ParsedDocument};
 use sparrow_segments::IndexError;
 use sparrow_segments::directory::LazyDirectory;
+use sparrow_segments::nested::{self, NestedObjects};
 use sparrow_segments::plugins::{
     InFlightLimiter, SegmentParts, SegmentPlugins, VectorSettings, encode_passages, encode_tokens,
     encode_vector,
@@ -106,8 +107,16 @@ pub(crate) struct Writer {
     published_generation: Option<u64>,
     /// Whether writing has ended because the directory is about to be reopened or removed.
     retired: bool,
-    plugins: FxHashMap<SegmentId, (Arc<SegmentPlugins>, Arc<SegmentFilters>)>,
+    opened: FxHashMap<SegmentId, OpenedSegment>,
     live: FxHashMap<(SegmentId, Opstamp), Arc<[u64]>>,
+}
+
+/// What is opened once of a segment, whichever of its documents are deleted later.
+#[derive(Clone)]
+struct OpenedSegment {
+    plugins: Arc<SegmentPlugins>,
+    filters: Arc<SegmentFilters>,
+    nested: Option<Arc<NestedObjects>>,
 }
 
 /// tantivy's writer, which takes three threads, and three megabytes for its document queue alone.
@@ -197,7 +206,7 @@ impl Writer {
             dirty: false,
             published_generation: None,
             retired: false,
-            plugins: FxHashMap::default(),
+            opened: FxHashMap::default(),
             live: FxHashMap::default(),
         })
     }
@@ -315,15 +324,23 @@ impl Writer {
 
     /// Buffers a built document; an older document with the same id is deleted if there may be one.
     pub fn add(&mut self, built: BuiltDocument) -> Result<(), IndexError> {
-        let BuiltDocument { document, replaces, size, .. } = built;
+        let BuiltDocument { document, mut nested, replaces, size, .. } = built;
         let limiter = self.limiter.clone();
         let writer = self.indexer()?;
         if let Some(term) = replaces {
             writer.delete_term(term);
         }
         // Before the document is sent, as an indexing thread may take it at once.
-        limiter.sent(size);
-        let added = writer.add_document(document);
+        let documents = nested.len() + 1;
+        (0..documents).for_each(|_| limiter.sent(size / documents));
+        let added = match nested.is_empty() {
+            true => writer.add_document(document),
+            // Documents that are added together get into the same segment, one after the other.
+            false => {
+                nested.push(document);
+                writer.run(nested.into_iter().map(UserOperation::Add))
+            }
+        };
         self.dirty = true;
         added.map(|_| ()).map_err(|error| self.lost(error))
     }
@@ -422,27 +439,34 @@ impl Writer {
         let _files = self.directory.hold_files();
         self.reader.reload()?;
         let searcher = self.reader.searcher();
-        let mut plugins = FxHashMap::default();
+        let mut all_opened = FxHashMap::default();
         let mut live = FxHashMap::default();
         let mut segments = Vec::with_capacity(searcher.segment_readers().len());
         for reader in searcher.segment_readers() {
             let id = reader.segment_id();
-            let (opened, filters) = match self.plugins.get(&id) {
+            let opened = match self.opened.get(&id) {
                 Some(opened) => opened.clone(),
-                None => (Arc::new(SegmentPlugins::open(reader)?), self.options.filter_cache.segment()),
+                None => OpenedSegment {
+                    plugins: Arc::new(SegmentPlugins::open(reader)?),
+                    filters: self.options.filter_cache.segment(),
+                    nested: NestedObjects::open(reader, self.schema.field_names)?.map(Arc::new),
+                },
             };
-            plugins.insert(id, (opened.clone(), filters.clone()));
+            all_opened.insert(id, opened.clone());
+            let roots = opened.nested.as_ref().map(|nested| nested.roots());
             let words = reader.delete_opstamp().and_then(|opstamp| {
                 let words = match self.live.get(&(id, opstamp)) {
                     Some(words) => words.clone(),
-                    None => live_words(reader)?,
+                    None => live_words(reader, roots)?,
                 };
                 live.insert((id, opstamp), words.clone());
                 Some(words)
             });
-            segments.push(SegmentSnapshot::open(reader, opened, filters, words)?);
+            let words = words.or_else(|| roots.cloned());
+            let OpenedSegment { plugins, filters, nested } = opened;
+            segments.push(SegmentSnapshot::open(reader, plugins, filters, words, nested)?);
         }
-        self.plugins = plugins;
+        self.opened = all_opened;
         self.live = live;
         self.published_generation = Some(generation);
         Ok(Snapshot::new(
@@ -487,12 +511,12 @@ impl Writer {
 
     /// Whether a merge would build a graph over vectors of a published segment that has none.
     pub fn lacks_graphs(&self) -> bool {
-        self.plugins.keys().any(|id| self.lacks_graph(id))
+        self.opened.keys().any(|id| self.lacks_graph(id))
     }
 
     fn lacks_graph(&self, id: &SegmentId) -> bool {
         let lacks = |plugins: &SegmentPlugins| self.vectors.lacks_graph(&self.schema.schema, plugins);
-        self.plugins.get(id).is_some_and(|(plugins, _)| lacks(plugins))
+        self.opened.get(id).is_some_and(|opened| lacks(&opened.plugins))
     }
 }
 
@@ -523,11 +547,84 @@ impl Form {
                 "the last terms of a document are not indexed: they are too many"
             );
         }
-        let terms: usize = parsed.inverted.iter().map(|(_, terms)| terms.len()).sum();
-        let size = document.source.len() * 2 + terms + 1024;
-        let built = build_document(&self.schema, &self.mapping, &self.analysis, &document, parsed)?;
+        let of_terms =
+            |parsed: &ParsedDocument| parsed.inverted.iter().map(|(_, terms)| terms.len()).sum::<usize>();
+        let objects = std::mem::take(&mut parsed.nested);
+        let terms = of_terms(&parsed) + objects.iter().map(|(_, object)| of_terms(object)).sum::<usize>();
+        let size = document.source.len() * 2 + terms + 1024 * (1 + objects.len());
+        let mut nested = Vec::with_capacity(objects.len());
+        for (path, mut object) in objects {
+            let term = nested::object_term(&path);
+            object.field_names.push(term.clone());
+            nested.push(self.document(&document, term.as_bytes(), object)?);
+        }
+        let stored = parsed.stored_source.take();
+        let built = self.document(&document, stored.as_ref().unwrap_or(&document.source), parsed)?;
         let WriteDocument { id, source, .. } = document;
-        Ok(BuiltDocument { id, source, document: built, replaces, size })
+        Ok(BuiltDocument { id, source, document: built, nested, replaces, size })
+    }
+
+    /// The document itself with its source, or an object of it, without.
+    fn document(
+        &self,
+        document: &WriteDocument,
+        source: &[u8],
+        parsed: ParsedDocument,
+    ) -> Result<TantivyDocument, IndexError> {
+        let Self { schema, mapping, analysis } = self;
+        let unknown = |path: &str| IndexError::UnknownField { field: path.to_owned() };
+        if let Some((path, _)) = parsed.texts.first() {
+            return Err(unknown(path));
+        }
+        let mut out = TantivyDocument::with_capacity(bytes_of(document, source, &parsed));
+        out.add_text(schema.id, &document.id);
+        out.add_u64(schema.seq_no, document.seq_no);
+        out.add_u64(schema.version, document.version);
+        if !source.is_empty() {
+            out.add_bytes(schema.source, source);
+        }
+        for name in &parsed.field_names {
+            out.add_text(schema.field_names, name);
+        }
+        for (path, text) in &parsed.inverted {
+            out.add_custom(schema.text(path).ok_or_else(|| unknown(path))?, text);
+        }
+        let keywords = values::keywords(mapping, analysis, parsed.keywords);
+        if !keywords.is_empty() {
+            out.add_object(schema.keywords, keywords);
+        }
+        let mut numbers = BTreeMap::new();
+        for (path, number) in parsed.numbers {
+            let value = match number {
+                NumberValue::I64(value) => OwnedValue::I64(value),
+                NumberValue::U64(value) => OwnedValue::U64(value),
+                NumberValue::F64(value) => OwnedValue::F64(value),
+                NumberValue::Bool(value) => OwnedValue::Bool(value),
+            };
+            values::push_value(&mut numbers, path, value);
+        }
+        if !numbers.is_empty() {
+            out.add_object(schema.numbers, numbers);
+        }
+        for (path, tokens) in &parsed.sparse {
+            let field = schema.sparse(path).ok_or_else(|| unknown(path))?;
+            out.add_custom(field, &encode_tokens(tokens));
+        }
+        for (path, chunks) in &parsed.passages {
+            let field = schema.passages(path).ok_or_else(|| unknown(path))?;
+            let dense = mapping.slot(path).and_then(|semantic| semantic.dense.as_ref());
+            let metric =
+                |dims| dense.map_or_else(|| DenseVector::default().metric(dims), |dense| dense.metric(dims));
+            out.add_custom(field, &encode_passages(chunks, metric));
+        }
+        for (path, vector) in &parsed.dense {
+            let field = schema.dense(path).ok_or_else(|| unknown(path))?;
+            let Some(FieldType::DenseVector(dense)) = mapping.field(path) else {
+                return Err(unknown(path));
+            };
+            out.add_custom(field, &encode_vector(dense.metric(dense.dims_of(vector.len())), vector));
+        }
+        Ok(out)
     }
 }
 
@@ -538,6 +635,8 @@ pub struct BuiltDocument {
     /// The source as it was sent, for the caller too.
     pub source: Vec<u8>,
     document: TantivyDocument,
+    /// The objects of its nested fields, in the order in which they are stored before it.
+    nested: Vec<TantivyDocument>,
     /// Term of the `_id` whose older document is to be deleted, if one may exist.
     replaces: Option<Term>,
     /// Estimated size in the write buffer, in bytes.
@@ -550,12 +649,15 @@ impl Drop for Writer {
     }
 }
 
-/// Bitmap of live documents: bit `doc % 64` of word `doc / 64`. `None` if none are deleted.
-fn live_words(reader: &SegmentReader) -> Option<Arc<[u64]>> {
+/// Bitmap of live documents, of those in `roots` if it is there: bit `doc % 64` of word `doc / 64`. `None` if none are deleted.
+fn live_words(reader: &SegmentReader, roots: Option<&Arc<[u64]>>) -> Option<Arc<[u64]>> {
     let alive = reader.alive_bitset()?;
     let mut words = vec![0u64; (reader.max_doc() as usize).div_ceil(64)];
     for doc in alive.iter_alive() {
         words[doc as usize / 64] |= 1 << (doc % 64);
+    }
+    for (word, roots) in words.iter_mut().zip(roots.into_iter().flat_map(|roots| roots.iter())) {
+        *word &= roots;
     }
     Some(words.into())
 }
@@ -570,67 +672,4 @@ fn bytes_of(document: &WriteDocument, source: &[u8], parsed: &ParsedDocument) ->
     let numbers = parsed.numbers.iter().map(|(path, _)| 4 * HEAD + path.len());
     let sizes = texts.chain(names).chain(keywords).chain(numbers);
     5 * HEAD + document.id.len() + source.len() + sizes.sum::<usize>()
-}
-
-fn build_document(
-    schema: &IndexSchema,
-    mapping: &Mapping,
-    analysis: &Analysis,
-    document: &WriteDocument,
-    parsed: ParsedDocument,
-) -> Result<TantivyDocument, IndexError> {
-    let unknown = |path: &str| IndexError::UnknownField { field: path.to_owned() };
-    if let Some((path, _)) = parsed.texts.first() {
-        return Err(unknown(path));
-    }
-    let source = parsed.stored_source.as_ref().unwrap_or(&document.source);
-    let mut out = TantivyDocument::with_capacity(bytes_of(document, source, &parsed));
-    out.add_text(schema.id, &document.id);
-    out.add_u64(schema.seq_no, document.seq_no);
-    out.add_u64(schema.version, document.version);
-    if !source.is_empty() {
-        out.add_bytes(schema.source, source);
-    }
-    for name in &parsed.field_names {
-        out.add_text(schema.field_names, name);
-    }
-    for (path, text) in &parsed.inverted {
-        out.add_custom(schema.text(path).ok_or_else(|| unknown(path))?, text);
-    }
-    let keywords = values::keywords(mapping, analysis, parsed.keywords);
-    if !keywords.is_empty() {
-        out.add_object(schema.keywords, keywords);
-    }
-    let mut numbers = BTreeMap::new();
-    for (path, number) in parsed.numbers {
-        let value = match number {
-            NumberValue::I64(value) => OwnedValue::I64(value),
-            NumberValue::U64(value) => OwnedValue::U64(value),
-            NumberValue::F64(value) => OwnedValue::F64(value),
-            NumberValue::Bool(value) => OwnedValue::Bool(value),
-        };
-        values::push_value(&mut numbers, path, value);
-    }
-    if !numbers.is_empty() {
-        out.add_object(schema.numbers, numbers);
-    }
-    for (path, tokens) in &parsed.sparse {
-        let field = schema.sparse(path).ok_or_else(|| unknown(path))?;
-        out.add_custom(field, &encode_tokens(tokens));
-    }
-    for (path, chunks) in &parsed.passages {
-        let field = schema.passages(path).ok_or_else(|| unknown(path))?;
-        let dense = mapping.slot(path).and_then(|semantic| semantic.dense.as_ref());
-        let metric =
-            |dims| dense.map_or_else(|| DenseVector::default().metric(dims), |dense| dense.metric(dims));
-        out.add_custom(field, &encode_passages(chunks, metric));
-    }
-    for (path, vector) in &parsed.dense {
-        let field = schema.dense(path).ok_or_else(|| unknown(path))?;
-        let Some(FieldType::DenseVector(dense)) = mapping.field(path) else {
-            return Err(unknown(path));
-        };
-        out.add_custom(field, &encode_vector(dense.metric(dense.dims_of(vector.len())), vector));
-    }
-    Ok(out)
 }

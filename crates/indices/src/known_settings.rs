@@ -49,6 +49,8 @@ const KNOWN: &[KnownSetting] = &[
     known("mapping.total_fields.ignore_dynamic_beyond_limit", Kind::Boolean, true, "false"),
     known("mapping.depth.limit", Kind::Integer { min: 1 }, true, "20"),
     known("mapping.field_name_length.limit", Kind::Integer { min: 1 }, true, "9223372036854775807"),
+    known("mapping.nested_fields.limit", Kind::Integer { min: 0 }, true, "50"),
+    known("mapping.nested_objects.limit", Kind::Integer { min: 0 }, true, "10000"),
     known("mapping.dimension_fields.limit", Kind::Integer { min: 0 }, true, "32768"),
     // What 8.18 and later hold documents in; the earlier format is not there.
     known("mapping.semantic_text.use_legacy_format", Kind::Choice(&["false"]), false, "false"),

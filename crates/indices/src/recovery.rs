@@ -15,8 +15,14 @@ const MOST_LEFT_OUT: usize = 100;
 
 /// Limits that no logged document exceeds. No field is added to the mapping: the document's new fields were added before it was
 /// logged, and any others were ignored then, too.
-const LIMITS: Limits =
-    Limits { total_fields: 0, ignore_dynamic_beyond_limit: true, depth: usize::MAX, field_name: usize::MAX };
+const LIMITS: Limits = Limits {
+    total_fields: 0,
+    ignore_dynamic_beyond_limit: true,
+    depth: usize::MAX,
+    field_name: usize::MAX,
+    nested_fields: usize::MAX,
+    nested_objects: usize::MAX,
+};
 
 /// Parses a logged document by the current mapping, leaving out the fields that do not fit.
 pub fn reread(mapping: &Mapping, id: &str, logged: &[u8]) -> RereadDocument {

@@ -308,6 +308,8 @@ impl Settings {
                 .number("mapping.total_fields.ignore_dynamic_beyond_limit", false),
             depth: self.number("mapping.depth.limit", MAX_DEPTH).min(MOST_LEVELS),
             field_name: self.number("mapping.field_name_length.limit", usize::MAX),
+            nested_fields: self.number("mapping.nested_fields.limit", Limits::default().nested_fields),
+            nested_objects: self.number("mapping.nested_objects.limit", Limits::default().nested_objects),
         }
     }
 

@@ -10,6 +10,7 @@ mod error;
 pub mod ip;
 mod java;
 mod location;
+mod nested;
 mod parameters;
 mod parse;
 pub mod passages;
@@ -31,6 +32,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use self::dynamic::DynamicTemplate;
+use self::nested::Nested;
 use sparrow_analysis::Analysis;
 
 pub use chunking::{Chunking, ChunkingError, Separator};
@@ -112,12 +114,14 @@ pub(crate) struct LeafNode {
 pub(crate) struct ObjectNode {
     pub dynamic: Option<Dynamic>,
     pub enabled: bool,
+    /// `None` for an object whose values are those of the document around it.
+    pub nested: Option<Nested>,
     pub properties: BTreeMap<String, Node>,
 }
 
 impl Default for ObjectNode {
     fn default() -> Self {
-        Self { dynamic: None, enabled: true, properties: BTreeMap::new() }
+        Self { dynamic: None, enabled: true, nested: None, properties: BTreeMap::new() }
     }
 }
 
@@ -154,6 +158,8 @@ pub struct Mapping {
     by_path: Arc<FxHashMap<String, FieldType>>,
     /// Paths of the `semantic_text` fields, sorted: writes ask for them.
     semantic: Arc<[String]>,
+    /// Paths of the `nested` fields, sorted, so that one comes before those inside it.
+    nested: Arc<[String]>,
     /// See [`Mapping::semantic_key`].
     semantic_key: u64,
 }
@@ -190,6 +196,7 @@ impl Mapping {
             constants: Arc::default(),
             by_path: Arc::default(),
             semantic: Arc::default(),
+            nested: Arc::default(),
             semantic_key: 0,
         }
     }
@@ -250,6 +257,11 @@ impl Mapping {
     /// [`MappingError::TotalFields`], or the object or name that goes beyond another limit.
     pub fn check_limits(&self, limits: &Limits) -> Result<(), MappingError> {
         self.check_total_fields(limits.total_fields)?;
+        if self.nested.len() > limits.nested_fields {
+            return Err(MappingError::Limit {
+                reason: format!("Limit of nested fields [{}] has been exceeded", limits.nested_fields),
+            });
+        }
         let mut paths: Vec<(&String, &FieldType)> = self.by_path.iter().collect();
         paths.sort_unstable_by_key(|(path, _)| *path);
         for (path, field_type) in paths {
@@ -394,6 +406,11 @@ impl Mapping {
         let mut semantic: Vec<String> = semantic.map(|(path, _)| path.clone()).collect();
         semantic.sort_unstable();
         self.semantic = semantic.into();
+        let nested =
+            by_path.iter().filter(|(_, found)| matches!(found, FieldType::Object { nested: true, .. }));
+        let mut nested: Vec<String> = nested.map(|(path, _)| path.clone()).collect();
+        nested.sort_unstable();
+        self.nested = nested.into();
         self.constants = by_path
             .iter()
             .filter_map(|(path, field_type)| match field_type {
@@ -430,7 +447,11 @@ fn collect(object: &ObjectNode, prefix: &str, by_path: &mut FxHashMap<String, Fi
             Node::Object(inner) => {
                 by_path.insert(
                     path.clone(),
-                    FieldType::Object { dynamic: inner.dynamic, enabled: inner.enabled },
+                    FieldType::Object {
+                        dynamic: inner.dynamic,
+                        enabled: inner.enabled,
+                        nested: inner.nested.is_some(),
+                    },
                 );
                 collect(inner, &path, by_path);
             }

@@ -61,7 +61,14 @@ fn properties(properties: &BTreeMap<String, Node>) -> Value {
 
 fn object(node: &ObjectNode) -> Value {
     let mut out = Map::new();
-    if node.properties.is_empty() {
+    if let Some(nested) = &node.nested {
+        out.insert("type".to_owned(), "nested".into());
+        let given =
+            [("include_in_parent", nested.include_in_parent), ("include_in_root", nested.include_in_root)];
+        out.extend(
+            given.iter().filter(|(_, given)| *given).map(|(name, _)| ((*name).to_owned(), true.into())),
+        );
+    } else if node.properties.is_empty() {
         out.insert("type".to_owned(), "object".into());
     }
     if let Some(dynamic) = node.dynamic {

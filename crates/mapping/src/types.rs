@@ -156,10 +156,12 @@ pub enum FieldType {
     DenseVector(Box<DenseVector>),
     /// Text that is cut into passages, custom field `p:<path>`.
     SemanticText(Box<SemanticText>),
-    /// A JSON object; `enabled: false` keeps its content in `_source` only.
+    /// A JSON object; `enabled: false` keeps its content in `_source` only. Where it is `nested`, each object is a document of its
+    /// own.
     Object {
         dynamic: Option<Dynamic>,
         enabled: bool,
+        nested: bool,
     },
 }
 
@@ -188,6 +190,7 @@ impl FieldType {
             FieldType::RankFeature { .. } => "rank_feature",
             FieldType::DenseVector(_) => "dense_vector",
             FieldType::SemanticText(_) => "semantic_text",
+            FieldType::Object { nested: true, .. } => "nested",
             FieldType::Object { .. } => "object",
         }
     }
@@ -267,6 +270,9 @@ pub struct ParsedDocument {
     pub field_names: Vec<String>,
     /// What is stored as `_source` when the mapping filters it (`None`: the source as it came).
     pub stored_source: Option<Vec<u8>>,
+    /// The objects of `nested` fields, with the path of the field. Those inside another one come before it, those of one field in the
+    /// order of the document; this is the order in which they are stored, before the document.
+    pub nested: Vec<(String, ParsedDocument)>,
 }
 
 /// Largest allowed nesting depth of objects in a mapping, whatever `index.mapping.depth.limit` says: each level takes
@@ -285,6 +291,10 @@ pub struct Limits {
     pub depth: usize,
     /// `index.mapping.field_name_length.limit`, in characters.
     pub field_name: usize,
+    /// `index.mapping.nested_fields.limit`: most fields of type `nested`.
+    pub nested_fields: usize,
+    /// `index.mapping.nested_objects.limit`: most objects of `nested` fields in one document.
+    pub nested_objects: usize,
 }
 
 impl Limits {
@@ -299,6 +309,13 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { total_fields: 1000, ignore_dynamic_beyond_limit: false, depth: 20, field_name: usize::MAX }
+        Self {
+            total_fields: 1000,
+            ignore_dynamic_beyond_limit: false,
+            depth: 20,
+            field_name: usize::MAX,
+            nested_fields: 50,
+            nested_objects: 10_000,
+        }
     }
 }

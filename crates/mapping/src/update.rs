@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::error::MappingError;
 use super::java::java_string;
 use super::types::FieldType;
-use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, parse, semantic};
+use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, nested, parse, semantic};
 
 /// Parameters that an update may change.
 const UPDATABLE: [&str; 13] = [
@@ -66,7 +66,9 @@ pub(super) fn merge_update(old: &Mapping, definition: &Value) -> Result<Mapping,
         });
     }
     merge_properties(&mut merged.root.properties, update.root.properties, "")?;
-    Ok(merged.rebuilt())
+    let merged = merged.rebuilt();
+    merged.check_nested()?;
+    Ok(merged)
 }
 
 fn merge_properties(
@@ -99,6 +101,7 @@ fn merge_object(old: &mut ObjectNode, update: ObjectNode, path: &str) -> Result<
             reason: format!("the [enabled] parameter can't be updated for the object mapping [{path}]"),
         });
     }
+    nested::update(old.nested, update.nested, path)?;
     old.dynamic = update.dynamic.or(old.dynamic);
     merge_properties(&mut old.properties, update.properties, path)
 }

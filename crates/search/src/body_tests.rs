@@ -358,9 +358,9 @@ fn wrong_keys_and_values_are_named() {
         ),
         (r#"{"suggest": {"t": {"text": "tag"}}}"#, "parsing_exception", "missing suggestion object of [t]"),
         (
-            r#"{"sort": [{"n": {"nested": {"path": "n"}}}]}"#,
+            r#"{"sort": [{"n": {"nested_path": "n"}}]}"#,
             "parsing_exception",
-            "[nested] of [sort] is not supported by this server",
+            "[nested_path] has been removed in favour of the [nested] parameter",
         ),
         (r#"{"sort": [{"n": "up"}]}"#, "illegal_argument_exception", "No enum constant"),
         (r#"{"sort": [{"n": {"mode": "best"}}]}"#, "x_content_parse_exception", "[mode]"),

@@ -20,6 +20,7 @@ impl SearchBody {
             return Err(BodyError::illegal("cannot specify field [query] and field [sub_searches]"));
         }
         self.check_combinations()?;
+        self.nested_hits()?;
         let mut messages = self.paging_problems();
         if self.sub_searches.len() >= 2 && self.rank.is_none() {
             messages.push("[sub_searches] requires [rank]".to_owned());

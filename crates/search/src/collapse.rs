@@ -1,7 +1,7 @@
 //! `collapse`: of the hits with the same value in a field, only the first is returned.
 
-use super::body::SearchBody;
 use super::error::{SearchError, Shard};
+use super::inner_hits::{self, InnerHits};
 use super::sort::plan::without_columns;
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_mapping::{FieldType, Mapping};
@@ -10,9 +10,6 @@ use sparrow_query::{BoolQuery, ExistsQuery, Query, QueryKind, TermsQuery};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::suggest::suggestions;
-
-/// Default number of hits in an `inner_hits` section of a group.
-const DEFAULT_INNER_SIZE: usize = 3;
 
 /// Most `inner_hits` sections of a request. Each is a search for every group.
 const MOST_LISTS: usize = 100;
@@ -24,15 +21,6 @@ pub struct Collapse {
     pub field: String,
     /// Sections that return further hits of each group.
     pub inner_hits: Vec<InnerHits>,
-}
-
-/// One `inner_hits` section, which returns further hits of each group.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InnerHits {
-    /// Name in the answer.
-    pub name: String,
-    /// The search for the further hits, without its query, which is the request's own.
-    pub body: Box<SearchBody>,
 }
 
 /// Reads the `collapse` section.
@@ -57,10 +45,10 @@ pub fn parse(node: &Node, context: Context) -> Result<Collapse, BodyError> {
             "inner_hits" => match &member.value.json {
                 Json::Array(items) => {
                     for item in items {
-                        inner_hits.push(parse_inner(item, context).map_err(within)?);
+                        inner_hits.push(InnerHits::of_group(item, context).map_err(within)?);
                     }
                 }
-                _ => inner_hits.push(parse_inner(&member.value, context).map_err(within)?),
+                _ => inner_hits.push(InnerHits::of_group(&member.value, context).map_err(within)?),
             },
             name => {
                 return Err(BodyError::UnknownField {
@@ -78,74 +66,9 @@ pub fn parse(node: &Node, context: Context) -> Result<Collapse, BodyError> {
             inner_hits.len()
         )));
     }
-    for (number, one) in inner_hits.iter().enumerate() {
-        if inner_hits[..number].iter().any(|other| other.name == one.name) {
-            return Err(BodyError::illegal(format!(
-                "[inner_hits] already contains an entry for key [{}]",
-                one.name
-            )));
-        }
-    }
+    inner_hits::check_names(inner_hits.iter().map(|one| &*one.name))?;
     let field = field.ok_or(BodyError::Required { field: "field" })?;
     Ok(Collapse { field, inner_hits })
-}
-
-fn parse_inner(node: &Node, context: Context) -> Result<InnerHits, BodyError> {
-    const KEYS: &[&str] = &[
-        "name",
-        "ignore_unmapped",
-        "from",
-        "size",
-        "sort",
-        "_source",
-        "fields",
-        "docvalue_fields",
-        "stored_fields",
-        "version",
-        "seq_no_primary_term",
-        "track_scores",
-        "collapse",
-    ];
-    let Some(members) = node.as_object() else {
-        return Err(BodyError::parsing(
-            node.at,
-            format!("Expected [START_OBJECT] but found [{}]", node.token()),
-        ));
-    };
-    let mut body = SearchBody { size: DEFAULT_INNER_SIZE, ..SearchBody::default() };
-    let mut name = None;
-    for member in members {
-        match &*member.name {
-            "name" => name = Some(value::text(&member.value)?),
-            "ignore_unmapped" => {
-                value::boolean(&member.value)?;
-            }
-            "size" => body.size = value::unsigned(&member.value, "size")?,
-            "collapse" => {
-                let second = parse(&member.value, context)?;
-                if !second.inner_hits.is_empty() {
-                    return Err(BodyError::parsing(
-                        member.at,
-                        "[inner_hits] of a [collapse] within [inner_hits] is not supported by this server",
-                    ));
-                }
-                body.collapse = Some(second);
-            }
-            key if KEYS.contains(&key) => body.section(member, context)?,
-            key => {
-                return Err(BodyError::UnknownField {
-                    parser: "inner_hits",
-                    field: key.to_owned(),
-                    suggestions: suggestions(key, KEYS),
-                    at: member.at,
-                });
-            }
-        }
-    }
-    let name = name.ok_or_else(|| {
-        BodyError::illegal("inner_hits must have a [name] set for each instance in collapse context")
-    })?;
-    Ok(InnerHits { name, body: Box::new(body) })
 }
 
 impl Collapse {
@@ -186,7 +109,13 @@ impl Collapse {
                 }
             }
         };
-        Ok(ColumnKey { path: field.clone(), kind, mode: SortMode::Min, missing: Missing::Last })
+        Ok(ColumnKey {
+            path: field.clone(),
+            kind,
+            mode: SortMode::Min,
+            missing: Missing::Last,
+            nested: Vec::new(),
+        })
     }
 
     /// A query for the documents that match `query` and belong to a group.

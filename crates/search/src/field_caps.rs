@@ -244,7 +244,7 @@ fn collect(
         for path in parents(&mapping, asked) {
             let capability =
                 Capability { index, metadata: false, searchable: false, aggregatable: false, meta: None };
-            add(&path, "object", capability);
+            add(&path, mapping.field(&path).map_or("object", FieldType::name), capability);
         }
     }
     Ok(())

@@ -296,7 +296,13 @@ impl FieldSource<'_> {
             float if float.is_float() => ColumnKind::Double,
             _ => ColumnKind::Long,
         };
-        let key = ColumnKey { path: path.to_owned(), kind, mode: SortMode::Min, missing: Missing::Last };
+        let key = ColumnKey {
+            path: path.to_owned(),
+            kind,
+            mode: SortMode::Min,
+            missing: Missing::Last,
+            nested: Vec::new(),
+        };
         let values = self
             .snapshot
             .column_values(self.addr, &key)

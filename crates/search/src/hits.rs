@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use sparrow_index::query::QueryError;
-use sparrow_query::Query;
+use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
 use super::body::SearchBody;
 use super::collapse::Collapse;
 use super::error::SearchError;
-use super::execute::{self, Outcome};
+use super::execute::Outcome;
 use super::explain;
 use super::fields::FieldSource;
 use super::highlight::Highlighter;
+use super::inner_hits;
 use super::profile::{self, Profile};
-use super::response::{self, ShownHit};
+use super::response::ShownHit;
 use super::retriever::Fusion;
 use super::source_filter::SourceSelection;
 use super::target::Target;
@@ -49,6 +50,7 @@ pub fn read<'a>(
         }
         None => None,
     };
+    let nested_hits = body.nested_hits().map_err(SearchError::from)?;
     let mut without_vectors: Vec<Option<SourceSelection>> = vec![None; targets.len()];
     let mut hits = Vec::with_capacity(outcome.hits.len());
     for (number, hit) in outcome.hits.iter().enumerate() {
@@ -76,14 +78,17 @@ pub fn read<'a>(
             }
             None => Vec::new(),
         };
-        let mut inner_hits = None;
+        let mut inner_hits = inner_hits::Written::default();
         if let (Some(collapse), Some(group)) = (&body.collapse, outcome.groups.get(number)) {
             if let Some(value) = json_of(group) {
                 fields.insert(collapse.field.clone(), serde_json::Value::Array(vec![value]));
             }
             if !collapse.inner_hits.is_empty() {
-                inner_hits = Some(inner(service, targets, body, collapse, group, shown, cancel)?);
+                inner(&mut inner_hits, service, targets, body, collapse, group, shown, cancel)?;
             }
+        }
+        for nested in &nested_hits {
+            inner_hits.nested(service, nested, target, hit.addr, shown, cancel)?;
         }
         let fields = (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string());
         // Fields and fragments are read from the whole source.
@@ -104,7 +109,8 @@ pub fn read<'a>(
             highlight,
             explained: None,
             fields,
-            inner_hits,
+            nested: target.snapshot.place_of(hit.addr),
+            inner_hits: inner_hits.finish(),
         });
     }
     name(targets, body, &mut hits)?;
@@ -118,8 +124,10 @@ pub fn read<'a>(
     Ok(hits)
 }
 
-/// Searches the further hits of a collapsed group; gives the `inner_hits` member of its hit as JSON.
+/// Searches the further hits of a collapsed group.
+#[expect(clippy::too_many_arguments, reason = "what the group's own hit was read with")]
 fn inner(
+    out: &mut inner_hits::Written,
     service: &SearchService,
     targets: &[Target],
     body: &SearchBody,
@@ -127,27 +135,16 @@ fn inner(
     group: &sparrow_index::query::sorted::SortValue,
     shown: Presentation,
     cancel: &Arc<AtomicBool>,
-) -> Result<Vec<u8>, EngineError> {
-    let mut out = vec![b'{'];
-    for (number, inner) in collapse.inner_hits.iter().enumerate() {
-        if number > 0 {
-            out.push(b',');
-        }
+) -> Result<(), EngineError> {
+    for inner in &collapse.inner_hits {
         let mut search = (*inner.body).clone();
         let any = body.fusion.as_ref().map(Fusion::any);
         search.query = Some(collapse.group_query(any.as_ref().or(body.query.as_ref()), group));
         search.post_filter.clone_from(&body.post_filter);
         search.min_score = body.min_score;
-        search.track_total_hits = Some(sparrow_index::query::TotalHits::Exact);
-        let outcome = execute::execute(targets, &search, cancel).map_err(EngineError::from)?;
-        let hits = read(service, targets, &search, shown, &outcome, None, cancel)?;
-        out.extend_from_slice(serde_json::Value::from(inner.name.as_str()).to_string().as_bytes());
-        out.extend_from_slice(b":{\"hits\":");
-        response::write_hits(&mut out, &search, shown, targets.len(), &outcome, &hits)?;
-        out.push(b'}');
+        out.search(service, &inner.name, targets, &search, shown, cancel)?;
     }
-    out.push(b'}');
-    Ok(out)
+    Ok(())
 }
 
 fn json_of(value: &sparrow_index::query::sorted::SortValue) -> Option<serde_json::Value> {
@@ -161,14 +158,18 @@ fn json_of(value: &sparrow_index::query::sorted::SortValue) -> Option<serde_json
     }
 }
 
+/// Collects the named clauses of a query. Those about objects of nested fields are named by the inner hits.
+fn collect_named<'q>(query: &'q Query, named: &mut Vec<(&'q str, &'q Query)>) {
+    named.extend(query.name.as_deref().map(|name| (name, query)));
+    if !matches!(query.kind, QueryKind::Nested(_)) {
+        walk::children(&query.kind).into_iter().for_each(|child| collect_named(child, named));
+    }
+}
+
 /// Determines which named clauses match each hit, with their scores if the request asks for these.
 fn name(targets: &[Target], body: &SearchBody, hits: &mut [ShownHit<'_>]) -> Result<(), EngineError> {
     let mut named: Vec<(&str, &Query)> = Vec::new();
-    for query in body.queries() {
-        walk::visit(query, &mut |clause| {
-            named.extend(clause.name.as_deref().map(|name| (name, clause)));
-        });
-    }
+    body.queries().for_each(|query| collect_named(query, &mut named));
     for (name, clause) in named {
         work::check()?;
         for (number, target) in targets.iter().enumerate() {

@@ -25,6 +25,7 @@ mod fields;
 pub mod fusion;
 mod highlight;
 mod hits;
+mod inner_hits;
 pub mod knn_search;
 mod limits;
 mod lookup;

@@ -94,7 +94,18 @@ impl Bounds for SearchLimits {
                 body.size
             )
         })?;
-        for inner in body.collapse.iter().flat_map(|collapse| &collapse.inner_hits) {
+        let nested = body.nested_hits()?;
+        let searches = body.size.saturating_mul(nested.len());
+        over(searches, MOST_INNER_SEARCHES, &|| {
+            format!(
+                "[{}] hits with [{}] [inner_hits] each would take [{searches}] searches, at most \
+                 [{MOST_INNER_SEARCHES}] are possible on this server",
+                body.size,
+                nested.len()
+            )
+        })?;
+        let nested = nested.iter().map(|nested| &nested.hits);
+        for inner in body.collapse.iter().flat_map(|collapse| &collapse.inner_hits).chain(nested) {
             let asked = inner.body.from.saturating_add(inner.body.size);
             over(asked, self.inner_result_window, &|| {
                 format!(

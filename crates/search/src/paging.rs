@@ -67,7 +67,13 @@ impl SliceOf {
                     reason: format!("cannot load numeric doc values on {path}"),
                 })?;
                 let missing = Missing::Value(SortValue::Long(0));
-                Some(ColumnKey { path: path.to_owned(), kind, mode: SortMode::Min, missing })
+                Some(ColumnKey {
+                    path: path.to_owned(),
+                    kind,
+                    mode: SortMode::Min,
+                    missing,
+                    nested: Vec::new(),
+                })
             }
         };
         Ok(Slice { id: self.id, max: self.max, column })

@@ -35,6 +35,8 @@ pub struct ShownHit<'a> {
     pub fields: Option<String>,
     /// Highlighted fields, each with its fragments.
     pub highlight: Highlighted,
+    /// Where the object that the hit is lies in its document ([`sparrow_index::Snapshot::place_of`]); empty for a document.
+    pub nested: Vec<(String, usize)>,
     /// The hit's `inner_hits` member, as JSON.
     pub inner_hits: Option<Vec<u8>>,
     /// The shard that holds the document and the explanation of its score, if the request asks for them.
@@ -197,7 +199,8 @@ fn write_shards(out: &mut Vec<u8>, targets: usize, failures: &[SearchError]) {
 }
 
 fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: Option<&str>) {
-    let ShownHit { hit, index, stored, ignored, matched, fields, highlight, inner_hits, explained } = shown;
+    let ShownHit { hit, index, stored, ignored, matched, fields, highlight, nested, inner_hits, explained } =
+        shown;
     let bare = body.stored_fields == Some(StoredFields::Nothing);
     out.push(b'{');
     if let Some((shard, _)) = explained {
@@ -208,6 +211,10 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: O
     if !bare {
         out.extend_from_slice(b",\"_id\":");
         write_string(out, &stored.id);
+    }
+    if !nested.is_empty() {
+        out.extend_from_slice(b",\"_nested\":");
+        write_place(out, nested);
     }
     if body.version {
         push(out, format_args!(",\"_version\":{}", stored.version));
@@ -229,7 +236,14 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: O
     if shows_source(body) {
         let mark = out.len();
         out.extend_from_slice(b",\"_source\":");
-        if !body.source.write(&stored.source, out) {
+        let is_shown = match nested.last() {
+            None => body.source.write(&stored.source, out),
+            Some((path, _)) => {
+                let mut around = Vec::new();
+                body.source.write(&stored.source, &mut around) && write_object(&around, path, out)
+            }
+        };
+        if !is_shown {
             out.truncate(mark);
         }
     }
@@ -255,6 +269,32 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: O
         explain::write(explanation, out);
     }
     out.push(b'}');
+}
+
+/// Writes the path and place of an object, and inside it those of the object in it, with paths that begin where the outer one ends.
+fn write_place(out: &mut Vec<u8>, places: &[(String, usize)]) {
+    let mut around = "";
+    for (number, (path, offset)) in places.iter().enumerate() {
+        out.extend_from_slice(if number > 0 { b",\"_nested\":{\"field\":" } else { b"{\"field\":" });
+        let name = path.strip_prefix(around).unwrap_or(path);
+        write_string(out, name.strip_prefix('.').unwrap_or(name));
+        push(out, format_args!(",\"offset\":{offset}"));
+        around = path;
+    }
+    places.iter().for_each(|_| out.push(b'}'));
+}
+
+/// Writes the object at `path` of a source that has nothing beside it; returns whether there is one.
+fn write_object(source: &[u8], path: &str, out: &mut Vec<u8>) -> bool {
+    let Ok(source) = serde_json::from_slice::<serde_json::Value>(source) else { return false };
+    let mut found = Vec::new();
+    sparrow_mapping::values_at(&source, path, &mut found);
+    match found.first() {
+        Some(object) => push(out, format_args!("{object}")),
+        // The filter keeps nothing of it.
+        None => out.extend_from_slice(b"{}"),
+    }
+    true
 }
 
 fn write_highlight(out: &mut Vec<u8>, highlight: &Highlighted) {
@@ -335,6 +375,7 @@ mod tests {
             highlight: Vec::new(),
             explained: None,
             fields: None,
+            nested: Vec::new(),
             inner_hits: None,
         }
     }

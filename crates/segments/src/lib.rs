@@ -5,6 +5,7 @@
 pub mod directory;
 mod error;
 pub mod manifest;
+pub mod nested;
 pub mod plugins;
 pub mod schema;
 mod stored_documents;

@@ -2,6 +2,7 @@
 
 mod fixture;
 mod naive;
+mod nested;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -24,6 +24,8 @@ pub(crate) struct Compiler<'a> {
     pub(super) now: i64,
     clauses: usize,
     score_errors: ScoreErrors,
+    /// Whether what matches a document also matches the objects in it, in a view of objects.
+    pub(super) spreads: bool,
     /// Whether weights must be able to explain their scores.
     pub(super) explaining: bool,
     /// Records which algorithms take part in the search.
@@ -39,6 +41,7 @@ impl<'a> Compiler<'a> {
             now: now as i64,
             clauses: 0,
             score_errors: ScoreErrors::default(),
+            spreads: false,
             explaining: false,
             executors: ExecutorLog::default(),
         }
@@ -47,6 +50,38 @@ impl<'a> Compiler<'a> {
     /// A compiler whose weights can explain their scores in full.
     pub(super) fn explaining(snapshot: &'a Snapshot, cancel: Option<&'a AtomicBool>) -> Self {
         Self { explaining: true, ..Self::new(snapshot, cancel) }
+    }
+
+    /// A compiler for the clauses of a view inside the snapshot, which counts on where this one is.
+    pub(super) fn inside<'v>(&self, view: &'v Snapshot) -> Compiler<'v>
+    where
+        'a: 'v,
+    {
+        Compiler {
+            snapshot: view,
+            cancel: self.cancel,
+            now: self.now,
+            clauses: self.clauses,
+            score_errors: self.score_errors.clone(),
+            spreads: false,
+            explaining: self.explaining,
+            executors: ExecutorLog::default(),
+        }
+    }
+
+    /// Runs `find` so that a clause on a field of a document also matches the objects in it: what restricts objects may be said of
+    /// them or of what is around them.
+    pub(super) fn spreading<R>(&mut self, find: impl FnOnce(&mut Self) -> R) -> R {
+        let before = std::mem::replace(&mut self.spreads, self.snapshot.scope().is_some());
+        let found = find(self);
+        self.spreads = before;
+        found
+    }
+
+    /// Takes over what a compiler inside this one has counted.
+    pub(super) fn continue_after(&mut self, inside: &Compiler<'_>) {
+        self.clauses = inside.clauses;
+        self.executors.note(inside.executors.noted());
     }
 
     pub(super) fn searcher(&self) -> &'a Searcher {

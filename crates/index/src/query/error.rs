@@ -140,9 +140,12 @@ pub enum QueryError {
     /// A `distance_feature` clause on a field of another type.
     #[error("a field of type {actual} holds no date")]
     DistanceFeatureType { actual: &'static str },
-    /// A `nested` clause on a path without nested objects, which every path is.
+    /// A `nested` clause on a path without nested objects.
     #[error("no nested objects under {path}")]
     NestedPath { path: String },
+    /// A `nested` clause on a path whose objects are not nested.
+    #[error("the objects under {path} are not nested")]
+    NotNested { path: String },
     /// A score could not be computed.
     #[error("{reason}")]
     Score { kind: &'static str, reason: String },
@@ -235,6 +238,7 @@ impl QueryError {
             | QueryError::RankFeatureType { .. }
             | QueryError::DistanceFeatureType { .. }
             | QueryError::NestedPath { .. }
+            | QueryError::NotNested { .. }
             | QueryError::NumberFormat { .. }
             | QueryError::BooleanFormat { .. }
             | QueryError::DateFormat { .. }
@@ -320,6 +324,9 @@ impl QueryError {
             QueryError::NestedPath { path } => {
                 format!("[nested] failed to find nested object under path [{path}]")
             }
+            QueryError::NotNested { path } => {
+                format!("[nested] nested object under path [{path}] is not of nested type")
+            }
             QueryError::NoFunctionField { field } => format!("unknown field [{field}]"),
             QueryError::Script { .. } => "runtime error".into(),
             _ => format!("failed to create query: {}", self.cause_reason()),
@@ -335,7 +342,9 @@ impl QueryError {
             QueryError::Syntax { .. } => "parse_exception",
             QueryError::TimeZone { .. } => "zone_rules_exception",
             QueryError::RegexpStates { .. } => "too_complex_to_determinize_exception",
-            QueryError::NestedPath { .. } | QueryError::NoFunctionField { .. } => return None,
+            QueryError::NestedPath { .. }
+            | QueryError::NotNested { .. }
+            | QueryError::NoFunctionField { .. } => return None,
             QueryError::Cancelled
             | QueryError::TooMuchMemory(_)
             | QueryError::TooMuchEffort(_)
@@ -490,6 +499,7 @@ impl QueryError {
             | QueryError::Invalid { .. }
             | QueryError::NoFunctionField { .. }
             | QueryError::NestedPath { .. }
+            | QueryError::NotNested { .. }
             | QueryError::Score { .. }
             | QueryError::Script { .. }
             | QueryError::NotLookedUp { .. }

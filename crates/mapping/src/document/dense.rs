@@ -23,7 +23,7 @@ impl Reader<'_> {
         if value.is_null() {
             return Ok(());
         }
-        if self.out.dense.iter().any(|(other, _)| other == path) {
+        if self.values.out.dense.iter().any(|(other, _)| other == path) {
             return Err(self.illegal(format!(
                 "Field [{path}] of type [dense_vector] doesn't support indexing multiple values for the same field \
                  in the same document"
@@ -51,9 +51,9 @@ impl Reader<'_> {
             self.check_magnitude(field, &vector)?;
         }
         self.steps.pop();
-        self.seen(path);
+        self.values.seen(path);
         // Scripts compare vectors of fields that are not searched, too.
-        self.out.dense.push((path.to_owned(), vector));
+        self.values.out.dense.push((path.to_owned(), vector));
         Ok(())
     }
 

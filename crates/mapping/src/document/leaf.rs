@@ -14,7 +14,7 @@ use super::super::location::Step;
 use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
 use super::super::values::{self, is_above};
 use super::super::{LeafNode, LeafOptions, Node, date, ip, join};
-use super::{FEW, Reader};
+use super::{FEW, Reader, Values};
 use crate::IGNORED;
 
 /// Longest term Lucene takes, in bytes.
@@ -177,10 +177,10 @@ impl Reader<'_> {
     /// Copies a value to another field (`copy_to`); copies are not copied further.
     fn copy(&mut self, target: &str, value: &Value) -> Result<(), DocumentError> {
         let root = self.root();
-        match target.contains('.') {
-            true => self.dotted(&root, target, value),
-            false => self.entry(&root, target, value),
-        }
+        self.in_document_of(target, |reader| match target.contains('.') {
+            true => reader.dotted(&root, target, value),
+            false => reader.entry(&root, target, value),
+        })
     }
 
     fn scalar(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), Vec<Cause>> {
@@ -203,22 +203,22 @@ impl Reader<'_> {
                 let address =
                     ip::parse(&text).ok_or_else(|| vec![(ILLEGAL_ARGUMENT, ip::not_an_address(&text))])?;
                 if leaf.options.indexed {
-                    self.seen(path);
-                    self.add_keyword(path, ip::keyword(address).into());
+                    self.values.seen(path);
+                    self.values.add_keyword(path, ip::keyword(address).into());
                 }
             }
             FieldType::Binary => {
                 let Some(text) = text_of(value)? else { return Ok(()) };
                 check_base64(&text).map_err(|reason| vec![(ILLEGAL_ARGUMENT, reason)])?;
                 if leaf.options.indexed {
-                    self.seen(path);
+                    self.values.seen(path);
                 }
             }
             FieldType::RankFeature { positive_score_impact } => {
                 let Some(feature) = values::rank_feature(path, *positive_score_impact, value)? else {
                     return Ok(());
                 };
-                if self.has_seen(path) {
+                if self.values.has_seen(path) {
                     return Err(vec![(
                         ILLEGAL_ARGUMENT,
                         format!(
@@ -227,16 +227,16 @@ impl Reader<'_> {
                         ),
                     )]);
                 }
-                self.seen(path);
-                self.out.numbers.push((path.to_owned(), NumberValue::F64(f64::from(feature))));
+                self.values.seen(path);
+                self.values.out.numbers.push((path.to_owned(), NumberValue::F64(f64::from(feature))));
             }
             field_type => {
                 let number = values::number(field_type, leaf.options.coerce, value)?;
                 if let Some(number) = number
                     && leaf.options.indexed
                 {
-                    self.seen(path);
-                    self.out.numbers.push((path.to_owned(), number));
+                    self.values.seen(path);
+                    self.values.out.numbers.push((path.to_owned(), number));
                 }
             }
         }
@@ -256,8 +256,8 @@ impl Reader<'_> {
 
     fn text(&mut self, leaf: &LeafNode, path: &str, text: Cow<'_, str>) {
         if leaf.options.indexed {
-            self.seen(path);
-            self.out.texts.push((path.to_owned(), text.into_owned()));
+            self.values.seen(path);
+            self.values.out.texts.push((path.to_owned(), text.into_owned()));
         }
     }
 
@@ -288,26 +288,9 @@ impl Reader<'_> {
                 ),
             )]);
         }
-        self.seen(path);
-        self.add_keyword(path, text);
+        self.values.seen(path);
+        self.values.add_keyword(path, text);
         Ok(())
-    }
-
-    /// Adds a keyword unless the document has it already: Lucene counts a repeated keyword of one document once.
-    /// Returns whether it was added.
-    fn add_keyword(&mut self, path: &str, text: Cow<'_, str>) -> bool {
-        if self.keywords_seen.is_empty() && self.out.keywords.len() >= FEW {
-            self.keywords_seen = self.out.keywords.iter().cloned().collect();
-        }
-        let keyword = (path.to_owned(), text.into_owned());
-        let is_new = match self.keywords_seen.is_empty() {
-            true => !self.out.keywords.contains(&keyword),
-            false => self.keywords_seen.insert(keyword.clone()),
-        };
-        if is_new {
-            self.out.keywords.push(keyword);
-        }
-        is_new
     }
 
     /// Reads a value of a `constant_keyword` field. If the mapping does not set the constant, the first value becomes
@@ -340,8 +323,8 @@ impl Reader<'_> {
                 };
                 with_value.params.insert("value".to_owned(), text.as_str().into());
                 self.added.insert(path.to_owned(), with_value.into());
-                self.seen(path);
-                self.out.keywords.push((path.to_owned(), text));
+                self.values.seen(path);
+                self.values.out.keywords.push((path.to_owned(), text));
             }
         }
         Ok(())
@@ -349,9 +332,28 @@ impl Reader<'_> {
 
     /// Records in the `_ignored` field that a value of the field at `path` was left out.
     fn ignored(&mut self, path: &str) {
-        if self.add_keyword(IGNORED, path.into()) {
-            self.seen(IGNORED);
+        if self.values.add_keyword(IGNORED, path.into()) {
+            self.values.seen(IGNORED);
         }
+    }
+}
+
+impl Values {
+    /// Adds a keyword unless the document has it already: Lucene counts a repeated keyword of one document once.
+    /// Returns whether it was added.
+    pub(super) fn add_keyword(&mut self, path: &str, text: Cow<'_, str>) -> bool {
+        if self.keywords_seen.is_empty() && self.out.keywords.len() >= FEW {
+            self.keywords_seen = self.out.keywords.iter().cloned().collect();
+        }
+        let keyword = (path.to_owned(), text.into_owned());
+        let is_new = match self.keywords_seen.is_empty() {
+            true => !self.out.keywords.contains(&keyword),
+            false => self.keywords_seen.insert(keyword.clone()),
+        };
+        if is_new {
+            self.out.keywords.push(keyword);
+        }
+        is_new
     }
 
     fn has_seen(&self, path: &str) -> bool {

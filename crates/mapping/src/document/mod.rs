@@ -3,6 +3,7 @@
 mod dense;
 mod leaf;
 mod names;
+mod nested;
 pub(super) mod read;
 mod tokens;
 mod vectors;
@@ -35,7 +36,7 @@ pub(super) fn parse_document(
     };
     let root = reader.root();
     reader.object(&root, map)?;
-    let (mut out, wider) = reader.finish();
+    let (mut out, wider) = reader.finish()?;
     out.stored_source = mapping.source_filter().stored(source);
     Ok((out, wider))
 }
@@ -96,11 +97,12 @@ struct Reader<'a> {
     mapping: &'a Mapping,
     id: &'a str,
     limits: &'a Limits,
-    out: ParsedDocument,
-    /// The field names found so far, once there are more than [`FEW`].
-    seen: FxHashSet<String>,
-    /// The keywords found so far, once there are more than [`FEW`].
-    keywords_seen: FxHashSet<(String, String)>,
+    /// What has been read of the object of a `nested` field that is being read, or of the document outside of such objects.
+    values: Values,
+    /// The same of the objects around that one, the document first.
+    around: Vec<Values>,
+    /// The objects of `nested` fields that have been read, as [`ParsedDocument::nested`] has them.
+    nested: Vec<(String, ParsedDocument)>,
     /// Fields and objects this document adds, by path.
     added: BTreeMap<String, Node>,
     /// Number of added fields and objects that count towards the limit, including multi-fields.
@@ -108,6 +110,18 @@ struct Reader<'a> {
     steps: Vec<Step>,
     /// Whether the value being read is a copy made by `copy_to`.
     copying: bool,
+}
+
+/// Values of a document, or of an object that is stored as one.
+#[derive(Default)]
+struct Values {
+    /// Path of the `nested` field; empty for the document.
+    path: String,
+    out: ParsedDocument,
+    /// The field names found so far, once there are more than [`FEW`].
+    seen: FxHashSet<String>,
+    /// The keywords found so far, once there are more than [`FEW`].
+    keywords_seen: FxHashSet<(String, String)>,
 }
 
 /// Number of values up to which a repeated one is looked for in a list: a set would cost more.
@@ -119,9 +133,9 @@ impl<'a> Reader<'a> {
             mapping,
             id,
             limits,
-            out: ParsedDocument::default(),
-            seen: FxHashSet::default(),
-            keywords_seen: FxHashSet::default(),
+            values: Values::default(),
+            around: Vec::new(),
+            nested: Vec::new(),
             added: BTreeMap::new(),
             added_count: 0,
             steps: Vec::new(),
@@ -136,21 +150,29 @@ impl<'a> Reader<'a> {
 
     /// Adds the constants of the mapping; returns the document, without the source to store, and the extended mapping,
     /// if the document adds fields.
-    fn finish(mut self) -> (ParsedDocument, Option<Mapping>) {
+    ///
+    /// # Errors
+    /// When a dynamic template adds what no field may be where it is.
+    fn finish(mut self) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
         for (path, value) in &*self.mapping.constants {
-            self.seen(path);
-            self.out.keywords.push((path.clone(), value.to_string()));
+            self.values.seen(path);
+            self.values.out.keywords.push((path.clone(), value.to_string()));
         }
-        let Self { mapping, out, added, .. } = self;
+        let added = std::mem::take(&mut self.added);
         let wider = (!added.is_empty()).then(|| {
-            let mut wider = mapping.clone();
+            let mut wider = self.mapping.clone();
             for (path, node) in added {
                 let parts: Vec<&str> = path.split('.').collect();
                 insert(&mut wider.root, &parts, node);
             }
             wider.rebuilt()
         });
-        (out, wider)
+        if let Some(Err(error)) = wider.as_ref().map(Mapping::check_nested) {
+            return Err(self.illegal(error.to_string()));
+        }
+        let mut out = self.values.out;
+        out.nested = self.nested;
+        Ok((out, wider))
     }
 
     fn fail(&self, kind: DocumentErrorKind) -> DocumentError {
@@ -165,6 +187,10 @@ impl<'a> Reader<'a> {
         if scope.depth > self.limits.depth {
             return Err(self.fail(DocumentErrorKind::Depth { limit: self.limits.depth }));
         }
+        self.as_document(scope, |reader| reader.members(scope, map))
+    }
+
+    fn members(&mut self, scope: &Scope<'_, 'a>, map: &Map<String, Value>) -> Result<(), DocumentError> {
         for (key, value) in map {
             self.steps.push(Step::Key(key.clone()));
             if scope.path.is_empty()
@@ -245,7 +271,8 @@ impl<'a> Reader<'a> {
         }
         // The scope borrows the path for this call only; the mapping's nodes live longer.
         let inner = Inner { node, path, dynamic, depth: scope.depth + 1 };
-        inner.with(self, |reader, scope| reader.dotted(scope, rest, value))
+        inner
+            .with(self, |reader, scope| reader.as_document(scope, |reader| reader.dotted(scope, rest, value)))
     }
 
     fn strict(&self, scope: &Scope<'_, '_>, name: &str) -> DocumentError {

@@ -41,7 +41,7 @@ pub(crate) fn read(
     deserializer.deserialize_map(MappedObject { document: &mut document, scope, kept }).ok()?;
     deserializer.end().ok()?;
     let Document { reader, stored, .. } = document;
-    let (mut parsed, wider) = reader.finish();
+    let (mut parsed, wider) = reader.finish().ok()?;
     parsed.stored_source = (filter.is_some() || !config.enabled).then_some(stored);
     Some((parsed, wider))
 }
@@ -97,13 +97,13 @@ impl<'a> Document<'a> {
             }
             // Token weights that are stored are needed as a value too.
             Some(Node::Leaf(leaf)) if leaf.field_type.has_tokens() && kept == Kept::Nothing => {
-                if self.reader.out.sparse.iter().any(|(other, _)| other == path) {
+                if self.reader.values.out.sparse.iter().any(|(other, _)| other == path) {
                     return Err(A::Error::custom("a field twice"));
                 }
                 let is_dotted = matches!(leaf.field_type, FieldType::SparseVector);
                 let tokens = members.next_value_seed(Tokens { is_dotted })?;
-                self.reader.seen(path);
-                self.reader.out.sparse.push((path.to_owned(), tokens));
+                self.reader.values.seen(path);
+                self.reader.values.out.sparse.push((path.to_owned(), tokens));
                 Ok(false)
             }
             Some(Node::Leaf(leaf)) if takes_texts(leaf) => match members.next_value_seed(TextOrValue)? {
@@ -199,6 +199,10 @@ impl<'de> Visitor<'de> for MappedObject<'_, '_, '_> {
         if scope.depth > document.reader.limits.depth {
             return Err(A::Error::custom("too deep"));
         }
+        let nested = document.reader.nested_at(&scope);
+        if nested.is_some() && document.reader.begin(scope.path).is_err() {
+            return Err(A::Error::custom("too many objects"));
+        }
         if kept != Kept::Nothing {
             document.stored.push(b'{');
         }
@@ -226,6 +230,11 @@ impl<'de> Visitor<'de> for MappedObject<'_, '_, '_> {
         }
         if kept != Kept::Nothing {
             document.stored.push(b'}');
+        }
+        if let Some(nested) = nested
+            && document.reader.end(nested).is_err()
+        {
+            return Err(A::Error::custom("values that the document around cannot have"));
         }
         Ok(kept == Kept::All || is_stored)
     }

@@ -23,20 +23,23 @@ impl Reader<'_> {
             Value::Null => Ok(()),
             Value::Array(values) => self.each(values, |reader, value| reader.sparse(leaf, path, value)),
             Value::Object(map) => {
-                let at = match self.out.sparse.iter().position(|(other, _)| other == path) {
+                let at = match self.values.out.sparse.iter().position(|(other, _)| other == path) {
                     Some(at) => at,
                     None => {
-                        self.out.sparse.push((path.to_owned(), PackedTokens::with_capacity(map.len())));
-                        self.out.sparse.len() - 1
+                        self.values
+                            .out
+                            .sparse
+                            .push((path.to_owned(), PackedTokens::with_capacity(map.len())));
+                        self.values.out.sparse.len() - 1
                     }
                 };
                 // A second object of the same field is rare: only then are repeats looked for. One object has none by itself.
-                let before = &self.out.sparse[at].1;
+                let before = &self.values.out.sparse[at].1;
                 let places = if before.is_empty() { HashMap::new() } else { before.places() };
                 for (feature, value) in map {
                     let weight = self.feature(leaf, path, feature, value)?;
                     let Some(weight) = weight else { continue };
-                    let tokens = &mut self.out.sparse[at].1;
+                    let tokens = &mut self.values.out.sparse[at].1;
                     match places.get(feature.as_bytes()) {
                         None => tokens.push(feature, weight),
                         Some(place) if matches!(leaf.field_type, FieldType::SparseVector) => {
@@ -51,10 +54,10 @@ impl Reader<'_> {
                         }
                     }
                 }
-                if self.out.sparse[at].1.is_empty() {
-                    self.out.sparse.remove(at);
+                if self.values.out.sparse[at].1.is_empty() {
+                    self.values.out.sparse.remove(at);
                 } else {
-                    self.seen(path);
+                    self.values.seen(path);
                 }
                 Ok(())
             }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::error::MappingError;
 use super::java::java_string;
+use super::nested::Nested;
 use super::parameters::{bad, boolean};
 use super::types::{Dynamic, MOST_LEVELS};
 use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
@@ -55,7 +56,9 @@ pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
             remaining: remaining_text(&remaining),
         });
     }
-    Ok(mapping.rebuilt())
+    let mapping = mapping.rebuilt();
+    mapping.check_nested()?;
+    Ok(mapping)
 }
 
 /// As Elasticsearch prints left-over parameters: ` [key : value]` each.
@@ -193,6 +196,7 @@ fn insert(
             }
             old.dynamic = new.dynamic.or(old.dynamic);
             old.enabled &= new.enabled;
+            old.nested = new.nested.or(old.nested);
             properties.insert(name.to_owned(), Node::Object(old));
         }
         (Some(_), _) => return Err(MappingError::ObjectOverLeaf { path: name.to_owned() }),
@@ -222,8 +226,8 @@ fn node_at(name: &str, definition: &Value, level: usize) -> Result<Node, Mapping
         None if map.len() == 1 && (map.contains_key("enabled") || map.contains_key("dynamic")) => "object",
         None => return Err(MappingError::NoType { field: name.to_owned() }),
     };
-    if type_name == "object" {
-        return object(name, map, level + 1).map(Node::Object);
+    if matches!(type_name, "object" | "nested") {
+        return object(name, type_name, map, level + 1).map(Node::Object);
     }
     leaf::leaf(name, type_name, map, true).map(Node::from)
 }
@@ -239,8 +243,14 @@ fn java_class(value: &Value) -> &'static str {
     }
 }
 
-fn object(name: &str, map: &Map<String, Value>, level: usize) -> Result<ObjectNode, MappingError> {
-    let mut node = ObjectNode::default();
+fn object(
+    name: &str,
+    type_name: &str,
+    map: &Map<String, Value>,
+    level: usize,
+) -> Result<ObjectNode, MappingError> {
+    let mut node =
+        ObjectNode { nested: (type_name == "nested").then(Nested::default), ..ObjectNode::default() };
     let mut remaining = Map::new();
     for (key, value) in map {
         match key.as_str() {
@@ -248,6 +258,12 @@ fn object(name: &str, map: &Map<String, Value>, level: usize) -> Result<ObjectNo
             "properties" => node.properties = properties(value, name, level)?,
             "dynamic" => node.dynamic = Some(dynamic_setting(value)?),
             "enabled" => node.enabled = boolean(key, value)?,
+            "include_in_parent" if let Some(nested) = &mut node.nested => {
+                nested.include_in_parent = boolean(key, value)?;
+            }
+            "include_in_root" if let Some(nested) = &mut node.nested => {
+                nested.include_in_root = boolean(key, value)?;
+            }
             _ => {
                 remaining.insert(key.clone(), value.clone());
             }

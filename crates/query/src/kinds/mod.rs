@@ -44,7 +44,7 @@ pub use intervals::*;
 pub use knn::*;
 pub use more_like_this::*;
 pub use multi_match::*;
-pub use nested::NestedQuery;
+pub use nested::{NestedQuery, NestedScore};
 pub use patterns::*;
 pub use query_string::*;
 pub use rewrite::Rewrite;
@@ -319,7 +319,7 @@ pub enum QueryKind {
     RankFeature(RankFeatureQuery),
     /// Documents scored by the distance of a date: the nearer, the higher.
     DistanceFeature(DistanceFeatureQuery),
-    /// `nested`: as there are no nested documents, it is an error that names the path, or matches nothing.
+    /// Documents by the objects of a nested field that match a query.
     Nested(NestedQuery),
     /// Documents by the positions and order of words in a text.
     Intervals(IntervalsQuery),

@@ -52,7 +52,10 @@ impl Aggregations {
                 let buckets = match &aggregation.kind {
                     AggregationKind::Filters(filters) => filters.filters.len(),
                     AggregationKind::Range(range) => range.ranges.len(),
-                    AggregationKind::Filter(_) | AggregationKind::Global => 1,
+                    AggregationKind::Filter(_)
+                    | AggregationKind::Global
+                    | AggregationKind::Nested(_)
+                    | AggregationKind::ReverseNested(_) => 1,
                     _ => return 0,
                 };
                 buckets.saturating_mul(1 + count(&aggregation.subs))

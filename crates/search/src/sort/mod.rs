@@ -6,7 +6,9 @@ pub mod values;
 use serde_json::Value;
 use sparrow_index::query::sorted::SortMode;
 
-use sparrow_query::dsl::value;
+use sparrow_mapping::MOST_LEVELS;
+use sparrow_query::Query;
+use sparrow_query::dsl::{Context, DEFAULT_SIZE, parse_query, value};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
@@ -39,6 +41,8 @@ pub struct SortField {
     pub numeric_type: Option<String>,
     /// Format in which dates are read and shown.
     pub format: Option<String>,
+    /// The nested fields on the way to the objects whose values count, each with what its objects have to match.
+    pub nested: Vec<(String, Option<Query>)>,
 }
 
 impl SortField {
@@ -138,8 +142,7 @@ fn parse_object(members: &[Member], keys: &mut Vec<SortField>) -> Result<(), Bod
 }
 
 /// Options of a sort key; `_score` takes only `order`.
-const OPTIONS: &[&str] =
-    &["order", "missing", "mode", "unmapped_type", "numeric_type", "format", "nested", "nested_path"];
+const OPTIONS: &[&str] = &["order", "missing", "mode", "unmapped_type", "numeric_type", "format", "nested"];
 
 fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyError> {
     let scored = key.name == "_score";
@@ -180,10 +183,12 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyErro
                 key.numeric_type = Some(text);
             }
             "format" if !scored => key.format = value::format(node).map_err(within)?,
-            "nested" | "nested_path" | "nested_filter" if !scored => {
+            "nested" if !scored => nested(node, &mut key.nested).map_err(within)?,
+            // Of the oldest versions, which Elasticsearch no longer takes either.
+            "nested_path" | "nested_filter" if !scored => {
                 return Err(BodyError::parsing(
                     option.at,
-                    format!("[{}] of [sort] is not supported by this server", option.name),
+                    format!("[{}] has been removed in favour of the [nested] parameter", option.name),
                 ));
             }
             name => {
@@ -197,6 +202,35 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyErro
         }
     }
     Ok(())
+}
+
+/// Reads the path to nested objects, with filters.
+fn nested(node: &Node, out: &mut Vec<(String, Option<Query>)>) -> Result<(), BodyError> {
+    const KEYS: &[&str] = &["path", "filter", "nested"];
+    let (mut path, mut filter, mut inner) = (None, None, None);
+    for member in node.as_object().unwrap_or_default() {
+        match &*member.name {
+            "path" => path = Some(value::text(&member.value)?),
+            "filter" => filter = Some(parse_query(&member.value, Context::new(DEFAULT_SIZE))?),
+            "nested" if member.value.as_object().is_some() => inner = Some(&member.value),
+            name => {
+                return Err(BodyError::UnknownField {
+                    parser: "nested_sort",
+                    field: name.to_owned(),
+                    suggestions: suggestions(name, KEYS),
+                    at: member.at,
+                });
+            }
+        }
+    }
+    let path = path.ok_or(BodyError::Required { field: "path" })?;
+    out.push((path, filter));
+    // One level inside the other is as deep as a mapping can be.
+    match inner {
+        Some(inner) if out.len() < MOST_LEVELS => nested(inner, out),
+        Some(_) => Err(BodyError::illegal("[nested] of [sort] has too many levels")),
+        None => Ok(()),
+    }
 }
 
 fn checked(key: SortField) -> Result<SortField, BodyError> {

@@ -11,6 +11,7 @@ use sparrow_mapping::{DateFormat, FieldType, Mapping};
 use super::SortField;
 use super::values::{Shown, parse_formats};
 use crate::error::{SearchError, Shard};
+use sparrow_query::Query;
 
 /// The position of the last hit already returned: the search continues with the hits behind it.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,6 +159,7 @@ fn column(key: &SortField, mapping: &Mapping, shard: &Shard) -> Result<(SortSour
             kind: ColumnKind::Keyword,
             mode: SortMode::Min,
             missing: Missing::Value(SortValue::Text(shard.index.as_str().into())),
+            nested: Vec::new(),
         };
         return Ok((SortSource::Column(column), Shown::Text));
     }
@@ -211,8 +213,32 @@ fn column(key: &SortField, mapping: &Mapping, shard: &Shard) -> Result<(SortSour
         kinds(key, &field_type).map_err(|reason| refused("illegal_argument_exception", reason))?;
     let mode = key.mode.unwrap_or(if key.descending { SortMode::Max } else { SortMode::Min });
     let missing = missing(key, kind, &shown)?;
-    let column = ColumnKey { path: key.name.clone(), kind, mode, missing };
+    let nested = nested(key, mapping).map_err(query)?;
+    let column = ColumnKey { path: key.name.clone(), kind, mode, missing, nested };
     Ok((SortSource::Column(column), shown))
+}
+
+/// The nested fields on the way to the objects whose values count.
+///
+/// # Errors
+/// If they are not those around the field.
+fn nested(key: &SortField, mapping: &Mapping) -> Result<Vec<(String, Option<Query>)>, String> {
+    for (path, _) in &key.nested {
+        if !mapping.nested_fields().contains(path) {
+            return Err(format!("[nested] failed to find nested object under path [{path}]"));
+        }
+    }
+    let around = mapping.nested_around(&key.name);
+    match (around, key.nested.last()) {
+        (Some(_), None) if !mapping.is_included(&key.name) => Err(format!(
+            "it is mandatory to set the [nested] context on the nested sort field: [{}].",
+            key.name
+        )),
+        (around, Some((path, _))) if around != Some(path) => {
+            Err(format!("[nested] path [{path}] of [sort] is not that of the field [{}]", key.name))
+        }
+        _ => Ok(key.nested.clone()),
+    }
 }
 
 /// Why a field has no column to sort or collapse by, as an error message; `None` if it has one.

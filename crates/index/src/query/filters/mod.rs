@@ -19,6 +19,7 @@ use crate::query::error::QueryError;
 use crate::query::filters::bits::{BitsScorer, DocBits};
 use crate::query::filters::key::filter_key;
 use sparrow_query::Query;
+use sparrow_segments::nested::next_in;
 
 impl SegmentDocs {
     /// The documents of a scorer from its current one on; incomplete if `cancel` is set meanwhile.
@@ -139,8 +140,31 @@ impl Compiler<'_> {
         }
         match meaning.documents(self)? {
             Some(docs) => Ok(docs),
-            None => self.clause_docs(query),
+            None => {
+                let mut docs = self.clause_docs(query)?;
+                if self.spreads {
+                    docs.iter_mut().enumerate().for_each(|(ord, docs)| self.spread(ord, docs));
+                }
+                Ok(docs)
+            }
         }
+    }
+
+    /// Adds to documents of a segment the objects of the view that are in them.
+    fn spread(&self, ord: usize, docs: &mut SegmentDocs) {
+        let segment = self.snapshot.segment(ord as u32);
+        let documents = self.snapshot.documents_around(segment);
+        let (Some(documents), SegmentDocs::Some(bits)) = (documents, &mut *docs) else { return };
+        let mut spread = DocBits::clone(bits);
+        let mut object = next_in(segment.live().unwrap_or_default(), 0);
+        while object != TERMINATED {
+            let document = next_in(documents, object);
+            if bits.contains(document) {
+                spread.insert(object);
+            }
+            object = next_in(segment.live().unwrap_or_default(), object + 1);
+        }
+        *docs = SegmentDocs::of(Arc::new(spread));
     }
 
     pub(crate) fn every(&self, docs: SegmentDocs) -> Docs {

@@ -10,13 +10,28 @@ use crate::query::error::QueryError;
 use crate::query::kinds::{Explained, Meaning, no_words, semantic};
 use crate::query::weights::{self, ListScorer};
 use sparrow_mapping::{DenseVector, FieldType, component_problem, magnitude_problem, preview};
-use sparrow_query::{KnnBuilderQuery, KnnQuery};
+use sparrow_query::{KnnBuilderQuery, KnnQuery, NestedQuery, NestedScore, QueryKind};
+use sparrow_segments::nested::next_in;
 use sparrow_vectors::{Effort, Similarity, TopKRequest, VectorsError};
 
 impl Compiler<'_> {
     /// Finds the nearest neighbours, and returns a weight that matches exactly these.
     pub(crate) fn knn(&mut self, query: &KnnQuery) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
+        // Vectors of objects are found among them, and stand for the documents around.
+        let around = self.snapshot.mapping().nested_around(&query.field);
+        if let Some(path) = around
+            && self.snapshot.scope() != around
+        {
+            let clause = NestedQuery {
+                path: path.to_owned(),
+                query: Box::new(QueryKind::Knn(query.clone()).into()),
+                score_mode: NestedScore::Max,
+                ignore_unmapped: false,
+                inner_hits: None,
+            };
+            return self.compile_kind(&QueryKind::Nested(clause), true);
+        }
         // The mapping is shared, so that it can be looked at while filters are worked out.
         let mapping = self.snapshot.mapping().clone();
         let slot = mapping.searched_slot(&query.field);
@@ -57,7 +72,7 @@ impl Compiler<'_> {
         let Some(field) = field else {
             return Ok(weights::none());
         };
-        let filters = self.filter_docs(&query.filter, [])?;
+        let filters = self.spreading(|compiler| compiler.filter_docs(&query.filter, []))?;
         let mut nearest: Vec<(Score, u64, usize, DocId)> = Vec::new();
         for (ord, (filter, segment)) in filters.iter().zip(self.snapshot.segments()).enumerate() {
             self.check_cancelled()?;
@@ -97,7 +112,17 @@ impl Compiler<'_> {
                         })
                     })?
                 }
-                None => nearest_of(&request)?,
+                None => match self.snapshot.documents_around(segment) {
+                    None => nearest_of(&request)?,
+                    Some(documents) => {
+                        let all = segment.live().unwrap_or_default();
+                        let all = all.iter().map(|word| word.count_ones() as usize).sum();
+                        let document = |object| next_in(documents, object);
+                        semantic::best_of_each(all, query.k, document, |depth| {
+                            nearest_of(&TopKRequest { k: depth, ..request })
+                        })?
+                    }
+                },
             };
             nearest.extend(neighbours.into_iter().map(|(doc, score)| (score, segment.seq_no(doc), ord, doc)));
         }

@@ -1,21 +1,258 @@
-//! `nested`: as there are no nested documents, it is an error that names the path, or matches nothing.
+//! `nested`: the objects of a nested field are searched as the documents of a view ([`Snapshot::inside`]), and what is found stands
+//! for the object or document around each.
 
-use tantivy::query::Weight;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use tantivy::index::SegmentId;
+use tantivy::query::{EmptyScorer, Explanation, Scorer, Weight};
+use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError};
 
 use super::Meaning;
+use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
-use crate::query::kinds::no_words;
+use crate::query::filters::Docs;
+use crate::query::filters::bits::DocBits;
+use crate::query::highlight::WantedWords;
+use crate::query::stoppable::stops_after;
 use crate::query::weights;
-use sparrow_query::NestedQuery;
+use crate::snapshot::Snapshot;
+use sparrow_mapping::FieldType;
+use sparrow_query::{NestedQuery, NestedScore};
+use sparrow_segments::nested::{last_before, next_in};
+
+/// The view that a clause searches; `None` if there is nothing to be found.
+///
+/// # Errors
+/// When the path is not that of a nested field.
+fn view(query: &NestedQuery, snapshot: &Snapshot) -> Result<Option<Arc<Snapshot>>, QueryError> {
+    let path = &query.path;
+    match snapshot.mapping().field(path) {
+        Some(FieldType::Object { nested: true, .. }) => {}
+        None if query.ignore_unmapped => return Ok(None),
+        None => return Err(QueryError::NestedPath { path: path.clone() }),
+        Some(_) => return Err(QueryError::NotNested { path: path.clone() }),
+    }
+    // What lies around the objects of the view, or beside them, has none of them.
+    let is_inside = snapshot
+        .scope()
+        .is_none_or(|scope| path.strip_prefix(scope).is_some_and(|rest| rest.starts_with('.')));
+    Ok(is_inside.then(|| snapshot.inside(path)))
+}
 
 impl Meaning for NestedQuery {
-    fn compile(&self, _: &mut Compiler<'_>, _: bool) -> Result<Box<dyn Weight>, QueryError> {
-        match self.ignore_unmapped {
-            true => Ok(weights::none()),
-            false => Err(QueryError::NestedPath { path: self.path.clone() }),
-        }
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        compiler.count_clause()?;
+        let snapshot = compiler.snapshot;
+        let Some(view) = view(self, snapshot)? else { return Ok(weights::none()) };
+        let scoring = scoring && self.score_mode != NestedScore::None;
+        let mut inside = compiler.inside(&view);
+        let inner = inside.compile(&self.query, scoring)?;
+        compiler.continue_after(&inside);
+        let readers = snapshot.searcher().segment_readers().iter();
+        let segments = readers.zip(snapshot.segments()).zip(view.segments());
+        let segments = segments.filter_map(|((reader, segment), objects)| {
+            let documents = snapshot.documents(segment)?.clone();
+            Some((reader.segment_id(), Block { documents, objects: objects.shared_live()?.clone() }))
+        });
+        let mode = if scoring { self.score_mode } else { NestedScore::None };
+        Ok(Box::new(NestedWeight { inner, mode, segments: segments.collect() }))
     }
 
-    no_words!();
+    fn documents(&self, compiler: &mut Compiler<'_>) -> Result<Option<Docs>, QueryError> {
+        compiler.count_clause()?;
+        let snapshot = compiler.snapshot;
+        let Some(view) = view(self, snapshot)? else { return Ok(Some(compiler.every(SegmentDocs::None))) };
+        let mut inside = compiler.inside(&view);
+        let found = inside.matching_docs(&self.query)?;
+        compiler.continue_after(&inside);
+        let mut all = Vec::with_capacity(found.len());
+        for (ord, found) in found.iter().enumerate() {
+            compiler.check_cancelled()?;
+            let mut bits = DocBits::empty(snapshot.searcher().segment_reader(ord as u32).max_doc());
+            if let Some(documents) = snapshot.documents(&snapshot.segments()[ord]) {
+                let objects: Vec<u64> = view.live_words_from(ord, found, 0).collect();
+                let mut object = next_in(&objects, 0);
+                while object != TERMINATED {
+                    let document = next_in(documents, object);
+                    if document == TERMINATED {
+                        break;
+                    }
+                    bits.insert(document);
+                    object = next_in(&objects, document);
+                }
+            }
+            all.push(SegmentDocs::of(Arc::new(bits)));
+        }
+        Ok(Some(all))
+    }
+
+    fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
+        wanted.of(&self.query)
+    }
+}
+
+/// The documents of a segment that a clause is asked about, and the objects in them that it looks at: bitmaps.
+struct Block {
+    documents: Arc<[u64]>,
+    objects: Arc<[u64]>,
+}
+
+struct NestedWeight {
+    inner: Box<dyn Weight>,
+    mode: NestedScore,
+    segments: FxHashMap<SegmentId, Block>,
+}
+
+impl Weight for NestedWeight {
+    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        let Some(Block { documents, objects }) = self.segments.get(&reader.segment_id()) else {
+            return Ok(Box::new(EmptyScorer));
+        };
+        let mut scorer = NestedScorer {
+            inner: self.inner.scorer(reader, boost)?,
+            mode: self.mode,
+            documents: documents.clone(),
+            objects: objects.clone(),
+            document: 0,
+            found: None,
+        };
+        scorer.settle();
+        Ok(Box::new(scorer))
+    }
+
+    fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
+        let score = weights::explain(self.scorer(reader, 1.0), doc, "")?.value();
+        let Some(Block { documents, objects }) = self.segments.get(&reader.segment_id()) else {
+            return Err(TantivyError::InvalidArgument(format!("Document #({doc}) does not match")));
+        };
+        let first = last_before(documents, doc).map_or(0, |before| before + 1);
+        let mut inner = self.inner.scorer(reader, 1.0)?;
+        let mut object = if inner.doc() < first { inner.seek(first) } else { inner.doc() };
+        let (mut count, mut best) = (0, None);
+        while object < doc {
+            if contains(objects, object) {
+                count += 1;
+                let score = inner.score();
+                if best.is_none_or(|(least, _)| score > least) {
+                    best = Some((score, object));
+                }
+            }
+            object = inner.advance();
+        }
+        let mut explanation = Explanation::new_with_string(
+            format!(
+                "Score based on {count} child docs in range from {first} to {}, using score mode {}",
+                doc.saturating_sub(1),
+                self.mode.lucene_name()
+            ),
+            score,
+        );
+        if let Some((_, object)) = best {
+            explanation.add_detail(self.inner.explain(reader, object)?);
+        }
+        Ok(explanation)
+    }
+}
+
+fn contains(words: &[u64], doc: DocId) -> bool {
+    words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1)
+}
+
+/// A scorer over the documents that have an object which the inner scorer matches.
+struct NestedScorer {
+    /// At the first object of the current document that matches, or behind its last one once they have been scored.
+    inner: Box<dyn Scorer>,
+    mode: NestedScore,
+    documents: Arc<[u64]>,
+    objects: Arc<[u64]>,
+    document: DocId,
+    /// Score of the current document, once computed.
+    found: Option<Score>,
+}
+
+impl NestedScorer {
+    /// Moves to the document of the first object from the inner scorer's on.
+    fn settle(&mut self) -> DocId {
+        self.found = None;
+        let mut object = self.inner.doc();
+        while object != TERMINATED && !contains(&self.objects, object) {
+            if stops_after(1) {
+                object = TERMINATED;
+                break;
+            }
+            let next = next_in(&self.objects, object);
+            object = if next == TERMINATED { TERMINATED } else { self.inner.seek(next) };
+        }
+        self.document = if object == TERMINATED { TERMINATED } else { next_in(&self.documents, object) };
+        self.document
+    }
+}
+
+impl DocSet for NestedScorer {
+    fn advance(&mut self) -> DocId {
+        if self.document != TERMINATED {
+            if self.inner.doc() < self.document {
+                self.inner.seek(self.document);
+            }
+            self.settle();
+        }
+        self.document
+    }
+
+    fn seek(&mut self, target: DocId) -> DocId {
+        if target <= self.document {
+            return self.document;
+        }
+        if target >= TERMINATED {
+            self.document = TERMINATED;
+            return TERMINATED;
+        }
+        let first = last_before(&self.documents, target).map_or(0, |before| before + 1);
+        if self.inner.doc() < first {
+            self.inner.seek(first);
+        }
+        self.settle()
+    }
+
+    fn doc(&self) -> DocId {
+        self.document
+    }
+
+    fn size_hint(&self) -> u32 {
+        self.inner.size_hint()
+    }
+}
+
+impl Scorer for NestedScorer {
+    fn score(&mut self) -> Score {
+        if let Some(found) = self.found {
+            return found;
+        }
+        let (mut count, mut sum) = (0u32, 0.0f64);
+        let (mut best, mut worst) = (Score::NEG_INFINITY, Score::INFINITY);
+        if self.mode != NestedScore::None && self.document != TERMINATED {
+            let mut object = self.inner.doc();
+            while object < self.document && !stops_after(1) {
+                if contains(&self.objects, object) {
+                    let score = self.inner.score();
+                    count += 1;
+                    sum += f64::from(score);
+                    best = best.max(score);
+                    worst = worst.min(score);
+                }
+                object = self.inner.advance();
+            }
+        }
+        let score = match self.mode {
+            _ if count == 0 => 0.0,
+            NestedScore::Avg => (sum / f64::from(count)) as Score,
+            NestedScore::Sum => sum as Score,
+            NestedScore::Max => best,
+            NestedScore::Min => worst,
+            NestedScore::None => 0.0,
+        };
+        *self.found.insert(score)
+    }
 }

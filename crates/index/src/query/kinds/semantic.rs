@@ -145,41 +145,42 @@ pub(crate) fn bound(query: &Query, mapping: &Mapping) -> Result<Option<Query>, Q
     Ok(Some(Query { kind, ..query.clone() }))
 }
 
-/// Maps passages to documents: keeps the first passage of each document. Passages come best first.
-pub(crate) fn collapse(
-    map: &PassageMap,
-    passages: impl IntoIterator<Item = (u32, Score)>,
-) -> Vec<(DocId, Score)> {
-    let mut seen = FxHashSet::default();
-    passages
-        .into_iter()
-        .map(|(passage, score)| (map.doc(passage), score))
-        .filter(|(doc, _)| seen.insert(*doc))
-        .collect()
-}
-
-/// Finds at least `wanted` documents by their passages: asks for more passages as long as those found belong
-/// to too few documents. Shared by [`best_documents`] and the kNN search.
+/// Finds the best passage of each of at least `wanted` documents: asks for more passages as long as those found belong to too few
+/// documents, up to `all`. What holds of passages holds of the objects of nested fields too.
 ///
 /// # Errors
 /// When `find` fails. It returns at most the given number of passages, best first.
-pub(crate) fn search<E>(
-    map: &PassageMap,
+pub(crate) fn best_of_each<E>(
+    all: usize,
     wanted: usize,
+    document: impl Fn(u32) -> DocId,
     mut find: impl FnMut(usize) -> Result<Vec<(u32, Score)>, E>,
-) -> Result<Vec<(DocId, Score)>, E> {
-    let all = map.count() as usize;
+) -> Result<Vec<(u32, Score)>, E> {
     let mut depth = wanted.min(all);
     loop {
-        let passages = find(depth)?;
+        let mut passages = find(depth)?;
         let complete = passages.len() < depth || depth == all;
-        let mut docs = collapse(map, passages);
-        if complete || docs.len() >= wanted {
-            docs.truncate(wanted);
-            return Ok(docs);
+        let mut seen = FxHashSet::default();
+        passages.retain(|(passage, _)| seen.insert(document(*passage)));
+        if complete || passages.len() >= wanted {
+            passages.truncate(wanted);
+            return Ok(passages);
         }
         depth = depth.saturating_mul(GROWTH).min(all);
     }
+}
+
+/// As [`best_of_each`], with the documents in place of their passages.
+///
+/// # Errors
+/// When `find` fails.
+pub(crate) fn search<E>(
+    map: &PassageMap,
+    wanted: usize,
+    find: impl FnMut(usize) -> Result<Vec<(u32, Score)>, E>,
+) -> Result<Vec<(DocId, Score)>, E> {
+    let best = best_of_each(map.count() as usize, wanted, |passage| map.doc(passage), find)?;
+    Ok(best.into_iter().map(|(passage, score)| (map.doc(passage), score)).collect())
 }
 
 /// The best documents of a segment for a sparse clause over passages, each with the score of its best

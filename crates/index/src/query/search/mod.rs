@@ -178,7 +178,7 @@ impl Snapshot {
     }
 
     /// Bitmap words of the documents of a set that are live, from word number `first` on.
-    pub(super) fn live_words_from<'a>(
+    pub(crate) fn live_words_from<'a>(
         &'a self,
         ord: usize,
         docs: &'a SegmentDocs,

@@ -10,6 +10,7 @@ mod knn;
 mod lexical;
 mod like;
 mod max_score;
+mod nested;
 mod pruning;
 mod random;
 mod ranges;

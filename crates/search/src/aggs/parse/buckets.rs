@@ -337,6 +337,32 @@ pub fn missing(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError
     Ok(AggregationKind::Missing(source))
 }
 
+/// The path of a `nested` or `reverse_nested` aggregation.
+fn path(reader: &ParameterReader<'_>) -> Result<Option<String>, BodyError> {
+    let mut path = None;
+    for member in reader.members() {
+        match &*member.name {
+            "path" => path = Some(reader.text(member)?),
+            _ => return Err(reader.unknown(member, &["path"])),
+        }
+    }
+    Ok(path)
+}
+
+pub fn nested(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+    match path(&reader)? {
+        Some(path) => Ok(AggregationKind::Nested(path)),
+        None => Err(BodyError::parsing(
+            reader.node.at,
+            format!("Missing [path] field for nested aggregation [{}]", reader.name),
+        )),
+    }
+}
+
+pub fn reverse_nested(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+    path(&reader).map(AggregationKind::ReverseNested)
+}
+
 pub fn global(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     match reader.members().first() {
         Some(member) => Err(reader.unknown(member, &[])),

@@ -8,6 +8,7 @@ use tantivy::{DocId, SegmentReader, TantivyError};
 
 use super::value::{decode_double, decode_long, encode_double, encode_long};
 use super::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
+use crate::nested::Blocks;
 use crate::query::terms::fields::{keyword_column, number_column};
 
 /// Reads the values of one sort key in a segment, as `u64`s that ascend in the order of the result.
@@ -38,13 +39,14 @@ impl KeyReader {
         key: &ColumnKey,
         descending: bool,
         after: Option<&SortValue>,
+        owners: Owners,
     ) -> tantivy::Result<Self> {
         let flip = flip(descending);
         let values = match key.kind {
             ColumnKind::Keyword => {
-                Values::Keyword(Box::new(KeywordReader::open(reader, key, descending, after)?))
+                Values::Keyword(Box::new(KeywordReader::open(reader, key, descending, after, owners)?))
             }
-            _ => Values::Number(NumberReader::open(reader, key, descending)?),
+            _ => Values::Number(NumberReader::open(reader, key, descending)?.of(owners)),
         };
         Ok(Self { values, flip })
     }
@@ -111,6 +113,26 @@ fn decode_number(kind: ColumnKind, key: u64) -> SortValue {
     }
 }
 
+/// The documents of a segment that have the values of a hit.
+pub(super) enum Owners {
+    /// The hit itself.
+    Document,
+    /// The objects in it; `None` where the segment has none.
+    Objects(Option<Blocks>),
+}
+
+impl Owners {
+    /// Calls `see` with each of them.
+    #[inline]
+    fn each(&self, doc: DocId, mut see: impl FnMut(DocId)) {
+        match self {
+            Self::Document => see(doc),
+            Self::Objects(None) => {}
+            Self::Objects(Some(blocks)) => blocks.objects_in(doc).for_each(see),
+        }
+    }
+}
+
 /// Values of a number, boolean or date field. Segments may differ in the type of a column, and one segment
 /// may have several: tantivy stores whole numbers as integers.
 pub(super) struct NumberReader {
@@ -120,6 +142,7 @@ pub(super) struct NumberReader {
     missing: u64,
     /// Whether every document has at most one value.
     single: bool,
+    owners: Owners,
 }
 
 impl NumberReader {
@@ -137,7 +160,13 @@ impl NumberReader {
             Missing::First => flip(descending),
             Missing::Last => !flip(descending),
         };
-        Ok(Self { columns, kind: key.kind, mode: key.mode, missing, single })
+        Ok(Self { columns, kind: key.kind, mode: key.mode, missing, single, owners: Owners::Document })
+    }
+
+    /// The same values, of other documents than the hit.
+    fn of(self, owners: Owners) -> Self {
+        let single = self.single && matches!(owners, Owners::Document);
+        Self { single, owners, ..self }
     }
 
     fn encode(&self, value: &SortValue) -> u64 {
@@ -169,6 +198,10 @@ impl NumberReader {
 
     /// All values of a document as keys, in no particular order.
     pub(super) fn all(&self, doc: DocId, out: &mut Vec<u64>) {
+        self.owners.each(doc, |doc| self.all_of(doc, out));
+    }
+
+    fn all_of(&self, doc: DocId, out: &mut Vec<u64>) {
         let kind = self.kind;
         for column in &self.columns {
             match column {
@@ -276,6 +309,7 @@ fn double_as(kind: ColumnKind, value: f64) -> u64 {
 struct KeywordReader {
     column: Option<StrColumn>,
     ords: Option<Column<u64>>,
+    owners: Owners,
     highest: bool,
     missing: u64,
     /// Texts that the request names, with their keys.
@@ -291,6 +325,7 @@ impl KeywordReader {
         key: &ColumnKey,
         descending: bool,
         after: Option<&SortValue>,
+        owners: Owners,
     ) -> tantivy::Result<Self> {
         let column = reader.fast_fields().str(&keyword_column(&key.path))?;
         let mut texts: Vec<Arc<str>> = Vec::new();
@@ -328,6 +363,7 @@ impl KeywordReader {
         Ok(Self {
             column,
             ords,
+            owners,
             highest: key.mode == SortMode::Max,
             missing,
             placed,
@@ -339,10 +375,12 @@ impl KeywordReader {
     #[inline]
     fn position(&self, doc: DocId) -> u64 {
         let Some(ords) = &self.ords else { return self.missing };
-        let mut ords = ords.values_for_doc(doc);
-        let Some(first) = ords.next() else { return self.missing };
-        let ord = if self.highest { ords.fold(first, u64::max) } else { ords.fold(first, u64::min) };
-        4 * ord + 4
+        let mut best = None;
+        self.owners.each(doc, |doc| {
+            let (better, values) = (if self.highest { u64::max } else { u64::min }, ords.values_for_doc(doc));
+            best = values.fold(best, |best, ord| Some(best.map_or(ord, |best| better(best, ord))));
+        });
+        best.map_or(self.missing, |ord| 4 * ord + 4)
     }
 
     fn position_of(&self, value: &SortValue) -> u64 {

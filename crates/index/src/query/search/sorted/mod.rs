@@ -14,6 +14,7 @@ mod search;
 mod tests;
 mod value;
 
+use sparrow_query::Query;
 use sparrow_types::Executors;
 
 pub use self::search::GroupId;
@@ -53,6 +54,9 @@ pub struct ColumnKey {
     pub mode: SortMode,
     /// What a document without a value is sorted by.
     pub missing: Missing,
+    /// Where the values of a document are those of objects in it: the nested fields on the way to them, outermost first, each with
+    /// what its objects have to match. Empty for the document's own values.
+    pub nested: Vec<(String, Option<Query>)>,
 }
 
 /// Types that values of a column are compared as.

@@ -63,7 +63,7 @@ impl Snapshot {
             return Ok(Vec::new());
         }
         let (path, kind) = (IGNORED.to_owned(), ColumnKind::Keyword);
-        let key = ColumnKey { path, kind, mode: SortMode::Min, missing: Missing::Last };
+        let key = ColumnKey { path, kind, mode: SortMode::Min, missing: Missing::Last, nested: Vec::new() };
         let texts = self.column_values(addr, &key)?.into_iter().filter_map(|value| match value {
             SortValue::Text(text) => Some(text.to_string()),
             _ => None,

@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use tantivy::query::Weight;
 use tantivy::{DocAddress, DocId, TERMINATED};
 
 use super::collect::{Entry, Groups, Top};
-use super::columns::{GroupReader, KeyReader, SeveralValues};
+use super::columns::{GroupReader, KeyReader, Owners, SeveralValues};
 use super::value::compare;
 use super::{MAX_SORT_KEYS, Slice, SortSource, SortValue, SortedDocs, SortedHit, SortedSearch, Ties};
 use crate::filter_cache::SegmentDocs;
@@ -65,7 +66,7 @@ impl Snapshot {
                 None => None,
                 Some(Slice { column: None, .. }) => Some(KeyReader::seq_no(false)),
                 Some(Slice { column: Some(column), .. }) => {
-                    Some(KeyReader::column(reader, column, false, None)?)
+                    Some(KeyReader::column(reader, column, false, None, Owners::Document)?)
                 }
             };
             for (index, word) in (0..).zip(words) {
@@ -90,6 +91,19 @@ impl Snapshot {
         Ok(())
     }
 
+    /// The objects whose values a key sorts by; `None` for those of the documents themselves.
+    fn objects_of(&self, nested: &[(String, Option<Query>)]) -> Result<Option<Arc<Snapshot>>, QueryError> {
+        let mut view = None;
+        for (path, filter) in nested {
+            let inside = view.as_deref().unwrap_or(self).inside(path);
+            view = Some(match filter {
+                None => inside,
+                Some(filter) => Arc::new(inside.restricted(filter)?),
+            });
+        }
+        Ok(view)
+    }
+
     fn sorted_by<const N: usize>(
         &self,
         query: &Query,
@@ -105,6 +119,13 @@ impl Snapshot {
         } else {
             (compiler.filter_docs([query].into_iter().chain(&options.post_filter), [])?, None)
         };
+        let mut objects = Vec::with_capacity(sorted.keys.len());
+        for key in &sorted.keys {
+            objects.push(match &key.source {
+                SortSource::Column(column) => self.objects_of(&column.nested)?,
+                _ => None,
+            });
+        }
         let mut sorted_docs = SortedDocs::default();
         for (ord, docs) in (0..).zip(&docs) {
             compiler.check_cancelled()?;
@@ -112,7 +133,7 @@ impl Snapshot {
                 continue;
             }
             let left = sorted.terminate_after.map(|limit| limit - sorted_docs.total.min(limit));
-            let mut segment = Segment::<N>::open(self, ord, sorted, options, left)?;
+            let mut segment = Segment::<N>::open(self, ord, sorted, &objects, options, left)?;
             match &weight {
                 Some(weight) => segment.scored(&**weight, docs, &compiler)?,
                 None => segment.unscored(docs, &compiler)?,
@@ -155,6 +176,7 @@ impl<'a, const N: usize> Segment<'a, N> {
         snapshot: &'a Snapshot,
         ord: u32,
         sorted: &'a SortedSearch,
+        objects: &[Option<Arc<Snapshot>>],
         options: &SearchOptions,
         left: Option<u64>,
     ) -> Result<Self, QueryError> {
@@ -165,7 +187,13 @@ impl<'a, const N: usize> Segment<'a, N> {
             keys.push(match &key.source {
                 SortSource::Score => KeyReader::score(key.descending),
                 SortSource::SeqNo => KeyReader::seq_no(key.descending),
-                SortSource::Column(column) => KeyReader::column(reader, column, key.descending, after)?,
+                SortSource::Column(column) => {
+                    let owners = match &objects[number] {
+                        None => Owners::Document,
+                        Some(view) => Owners::Objects(snapshot.blocks(view, ord)),
+                    };
+                    KeyReader::column(reader, column, key.descending, after, owners)?
+                }
             });
         }
         let after = sorted.after.as_ref().map(|after| {
@@ -180,7 +208,7 @@ impl<'a, const N: usize> Segment<'a, N> {
             Some(slice) => {
                 let key = match &slice.column {
                     None => KeyReader::seq_no(false),
-                    Some(column) => KeyReader::column(reader, column, false, None)?,
+                    Some(column) => KeyReader::column(reader, column, false, None, Owners::Document)?,
                 };
                 Some((key, slice.id, slice.max))
             }

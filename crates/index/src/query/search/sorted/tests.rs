@@ -63,8 +63,13 @@ fn column() -> impl Strategy<Value = ColumnKey> {
         SortMode::Median,
     ]);
     let words = prop::sample::select(vec![SortMode::Min, SortMode::Max]);
-    let key =
-        |path: &'static str, kind, (mode, missing)| ColumnKey { path: path.to_owned(), kind, mode, missing };
+    let key = |path: &'static str, kind, (mode, missing)| ColumnKey {
+        path: path.to_owned(),
+        kind,
+        mode,
+        missing,
+        nested: Vec::new(),
+    };
     prop_oneof![
         (words, missing(SortValue::Text("bc".into()))).prop_map(move |rest| key(
             "kw",
@@ -289,8 +294,7 @@ proptest! {
             path: "one".to_owned(),
             kind: ColumnKind::Keyword,
             mode: SortMode::Min,
-            missing: Missing::Last,
-        });
+            missing: Missing::Last, nested: Vec::new() });
         let sorted = SortedSearch { keys, collapse, ..SortedSearch::default() };
         let (hits, _, total) = found(&fixture, &sorted, size);
         prop_assert_eq!(hits, wanted);
@@ -352,6 +356,7 @@ fn several_values_cannot_be_collapsed() {
         kind: ColumnKind::Keyword,
         mode: SortMode::Min,
         missing: Missing::Last,
+        nested: Vec::new(),
     });
     let sorted = SortedSearch { collapse, ..SortedSearch::default() };
     let error = fixture
@@ -376,7 +381,13 @@ fn how_long_a_sort_takes() {
     fixture.batch(&borrowed);
     for (path, kind) in [("n", ColumnKind::Long), ("d", ColumnKind::Double), ("one", ColumnKind::Keyword)] {
         for descending in [false, true] {
-            let column = ColumnKey { path: path.into(), kind, mode: SortMode::Min, missing: Missing::Last };
+            let column = ColumnKey {
+                path: path.into(),
+                kind,
+                mode: SortMode::Min,
+                missing: Missing::Last,
+                nested: Vec::new(),
+            };
             let keys = vec![SortKey { source: SortSource::Column(column), descending }];
             let sorted = SortedSearch { keys, ..SortedSearch::default() };
             let start = std::time::Instant::now();

@@ -1,0 +1,194 @@
+//! Views of an index whose documents are the objects of a nested field.
+//!
+//! Objects are documents of the segments that no search of the index itself sees: they are not live in its snapshot. In a view they
+//! are the live ones, and everything that works on a snapshot (queries, aggregations, reading documents) works on them.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sparrow_mapping::values_at;
+use sparrow_segments::nested::{NestedObjects, last_before, next_in};
+use sparrow_types::DocId;
+use tantivy::{DocAddress, TERMINATED};
+
+use crate::snapshot::{SegmentSnapshot, Snapshot};
+
+impl Snapshot {
+    /// Path of the nested field whose objects are the documents of this view; `None` for the documents of the index.
+    pub fn scope(&self) -> Option<&str> {
+        self.scope.as_deref()
+    }
+
+    /// The view of the objects of the nested field at `path` that are in the visible documents of this one.
+    pub fn inside(&self, path: &str) -> Arc<Self> {
+        if let Some(view) = self.inside.lock().get(path) {
+            return view.clone();
+        }
+        let segments = self.segments().iter().map(|segment| {
+            let objects = segment.nested().and_then(|nested| nested.objects(path));
+            let live = match (objects, self.documents(segment)) {
+                (Some(objects), Some(documents)) => self.visible(segment, objects, documents),
+                _ => Arc::default(),
+            };
+            segment.with_live(Some(live))
+        });
+        let view = Arc::new(self.with_segments(segments.collect(), path.into()));
+        self.inside.lock().insert(path.to_owned(), view.clone());
+        view
+    }
+
+    /// The objects whose document is visible.
+    fn visible(&self, segment: &SegmentSnapshot, objects: &Arc<[u64]>, documents: &Arc<[u64]>) -> Arc<[u64]> {
+        if segment.shared_live().is_none_or(|live| Arc::ptr_eq(live, documents)) {
+            return objects.clone();
+        }
+        let mut live = vec![0u64; objects.len()];
+        let mut document = None;
+        let mut object = next_in(objects, 0);
+        while object != TERMINATED {
+            let around = match document {
+                Some(document) if document > object => document,
+                _ => next_in(documents, object),
+            };
+            document = Some(around);
+            if around != TERMINATED && segment.is_live(around) {
+                live[object as usize / 64] |= 1 << (object % 64);
+            }
+            object = next_in(objects, object + 1);
+        }
+        live.into()
+    }
+
+    /// The view of the objects of the nested field at `path` that are in one document of this view.
+    pub fn inside_of(&self, addr: DocAddress, path: &str) -> Self {
+        let view = self.inside(path);
+        let segments = view.segments().iter().enumerate().map(|(ord, objects)| {
+            let mut live = Vec::new();
+            if ord == addr.segment_ord as usize
+                && let Some(documents) = self.documents(objects)
+            {
+                let first = last_before(documents, addr.doc_id).map_or(0, |before| before + 1);
+                live = vec![0u64; documents.len()];
+                (first..addr.doc_id).filter(|object| objects.is_live(*object)).for_each(|object| {
+                    live[object as usize / 64] |= 1 << (object % 64);
+                });
+            }
+            objects.with_live(Some(live.into()))
+        });
+        view.with_segments(segments.collect(), path.into())
+    }
+
+    /// The source of an object inside the names of the fields around it, without anything beside it: what its document would be if
+    /// it had nothing else.
+    pub(crate) fn object_of(&self, source: &[u8], addr: DocAddress) -> Vec<u8> {
+        let Ok(document) = serde_json::from_slice::<Value>(source) else { return Vec::new() };
+        let (mut object, mut around) = (&document, String::new());
+        for (path, offset) in self.place_of(addr) {
+            let mut found = Vec::new();
+            values_at(
+                object,
+                path.strip_prefix(&around).unwrap_or(&path).trim_start_matches('.'),
+                &mut found,
+            );
+            let mut objects = found.into_iter().filter(|value| value.is_object());
+            let Some(at) = objects.nth(offset) else { return Vec::new() };
+            (object, around) = (at, path);
+        }
+        let names = around.rsplit('.');
+        let inside = names.fold(object.clone(), |inner, name| json!({ name: inner }));
+        inside.to_string().into_bytes()
+    }
+
+    /// The documents of this view in a segment, deleted ones included; `None` if no nested field has objects there.
+    pub(crate) fn documents<'s>(&self, segment: &'s SegmentSnapshot) -> Option<&'s Arc<[u64]>> {
+        let nested = segment.nested()?;
+        match self.scope() {
+            None => Some(nested.roots()),
+            Some(path) => nested.objects(path),
+        }
+    }
+
+    /// The documents or objects around those of this view in a segment; `None` in the view of the documents themselves.
+    pub(crate) fn documents_around<'s>(&self, segment: &'s SegmentSnapshot) -> Option<&'s Arc<[u64]>> {
+        let nested = segment.nested()?;
+        self.around(nested, self.scope()?)
+    }
+
+    /// The documents or objects around the objects of the nested field at `path`.
+    fn around<'n>(&self, nested: &'n NestedObjects, path: &str) -> Option<&'n Arc<[u64]>> {
+        match self.outer(path) {
+            Some(outer) => nested.objects(outer),
+            None => Some(nested.roots()),
+        }
+    }
+
+    /// Path of the nested field around the one at `path`.
+    fn outer(&self, path: &str) -> Option<&str> {
+        path.rsplit_once('.').and_then(|(outer, _)| self.mapping().nested_around(outer))
+    }
+
+    /// What leads from the documents of this view in a segment to the objects of `inside` that are in them, and back; `None` if there
+    /// are no such objects in the segment.
+    pub fn blocks(&self, inside: &Snapshot, ord: u32) -> Option<Blocks> {
+        let (documents, objects) = (self.documents(self.segment(ord))?, inside.segment(ord).shared_live()?);
+        Some(Blocks { documents: documents.clone(), objects: objects.clone() })
+    }
+
+    /// Where an object lies in its document: the path and place of each object around it, and of itself, outermost first. Places are
+    /// counted among the objects of the same field in the same object or document. Empty for a document of the index.
+    pub fn place_of(&self, addr: DocAddress) -> Vec<(String, usize)> {
+        let mut places = Vec::new();
+        let Some(nested) = self.segment(addr.segment_ord).nested() else { return places };
+        let mut object = addr.doc_id;
+        let Some(mut path) = nested.path_of(object) else { return places };
+        loop {
+            let Some(objects) = nested.objects(path) else { break };
+            let Some(documents) = self.around(nested, path) else { break };
+            places.push((path.to_owned(), objects_between(objects, last_before(documents, object), object)));
+            let Some(outer) = self.outer(path) else { break };
+            object = next_in(documents, object);
+            path = outer;
+        }
+        places.reverse();
+        places
+    }
+
+    /// The document of the index that a document of this view is, or is in.
+    pub fn root_of(&self, addr: DocAddress) -> DocAddress {
+        let nested = self.segment(addr.segment_ord).nested();
+        let root = nested.map_or(addr.doc_id, |nested| next_in(nested.roots(), addr.doc_id));
+        DocAddress::new(addr.segment_ord, root)
+    }
+}
+
+/// The documents of a view in a segment, and the visible objects of another view that are in them.
+#[derive(Debug, Clone)]
+pub struct Blocks {
+    documents: Arc<[u64]>,
+    objects: Arc<[u64]>,
+}
+
+impl Blocks {
+    /// The objects in a document, ascending.
+    pub fn objects_in(&self, document: DocId) -> impl Iterator<Item = DocId> + '_ {
+        let first = last_before(&self.documents, document).map_or(0, |before| before + 1);
+        let next = move |from| Some(next_in(&self.objects, from)).filter(|object| *object < document);
+        std::iter::successors(next(first), move |object| next(object + 1))
+    }
+
+    /// The document that an object is in.
+    pub fn document_around(&self, object: DocId) -> DocId {
+        next_in(&self.documents, object)
+    }
+}
+
+/// Number of documents of a bitmap after `first`, or from the beginning, and before `end`.
+fn objects_between(words: &[u64], first: Option<DocId>, end: DocId) -> usize {
+    let mut count = 0;
+    let mut object = next_in(words, first.map_or(0, |first| first + 1));
+    while object < end {
+        count += 1;
+        object = next_in(words, object + 1);
+    }
+    count
+}

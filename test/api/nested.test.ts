@@ -1,0 +1,342 @@
+// Nested fields: passages as teams index them for learned sparse search, objects apart from each other, and what is refused.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { type RunningServer, startServer } from '../support/server.js';
+
+let server: RunningServer;
+const search = async (body: object, index = 'books'): Promise<any> => {
+  const { status, body: answer } = await server.request('POST', `/${index}/_search`, body);
+  expect(status, JSON.stringify(answer)).toBe(200);
+  return answer;
+};
+const ids = async (query: object, index?: string): Promise<string[]> =>
+  (await search({ query }, index)).hits.hits.map((hit: { _id: string }) => hit._id);
+const reason = async (method: string, path: string, body: object): Promise<string> => {
+  const { status, body: answer } = await server.request(method, path, body);
+  return `${String(status)} ${String(answer.error?.type)}: ${String(answer.error?.reason)}`;
+};
+const nested = (path: string, query: object, more: object = {}) => ({ nested: { path, query, ...more } });
+
+const VECTOR = 'passages.vector.predicted_value';
+const MODEL = '.elser-2-elasticsearch';
+const PASSAGES = {
+  cooking: ['Knead the dough and let it rise.', 'Bake the loaf in a hot oven until the crust is brown.'],
+  sailing: [
+    'Reef the mainsail before the storm.',
+    'Drop the anchor in a sheltered bay.',
+    'A loaf keeps for a week at sea.',
+  ],
+  astronomy: ['The telescope shows the rings of the planet.'],
+};
+
+beforeAll(async () => {
+  server = await startServer({});
+  await server.request('PUT', '/_ingest/pipeline/passages', {
+    processors: [
+      {
+        foreach: {
+          field: 'passages',
+          processor: {
+            inference: {
+              model_id: MODEL,
+              target_field: '_ingest._value.vector',
+              field_map: { '_ingest._value.text': 'text_field' },
+            },
+          },
+        },
+      },
+    ],
+  });
+  const properties = {
+    shelf: { type: 'keyword' },
+    passages: {
+      type: 'nested',
+      properties: {
+        page: { type: 'integer' },
+        text: { type: 'text' },
+        place: { type: 'dense_vector', dims: 2, similarity: 'l2_norm' },
+        vector: { properties: { predicted_value: { type: 'sparse_vector' } } },
+      },
+    },
+  };
+  const created = await server.request('PUT', '/books', { mappings: { properties } });
+  expect(created.status, JSON.stringify(created.body)).toBe(200);
+  for (const [at, [id, texts]] of Object.entries(PASSAGES).entries()) {
+    const passages = texts.map((text, page) => ({ text, page, place: [at, page] }));
+    const { status, body } = await server.request('PUT', `/books/_doc/${id}?pipeline=passages`, {
+      shelf: id.slice(0, 1),
+      passages,
+    });
+    expect(status, JSON.stringify(body)).toBe(201);
+  }
+  await server.request('POST', '/books/_refresh');
+});
+afterAll(() => server.stop());
+
+const about = (text: string) => ({ sparse_vector: { field: VECTOR, inference_id: MODEL, query: text } });
+
+describe('passages with vectors of a model', () => {
+  it('finds documents by their best passage, and shows it', async () => {
+    const question = nested('passages', about('how long to bake bread'), {
+      score_mode: 'max',
+      inner_hits: { size: 1, _source: ['passages.text', 'passages.page'] },
+    });
+    const answer = await search({ query: question, _source: false });
+    const [first, second] = answer.hits.hits;
+    expect([first._id, second._id]).toEqual(['cooking', 'sailing']);
+    const { hits } = first.inner_hits.passages;
+    expect(hits.hits[0]._source).toEqual({ text: PASSAGES.cooking[1], page: 1 });
+    expect(hits.hits[0]._nested).toEqual({ field: 'passages', offset: 1 });
+    expect(hits.hits[0]._score).toBe(first._score);
+    expect(second.inner_hits.passages.hits.hits[0]._source.page).toBe(2);
+  });
+
+  it('takes text_expansion, in a bool beside words and filters of the document', async () => {
+    const expansion = { text_expansion: { [VECTOR]: { model_id: MODEL, model_text: 'bread' } } };
+    const filtered = {
+      bool: { must: [nested('passages', expansion, { score_mode: 'max' })], filter: [{ term: { shelf: 's' } }] },
+    };
+    expect(await ids(filtered)).toEqual(['sailing']);
+    const words = {
+      bool: { should: [nested('passages', { match: { 'passages.text': 'anchor' } }), { term: { shelf: 'a' } }] },
+    };
+    expect(new Set(await ids(words))).toEqual(new Set(['sailing', 'astronomy']));
+  });
+
+  it('finds the nearest passage of each of k documents', async () => {
+    const near = { field: 'passages.place', query_vector: [1, 0], k: 2, num_candidates: 10 };
+    expect(await ids(nested('passages', { knn: near }, { score_mode: 'max' }))).toHaveLength(2);
+    const { hits } = await search({ knn: near });
+    expect(hits.hits.map((hit: any) => [hit._id, hit._score])).toEqual([
+      ['sailing', 1],
+      ['cooking', 0.5],
+    ]);
+    const filtered = await search({ knn: { ...near, filter: { term: { shelf: 'a' } } } });
+    expect(filtered.hits.hits.map((hit: any) => hit._id)).toEqual(['astronomy']);
+    const ofObject = await search({ knn: { ...near, k: 3, filter: { range: { 'passages.page': { gte: 1 } } } } });
+    expect(new Set(ofObject.hits.hits.map((hit: any) => hit._id))).toEqual(new Set(['sailing', 'cooking']));
+  });
+});
+
+describe('objects', () => {
+  it('match one at a time, and are no documents', async () => {
+    const both = (text: string, page: number) => ({
+      bool: { must: [{ match: { 'passages.text': text } }, { term: { 'passages.page': page } }] },
+    });
+    expect(await ids(nested('passages', both('dough', 0)))).toEqual(['cooking']);
+    expect(await ids(nested('passages', both('dough', 1)))).toEqual([]);
+    expect(await ids({ match: { 'passages.text': 'dough' } })).toEqual([]);
+    expect((await search({ query: { match_all: {} } })).hits.total.value).toBe(3);
+    expect((await server.request('GET', '/books/_count')).body.count).toBe(3);
+    expect((await server.request('GET', '/_cat/indices/books?h=docs.count&format=json')).body).toEqual([
+      { 'docs.count': '3' },
+    ]);
+  });
+
+  it('follow updates and deletions, a reindex and a restart', async () => {
+    const copied = await server.request('POST', '/_reindex?refresh=true', {
+      source: { index: 'books' },
+      dest: { index: 'copy' },
+    });
+    expect(copied.body.failures).toEqual([]);
+    const properties = {
+      shelf: { type: 'keyword' },
+      notes: { type: 'nested', include_in_root: true, properties: { n: { type: 'long' } } },
+    };
+    await server.request('PUT', '/notes', { mappings: { properties } });
+    for (const [id, list] of Object.entries({ a: [1, 2], b: [2], c: [3] })) {
+      await server.request('PUT', `/notes/_doc/${id}`, { notes: list.map((n) => ({ n })) });
+    }
+    await server.request('POST', '/notes/_update/b', { doc: { notes: [{ n: 7 }, { n: 8 }] } });
+    await server.request('DELETE', '/notes/_doc/c?refresh=true');
+    const having = (n: number) => ids(nested('notes', { term: { 'notes.n': n } }), 'notes');
+    const all = async () => ({ two: await having(2), three: await having(3), seven: await having(7) });
+    const expected = { two: ['a'], three: [], seven: ['b'] };
+    expect(await all()).toEqual(expected);
+    // The document has the values of its objects as well.
+    expect(await ids({ term: { 'notes.n': 8 } }, 'notes')).toEqual(['b']);
+    await server.request('POST', '/notes/_forcemerge?max_num_segments=1');
+    expect(await all()).toEqual(expected);
+    await server.kill();
+    server = await startServer({ data: server.data });
+    expect(await all()).toEqual(expected);
+    expect((await server.request('GET', '/notes/_count')).body.count).toBe(2);
+    const mapping = (await server.request('GET', '/notes/_mapping')).body.notes.mappings.properties.notes;
+    expect(mapping).toEqual({ type: 'nested', include_in_root: true, properties: { n: { type: 'long' } } });
+  });
+
+  it('are shown with objects inside them', async () => {
+    const properties = {
+      a: {
+        type: 'nested',
+        properties: { n: { type: 'long' }, b: { type: 'nested', properties: { n: { type: 'long' } } } },
+      },
+    };
+    await server.request('PUT', '/deep', { mappings: { properties } });
+    const doc = {
+      a: [
+        { n: 0, b: [{ n: 1 }] },
+        { n: 1, b: [{ n: 2 }, { n: 1 }] },
+      ],
+    };
+    await server.request('PUT', '/deep/_doc/1?refresh=true', doc);
+    const inside = nested('a.b', { term: { 'a.b.n': 1 } }, { inner_hits: {} });
+    const answer = await search(
+      {
+        query: nested(
+          'a',
+          { bool: { must: [inside], filter: [{ term: { 'a.n': 1 } }] } },
+          { inner_hits: { name: 'outer' } },
+        ),
+      },
+      'deep',
+    );
+    const [outer] = answer.hits.hits[0].inner_hits.outer.hits.hits;
+    expect(outer._nested).toEqual({ field: 'a', offset: 1 });
+    expect(outer._source).toEqual(doc.a[1]);
+    const [inner] = outer.inner_hits['a.b'].hits.hits;
+    expect(inner._nested).toEqual({ field: 'a', offset: 1, _nested: { field: 'b', offset: 1 } });
+    expect(inner._source).toEqual({ n: 1 });
+  });
+});
+
+describe('aggregations and sorts', () => {
+  const OFFERS = {
+    a: [
+      { price: 5, shop: 'x' },
+      { price: 20, shop: 'y' },
+    ],
+    b: [{ price: 7, shop: 'y' }],
+    c: [],
+    d: [
+      { price: 1, shop: 'y' },
+      { price: 9, shop: 'x' },
+      { price: 30, shop: 'x' },
+    ],
+  };
+
+  beforeAll(async () => {
+    const properties = {
+      kind: { type: 'keyword' },
+      offers: { type: 'nested', properties: { price: { type: 'integer' }, shop: { type: 'keyword' } } },
+    };
+    await server.request('PUT', '/shop', { mappings: { properties } });
+    for (const [id, offers] of Object.entries(OFFERS)) {
+      await server.request('PUT', `/shop/_doc/${id}`, { kind: id < 'c' ? 'early' : 'late', offers });
+    }
+    await server.request('POST', '/shop/_refresh');
+  });
+
+  it('count and measure the objects in the documents of a bucket', async () => {
+    const ofShop = {
+      terms: { field: 'offers.shop' },
+      aggs: { price: { sum: { field: 'offers.price' } }, docs: { reverse_nested: {} } },
+    };
+    const cheap = { filter: { range: { 'offers.price': { lte: 7 } } } };
+    const inside = { nested: { path: 'offers' }, aggs: { shops: ofShop, cheap } };
+    const answer = await search(
+      { size: 0, aggs: { kinds: { terms: { field: 'kind' }, aggs: { inside } }, inside } },
+      'shop',
+    );
+    const { kinds, inside: all } = answer.aggregations;
+    const shops = (found: any) =>
+      found.shops.buckets.map((b: any) => [b.key, b.doc_count, b.price.value, b.docs.doc_count]);
+    expect([all.doc_count, all.cheap.doc_count]).toEqual([6, 3]);
+    expect(shops(all)).toEqual([
+      ['x', 3, 44, 2],
+      ['y', 3, 28, 3],
+    ]);
+    const [early, late] = kinds.buckets;
+    expect([early.inside.doc_count, late.inside.doc_count]).toEqual([3, 3]);
+    expect(shops(early.inside)).toEqual([
+      ['y', 2, 27, 2],
+      ['x', 1, 5, 1],
+    ]);
+    const limited = await search({ size: 0, query: { term: { kind: 'late' } }, aggs: { inside } }, 'shop');
+    expect(limited.aggregations.inside.doc_count).toBe(3);
+  });
+
+  it('show the best objects of a bucket', async () => {
+    const top = { top_hits: { size: 1, sort: [{ 'offers.price': 'desc' }] } };
+    const answer = await search({ size: 0, aggs: { inside: { nested: { path: 'offers' }, aggs: { top } } } }, 'shop');
+    const [hit] = answer.aggregations.inside.top.hits.hits;
+    expect([hit._id, hit._nested, hit._source]).toEqual([
+      'd',
+      { field: 'offers', offset: 2 },
+      { price: 30, shop: 'x' },
+    ]);
+  });
+
+  it('refuse what has no objects', async () => {
+    const asked = (aggs: object) => reason('POST', '/shop/_search', { size: 0, aggs });
+    expect(await asked({ a: { reverse_nested: {} } })).toContain('all shards failed');
+    expect(await asked({ a: { nested: {} } })).toContain('Missing [path] field for nested aggregation [a]');
+    const { aggregations } = await search({ size: 0, aggs: { a: { nested: { path: 'nowhere' } } } }, 'shop');
+    expect(aggregations.a).toEqual({ doc_count: 0 });
+  });
+
+  it('order documents by the values of their objects', async () => {
+    const by = async (key: object) => {
+      const { hits } = await search({ sort: [{ 'offers.price': key }, { _seq_no: 'asc' }] }, 'shop');
+      return hits.hits.map((hit: any) => [hit._id, hit.sort[0]]);
+    };
+    const last = 2_147_483_647;
+    expect(await by({ order: 'asc', nested: { path: 'offers' } })).toEqual([
+      ['d', 1],
+      ['a', 5],
+      ['b', 7],
+      ['c', last],
+    ]);
+    expect(await by({ order: 'desc', mode: 'sum', nested: { path: 'offers' } })).toEqual([
+      ['d', 40],
+      ['a', 25],
+      ['b', 7],
+      ['c', -last - 1],
+    ]);
+    const ofShop = { path: 'offers', filter: { term: { 'offers.shop': 'x' } } };
+    expect(await by({ order: 'asc', nested: ofShop })).toEqual([
+      ['a', 5],
+      ['d', 9],
+      ['b', last],
+      ['c', last],
+    ]);
+    const shops = await search(
+      { sort: [{ 'offers.shop': { nested: { path: 'offers' } } }, { _seq_no: 'asc' }] },
+      'shop',
+    );
+    expect(shops.hits.hits.map((hit: any) => hit._id)).toEqual(['a', 'd', 'b', 'c']);
+    expect(await reason('POST', '/shop/_search', { sort: ['offers.price'] })).toContain('all shards failed');
+  });
+});
+
+describe('what is refused', () => {
+  it('is refused in the words of Elasticsearch', async () => {
+    const over = await server.request('PUT', '/few', {
+      settings: { 'index.mapping.nested_objects.limit': 2 },
+      mappings: { properties: { o: { type: 'nested' } } },
+    });
+    expect(over.status).toBe(200);
+    expect(await reason('PUT', '/few/_doc/1', { o: [{ n: 1 }, { n: 2 }, { n: 3 }] })).toContain(
+      'The number of nested documents has exceeded the allowed limit of [2]',
+    );
+    expect(
+      await reason('PUT', '/few/_mapping', { properties: { o: { properties: { n: { type: 'long' } } } } }),
+    ).toContain("can't merge a nested mapping [o] with a non nested mapping");
+    const semantic = {
+      mappings: { properties: { o: { type: 'nested', properties: { s: { type: 'semantic_text' } } } } },
+    };
+    expect(await reason('PUT', '/s', semantic)).toContain('semantic_text field [s] cannot be nested');
+    expect(await reason('POST', '/books/_search', { query: nested('shelf', { match_all: {} }) })).toContain(
+      'all shards failed',
+    );
+    expect(
+      await reason('POST', '/books/_search', {
+        query: nested('passages', { match_all: {} }, { inner_hits: { sise: 1 } }),
+      }),
+    ).toContain('[inner_hits] unknown field [sise] did you mean [size]?');
+    const twice = { bool: { should: [1, 2].map(() => nested('passages', { match_all: {} }, { inner_hits: {} })) } };
+    expect(await reason('POST', '/books/_search', { query: twice })).toContain(
+      '[inner_hits] already contains an entry for key [passages]',
+    );
+  });
+});
