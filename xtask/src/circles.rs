@@ -11,7 +11,7 @@ use crate::source;
 
 /// Circles that there are: the crate and all modules of one. None may be added; whoever opens one takes it out of the list.
 const KNOWN: &[(&str, &[&str])] = &[
-    ("index", &["filter_cache", "query", "snapshot"]),
+    ("index", &["query", "snapshot"]),
     // A dynamic template is a definition, which is parsed when a document brings its field.
     ("mapping", &["dynamic", "parse"]),
     ("mapping", &["semantic", "slots", "types"]),

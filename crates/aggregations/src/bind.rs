@@ -9,8 +9,7 @@ use sparrow_types::work;
 use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, StatsKind, ValueSource};
 use super::error::AggregationError;
 use super::fields::{Accepts, Fields, Kind, Resolved};
-use super::nested;
-use sparrow_mapping::normalize_float;
+use sparrow_mapping::{FieldType, normalize_float};
 use sparrow_query::Query;
 
 /// Documents that a query matches, as a bitset of 64-bit words for each segment.
@@ -195,11 +194,11 @@ impl Bound {
                 }
             }
             AggregationKind::Nested(path) => {
-                let view = nested::inside(fields.snapshot, path)?;
+                let view = inside(fields.snapshot, path)?;
                 self.views.insert(id, Some(view));
             }
             AggregationKind::ReverseNested(path) => {
-                let view = nested::around(fields, &aggregation.name, path.as_deref())?;
+                let view = around(fields, &aggregation.name, path.as_deref())?;
                 self.views.insert(id, view);
             }
             AggregationKind::Global | AggregationKind::Pipeline(_) => {}
@@ -212,4 +211,43 @@ impl Bound {
 fn matching(fields: &Fields<'_>, query: &Query) -> Result<Vec<Vec<u64>>, AggregationError> {
     work::check()?;
     Ok(fields.snapshot.matching(query)?)
+}
+
+/// The view of the objects of a nested field, without any where the path is not mapped.
+///
+/// # Errors
+/// If the field is not nested.
+fn inside(snapshot: &Snapshot, path: &str) -> Result<Arc<Snapshot>, AggregationError> {
+    match snapshot.mapping().field(path) {
+        None | Some(FieldType::Object { nested: true, .. }) => Ok(snapshot.inside(path)),
+        Some(_) => Err(AggregationError::Execution(format!("[nested] nested path [{path}] is not nested"))),
+    }
+}
+
+/// The view of what is around objects; `None` for the documents of the index.
+///
+/// # Errors
+/// If no objects are aggregated, or the field is not one around them.
+fn around(
+    fields: &Fields<'_>,
+    name: &str,
+    path: Option<&str>,
+) -> Result<Option<Arc<Snapshot>>, AggregationError> {
+    let Some(scope) = fields.snapshot.scope() else {
+        return Err(AggregationError::IllegalArgument(format!(
+            "Reverse nested aggregation [{name}] can only be used inside a [nested] aggregation"
+        )));
+    };
+    let Some(path) = path else { return Ok(None) };
+    match fields.root.mapping().field(path) {
+        Some(FieldType::Object { nested: true, .. })
+            if scope.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')) =>
+        {
+            Ok(Some(fields.root.inside(path)))
+        }
+        Some(FieldType::Object { nested: true, .. }) => Err(AggregationError::Execution(format!(
+            "[reverse_nested] nested path [{path}] is not around [{scope}]"
+        ))),
+        _ => Err(AggregationError::Execution(format!("[reverse_nested] nested path [{path}] is not nested"))),
+    }
 }

@@ -16,7 +16,7 @@ use super::slots::Slots;
 use sparrow_types::work;
 
 /// Number of documents in a block.
-pub(super) const BLOCK: usize = 4096;
+const BLOCK: usize = 4096;
 /// Largest number of bucket codes listed at a time; a block whose documents have more is split.
 const MOST_CODES: usize = 1 << 18;
 

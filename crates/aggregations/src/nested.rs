@@ -1,55 +1,14 @@
 //! `nested` and `reverse_nested`: sub-aggregations see the objects in the documents of a bucket, or the documents around objects.
 
-use std::sync::Arc;
-
-use sparrow_index::{Blocks, Snapshot};
-use sparrow_mapping::FieldType;
+use sparrow_index::Blocks;
 use sparrow_types::work;
 
 use super::ast::{Aggregation, AggregationKind};
-use super::collect::BLOCK;
 use super::error::AggregationError;
-use super::fields::Fields;
 use super::segment_context::SegmentContext;
 
-/// The view of the objects of a nested field, without any where the path is not mapped.
-///
-/// # Errors
-/// If the field is not nested.
-pub fn inside(snapshot: &Snapshot, path: &str) -> Result<Arc<Snapshot>, AggregationError> {
-    match snapshot.mapping().field(path) {
-        None | Some(FieldType::Object { nested: true, .. }) => Ok(snapshot.inside(path)),
-        Some(_) => Err(AggregationError::Execution(format!("[nested] nested path [{path}] is not nested"))),
-    }
-}
-
-/// The view of what is around objects; `None` for the documents of the index.
-///
-/// # Errors
-/// If no objects are aggregated, or the field is not one around them.
-pub fn around(
-    fields: &Fields<'_>,
-    name: &str,
-    path: Option<&str>,
-) -> Result<Option<Arc<Snapshot>>, AggregationError> {
-    let Some(scope) = fields.snapshot.scope() else {
-        return Err(AggregationError::IllegalArgument(format!(
-            "Reverse nested aggregation [{name}] can only be used inside a [nested] aggregation"
-        )));
-    };
-    let Some(path) = path else { return Ok(None) };
-    match fields.root.mapping().field(path) {
-        Some(FieldType::Object { nested: true, .. })
-            if scope.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')) =>
-        {
-            Ok(Some(fields.root.inside(path)))
-        }
-        Some(FieldType::Object { nested: true, .. }) => Err(AggregationError::Execution(format!(
-            "[reverse_nested] nested path [{path}] is not around [{scope}]"
-        ))),
-        _ => Err(AggregationError::Execution(format!("[reverse_nested] nested path [{path}] is not nested"))),
-    }
-}
+/// Number of objects that are passed on at a time.
+const BLOCK: usize = 4096;
 
 /// What leads from the documents of a bucket to those that its sub-aggregations see.
 pub struct Join<'a> {

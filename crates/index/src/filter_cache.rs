@@ -16,7 +16,8 @@ use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use sparrow_types::attempt;
 
-use crate::query::{DocBits, RangeIndex};
+use sparrow_segments::doc_bits::DocBits;
+use sparrow_segments::range_index::RangeIndex;
 
 /// Default size of the cache, in bytes. A bitmap takes one bit per document: this holds two hundred filters
 /// over a million documents.

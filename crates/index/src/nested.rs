@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sparrow_mapping::values_at;
-use sparrow_segments::nested::{NestedObjects, last_before, next_in};
+use sparrow_segments::nested::{Blocks, NestedObjects, last_before, next_in};
 use sparrow_types::DocId;
 use tantivy::{DocAddress, TERMINATED};
 
-use crate::snapshot::{SegmentSnapshot, Snapshot};
+use crate::segment_snapshot::SegmentSnapshot;
+use crate::snapshot::Snapshot;
 
 impl Snapshot {
     /// Path of the nested field whose objects are the documents of this view; `None` for the documents of the index.
@@ -131,7 +132,7 @@ impl Snapshot {
     /// are no such objects in the segment.
     pub fn blocks(&self, inside: &Snapshot, ord: u32) -> Option<Blocks> {
         let (documents, objects) = (self.documents(self.segment(ord))?, inside.segment(ord).shared_live()?);
-        Some(Blocks { documents: documents.clone(), objects: objects.clone() })
+        Some(Blocks::new(documents.clone(), objects.clone()))
     }
 
     /// Where an object lies in its document: the path and place of each object around it, and of itself, outermost first. Places are
@@ -158,27 +159,6 @@ impl Snapshot {
         let nested = self.segment(addr.segment_ord).nested();
         let root = nested.map_or(addr.doc_id, |nested| next_in(nested.roots(), addr.doc_id));
         DocAddress::new(addr.segment_ord, root)
-    }
-}
-
-/// The documents of a view in a segment, and the visible objects of another view that are in them.
-#[derive(Debug, Clone)]
-pub struct Blocks {
-    documents: Arc<[u64]>,
-    objects: Arc<[u64]>,
-}
-
-impl Blocks {
-    /// The objects in a document, ascending.
-    pub fn objects_in(&self, document: DocId) -> impl Iterator<Item = DocId> + '_ {
-        let first = last_before(&self.documents, document).map_or(0, |before| before + 1);
-        let next = move |from| Some(next_in(&self.objects, from)).filter(|object| *object < document);
-        std::iter::successors(next(first), move |object| next(object + 1))
-    }
-
-    /// The document that an object is in.
-    pub fn document_around(&self, object: DocId) -> DocId {
-        next_in(&self.documents, object)
     }
 }
 

@@ -6,21 +6,18 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use sparrow_types::attempt;
-use sparrow_types::{DocId, SeqNo, TokenWeights};
-use tantivy::columnar::Column;
-use tantivy::schema::{Field, IndexRecordOption, Value};
-use tantivy::store::StoreReader;
+use sparrow_types::{SeqNo, TokenWeights};
+use tantivy::schema::{IndexRecordOption, Value};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, TantivyError, Term};
 
-use crate::filter_cache::SegmentFilters;
 use crate::query::{QueryError, SnapshotCache};
+use crate::segment_snapshot::SegmentSnapshot;
 use sparrow_analysis::{Analysis, Analyzer};
 use sparrow_mapping::{DEFAULT_ANALYZER, FieldType, Mapping, passages};
 use sparrow_query::Query;
 use sparrow_segments::IndexError;
-use sparrow_segments::nested::NestedObjects;
-use sparrow_segments::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
-use sparrow_segments::schema::{IndexSchema, SEQ_NO, VERSION};
+use sparrow_segments::plugins::{DenseReader, SparseReader};
+use sparrow_segments::schema::IndexSchema;
 
 /// Location of a live document, with the sequence number and version of its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,135 +36,6 @@ pub struct StoredDoc {
     pub source: Vec<u8>,
     /// Encoded passages of the document ([`sparrow_mapping::passages::decode`]), if it has any.
     pub passages: Option<Vec<u8>>,
-}
-
-/// Sparrow's data for one segment, which queries use beside tantivy's own reader.
-pub struct SegmentSnapshot {
-    plugins: Arc<SegmentPlugins>,
-    filters: Arc<SegmentFilters>,
-    live: Option<Arc<[u64]>>,
-    /// Which documents are objects of nested fields; `None` if none is.
-    nested: Option<Arc<NestedObjects>>,
-    seq_no: Column<u64>,
-    version: Column<u64>,
-    /// Reads stored documents past the cache of their blocks, where on average each of them fills one.
-    past_cache: Option<Arc<StoreReader>>,
-}
-
-/// Bytes of a block of stored documents before a document that does not fit begins the next one, as tantivy has it by default.
-const BLOCK_BYTES: u64 = 16 << 10;
-
-impl SegmentSnapshot {
-    pub(crate) fn open(
-        reader: &SegmentReader,
-        plugins: Arc<SegmentPlugins>,
-        filters: Arc<SegmentFilters>,
-        live: Option<Arc<[u64]>>,
-        nested: Option<Arc<NestedObjects>>,
-    ) -> Result<Self, IndexError> {
-        let columns = reader.fast_fields();
-        let stored = reader.get_store_reader(0).map_err(TantivyError::from)?;
-        let bytes = stored.space_usage().data_usage().get_bytes();
-        Ok(Self {
-            plugins,
-            filters,
-            live,
-            nested,
-            seq_no: columns.u64(SEQ_NO)?,
-            version: columns.u64(VERSION)?,
-            past_cache: (bytes > BLOCK_BYTES * u64::from(reader.max_doc())).then(|| Arc::new(stored)),
-        })
-    }
-
-    /// The same segment, of which other documents are visible.
-    pub(crate) fn with_live(&self, live: Option<Arc<[u64]>>) -> Self {
-        Self {
-            plugins: self.plugins.clone(),
-            filters: self.filters.clone(),
-            live,
-            nested: self.nested.clone(),
-            seq_no: self.seq_no.clone(),
-            version: self.version.clone(),
-            past_cache: self.past_cache.clone(),
-        }
-    }
-
-    /// Which documents are objects of nested fields; `None` if none is.
-    pub(crate) fn nested(&self) -> Option<&Arc<NestedObjects>> {
-        self.nested.as_ref()
-    }
-
-    /// Visible documents, for sharing.
-    pub(crate) fn shared_live(&self) -> Option<&Arc<[u64]>> {
-        self.live.as_ref()
-    }
-
-    /// Sparse postings of `field` (a field of [`IndexSchema::sparse`]); `None` if no document of the
-    /// segment has a value.
-    pub fn sparse(&self, field: Field) -> Option<&SparseReader> {
-        self.plugins.sparse(field)
-    }
-
-    /// Dense vectors of `field`; `None` if no document of the segment has a value.
-    pub fn dense(&self, field: Field) -> Option<&DenseReader> {
-        self.plugins.dense(field)
-    }
-
-    /// Graphs over the dense vectors of `field`; `None` where there are too few for them.
-    pub fn graph(&self, field: Field) -> Option<&DenseGraph> {
-        self.plugins.graph(field)
-    }
-
-    /// Visible documents, bit `doc % 64` of word `doc / 64`; `None` means all are.
-    pub fn live(&self) -> Option<&[u64]> {
-        self.live.as_deref()
-    }
-
-    /// Number of visible documents.
-    fn num_docs(&self, reader: &SegmentReader) -> u64 {
-        match &self.live {
-            None => u64::from(reader.max_doc()),
-            Some(words) => words.iter().map(|word| u64::from(word.count_ones())).sum(),
-        }
-    }
-
-    /// Whether `doc` is visible.
-    pub fn is_live(&self, doc: DocId) -> bool {
-        self.live
-            .as_deref()
-            .is_none_or(|words| words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1))
-    }
-
-    /// Sequence number of `doc`, which breaks ties between equal scores.
-    pub fn seq_no(&self, doc: DocId) -> SeqNo {
-        self.seq_no.first(doc).unwrap_or(SeqNo::MAX)
-    }
-
-    /// Version number of `doc`.
-    pub fn version(&self, doc: DocId) -> u64 {
-        self.version.first(doc).unwrap_or(1)
-    }
-
-    /// Cached filter results of the segment.
-    pub(crate) fn filters(&self) -> &SegmentFilters {
-        &self.filters
-    }
-
-    /// Cached filter results of the segment, for sharing with the weights of a query.
-    pub(crate) fn shared_filters(&self) -> &Arc<SegmentFilters> {
-        &self.filters
-    }
-
-    /// Sparrow's plugin readers of the segment, for sharing with the weights of a query, which must own what
-    /// they read.
-    pub(crate) fn shared_plugins(&self) -> &Arc<SegmentPlugins> {
-        &self.plugins
-    }
-
-    /// Sparrow's plugin readers of the segment: sparse postings, dense vectors, graphs.
-    pub fn plugins(&self) -> &SegmentPlugins {
-        &self.plugins
-    }
 }
 
 /// The newest snapshot of an index.
@@ -526,6 +394,9 @@ impl Snapshot {
     /// When the term dictionary cannot be read.
     pub fn has_values(&self, path: &str) -> Result<bool, IndexError> {
         let term = Term::from_field_text(self.schema.field_names, path);
+        if let Some(nested) = self.mapping.nested_inside(self.scope(), path) {
+            return self.inside(nested).has_values(path);
+        }
         for (reader, segment) in self.searcher.segment_readers().iter().zip(&self.segments) {
             let inverted = reader.inverted_index(self.schema.field_names)?;
             let postings = inverted.read_postings(&term, IndexRecordOption::Basic);

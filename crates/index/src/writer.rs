@@ -19,7 +19,8 @@ use tantivy::{
 use crate::filter_cache::SegmentFilters;
 use crate::merge_policy::{Pauses, Tiers};
 use crate::options::{IndexOptions, WriteDocument};
-use crate::snapshot::{SegmentSnapshot, Snapshot};
+use crate::segment_snapshot::SegmentSnapshot;
+use crate::snapshot::Snapshot;
 use crate::values;
 use sparrow_analysis::Analysis;
 use sparrow_mapping::{DenseVector, FieldType, Mapping, NumberValue, ParsedDocument};

@@ -32,7 +32,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use self::dynamic::DynamicTemplate;
-use self::nested::Nested;
+use self::types::Nested;
 use sparrow_analysis::Analysis;
 
 pub use chunking::{Chunking, ChunkingError, Separator};

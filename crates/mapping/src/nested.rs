@@ -4,15 +4,6 @@ use super::error::MappingError;
 use super::types::FieldType;
 use super::{Mapping, Node};
 
-/// The parameters of a `nested` field.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Nested {
-    /// Whether the values of an object count as values of the document or object around it as well.
-    pub include_in_parent: bool,
-    /// Whether they count as values of the document as well.
-    pub include_in_root: bool,
-}
-
 impl Mapping {
     /// Paths of the `nested` fields, sorted: one comes before those inside it.
     pub fn nested_fields(&self) -> &[String] {
@@ -23,6 +14,12 @@ impl Mapping {
     pub fn nested_around(&self, path: &str) -> Option<&str> {
         let around = |nested: &&String| is_inside(path, nested);
         self.nested.iter().rev().find(around).map(String::as_str)
+    }
+
+    /// Path of the outermost `nested` field inside the one at `scope`, or inside the document, that `path` lies inside.
+    pub fn nested_inside(&self, scope: Option<&str>, path: &str) -> Option<&str> {
+        let is_deeper = |nested: &str| scope.is_none_or(|scope| nested != scope && is_inside(nested, scope));
+        self.nested.iter().map(String::as_str).find(|nested| is_inside(path, nested) && is_deeper(nested))
     }
 
     /// Whether documents have the values of a field inside a `nested` one as well.
@@ -79,25 +76,4 @@ impl Mapping {
 /// Whether `path` is `object` or lies inside it.
 pub(crate) fn is_inside(path: &str, object: &str) -> bool {
     path.strip_prefix(object).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-/// Checks an update of an object: what its documents are is fixed once some are written.
-///
-/// # Errors
-/// What would change, in Elasticsearch's words.
-pub(crate) fn update(old: Option<Nested>, update: Option<Nested>, path: &str) -> Result<(), MappingError> {
-    let refused = match (old, update) {
-        (None, None) => return Ok(()),
-        (None, Some(_)) => format!("can't merge a non nested mapping [{path}] with a nested mapping"),
-        (Some(_), None) => format!("can't merge a nested mapping [{path}] with a non nested mapping"),
-        (Some(old), Some(update)) if old == update => return Ok(()),
-        (Some(old), Some(update)) => {
-            let parameter = match old.include_in_parent != update.include_in_parent {
-                true => "include_in_parent",
-                false => "include_in_root",
-            };
-            format!("the [{parameter}] parameter can't be updated on a nested object mapping")
-        }
-    };
-    Err(MappingError::BadValue { reason: refused })
 }

@@ -275,6 +275,15 @@ pub struct ParsedDocument {
     pub nested: Vec<(String, ParsedDocument)>,
 }
 
+/// The parameters of a `nested` field.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Nested {
+    /// Whether the values of an object count as values of the document or object around it as well.
+    pub include_in_parent: bool,
+    /// Whether they count as values of the document as well.
+    pub include_in_root: bool,
+}
+
 /// Largest allowed nesting depth of objects in a mapping, whatever `index.mapping.depth.limit` says: each level takes
 /// two levels of the JSON in which a mapping is stored, and JSON parsers follow no more than 127.
 pub const MOST_LEVELS: usize = 50;

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::error::MappingError;
 use super::java::java_string;
-use super::types::FieldType;
-use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, nested, parse, semantic};
+use super::types::{FieldType, Nested};
+use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, parse, semantic};
 
 /// Parameters that an update may change.
 const UPDATABLE: [&str; 13] = [
@@ -101,9 +101,30 @@ fn merge_object(old: &mut ObjectNode, update: ObjectNode, path: &str) -> Result<
             reason: format!("the [enabled] parameter can't be updated for the object mapping [{path}]"),
         });
     }
-    nested::update(old.nested, update.nested, path)?;
+    update_nested(old.nested, update.nested, path)?;
     old.dynamic = update.dynamic.or(old.dynamic);
     merge_properties(&mut old.properties, update.properties, path)
+}
+
+/// Checks an update of an object: what its documents are is fixed once some are written.
+///
+/// # Errors
+/// What would change, in Elasticsearch's words.
+fn update_nested(old: Option<Nested>, update: Option<Nested>, path: &str) -> Result<(), MappingError> {
+    let refused = match (old, update) {
+        (None, None) => return Ok(()),
+        (None, Some(_)) => format!("can't merge a non nested mapping [{path}] with a nested mapping"),
+        (Some(_), None) => format!("can't merge a nested mapping [{path}] with a non nested mapping"),
+        (Some(old), Some(update)) if old == update => return Ok(()),
+        (Some(old), Some(update)) => {
+            let parameter = match old.include_in_parent != update.include_in_parent {
+                true => "include_in_parent",
+                false => "include_in_root",
+            };
+            format!("the [{parameter}] parameter can't be updated on a nested object mapping")
+        }
+    };
+    Err(MappingError::BadValue { reason: refused })
 }
 
 fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<(), MappingError> {

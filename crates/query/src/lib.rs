@@ -8,6 +8,7 @@ mod printed;
 pub mod regexp;
 pub mod script;
 pub mod walk;
+pub mod wildcard;
 
 pub use kinds::*;
 pub use neighbours::default_candidates;

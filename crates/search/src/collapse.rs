@@ -1,15 +1,21 @@
 //! `collapse`: of the hits with the same value in a field, only the first is returned.
 
+use super::body::SearchBody;
 use super::error::{SearchError, Shard};
-use super::inner_hits::{self, InnerHits};
 use super::sort::plan::without_columns;
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_mapping::{FieldType, Mapping};
 use sparrow_query::dsl::{Context, value};
 use sparrow_query::{BoolQuery, ExistsQuery, Query, QueryKind, TermsQuery};
 use sparrow_wire::BodyError;
-use sparrow_wire::json::{Json, Node};
+use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
+
+/// Default number of hits in an `inner_hits` section.
+const DEFAULT_INNER_SIZE: usize = 3;
+
+/// Most bytes of a name, as it is repeated with every hit.
+const MOST_NAME: usize = 1000;
 
 /// Most `inner_hits` sections of a request. Each is a search for every group.
 const MOST_LISTS: usize = 100;
@@ -21,6 +27,15 @@ pub struct Collapse {
     pub field: String,
     /// Sections that return further hits of each group.
     pub inner_hits: Vec<InnerHits>,
+}
+
+/// One `inner_hits` section.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InnerHits {
+    /// Name in the answer.
+    pub name: String,
+    /// The search for the hits, without its query, which is that of the group or of the objects.
+    pub body: Box<SearchBody>,
 }
 
 /// Reads the `collapse` section.
@@ -66,9 +81,119 @@ pub fn parse(node: &Node, context: Context) -> Result<Collapse, BodyError> {
             inner_hits.len()
         )));
     }
-    inner_hits::check_names(inner_hits.iter().map(|one| &*one.name))?;
+    check_names(inner_hits.iter().map(|one| &*one.name))?;
     let field = field.ok_or(BodyError::Required { field: "field" })?;
     Ok(Collapse { field, inner_hits })
+}
+
+/// What every section may have; `collapse` only that of a group.
+const INNER_KEYS: &[&str] = &[
+    "name",
+    "ignore_unmapped",
+    "from",
+    "size",
+    "sort",
+    "_source",
+    "fields",
+    "docvalue_fields",
+    "stored_fields",
+    "version",
+    "seq_no_primary_term",
+    "track_scores",
+    "highlight",
+    "explain",
+    "collapse",
+];
+
+impl InnerHits {
+    /// Reads a section of a `collapse`.
+    ///
+    /// # Errors
+    /// On unknown keys and values, and without a name.
+    pub fn of_group(node: &Node, context: Context) -> Result<Self, BodyError> {
+        let (name, body) = parse_inner(node, context, true)?;
+        let name = name.ok_or_else(|| {
+            BodyError::illegal("inner_hits must have a [name] set for each instance in collapse context")
+        })?;
+        Ok(Self { name, body })
+    }
+
+    /// Reads the section of a `nested` clause, which is named after the path of the objects if it has no name.
+    ///
+    /// # Errors
+    /// On unknown keys and values.
+    pub fn of_objects(node: &Node, path: &str, context: Context) -> Result<Self, BodyError> {
+        let (name, body) = parse_inner(node, context, false)?;
+        Ok(Self { name: name.unwrap_or_else(|| path.to_owned()), body })
+    }
+}
+
+fn parse_inner(
+    node: &Node,
+    context: Context,
+    of_group: bool,
+) -> Result<(Option<String>, Box<SearchBody>), BodyError> {
+    let Some(members) = node.as_object() else {
+        return Err(BodyError::parsing(
+            node.at,
+            format!("Expected [START_OBJECT] but found [{}]", node.token()),
+        ));
+    };
+    let mut body = SearchBody { size: DEFAULT_INNER_SIZE, ..SearchBody::default() };
+    let mut name = None;
+    for member in members {
+        match &*member.name {
+            "name" => {
+                let given = value::text(&member.value)?;
+                value::check_length("name", &given, MOST_NAME)?;
+                name = Some(given);
+            }
+            "ignore_unmapped" => {
+                value::boolean(&member.value)?;
+            }
+            "size" => body.size = value::unsigned(&member.value, "size")?,
+            "collapse" if of_group => {
+                let second = parse(&member.value, context)?;
+                if !second.inner_hits.is_empty() {
+                    return Err(BodyError::parsing(
+                        member.at,
+                        "[inner_hits] of a [collapse] within [inner_hits] is not supported by this server",
+                    ));
+                }
+                body.collapse = Some(second);
+            }
+            "highlight" | "explain" if of_group => return Err(unknown(member)),
+            "collapse" => return Err(unknown(member)),
+            key if INNER_KEYS.contains(&key) => body.section(member, context)?,
+            _ => return Err(unknown(member)),
+        }
+    }
+    Ok((name, Box::new(body)))
+}
+
+fn unknown(member: &Member) -> BodyError {
+    BodyError::UnknownField {
+        parser: "inner_hits",
+        field: member.name.to_string(),
+        suggestions: suggestions(&member.name, INNER_KEYS),
+        at: member.at,
+    }
+}
+
+/// Checks that no two sections have the same name.
+///
+/// # Errors
+/// The first name that is there twice.
+pub fn check_names<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), BodyError> {
+    let mut seen = std::collections::HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(BodyError::illegal(format!(
+                "[inner_hits] already contains an entry for key [{name}]"
+            )));
+        }
+    }
+    Ok(())
 }
 
 impl Collapse {

@@ -1,7 +1,9 @@
 //! `fields`, `docvalue_fields` and `stored_fields`: values of individual fields in addition to or instead of the source.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashSet;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sparrow_call::body::tree_bytes;
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, Snapshot};
@@ -195,6 +197,7 @@ impl FieldSource<'_> {
             .map_err(|stopped| self.stopped(stopped))?;
         let source: Value = serde_json::from_slice(self.source).unwrap_or_default();
         out.extend(stored_values(mapping, &source, stored));
+        let mut wanted = Vec::new();
         for request in fields {
             self.check()?;
             match &*request.pattern {
@@ -213,10 +216,12 @@ impl FieldSource<'_> {
                 }
                 _ => {}
             }
-            for (path, field_type) in matching(mapping, &request.pattern) {
-                let values = self.source_values(&source, path, field_type, request.format.as_deref())?;
-                insert(&mut out, path, values);
-            }
+            let format = request.format.as_deref();
+            wanted.extend(
+                matching(mapping, &request.pattern)
+                    .into_iter()
+                    .map(|(path, field_type)| (path, field_type, format)),
+            );
             if request.include_unmapped {
                 let mut unmapped = Vec::new();
                 leaves(&source, "", &mut unmapped);
@@ -230,6 +235,45 @@ impl FieldSource<'_> {
                     }
                 }
             }
+        }
+        out.append(&mut self.values_of(&source, self.snapshot.scope(), &wanted)?);
+        Ok(out)
+    }
+
+    /// The values of fields in a document, or in an object of the nested field at `scope`. Those of objects inside it are in lists, one
+    /// entry for each object that has any, under the path of their nested field.
+    fn values_of(
+        &self,
+        source: &Value,
+        scope: Option<&str>,
+        wanted: &[(&str, &FieldType, Option<&str>)],
+    ) -> Result<Map<String, Value>, SearchError> {
+        let mapping = self.snapshot.mapping();
+        let mut out = Map::new();
+        let mut inside: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        for field @ (path, field_type, format) in wanted {
+            match mapping.nested_inside(scope, path) {
+                Some(nested) => inside.entry(nested).or_default().push(*field),
+                None => insert(&mut out, path, self.source_values(source, path, field_type, *format)?),
+            }
+        }
+        for (nested, wanted) in inside {
+            let mut objects = Vec::new();
+            values_at(source, nested, &mut objects);
+            let mut shown = Vec::new();
+            for object in objects.into_iter().filter(|value| value.is_object()) {
+                self.check()?;
+                let alone = nested.rsplit('.').fold(object.clone(), |inner, name| json!({ name: inner }));
+                let values = self.values_of(&alone, Some(nested), &wanted)?;
+                let relative = |(path, value): (String, Value)| match path.strip_prefix(nested) {
+                    Some(rest) => (rest.trim_start_matches('.').to_owned(), value),
+                    None => (path, value),
+                };
+                if !values.is_empty() {
+                    shown.push(values.into_iter().map(relative).collect::<Map<_, _>>().into());
+                }
+            }
+            insert(&mut out, nested, shown);
         }
         Ok(out)
     }

@@ -4,20 +4,21 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_index::query::QueryError;
+use sparrow_index::DocAddress;
+use sparrow_index::query::{QueryError, TotalHits};
 use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
 use super::body::SearchBody;
 use super::collapse::Collapse;
 use super::error::SearchError;
-use super::execute::Outcome;
+use super::execute::{self, Outcome};
 use super::explain;
 use super::fields::FieldSource;
 use super::highlight::Highlighter;
-use super::inner_hits;
+use super::nested_hits::NestedHits;
 use super::profile::{self, Profile};
-use super::response::ShownHit;
+use super::response::{self, ShownHit};
 use super::retriever::Fusion;
 use super::source_filter::SourceSelection;
 use super::target::Target;
@@ -78,7 +79,7 @@ pub fn read<'a>(
             }
             None => Vec::new(),
         };
-        let mut inner_hits = inner_hits::Written::default();
+        let mut inner_hits = InnerWriter::default();
         if let (Some(collapse), Some(group)) = (&body.collapse, outcome.groups.get(number)) {
             if let Some(value) = json_of(group) {
                 fields.insert(collapse.field.clone(), serde_json::Value::Array(vec![value]));
@@ -127,7 +128,7 @@ pub fn read<'a>(
 /// Searches the further hits of a collapsed group.
 #[expect(clippy::too_many_arguments, reason = "what the group's own hit was read with")]
 fn inner(
-    out: &mut inner_hits::Written,
+    out: &mut InnerWriter,
     service: &SearchService,
     targets: &[Target],
     body: &SearchBody,
@@ -145,6 +146,65 @@ fn inner(
         out.search(service, &inner.name, targets, &search, shown, cancel)?;
     }
     Ok(())
+}
+
+/// The `inner_hits` member of a hit, while it is written.
+#[derive(Default)]
+struct InnerWriter(Vec<u8>);
+
+impl InnerWriter {
+    /// Adds the hits of one search.
+    ///
+    /// # Errors
+    /// When a document cannot be read, or the request has to stop.
+    fn search(
+        &mut self,
+        service: &SearchService,
+        name: &str,
+        targets: &[Target],
+        search: &SearchBody,
+        shown: Presentation,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<(), EngineError> {
+        let search = SearchBody { track_total_hits: Some(TotalHits::Exact), ..search.clone() };
+        let outcome = execute::execute(targets, &search, cancel).map_err(EngineError::from)?;
+        let hits = read(service, targets, &search, shown, &outcome, None, cancel)?;
+        self.0.push(if self.0.is_empty() { b'{' } else { b',' });
+        self.0.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
+        self.0.extend_from_slice(b":{\"hits\":");
+        response::write_hits(&mut self.0, &search, shown, targets.len(), &outcome, &hits)?;
+        self.0.push(b'}');
+        Ok(())
+    }
+
+    /// Adds the objects of a document that match a nested clause.
+    ///
+    /// # Errors
+    /// As [`InnerWriter::search`].
+    fn nested(
+        &mut self,
+        service: &SearchService,
+        nested: &NestedHits<'_>,
+        target: &Target,
+        addr: DocAddress,
+        shown: Presentation,
+        cancel: &Arc<AtomicBool>,
+    ) -> Result<(), EngineError> {
+        let objects = Arc::new(target.snapshot.inside_of(addr, &nested.clause.path));
+        let target = Target { snapshot: objects, ..target.clone() };
+        let search =
+            SearchBody { query: Some((*nested.clause.query).clone()), ..(*nested.hits.body).clone() };
+        self.search(service, &nested.hits.name, &[target], &search, shown, cancel)
+    }
+
+    /// The member, as JSON; `None` without any search.
+    fn finish(mut self) -> Option<Vec<u8>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.push(b'}');
+        Some(self.0)
+    }
 }
 
 fn json_of(value: &sparrow_index::query::sorted::SortValue) -> Option<serde_json::Value> {

@@ -3,10 +3,13 @@
 //! list.
 
 pub mod directory;
+pub mod doc_bits;
 mod error;
 pub mod manifest;
 pub mod nested;
 pub mod plugins;
+pub mod range_index;
+pub mod salvage;
 pub mod schema;
 mod stored_documents;
 pub mod verify;

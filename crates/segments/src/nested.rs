@@ -113,6 +113,53 @@ pub fn last_before(words: &[u64], end: DocId) -> Option<DocId> {
     }
 }
 
+/// The documents of a view in a segment, and the visible objects of another view that are in them.
+#[derive(Debug, Clone)]
+pub struct Blocks {
+    documents: Arc<[u64]>,
+    objects: Arc<[u64]>,
+}
+
+impl Blocks {
+    /// The objects of the second bitmap, each in the first document of the first that comes after it.
+    pub fn new(documents: Arc<[u64]>, objects: Arc<[u64]>) -> Self {
+        Self { documents, objects }
+    }
+
+    /// The objects in a document, ascending.
+    pub fn objects_in(&self, document: DocId) -> impl Iterator<Item = DocId> + '_ {
+        let first = last_before(&self.documents, document).map_or(0, |before| before + 1);
+        let next = move |from| Some(next_in(&self.objects, from)).filter(|object| *object < document);
+        std::iter::successors(next(first), move |object| next(object + 1))
+    }
+
+    /// The document that an object is in.
+    pub fn document_around(&self, object: DocId) -> DocId {
+        next_in(&self.documents, object)
+    }
+}
+
+/// The documents of a segment that have the values of a hit.
+#[derive(Debug)]
+pub enum Owners {
+    /// The hit itself.
+    Document,
+    /// The objects in it; `None` where the segment has none.
+    Objects(Option<Blocks>),
+}
+
+impl Owners {
+    /// Calls `see` with each of them.
+    #[inline]
+    pub fn each(&self, doc: DocId, mut see: impl FnMut(DocId)) {
+        match self {
+            Self::Document => see(doc),
+            Self::Objects(None) => {}
+            Self::Objects(Some(blocks)) => blocks.objects_in(doc).for_each(see),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

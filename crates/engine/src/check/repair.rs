@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use sparrow_files as fs;
-use sparrow_index::{IndexOptions, SalvagedDoc, SparrowIndex, WriteDocument};
+use sparrow_index::{IndexOptions, SalvagedDoc, SparrowIndex, WriteDocument, salvage as salvage_index};
 use sparrow_storage::{DataDir, Salvaged, StorageError, durable, salvage};
 
 use super::{CheckedIndex, Report, below, inspect};
@@ -170,7 +170,7 @@ fn salvage_segments(
     let folder = to.join(&metadata.folder);
     // An index without a folder for its log counts as damaged.
     durable::create_dir_all(&to.join("wal"))?;
-    let salvaged = SparrowIndex::salvage(&from.join(&metadata.folder), &folder).and_then(|salvaged| {
+    let salvaged = salvage_index(&from.join(&metadata.folder), &folder).and_then(|salvaged| {
         let (index, covered) = SparrowIndex::open(&folder, &metadata.mapping, options)?;
         Ok((salvaged.lost, WholeSegments { index, covered, documents: salvaged.documents }))
     });

@@ -8,10 +8,10 @@ use tantivy::query::{BoostWeight, Weight};
 use crate::query::error::QueryError;
 use crate::query::kinds::{meaning, query_string};
 use crate::query::score_error::ScoreErrors;
-use crate::query::terms::wildcard::Wildcard;
 use crate::query::{explain, weights};
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
+use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{MAX_CLAUSES, Query, QueryKind};
 use sparrow_types::{ExecutorLog, work};
 

@@ -140,12 +140,9 @@ pub enum QueryError {
     /// A `distance_feature` clause on a field of another type.
     #[error("a field of type {actual} holds no date")]
     DistanceFeatureType { actual: &'static str },
-    /// A `nested` clause on a path without nested objects.
+    /// A `nested` clause on a path without nested objects, whether it is `mapped` or not.
     #[error("no nested objects under {path}")]
-    NestedPath { path: String },
-    /// A `nested` clause on a path whose objects are not nested.
-    #[error("the objects under {path} are not nested")]
-    NotNested { path: String },
+    NestedPath { path: String, mapped: bool },
     /// A score could not be computed.
     #[error("{reason}")]
     Score { kind: &'static str, reason: String },
@@ -238,7 +235,6 @@ impl QueryError {
             | QueryError::RankFeatureType { .. }
             | QueryError::DistanceFeatureType { .. }
             | QueryError::NestedPath { .. }
-            | QueryError::NotNested { .. }
             | QueryError::NumberFormat { .. }
             | QueryError::BooleanFormat { .. }
             | QueryError::DateFormat { .. }
@@ -321,12 +317,10 @@ impl QueryError {
             | QueryError::CombinedAnalyzers { .. }
             | QueryError::NotEncoded { .. }
             | QueryError::NotLookedUp { .. } => self.cause_reason(),
-            QueryError::NestedPath { path } => {
-                format!("[nested] failed to find nested object under path [{path}]")
-            }
-            QueryError::NotNested { path } => {
-                format!("[nested] nested object under path [{path}] is not of nested type")
-            }
+            QueryError::NestedPath { path, mapped } => match mapped {
+                false => format!("[nested] failed to find nested object under path [{path}]"),
+                true => format!("[nested] nested object under path [{path}] is not of nested type"),
+            },
             QueryError::NoFunctionField { field } => format!("unknown field [{field}]"),
             QueryError::Script { .. } => "runtime error".into(),
             _ => format!("failed to create query: {}", self.cause_reason()),
@@ -342,9 +336,7 @@ impl QueryError {
             QueryError::Syntax { .. } => "parse_exception",
             QueryError::TimeZone { .. } => "zone_rules_exception",
             QueryError::RegexpStates { .. } => "too_complex_to_determinize_exception",
-            QueryError::NestedPath { .. }
-            | QueryError::NotNested { .. }
-            | QueryError::NoFunctionField { .. } => return None,
+            QueryError::NestedPath { .. } | QueryError::NoFunctionField { .. } => return None,
             QueryError::Cancelled
             | QueryError::TooMuchMemory(_)
             | QueryError::TooMuchEffort(_)
@@ -499,7 +491,6 @@ impl QueryError {
             | QueryError::Invalid { .. }
             | QueryError::NoFunctionField { .. }
             | QueryError::NestedPath { .. }
-            | QueryError::NotNested { .. }
             | QueryError::Score { .. }
             | QueryError::Script { .. }
             | QueryError::NotLookedUp { .. }

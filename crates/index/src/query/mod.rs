@@ -26,7 +26,7 @@ pub(crate) mod tests;
 pub(crate) use cache::SnapshotCache;
 pub use error::QueryError;
 pub use explain::Explanation;
-pub(crate) use filters::bits::DocBits;
+
 pub use highlight::{MatchedText, TextMatch, TextMatcher};
 pub use kinds::semantic::{DENSE_SHARE, answering};
 pub use search::hits::*;
@@ -36,4 +36,3 @@ pub use terms::fields::{keyword_column, number_column};
 pub use terms::term_suggest::{SuggestMode, SuggestedTerm, SuggestedWord, TermSuggest};
 pub use terms::term_vectors::{TermFrequency, TermPlace, TermVector, TermsOfField};
 pub use values::dates::DateRequest;
-pub(crate) use values::range_index::RangeIndex;

@@ -3,7 +3,7 @@
 use tantivy::query::{AllWeight, ConstScorer, EmptyWeight, Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
-use crate::query::filters::bits::{BitsScorer, DocBits};
+use sparrow_segments::doc_bits::{BitsScorer, DocBits};
 
 /// A weight that matches no document.
 pub(crate) fn none() -> Box<dyn Weight> {

@@ -14,7 +14,7 @@ use super::super::location::Step;
 use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
 use super::super::values::{self, is_above};
 use super::super::{LeafNode, LeafOptions, Node, date, ip, join};
-use super::{FEW, Reader, Values};
+use super::Reader;
 use crate::IGNORED;
 
 /// Longest term Lucene takes, in bytes.
@@ -335,46 +335,6 @@ impl Reader<'_> {
         if self.values.add_keyword(IGNORED, path.into()) {
             self.values.seen(IGNORED);
         }
-    }
-}
-
-impl Values {
-    /// Adds a keyword unless the document has it already: Lucene counts a repeated keyword of one document once.
-    /// Returns whether it was added.
-    pub(super) fn add_keyword(&mut self, path: &str, text: Cow<'_, str>) -> bool {
-        if self.keywords_seen.is_empty() && self.out.keywords.len() >= FEW {
-            self.keywords_seen = self.out.keywords.iter().cloned().collect();
-        }
-        let keyword = (path.to_owned(), text.into_owned());
-        let is_new = match self.keywords_seen.is_empty() {
-            true => !self.out.keywords.contains(&keyword),
-            false => self.keywords_seen.insert(keyword.clone()),
-        };
-        if is_new {
-            self.out.keywords.push(keyword);
-        }
-        is_new
-    }
-
-    fn has_seen(&self, path: &str) -> bool {
-        match self.seen.is_empty() {
-            true => self.out.field_names.iter().any(|seen| seen == path),
-            false => self.seen.contains(path),
-        }
-    }
-
-    /// Records that the field at `path` has a value.
-    pub(super) fn seen(&mut self, path: &str) {
-        if self.has_seen(path) {
-            return;
-        }
-        if self.seen.is_empty() && self.out.field_names.len() >= FEW {
-            self.seen = self.out.field_names.iter().cloned().collect();
-        }
-        if !self.seen.is_empty() {
-            self.seen.insert(path.to_owned());
-        }
-        self.out.field_names.push(path.to_owned());
     }
 }
 

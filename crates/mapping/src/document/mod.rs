@@ -6,12 +6,12 @@ mod names;
 mod nested;
 pub(super) mod read;
 mod tokens;
+mod values;
 mod vectors;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 
 use super::dynamic::MatchType;
@@ -20,6 +20,8 @@ use super::java::{java_string, token_name};
 use super::location::Step;
 use super::types::{Dynamic, Limits, ParsedDocument};
 use super::{LeafNode, Mapping, Node, ObjectNode, join};
+use names::METADATA;
+use values::Values;
 
 /// Reads a document into values of the mapped fields; returns the extended mapping too, if dynamic mapping adds
 /// fields.
@@ -40,23 +42,6 @@ pub(super) fn parse_document(
     out.stored_source = mapping.source_filter().stored(source);
     Ok((out, wider))
 }
-
-/// Names of metadata fields, which a document must not contain.
-const METADATA: [&str; 13] = [
-    "_data_stream_timestamp",
-    "_feature",
-    "_field_names",
-    "_id",
-    "_ignored",
-    "_ignored_source",
-    "_index",
-    "_inference_fields",
-    "_nested_path",
-    "_routing",
-    "_seq_no",
-    "_source",
-    "_version",
-];
 
 /// Inserts an added field or object into the mapping's tree. Must be called in path order, so that parents come
 /// first.
@@ -111,21 +96,6 @@ struct Reader<'a> {
     /// Whether the value being read is a copy made by `copy_to`.
     copying: bool,
 }
-
-/// Values of a document, or of an object that is stored as one.
-#[derive(Default)]
-struct Values {
-    /// Path of the `nested` field; empty for the document.
-    path: String,
-    out: ParsedDocument,
-    /// The field names found so far, once there are more than [`FEW`].
-    seen: FxHashSet<String>,
-    /// The keywords found so far, once there are more than [`FEW`].
-    keywords_seen: FxHashSet<(String, String)>,
-}
-
-/// Number of values up to which a repeated one is looked for in a list: a set would cost more.
-const FEW: usize = 16;
 
 impl<'a> Reader<'a> {
     fn new(mapping: &'a Mapping, id: &'a str, limits: &'a Limits) -> Self {

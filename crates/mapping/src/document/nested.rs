@@ -2,9 +2,9 @@
 
 use super::super::Node;
 use super::super::error::{DOCUMENT_PARSING, DocumentError, DocumentErrorKind};
-use super::super::nested::Nested;
-use super::super::types::ParsedDocument;
-use super::{Reader, Scope, Values};
+use super::super::types::{Nested, ParsedDocument};
+use super::values::Values;
+use super::{Reader, Scope};
 
 impl<'a> Reader<'a> {
     /// How the objects of a scope are nested; `None` where their values are those of the document around them, and while a value is
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
             );
             return Err(self.fail(DocumentErrorKind::Failed { causes: vec![(DOCUMENT_PARSING, reason)] }));
         }
-        let object = Values { path: path.to_owned(), ..Values::default() };
+        let object = Values::of_object(path);
         self.around.push(std::mem::replace(&mut self.values, object));
         Ok(())
     }

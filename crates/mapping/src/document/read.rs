@@ -16,8 +16,10 @@ use super::super::source::SourceFilter;
 use super::super::types::{FieldType, Limits, ParsedDocument};
 use super::super::{LeafNode, Mapping, Node, join};
 use super::leaf::takes_texts;
+use super::names::METADATA;
 use super::tokens::Tokens;
-use super::{FEW, METADATA, Reader, Scope};
+use super::values::FEW;
+use super::{Reader, Scope};
 
 /// Reads a document as [`super::parse_document`] does. `None` for an invalid one, and where the token weights of a field
 /// are in another form than one object as its value.

@@ -9,9 +9,8 @@ use serde_json::{Map, Value};
 
 use super::error::MappingError;
 use super::java::java_string;
-use super::nested::Nested;
 use super::parameters::{bad, boolean};
-use super::types::{Dynamic, MOST_LEVELS};
+use super::types::{Dynamic, MOST_LEVELS, Nested};
 use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
 
 pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {

@@ -3,7 +3,6 @@
 //! Bitmaps of single clauses come from the segment's [`SegmentFilters`](crate::filter_cache::SegmentFilters)
 //! if they have been computed before; compound clauses combine the bitmaps of their parts word by word.
 
-pub(super) mod bits;
 pub(super) mod key;
 
 use std::sync::Arc;
@@ -16,9 +15,9 @@ use super::kinds::meaning;
 use crate::filter_cache::{Cached, SegmentDocs};
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
-use crate::query::filters::bits::{BitsScorer, DocBits};
 use crate::query::filters::key::filter_key;
 use sparrow_query::Query;
+use sparrow_segments::doc_bits::{BitsScorer, DocBits};
 use sparrow_segments::nested::next_in;
 
 impl SegmentDocs {

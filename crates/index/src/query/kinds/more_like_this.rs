@@ -16,8 +16,8 @@ use crate::query::error::QueryError;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::terms::minimum::minimum_should_match;
-use crate::query::terms::wildcard::Wildcard;
 use sparrow_mapping::{FieldType, values_at};
+use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{
     BoolQuery, IdsQuery, LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind, TermQuery,
 };

@@ -13,13 +13,13 @@ use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::Docs;
-use crate::query::filters::bits::DocBits;
 use crate::query::highlight::WantedWords;
 use crate::query::stoppable::stops_after;
 use crate::query::weights;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
 use sparrow_query::{NestedQuery, NestedScore};
+use sparrow_segments::doc_bits::DocBits;
 use sparrow_segments::nested::{last_before, next_in};
 
 /// The view that a clause searches; `None` if there is nothing to be found.
@@ -31,8 +31,7 @@ fn view(query: &NestedQuery, snapshot: &Snapshot) -> Result<Option<Arc<Snapshot>
     match snapshot.mapping().field(path) {
         Some(FieldType::Object { nested: true, .. }) => {}
         None if query.ignore_unmapped => return Ok(None),
-        None => return Err(QueryError::NestedPath { path: path.clone() }),
-        Some(_) => return Err(QueryError::NotNested { path: path.clone() }),
+        other => return Err(QueryError::NestedPath { path: path.clone(), mapped: other.is_some() }),
     }
     // What lies around the objects of the view, or beside them, has none of them.
     let is_inside = snapshot

@@ -13,9 +13,9 @@ use crate::query::kinds::{Explained, Meaning};
 use crate::query::terms::fields::{StringTerms, term_weight};
 use crate::query::terms::fuzzy::{Expansion, Fuzzy, expand_fuzzy};
 use crate::query::terms::multi_term::{TermFilter, first_terms, multi_term};
-use crate::query::terms::wildcard::Wildcard;
 use crate::query::weights;
 use sparrow_query::regexp::Automaton;
+use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{FuzzyQuery, PrefixQuery, RegexpQuery, Rewrite, WildcardQuery};
 
 /// Highest number of terms whose scores are added up (the old `indices.query.bool.max_clause_count`).

@@ -8,16 +8,16 @@ use tantivy::schema::IndexRecordOption;
 use super::constant;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
-use crate::query::filters::bits::DocBits;
 use crate::query::filters::key::Key;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::{Explained, Meaning, no_words};
 use crate::query::terms::fields::{StringTerms, term_weight};
 use crate::query::terms::multi_term::{TermFilter, multi_term};
-use crate::query::terms::wildcard::Wildcard;
 use crate::query::weights;
 use sparrow_mapping::{FieldType, IGNORED};
+use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{ExistsQuery, IdsQuery, RangeQuery, TermQuery, TermsLookupQuery, TermsQuery};
+use sparrow_segments::doc_bits::DocBits;
 use sparrow_segments::schema::ID;
 
 /// Highest number of values in one `terms` clause (`index.max_terms_count`).

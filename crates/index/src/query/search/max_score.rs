@@ -18,7 +18,6 @@ use tantivy::{DocId, Searcher, SegmentReader, Term};
 use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
-use crate::query::filters::bits::DocBits;
 use crate::query::kinds::{query_string, required_should, simple_query_string};
 use crate::query::search::document_at_a_time::{CANCEL_INTERVAL, DocumentAtATime};
 use crate::query::search::window_at_a_time::{Source, TermSource};
@@ -31,6 +30,7 @@ use sparrow_query::{
     MatchQuery, Operator, PrefixQuery, Query, QueryKind, RegexpQuery, Rewrite, TermQuery, WildcardQuery,
     ZeroTerms,
 };
+use sparrow_segments::doc_bits::DocBits;
 use sparrow_segments::schema::ID;
 
 /// Highest number of parts of a sum. With more, documents are scored one by one: the accumulated rounding

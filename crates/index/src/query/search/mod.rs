@@ -25,7 +25,8 @@ use crate::query::search::sparse_search::SparsePlan;
 use crate::query::search::top_docs::TopCollector;
 use crate::query::stoppable::has_stopped;
 use crate::query::{SearchOptions, TopDocs, TotalHits};
-use crate::snapshot::{SegmentSnapshot, Snapshot};
+use crate::segment_snapshot::SegmentSnapshot;
+use crate::snapshot::Snapshot;
 use sparrow_query::{Query, QueryKind};
 use sparrow_types::{Executor, SeqNo, work};
 

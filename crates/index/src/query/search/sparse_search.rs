@@ -13,7 +13,6 @@ use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::Docs;
-use crate::query::filters::bits::DocBits;
 use crate::query::kinds::required_should;
 use crate::query::kinds::semantic::{PassageScorer, best_documents};
 use crate::query::kinds::sparse::SparseClause;
@@ -26,6 +25,7 @@ use sparrow_postings::{
     ScoreBounds, SegmentSearch, SharedThreshold, SparseCursor, TopK, TopKRequest, top_k_of_segments,
 };
 use sparrow_query::{BoolQuery, Query, QueryKind, SparseQuery};
+use sparrow_segments::doc_bits::DocBits;
 use sparrow_types::Executor;
 
 /// Number of best sparse matches that are found first when other clauses add to the scores: the more there

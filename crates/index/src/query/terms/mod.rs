@@ -12,4 +12,3 @@ pub(super) mod term_runs;
 pub(super) mod term_suggest;
 pub(super) mod term_vectors;
 pub(super) mod terms_enum;
-pub(super) mod wildcard;

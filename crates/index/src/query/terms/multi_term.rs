@@ -10,12 +10,12 @@ use tantivy::termdict::TermStreamer;
 use tantivy::{InvertedIndexReader, Searcher, SegmentReader};
 
 use crate::query::error::{self, QueryError};
-use crate::query::filters::bits::DocBits;
 use crate::query::terms::fields::StringTerms;
 use crate::query::terms::fuzzy::Expansion;
-use crate::query::terms::wildcard::Wildcard;
 use crate::query::weights;
 use sparrow_query::regexp::Automaton;
+use sparrow_query::wildcard::Wildcard;
+use sparrow_segments::doc_bits::DocBits;
 use sparrow_types::work;
 
 /// Selects terms of a field.

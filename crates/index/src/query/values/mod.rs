@@ -4,5 +4,4 @@ pub(super) mod addresses;
 pub(super) mod columns;
 pub(super) mod dates;
 pub(super) mod numeric;
-pub(super) mod range_index;
 pub(super) mod value_range;

@@ -15,10 +15,10 @@ use tantivy::{DocId, Score, SegmentReader, TantivyError};
 
 use crate::filter_cache::{RangeAccess, SegmentFilters};
 use crate::query::compile::Compiler;
-use crate::query::filters::bits::{BitsScorer, DocBits};
 use crate::query::terms::fields::number_column;
-use crate::query::values::range_index::RangeIndex;
 use crate::query::weights;
+use sparrow_segments::doc_bits::{BitsScorer, DocBits};
+use sparrow_segments::range_index::RangeIndex;
 use sparrow_types::attempt;
 
 /// Number of documents from which a column is worth sorting: a smaller segment is scanned in the time it

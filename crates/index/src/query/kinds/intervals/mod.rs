@@ -14,21 +14,21 @@ use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
 use self::algebra::{Interval, all_of, any_of, related};
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
-use crate::query::filters::bits::DocBits;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::terms::analyzed::{Section, sections};
 use crate::query::terms::fields::StringTerms;
 use crate::query::terms::fuzzy::{Expansion, Fuzzy, expand_fuzzy};
 use crate::query::terms::multi_term::{TermFilter, first_terms};
-use crate::query::terms::wildcard::Wildcard;
 use crate::query::weights;
 use sparrow_mapping::{FieldType, TextIndexOptions};
 use sparrow_query::regexp::Automaton;
+use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{
     IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource, IntervalsWords,
     MatchQuery, RegexpQuery,
 };
+use sparrow_segments::doc_bits::DocBits;
 
 /// Highest number of words that a prefix, a wildcard pattern or a fuzzy word expands to.
 const MAX_EXPANSIONS: usize = 128;

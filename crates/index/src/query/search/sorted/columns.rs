@@ -8,8 +8,8 @@ use tantivy::{DocId, SegmentReader, TantivyError};
 
 use super::value::{decode_double, decode_long, encode_double, encode_long};
 use super::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
-use crate::nested::Blocks;
 use crate::query::terms::fields::{keyword_column, number_column};
+use sparrow_segments::nested::Owners;
 
 /// Reads the values of one sort key in a segment, as `u64`s that ascend in the order of the result.
 pub(super) struct KeyReader {
@@ -43,9 +43,9 @@ impl KeyReader {
     ) -> tantivy::Result<Self> {
         let flip = flip(descending);
         let values = match key.kind {
-            ColumnKind::Keyword => {
-                Values::Keyword(Box::new(KeywordReader::open(reader, key, descending, after, owners)?))
-            }
+            ColumnKind::Keyword => KeywordReader::open(reader, key, descending, after, owners)
+                .map(Box::new)
+                .map(Values::Keyword)?,
             _ => Values::Number(NumberReader::open(reader, key, descending)?.of(owners)),
         };
         Ok(Self { values, flip })
@@ -110,26 +110,6 @@ fn decode_number(kind: ColumnKind, key: u64) -> SortValue {
         ColumnKind::Double => SortValue::Double(decode_double(key)),
         ColumnKind::Unsigned => SortValue::Unsigned(key),
         ColumnKind::Long | ColumnKind::Nanos | ColumnKind::Keyword => SortValue::Long(decode_long(key)),
-    }
-}
-
-/// The documents of a segment that have the values of a hit.
-pub(super) enum Owners {
-    /// The hit itself.
-    Document,
-    /// The objects in it; `None` where the segment has none.
-    Objects(Option<Blocks>),
-}
-
-impl Owners {
-    /// Calls `see` with each of them.
-    #[inline]
-    fn each(&self, doc: DocId, mut see: impl FnMut(DocId)) {
-        match self {
-            Self::Document => see(doc),
-            Self::Objects(None) => {}
-            Self::Objects(Some(blocks)) => blocks.objects_in(doc).for_each(see),
-        }
     }
 }
 
@@ -377,8 +357,8 @@ impl KeywordReader {
         let Some(ords) = &self.ords else { return self.missing };
         let mut best = None;
         self.owners.each(doc, |doc| {
-            let (better, values) = (if self.highest { u64::max } else { u64::min }, ords.values_for_doc(doc));
-            best = values.fold(best, |best, ord| Some(best.map_or(ord, |best| better(best, ord))));
+            let better = if self.highest { u64::max } else { u64::min };
+            best = best.into_iter().chain(ords.values_for_doc(doc)).reduce(better);
         });
         best.map_or(self.missing, |ord| 4 * ord + 4)
     }

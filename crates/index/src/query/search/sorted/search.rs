@@ -8,7 +8,7 @@ use tantivy::query::Weight;
 use tantivy::{DocAddress, DocId, TERMINATED};
 
 use super::collect::{Entry, Groups, Top};
-use super::columns::{GroupReader, KeyReader, Owners, SeveralValues};
+use super::columns::{GroupReader, KeyReader, SeveralValues};
 use super::value::compare;
 use super::{MAX_SORT_KEYS, Slice, SortSource, SortValue, SortedDocs, SortedHit, SortedSearch, Ties};
 use crate::filter_cache::SegmentDocs;
@@ -17,6 +17,7 @@ use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::snapshot::Snapshot;
 use sparrow_query::Query;
+use sparrow_segments::nested::Owners;
 use sparrow_types::Executor;
 
 /// Number of documents between two checks of the cancel flag.

@@ -13,20 +13,20 @@ const BUFFERS: usize = 64;
 
 /// A set of documents of one segment as a bitmap: document `d` is bit `d % 64` of word `d / 64`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DocBits {
+pub struct DocBits {
     words: Vec<u64>,
     max_doc: u32,
 }
 
 impl DocBits {
     /// The empty set, for a segment with `max_doc` documents.
-    pub(crate) fn empty(max_doc: u32) -> Self {
+    pub fn empty(max_doc: u32) -> Self {
         Self { words: vec![0; max_doc.div_ceil(64) as usize], max_doc }
     }
 
     /// The set of all documents of `docset` from its current position on; incomplete if `cancel` is set
     /// meanwhile.
-    pub(crate) fn from_docset(docset: &mut dyn DocSet, max_doc: u32, cancel: Option<&AtomicBool>) -> Self {
+    pub fn from_docset(docset: &mut dyn DocSet, max_doc: u32, cancel: Option<&AtomicBool>) -> Self {
         let mut bits = Self::empty(max_doc);
         while !cancel.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             if bits.insert_some(docset, BUFFERS) {
@@ -37,7 +37,7 @@ impl DocBits {
     }
 
     /// Adds all documents of `docset` from its current position on.
-    pub(crate) fn insert_all(&mut self, docset: &mut dyn DocSet) {
+    pub fn insert_all(&mut self, docset: &mut dyn DocSet) {
         while !self.insert_some(docset, usize::MAX) {}
     }
 
@@ -57,7 +57,7 @@ impl DocBits {
     }
 
     /// Adds all documents of a posting list, a block at a time.
-    pub(crate) fn insert_postings(&mut self, postings: &mut BlockSegmentPostings) {
+    pub fn insert_postings(&mut self, postings: &mut BlockSegmentPostings) {
         while !postings.docs().is_empty() {
             self.insert_sorted(postings.docs());
             postings.advance();
@@ -66,7 +66,7 @@ impl DocBits {
 
     /// Adds documents in ascending order. Documents that share a word are combined in a register: writing
     /// each of them to memory costs three times as much.
-    pub(crate) fn insert_sorted(&mut self, docs: &[DocId]) {
+    pub fn insert_sorted(&mut self, docs: &[DocId]) {
         let (Some(&first), Some(&last)) = (docs.first(), docs.last()) else { return };
         debug_assert!(last < self.max_doc && docs.is_sorted());
         if (last - first) as usize > docs.len() * 16 {
@@ -87,42 +87,42 @@ impl DocBits {
     }
 
     /// Toggles documents: adds those that are not in the set, and removes those that are.
-    pub(crate) fn flip(&mut self, docs: &[DocId]) {
+    pub fn flip(&mut self, docs: &[DocId]) {
         for &doc in docs {
             self.words[(doc / 64) as usize] ^= 1 << (doc % 64);
         }
     }
 
     /// The 64-bit words of the bitmap.
-    pub(crate) fn words(&self) -> &[u64] {
+    pub fn words(&self) -> &[u64] {
         &self.words
     }
 
     /// Adds a document.
-    pub(crate) fn insert(&mut self, doc: DocId) {
+    pub fn insert(&mut self, doc: DocId) {
         debug_assert!(doc < self.max_doc);
         self.words[(doc / 64) as usize] |= 1 << (doc % 64);
     }
 
     /// Whether `doc` is in the set.
-    pub(crate) fn contains(&self, doc: DocId) -> bool {
+    pub fn contains(&self, doc: DocId) -> bool {
         self.words.get((doc / 64) as usize).is_some_and(|word| word >> (doc % 64) & 1 == 1)
     }
 
     /// Keeps the documents that are in both sets.
-    pub(crate) fn intersect(&mut self, other: &DocBits) {
+    pub fn intersect(&mut self, other: &DocBits) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= other;
         }
     }
 
     /// The documents that are in both sets.
-    pub(crate) fn intersection(&self, other: &DocBits) -> Self {
+    pub fn intersection(&self, other: &DocBits) -> Self {
         self.combined(other, |word, other| word & other)
     }
 
     /// The documents that are in this set but not in `other`.
-    pub(crate) fn difference(&self, other: &DocBits) -> Self {
+    pub fn difference(&self, other: &DocBits) -> Self {
         self.combined(other, |word, other| word & !other)
     }
 
@@ -133,21 +133,21 @@ impl DocBits {
     }
 
     /// Adds the documents of `other`.
-    pub(crate) fn unite(&mut self, other: &DocBits) {
+    pub fn unite(&mut self, other: &DocBits) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word |= other;
         }
     }
 
     /// Removes the documents of `other`.
-    pub(crate) fn subtract(&mut self, other: &DocBits) {
+    pub fn subtract(&mut self, other: &DocBits) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= !other;
         }
     }
 
     /// The documents of the segment that are not in the set.
-    pub(crate) fn complement(mut self) -> Self {
+    pub fn complement(mut self) -> Self {
         for word in &mut self.words {
             *word = !*word;
         }
@@ -159,12 +159,12 @@ impl DocBits {
     }
 
     /// Whether the set has no documents.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
     /// Whether the set has every document of the segment.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         let (last, words) = match self.words.split_last() {
             Some((last, words)) if !self.max_doc.is_multiple_of(64) => {
                 (last.count_ones() == self.max_doc % 64, words)
@@ -175,12 +175,12 @@ impl DocBits {
     }
 
     /// Number of documents.
-    pub(crate) fn count(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
     /// Lowest document in the set at or after `from`, or [`TERMINATED`].
-    pub(crate) fn next(&self, from: DocId) -> DocId {
+    pub fn next(&self, from: DocId) -> DocId {
         let mut index = (from / 64) as usize;
         let Some(word) = self.words.get(index) else { return TERMINATED };
         let mut word = word & (u64::MAX << (from % 64));
@@ -196,7 +196,7 @@ impl DocBits {
 }
 
 /// A scorer over a [`DocBits`] that gives every document the same score.
-pub(crate) struct BitsScorer {
+pub struct BitsScorer {
     bits: Arc<DocBits>,
     doc: DocId,
     /// Number of documents, counted on demand.
@@ -207,24 +207,24 @@ pub(crate) struct BitsScorer {
 
 impl BitsScorer {
     /// A scorer at the first document of the set.
-    pub(crate) fn new(bits: impl Into<Arc<DocBits>>, score: f32) -> Self {
+    pub fn new(bits: impl Into<Arc<DocBits>>, score: f32) -> Self {
         let bits = bits.into();
         Self { doc: bits.next(0), size: OnceCell::new(), bits, score, cheap: false }
     }
 
     /// A scorer over a set that is faster to compute again than to cache.
-    pub(crate) fn cheap(bits: DocBits, score: f32) -> Self {
+    pub fn cheap(bits: DocBits, score: f32) -> Self {
         Self { cheap: true, ..Self::new(bits, score) }
     }
 
     /// Whether the set is faster to compute again than to cache, so that it is not worth caching after a
     /// single use.
-    pub(crate) fn is_cheap(&self) -> bool {
+    pub fn is_cheap(&self) -> bool {
         self.cheap
     }
 
     /// The underlying set, for callers that do not need a scorer.
-    pub(crate) fn bits(&self) -> Arc<DocBits> {
+    pub fn bits(&self) -> Arc<DocBits> {
         self.bits.clone()
     }
 }

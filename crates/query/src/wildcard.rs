@@ -2,7 +2,7 @@
 
 /// A pattern in which `*` stands for any text, `?` for one character and `\` escapes both.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wildcard(Vec<Piece>);
+pub struct Wildcard(Vec<Piece>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece {
@@ -13,7 +13,7 @@ enum Piece {
 
 impl Wildcard {
     /// Parses a pattern; every text is a valid one.
-    pub(crate) fn new(pattern: &str) -> Self {
+    pub fn new(pattern: &str) -> Self {
         let mut pieces = Vec::new();
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
@@ -32,12 +32,12 @@ impl Wildcard {
     }
 
     /// Number of characters in the pattern, `?` and `*` included; a run of `*` counts once.
-    pub(crate) fn pieces(&self) -> usize {
+    pub fn pieces(&self) -> usize {
         self.0.len()
     }
 
     /// The text before the first `*` or `?`.
-    pub(crate) fn literal_prefix(&self) -> String {
+    pub fn literal_prefix(&self) -> String {
         self.0
             .iter()
             .map_while(|piece| match piece {
@@ -48,7 +48,7 @@ impl Wildcard {
     }
 
     /// Whether the pattern matches the whole of `value`.
-    pub(crate) fn matches(&self, value: &str, case_insensitive: bool) -> bool {
+    pub fn matches(&self, value: &str, case_insensitive: bool) -> bool {
         let equal = |a: char, b: char| a == b || case_insensitive && a.eq_ignore_ascii_case(&b);
         let value: Vec<char> = value.chars().collect();
         let (mut piece, mut at) = (0, 0);

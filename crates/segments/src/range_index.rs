@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use tantivy::DocId;
 use tantivy::columnar::{Cardinality, Column, ColumnType};
 
-use crate::query::filters::bits::DocBits;
+use crate::doc_bits::DocBits;
 
 /// Number of slots that the sorted order is divided into. Twice as many halve the documents to be toggled and
 /// double the memory of the bitmaps.
@@ -19,7 +19,7 @@ const SLOTS: usize = if cfg!(test) { 4 } else { 32 };
 const DIGIT: u32 = 11;
 
 /// Documents sorted by value, deleted ones included.
-pub(crate) struct RangeIndex {
+pub struct RangeIndex {
     column: Column<u64>,
     column_type: ColumnType,
     /// Numbers of the documents that have a value, by ascending value, then by number.
@@ -34,7 +34,7 @@ pub(crate) struct RangeIndex {
 
 impl RangeIndex {
     /// Sorts the documents of a column; `None` where a document may have several values.
-    pub(crate) fn new(column: Column<u64>, column_type: ColumnType, max_doc: u32) -> Option<Self> {
+    pub fn new(column: Column<u64>, column_type: ColumnType, max_doc: u32) -> Option<Self> {
         if column.get_cardinality() == Cardinality::Multivalued {
             return None;
         }
@@ -61,18 +61,18 @@ impl RangeIndex {
     }
 
     /// Type of the column's values.
-    pub(crate) fn column_type(&self) -> ColumnType {
+    pub fn column_type(&self) -> ColumnType {
         self.column_type
     }
 
     /// Memory that the sorted order takes, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let prefixes: usize = self.prefixes.iter().map(|prefix| prefix.words().len() * 8).sum();
         self.order.len() * size_of::<DocId>() + prefixes + Self::FIXED_BYTES
     }
 
     /// Upper bound on [`Self::bytes`] for a segment with `max_doc` documents.
-    pub(crate) fn most_bytes(max_doc: u32) -> usize {
+    pub fn most_bytes(max_doc: u32) -> usize {
         let prefixes = (SLOTS + 1) * max_doc.div_ceil(64) as usize * 8;
         max_doc as usize * size_of::<DocId>() + prefixes + Self::FIXED_BYTES
     }
@@ -82,7 +82,7 @@ impl RangeIndex {
         size_of::<Self>() + SLOTS * size_of::<u64>() + (SLOTS + 1) * size_of::<DocBits>();
 
     /// The documents with a value in the range; `None` if there are none.
-    pub(crate) fn find(&self, values: &RangeInclusive<u64>) -> Option<DocBits> {
+    pub fn find(&self, values: &RangeInclusive<u64>) -> Option<DocBits> {
         let from = self.rank(*values.start());
         let to = values.end().checked_add(1).map_or(self.order.len(), |end| self.rank(end));
         if from >= to {
