@@ -20,6 +20,7 @@ use sparrow_call::caught;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::Lane;
 use sparrow_call::request::{CancelFlag, Reply};
+use sparrow_call::rights::Holder;
 use sparrow_types::{niceness, time_slice};
 
 use self::inline::Inline;
@@ -28,9 +29,11 @@ use self::queue::{Job, Queue};
 /// Most long operations that may run at once. Each has a thread.
 const LONG_CAPACITY: usize = 128;
 
-/// How much memory a request holds while it waits for a worker.
-#[derive(Debug, Clone, Copy, Default)]
+/// How much memory a request holds while it waits for a worker, and whose it is.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Load {
+    /// The restricted key that sent the request; `None` for all callers without restrictions together.
+    pub(crate) owner: Option<Holder>,
     /// Size of the request's body in bytes, which stays in memory while the request waits.
     pub(crate) bytes: usize,
 }

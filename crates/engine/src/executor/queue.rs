@@ -14,6 +14,7 @@ use super::shedding::Shedding;
 use sparrow_admin::lanes::LaneStats;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
+use sparrow_call::rights::Holder;
 use sparrow_call::waits::{Worker, work_for};
 use sparrow_types::processors::Busy;
 
@@ -63,11 +64,18 @@ pub(super) struct Waiting {
     pub(super) cancel: CancelFlag,
     since: Instant,
     bytes: usize,
+    owner: Option<Holder>,
+    /// In each round at most one operation of each owner begins.
+    round: u64,
 }
 
 #[derive(Default)]
 pub(super) struct State {
+    /// In the order in which they begin: by rounds, and in each round as they came. An owner of many operations takes turns with the
+    /// owners of few, whose operations would otherwise wait for all of the many.
     pub(super) waiting: VecDeque<Waiting>,
+    /// Round of the operation that was taken out last.
+    round: u64,
     /// Total bytes of the waiting operations' bodies.
     waiting_bytes: usize,
     /// Moving average of how long an operation takes.
@@ -95,14 +103,29 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Whether an operation whose body has `bytes` bytes is refused instead of being queued.
-    fn refuses(&mut self, bytes: usize, at_once: usize) -> bool {
+    /// Whether an operation is refused instead of being queued. Whether its owner's other operations wait too long decides, and how many
+    /// they are: those of others begin in turn with them.
+    fn refuses(&mut self, load: &Load, at_once: usize) -> bool {
         let now = Instant::now();
         let patience = (self.usual * PATIENCE_TIMES).clamp(*PATIENCE.start(), *PATIENCE.end());
-        let is_late = self.waiting.front().is_some_and(|first| now.duration_since(first.since) > patience);
-        let is_large = !self.waiting.is_empty() && self.waiting_bytes + bytes > LANE_BYTES;
-        let is_shed = self.shedding.refuses(self.waiting.len(), at_once, is_late, now);
+        let mut own = self.waiting.iter().filter(|one| one.owner == load.owner);
+        let first = own.next();
+        let is_late = first.is_some_and(|first| now.duration_since(first.since) > patience);
+        // No more are counted than it takes to know that there are enough.
+        let waiting = usize::from(first.is_some()) + own.take(at_once).count();
+        let is_large = !self.waiting.is_empty() && self.waiting_bytes + load.bytes > LANE_BYTES;
+        let is_shed = self.shedding.refuses(waiting, at_once, is_late, now);
         self.waiting.len() >= LANE_CAPACITY || is_shed || is_large
+    }
+
+    /// Queues an operation behind those of its round: the one after that of its owner's last operation, or the current one.
+    fn queue(&mut self, job: Job, load: &Load, cancel: &CancelFlag, now: Instant) {
+        let last = self.waiting.iter().rfind(|one| one.owner == load.owner);
+        let round = last.map_or(self.round, |last| last.round + 1);
+        let place = self.waiting.partition_point(|one| one.round <= round);
+        let (cancel, owner) = (cancel.clone(), load.owner.clone());
+        self.waiting.insert(place, Waiting { job, cancel, since: now, bytes: load.bytes, owner, round });
+        self.waiting_bytes += load.bytes;
     }
 
     /// Whether one more operation may run now.
@@ -127,8 +150,9 @@ impl State {
         if !self.may_begin(at_once, now) {
             return None;
         }
-        let Waiting { job, bytes, .. } = self.waiting.pop_front()?;
+        let Waiting { job, bytes, round, .. } = self.waiting.pop_front()?;
         self.waiting_bytes -= bytes;
+        self.round = round;
         self.begun[worker] = Some(now);
         self.started += 1;
         Some(job)
@@ -326,12 +350,12 @@ impl Queue {
     }
 
     pub(super) fn send(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<(), EngineError> {
-        let Some(job) = self.take_in(job, load, cancel)? else { return Ok(()) };
+        let Some(job) = self.take_in(job, &load, cancel)? else { return Ok(()) };
         // Nobody waits for those whose callers are gone: they are answered here, which takes no work.
         let gone = self.state.lock().take_cancelled();
         if !gone.is_empty() {
             gone.into_iter().for_each(|job| job());
-            let Some(_) = self.take_in(job, load, cancel)? else { return Ok(()) };
+            let Some(_) = self.take_in(job, &load, cancel)? else { return Ok(()) };
         }
         let mut state = self.state.lock();
         state.rejected += 1;
@@ -339,7 +363,7 @@ impl Queue {
     }
 
     /// Hands a job to an idle worker or queues it; gives it back if it is refused.
-    fn take_in(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
+    fn take_in(&self, job: Job, load: &Load, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(EngineError::internal("the engine is closed"));
@@ -357,11 +381,10 @@ impl Queue {
             self.bells[worker].notify_one();
             return Ok(None);
         }
-        if state.refuses(load.bytes, self.at_once) {
+        if state.refuses(load, self.at_once) {
             return Ok(Some(job));
         }
-        state.waiting_bytes += load.bytes;
-        state.waiting.push_back(Waiting { job, cancel: cancel.clone(), since: now, bytes: load.bytes });
+        state.queue(job, load, cancel, now);
         self.watch(&mut state);
         Ok(None)
     }
