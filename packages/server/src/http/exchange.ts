@@ -22,8 +22,8 @@ export interface Exchange {
   header(name: string): string | undefined;
   /** Names and values in turn of the headers as they came; empty where only Fetch's are known, which joins them. */
   readonly headerLines: readonly string[];
-  /** Is told that it came with a right key. */
-  recognize?(): void;
+  /** Is told the id of the right key that it came with. */
+  recognize?(key: string): void;
   /** Is told its route, where what it stands for says what kind of body it has. */
   settle?(route: Route | undefined): void;
   /**

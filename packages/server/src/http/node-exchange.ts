@@ -21,6 +21,7 @@ export class NodeExchange implements Exchange {
   readonly uri: string;
   readonly path: string;
   readonly routed: string;
+  #key: string | undefined;
 
   constructor(
     readonly incoming: IncomingMessage,
@@ -47,7 +48,8 @@ export class NodeExchange implements Exchange {
     return isStranger(this.incoming.socket) && (this.#hasNoBody || this.incoming.complete);
   }
 
-  recognize(): void {
+  recognize(key: string): void {
+    this.#key = key;
     recognize(this.incoming.socket);
   }
 
@@ -79,7 +81,7 @@ export class NodeExchange implements Exchange {
       outgoing.destroy();
       return SENT;
     }
-    boundReading(outgoing, this.inFlight);
+    boundReading(outgoing, this.inFlight, { key: this.#key, from: this.from });
     if (bytes !== null && bytes.length >= LONG) {
       onClose(outgoing, () => {
         freeAnswer(bytes);

@@ -27,7 +27,7 @@ it('are ended where one address has too many, the oldest first, and never one th
   expect(mine.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false]);
   // A line for each would fill the log.
   strangers.add(from('192.0.2.1'));
-  expect(said).toEqual([{ from: '192.0.2.1', ended: 1 }]);
+  expect(said).toEqual([{ from: '192.0.2.1', times: 1 }]);
 });
 
 it('leave room for clients with keys, however many addresses they come from', () => {

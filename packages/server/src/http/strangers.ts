@@ -3,9 +3,7 @@ import type { Socket } from 'node:net';
 
 import type { Logger } from '../log.js';
 import { network } from '../security/attempts.js';
-
-/** Milliseconds in which at most one line of the log tells of connections that were ended. */
-const QUIET_MS = 60_000;
+import { SeldomWarning } from './seldom.js';
 
 /** Set on a connection on which nobody has shown a right key: those that it is one of. */
 const AMONG = Symbol('among');
@@ -36,13 +34,14 @@ export function isStranger(socket: Marked): boolean {
 export class Strangers {
   readonly #all = new Map<Socket, string>();
   readonly #byNetwork = new Map<string, Set<Socket>>();
-  #said = -Infinity;
-  #ended = 0;
+  readonly #warning: SeldomWarning;
 
   constructor(
     private readonly most: StrangersOptions,
-    private readonly log: Pick<Logger, 'warn'>,
-  ) {}
+    log: Pick<Logger, 'warn'>,
+  ) {
+    this.#warning = new SeldomWarning(log, 'too many connections without a key: the oldest are ended');
+  }
 
   /** Watches the connections of a server, one of TLS once they have agreed on a key. */
   watch(server: Server): void {
@@ -83,16 +82,7 @@ export class Strangers {
       const from = this.#all.get(socket);
       this.forget(socket);
       socket.destroy();
-      this.#tell(from);
+      this.#warning.happened({ from });
     }
-  }
-
-  #tell(from: string | undefined): void {
-    this.#ended += 1;
-    const now = performance.now();
-    if (now - this.#said < QUIET_MS) return;
-    this.log.warn('too many connections without a key: the oldest are ended', { from, ended: this.#ended });
-    this.#said = now;
-    this.#ended = 0;
   }
 }

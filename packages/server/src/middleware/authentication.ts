@@ -37,7 +37,7 @@ function callerOf({ services, exchange, application }: Call): ApiKey {
   const { attempts, log, trusting = false } = application;
   const owner = trusting && exchange.header('authorization') === undefined ? keys.owner() : undefined;
   const caller = owner ?? verify(keys, attempts, log, exchange, Date.now());
-  exchange.recognize?.();
+  exchange.recognize?.(caller.id);
   return caller;
 }
 
