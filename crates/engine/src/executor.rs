@@ -43,6 +43,7 @@ type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;
 /// Runs each operation of the engine on the lane of worker threads that it belongs to.
 pub(crate) struct Executor {
     read: Arc<Queue>,
+    infer: Arc<Queue>,
     write: Arc<Queue>,
     look: Arc<Queue>,
     trial: Arc<Queue>,
@@ -58,8 +59,10 @@ impl Executor {
     pub(crate) fn new(cores: usize, rest: Option<fn(bool)>) -> Self {
         let start = |name, workers, at_once, prepare| Queue::start(name, workers, at_once, prepare, rest);
         // Enough readers that their texts fill a batch of the encoder while others score.
+        let readers = (cores * 8).clamp(16, 128);
         Self {
-            read: start("search", (cores * 8).clamp(16, 128), cores, time_slice::shorten),
+            read: start("search", readers, cores, time_slice::shorten),
+            infer: start("inference", readers, cores, time_slice::shorten),
             write: start("write", (cores * 2).max(8), usize::MAX, niceness::step_behind_searches),
             look: start("metadata", cores.clamp(4, 16), usize::MAX, time_slice::shorten),
             trial: start("trial", cores.clamp(2, 16), usize::MAX, || ()),
@@ -112,6 +115,7 @@ impl Executor {
         };
         let sent = match lane {
             Lane::Read => self.read.send(job, load, cancel),
+            Lane::Infer => self.infer.send(job, load, cancel),
             Lane::Write => self.write.send(job, load, cancel),
             Lane::Look => self.look.send(job, load, cancel),
             Lane::Trial => self.trial.send(job, load, cancel),
@@ -147,7 +151,7 @@ impl Executor {
 
     /// Stops the workers once they have done everything that is queued already.
     pub(crate) fn close(&self) {
-        for lane in [&self.read, &self.write, &self.look, &self.trial, &self.watch, &self.health] {
+        for lane in [&self.read, &self.infer, &self.write, &self.look, &self.trial, &self.watch, &self.health] {
             lane.close();
         }
         self.inline.close();

@@ -14,7 +14,9 @@ use super::*;
 #[test]
 fn a_panic_becomes_an_error_and_the_worker_lives_on() {
     let executor = Executor::new(1, None);
-    for lane in [Lane::Read, Lane::Write, Lane::Look, Lane::Trial, Lane::Watch, Lane::Health, Lane::Long] {
+    for lane in
+        [Lane::Read, Lane::Infer, Lane::Write, Lane::Look, Lane::Trial, Lane::Watch, Lane::Health, Lane::Long]
+    {
         for _ in 0..20 {
             let (sender, receiver) = mpsc::channel();
             executor.run(
@@ -152,6 +154,14 @@ fn a_key_that_sends_very_much_keeps_nobody_else_waiting_and_has_nobody_else_refu
     // The eight workers may tell in another order than the one in which they took them.
     let places = |key: &str| order.iter().position(|one| *one == key).expect("it has begun");
     assert!(places("few") < 12 && places("another") < 12, "{order:?}");
+}
+
+#[test]
+fn no_search_waits_for_those_that_wait_for_a_model() {
+    let executor = Executor::new(1, None);
+    let held = busy(&executor, Lane::Infer, 16);
+    assert!(is_answered(&executor, Lane::Read));
+    drop(held);
 }
 
 #[test]
