@@ -151,7 +151,8 @@ impl Executor {
 
     /// Stops the workers once they have done everything that is queued already.
     pub(crate) fn close(&self) {
-        for lane in [&self.read, &self.infer, &self.write, &self.look, &self.trial, &self.watch, &self.health] {
+        for lane in [&self.read, &self.infer, &self.write, &self.look, &self.trial, &self.watch, &self.health]
+        {
             lane.close();
         }
         self.inline.close();

@@ -40,6 +40,10 @@ const SHORT_WHEN_SHEDDING: Duration = Duration::from_secs(1);
 /// time, operations that come now and then would have to get it from the system each time.
 pub(super) const IDLE: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
 
+/// How many times as many workers as are free an owner may keep: of sixteen it has twelve, whose operations may all wait for a model, and
+/// those of others find workers.
+const OWN_TIMES: usize = 3;
+
 /// Number of operations after which the usual duration of one is known.
 const ENOUGH: u64 = 16;
 
@@ -84,6 +88,8 @@ pub(super) struct State {
     shedding: Shedding,
     /// For each worker, the job that it was woken for while idle.
     handed: Vec<Option<Job>>,
+    /// For each worker, the owner of its operation; none while it has none.
+    working: Vec<Option<Option<Holder>>>,
     /// For each worker, since when its operation has needed a core; none while it needs none.
     pub(super) begun: Vec<Option<Instant>>,
     /// The idle worker that checks when one more waiting operation may run.
@@ -141,6 +147,29 @@ impl State {
         if self.shedding.is_on() { SHORT_WHEN_SHEDDING } else { SHORT }
     }
 
+    /// Whether an owner may have one more worker. Callers without restrictions may have all.
+    fn may_have(&self, owner: &Option<Holder>) -> bool {
+        let working = || self.working.iter().flatten();
+        let free = self.working.len() - working().count();
+        owner.is_none() || working().filter(|one| *one == owner).count() < free * OWN_TIMES
+    }
+
+    /// The place of the first waiting operation whose owner may have one more worker.
+    fn next_place(&self) -> Option<usize> {
+        // Very many of one owner may wait.
+        let mut full: Vec<&Option<Holder>> = Vec::new();
+        self.waiting.iter().position(|one| {
+            if full.contains(&&one.owner) {
+                return false;
+            }
+            let may = self.may_have(&one.owner);
+            if !may {
+                full.push(&one.owner);
+            }
+            may
+        })
+    }
+
     /// The operation that a worker is to begin now, if there is one.
     fn take_next(&mut self, worker: usize, at_once: usize) -> Option<Job> {
         if self.waiting.is_empty() {
@@ -150,9 +179,11 @@ impl State {
         if !self.may_begin(at_once, now) {
             return None;
         }
-        let Waiting { job, bytes, round, .. } = self.waiting.pop_front()?;
+        let place = self.next_place()?;
+        let Waiting { job, bytes, owner, round, .. } = self.waiting.remove(place)?;
         self.waiting_bytes -= bytes;
-        self.round = round;
+        self.round = self.round.max(round);
+        self.working[worker] = Some(owner);
         self.begun[worker] = Some(now);
         self.started += 1;
         Some(job)
@@ -193,7 +224,8 @@ impl Queue {
         rest: Option<fn(bool)>,
     ) -> Arc<Self> {
         let handed = (0..workers).map(|_| None).collect();
-        let state = State { handed, begun: vec![None; workers], ..State::default() };
+        let state =
+            State { handed, working: vec![None; workers], begun: vec![None; workers], ..State::default() };
         let bells = (0..workers).map(|_| Condvar::new()).collect();
         let at_once = at_once.clamp(1, workers);
         let queue = Arc::new(Self { name, at_once, state: Mutex::new(state), bells, rest });
@@ -222,6 +254,7 @@ impl Queue {
     fn next(&self, worker: usize) -> Option<Job> {
         let mut state = self.state.lock();
         state.begun[worker] = None;
+        state.working[worker] = None;
         if let Some(job) = state.take_next(worker, self.at_once) {
             self.watch(&mut state);
             return Some(job);
@@ -234,7 +267,7 @@ impl Queue {
         loop {
             // What waits may be all that is left to do: then no operation that comes or ends has anybody look after it.
             self.watch(&mut state);
-            if state.watcher == Some(worker) && !state.waiting.is_empty() {
+            if state.watcher == Some(worker) && state.next_place().is_some() {
                 let end = state.next_long();
                 self.bells[worker].wait_until(&mut state, end);
             } else {
@@ -277,8 +310,8 @@ impl Queue {
 
     /// Wakes an idle worker, if there is one, to start the waiting operations when they may run.
     fn watch(&self, state: &mut State) {
-        if !state.waiting.is_empty()
-            && state.watcher.is_none()
+        if state.watcher.is_none()
+            && state.next_place().is_some()
             && let Some(worker) = state.idle.last().copied()
         {
             state.watcher = Some(worker);
@@ -371,8 +404,10 @@ impl Queue {
         let now = Instant::now();
         if state.waiting.is_empty()
             && state.may_begin(self.at_once, now)
+            && state.may_have(&load.owner)
             && let Some(worker) = state.idle.pop()
         {
+            state.working[worker] = Some(load.owner.clone());
             state.shedding.passed(now);
             state.begun[worker] = Some(now);
             state.handed[worker] = Some(job);

@@ -157,6 +157,31 @@ fn a_key_that_sends_very_much_keeps_nobody_else_waiting_and_has_nobody_else_refu
 }
 
 #[test]
+fn a_key_leaves_workers_to_others() {
+    let executor = Executor::new(1, None);
+    let (release, held) = mpsc::channel::<()>();
+    let held = Arc::new(Mutex::new(held));
+    let (begins, begun) = mpsc::channel();
+    for _ in 0..20 {
+        let (begins, held) = (begins.clone(), held.clone());
+        let work = move || {
+            waiting(|| {
+                begins.send(()).unwrap();
+                let _ = held.lock().recv();
+            });
+            Ok(Reply::acknowledged())
+        };
+        let load = Load { owner: Some(Holder::new("many", "{}")), ..Load::default() };
+        executor.run(Lane::Read, load, &CancelFlag::default(), work, Box::new(|_| {}));
+    }
+    assert_eq!(begun.iter().take(12).count(), 12);
+    assert!(is_answered(&executor, Lane::Read), "of another");
+    assert!(begun.try_recv().is_err(), "it has as many as it may have");
+    drop(release);
+    assert_eq!(begun.iter().take(8).count(), 8, "the rest follows");
+}
+
+#[test]
 fn no_search_waits_for_those_that_wait_for_a_model() {
     let executor = Executor::new(1, None);
     let held = busy(&executor, Lane::Infer, 16);
