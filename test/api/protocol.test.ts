@@ -74,6 +74,35 @@ function talk(text: string, first = 20_000): Promise<string> {
   });
 }
 
+describe('a refusal for want of a key', () => {
+  const get = (path: string, key?: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\n${key === undefined ? '' : `Authorization: ApiKey ${key}\r\n`}\r\n`;
+  const statuses = (said: string): string[] => [...said.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status = '']) => status);
+
+  it('ends the connection, so that nobody gets one after the other', async () => {
+    for (const key of [undefined, 'QQ==']) {
+      const said = await talk(get('/books', key).repeat(10));
+      expect(statuses(said)).toEqual(['401']);
+      expect(said).toContain('\r\nConnection: close\r\n');
+    }
+  });
+
+  it('does not end one that a right key was shown on, nor one without a refusal', async () => {
+    const said = await talk(get('/books', server.apiKey) + get('/books', 'QQ==') + get('/books') + get('/_ready'));
+    expect(statuses(said)).toEqual(['200', '401', '401', '200']);
+    expect(said).not.toContain('Connection: close');
+    expect(statuses(await talk(get('/_ready') + get('/books', server.apiKey)))).toEqual(['200', '200']);
+  });
+
+  it('does not cut off a body that is still on its way, so that the refusal is read', async () => {
+    const head =
+      'POST /books/_doc HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n';
+    const said = await talk(head);
+    expect(statuses(said)).toEqual(['401']);
+    expect(said).not.toContain('Connection: close');
+  });
+});
+
 describe('headers that can be read in several ways', () => {
   const exchange = async (
     lines: readonly string[],

@@ -10,8 +10,10 @@ use crate::rights::Action;
 /// Which threads run an operation, so that a bulk load does not starve searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lane {
-    /// Searches, reads of documents and inference.
+    /// Searches and reads of documents.
     Read,
+    /// Inference: it waits for its model, which may take minutes for very many long texts, and no search waits for it.
+    Infer,
     /// Writes of documents, and changes of metadata.
     Write,
     /// Requests for metadata, settings and counts: they wait for no write, and no write waits for them.
@@ -29,7 +31,7 @@ pub enum Lane {
 impl Lane {
     /// Whether its operations change no data.
     pub fn only_reads(self) -> bool {
-        matches!(self, Self::Read | Self::Look | Self::Trial | Self::Watch | Self::Health)
+        matches!(self, Self::Read | Self::Infer | Self::Look | Self::Trial | Self::Watch | Self::Health)
     }
 }
 

@@ -188,22 +188,22 @@ fn pool(
             let logits = head.project(values, rows, threads).map_err(|crate::head::NotFinite| {
                 EncoderError::Runtime { phase: "project", reason: "hidden states are not finite".into() }
             })?;
-            Ok(logits.into_iter().map(|logits| sparse(logits, |logit| activation.weight(logit))).collect())
+            logits.into_iter().map(|logits| sparse(logits, |logit| activation.weight(logit))).collect()
         }
-        Plan::SparseLogits { activation } => Ok(rows
+        Plan::SparseLogits { activation } => rows
             .iter()
             .map(|range| sparse(max_over_tokens(slice(range), width), |logit| activation.weight(logit)))
-            .collect()),
-        Plan::SparsePooled { activation } => Ok(values
+            .collect(),
+        Plan::SparsePooled { activation } => values
             .chunks_exact(width)
             .map(|logits| sparse(max_over_tokens(logits, width), |logit| activation.weight(logit)))
-            .collect()),
+            .collect(),
         Plan::Score { scorer } => rows.iter().map(|range| score(scorer.score(slice(range), width))).collect(),
         Plan::Scored => values.iter().map(|value| score(*value)).collect(),
         Plan::Dense { pooling: DensePooling::Done, dims, normalize } => {
-            Ok(values.chunks_exact(width).map(|vector| dense(vector.to_vec(), *dims, *normalize)).collect())
+            values.chunks_exact(width).map(|vector| dense(vector.to_vec(), *dims, *normalize)).collect()
         }
-        Plan::Dense { pooling, dims, normalize } => Ok(rows
+        Plan::Dense { pooling, dims, normalize } => rows
             .iter()
             .map(|range| {
                 let tokens = slice(range);
@@ -214,29 +214,39 @@ fn pool(
                 };
                 dense(vector, *dims, *normalize)
             })
-            .collect()),
+            .collect(),
     }
 }
 
-fn sparse(logits: Vec<(u32, f32)>, weight: impl Fn(f32) -> f32) -> Vector {
-    Vector::Sparse(logits.into_iter().map(|(term, logit)| (term, weight(logit))).collect())
+/// The weights of a text; an error if one is not finite, as JSON has no such number and nothing could be scored with it.
+fn sparse(logits: Vec<(u32, f32)>, weight: impl Fn(f32) -> f32) -> Result<Vector, EncoderError> {
+    let weights: Vec<(u32, f32)> = logits.into_iter().map(|(term, logit)| (term, weight(logit))).collect();
+    match weights.iter().all(|(_, weight)| weight.is_finite()) {
+        true => Ok(Vector::Sparse(weights.into())),
+        false => Err(not_finite("a token weight")),
+    }
 }
 
 /// Wraps a score as a vector, the form in which results are cached; an error if it is not finite.
 fn score(score: f32) -> Result<Vector, EncoderError> {
-    if score.is_finite() {
-        Ok(Vector::Dense([score].into()))
-    } else {
-        Err(EncoderError::Runtime { phase: "infer", reason: "a score is not finite".into() })
-    }
+    if score.is_finite() { Ok(Vector::Dense([score].into())) } else { Err(not_finite("a score")) }
 }
 
-fn dense(mut vector: Vec<f32>, dims: usize, unit_length: bool) -> Vector {
+/// The vector of a text; an error if a number in it is not finite.
+fn dense(mut vector: Vec<f32>, dims: usize, unit_length: bool) -> Result<Vector, EncoderError> {
     vector.truncate(dims);
     if unit_length {
         normalize(&mut vector);
     }
-    Vector::Dense(vector.into())
+    match vector.iter().all(|number| number.is_finite()) {
+        true => Ok(Vector::Dense(vector.into())),
+        false => Err(not_finite("a number of a vector")),
+    }
+}
+
+/// The error for a model whose sums are too large for single precision.
+fn not_finite(what: &str) -> EncoderError {
+    EncoderError::Runtime { phase: "infer", reason: format!("{what} is not finite") }
 }
 
 #[cfg(test)]
@@ -244,6 +254,19 @@ mod tests {
     use super::{DensePooling, Plan, finish};
     use crate::cache::Vector;
     use crate::pooling::Activation;
+
+    #[test]
+    fn what_is_not_finite_is_an_error() {
+        let sparse = Plan::SparseLogits { activation: Activation::Log1p };
+        let dense = |normalize| Plan::Dense { pooling: DensePooling::Mean, dims: 2, normalize };
+        for plan in [sparse, dense(false), dense(true)] {
+            let error = |values: [f32; 2]| {
+                finish(&plan, &[1, 1, 2], &values, &[0..1], 1, 1).map_err(|error| error.to_string())
+            };
+            assert!(error([1.0, 2.0]).is_ok());
+            assert!(error([1.0, f32::INFINITY]).unwrap_err().contains("is not finite"));
+        }
+    }
 
     #[test]
     fn padding_rows_are_not_looked_at() {

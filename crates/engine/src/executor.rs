@@ -20,6 +20,7 @@ use sparrow_call::caught;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::Lane;
 use sparrow_call::request::{CancelFlag, Reply};
+use sparrow_call::rights::Holder;
 use sparrow_types::{niceness, time_slice};
 
 use self::inline::Inline;
@@ -28,9 +29,11 @@ use self::queue::{Job, Queue};
 /// Most long operations that may run at once. Each has a thread.
 const LONG_CAPACITY: usize = 128;
 
-/// How much memory a request holds while it waits for a worker.
-#[derive(Debug, Clone, Copy, Default)]
+/// How much memory a request holds while it waits for a worker, and whose it is.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Load {
+    /// The restricted key that sent the request; `None` for all callers without restrictions together.
+    pub(crate) owner: Option<Holder>,
     /// Size of the request's body in bytes, which stays in memory while the request waits.
     pub(crate) bytes: usize,
 }
@@ -40,6 +43,7 @@ type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;
 /// Runs each operation of the engine on the lane of worker threads that it belongs to.
 pub(crate) struct Executor {
     read: Arc<Queue>,
+    infer: Arc<Queue>,
     write: Arc<Queue>,
     look: Arc<Queue>,
     trial: Arc<Queue>,
@@ -55,8 +59,10 @@ impl Executor {
     pub(crate) fn new(cores: usize, rest: Option<fn(bool)>) -> Self {
         let start = |name, workers, at_once, prepare| Queue::start(name, workers, at_once, prepare, rest);
         // Enough readers that their texts fill a batch of the encoder while others score.
+        let readers = (cores * 8).clamp(16, 128);
         Self {
-            read: start("search", (cores * 8).clamp(16, 128), cores, time_slice::shorten),
+            read: start("search", readers, cores, time_slice::shorten),
+            infer: start("inference", readers, cores, time_slice::shorten),
             write: start("write", (cores * 2).max(8), usize::MAX, niceness::step_behind_searches),
             look: start("metadata", cores.clamp(4, 16), usize::MAX, time_slice::shorten),
             trial: start("trial", cores.clamp(2, 16), usize::MAX, || ()),
@@ -109,6 +115,7 @@ impl Executor {
         };
         let sent = match lane {
             Lane::Read => self.read.send(job, load, cancel),
+            Lane::Infer => self.infer.send(job, load, cancel),
             Lane::Write => self.write.send(job, load, cancel),
             Lane::Look => self.look.send(job, load, cancel),
             Lane::Trial => self.trial.send(job, load, cancel),
@@ -144,7 +151,8 @@ impl Executor {
 
     /// Stops the workers once they have done everything that is queued already.
     pub(crate) fn close(&self) {
-        for lane in [&self.read, &self.write, &self.look, &self.trial, &self.watch, &self.health] {
+        for lane in [&self.read, &self.infer, &self.write, &self.look, &self.trial, &self.watch, &self.health]
+        {
             lane.close();
         }
         self.inline.close();

@@ -163,7 +163,7 @@ impl Engine {
                 },
             );
         }
-        let load = Load { bytes: body.as_ref().len() };
+        let load = Load { owner: request.caller.holder().cloned(), bytes: body.as_ref().len() };
         self.parts.executor.run(
             lane,
             load,

@@ -166,7 +166,7 @@ impl ModelError {
             EncoderError::Timeout { timeout_ms } => Self::timeout(Duration::from_millis(timeout_ms)),
             EncoderError::Cancelled => Self::Cancelled,
             EncoderError::Stopped => Self::NotDeployed { id: id.to_owned() },
-            EncoderError::Runtime { .. } => Self::Inference { reason: error.to_string() },
+            EncoderError::Runtime { .. } => Self::Inference { reason: format!("model [{id}]: {error}") },
             EncoderError::InvalidOption { .. } => Self::InvalidOption { problem: error.to_string() },
             EncoderError::RuntimeUnavailable { .. }
             | EncoderError::ModelNotReadable { .. }

@@ -29,7 +29,7 @@ pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("trained_model_stats", Action::TrainedModelStats, Lane::Look, trained_model_stats)
         .about("What models do: texts, queues, times.")
         .takes(&["allow_no_match from size"]),
-    Operation::new("infer_trained_model", Action::InferTrainedModel, Lane::Read, infer_trained_model)
+    Operation::new("infer_trained_model", Action::InferTrainedModel, Lane::Infer, infer_trained_model)
         .about("Runs a model on texts.")
         .json()
         .takes(&["timeout"])

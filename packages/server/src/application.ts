@@ -98,6 +98,7 @@ export function makeApplication(options: AppOptions): Application {
   const room = (): number => services()?.engine.room?.() ?? Infinity;
   const inFlight = new InFlight(config.maxBodyBytes, {
     room,
+    log: options.log,
     keepBodies: (bytes) => services()?.engine.keepBodies?.(bytes),
   });
   instruments.inFlight = inFlight;

@@ -9,6 +9,8 @@ import { type Config, withoutSecrets } from './config.js';
 import { UnusablePathError } from './errors.js';
 import { Drain } from './http/drain.js';
 import { malformedRequests, refuseExpectation } from './http/malformed.js';
+import { ParsedRequest, Pipelined } from './http/pipelined.js';
+import { Strangers } from './http/strangers.js';
 import { listener } from './http/through-hono.js';
 import { readIdentity } from './identity.js';
 import { Instruments } from './instruments/instruments.js';
@@ -37,6 +39,12 @@ const BACKLOG = 8192;
 
 /** Most connections at once; one more is closed at once. Each costs memory before it has asked for anything. */
 const MAX_CONNECTIONS = 8192;
+
+/**
+ * The connections among these on which nobody has shown a key: of one address, as behind it may be a proxy with all clients that have one,
+ * and of all together, so that there is room for those who have.
+ */
+const STRANGERS = { ofAddress: 1024, together: 7168 };
 
 /** How long a request may take to arrive: the longest body over a slow line, but not for ever. */
 const REQUEST_MS = 600_000;
@@ -84,9 +92,10 @@ export async function startServer(
   const options = { services: () => services, config, log, audit, instruments, stopping };
   const application = makeApplication(options);
   const answer = listener(createApp(options, application), application.inFlight);
-  const { server, stop: stopTls } = await makeServer(config, drain.before(answer), log);
+  const { server, stop: stopTls } = await makeServer(config, drain.before(new Pipelined().before(answer)), log);
   server.maxConnections = MAX_CONNECTIONS;
   drain.watch(server);
+  new Strangers(STRANGERS, log).watch(server);
   instruments.connections.watch(server);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = HEADERS_MS;
@@ -161,7 +170,12 @@ async function makeServer(
   listener: RequestListener,
   log: Logger,
 ): Promise<{ readonly server: Server; readonly stop: () => void }> {
-  const options = { noDelay: true, maxHeaderSize: MAX_HEADER_BYTES, connectionsCheckingInterval: LOOK_MS };
+  const options = {
+    noDelay: true,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    connectionsCheckingInterval: LOOK_MS,
+    IncomingMessage: ParsedRequest,
+  };
   if (config.tlsCert !== undefined) return createTlsServer(config, options, listener, log);
   return { server: createServer(options, listener), stop: () => undefined };
 }

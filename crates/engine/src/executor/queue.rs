@@ -14,6 +14,7 @@ use super::shedding::Shedding;
 use sparrow_admin::lanes::LaneStats;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
+use sparrow_call::rights::Holder;
 use sparrow_call::waits::{Worker, work_for};
 use sparrow_types::processors::Busy;
 
@@ -39,6 +40,10 @@ const SHORT_WHEN_SHEDDING: Duration = Duration::from_secs(1);
 /// time, operations that come now and then would have to get it from the system each time.
 pub(super) const IDLE: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
 
+/// How many times as many workers as are free an owner may keep: of sixteen it has twelve, whose operations may all wait for a model, and
+/// those of others find workers.
+const OWN_TIMES: usize = 3;
+
 /// Number of operations after which the usual duration of one is known.
 const ENOUGH: u64 = 16;
 
@@ -63,11 +68,18 @@ pub(super) struct Waiting {
     pub(super) cancel: CancelFlag,
     since: Instant,
     bytes: usize,
+    owner: Option<Holder>,
+    /// In each round at most one operation of each owner begins.
+    round: u64,
 }
 
 #[derive(Default)]
 pub(super) struct State {
+    /// In the order in which they begin: by rounds, and in each round as they came. An owner of many operations takes turns with the
+    /// owners of few, whose operations would otherwise wait for all of the many.
     pub(super) waiting: VecDeque<Waiting>,
+    /// Round of the operation that was taken out last.
+    round: u64,
     /// Total bytes of the waiting operations' bodies.
     waiting_bytes: usize,
     /// Moving average of how long an operation takes.
@@ -76,6 +88,8 @@ pub(super) struct State {
     shedding: Shedding,
     /// For each worker, the job that it was woken for while idle.
     handed: Vec<Option<Job>>,
+    /// For each worker, the owner of its operation; none while it has none.
+    working: Vec<Option<Option<Holder>>>,
     /// For each worker, since when its operation has needed a core; none while it needs none.
     pub(super) begun: Vec<Option<Instant>>,
     /// The idle worker that checks when one more waiting operation may run.
@@ -95,14 +109,29 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Whether an operation whose body has `bytes` bytes is refused instead of being queued.
-    fn refuses(&mut self, bytes: usize, at_once: usize) -> bool {
+    /// Whether an operation is refused instead of being queued. Whether its owner's other operations wait too long decides, and how many
+    /// they are: those of others begin in turn with them.
+    fn refuses(&mut self, load: &Load, at_once: usize) -> bool {
         let now = Instant::now();
         let patience = (self.usual * PATIENCE_TIMES).clamp(*PATIENCE.start(), *PATIENCE.end());
-        let is_late = self.waiting.front().is_some_and(|first| now.duration_since(first.since) > patience);
-        let is_large = !self.waiting.is_empty() && self.waiting_bytes + bytes > LANE_BYTES;
-        let is_shed = self.shedding.refuses(self.waiting.len(), at_once, is_late, now);
+        let mut own = self.waiting.iter().filter(|one| one.owner == load.owner);
+        let first = own.next();
+        let is_late = first.is_some_and(|first| now.duration_since(first.since) > patience);
+        // No more are counted than it takes to know that there are enough.
+        let waiting = usize::from(first.is_some()) + own.take(at_once).count();
+        let is_large = !self.waiting.is_empty() && self.waiting_bytes + load.bytes > LANE_BYTES;
+        let is_shed = self.shedding.refuses(waiting, at_once, is_late, now);
         self.waiting.len() >= LANE_CAPACITY || is_shed || is_large
+    }
+
+    /// Queues an operation behind those of its round: the one after that of its owner's last operation, or the current one.
+    fn queue(&mut self, job: Job, load: &Load, cancel: &CancelFlag, now: Instant) {
+        let last = self.waiting.iter().rfind(|one| one.owner == load.owner);
+        let round = last.map_or(self.round, |last| last.round + 1);
+        let place = self.waiting.partition_point(|one| one.round <= round);
+        let (cancel, owner) = (cancel.clone(), load.owner.clone());
+        self.waiting.insert(place, Waiting { job, cancel, since: now, bytes: load.bytes, owner, round });
+        self.waiting_bytes += load.bytes;
     }
 
     /// Whether one more operation may run now.
@@ -118,6 +147,29 @@ impl State {
         if self.shedding.is_on() { SHORT_WHEN_SHEDDING } else { SHORT }
     }
 
+    /// Whether an owner may have one more worker. Callers without restrictions may have all.
+    fn may_have(&self, owner: &Option<Holder>) -> bool {
+        let working = || self.working.iter().flatten();
+        let free = self.working.len() - working().count();
+        owner.is_none() || working().filter(|one| *one == owner).count() < free * OWN_TIMES
+    }
+
+    /// The place of the first waiting operation whose owner may have one more worker.
+    fn next_place(&self) -> Option<usize> {
+        // Very many of one owner may wait.
+        let mut full: Vec<&Option<Holder>> = Vec::new();
+        self.waiting.iter().position(|one| {
+            if full.contains(&&one.owner) {
+                return false;
+            }
+            let may = self.may_have(&one.owner);
+            if !may {
+                full.push(&one.owner);
+            }
+            may
+        })
+    }
+
     /// The operation that a worker is to begin now, if there is one.
     fn take_next(&mut self, worker: usize, at_once: usize) -> Option<Job> {
         if self.waiting.is_empty() {
@@ -127,8 +179,11 @@ impl State {
         if !self.may_begin(at_once, now) {
             return None;
         }
-        let Waiting { job, bytes, .. } = self.waiting.pop_front()?;
+        let place = self.next_place()?;
+        let Waiting { job, bytes, owner, round, .. } = self.waiting.remove(place)?;
         self.waiting_bytes -= bytes;
+        self.round = self.round.max(round);
+        self.working[worker] = Some(owner);
         self.begun[worker] = Some(now);
         self.started += 1;
         Some(job)
@@ -169,7 +224,8 @@ impl Queue {
         rest: Option<fn(bool)>,
     ) -> Arc<Self> {
         let handed = (0..workers).map(|_| None).collect();
-        let state = State { handed, begun: vec![None; workers], ..State::default() };
+        let state =
+            State { handed, working: vec![None; workers], begun: vec![None; workers], ..State::default() };
         let bells = (0..workers).map(|_| Condvar::new()).collect();
         let at_once = at_once.clamp(1, workers);
         let queue = Arc::new(Self { name, at_once, state: Mutex::new(state), bells, rest });
@@ -198,6 +254,7 @@ impl Queue {
     fn next(&self, worker: usize) -> Option<Job> {
         let mut state = self.state.lock();
         state.begun[worker] = None;
+        state.working[worker] = None;
         if let Some(job) = state.take_next(worker, self.at_once) {
             self.watch(&mut state);
             return Some(job);
@@ -210,7 +267,7 @@ impl Queue {
         loop {
             // What waits may be all that is left to do: then no operation that comes or ends has anybody look after it.
             self.watch(&mut state);
-            if state.watcher == Some(worker) && !state.waiting.is_empty() {
+            if state.watcher == Some(worker) && state.next_place().is_some() {
                 let end = state.next_long();
                 self.bells[worker].wait_until(&mut state, end);
             } else {
@@ -253,8 +310,8 @@ impl Queue {
 
     /// Wakes an idle worker, if there is one, to start the waiting operations when they may run.
     fn watch(&self, state: &mut State) {
-        if !state.waiting.is_empty()
-            && state.watcher.is_none()
+        if state.watcher.is_none()
+            && state.next_place().is_some()
             && let Some(worker) = state.idle.last().copied()
         {
             state.watcher = Some(worker);
@@ -326,12 +383,12 @@ impl Queue {
     }
 
     pub(super) fn send(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<(), EngineError> {
-        let Some(job) = self.take_in(job, load, cancel)? else { return Ok(()) };
+        let Some(job) = self.take_in(job, &load, cancel)? else { return Ok(()) };
         // Nobody waits for those whose callers are gone: they are answered here, which takes no work.
         let gone = self.state.lock().take_cancelled();
         if !gone.is_empty() {
             gone.into_iter().for_each(|job| job());
-            let Some(_) = self.take_in(job, load, cancel)? else { return Ok(()) };
+            let Some(_) = self.take_in(job, &load, cancel)? else { return Ok(()) };
         }
         let mut state = self.state.lock();
         state.rejected += 1;
@@ -339,7 +396,7 @@ impl Queue {
     }
 
     /// Hands a job to an idle worker or queues it; gives it back if it is refused.
-    fn take_in(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
+    fn take_in(&self, job: Job, load: &Load, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(EngineError::internal("the engine is closed"));
@@ -347,8 +404,10 @@ impl Queue {
         let now = Instant::now();
         if state.waiting.is_empty()
             && state.may_begin(self.at_once, now)
+            && state.may_have(&load.owner)
             && let Some(worker) = state.idle.pop()
         {
+            state.working[worker] = Some(load.owner.clone());
             state.shedding.passed(now);
             state.begun[worker] = Some(now);
             state.handed[worker] = Some(job);
@@ -357,11 +416,10 @@ impl Queue {
             self.bells[worker].notify_one();
             return Ok(None);
         }
-        if state.refuses(load.bytes, self.at_once) {
+        if state.refuses(load, self.at_once) {
             return Ok(Some(job));
         }
-        state.waiting_bytes += load.bytes;
-        state.waiting.push_back(Waiting { job, cancel: cancel.clone(), since: now, bytes: load.bytes });
+        state.queue(job, load, cancel, now);
         self.watch(&mut state);
         Ok(None)
     }

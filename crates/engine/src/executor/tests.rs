@@ -14,7 +14,9 @@ use super::*;
 #[test]
 fn a_panic_becomes_an_error_and_the_worker_lives_on() {
     let executor = Executor::new(1, None);
-    for lane in [Lane::Read, Lane::Write, Lane::Look, Lane::Trial, Lane::Watch, Lane::Health, Lane::Long] {
+    for lane in
+        [Lane::Read, Lane::Infer, Lane::Write, Lane::Look, Lane::Trial, Lane::Watch, Lane::Health, Lane::Long]
+    {
         for _ in 0..20 {
             let (sender, receiver) = mpsc::channel();
             executor.run(
@@ -66,7 +68,13 @@ fn refused(executor: &Executor, lane: Lane, bytes: usize) -> bool {
     let done = Box::new(move |result: Result<Reply, EngineError>| {
         let _ = sender.send(result.is_err());
     });
-    executor.run(lane, Load { bytes }, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+    executor.run(
+        lane,
+        Load { bytes, ..Load::default() },
+        &CancelFlag::default(),
+        || Ok(Reply::acknowledged()),
+        done,
+    );
     receiver.recv_timeout(Duration::from_millis(20)).unwrap_or(false)
 }
 
@@ -119,6 +127,69 @@ fn reads_run_as_the_cores_allow_and_get_past_those_that_wait_or_take_long() {
 }
 
 #[test]
+fn a_key_that_sends_very_much_keeps_nobody_else_waiting_and_has_nobody_else_refused() {
+    let executor = Executor::new(1, None);
+    let held = busy(&executor, Lane::Write, 8);
+    let (begins, begun) = mpsc::channel();
+    let send = |key: &'static str| {
+        let (begins, (answers, answered)) = (begins.clone(), mpsc::channel());
+        let load = Load { owner: Some(Holder::new(key, "{}")), ..Load::default() };
+        let work = move || {
+            begins.send(key).unwrap();
+            Ok(Reply::acknowledged())
+        };
+        let done = move |result: Result<Reply, EngineError>| {
+            let _ = answers.send(result.is_err());
+        };
+        executor.run(Lane::Write, load, &CancelFlag::default(), work, Box::new(done));
+        answered.recv_timeout(Duration::from_millis(20)).unwrap_or(false)
+    };
+    assert!((0..20).all(|_| !send("many")));
+    assert!(!send("few"));
+    thread::sleep(*PATIENCE.start());
+    assert!(send("many"), "its first is late");
+    assert!(!send("another"), "it has none that waits");
+    drop(held);
+    let order: Vec<&str> = begun.iter().take(22).collect();
+    // The eight workers may tell in another order than the one in which they took them.
+    let places = |key: &str| order.iter().position(|one| *one == key).expect("it has begun");
+    assert!(places("few") < 12 && places("another") < 12, "{order:?}");
+}
+
+#[test]
+fn a_key_leaves_workers_to_others() {
+    let executor = Executor::new(1, None);
+    let (release, held) = mpsc::channel::<()>();
+    let held = Arc::new(Mutex::new(held));
+    let (begins, begun) = mpsc::channel();
+    for _ in 0..20 {
+        let (begins, held) = (begins.clone(), held.clone());
+        let work = move || {
+            waiting(|| {
+                begins.send(()).unwrap();
+                let _ = held.lock().recv();
+            });
+            Ok(Reply::acknowledged())
+        };
+        let load = Load { owner: Some(Holder::new("many", "{}")), ..Load::default() };
+        executor.run(Lane::Read, load, &CancelFlag::default(), work, Box::new(|_| {}));
+    }
+    assert_eq!(begun.iter().take(12).count(), 12);
+    assert!(is_answered(&executor, Lane::Read), "of another");
+    assert!(begun.try_recv().is_err(), "it has as many as it may have");
+    drop(release);
+    assert_eq!(begun.iter().take(8).count(), 8, "the rest follows");
+}
+
+#[test]
+fn no_search_waits_for_those_that_wait_for_a_model() {
+    let executor = Executor::new(1, None);
+    let held = busy(&executor, Lane::Infer, 16);
+    assert!(is_answered(&executor, Lane::Read));
+    drop(held);
+}
+
+#[test]
 fn overload_makes_the_queue_short_until_it_is_over() {
     let executor = Executor::new(2, None);
     let held = busy(&executor, Lane::Read, 16);
@@ -143,7 +214,8 @@ fn what_nobody_waits_for_any_longer_keeps_nobody_out() {
     let cancel = CancelFlag::default();
     let (sender, receiver) = mpsc::channel();
     let done = Box::new(move |result: Result<Reply, EngineError>| drop(sender.send(result)));
-    executor.run(Lane::Write, Load { bytes: LANE_BYTES * 2 }, &cancel, || Err(EngineError::Cancelled), done);
+    let load = Load { bytes: LANE_BYTES * 2, ..Load::default() };
+    executor.run(Lane::Write, load, &cancel, || Err(EngineError::Cancelled), done);
     assert!(refused(&executor, Lane::Write, 1));
     cancel.cancel();
     assert!(!refused(&executor, Lane::Write, 1));

@@ -19,7 +19,7 @@ use sparrow_inference::vector_to_json;
 use sparrow_query::VectorKind;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
-    Operation::new("infer", Action::Infer, Lane::Read, infer)
+    Operation::new("infer", Action::Infer, Lane::Infer, infer)
         .about("Encodes texts, or scores them for a question.")
         .json()
         .takes(&["timeout"])

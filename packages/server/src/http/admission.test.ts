@@ -28,6 +28,33 @@ describe('admission', () => {
     for (let at = 0; at < 300; at += 1) admission.admit('get_doc');
   });
 
+  it('refuses nobody because of what one key sends', () => {
+    const admission = new Admission();
+    const isAdmitted = (key: string): boolean => {
+      try {
+        admission.admit('search', key);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    for (let at = 0; at < 500; at += 1) admission.admit('search', 'many');
+    vi.advanceTimersByTime(501);
+    expect(isAdmitted('many')).toBe(false);
+    // As many as are its part of those that are always admitted.
+    expect(Array.from({ length: 70 }, () => isAdmitted('few')).filter(Boolean)).toHaveLength(64);
+    expect([isAdmitted('another'), isAdmitted('many')]).toEqual([true, false]);
+    // The same where the engine is full, or turns of the event loop take long.
+    admission.refused('search');
+    expect([isAdmitted('fourth'), isAdmitted('many')]).toEqual([true, false]);
+    vi.advanceTimersByTime(100);
+    for (let turn = 0; turn < 10; turn += 1) {
+      for (let at = 0; at < 200; at += 1) isAdmitted('many');
+      admission.turned(200);
+    }
+    expect(Array.from({ length: 9 }, (_, n) => isAdmitted(`new ${String(n)}`))).not.toContain(false);
+  });
+
   it('admits as many as are answered in half a second', () => {
     const admission = new Admission();
     const waiting = Array.from({ length: 200 }, () => admission.admit('search'));

@@ -39,7 +39,11 @@ export class Place {
   /** Ticks since its body was begun. */
   ticks = 0;
 
-  constructor(private readonly admission: Admission) {}
+  /** @param key the id of the key that its request came with */
+  constructor(
+    private readonly admission: Admission,
+    readonly key: string | undefined,
+  ) {}
 
   /**
    * Waits for the body. A client that sends it slowly is not counted meanwhile: it waits for itself, and as many of them as there are
@@ -70,6 +74,8 @@ export class Place {
  */
 export class Admission {
   #active = 0;
+  /** The same by keys. */
+  readonly #activeBy = new Map<string | undefined, number>();
   #answered = 0;
   /** Answered reads in a millisecond while there are many, the later ones counting more. Fewer say nothing of what could be. */
   #rate: number | undefined;
@@ -91,32 +97,53 @@ export class Admission {
   /**
    * Admits a request for an operation; undefined for one that is not counted. What comes back is to be left when it is answered.
    *
+   * @param key the id of the key that the request came with
    * @throws {HttpError} 429 when it would wait too long
    */
-  admit(op: string): Place | undefined {
+  admit(op: string, key?: string): Place | undefined {
     if (!READS.has(op)) return undefined;
     this.#arrived += 1;
     if (!this.#isWatching) this.#watch();
     this.#owed += this.#share;
     if (this.#owed >= 1) {
       this.#owed -= 1;
-      throw new HttpError('rejected', 'rejected execution: more reads come than there is time for');
+      if (!this.#isOfOthers(key))
+        throw new HttpError('rejected', 'rejected execution: more reads come than there is time for');
     }
-    this.#count();
-    return new Place(this);
+    this.#count(key);
+    return new Place(this, key);
   }
 
-  /** Counts one more, if there is room. */
-  #count(): void {
+  /** Counts one more, if there is room or it is not this key that there is none. */
+  #count(key: string | undefined): void {
     const now = performance.now();
     if (now < this.#fullUntil && this.#active >= this.#fits) {
-      throw new HttpError('rejected', `rejected execution: there is room for [${String(this.#fits)}] reads`);
+      if (!this.#isOfOthers(key))
+        throw new HttpError('rejected', `rejected execution: there is room for [${String(this.#fits)}] reads`);
     }
     if (this.#active < ALWAYS) this.#since = undefined;
-    else if (this.#active > this.#look(now) * MOST_SECONDS * 1000) {
+    else if (this.#active > this.#look(now) * MOST_SECONDS * 1000 && !this.#isOfOthers(key)) {
       throw new HttpError('rejected', `rejected execution: [${String(this.#active)}] reads are under way`);
     }
     this.#active += 1;
+    this.#activeBy.set(key, (this.#activeBy.get(key) ?? 0) + 1);
+  }
+
+  #discount({ key }: Place): void {
+    this.#active -= 1;
+    const left = (this.#activeBy.get(key) ?? 0) - 1;
+    if (left > 0) this.#activeBy.set(key, left);
+    else this.#activeBy.delete(key);
+  }
+
+  /**
+   * Whether it is because of the reads of other keys that there are too many: this one has fewer than the others on average, and fewer than
+   * its part of those that are always admitted. One that has all of them never has.
+   */
+  #isOfOthers(key: string | undefined): boolean {
+    const own = this.#activeBy.get(key) ?? 0;
+    const keys = this.#activeBy.size + (own === 0 ? 1 : 0);
+    return own * keys < this.#active && own * keys < ALWAYS;
   }
 
   /** The body of one is being read. */
@@ -126,7 +153,7 @@ export class Admission {
 
   /** The body of one has come, late. */
   back(place: Place): void {
-    this.#count();
+    this.#count(place.key);
     place.isCounted = true;
   }
 
@@ -138,7 +165,7 @@ export class Admission {
   /** One is answered, or its client is gone. */
   left(place: Place): void {
     if (!place.isCounted) return;
-    this.#active -= 1;
+    this.#discount(place);
     this.#answered += 1;
   }
 
@@ -148,7 +175,7 @@ export class Admission {
       place.ticks += 1;
       if (place.ticks < 2 || !place.isCounted) continue;
       place.isCounted = false;
-      this.#active -= 1;
+      this.#discount(place);
     }
   }
 

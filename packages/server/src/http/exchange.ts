@@ -14,9 +14,16 @@ export interface Exchange {
   readonly from: string;
   /** Whether others have just asked too, or it is not known: they would wait for what holds up the event loop. */
   readonly concurrent: boolean;
+  /**
+   * Whether the connection is to end with a refusal for want of a key: nobody has shown one on it, and no part of the request is still on
+   * its way, which a client would go on sending instead of reading the refusal.
+   */
+  readonly endsWhenRefused?: boolean;
   header(name: string): string | undefined;
   /** Names and values in turn of the headers as they came; empty where only Fetch's are known, which joins them. */
   readonly headerLines: readonly string[];
+  /** Is told the id of the right key that it came with. */
+  recognize?(key: string): void;
   /** Is told its route, where what it stands for says what kind of body it has. */
   settle?(route: Route | undefined): void;
   /**

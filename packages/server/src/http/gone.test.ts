@@ -36,7 +36,7 @@ describe('when a connection with many requests on their way goes', () => {
       // As a search does: at once, no request would be read before the answer to the one in front is.
       setTimeout(() => {
         outgoing.end(bytes);
-        boundReading(outgoing, inFlight);
+        boundReading(outgoing, inFlight, { key: undefined, from: '' });
       }, 50);
     });
     await expect.poll(() => inFlight.held).toBeGreaterThan(15 * bytes.length);
@@ -68,7 +68,7 @@ describe('when a connection with many requests on their way goes', () => {
       void gone.then(() => {
         outgoing.writeHead(200, { 'Content-Length': '100000' });
         outgoing.end('x'.repeat(100_000));
-        boundReading(outgoing, inFlight);
+        boundReading(outgoing, inFlight, { key: undefined, from: '' });
         answered += 1;
       });
     });

@@ -140,7 +140,7 @@ describe('a server', () => {
     const port = await listen(
       createServer((_, outgoing) => {
         outgoing.end(bytes);
-        boundReading(outgoing, inFlight);
+        boundReading(outgoing, inFlight, { key: undefined, from: '' });
       }),
     );
     const socket = connect(port, '127.0.0.1');

@@ -2,6 +2,8 @@ import { constrainedMemory } from 'node:process';
 import { totalmem } from 'node:os';
 
 import { HttpError } from '../errors.js';
+import type { Logger } from '../log.js';
+import { SeldomWarning } from './seldom.js';
 
 /** Share of the memory that bodies on their way in, and answers on their way out, may take together. */
 const SHARE = 0.1;
@@ -26,12 +28,24 @@ export interface InFlightOptions {
   memory?: number;
   /** Bytes that the engine may still allocate. */
   room?: () => number;
+  /** Is told of clients whose connections were ended. */
+  log?: Pick<Logger, 'warn'>;
   /** Is told how many bytes of bodies are held, whenever that has changed by much. */
   keepBodies?: (bytes: number) => void;
 }
 
+/** Whose answer it is that nobody reads. */
+export interface Reader {
+  /** The id of the key that asked for it; undefined where none was needed. */
+  readonly key: string | undefined;
+  /** The address that the connection came from. */
+  readonly from: string;
+}
+
 /** An answer that its client has not read yet. */
 interface Unread {
+  readonly bytes: number;
+  readonly reader: Reader;
   /** From when on its connection is ended where others need the room, as `performance.now()` counts. */
   readonly due: number;
   readonly cut: () => void;
@@ -43,9 +57,12 @@ export class InFlight {
   #held = 0;
   /** Those that came first are first. */
   readonly #unread = new Set<Unread>();
+  /** Bytes of the same by the keys that asked for them. */
+  readonly #unreadBy = new Map<string | undefined, number>();
 
   readonly #room: () => number;
   readonly #keepBodies: (bytes: number) => void;
+  readonly #warning: SeldomWarning;
   #bodies = 0;
   #toldBodies = 0;
 
@@ -55,9 +72,11 @@ export class InFlight {
    */
   constructor(maxBodyBytes: number, options: InFlightOptions = {}) {
     const { memory = memoryOfMachine(), room = () => Infinity, keepBodies = () => undefined } = options;
+    const { log = { warn: () => undefined } } = options;
     this.limit = Math.max(Math.floor(memory * SHARE), 2 * maxBodyBytes);
     this.#room = room;
     this.#keepBodies = keepBodies;
+    this.#warning = new SeldomWarning(log, 'a client does not read its answer, and its connection is ended');
   }
 
   get held(): number {
@@ -66,13 +85,16 @@ export class InFlight {
 
   /** What one request holds; nothing yet. */
   request(): Hold {
-    return new Hold((bytes, own, ofBody) => {
-      this.#held += bytes;
-      this.#count(ofBody);
-      if (bytes <= 0 || this.#fits(own)) return true;
-      this.#cutOverdue(own);
-      return own <= SMALL || this.#fits(own);
-    });
+    return new Hold(
+      (bytes, own, ofBody) => {
+        this.#held += bytes;
+        this.#count(ofBody);
+        if (bytes <= 0 || this.#fits(own)) return true;
+        this.#cutOverdue(own);
+        return own <= SMALL || this.#fits(own);
+      },
+      (key, own) => own <= SMALL || this.#leavesToOthers(key),
+    );
   }
 
   /**
@@ -81,22 +103,36 @@ export class InFlight {
    * @param due from when on `cut` is called where others need the room, as `performance.now()` counts
    * @returns to be called when the answer was read, or is gone
    */
-  unread(bytes: number, due: number, cut: () => void): () => void {
+  unread(bytes: number, reader: Reader, due: number, cut: () => void): () => void {
     const hold = this.request();
+    const count = (more: number): void => {
+      const all = (this.#unreadBy.get(reader.key) ?? 0) + more;
+      if (all > 0) this.#unreadBy.set(reader.key, all);
+      else this.#unreadBy.delete(reader.key);
+    };
     const over = (): void => {
-      this.#unread.delete(answer);
+      if (this.#unread.delete(answer)) count(-bytes);
       hold.release();
     };
-    const answer = {
+    const answer: Unread = {
+      bytes,
+      reader,
       due,
       cut: () => {
         over();
+        this.tooSlow(bytes, reader);
         cut();
       },
     };
     this.#unread.add(answer);
+    count(bytes);
     hold.force(bytes);
     return over;
+  }
+
+  /** Tells the operator of a client whose connection is ended because it does not read. */
+  tooSlow(bytes: number, { key, from }: Reader): void {
+    this.#warning.happened({ from, ...(key === undefined ? {} : { key_id: key }), bytes });
   }
 
   /** Counts bytes of bodies. Those of small ones are not worth a call each. */
@@ -109,6 +145,22 @@ export class InFlight {
 
   #fits(own: number): boolean {
     return this.#held <= this.limit && (own <= ALWAYS || this.#held <= this.#room());
+  }
+
+  /**
+   * Whether what is held leaves as much to others as clients of the same key have not read. Where it does not, those
+   * that have had their time make room.
+   */
+  #leavesToOthers(key: string | undefined): boolean {
+    const leaves = (): boolean => (this.#unreadBy.get(key) ?? 0) <= Math.min(this.limit, this.#room()) - this.#held;
+    if (leaves()) return true;
+    const now = performance.now();
+    for (const answer of this.#unread) {
+      if (answer.reader.key !== key || answer.due > now) continue;
+      answer.cut();
+      if (leaves()) return true;
+    }
+    return false;
   }
 
   /** Ends connections of clients that have not read their answers for long enough, until there is room. */
@@ -126,7 +178,14 @@ export class Hold {
   #bytes = 0;
   #ofBody = 0;
 
-  constructor(private readonly add: (bytes: number, own: number, ofBody: number) => boolean) {}
+  /**
+   * @param add counts more bytes; whether there is room for them
+   * @param leaves whether as many bytes of an answer leave enough to other keys
+   */
+  constructor(
+    private readonly add: (bytes: number, own: number, ofBody: number) => boolean,
+    private readonly leaves: (key: string | undefined, own: number) => boolean,
+  ) {}
 
   /**
    * Takes room for more bytes of a body.
@@ -141,10 +200,15 @@ export class Hold {
   /**
    * Takes room for an answer.
    *
-   * @throws {HttpError} 429 when the bodies and answers of all requests leave no room for it
+   * @param key the id of the key that asked for it
+   * @throws {HttpError} 429 when the bodies and answers of all requests leave no room for it, or those that clients of this key do not read
+   *   leave none to others
    */
-  takeAnswer(bytes: number): void {
+  takeAnswer(bytes: number, key?: string): void {
     if (!this.#grow(bytes, 0)) throw noRoom([]);
+    if (this.leaves(key, this.#bytes)) return;
+    this.release();
+    throw new HttpError('rejected', UNREAD);
   }
 
   /** Takes room that is needed whether there is any or not. */
@@ -168,6 +232,9 @@ export class Hold {
     return false;
   }
 }
+
+const UNREAD =
+  'rejected execution: clients of this key have not read so many bytes of their answers that too little is left to others';
 
 function noRoom(headers: readonly (readonly [string, string])[]): HttpError {
   const reason =

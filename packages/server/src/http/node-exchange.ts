@@ -7,6 +7,7 @@ import { type Exchange, type Finished, SENT } from './exchange.js';
 import { onClose } from './gone.js';
 import type { Hold, InFlight } from './in-flight.js';
 import { boundReading } from './slow-readers.js';
+import { isStranger, recognize } from './strangers.js';
 import type { Target } from './uri.js';
 
 /** Bytes from which on the memory of an answer is given back as soon as it is sent. */
@@ -20,6 +21,7 @@ export class NodeExchange implements Exchange {
   readonly uri: string;
   readonly path: string;
   readonly routed: string;
+  #key: string | undefined;
 
   constructor(
     readonly incoming: IncomingMessage,
@@ -42,15 +44,22 @@ export class NodeExchange implements Exchange {
     return this.incoming.socket.remoteAddress ?? '';
   }
 
+  get endsWhenRefused(): boolean {
+    return isStranger(this.incoming.socket) && (this.#hasNoBody || this.incoming.complete);
+  }
+
+  recognize(key: string): void {
+    this.#key = key;
+    recognize(this.incoming.socket);
+  }
+
   header(name: string): string | undefined {
     const value = this.incoming.headers[name];
     return typeof value === 'string' ? value : value?.join(', ');
   }
 
   readBody(limit: number, hold: Hold): Promise<Uint8Array> {
-    const { headers } = this.incoming;
-    const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
-    return isEmpty ? NO_BODY : readIncoming(this.incoming, limit, hold);
+    return this.#hasNoBody ? NO_BODY : readIncoming(this.incoming, limit, hold);
   }
 
   onGone(callback: () => void): () => void {
@@ -72,12 +81,17 @@ export class NodeExchange implements Exchange {
       outgoing.destroy();
       return SENT;
     }
-    boundReading(outgoing, this.inFlight);
+    boundReading(outgoing, this.inFlight, { key: this.#key, from: this.from });
     if (bytes !== null && bytes.length >= LONG) {
       onClose(outgoing, () => {
         freeAnswer(bytes);
       });
     }
     return SENT;
+  }
+
+  get #hasNoBody(): boolean {
+    const { headers } = this.incoming;
+    return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
   }
 }

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 
-import { InFlight } from './in-flight.js';
+import { InFlight, type Reader } from './in-flight.js';
 import { boundReading } from './slow-readers.js';
 
 beforeEach(() => {
@@ -12,6 +12,8 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers();
 });
+
+const READER: Reader = { key: 'one', from: '192.0.2.1' };
 
 /** An answer of so many bytes to a client that reads none of them. */
 function unread(bytes: number): ServerResponse {
@@ -24,7 +26,7 @@ it('ends it sooner where others need the room, first of those that have had the 
   const MB = 1024 * 1024;
   const inFlight = new InFlight(10 * MB, { memory: 0 });
   const answers = Array.from({ length: 4 }, () => unread(5 * MB));
-  for (const answer of answers) boundReading(answer, inFlight);
+  for (const answer of answers) boundReading(answer, inFlight, READER);
   const destroyed = (): boolean[] => answers.map((answer) => answer.destroyed);
   const large = inFlight.request();
   const isRefused = (): boolean => {
@@ -59,8 +61,8 @@ it('ends it sooner where others need the room, first of those that have had the 
 it('ends the connection of a client that does not read its answer, the later the longer it is', async () => {
   const inFlight = new InFlight(1000, { memory: 0 });
   const [short, long] = [unread(1000), unread(320 * 1024)];
-  boundReading(short, inFlight);
-  boundReading(long, inFlight);
+  boundReading(short, inFlight, READER);
+  boundReading(long, inFlight, READER);
   expect(inFlight.held).toBe(1000 + 320 * 1024);
   vi.advanceTimersByTime(30_000);
   expect([short.destroyed, long.destroyed]).toEqual([false, false]);
@@ -71,4 +73,46 @@ it('ends the connection of a client that does not read its answer, the later the
   vi.advanceTimersByTime(2_000);
   expect(long.destroyed).toBe(true);
   await expect.poll(() => inFlight.held).toBe(0);
+});
+
+it('leaves as much to other keys as clients of a key do not read', async () => {
+  const MB = 1024 * 1024;
+  const inFlight = new InFlight(10 * MB, { memory: 0 });
+  const answers = [unread(5 * MB), unread(6 * MB)];
+  for (const answer of answers) boundReading(answer, inFlight, READER);
+  const isRefused = (key: string, bytes: number): boolean => {
+    const request = inFlight.request();
+    try {
+      request.takeAnswer(bytes, key);
+      request.release();
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  // 11 of 20 MB are its own.
+  expect([isRefused('one', MB), isRefused('one', 1000), isRefused('two', 8 * MB)]).toEqual([true, false, false]);
+  expect(inFlight.held).toBe(11 * MB);
+  // The first of them has had its time.
+  vi.advanceTimersByTime(10_500);
+  expect(isRefused('two', 8 * MB)).toBe(false);
+  expect(answers.map(({ destroyed }) => destroyed)).toEqual([false, false]);
+  expect(isRefused('one', MB)).toBe(false);
+  expect(answers.map(({ destroyed }) => destroyed)).toEqual([true, false]);
+  answers[1]?.destroy();
+  await expect.poll(() => inFlight.held).toBe(0);
+  expect(isRefused('one', 20 * MB)).toBe(false);
+});
+
+it('tells the operator, and once a minute is enough', () => {
+  const said: unknown[] = [];
+  const inFlight = new InFlight(1000, { memory: 0, log: { warn: (message, fields) => said.push([message, fields]) } });
+  for (const answer of [unread(100), unread(200)]) boundReading(answer, inFlight, READER);
+  vi.advanceTimersByTime(32_000);
+  const message = 'a client does not read its answer, and its connection is ended';
+  expect(said).toEqual([[message, { from: '192.0.2.1', key_id: 'one', bytes: 100, times: 1 }]]);
+  vi.advanceTimersByTime(60_000);
+  boundReading(unread(300), inFlight, READER);
+  vi.advanceTimersByTime(32_000);
+  expect(said[1]).toEqual([message, { from: '192.0.2.1', key_id: 'one', bytes: 300, times: 2 }]);
 });

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 
 import { onClose } from './gone.js';
-import type { InFlight } from './in-flight.js';
+import type { InFlight, Reader } from './in-flight.js';
 
 /** How long any answer may take to be read, in milliseconds. */
 const PATIENCE_MS = 30_000;
@@ -23,20 +23,23 @@ const EVERY_MS = 1000;
  * Ends the connection of a client that does not read its answer: it would stay in memory for as long as the client likes. What
  * was not read yet counts as in flight. Called when all of the answer was handed to the connection.
  */
-export function boundReading(outgoing: ServerResponse, inFlight: InFlight): void {
+export function boundReading(outgoing: ServerResponse, inFlight: InFlight, reader: Reader): void {
   const unread = outgoing.writableLength;
-  if (unread > 0) watch(outgoing, unread, inFlight);
+  if (unread > 0) watch(outgoing, unread, inFlight, reader);
 }
 
-function watch(outgoing: ServerResponse, unread: number, inFlight: InFlight): void {
+function watch(outgoing: ServerResponse, unread: number, inFlight: InFlight, reader: Reader): void {
   const begun = performance.now();
   const cut = (): void => {
     outgoing.destroy();
   };
-  const over = inFlight.unread(unread, begun + HURRIED_MS + (unread / HURRIED_RATE) * 1000, cut);
+  const over = inFlight.unread(unread, reader, begun + HURRIED_MS + (unread / HURRIED_RATE) * 1000, cut);
   const patience = PATIENCE_MS + (unread / MIN_RATE) * 1000;
   const timer = setInterval(() => {
-    if (performance.now() - begun > patience) cut();
+    if (performance.now() - begun <= patience) return;
+    clearInterval(timer);
+    inFlight.tooSlow(unread, reader);
+    cut();
   }, EVERY_MS).unref();
   onClose(outgoing, () => {
     clearInterval(timer);

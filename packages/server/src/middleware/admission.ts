@@ -10,8 +10,8 @@ import type { Call } from './call.js';
  *
  * @throws {HttpError} 429 when it would wait too long
  */
-export function takePlace({ application }: Call, endpoint: Endpoint): Place | undefined {
-  return application.admission.admit(operationOf(endpoint));
+export function takePlace({ application, caller }: Call, endpoint: Endpoint): Place | undefined {
+  return application.admission.admit(operationOf(endpoint), caller?.id);
 }
 
 /**
@@ -28,12 +28,12 @@ export function noteRejection({ application }: Call, endpoint: Endpoint, error: 
  *
  * @throws {HttpError} 429 when there is no room
  */
-export function takeRoom({ hold }: Call, endpoint: Endpoint, { body }: Answer): void {
+export function takeRoom({ hold, caller }: Call, endpoint: Endpoint, { body }: Answer): void {
   const { handler } = endpoint;
   // An agent's tools may write.
   const isRead =
     'engine' in handler ? OPERATIONS[handler.engine].reads : handler.local !== 'mcp' && endpoint.cancellable === true;
-  if (isRead) hold.takeAnswer(body?.length ?? 0);
+  if (isRead) hold.takeAnswer(body?.length ?? 0, caller?.id);
 }
 
 function operationOf({ handler, leadsTo }: Endpoint): string {

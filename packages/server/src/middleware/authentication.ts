@@ -36,7 +36,9 @@ function callerOf({ services, exchange, application }: Call): ApiKey {
   const { keys } = services;
   const { attempts, log, trusting = false } = application;
   const owner = trusting && exchange.header('authorization') === undefined ? keys.owner() : undefined;
-  return owner ?? verify(keys, attempts, log, exchange, Date.now());
+  const caller = owner ?? verify(keys, attempts, log, exchange, Date.now());
+  exchange.recognize?.(caller.id);
+  return caller;
 }
 
 /**

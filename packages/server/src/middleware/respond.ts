@@ -25,12 +25,16 @@ export function respond(call: Call, answer: Answer): Response | Promise<Response
   );
 }
 
-function headersOf({ application, exchange, requestId }: Call, { type }: Answer): Finished['headers'] {
+function headersOf({ application, exchange, requestId, caller }: Call, { type, status }: Answer): Finished['headers'] {
   const headers: (readonly [string, string])[] = [];
   if (application.config.productHeader) headers.push(['X-Elastic-Product', 'Elasticsearch']);
   const opaqueId = exchange.header('x-opaque-id');
   if (opaqueId !== undefined) headers.push(['X-Opaque-Id', opaqueId]);
   headers.push(['X-Request-Id', requestId], ...application.headers);
+  // Whoever has no key does not get one refusal after the other over one connection.
+  if ((status === 401 || status === 429) && caller === undefined && exchange.endsWhenRefused === true) {
+    headers.push(['Connection', 'close']);
+  }
   // Pages say themselves how long they may be kept; what is answered to a key may not be kept by anybody.
   if (type !== 'html') headers.push(['Cache-Control', 'no-store']);
   return headers;

@@ -43,7 +43,7 @@ export class Attempts {
 }
 
 /** What one caller can hold of addresses: with IPv6 a network of 64 bits. */
-function network(address: string): string {
+export function network(address: string): string {
   if (!isIPv6(address)) return address;
   const groups = groupsOf(address);
   const [, , , , , mapped, high = 0, low = 0] = groups;
