@@ -298,6 +298,26 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     });
   });
 
+  it('explains and profiles clauses on the field by its name', async () => {
+    for (const path of ['sparse', 'inner.dense', 'both', 'words.meaning']) {
+      const query = { semantic: { field: path, query: 'melted stone' } };
+      const body = { query, explain: true, profile: true, size: 1 };
+      const { hits, profile } = await ask('POST', `/${of('texts')}/_search`, body);
+      expect(hits.hits[0]._explanation.value, path).toBeCloseTo(hits.hits[0]._score, 4);
+      expect(JSON.stringify(profile), path).toContain(path);
+      const one = await ask('POST', `/${of('texts')}/_explain/long`, { query });
+      expect([one.matched, one.explanation.value > 0], path).toEqual([true, true]);
+      const fused = await ask('POST', `/${of('texts')}/_search`, {
+        retriever: { rrf: { query: 'melted stone', fields: [path] } },
+        ...{ explain: true, profile: true },
+      });
+      expect(fused.hits.hits[0]._explanation.value, path).toBe(fused.hits.hits[0]._score);
+      const valid = await ask('POST', `/${of('texts')}/_validate/query?explain=true`, { query });
+      for (const answer of [hits, profile, one, fused, valid])
+        expect(JSON.stringify(answer), path).not.toContain('_sparrow');
+    }
+  });
+
   it('copies documents into an index with the field, and keeps passages where the texts are the same', async () => {
     await make('plain', { sparse: { type: 'text' } });
     await bulk(Object.entries(TEXTS).flatMap(([_id, sparse]) => [{ index: { _index: of('plain'), _id } }, { sparse }]));

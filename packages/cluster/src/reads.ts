@@ -6,6 +6,7 @@ import { encodeExpression } from './names.js';
 import { readSearch } from './reading.js';
 import { replyOf, stoppable } from './replies.js';
 import type { Searching } from './search.js';
+import { withFieldNames } from './semantic-names.js';
 
 /** Reading documents one by one and page by page. */
 export class Reads {
@@ -37,7 +38,7 @@ export class Reads {
     signal: AbortSignal,
     cancel?: Cancel,
   ): Promise<EngineReply> {
-    const { transport, names } = this.#context;
+    const { transport, names, semantic } = this.#context;
     const { index = '', id = '' } = request.path;
     await names.check(request, [index]);
     let sent: string | undefined;
@@ -45,9 +46,8 @@ export class Reads {
       sent = (await readSearch(this.#context, request, index, decode(body), cancel)).translated();
     }
     const path = `/${encodeURIComponent(index)}/_explain/${encodeURIComponent(id)}`;
-    return replyOf(
-      await transport.ask({ method: 'POST', path, query: request.query, body: sent, signal, repeatable: true }),
-    );
+    const asked = { method: 'POST', path, query: request.query, body: sent, signal, repeatable: true } as const;
+    return withFieldNames(await semantic.of(index), replyOf(await transport.ask(asked)));
   }
 
   async #mget(request: EngineRequest, body: Uint8Array | undefined, signal: AbortSignal): Promise<EngineReply> {

@@ -10,6 +10,7 @@ import { type ReadingContext, readSearch } from './reading.js';
 import { replyOf, stoppable, withWarnings } from './replies.js';
 import type { SearchBody } from './search-body.js';
 import { withBestPassages } from './semantic-highlight.js';
+import { withFieldNames } from './semantic-names.js';
 import type { Answered } from './transport.js';
 
 /** What a search needs of its surroundings. */
@@ -56,15 +57,18 @@ export async function search(
       return replyOf(await ask(context, request, path, body, signal));
     }
     const read = await readSearch(context, request, expression, text, cancel, request.op === 'search');
-    const shown = (reply: EngineReply): Promise<EngineReply> =>
-      withHighlights(context, expression, read, reply, cancel);
+    const isAbout = read.value('explain') === true || read.value('profile') === true || 'explain' in request.query;
+    const shown = async (given: EngineReply): Promise<EngineReply> => {
+      const reply = await withHighlights(context, expression, read, given, cancel);
+      return isAbout ? withFieldNames(await context.semantic.of(expression), reply) : reply;
+    };
     if (read.fusion === undefined) {
       const answered = await ask(context, request, path, read.translated(), signal);
       return withWarnings(await shown(atMost(read.mostHits, replyOf(answered))), read.warnings);
     }
     if (request.op !== 'search')
       throw illegal(`request does not support [${read.fusion.form === 'rank' ? 'rank' : 'retriever'}]`);
-    const reply = await fused(context, request, expression, read, read.fusion, signal);
+    const reply = await fused(context, request, expression, read, read.fusion, signal, cancel);
     return withWarnings(await shown(reply), read.warnings);
   });
 }
