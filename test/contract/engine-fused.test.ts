@@ -267,4 +267,101 @@ describe.each(ENGINES)('fused searches over the $name engine', ({ start }) => {
     const { hits } = await ask('POST', `/${of('docs')},${of('pages')}/_search`, body);
     expect(hits.hits.map((hit: Hit) => hit._score)).toEqual([3, 3, 2, 2]);
   });
+
+  describe('_rank_eval', () => {
+    const evaluate = (requests: object[], metric: object, index = of('docs')) =>
+      ask('POST', `/${index}/_rank_eval`, { requests, metric });
+    const rated = (...ratings: [string, number][]) =>
+      ratings.map(([_id, rating]) => ({ _index: of('docs'), _id, rating }));
+    const match = (body: string) => ({ query: { match: { body } } });
+
+    it('judges the first hits of searches, whatever finds them', async () => {
+      const expected = ids(await found('docs', { query: words.standard.query }));
+      const best = (await order()).map(({ index }) => String(index));
+      const requests = [
+        { id: 'words', request: match('red coin'), ratings: rated([expected[0] ?? '', 2], [expected[1] ?? '', 1]) },
+        {
+          id: 'fused',
+          request: { retriever: { rrf: { retrievers: [words] } } },
+          ratings: rated([expected[1] ?? '', 1]),
+        },
+        {
+          id: 'model',
+          request: { retriever: reranker(), size: 1 },
+          ratings: rated([best[2] ?? '', 1]),
+          summary_fields: ['n'],
+        },
+        {
+          id: 'sorted',
+          request: { query: { match_all: {} }, sort: [{ n: 'desc' }] },
+          ratings: rated(['5', 1], ['9', 1]),
+        },
+        { id: 'none', request: match('nothing'), ratings: rated(['1', 1]) },
+      ];
+      const first = await evaluate(requests, { mean_reciprocal_rank: { k: 5 } });
+      expect(first.failures).toEqual({});
+      const scores = Object.entries(first.details).map(([id, it]: [string, any]) => [id, it.metric_score]);
+      const sum = 1 + 1 / 2 + 1 / 3 + 1 + 0;
+      expect(Object.fromEntries(scores)).toEqual({
+        words: 1,
+        fused: expect.closeTo(1 / 2, 6),
+        model: expect.closeTo(1 / 3, 6),
+        sorted: 1,
+        none: 0,
+      });
+      expect(first.metric_score).toBeCloseTo(sum / 5, 6);
+      expect(first.details.model.hits.map(({ hit }: any) => hit._source)).toEqual(
+        best.slice(0, 5).map((n) => ({ n: Number(n) })),
+      );
+      expect(first.details.fused.hits[0].hit._score).toBeCloseTo(1 / 61, 6);
+      expect(first.details.fused.unrated_docs[0]).toEqual({ _index: of('docs'), _id: expected[0] });
+      expect(first.details.sorted.hits[0]).toMatchObject({ hit: { _id: '5', sort: [5] }, rating: 1 });
+      const recall = await evaluate(requests, { recall: { k: 1 } });
+      expect([recall.details.words.metric_score, recall.details.sorted.metric_score]).toEqual([1 / 2, 1 / 2]);
+      const gain = await evaluate(requests.slice(0, 1), { dcg: { k: 2, normalize: true } });
+      expect(gain.details.words.metric_score).toBeCloseTo(1, 6);
+    });
+
+    it('tells of a search that fails, and judges the others', async () => {
+      const bad = { id: 'bad', request: { retriever: reranker({ inference_id: of('nobody') }) }, ratings: [] };
+      const good = { id: 'good', request: match('red'), ratings: rated(['2', 1]) };
+      const answer = await evaluate([bad, good], { precision: { k: 1 } });
+      expect([answer.metric_score, Object.keys(answer.details)]).toEqual([1, ['good']]);
+      expect(answer.failures.bad.error.type).toBe('resource_not_found_exception');
+      const alone = await evaluate([bad], { precision: {} });
+      expect([alone.metric_score, alone.details]).toEqual([null, {}]);
+      const nowhere = await server.request('POST', `/${of('gone')}/_rank_eval`, {
+        requests: [good],
+        metric: { precision: {} },
+      });
+      expect([nowhere.status, nowhere.body.error.type]).toEqual([404, 'index_not_found_exception']);
+    });
+
+    it.each([
+      ['no metric', { requests: [{ id: 'a', request: {}, ratings: [] }] }, 'no evaluation metric is provided'],
+      [
+        'no requests',
+        { requests: [], metric: { precision: {} } },
+        'no search requests with rated results are provided',
+      ],
+      ['templates', { templates: [{ id: 'a' }], metric: { precision: {} } }, '[templates] are not supported'],
+      [
+        'a template',
+        { requests: [{ id: 'a', template_id: 't', ratings: [] }], metric: { precision: {} } },
+        '[template_id] and',
+      ],
+      [
+        'aggregations',
+        { requests: [{ id: 'a', request: { aggs: { a: {} } }, ratings: [] }], metric: { precision: {} } },
+        'Query in rated requests should not contain aggregations.',
+      ],
+      [
+        'a search that is none',
+        { requests: [{ id: 'a', ratings: [] }], metric: { precision: {} } },
+        'Either template_id or request',
+      ],
+    ])('refuses %s', async (_what, body, expected) => {
+      expect(JSON.stringify(await ask('POST', `/${of('docs')}/_rank_eval`, body, 400))).toContain(expected);
+    });
+  });
 });

@@ -21,6 +21,7 @@ import { asBuffer } from './json.js';
 import { Names } from './names.js';
 import { Pipelines } from './pipelines.js';
 import { type Product, UnsupportedClusterError, recognise } from './product.js';
+import { rankEval } from './rank-eval.js';
 import { Reads } from './reads.js';
 import { stoppable } from './replies.js';
 import { msearch, search } from './search.js';
@@ -152,6 +153,8 @@ export class ClusterSearchEngine implements SearchEngine {
         return search(searching, request, body, cancel);
       case 'msearch':
         return msearch(searching, request, body, cancel);
+      case 'rank_eval':
+        return rankEval(searching, request, body, cancel);
       case 'explain':
       case 'mget':
       case 'scroll':

@@ -2,9 +2,9 @@ import { type Ranked, fuseLists } from '@sparrow-search/engine';
 
 import { type Branch, type BranchHit, within } from './branches.js';
 import { hitSpans } from './hits.js';
-import { members, rawOf, valueOf } from './json.js';
+import { members, rawOf } from './json.js';
 import { type Asking, multiple } from './multiple.js';
-import { keyOf, theseOf } from './ranked-hits.js';
+import { keyIn, theseOf } from './ranked-hits.js';
 import type { Fusion, Leaf, Node } from './retrievers.js';
 import type { SearchBody } from './search-body.js';
 import { shortest } from './shortest.js';
@@ -187,13 +187,8 @@ function queriesIn(node: Node): readonly Leaf[] {
 function explanationsIn(answer: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const { start } of hitSpans(answer)) {
-    const parts = new Map(members(answer, start).map((it) => [it.name, it]));
-    const [index, id] = ['_index', '_id'].map((name) => {
-      const part = parts.get(name);
-      return part === undefined ? '' : String(valueOf(answer, part));
-    });
-    const explanation = parts.get('_explanation');
-    if (explanation !== undefined) found.set(keyOf(index ?? '', id ?? ''), rawOf(answer, explanation));
+    const explanation = members(answer, start).find(({ name }) => name === '_explanation');
+    if (explanation !== undefined) found.set(keyIn(answer, start), rawOf(answer, explanation));
   }
   return found;
 }

@@ -9,10 +9,11 @@ import {
 import { branchOf } from './branches.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import { Explanations } from './fused-explanations.js';
-import { elements, parseAnswer, rawOf, valueOf } from './json.js';
+import { hitSpans } from './hits.js';
+import { parseAnswer, rawOf } from './json.js';
 import { type Asking, OF_TARGET, membersOf, multiple, sectionOf, targetOf } from './multiple.js';
 import { merged } from './profiles.js';
-import { keyOf, listOf, theseOf } from './ranked-hits.js';
+import { keyIn, keyOf, listOf, theseOf } from './ranked-hits.js';
 import { modelScores, withEndpoints } from './reranking.js';
 import { type Fusion, type Node, depthOf } from './retrievers.js';
 import { type SearchBody, leavesOf } from './search-body.js';
@@ -214,17 +215,7 @@ async function fetch(
     ...shown.flatMap((name) => pair(body, name)),
   ]);
   const [response = ''] = await multiple(asking, [asked]);
-  const hits = sectionOf(response, 'hits') ?? '{}';
-  const list = membersOf(hits).find(({ name }) => name === 'hits');
-  const found = new Map<string, string>();
-  for (const span of list === undefined ? [] : elements(hits, list.start)) {
-    const hit = rawOf(hits, span);
-    const member = (name: string): string => {
-      const at = membersOf(hit).find((it) => it.name === name);
-      return at === undefined ? '' : String(valueOf(hit, at));
-    };
-    found.set(keyOf(member('_index'), member('_id')), hit);
-  }
+  const found = new Map(hitSpans(response).map((span) => [keyIn(response, span.start), rawOf(response, span)]));
   return { hits: found, profile: sectionOf(response, 'profile') };
 }
 

@@ -1,6 +1,6 @@
 import type { Ranked } from '@sparrow-search/engine';
 
-import { parseAnswer } from './json.js';
+import { members, parseAnswer, valueOf } from './json.js';
 
 /** A page ends here: the index setting `max_result_window` of every cluster. */
 const RESULT_WINDOW = 10_000;
@@ -8,6 +8,16 @@ const RESULT_WINDOW = 10_000;
 /** What tells a document from all others of a search. */
 export function keyOf(index: string, id: string): string {
   return JSON.stringify([index, id]);
+}
+
+/** The same of a hit that stands at a place in a text. */
+export function keyIn(text: string, at: number): string {
+  const parts = new Map(members(text, at).map((it) => [it.name, it]));
+  const [index = '', id = ''] = ['_index', '_id'].map((name) => {
+    const part = parts.get(name);
+    return part === undefined ? '' : String(valueOf(text, part));
+  });
+  return keyOf(index, id);
 }
 
 /** The hits of a list, in the order of the answer; where they are sorted by something else, they have no scores. */

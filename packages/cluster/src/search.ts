@@ -102,9 +102,9 @@ export async function msearch(
     throw refusal(400, 'action_request_validation_exception', 'Validation Failed: 1: no requests added;');
   }
   const begun = performance.now();
-  const answers = await inTurn(lines.length / 2, async (at) => {
-    const header = parse(lines[2 * at]?.trim() === '' ? '{}' : (lines[2 * at] ?? '{}'));
-    const one = lines[2 * at + 1] ?? '{}';
+  const pairs = Array.from({ length: lines.length / 2 }, (_, at) => lines.slice(2 * at, 2 * at + 2));
+  const answers = await inTurn(pairs, async ([first = '', one = '{}']) => {
+    const header = parse(first.trim() === '' ? '{}' : first);
     if (!isObject(header)) throw illegal('the header of a search has to be an object');
     const { index, indices, ...more } = header;
     const named = index ?? indices ?? request.path['index'];
@@ -148,23 +148,23 @@ function checkLines(body: Uint8Array): void {
   }
 }
 
-/** Does as many pieces of work as are said, some at once; what they give comes in their order. None is begun after one that failed. */
-async function inTurn<T>(count: number, work: (at: number) => Promise<T>): Promise<readonly T[]> {
+/** Does a piece of work for each item, some at once; what they give comes in their order. None is begun after one that failed. */
+export async function inTurn<I, T>(items: readonly I[], work: (item: I) => Promise<T>): Promise<readonly T[]> {
   const done: T[] = [];
-  let next = 0;
+  const left = items.entries();
+  let hasFailed = false;
   const worker = async (): Promise<void> => {
-    while (next < count) {
-      const at = next;
-      next += 1;
+    for (const [at, item] of left) {
+      if (hasFailed) return;
       try {
-        done[at] = await work(at);
+        done[at] = await work(item);
       } catch (error) {
-        next = count;
+        hasFailed = true;
         throw error;
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(count, SEARCHES_AT_ONCE) }, worker));
+  await Promise.all(Array.from({ length: Math.min(items.length, SEARCHES_AT_ONCE) }, worker));
   return done;
 }
 
