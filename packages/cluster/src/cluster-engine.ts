@@ -29,6 +29,7 @@ import { SemanticFields } from './semantic-fields.js';
 import { SharedState } from './shared-state.js';
 import { Tasks } from './tasks.js';
 import { type ClusterOptions, ClusterSettingsError, Transport } from './transport.js';
+import { Turns } from './turns.js';
 import { VectorFields } from './vector-fields.js';
 
 /** What is told of an engine over a cluster. */
@@ -75,9 +76,10 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#names = new Names(native, transport);
     this.#pipelines = new Pipelines(native, state);
     this.#tasks = tasks;
-    this.#models = new FieldModels(native, transport);
+    const turns = new Turns(state);
+    this.#models = new FieldModels(native, transport, turns);
     this.#vectors = new VectorFields(transport, product);
-    this.#semantic = new SemanticFields(native, transport, product);
+    this.#semantic = new SemanticFields(native, transport, product, turns);
     const [names, models, vectors, semantic] = [this.#names, this.#models, this.#vectors, this.#semantic];
     this.#reads = new Reads({ native, transport, product, names, models, vectors, semantic });
   }

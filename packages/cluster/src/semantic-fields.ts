@@ -8,6 +8,7 @@ import { COMPANION, companionMapping, reducedMapping, semanticIn, withDefinition
 import type { Product } from './product.js';
 import { passedOn } from './replies.js';
 import type { Transport } from './transport.js';
+import type { Turns } from './turns.js';
 
 /** An index with `semantic_text` fields, as the native engine is told of it. */
 export interface SemanticIndex {
@@ -33,12 +34,15 @@ const UNTIL_KNOWN_MS = 5_500;
 export class SemanticFields {
   readonly native: SearchEngine;
   readonly product: Product;
+  /** Whoever changes what is written down of an index waits for its turn. */
+  readonly turns: Turns;
   readonly #transport: Transport;
   readonly #known = new Believed<SemanticIndices | undefined>();
   readonly #written = new Believed<SemanticIndex | 'none' | 'missing'>();
 
-  constructor(native: SearchEngine, transport: Transport, product: Product) {
+  constructor(native: SearchEngine, transport: Transport, product: Product, turns: Turns) {
     this.native = native;
+    this.turns = turns;
     this.product = product;
     this.#transport = transport;
   }
@@ -99,7 +103,8 @@ export class SemanticFields {
   }
 
   /**
-   * Writes down what the first vectors of fields have settled about them, before any document has them.
+   * Writes down what the first vectors of fields have settled about them, before any document has them. Only whoever has the turn of the
+   * index does so.
    *
    * @param wider what the native engine made of the mapping and the state of the index
    */
