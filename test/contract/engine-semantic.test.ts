@@ -346,6 +346,29 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     }
   });
 
+  it('writes again by a query in slices, and for a key that may use the index only', async () => {
+    await make('mine', { sparse: field(SPARSE) });
+    const lines = Object.entries(TEXTS).flatMap(([_id, sparse]) => [
+      { index: { _index: of('mine'), _id } },
+      { sparse },
+    ]);
+    await bulk(lines);
+    const indices = [{ names: [of('mine')], privileges: ['read', 'write'] }];
+    const key = { name: of('key'), role_descriptors: { mine: { indices } } };
+    const { encoded } = await ask('POST', '/_security/api_key', key);
+    const body = { query: { match: { sparse: 'the biggest creature' } } };
+    const path = (index: string) => `/${of(index)}/_update_by_query?refresh=true&slices=2`;
+    const done = await server.request('POST', path('mine'), body, { apiKey: encoded });
+    expect([done.status, done.body.updated > 0, done.body.failures], done.text).toEqual([200, true, []]);
+    expect(ids(await search('mine', body))[0]).toBe('whale');
+    const refused = await server.request('POST', path('texts'), body, { apiKey: encoded });
+    expect([refused.status, refused.body.error?.type], refused.text).toEqual([403, 'security_exception']);
+    for (const slices of ['0', 'x', '1025']) {
+      const { error } = await ask('POST', `/${of('mine')}/_update_by_query?slices=${slices}`, body, 400);
+      expect(error.reason).toContain('slices');
+    }
+  });
+
   it('makes an index by a template, and writes by an alias', async () => {
     const template = {
       index_patterns: [`${of('templated')}-*`],
