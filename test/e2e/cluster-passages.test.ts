@@ -61,7 +61,7 @@ describe.skipIf(CLUSTER === undefined)(
         const own = Array.from({ length: OWN }, (_, at) => ({ id: `${writer}-${at}`, body: textOf(round + at) }));
         for (const { id, body } of own) allowed.set(id, new Set([...(allowed.get(id) ?? []), body]));
         const isUpdate = round % 2 === 1;
-        const sent = own.flatMap(({ id, body }) =>
+        const sent = own.flatMap(({ id, body }): object[] =>
           isUpdate
             ? [{ update: { _id: id, retry_on_conflict: 20 } }, { doc: { body }, doc_as_upsert: true }]
             : [{ index: { _id: id } }, { body, n: round }],

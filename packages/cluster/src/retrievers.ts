@@ -1,4 +1,10 @@
-import { type FusionMethod, NORMALIZERS, type Normalizer, expandShortForm } from '@sparrow-search/engine';
+import {
+  type FusionMethod,
+  NORMALIZERS,
+  type Normalizer,
+  type ShortForm,
+  expandShortForm,
+} from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, refusal, unparsable } from './errors.js';
 import { type Json, type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
@@ -128,7 +134,7 @@ export function readRank(
  *
  * @param size hits that the search wants, which a window of its own choice is not shorter than
  * @param wanted hits that it reads: those of the pages before as well
- * @param indices those that are searched and have `semantic_text` fields
+ * @param indices those that are searched and have `semantic_text` fields, one of each that are mapped alike
  * @throws {EngineError} 400 for what is malformed, and for kinds that are not available over a cluster
  */
 export function readRetriever(
@@ -230,7 +236,7 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
   checkKeys(kind.name, parts, [...common, kind.name === 'rrf' ? 'rank_constant' : 'normalizer']);
   const words = value('query');
   checkShort(kind.name, words, value);
-  const short = words === undefined ? undefined : expandShortForm(kind.name, shortForm(parts, value), around.indices);
+  const short = words === undefined ? undefined : expanded(kind.name, shortForm(parts, value), around.indices);
   const usual = Math.max(short?.window.size ?? RETRIEVER_WINDOW, around.size);
   const own = windowOf(kind.name, value('rank_window_size'), usual);
   const hits = depthOf(own, around.wanted);
@@ -274,6 +280,23 @@ function nameOf(value: Value): string | undefined {
 /** The window that a request names, or the usual one. */
 function windowOf(kind: string, given: unknown, usual: number): Fusion['window'] {
   return given === undefined ? { size: usual, given: false } : { size: window(kind, given), given: true };
+}
+
+/** What short forms stand for in indices, as long as what is known of these is believed. */
+const EXPANDED = new WeakMap<readonly SemanticIndex[], Map<string, ShortForm>>();
+const MOST_EXPANDED = 100;
+
+/** The lists that a short form stands for, which do not depend on its text. */
+function expanded(kind: string, form: Json, indices: readonly SemanticIndex[]): ShortForm {
+  const known = EXPANDED.get(indices) ?? new Map<string, ShortForm>();
+  EXPANDED.set(indices, known);
+  const key = JSON.stringify([kind, { ...form, query: typeof form['query'] }]);
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const made = expandShortForm(kind, form, indices);
+  if (known.size >= MOST_EXPANDED) known.clear();
+  known.set(key, made);
+  return made;
 }
 
 /** What the native engine is told of a short form: all but its filters, which stay where they are. */

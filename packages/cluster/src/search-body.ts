@@ -245,8 +245,8 @@ export class SearchBody {
       ];
       const given = beside.filter((name) => this.#sections.has(name));
       if (given.length > 0) throw validation(`cannot specify [retriever] and [${given.join(', ')}]`);
-      const { indices = [] } = this.#reading.semantic ?? {};
-      return readRetriever(this.text, retriever, this.#size, this.#from + this.#size, indices);
+      const { distinct = [] } = this.#reading.semantic ?? {};
+      return readRetriever(this.text, retriever, this.#size, this.#from + this.#size, distinct);
     }
     if (subSearches !== undefined) this.#warnings.push('Deprecated field [sub_searches] used, replaced by [retriever]');
     if (rank === undefined) {

@@ -23,6 +23,8 @@ export interface SemanticIndex {
 /** What is known of the indices that a search reads, of which some have `semantic_text` fields. */
 export interface SemanticIndices {
   readonly indices: readonly SemanticIndex[];
+  /** One of each of those that are mapped alike, as the indices of a pattern often are. */
+  readonly distinct: readonly SemanticIndex[];
   /** Paths that are a field of another type in some index. */
   readonly others: ReadonlySet<string>;
 }
@@ -55,9 +57,11 @@ export class SemanticFields {
       if (!some.some(([, mapping]) => Object.entries(writtenDown(mapping)).some(([, it]) => isText(it))))
         return undefined;
       const all = await this.#mappings(expression, {});
-      const indices = all.map(([name, mapping]) => semanticIndex(name, mapping));
+      const each = all.map(([name, mapping]) => semanticIndex(name, mapping));
+      const indices = each.filter(({ fields }) => Object.keys(fields).length > 0);
+      const alike = new Map(indices.map((it) => [JSON.stringify([it.mapping, it.state]), it]));
       const others = new Set(all.flatMap(([, mapping]) => otherPaths(fromCluster(mapping))));
-      return { indices: indices.filter(({ fields }) => Object.keys(fields).length > 0), others };
+      return { indices, distinct: [...alike.values()], others };
     });
   }
 
