@@ -18,6 +18,7 @@ import {
   putTemplate,
 } from './indices.js';
 import { asBuffer } from './json.js';
+import { byId, saysVectors } from './left-out-vectors.js';
 import { Names } from './names.js';
 import { Pipelines } from './pipelines.js';
 import { type Product, UnsupportedClusterError, recognise } from './product.js';
@@ -131,8 +132,9 @@ export class ClusterSearchEngine implements SearchEngine {
     }
   }
 
-  async #answer(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
-    const { op } = request;
+  async #answer(asked: EngineRequest, sent?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    const { op } = asked;
+    const [request, body] = saysVectors(asked, sent) ? await byId(this.#vectors, asked, sent) : [asked, sent];
     if (NATIVE.has(op)) return this.#native.execute(request, body, cancel);
     if (isForwarded(op)) {
       const context = { transport: this.#transport, names: this.#names };

@@ -4,6 +4,7 @@ import { illegal, notOverCluster, refusal } from './errors.js';
 import { mayNameIndices } from './foreign-indices.js';
 import { fused } from './fused.js';
 import { type Member, type Span, decode, edited, isObject, members, parse, textOf, valueOf, whole } from './json.js';
+import { ofSearch } from './left-out-vectors.js';
 import { OF_TARGET } from './multiple.js';
 import { encodeExpression } from './names.js';
 import { type ReadingContext, readSearch } from './reading.js';
@@ -39,22 +40,24 @@ export const SEARCHES = {
 /** Answers `_search`, `_count` and `_validate/query`. */
 export async function search(
   context: Searching,
-  request: EngineRequest,
+  wanted: EngineRequest,
   body: Uint8Array | undefined,
   cancel?: Cancel,
 ): Promise<EngineReply> {
-  const endpoint = SEARCHES[request.op as keyof typeof SEARCHES];
-  const restricted = request.rights !== undefined;
-  const expression = await context.names.expression(request, request.path['index']);
-  if (restricted && request.query['scroll'] !== undefined)
+  const endpoint = SEARCHES[wanted.op as keyof typeof SEARCHES];
+  const restricted = wanted.rights !== undefined;
+  const expression = await context.names.expression(wanted, wanted.path['index']);
+  if (restricted && wanted.query['scroll'] !== undefined)
     throw notOverCluster('[scroll] for a key that may use some indices only,');
-  if (expression === undefined) return nothing(request);
+  if (expression === undefined) return nothing(wanted);
   return stoppable(cancel, async (signal) => {
     const path = `/${encodeExpression(expression)}/${endpoint}`;
-    const text = body === undefined || body.length === 0 ? undefined : decode(body);
+    const given = body === undefined || body.length === 0 ? undefined : decode(body);
+    const { query, text } = await ofSearch(context.vectors, expression, wanted, given);
+    const request = { ...wanted, query };
     const isPlain = text !== undefined && !TRANSLATED.test(text) && !mayNameIndices(text);
     if (text === undefined || (!restricted && isPlain && (await context.semantic.of(expression)) === undefined)) {
-      return replyOf(await ask(context, request, path, body, signal));
+      return replyOf(await ask(context, request, path, text, signal));
     }
     const read = await readSearch(context, request, expression, text, cancel, request.op === 'search');
     const isAbout = read.value('explain') === true || read.value('profile') === true || 'explain' in request.query;
