@@ -369,6 +369,34 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     }
   });
 
+  it('searches in a point in time', async () => {
+    await make('viewed', { sparse: field(SPARSE), n: { type: 'integer' } });
+    const lines = Object.entries(TEXTS).flatMap(([_id, sparse], n) => [
+      { index: { _index: of('viewed'), _id } },
+      { sparse, n },
+    ]);
+    await bulk(lines);
+    let { id } = await ask('POST', `/${of('viewed')}/_pit?keep_alive=1m`);
+    await ask('DELETE', `/${of('viewed')}/_doc/whale?refresh=true`);
+    const inside = async (body: object): Promise<Hit[]> => {
+      const answer = await ask('POST', '/_search', { ...body, pit: { id, keep_alive: '1m' } });
+      id = answer.pit_id;
+      return answer.hits.hits;
+    };
+    expect(await inside({ sort: [{ n: 'asc' }], size: 3 })).toHaveLength(3);
+    const rest = await inside({ sort: [{ n: 'asc' }], size: 3, search_after: [2] });
+    expect(ids(rest)).toEqual(['bread', 'whale']);
+    const query = { semantic: { field: 'sparse', query: 'the biggest creature' } };
+    expect(ids(await inside({ query }))[0]).toBe('whale');
+    expect(ids(await search('viewed', { query }))).not.toContain('whale');
+    const several = await ask('POST', '/_msearch', `{}\n${JSON.stringify({ query, pit: { id } })}\n`);
+    expect(ids(several.responses[0].hits.hits)[0]).toBe('whale');
+    const named = await ask('POST', `/${of('viewed')}/_search`, { pit: { id } }, 400);
+    expect(JSON.stringify(named)).toContain('cannot be used with point in time');
+    expect(await ask('DELETE', '/_pit', { id })).toMatchObject({ succeeded: true, num_freed: 1 });
+    await ask('POST', '/_search', { pit: { id } }, 404);
+  });
+
   it('makes an index by a template, and writes by an alias', async () => {
     const template = {
       index_patterns: [`${of('templated')}-*`],

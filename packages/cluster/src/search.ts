@@ -7,6 +7,7 @@ import { type Member, type Span, decode, edited, isObject, members, parse, textO
 import { ofSearch } from './left-out-vectors.js';
 import { OF_TARGET } from './multiple.js';
 import { encodeExpression } from './names.js';
+import { inPointInTime, withShownId } from './points-in-time.js';
 import { type ReadingContext, readSearch } from './reading.js';
 import { replyOf, stoppable, withWarnings } from './replies.js';
 import type { SearchBody } from './search-body.js';
@@ -46,18 +47,24 @@ export async function search(
 ): Promise<EngineReply> {
   const endpoint = SEARCHES[wanted.op as keyof typeof SEARCHES];
   const restricted = wanted.rights !== undefined;
-  const expression = await context.names.expression(wanted, wanted.path['index']);
+  const given = body === undefined || body.length === 0 ? undefined : decode(body);
+  const view = wanted.op === 'search' ? inPointInTime(given) : undefined;
+  // Whoever names indices as well is told by the cluster that these do not go together.
+  const named = wanted.path['index'] === '' ? undefined : wanted.path['index'];
+  const expression = await context.names.expression(wanted, named ?? view?.expression);
   if (restricted && wanted.query['scroll'] !== undefined)
     throw notOverCluster('[scroll] for a key that may use some indices only,');
   if (expression === undefined) return nothing(wanted);
   return stoppable(cancel, async (signal) => {
-    const path = `/${encodeExpression(expression)}/${endpoint}`;
-    const given = body === undefined || body.length === 0 ? undefined : decode(body);
-    const { query, text } = await ofSearch(context.vectors, expression, wanted, given);
+    const path =
+      view === undefined || named !== undefined ? `/${encodeExpression(expression)}/${endpoint}` : '/_search';
+    const { query, text } = await ofSearch(context.vectors, expression, wanted, view?.text ?? given);
+    const inView = (reply: EngineReply): EngineReply =>
+      view === undefined ? reply : withShownId(view.expression, reply);
     const request = { ...wanted, query };
     const isPlain = text !== undefined && !TRANSLATED.test(text) && !mayNameIndices(text);
     if (text === undefined || (!restricted && isPlain && (await context.semantic.of(expression)) === undefined)) {
-      return replyOf(await ask(context, request, path, text, signal));
+      return inView(replyOf(await ask(context, request, path, text, signal)));
     }
     const read = await readSearch(context, request, expression, text, cancel, request.op === 'search');
     const isAbout = read.value('explain') === true || read.value('profile') === true || 'explain' in request.query;
@@ -67,7 +74,7 @@ export async function search(
     };
     if (read.fusion === undefined) {
       const answered = await ask(context, request, path, read.translated(), signal);
-      return withWarnings(await shown(atMost(read.mostHits, replyOf(answered))), read.warnings);
+      return withWarnings(await shown(atMost(read.mostHits, inView(replyOf(answered)))), read.warnings);
     }
     if (request.op !== 'search')
       throw illegal(`request does not support [${read.fusion.form === 'rank' ? 'rank' : 'retriever'}]`);
