@@ -42,6 +42,7 @@ export const SECOND_TIER = {
   'test/e2e/cluster-faults.test.ts': 'faults of a cluster; tests of packages/cluster stay',
   'test/e2e/cluster-migrate.test.ts': 'needs a cluster; tests of packages/cluster stay',
   'test/e2e/cluster-nodes.test.ts': 'starts three nodes of a cluster; tests of packages/cluster stay',
+  'test/e2e/cluster-passages.test.ts': 'kills servers over a cluster; test/contract/engine-semantic.test.ts stays',
   'test/e2e/cluster-start.test.ts': 'starts a server many times; tests of packages/cluster stay',
   'test/e2e/console.test.ts': 'starts a browser; tests of packages/console stay',
   'test/e2e/demo.test.ts': 'loads a whole dictionary; packages/server/src/cli has tests of its parts',

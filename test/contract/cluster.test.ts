@@ -34,7 +34,7 @@ describe.skipIf(CLUSTER === undefined)(
     }, 120_000);
 
     afterAll(async () => {
-      for (const index of ['source', 'dest', 'watched', 'handed', 'changed', 'filled'])
+      for (const index of ['source', 'dest', 'watched', 'handed', 'changed', 'filled', 'raced'])
         await two.request('DELETE', `/${of(index)}`);
       for (const pipeline of ['embed', 'late']) await two.request('DELETE', `/_ingest/pipeline/${of(pipeline)}`);
       await Promise.all([one.stop(), two.stop()]);
@@ -57,6 +57,36 @@ describe.skipIf(CLUSTER === undefined)(
       }
       for (const name of names) await ask(two, 'DELETE', `/_ingest/pipeline/${name}`);
       await ask(one, 'GET', `/_ingest/pipeline/${names[0]}`, undefined, 404);
+    });
+
+    it('agree about fields that both add to an index at the same moment, and about their passages', async () => {
+      const field = { type: 'semantic_text', inference_id: MODEL };
+      const names = Array.from({ length: 6 }, (_, at) => `field${at}`);
+      const server = (at: number) => (at % 2 === 0 ? one : two);
+      await ask(one, 'PUT', `/${of('raced')}`, { mappings: { properties: { base: field } } });
+      const text = (at: number) => `the whale ${at} is the largest animal`;
+      // The first texts of a field settle what it is, while others are put.
+      await Promise.all([
+        ...names.map((name, at) =>
+          ask(server(at), 'PUT', `/${of('raced')}/_mapping`, { properties: { [name]: field } }),
+        ),
+        ...[0, 1, 2, 3].map((at) => ask(server(at), 'PUT', `/${of('raced')}/_doc/base${at}`, { base: text(at) }, 201)),
+      ]);
+      await Promise.all(
+        names.flatMap((name, at) =>
+          [one, two].map((by, n) => ask(by, 'PUT', `/${of('raced')}/_doc/${name}-${n}`, { [name]: text(at) }, 201)),
+        ),
+      );
+      await ask(one, 'POST', `/${of('raced')}/_refresh`);
+      for (const by of [one, two]) {
+        const shown = (await ask(by, 'GET', `/${of('raced')}/_mapping`))[of('raced')].mappings.properties;
+        for (const [name, count] of [...names.map((it) => [it, 2] as const), ['base', 4] as const]) {
+          expect(shown[name], name).toMatchObject({ ...field, model_settings: { task_type: 'sparse_embedding' } });
+          const query = { semantic: { field: name, query: 'a big sea creature' } };
+          const { hits } = await ask(by, 'POST', `/${of('raced')}/_search`, { query });
+          expect(hits.total.value, name).toBe(count);
+        }
+      }
     });
 
     it('know a key at once, and its end within seconds', async () => {

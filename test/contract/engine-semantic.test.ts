@@ -298,6 +298,26 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     });
   });
 
+  it('explains and profiles clauses on the field by its name', async () => {
+    for (const path of ['sparse', 'inner.dense', 'both', 'words.meaning']) {
+      const query = { semantic: { field: path, query: 'melted stone' } };
+      const body = { query, explain: true, profile: true, size: 1 };
+      const { hits, profile } = await ask('POST', `/${of('texts')}/_search`, body);
+      expect(hits.hits[0]._explanation.value, path).toBeCloseTo(hits.hits[0]._score, 4);
+      expect(JSON.stringify(profile), path).toContain(path);
+      const one = await ask('POST', `/${of('texts')}/_explain/long`, { query });
+      expect([one.matched, one.explanation.value > 0], path).toEqual([true, true]);
+      const fused = await ask('POST', `/${of('texts')}/_search`, {
+        retriever: { rrf: { query: 'melted stone', fields: [path] } },
+        ...{ explain: true, profile: true },
+      });
+      expect(fused.hits.hits[0]._explanation.value, path).toBe(fused.hits.hits[0]._score);
+      const valid = await ask('POST', `/${of('texts')}/_validate/query?explain=true`, { query });
+      for (const answer of [hits, profile, one, fused, valid])
+        expect(JSON.stringify(answer), path).not.toContain('_sparrow');
+    }
+  });
+
   it('copies documents into an index with the field, and keeps passages where the texts are the same', async () => {
     await make('plain', { sparse: { type: 'text' } });
     await bulk(Object.entries(TEXTS).flatMap(([_id, sparse]) => [{ index: { _index: of('plain'), _id } }, { sparse }]));
@@ -324,6 +344,57 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     for (const path of ['sparse', 'inner.dense', 'words.meaning']) {
       expect(ids(await search('texts', { query: { match: { [path]: 'melted stone' } } }))[0], path).toBe('long');
     }
+  });
+
+  it('writes again by a query in slices, and for a key that may use the index only', async () => {
+    await make('mine', { sparse: field(SPARSE) });
+    const lines = Object.entries(TEXTS).flatMap(([_id, sparse]) => [
+      { index: { _index: of('mine'), _id } },
+      { sparse },
+    ]);
+    await bulk(lines);
+    const indices = [{ names: [of('mine')], privileges: ['read', 'write'] }];
+    const key = { name: of('key'), role_descriptors: { mine: { indices } } };
+    const { encoded } = await ask('POST', '/_security/api_key', key);
+    const body = { query: { match: { sparse: 'the biggest creature' } } };
+    const path = (index: string) => `/${of(index)}/_update_by_query?refresh=true&slices=2`;
+    const done = await server.request('POST', path('mine'), body, { apiKey: encoded });
+    expect([done.status, done.body.updated > 0, done.body.failures], done.text).toEqual([200, true, []]);
+    expect(ids(await search('mine', body))[0]).toBe('whale');
+    const refused = await server.request('POST', path('texts'), body, { apiKey: encoded });
+    expect([refused.status, refused.body.error?.type], refused.text).toEqual([403, 'security_exception']);
+    for (const slices of ['0', 'x', '1025']) {
+      const { error } = await ask('POST', `/${of('mine')}/_update_by_query?slices=${slices}`, body, 400);
+      expect(error.reason).toContain('slices');
+    }
+  });
+
+  it('searches in a point in time', async () => {
+    await make('viewed', { sparse: field(SPARSE), n: { type: 'integer' } });
+    const lines = Object.entries(TEXTS).flatMap(([_id, sparse], n) => [
+      { index: { _index: of('viewed'), _id } },
+      { sparse, n },
+    ]);
+    await bulk(lines);
+    let { id } = await ask('POST', `/${of('viewed')}/_pit?keep_alive=1m`);
+    await ask('DELETE', `/${of('viewed')}/_doc/whale?refresh=true`);
+    const inside = async (body: object): Promise<Hit[]> => {
+      const answer = await ask('POST', '/_search', { ...body, pit: { id, keep_alive: '1m' } });
+      id = answer.pit_id;
+      return answer.hits.hits;
+    };
+    expect(await inside({ sort: [{ n: 'asc' }], size: 3 })).toHaveLength(3);
+    const rest = await inside({ sort: [{ n: 'asc' }], size: 3, search_after: [2] });
+    expect(ids(rest)).toEqual(['bread', 'whale']);
+    const query = { semantic: { field: 'sparse', query: 'the biggest creature' } };
+    expect(ids(await inside({ query }))[0]).toBe('whale');
+    expect(ids(await search('viewed', { query }))).not.toContain('whale');
+    const several = await ask('POST', '/_msearch', `{}\n${JSON.stringify({ query, pit: { id } })}\n`);
+    expect(ids(several.responses[0].hits.hits)[0]).toBe('whale');
+    const named = await ask('POST', `/${of('viewed')}/_search`, { pit: { id } }, 400);
+    expect(JSON.stringify(named)).toContain('cannot be used with point in time');
+    expect(await ask('DELETE', '/_pit', { id })).toMatchObject({ succeeded: true, num_freed: 1 });
+    await ask('POST', '/_search', { pit: { id } }, 404);
   });
 
   it('makes an index by a template, and writes by an alias', async () => {

@@ -338,4 +338,39 @@ describe.each(ENGINES)('vectors over the $name engine', ({ name: engine, start }
       expect(refused.text).not.toContain('"hits":[{');
     }
   });
+
+  it('leaves vectors out of what is shown', async () => {
+    const index = of('left');
+    const properties = { d: { type: 'dense_vector', dims: 2 }, o: { properties: { s: { type: 'sparse_vector' } } } };
+    await ask('PUT', `/${index}`, { mappings: { properties } });
+    const whole = { t: 'text', d: [1, 2], o: { s: { a: 1 }, n: 1 } };
+    const rest = { t: 'text', o: { n: 1 } };
+    await ask('PUT', `/${index}/_doc/1?refresh=true`, whole, 201);
+    const media = 'application/vnd.elasticsearch+json; compatible-with=9';
+    const sourceOf = async (method: string, path: string, body?: object): Promise<any> => {
+      const type = body === undefined ? {} : { 'content-type': media };
+      const answer = await server.request(method, path, body, { headers: { accept: media, ...type } });
+      expect(answer.status, answer.text).toBe(200);
+      return (answer.body.hits?.hits[0] ?? answer.body.docs?.[0] ?? answer.body)._source ?? answer.body;
+    };
+    for (const [says, expected] of [
+      [true, rest],
+      [false, whole],
+    ] as const) {
+      const flag = `_source_exclude_vectors=${String(says)}`;
+      const source = { exclude_vectors: says };
+      expect(await sourceOf('GET', `/${index}/_doc/1?${flag}`)).toEqual(expected);
+      expect(await sourceOf('GET', `/${index}/_source/1?${flag}`)).toEqual(expected);
+      expect(await sourceOf('GET', `/${index}/_search?${flag}`)).toEqual(expected);
+      expect(await sourceOf('GET', `/${index}/_search?${flag}&_source_excludes=o`)).not.toHaveProperty('o');
+      expect(await sourceOf('POST', `/${index}/_search`, { _source: source })).toEqual(expected);
+      expect(await sourceOf('POST', `/${index}/_mget`, { docs: [{ _id: '1', _source: source }] })).toEqual(expected);
+      const retriever = { rrf: { retrievers: [{ standard: { query: { match_all: {} } } }] } };
+      expect(await sourceOf('POST', `/${index}/_search`, { retriever, _source: source })).toEqual(expected);
+      // Other filters go on top.
+      const both = await sourceOf('POST', `/${index}/_search`, { _source: { ...source, excludes: ['o'] } });
+      expect(both).toEqual(says ? { t: 'text' } : { t: 'text', d: [1, 2] });
+    }
+    await ask('DELETE', `/${index}`);
+  });
 });

@@ -18,9 +18,11 @@ import {
   putTemplate,
 } from './indices.js';
 import { asBuffer } from './json.js';
+import { byId, saysVectors } from './left-out-vectors.js';
 import { Names } from './names.js';
 import { Pipelines } from './pipelines.js';
 import { type Product, UnsupportedClusterError, recognise } from './product.js';
+import { rankEval } from './rank-eval.js';
 import { Reads } from './reads.js';
 import { stoppable } from './replies.js';
 import { msearch, search } from './search.js';
@@ -28,6 +30,7 @@ import { SemanticFields } from './semantic-fields.js';
 import { SharedState } from './shared-state.js';
 import { Tasks } from './tasks.js';
 import { type ClusterOptions, ClusterSettingsError, Transport } from './transport.js';
+import { Turns } from './turns.js';
 import { VectorFields } from './vector-fields.js';
 
 /** What is told of an engine over a cluster. */
@@ -74,9 +77,10 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#names = new Names(native, transport);
     this.#pipelines = new Pipelines(native, state);
     this.#tasks = tasks;
-    this.#models = new FieldModels(native, transport);
+    const turns = new Turns(state);
+    this.#models = new FieldModels(native, transport, turns);
     this.#vectors = new VectorFields(transport, product);
-    this.#semantic = new SemanticFields(native, transport, product);
+    this.#semantic = new SemanticFields(native, transport, product, turns);
     const [names, models, vectors, semantic] = [this.#names, this.#models, this.#vectors, this.#semantic];
     this.#reads = new Reads({ native, transport, product, names, models, vectors, semantic });
   }
@@ -128,8 +132,9 @@ export class ClusterSearchEngine implements SearchEngine {
     }
   }
 
-  async #answer(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
-    const { op } = request;
+  async #answer(asked: EngineRequest, sent?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    const { op } = asked;
+    const [request, body] = saysVectors(asked, sent) ? await byId(this.#vectors, asked, sent) : [asked, sent];
     if (NATIVE.has(op)) return this.#native.execute(request, body, cancel);
     if (isForwarded(op)) {
       const context = { transport: this.#transport, names: this.#names };
@@ -152,6 +157,8 @@ export class ClusterSearchEngine implements SearchEngine {
         return search(searching, request, body, cancel);
       case 'msearch':
         return msearch(searching, request, body, cancel);
+      case 'rank_eval':
+        return rankEval(searching, request, body, cancel);
       case 'explain':
       case 'mget':
       case 'scroll':

@@ -6,6 +6,7 @@ import { type Json, isObject } from './json.js';
 import { META, ownMeta } from './mappings.js';
 import { encodeExpression } from './names.js';
 import type { Transport } from './transport.js';
+import type { Turns } from './turns.js';
 
 /** A model by its name, and by the fingerprint of its weights, which is the same on every server. */
 interface Known {
@@ -26,11 +27,13 @@ export interface Use {
 export class FieldModels {
   readonly #native: SearchEngine;
   readonly #transport: Transport;
+  readonly #turns: Turns;
   readonly #models = new Believed<Known | undefined>();
   readonly #filled = new Believed<readonly Json[]>();
 
-  constructor(native: SearchEngine, transport: Transport) {
+  constructor(native: SearchEngine, transport: Transport, turns: Turns) {
     this.#native = native;
+    this.#turns = turns;
     this.#transport = transport;
   }
 
@@ -50,23 +53,26 @@ export class FieldModels {
       Object.entries(fields).every(([field, { fingerprint }]) => fingerprintOf(have[field]) === fingerprint),
     );
     if (isNoted) return;
-    const path = `/${encodeExpression(index)}/_mapping`;
-    const { status, body } = await this.#transport.json({ method: 'GET', path });
-    if (status !== 200 || !isObject(body)) return;
-    for (const [name, it] of Object.entries(body)) {
-      const mappings = isObject(it) ? it['mappings'] : undefined;
-      const own = ownMeta(mappings);
-      const meta = isObject(mappings) && isObject(mappings['_meta']) ? mappings['_meta'] : {};
-      const models = { ...(isObject(own['models']) ? own['models'] : {}), ...fields };
-      const sent = JSON.stringify({ _meta: { ...meta, [META]: { ...own, models } } });
-      await this.#transport.ask({
-        method: 'PUT',
-        path: `/${encodeURIComponent(name)}/_mapping`,
-        body: sent,
-        repeatable: true,
+    const names = await this.#mappings(index);
+    for (const name of names.keys()) {
+      await this.#turns.alone(name, async () => {
+        const mappings = (await this.#mappings(name)).get(name);
+        const own = ownMeta(mappings);
+        const meta = isObject(mappings) && isObject(mappings['_meta']) ? mappings['_meta'] : {};
+        const models = { ...(isObject(own['models']) ? own['models'] : {}), ...fields };
+        const body = JSON.stringify({ _meta: { ...meta, [META]: { ...own, models } } });
+        const path = `/${encodeURIComponent(name)}/_mapping`;
+        await this.#transport.ask({ method: 'PUT', path, body, repeatable: true });
       });
     }
     this.#filled.forget();
+  }
+
+  async #mappings(expression: string): Promise<ReadonlyMap<string, unknown>> {
+    const path = `/${encodeExpression(expression)}/_mapping`;
+    const { status, body } = await this.#transport.json({ method: 'GET', path });
+    const found = status === 200 && isObject(body) ? Object.entries(body) : [];
+    return new Map(found.map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined]));
   }
 
   /** @throws {EngineError} 400 for a field that holds the output of another model than the one that is to read the text */

@@ -1,16 +1,28 @@
-import { type EngineReply, type EngineRequest, type Ranked, fuseLists } from '@sparrow-search/engine';
+import {
+  type Cancel,
+  type EngineReply,
+  type EngineRequest,
+  type Ranked,
+  type SearchEngine,
+} from '@sparrow-search/engine';
 
+import { branchOf } from './branches.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
-import { elements, parseAnswer, rawOf, valueOf } from './json.js';
-import { OF_TARGET, membersOf, multiple, sectionOf, targetOf } from './multiple.js';
-import { type Fusion, type Leaf, type Node, depthOf, windows } from './retrievers.js';
+import { Explanations } from './fused-explanations.js';
+import { hitSpans } from './hits.js';
+import { parseAnswer, rawOf } from './json.js';
+import { type Asking, OF_TARGET, membersOf, multiple, sectionOf, targetOf } from './multiple.js';
+import { merged } from './profiles.js';
+import { keyIn, keyOf, listOf, theseOf } from './ranked-hits.js';
+import { modelScores, withEndpoints } from './reranking.js';
+import { type Fusion, type Node, depthOf } from './retrievers.js';
 import { type SearchBody, leavesOf } from './search-body.js';
 import { shortest } from './shortest.js';
 import type { Transport } from './transport.js';
 
 /** Parameters of an address that a search which fuses lists has a meaning for. */
 const OF_FUSED: ReadonlySet<string> = new Set([
-  ...[...OF_TARGET, 'from', 'size', 'track_total_hits', 'typed_keys', 'rest_total_hits_as_int'],
+  ...[...OF_TARGET, 'from', 'size', 'track_total_hits', 'typed_keys', 'rest_total_hits_as_int', 'explain'],
   ...[
     'ccs_minimize_roundtrips',
     'request_cache',
@@ -20,37 +32,36 @@ const OF_FUSED: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** A page ends here: the index setting `max_result_window` of every cluster. */
-const RESULT_WINDOW = 10_000;
-
-type Target = Readonly<Record<string, string>>;
-
 /** Answers a search that fuses lists: they are read first, and then the documents of the page. */
 export async function fused(
-  context: { readonly transport: Transport },
+  context: { readonly transport: Transport; readonly native: SearchEngine },
   request: EngineRequest,
   expression: string,
   body: SearchBody,
-  fusion: Fusion,
+  given: Fusion,
   signal: AbortSignal,
+  cancel?: Cancel,
 ): Promise<EngineReply> {
   const unknown = Object.keys(request.query).find((name) => !OF_FUSED.has(name));
   if (unknown !== undefined) throw notOverCluster(`[${unknown}] of a search that fuses lists`);
   const begun = performance.now();
   const from = whole32('from', request.query['from'] ?? body.value('from') ?? 0);
   const size = whole32('size', request.query['size'] ?? body.value('size') ?? 10);
-  checkWindow(fusion, size);
+  checkWindow(given, size);
+  const fusion = await withEndpoints(context.native, given);
   const tracked = trackedHits(request.query['track_total_hits'] ?? body.value('track_total_hits') ?? 10_000);
+  const isProfiled = body.value('profile') === true;
   const leaves = leavesOf(fusion);
   const longest = widest(fusion, from + size);
   const target = targetOf(request.query);
   const filter = pair(body, 'post_filter');
   // A filter behind a retriever is for the hits of the fusion, and one behind `rank` for those of its lists.
-  const common = [...pair(body, 'timeout'), ...(fusion.form === 'rank' ? filter : [])];
+  const ofLists = fusion.form === 'rank' ? body.section('post_filter') : undefined;
+  const common = [...pair(body, 'timeout'), ...pair(body, 'indices_boost'), ...pair(body, 'profile')];
   const queries = leaves.map((leaf) => body.leafQuery(leaf));
   const union =
     queries.length === 1 ? queries.join() : `{"bool":{"should":[${queries.join(',')}],"minimum_should_match":1}}`;
-  const aggregations = [...pair(body, 'aggs'), ...pair(body, 'aggregations')];
+  const beside = ['aggs', 'aggregations', 'suggest'].flatMap((name) => pair(body, name));
 
   const searches = leaves.map((leaf, at) =>
     object([
@@ -58,7 +69,9 @@ export async function fused(
       `"size":${String(longest)}`,
       '"_source":false,"track_total_hits":false',
       ...(leaf.minScore === undefined ? [] : [`"min_score":${String(leaf.minScore)}`]),
+      ...leaf.sections.map((member) => `"${member.name}":${body.piece(member)}`),
       ...common,
+      ...(ofLists === undefined ? [] : [`"post_filter":${ofLists}`]),
     ]),
   );
   // What all lists find together is counted, and aggregated, by a query of its own.
@@ -67,53 +80,53 @@ export async function fused(
       `"query":${union}`,
       '"size":0',
       `"track_total_hits":${String(tracked === 0 ? false : tracked)}`,
-      ...pair(body, 'timeout'),
+      ...common,
       ...filter,
-      ...aggregations,
+      ...beside,
     ]),
   );
-  const asking: Asking = { expression, target, signal };
-  const parts = await multiple(context.transport, expression, target, searches, signal);
+  const asking: Asking = { transport: context.transport, expression, target, signal };
+  const parts = await multiple(asking, searches);
   const lists = new Map(leaves.map((leaf, at) => [leaf, listOf(parts[at] ?? '')]));
   const all = parts[leaves.length] ?? '';
 
-  const { branch, first: firstOfGroups } = await sifted(
-    context.transport,
-    asking,
-    body,
-    fusion,
-    fuseNode(fusion, lists, from + size),
-  );
+  const scores = modelScores(context.native, asking, cancel);
+  const branch = await branchOf(fusion, { lists, longest, scores }, from + size);
+  const { passed, first: firstOfGroups } = await sifted(asking, body, fusion, branch.hits);
   const minScore = body.value('min_score');
   const page = firstOfGroups
     .map((hit, at) => ({ ...hit, rank: at + 1 }))
     .filter(({ score }) => typeof minScore !== 'number' || score >= minScore)
     .slice(from, from + size);
-  const hits =
-    page.length === 0 ? new Map<string, string>() : await fetch(context.transport, asking, union, body, page);
+  const { hits, profile } =
+    page.length === 0
+      ? { hits: new Map<string, string>(), profile: undefined }
+      : await fetch(asking, union, body, page);
+  const isExplained = body.value('explain') === true || ['', 'true'].includes(request.query['explain'] ?? 'false');
+  const explanations = isExplained && (await Explanations.read(asking, body, fusion, branch, page, ofLists));
 
   const shownHits = page.flatMap(({ key, score, rank }) => {
     const hit = hits.get(key);
-    return hit === undefined ? [] : [scored(hit, score, fusion.form === 'rank' ? rank : undefined)];
+    if (hit === undefined) return [];
+    const explanation = explanations === false ? undefined : explanations.of(key);
+    return [scored(hit, score, fusion.form === 'rank' ? rank : undefined, explanation)];
   });
   const first = page[0];
   const maxScore = fusion.form === 'rank' || size === 0 || first === undefined ? 'null' : shortest(first.score);
-  const total = totalOf(fusion, all, branch, tracked, request.query['rest_total_hits_as_int'] === 'true');
+  const counted = least(fusion) === undefined ? undefined : { value: passed.length, ends: branch.ends };
+  const total = totalOf(counted, all, tracked, request.query['rest_total_hits_as_int'] === 'true');
   const answer = object([
     `"took":${String(Math.round(performance.now() - begun))}`,
     '"timed_out":false',
     `"_shards":${sectionOf(all, '_shards') ?? '{}'}`,
     `"hits":${object([...(total === undefined ? [] : [`"total":${total}`]), `"max_score":${maxScore}`, `"hits":[${shownHits.join(',')}]`])}`,
-    ...(aggregations.length === 0 ? [] : [`"aggregations":${sectionOf(all, 'aggregations') ?? '{}'}`]),
+    ...['aggregations', 'suggest'].flatMap((name) => {
+      const section = sectionOf(all, name);
+      return section === undefined ? [] : [`"${name}":${section}`];
+    }),
+    ...(isProfiled ? [`"profile":${merged([...parts.map((part) => sectionOf(part, 'profile')), profile])}`] : []),
   ]);
   return { status: 200, body: Buffer.from(answer) };
-}
-
-/** Where and how long documents are looked for. */
-interface Asking {
-  readonly expression: string;
-  readonly target: Target;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -122,77 +135,41 @@ interface Asking {
  * @param fusedHits all hits of the fusion, best first
  */
 async function sifted(
-  transport: Transport,
-  { expression, target, signal }: Asking,
+  asking: Asking,
   body: SearchBody,
   fusion: Fusion,
   fusedHits: readonly Ranked[],
-): Promise<{ readonly branch: readonly Ranked[]; readonly first: readonly Ranked[] }> {
+): Promise<{ readonly passed: readonly Ranked[]; readonly first: readonly Ranked[] }> {
   const filter = fusion.form === 'retriever' ? body.section('post_filter') : undefined;
   const { field } = (body.value('collapse') ?? {}) as { readonly field?: unknown };
   if ((filter === undefined && field === undefined) || fusedHits.length === 0)
-    return { branch: fusedHits, first: fusedHits };
+    return { passed: fusedHits, first: fusedHits };
   const { filter: these, most } = theseOf(fusedHits);
   const asked = object([
     `"query":{"bool":{"filter":[${JSON.stringify(these).slice(1, -1)}${filter === undefined ? '' : `,${filter}`}]}}`,
     `"size":${String(most)},"_source":false,"track_total_hits":false`,
     ...(field === undefined ? [] : [`"docvalue_fields":${JSON.stringify([field])}`]),
   ]);
-  const [response = ''] = await multiple(transport, expression, target, [asked], signal);
+  const [response = ''] = await multiple(asking, [asked]);
   const { hits } = parseAnswer(response) as {
     hits: { hits: readonly { _index: string; _id: string; fields?: Readonly<Record<string, unknown>> }[] };
   };
   const groups = new Map(hits.hits.map(({ _index, _id, fields }) => [keyOf(_index, _id), fields?.[String(field)]]));
-  const branch = fusedHits.filter(({ key }) => groups.has(key));
-  if (field === undefined) return { branch, first: branch };
+  const passed = fusedHits.filter(({ key }) => groups.has(key));
+  if (field === undefined) return { passed, first: passed };
   const seen = new Set<string>();
-  const first = branch.filter(({ key }) => {
+  const first = passed.filter(({ key }) => {
     const group = JSON.stringify(groups.get(key) ?? null);
     return !seen.has(group) && seen.add(group).size > 0;
   });
-  return { branch, first };
-}
-
-/** A filter that lets through no documents but those of hits, and how many it lets through at most. */
-function theseOf(hits: readonly Ranked[]): { readonly filter: readonly object[]; readonly most: number } {
-  const keys = hits.map(({ key }) => JSON.parse(key) as [string, string]);
-  const ids = [...new Set(keys.map(([, id]) => id))];
-  const indices = [...new Set(keys.map(([index]) => index))];
-  return {
-    filter: [{ ids: { values: ids } }, ...(indices.length > 1 ? [{ terms: { _index: indices } }] : [])],
-    most: Math.min(ids.length * indices.length, RESULT_WINDOW),
-  };
-}
-
-/** The lists of a tree made one; those of a window of the server's own choice are read on for pages behind it. */
-function fuseNode(fusion: Fusion, lists: ReadonlyMap<Leaf, readonly Ranked[]>, wanted: number): readonly Ranked[] {
-  const inputs = fusion.inputs.map(({ node, weight, normalizer }) => ({
-    hits: node.kind === 'leaf' ? (lists.get(node) ?? []) : fuseNode(node, lists, widest(fusion, wanted)),
-    weight,
-    normalizer,
-  }));
-  const fusedHits: Ranked[] = [];
-  const known = new Set<string>();
-  for (const size of windows(fusion.window, wanted)) {
-    const cut = inputs.map((input) => ({ ...input, hits: input.hits.slice(0, size) }));
-    // Scores of a wider window may be higher than the last of the page before; they are shown as they follow.
-    let least = fusedHits.at(-1)?.score ?? Infinity;
-    for (const hit of fuseLists(fusion.method, cut)) {
-      if (fusedHits.length >= size) break;
-      if (known.has(hit.key)) continue;
-      known.add(hit.key);
-      least = Math.min(least, hit.score);
-      fusedHits.push({ key: hit.key, score: least });
-    }
-  }
-  const { minScore } = fusion;
-  return minScore === undefined ? fusedHits : fusedHits.filter(({ score }) => score >= minScore);
+  return { passed, first };
 }
 
 /** @throws {EngineError} 400 for a window that is shorter than a page */
-function checkWindow({ window: { size: window, given }, form, method }: Fusion, size: number): void {
+function checkWindow({ window: { size: window, given }, form, method, rerank }: Fusion, size: number): void {
   if (!given || window >= size) return;
-  const what = form === 'rank' ? 'rank' : method.kind;
+  const kind = rerank === undefined ? method.kind : 'text_similarity_reranker';
+  const what = form === 'rank' ? 'rank' : kind;
   throw refusal(
     400,
     'action_request_validation_exception',
@@ -207,20 +184,18 @@ function widest(node: Node, wanted: number): number {
   return Math.max(own, ...node.inputs.map((input) => widest(input.node, own)));
 }
 
-/** The hits of a list, best first. */
-function listOf(response: string): readonly Ranked[] {
-  const { hits } = parseAnswer(response) as { hits: { hits: { _index: string; _id: string; _score: number }[] } };
-  return hits.hits.map(({ _index, _id, _score }) => ({ key: keyOf(_index, _id), score: _score }));
+/** The lowest score that a hit may have: a fused one, or a model's. */
+function least({ minScore, rerank }: Fusion): number | undefined {
+  return minScore ?? rerank?.minScore;
 }
 
-/** The documents of a page, as the request wants them shown, by their keys. */
+/** The documents of a page, as the request wants them shown, by their keys; and how long that took, if it is asked for. */
 async function fetch(
-  transport: Transport,
-  { expression, target, signal }: Asking,
+  asking: Asking,
   union: string,
   body: SearchBody,
   page: readonly Ranked[],
-): Promise<Map<string, string>> {
+): Promise<{ readonly hits: Map<string, string>; readonly profile: string | undefined }> {
   const { filter, most } = theseOf(page);
   const shown = [
     'collapse',
@@ -231,6 +206,7 @@ async function fetch(
     'highlight',
     'version',
     'seq_no_primary_term',
+    'profile',
   ];
   const asked = object([
     `"query":{"bool":{"must":[${union}],"filter":${JSON.stringify(filter)}}}`,
@@ -238,49 +214,36 @@ async function fetch(
     '"track_total_hits":false',
     ...shown.flatMap((name) => pair(body, name)),
   ]);
-  const [response = ''] = await multiple(transport, expression, target, [asked], signal);
-  const hits = sectionOf(response, 'hits') ?? '{}';
-  const list = membersOf(hits).find(({ name }) => name === 'hits');
-  const found = new Map<string, string>();
-  for (const span of list === undefined ? [] : elements(hits, list.start)) {
-    const hit = rawOf(hits, span);
-    const member = (name: string): string => {
-      const at = membersOf(hit).find((it) => it.name === name);
-      return at === undefined ? '' : String(valueOf(hit, at));
-    };
-    found.set(keyOf(member('_index'), member('_id')), hit);
-  }
-  return found;
+  const [response = ''] = await multiple(asking, [asked]);
+  const found = new Map(hitSpans(response).map((span) => [keyIn(response, span.start), rawOf(response, span)]));
+  return { hits: found, profile: sectionOf(response, 'profile') };
 }
 
+/** @param counted the hits of the fusion, where it leaves out some of those that its lists find */
 function totalOf(
-  fusion: Fusion,
+  counted: { readonly value: number; readonly ends: boolean } | undefined,
   all: string,
-  branch: readonly Ranked[],
   tracked: number | true,
   asNumber: boolean,
 ): string | undefined {
   if (tracked === 0) return undefined;
-  if (fusion.minScore !== undefined) {
-    const value = branch.length;
-    return asNumber ? String(value) : `{"value":${String(value)},"relation":"eq"}`;
+  if (counted !== undefined) {
+    const { value, ends } = counted;
+    return asNumber ? String(value) : `{"value":${String(value)},"relation":"${ends ? 'eq' : 'gte'}"}`;
   }
   const total = sectionOf(sectionOf(all, 'hits') ?? '{}', 'total');
   return asNumber && total !== undefined ? String((parseAnswer(total) as { value: number }).value) : total;
 }
 
 /** A hit with the score that it has after the fusion. */
-function scored(hit: string, score: number, rank: number | undefined): string {
-  return object(
-    membersOf(hit).flatMap((member) => {
+function scored(hit: string, score: number, rank: number | undefined, explanation: string | undefined): string {
+  return object([
+    ...membersOf(hit).flatMap((member) => {
       if (member.name !== '_score') return [`${JSON.stringify(member.name)}:${rawOf(hit, member)}`];
       return [`"_score":${shortest(score)}`, ...(rank === undefined ? [] : [`"_rank":${String(rank)}`])];
     }),
-  );
-}
-
-function keyOf(index: string, id: string): string {
-  return JSON.stringify([index, id]);
+    ...(explanation === undefined ? [] : [`"_explanation":${explanation}`]),
+  ]);
 }
 
 function pair(body: SearchBody, name: string): readonly string[] {

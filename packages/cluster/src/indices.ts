@@ -121,12 +121,14 @@ export async function putMapping(
     return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: bytes }));
   }
   let last: Answered | undefined;
-  for (const [name, it] of known) {
-    last = await transport.ask({
-      method: 'PUT',
-      path: `/${encodeURIComponent(name)}/_mapping`,
-      query: request.query,
-      body: JSON.stringify(toCluster(await semantic.checked(mapping, it), product, it ?? {})),
+  for (const [name] of known) {
+    last = await semantic.turns.alone(name, async () => {
+      // What is written down goes with what another server has just put.
+      const path = `/${encodeURIComponent(name)}/_mapping`;
+      const { body } = await transport.json({ method: 'GET', path });
+      const found = isObject(body) && isObject(body[name]) ? body[name]['mappings'] : undefined;
+      const sent = JSON.stringify(toCluster(await semantic.checked(mapping, found), product, found ?? {}));
+      return transport.ask({ method: 'PUT', path, query: request.query, body: sent });
     });
     if (last.status !== 200) break;
   }

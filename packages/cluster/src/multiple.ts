@@ -18,19 +18,25 @@ export function targetOf(query: Readonly<Record<string, string>>): Readonly<Reco
   return Object.fromEntries(Object.entries(query).filter(([name]) => OF_TARGET.includes(name)));
 }
 
+/** Where and how long documents are looked for. */
+export interface Asking {
+  readonly transport: Transport;
+  /** The indices. */
+  readonly expression: string;
+  /** What {@link targetOf} gave. */
+  readonly target: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Several searches in one request; each has to succeed.
  *
- * @param target what {@link targetOf} gave
  * @returns the answer to each, as the cluster wrote it
  * @throws {EngineError} the first error of the cluster's
  */
 export async function multiple(
-  transport: Transport,
-  expression: string,
-  target: Readonly<Record<string, string>>,
+  { transport, expression, target, signal }: Asking,
   searches: readonly string[],
-  signal: AbortSignal | undefined,
 ): Promise<readonly string[]> {
   const header = JSON.stringify(target);
   const answered = await transport.ask({

@@ -62,7 +62,7 @@ export async function findNeighbours(
     const rest = { size: knn.k, _source: false, track_total_hits: false, ...least };
     return `{"query":${candidatesQuery(knn, vector, knn.candidates, filtersOf(one))},${JSON.stringify(rest).slice(1)}`;
   });
-  const answers = await multiple(transport, expression, target, searches, signal);
+  const answers = await multiple({ transport, expression, target, signal }, searches);
   near.forEach((one, at) => {
     one.text = neighboursQuery(one.knn, one.vector, documentsIn(answers[at] ?? ''), known[at]?.[0]);
   });

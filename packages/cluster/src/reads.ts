@@ -1,11 +1,13 @@
 import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, unparsable } from './errors.js';
-import { decode, isObject, parse, parseRequest, parseAnswer } from './json.js';
+import { type Json, decode, isObject, parse, parseRequest, parseAnswer } from './json.js';
 import { encodeExpression } from './names.js';
+import { partsOf, shownId } from './points-in-time.js';
 import { readSearch } from './reading.js';
 import { replyOf, stoppable } from './replies.js';
 import type { Searching } from './search.js';
+import { withFieldNames } from './semantic-names.js';
 
 /** Reading documents one by one and page by page. */
 export class Reads {
@@ -37,7 +39,7 @@ export class Reads {
     signal: AbortSignal,
     cancel?: Cancel,
   ): Promise<EngineReply> {
-    const { transport, names } = this.#context;
+    const { transport, names, semantic } = this.#context;
     const { index = '', id = '' } = request.path;
     await names.check(request, [index]);
     let sent: string | undefined;
@@ -45,9 +47,8 @@ export class Reads {
       sent = (await readSearch(this.#context, request, index, decode(body), cancel)).translated();
     }
     const path = `/${encodeURIComponent(index)}/_explain/${encodeURIComponent(id)}`;
-    return replyOf(
-      await transport.ask({ method: 'POST', path, query: request.query, body: sent, signal, repeatable: true }),
-    );
+    const asked = { method: 'POST', path, query: request.query, body: sent, signal, repeatable: true } as const;
+    return withFieldNames(await semantic.of(index), replyOf(await transport.ask(asked)));
   }
 
   async #mget(request: EngineRequest, body: Uint8Array | undefined, signal: AbortSignal): Promise<EngineReply> {
@@ -97,7 +98,8 @@ export class Reads {
       const id = isObject(given) ? given['id'] : undefined;
       if (typeof id !== 'string') throw illegal('[id] of a point in time is missing');
       const path = isOpenSearch ? '/_search/point_in_time' : '/_pit';
-      const sent = JSON.stringify(isOpenSearch ? { pit_id: [id] } : { id });
+      const own = partsOf(id).id;
+      const sent = JSON.stringify(isOpenSearch ? { pit_id: [own] } : { id: own });
       const closed = await transport.ask({ method: 'DELETE', path, body: sent, signal });
       if (!isOpenSearch || closed.status !== 200) return replyOf(closed);
       return { status: 200, body: Buffer.from(JSON.stringify({ succeeded: true, num_freed: 1 })) };
@@ -105,8 +107,9 @@ export class Reads {
     const expression = await names.expression(request, request.path['index']);
     const path = `/${encodeExpression(expression ?? '')}/${isOpenSearch ? '_search/point_in_time' : '_pit'}`;
     const opened = await transport.ask({ method: 'POST', path, query: request.query, body, signal });
-    if (!isOpenSearch || opened.status !== 200) return replyOf(opened);
-    const { pit_id: id, _shards: shards } = parseAnswer(opened.body) as Record<string, unknown>;
-    return { status: 200, body: Buffer.from(JSON.stringify({ id, _shards: shards })) };
+    if (opened.status !== 200) return replyOf(opened);
+    const { pit_id: ofOpenSearch, id = ofOpenSearch, _shards: shards } = parseAnswer(opened.body) as Json;
+    const shown = shownId(request.path['index'] ?? '*', String(id));
+    return { status: 200, body: Buffer.from(JSON.stringify({ id: shown, _shards: shards })) };
   }
 }

@@ -25,6 +25,7 @@ export interface Reindex {
 
 const BATCH = 1000;
 const MOST_BATCH = 10_000;
+const MOST_SLICES = 1024;
 
 const OF_BODY = ['source', 'dest', 'conflicts', 'max_docs', 'size', 'script'];
 const OF_SOURCE = ['index', 'size', 'query', '_source', 'slice', 'sort'];
@@ -90,7 +91,7 @@ export function planOf(
   const how = pipeline === undefined ? 'into an index with semantic_text fields' : 'through a pipeline';
   if (asked.onlyCluster !== undefined) throw notOverCluster(`[${asked.onlyCluster}] of a reindex ${how}`);
   const { slices, requests_per_second: perSecond, max_docs: maxDocs, refresh, require_alias: alias } = parameters;
-  if (slices !== undefined && slices !== '1' && slices !== 'auto') throw notOverCluster(`[slices] of a reindex ${how}`);
+  checkSlices(slices);
   if (alias === 'true') throw notOverCluster(`[require_alias] of a reindex ${how}`);
   if (asked.batch < 1 || asked.batch > MOST_BATCH)
     throw illegal(`[size] must be from 1 to ${String(MOST_BATCH)}, but was [${String(asked.batch)}]`);
@@ -136,9 +137,8 @@ const IN_PLACE: ReadonlySet<string> = new Set([
  *
  * @param text its body, with the query in the cluster's form
  */
-export function planInPlace(source: string, text: string, { query, rights }: EngineRequest): CopyPlan {
+export function planInPlace(source: string, text: string, { query }: EngineRequest): CopyPlan {
   const what = 'an _update_by_query in an index with semantic_text fields';
-  if (rights !== undefined) throw notOverCluster(`${what}, with a key that may use some indices only,`);
   const body = JSON.parse(text) as Json;
   const unknown =
     Object.keys(query).find((name) => !IN_PLACE.has(name)) ??
@@ -156,6 +156,15 @@ export function planInPlace(source: string, text: string, { query, rights }: Eng
   };
   const given = body['query'] === undefined ? undefined : JSON.stringify(body['query']);
   return { ...planOf({ ...asked, dest: '' }, source, given, undefined, query), dest, inPlace: true };
+}
+
+/** Parts in which a copy could be made; the models of a server are busy with one of them already. */
+function checkSlices(slices: string | undefined): void {
+  if (slices === undefined || slices === 'auto') return;
+  if (!/^[1-9]\d*$/.test(slices)) throw illegal('[slices] must be a positive integer or the string "auto"');
+  if (Number(slices) <= MOST_SLICES) return;
+  const most = String(MOST_SLICES);
+  throw illegal(`The number of slices [${slices}] is too large. It must be less than [${most}].`);
 }
 
 function inside(text: string, name: string): string | undefined {

@@ -14,6 +14,7 @@ import { readReindex } from './reindex.js';
 import { SearchBody } from './search-body.js';
 import { msearch, search } from './search.js';
 import type { Asked, Transport } from './transport.js';
+import type { Turns } from './turns.js';
 import { SemanticFields } from './semantic-fields.js';
 import { VectorFields } from './vector-fields.js';
 
@@ -53,14 +54,16 @@ const transport = {
   },
   json: () => Promise.resolve({ status: 200, body: {} }),
 } as unknown as Transport;
+/** Nobody else is there. */
+const turns = { alone: (_: string, work: () => Promise<unknown>) => work() } as unknown as Turns;
 const context = {
   native,
   transport,
   product,
   names: new Names(native, transport),
-  models: new FieldModels(native, transport),
+  models: new FieldModels(native, transport, turns),
   vectors: new VectorFields(transport, product),
-  semantic: new SemanticFields(native, transport, product),
+  semantic: new SemanticFields(native, transport, product, turns),
 };
 
 function request(op: EngineRequest['op'], path: Readonly<Record<string, string>> = {}): EngineRequest {

@@ -1,4 +1,10 @@
-import { type FusionMethod, NORMALIZERS, type Normalizer, expandShortForm } from '@sparrow-search/engine';
+import {
+  type FusionMethod,
+  NORMALIZERS,
+  type Normalizer,
+  type ShortForm,
+  expandShortForm,
+} from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, refusal, unparsable } from './errors.js';
 import { type Json, type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
@@ -24,8 +30,10 @@ export interface Leaf {
   readonly minScore: number | undefined;
   /** How many hits of it are wanted. */
   readonly hits: number;
-  /** Sections of a search that a lone retriever may have. */
+  /** Sections of a search that a retriever may have: those of a list say which hits it holds, and in which order. */
   readonly sections: readonly Member[];
+  /** What explanations call it. */
+  readonly name: string | undefined;
 }
 
 /** A list by the passages of a field. */
@@ -39,11 +47,24 @@ export interface Fusion {
   readonly kind: 'fused';
   readonly method: FusionMethod;
   readonly inputs: readonly Input[];
-  /** How far lists are read: as the request says, or so far and further for pages behind. */
-  readonly window: { readonly size: number; readonly given: boolean };
+  /** How far lists are read: as the request says, or so far and further for pages behind, up to `most`. */
+  readonly window: { readonly size: number; readonly given: boolean; readonly most?: number };
   readonly minScore: number | undefined;
+  /** Present where the hits of the only list are scored again, by a model that reads their texts. */
+  readonly rerank?: Rerank;
+  readonly name: string | undefined;
   /** What an answer shows: `rank` has `_rank` and no `max_score`. */
   readonly form: 'rank' | 'retriever';
+}
+
+/** A reranker: what its model compares the texts of a field with. */
+export interface Rerank {
+  /** The inference endpoint; empty where the only one that reranks is meant. */
+  readonly id: string;
+  readonly text: string;
+  readonly field: string;
+  /** Least score of the model that a hit may have. */
+  readonly minScore: number | undefined;
 }
 
 export interface Input {
@@ -53,7 +74,7 @@ export interface Input {
 }
 
 /** Longest window; the native engine has the same. */
-const MAX_WINDOW = 10_000;
+export const MAX_WINDOW = 10_000;
 const MAX_DEPTH = 10;
 const MAX_LISTS = 100;
 const RANK_CONSTANT = 60;
@@ -62,6 +83,10 @@ const RANK_WINDOW = 100;
 const RETRIEVER_WINDOW = 10;
 
 const OF_STANDARD = ['sort', 'search_after', 'terminate_after', 'collapse'];
+/** Those that only the search as a whole may have. */
+const OF_LONE = ['search_after', 'terminate_after'];
+const RERANKER = 'text_similarity_reranker';
+const KINDS = ['standard', 'knn', 'rrf', 'linear', RERANKER];
 
 /**
  * Reads the `rank` section over queries and `knn` sections.
@@ -99,6 +124,7 @@ export function readRank(
     inputs: leaves.map((node) => ({ node, weight: 1, normalizer: 'none' })),
     window: own,
     minScore: undefined,
+    name: undefined,
     form: 'rank',
   };
 }
@@ -108,7 +134,7 @@ export function readRank(
  *
  * @param size hits that the search wants, which a window of its own choice is not shorter than
  * @param wanted hits that it reads: those of the pages before as well
- * @param indices those that are searched and have `semantic_text` fields
+ * @param indices those that are searched and have `semantic_text` fields, one of each that are mapped alike
  * @throws {EngineError} 400 for what is malformed, and for kinds that are not available over a cluster
  */
 export function readRetriever(
@@ -141,7 +167,7 @@ function read(text: string, span: Span, around: Around): Node {
   const kinds = kindAt(text, span) === 'object' ? members(text, span.start) : [];
   const [kind, second] = kinds;
   if (kind === undefined || second !== undefined) throw unparsable('retriever malformed, must hold one retriever');
-  if (!['standard', 'knn', 'rrf', 'linear'].includes(kind.name)) throw notOverCluster(`retriever [${kind.name}]`);
+  if (!KINDS.includes(kind.name)) throw notOverCluster(`retriever [${kind.name}]`);
   if (kindAt(text, kind) !== 'object') throw unparsable(`[${kind.name}] retriever malformed`);
   const parts = members(text, kind.start);
   const own = parts.filter(({ name }) => name === 'filter');
@@ -156,17 +182,17 @@ function read(text: string, span: Span, around: Around): Node {
     const hits = around.depth === 0 ? around.size : around.wanted;
     const others = parts.filter(({ name }) => name !== 'min_score');
     const knn = readKnn(text, kind, others, 'section', hits, around.filters);
-    return leaf({ span: kind, knn, hits, minScore: number('min_score', value('min_score')) });
+    return leaf({ span: kind, knn, hits, minScore: number('min_score', value('min_score')), name: nameOf(value) });
   }
+  if (kind.name === RERANKER) return rerankerOf(text, kind, parts, value, inside);
   return fusionOf(text, kind, parts, value, inside);
 }
 
 function standard(kind: Member, parts: readonly Member[], value: Value, { depth, filters, wanted }: Around): Leaf {
   checkKeys('standard', parts, ['query', 'filter', 'min_score', '_name', ...OF_STANDARD]);
   const sections = parts.filter(({ name }) => OF_STANDARD.includes(name));
-  if (depth > 0 && sections[0] !== undefined)
-    throw notOverCluster(`[${sections[0].name}] of a retriever below another`);
-  if (parts.some(({ name }) => name === '_name')) throw notOverCluster('[_name] of a retriever');
+  const lone = sections.find(({ name }) => OF_LONE.includes(name));
+  if (depth > 0 && lone !== undefined) throw notOverCluster(`[${lone.name}] of a retriever below another`);
   const query = parts.find(({ name }) => name === 'query');
   return leaf({
     span: kind,
@@ -175,20 +201,44 @@ function standard(kind: Member, parts: readonly Member[], value: Value, { depth,
     minScore: number('min_score', value('min_score')),
     sections,
     hits: wanted,
+    name: nameOf(value),
   });
 }
 
+/** A reranker, which is a fusion of a single list. */
+function rerankerOf(text: string, kind: Member, parts: readonly Member[], value: Value, around: Around): Fusion {
+  const own = ['retriever', 'inference_id', 'inference_text', 'field'];
+  checkKeys(kind.name, parts, [...own, 'rank_window_size', 'filter', 'min_score', '_name']);
+  const [id, asked, field] = own.slice(1).map((name) => textOf(value(name)));
+  if (id === '') throw illegal('[inference_id] must not be empty');
+  const list = parts.find(({ name }) => name === 'retriever');
+  if (list === undefined || asked === undefined || field === undefined) {
+    const missing = own.filter((name) => name !== 'inference_id' && textOf(value(name)) === undefined);
+    throw unparsable(`Required [${missing.filter((name) => name !== 'retriever' || list === undefined).join(', ')}]`);
+  }
+  if (asked === '') throw invalid(`[${kind.name}] [inference_text] cannot be empty;`);
+  const window = windowOf(kind.name, value('rank_window_size'), Math.max(RETRIEVER_WINDOW, around.size));
+  const inside = { ...around, wanted: depthOf(window, around.wanted), depth: around.depth + 1 };
+  return {
+    kind: 'fused',
+    method: { kind: 'linear' },
+    inputs: [{ node: read(text, list, inside), weight: 1, normalizer: 'none' }],
+    window,
+    minScore: undefined,
+    rerank: { id: id ?? '', text: asked, field, minScore: number('min_score', value('min_score')) },
+    name: nameOf(value),
+    form: 'retriever',
+  };
+}
+
 function fusionOf(text: string, kind: Member, parts: readonly Member[], value: Value, around: Around): Fusion {
-  const common = ['retrievers', 'query', 'fields', 'rank_window_size', 'filter', 'min_score'];
+  const common = ['retrievers', 'query', 'fields', 'rank_window_size', 'filter', 'min_score', '_name'];
   checkKeys(kind.name, parts, [...common, kind.name === 'rrf' ? 'rank_constant' : 'normalizer']);
-  const given = value('rank_window_size');
   const words = value('query');
   checkShort(kind.name, words, value);
-  const short = words === undefined ? undefined : expandShortForm(kind.name, shortForm(parts, value), around.indices);
-  const own =
-    given === undefined
-      ? { size: Math.max(short?.window.size ?? RETRIEVER_WINDOW, around.size), given: false }
-      : { size: window(kind.name, given), given: true };
+  const short = words === undefined ? undefined : expanded(kind.name, shortForm(parts, value), around.indices);
+  const usual = Math.max(short?.window.size ?? RETRIEVER_WINDOW, around.size);
+  const own = windowOf(kind.name, value('rank_window_size'), usual);
   const hits = depthOf(own, around.wanted);
   const list = parts.find(({ name }) => name === 'retrievers');
   const inside = { ...around, wanted: hits, depth: around.depth + 1 };
@@ -218,13 +268,40 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
     inputs,
     window: own,
     minScore: number('min_score', value('min_score')),
+    name: nameOf(value),
     form: 'retriever',
   };
 }
 
+function nameOf(value: Value): string | undefined {
+  return textOf(value('_name'));
+}
+
+/** The window that a request names, or the usual one. */
+function windowOf(kind: string, given: unknown, usual: number): Fusion['window'] {
+  return given === undefined ? { size: usual, given: false } : { size: window(kind, given), given: true };
+}
+
+/** What short forms stand for in indices, as long as what is known of these is believed. */
+const EXPANDED = new WeakMap<readonly SemanticIndex[], Map<string, ShortForm>>();
+const MOST_EXPANDED = 100;
+
+/** The lists that a short form stands for, which do not depend on its text. */
+function expanded(kind: string, form: Json, indices: readonly SemanticIndex[]): ShortForm {
+  const known = EXPANDED.get(indices) ?? new Map<string, ShortForm>();
+  EXPANDED.set(indices, known);
+  const key = JSON.stringify([kind, { ...form, query: typeof form['query'] }]);
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const made = expandShortForm(kind, form, indices);
+  if (known.size >= MOST_EXPANDED) known.clear();
+  known.set(key, made);
+  return made;
+}
+
 /** What the native engine is told of a short form: all but its filters, which stay where they are. */
 function shortForm(parts: readonly Member[], value: Value): Json {
-  const names = parts.map(({ name }) => name).filter((name) => name !== 'filter' && name !== 'min_score');
+  const names = parts.map(({ name }) => name).filter((name) => !['filter', 'min_score', '_name'].includes(name));
   return Object.fromEntries(names.map((name) => [name, value(name)]));
 }
 
@@ -242,8 +319,12 @@ function checkShort(kind: string, words: unknown, value: Value): void {
   if (kind === 'linear' && custom && value('normalizer') !== undefined)
     messages.push('[normalizer] cannot be provided when [retrievers] is specified');
   if (messages.length === 0) return;
-  const all = messages.map((message, at) => `${String(at + 1)}: [${kind}] ${message};`).join('');
-  throw refusal(400, 'action_request_validation_exception', `Validation Failed: ${all}`);
+  throw invalid(...messages.map((message) => `[${kind}] ${message};`));
+}
+
+function invalid(...messages: readonly string[]): Error {
+  const all = messages.map((message, at) => `${String(at + 1)}: ${message}`).join('');
+  return refusal(400, 'action_request_validation_exception', `Validation Failed: ${all}`);
 }
 
 /** Words in fields, their scores added; in all fields, where none are named. */
@@ -257,14 +338,14 @@ function wordsQuery(query: string, fields: readonly (readonly [string, number])[
 
 function leaf(given: Pick<Leaf, 'span' | 'hits'> & Partial<Leaf>): Leaf {
   const nothing = { query: undefined, knn: undefined, words: undefined, passages: undefined, minScore: undefined };
-  return { kind: 'leaf', ...nothing, filters: [], sections: [], ...given };
+  return { kind: 'leaf', ...nothing, filters: [], sections: [], name: undefined, ...given };
 }
 
 /** How far the lists of a window are read: those of the server's own choice in steps, each ten times as far as the one before. */
-export function windows({ size, given }: Fusion['window'], wanted: number): readonly number[] {
-  const all = [Math.min(size, MAX_WINDOW)];
-  for (let last = all[0] ?? 0; !given && last < wanted && last < MAX_WINDOW; all.push(last)) {
-    last = Math.min(last * 10, MAX_WINDOW);
+export function windows({ size, given, most = MAX_WINDOW }: Fusion['window'], wanted: number): readonly number[] {
+  const all = [Math.min(size, most)];
+  for (let last = all[0] ?? 0; !given && last < wanted && last < most; all.push(last)) {
+    last = Math.min(last * 10, most);
   }
   return all;
 }
@@ -327,9 +408,7 @@ function number(name: string, given: unknown): number | undefined {
 
 function checkKeys(parser: string, parts: readonly Member[], known: readonly string[]): void {
   const unknown = parts.find(({ name }) => !known.includes(name));
-  if (unknown === undefined) return;
-  if (unknown.name === '_name') throw notOverCluster(`[${unknown.name}] of retriever [${parser}]`);
-  throw unparsable(`[${parser}] unknown field [${unknown.name}]`);
+  if (unknown !== undefined) throw unparsable(`[${parser}] unknown field [${unknown.name}]`);
 }
 
 function checkLists(lists: number): void {

@@ -17,12 +17,13 @@ import { type Knn, readKnn } from './knn.js';
 import { type Encoded, type Near, QueryTranslation, type Reading, type SemanticClause, type Text } from './queries.js';
 import { type Fusion, type Leaf, type Node, readRank, readRetriever } from './retrievers.js';
 import { type Highlighting, highlighting } from './semantic-highlight.js';
-import { type BoundClause, type SemanticAsk, hasSemantic } from './semantic-queries.js';
+import { type BoundClause, type SemanticAsk, around, hasSemantic } from './semantic-queries.js';
 
 /** Sections that a fused search has a meaning for, besides those that make its lists. */
 const BESIDE_FUSION: ReadonlySet<string> = new Set([
   ...['from', 'size', 'min_score', 'track_total_hits', '_source', 'fields', 'docvalue_fields', 'stored_fields'],
-  ...['highlight', 'aggs', 'aggregations', 'timeout', 'version', 'seq_no_primary_term'],
+  ...['highlight', 'aggs', 'aggregations', 'timeout', 'version', 'seq_no_primary_term', 'explain', 'profile'],
+  ...['suggest', 'indices_boost'],
 ]);
 
 /** Sections that make the lists of a fusion. */
@@ -31,7 +32,7 @@ const OF_FUSION: ReadonlySet<string> = new Set(['query', 'knn', 'sub_searches', 
 /** Sections that reach nothing but the documents that are searched; a cluster knows others. */
 const HARMLESS: ReadonlySet<string> = new Set([
   ...BESIDE_FUSION,
-  ...['sort', 'search_after', 'collapse', 'rescore', 'explain', 'profile', 'suggest', 'track_scores', 'indices_boost'],
+  ...['sort', 'search_after', 'collapse', 'rescore', 'track_scores'],
   ...['terminate_after', 'stats', 'slice', 'max_docs', 'conflicts'],
 ]);
 
@@ -201,12 +202,13 @@ export class SearchBody {
 
   /** The query of a list, with its filters. */
   leafQuery(leaf: Leaf): string {
-    const { query, knn, words, filters } = leaf;
+    const { query, knn, words, filters, name = null } = leaf;
     if (knn !== undefined) return this.#near.get(knn)?.() ?? '{"match_none":{}}';
     const asked = words ?? this.#passages.get(leaf)?.build() ?? (query === undefined ? undefined : this.piece(query));
-    if (filters.length === 0) return asked ?? '{"match_all":{}}';
+    if (filters.length === 0) return around(asked ?? '{"match_all":{}}', 1, name);
     const all = filters.map((filter) => this.piece(filter)).join(',');
-    return asked === undefined ? `{"bool":{"filter":[${all}]}}` : `{"bool":{"must":[${asked}],"filter":[${all}]}}`;
+    const must = asked === undefined ? '' : `"must":[${asked}],`;
+    return around(`{"bool":{${must}"filter":[${all}]}}`, 1, name);
   }
 
   /** The section of the query, of a body that asks for one list; Elasticsearch counts neighbours over all shards in a section only. */
@@ -243,8 +245,8 @@ export class SearchBody {
       ];
       const given = beside.filter((name) => this.#sections.has(name));
       if (given.length > 0) throw validation(`cannot specify [retriever] and [${given.join(', ')}]`);
-      const { indices = [] } = this.#reading.semantic ?? {};
-      return readRetriever(this.text, retriever, this.#size, this.#from + this.#size, indices);
+      const { distinct = [] } = this.#reading.semantic ?? {};
+      return readRetriever(this.text, retriever, this.#size, this.#from + this.#size, distinct);
     }
     if (subSearches !== undefined) this.#warnings.push('Deprecated field [sub_searches] used, replaced by [retriever]');
     if (rank === undefined) {

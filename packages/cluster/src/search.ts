@@ -4,12 +4,15 @@ import { illegal, notOverCluster, refusal } from './errors.js';
 import { mayNameIndices } from './foreign-indices.js';
 import { fused } from './fused.js';
 import { type Member, type Span, decode, edited, isObject, members, parse, textOf, valueOf, whole } from './json.js';
+import { ofSearch } from './left-out-vectors.js';
 import { OF_TARGET } from './multiple.js';
 import { encodeExpression } from './names.js';
+import { inPointInTime, withShownId } from './points-in-time.js';
 import { type ReadingContext, readSearch } from './reading.js';
 import { replyOf, stoppable, withWarnings } from './replies.js';
 import type { SearchBody } from './search-body.js';
 import { withBestPassages } from './semantic-highlight.js';
+import { withFieldNames } from './semantic-names.js';
 import type { Answered } from './transport.js';
 
 /** What a search needs of its surroundings. */
@@ -38,33 +41,44 @@ export const SEARCHES = {
 /** Answers `_search`, `_count` and `_validate/query`. */
 export async function search(
   context: Searching,
-  request: EngineRequest,
+  wanted: EngineRequest,
   body: Uint8Array | undefined,
   cancel?: Cancel,
 ): Promise<EngineReply> {
-  const endpoint = SEARCHES[request.op as keyof typeof SEARCHES];
-  const restricted = request.rights !== undefined;
-  const expression = await context.names.expression(request, request.path['index']);
-  if (restricted && request.query['scroll'] !== undefined)
+  const endpoint = SEARCHES[wanted.op as keyof typeof SEARCHES];
+  const restricted = wanted.rights !== undefined;
+  const given = body === undefined || body.length === 0 ? undefined : decode(body);
+  const view = wanted.op === 'search' ? inPointInTime(given) : undefined;
+  // Whoever names indices as well is told by the cluster that these do not go together.
+  const named = wanted.path['index'] === '' ? undefined : wanted.path['index'];
+  const expression = await context.names.expression(wanted, named ?? view?.expression);
+  if (restricted && wanted.query['scroll'] !== undefined)
     throw notOverCluster('[scroll] for a key that may use some indices only,');
-  if (expression === undefined) return nothing(request);
+  if (expression === undefined) return nothing(wanted);
   return stoppable(cancel, async (signal) => {
-    const path = `/${encodeExpression(expression)}/${endpoint}`;
-    const text = body === undefined || body.length === 0 ? undefined : decode(body);
+    const path =
+      view === undefined || named !== undefined ? `/${encodeExpression(expression)}/${endpoint}` : '/_search';
+    const { query, text } = await ofSearch(context.vectors, expression, wanted, view?.text ?? given);
+    const inView = (reply: EngineReply): EngineReply =>
+      view === undefined ? reply : withShownId(view.expression, reply);
+    const request = { ...wanted, query };
     const isPlain = text !== undefined && !TRANSLATED.test(text) && !mayNameIndices(text);
     if (text === undefined || (!restricted && isPlain && (await context.semantic.of(expression)) === undefined)) {
-      return replyOf(await ask(context, request, path, body, signal));
+      return inView(replyOf(await ask(context, request, path, text, signal)));
     }
     const read = await readSearch(context, request, expression, text, cancel, request.op === 'search');
-    const shown = (reply: EngineReply): Promise<EngineReply> =>
-      withHighlights(context, expression, read, reply, cancel);
+    const isAbout = read.value('explain') === true || read.value('profile') === true || 'explain' in request.query;
+    const shown = async (given: EngineReply): Promise<EngineReply> => {
+      const reply = await withHighlights(context, expression, read, given, cancel);
+      return isAbout ? withFieldNames(await context.semantic.of(expression), reply) : reply;
+    };
     if (read.fusion === undefined) {
       const answered = await ask(context, request, path, read.translated(), signal);
-      return withWarnings(await shown(atMost(read.mostHits, replyOf(answered))), read.warnings);
+      return withWarnings(await shown(atMost(read.mostHits, inView(replyOf(answered)))), read.warnings);
     }
     if (request.op !== 'search')
       throw illegal(`request does not support [${read.fusion.form === 'rank' ? 'rank' : 'retriever'}]`);
-    const reply = await fused(context, request, expression, read, read.fusion, signal);
+    const reply = await fused(context, request, expression, read, read.fusion, signal, cancel);
     return withWarnings(await shown(reply), read.warnings);
   });
 }
@@ -98,9 +112,9 @@ export async function msearch(
     throw refusal(400, 'action_request_validation_exception', 'Validation Failed: 1: no requests added;');
   }
   const begun = performance.now();
-  const answers = await inTurn(lines.length / 2, async (at) => {
-    const header = parse(lines[2 * at]?.trim() === '' ? '{}' : (lines[2 * at] ?? '{}'));
-    const one = lines[2 * at + 1] ?? '{}';
+  const pairs = Array.from({ length: lines.length / 2 }, (_, at) => lines.slice(2 * at, 2 * at + 2));
+  const answers = await inTurn(pairs, async ([first = '', one = '{}']) => {
+    const header = parse(first.trim() === '' ? '{}' : first);
     if (!isObject(header)) throw illegal('the header of a search has to be an object');
     const { index, indices, ...more } = header;
     const named = index ?? indices ?? request.path['index'];
@@ -144,23 +158,23 @@ function checkLines(body: Uint8Array): void {
   }
 }
 
-/** Does as many pieces of work as are said, some at once; what they give comes in their order. None is begun after one that failed. */
-async function inTurn<T>(count: number, work: (at: number) => Promise<T>): Promise<readonly T[]> {
+/** Does a piece of work for each item, some at once; what they give comes in their order. None is begun after one that failed. */
+export async function inTurn<I, T>(items: readonly I[], work: (item: I) => Promise<T>): Promise<readonly T[]> {
   const done: T[] = [];
-  let next = 0;
+  const left = items.entries();
+  let hasFailed = false;
   const worker = async (): Promise<void> => {
-    while (next < count) {
-      const at = next;
-      next += 1;
+    for (const [at, item] of left) {
+      if (hasFailed) return;
       try {
-        done[at] = await work(at);
+        done[at] = await work(item);
       } catch (error) {
-        next = count;
+        hasFailed = true;
         throw error;
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(count, SEARCHES_AT_ONCE) }, worker));
+  await Promise.all(Array.from({ length: Math.min(items.length, SEARCHES_AT_ONCE) }, worker));
   return done;
 }
 

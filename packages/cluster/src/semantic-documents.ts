@@ -68,14 +68,16 @@ async function ofBatch(
   for (;;) {
     const { made, wider } = await asked(semantic, known, documents, paced, cancel);
     if (wider === undefined) return { made, index: known };
-    // Another server may have settled it meanwhile, perhaps with another model, which the documents are compared with then.
-    const now = await semantic.writtenToNow(known.index);
-    if (now !== undefined && JSON.stringify(now) !== JSON.stringify(known)) {
-      known = now;
-      continue;
-    }
-    await semantic.settle(known, wider);
-    return { made, index: (await semantic.writtenToNow(known.index)) ?? known };
+    const before = known;
+    const other = await semantic.turns.alone(before.index, async () => {
+      const now = await semantic.writtenToNow(before.index);
+      if (now !== undefined && JSON.stringify(now) !== JSON.stringify(before)) return now;
+      await semantic.settle(before, wider);
+      return undefined;
+    });
+    if (other === undefined) return { made, index: (await semantic.writtenToNow(before.index)) ?? before };
+    // Another server has settled it meanwhile, perhaps with another model, which the documents are compared with then.
+    known = other;
   }
 }
 

@@ -8,6 +8,7 @@ import { COMPANION, companionMapping, reducedMapping, semanticIn, withDefinition
 import type { Product } from './product.js';
 import { passedOn } from './replies.js';
 import type { Transport } from './transport.js';
+import type { Turns } from './turns.js';
 
 /** An index with `semantic_text` fields, as the native engine is told of it. */
 export interface SemanticIndex {
@@ -22,6 +23,8 @@ export interface SemanticIndex {
 /** What is known of the indices that a search reads, of which some have `semantic_text` fields. */
 export interface SemanticIndices {
   readonly indices: readonly SemanticIndex[];
+  /** One of each of those that are mapped alike, as the indices of a pattern often are. */
+  readonly distinct: readonly SemanticIndex[];
   /** Paths that are a field of another type in some index. */
   readonly others: ReadonlySet<string>;
 }
@@ -33,12 +36,15 @@ const UNTIL_KNOWN_MS = 5_500;
 export class SemanticFields {
   readonly native: SearchEngine;
   readonly product: Product;
+  /** Whoever changes what is written down of an index waits for its turn. */
+  readonly turns: Turns;
   readonly #transport: Transport;
   readonly #known = new Believed<SemanticIndices | undefined>();
   readonly #written = new Believed<SemanticIndex | 'none' | 'missing'>();
 
-  constructor(native: SearchEngine, transport: Transport, product: Product) {
+  constructor(native: SearchEngine, transport: Transport, product: Product, turns: Turns) {
     this.native = native;
+    this.turns = turns;
     this.product = product;
     this.#transport = transport;
   }
@@ -51,9 +57,11 @@ export class SemanticFields {
       if (!some.some(([, mapping]) => Object.entries(writtenDown(mapping)).some(([, it]) => isText(it))))
         return undefined;
       const all = await this.#mappings(expression, {});
-      const indices = all.map(([name, mapping]) => semanticIndex(name, mapping));
+      const each = all.map(([name, mapping]) => semanticIndex(name, mapping));
+      const indices = each.filter(({ fields }) => Object.keys(fields).length > 0);
+      const alike = new Map(indices.map((it) => [JSON.stringify([it.mapping, it.state]), it]));
       const others = new Set(all.flatMap(([, mapping]) => otherPaths(fromCluster(mapping))));
-      return { indices: indices.filter(({ fields }) => Object.keys(fields).length > 0), others };
+      return { indices, distinct: [...alike.values()], others };
     });
   }
 
@@ -99,7 +107,8 @@ export class SemanticFields {
   }
 
   /**
-   * Writes down what the first vectors of fields have settled about them, before any document has them.
+   * Writes down what the first vectors of fields have settled about them, before any document has them. Only whoever has the turn of the
+   * index does so.
    *
    * @param wider what the native engine made of the mapping and the state of the index
    */

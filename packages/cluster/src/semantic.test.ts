@@ -8,6 +8,7 @@ import { highlighting } from './semantic-highlight.js';
 const SEMANTIC = { type: 'semantic_text', inference_id: 'e' };
 const KNOWN: SemanticIndices = {
   indices: [{ index: 'i', mapping: {}, state: null, fields: { body: SEMANTIC } }],
+  distinct: [],
   others: new Set(['words']),
 };
 

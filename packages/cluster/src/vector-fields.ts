@@ -1,7 +1,7 @@
 import { Believed } from './believed.js';
 import { type DenseField, readDenseField } from './dense-fields.js';
 import { type Json, isObject } from './json.js';
-import { META, writtenDown } from './mappings.js';
+import { META, fromCluster, writtenDown } from './mappings.js';
 import { encodeExpression } from './names.js';
 import type { Product } from './product.js';
 import type { Transport } from './transport.js';
@@ -16,11 +16,15 @@ export interface Watched {
   readonly always: ReadonlySet<string>;
 }
 
+/** Types of fields that hold vectors, also of those that Sparrow did not make. */
+const VECTORS: ReadonlySet<string> = new Set(['dense_vector', 'sparse_vector', 'knn_vector', 'rank_features']);
+
 /** Which fields of indices are of type `dense_vector`. What the cluster said of it is believed for five seconds. */
 export class VectorFields {
   readonly #transport: Transport;
   readonly #product: Product;
   readonly #known = new Believed<readonly DenseFields[]>();
+  readonly #paths = new Believed<readonly string[]>();
 
   constructor(transport: Transport, product: Product) {
     this.#transport = transport;
@@ -56,10 +60,33 @@ export class VectorFields {
     return { fields, always: new Set(unit.map(([path]) => path)) };
   }
 
+  /** The paths of all fields of vectors, sparse ones as well, that any of the indices has. */
+  paths(expression: string): Promise<readonly string[]> {
+    return this.#paths.of(expression, async () => {
+      const path = `/${encodeExpression(expression)}/_mapping`;
+      const { status, body } = await this.#transport.json({
+        method: 'GET',
+        path,
+        query: { ignore_unavailable: 'true' },
+      });
+      const found = status === 200 && isObject(body) ? Object.values(body) : [];
+      return [...new Set(found.flatMap((it) => vectorPaths(fromCluster(isObject(it) ? it['mappings'] : undefined))))];
+    });
+  }
+
   /** Asks again next time, as a mapping changed. */
   forget(): void {
+    this.#paths.forget();
     this.#known.forget();
   }
+}
+
+function vectorPaths(mapping: unknown, above = ''): readonly string[] {
+  const properties = isObject(mapping) && isObject(mapping['properties']) ? Object.entries(mapping['properties']) : [];
+  return properties.flatMap(([name, field]) => {
+    const isVector = isObject(field) && VECTORS.has(String(field['type']));
+    return isVector ? [`${above}${name}`] : vectorPaths(field, `${above}${name}.`);
+  });
 }
 
 function denseIn(mappings: unknown): DenseFields {

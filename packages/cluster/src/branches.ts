@@ -1,0 +1,111 @@
+import { type Ranked, type RankedList, fuseLists } from '@sparrow-search/engine';
+
+import { type Fusion, type Leaf, type Node, MAX_WINDOW, type Rerank, depthOf, windows } from './retrievers.js';
+
+/** A hit of a list, whose score is the one that is shown. */
+export interface BranchHit extends Ranked {
+  /** The score that it came in with: a wider window may give more than the hit before it has, which is shown then. */
+  readonly own: number;
+  /** How many hits of each list were fused to make it; 0 in a list that a query found. */
+  readonly window: number;
+}
+
+/** A list of a tree, best hit first, and the lists that it is made from. */
+export interface Branch {
+  readonly hits: readonly BranchHit[];
+  /** Whether reading on would find no more hits. */
+  readonly ends: boolean;
+  readonly inputs: readonly Branch[];
+}
+
+/** What a list is made from: those that queries found, how far these were read, and the scores that a model gives to documents. */
+export interface Sources {
+  readonly lists: ReadonlyMap<Leaf, readonly Ranked[]>;
+  readonly longest: number;
+  /** The model's scores of documents, in their order. */
+  readonly scores: (rerank: Rerank, hits: readonly Ranked[]) => Promise<readonly number[]>;
+}
+
+/** The lists of a tree made one; those of a window of the server's own choice are read on for pages behind it. */
+export async function branchOf(node: Node, sources: Sources, wanted: number): Promise<Branch> {
+  if (node.kind === 'leaf') {
+    const hits = (sources.lists.get(node) ?? []).map((hit) => ({ ...hit, own: hit.score, window: 0 }));
+    return { hits, ends: hits.length < sources.longest, inputs: [] };
+  }
+  const sizes = windows(node.window, wanted);
+  const depth = depthOf(node.window, wanted);
+  const inputs: Branch[] = [];
+  for (const input of node.inputs) inputs.push(await branchOf(input.node, sources, depth));
+  const [first] = inputs;
+  const pages =
+    node.rerank === undefined
+      ? fusedPages(node, inputs, sizes)
+      : await rerankedPages(node.rerank, first?.hits.slice(0, depth) ?? [], sizes, sources);
+  const most = node.window.given ? depth : (node.window.most ?? MAX_WINDOW);
+  const ends = depth >= most || (!pages.isCut && inputs.every((it) => it.ends && it.hits.length <= depth));
+  return { hits: pages.hits, ends, inputs };
+}
+
+interface Pages {
+  readonly hits: readonly BranchHit[];
+  /** Whether the last window holds documents that got no place from it. */
+  readonly isCut: boolean;
+}
+
+function fusedPages(fusion: Fusion, inputs: readonly Branch[], sizes: readonly number[]): Pages {
+  const hits: BranchHit[] = [];
+  const placed = new Set<string>();
+  let isCut = false;
+  for (const window of sizes) {
+    // Scores of a wider window may be higher than the last of the page before; they are shown as they follow.
+    let least = hits.at(-1)?.score ?? Infinity;
+    const fresh = fuseLists(fusion.method, within(fusion, inputs, window)).filter(({ key }) => !placed.has(key));
+    const room = window - placed.size;
+    isCut = fresh.length > room;
+    for (const { key, score } of fresh.slice(0, Math.max(room, 0))) {
+      placed.add(key);
+      if (fusion.minScore !== undefined && score < fusion.minScore) continue;
+      least = Math.min(least, score);
+      hits.push({ key, score: least, own: score, window });
+    }
+  }
+  return { hits, isCut };
+}
+
+/** The lists of a fusion, each cut to a window. */
+export function within(fusion: Fusion, inputs: readonly Branch[], window: number): readonly RankedList[] {
+  return fusion.inputs.map(({ weight, normalizer }, at) => ({
+    hits: inputs[at]?.hits.slice(0, window) ?? [],
+    weight,
+    normalizer,
+  }));
+}
+
+/** The hits of each window in the order of their new scores, behind those of the window before. */
+async function rerankedPages(
+  rerank: Rerank,
+  first: readonly BranchHit[],
+  sizes: readonly number[],
+  { scores }: Sources,
+): Promise<Pages> {
+  const given = await scores(rerank, first);
+  const scored = first.map(({ key }, at) => ({ key, score: given[at] ?? 0 }));
+  const hits: BranchHit[] = [];
+  let [start, least] = [0, Infinity];
+  for (const window of sizes) {
+    const { minScore = -Infinity } = rerank;
+    const page = scored.slice(start, window).filter(({ score }) => score >= minScore);
+    for (const { key, score } of page.sort((one, other) => other.score - one.score)) {
+      const own = positive(score);
+      least = Math.min(least, own);
+      hits.push({ key, score: least, own, window });
+    }
+    start = window;
+  }
+  return { hits, isCut: false };
+}
+
+/** Elasticsearch's score for that of a model: never negative, and in the same order. */
+function positive(score: number): number {
+  return Math.fround(Math.fround(Math.max(score, 0)) + Math.fround(Math.min(Math.exp(score), 1)));
+}
