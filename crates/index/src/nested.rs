@@ -60,6 +60,13 @@ impl Snapshot {
         live.into()
     }
 
+    /// The document of this view that an object of `inside` is in.
+    pub(crate) fn document_around(&self, object: DocAddress, inside: &Self) -> Option<DocAddress> {
+        let documents = self.documents(inside.segment(object.segment_ord))?;
+        let document = next_in(documents, object.doc_id);
+        (document != TERMINATED).then(|| DocAddress::new(object.segment_ord, document))
+    }
+
     /// The view of the objects of the nested field at `path` that are in one document of this view.
     pub fn inside_of(&self, addr: DocAddress, path: &str) -> Self {
         let view = self.inside(path);

@@ -116,10 +116,12 @@ impl Snapshot {
 
     /// The objects of the nested field at `scope` in these segments.
     pub(crate) fn with_segments(&self, segments: Vec<SegmentSnapshot>, scope: Arc<str>) -> Self {
-        let mut view = self.with_mapping(self.mapping.clone(), self.mapping_epoch);
-        view.segments = segments;
-        view.scope = Some(scope);
-        view
+        Self { scope: Some(scope), ..self.with_live(segments) }
+    }
+
+    /// The same view of segments in which other documents are visible.
+    pub(crate) fn with_live(&self, segments: Vec<SegmentSnapshot>) -> Self {
+        Self { segments, ..self.with_mapping(self.mapping.clone(), self.mapping_epoch) }
     }
 
     /// The same segments, restricted to documents that match `filter`: nothing else can be found, counted or

@@ -12,7 +12,7 @@ pub(super) mod intervals;
 pub(super) mod knn;
 pub(super) mod more_like_this;
 pub(super) mod multi_match;
-mod nested;
+pub(super) mod nested;
 pub(super) mod patterns;
 pub(super) mod phrase;
 pub(super) mod query_string;

@@ -26,7 +26,7 @@ use sparrow_segments::nested::{last_before, next_in};
 ///
 /// # Errors
 /// When the path is not that of a nested field.
-fn view(query: &NestedQuery, snapshot: &Snapshot) -> Result<Option<Arc<Snapshot>>, QueryError> {
+pub(crate) fn view(query: &NestedQuery, snapshot: &Snapshot) -> Result<Option<Arc<Snapshot>>, QueryError> {
     let path = &query.path;
     match snapshot.mapping().field(path) {
         Some(FieldType::Object { nested: true, .. }) => {}

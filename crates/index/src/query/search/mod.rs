@@ -5,6 +5,7 @@ pub mod dis_max;
 pub(super) mod document_at_a_time;
 pub(super) mod hits;
 pub(super) mod max_score;
+mod nested_search;
 pub mod sorted;
 pub(super) mod sparse_search;
 pub(super) mod text_search;
@@ -60,6 +61,10 @@ impl Snapshot {
         if let Some(plan) = SparsePlan::find(query)?
             && let Some(top) = plan.search(self, compiler, options)?
         {
+            is_over(compiler, options)?;
+            return Ok(top);
+        }
+        if let Some(top) = self.search_nested(query, compiler, options)? {
             is_over(compiler, options)?;
             return Ok(top);
         }

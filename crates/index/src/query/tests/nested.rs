@@ -192,6 +192,21 @@ proptest! {
             });
             prop_assert_eq!(fixture.hits(nested("c", inside, mode)), expected, "{:?}", mode);
         }
+        // The best of many, by the pruned search of the objects, with totals.
+        let best = nested("c", tokens_query(), NestedScore::Max).with_boost(2.0);
+        for (query, group) in [(best.clone(), None), (both(best, vec![term("g", 0)]), Some(0))] {
+            let expected = hits_of(&documents, |document| {
+                let scores = document.objects.iter().filter_map(|((_, tokens), _)| score(tokens));
+                let best = scores.reduce(f32::max).filter(|_| group.is_none_or(|group| document.group == group));
+                best.map(|score| 2.0 * score)
+            });
+            for (size, limit) in [(1, 10_000), (3, 2), (3, 10_000)] {
+                let options = SearchOptions { size, track_total_hits: TotalHits::UpTo(limit), ..SearchOptions::default() };
+                let top = fixture.top(&query, &options);
+                prop_assert_eq!(top.total, (expected.len() as u64).min(limit));
+                prop_assert_eq!(fixture.named(&top), expected[..size.min(expected.len())].to_vec());
+            }
+        }
         // Objects inside objects, asked for from the document.
         let expected = hits_of(&documents, |document| {
             document.objects.iter().any(|(_, inner)| inner.contains(&0)).then_some(0.0)

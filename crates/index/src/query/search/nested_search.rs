@@ -1,0 +1,145 @@
+//! Searches for the documents whose best object has the highest score of a sparse clause: the pruned top-k runs over the objects, and
+//! each document is found by its best one.
+
+use tantivy::TERMINATED;
+
+use crate::filter_cache::SegmentDocs;
+use crate::query::compile::Compiler;
+use crate::query::error::QueryError;
+use crate::query::filters::Docs;
+use crate::query::kinds::{nested, required_should};
+use crate::query::search::sparse_search::SparsePlan;
+use crate::query::search::top_docs::TopCollector;
+use crate::query::{SearchOptions, TopDocs, TotalHits};
+use crate::snapshot::Snapshot;
+use sparrow_query::{NestedQuery, NestedScore, Query, QueryKind};
+
+/// Factor by which the number of objects grows when those found are in too few documents.
+const GROWTH: usize = 4;
+
+/// A `nested` clause that scores by the best object, with clauses that only restrict the documents.
+struct NestedPlan<'q> {
+    clause: &'q NestedQuery,
+    boost: f32,
+    filters: Vec<&'q Query>,
+    excluded: Vec<&'q Query>,
+}
+
+impl<'q> NestedPlan<'q> {
+    /// Recognises such a clause alone, and a `bool` of which it is the only scoring clause and must match; `None` for other queries.
+    fn find(query: &'q Query) -> Result<Option<Self>, QueryError> {
+        match &query.kind {
+            QueryKind::Nested(clause) => {
+                let is_sparse =
+                    clause.score_mode == NestedScore::Max && SparsePlan::find(&clause.query)?.is_some();
+                let (filters, excluded) = (Vec::new(), Vec::new());
+                // A boost of 0 leaves no order that scores could be pruned by.
+                Ok((is_sparse && query.boost > 0.0).then_some(Self {
+                    clause,
+                    boost: query.boost,
+                    filters,
+                    excluded,
+                }))
+            }
+            QueryKind::Bool(tree) => {
+                let inner = match (&tree.must[..], &tree.should[..]) {
+                    ([inner], []) if required_should(tree)? == 0 => inner,
+                    ([], [inner]) if required_should(tree)? == 1 => inner,
+                    _ => return Ok(None),
+                };
+                let Some(mut plan) = Self::find(inner)? else { return Ok(None) };
+                plan.boost *= query.boost;
+                plan.filters.extend(&tree.filter);
+                plan.excluded.extend(&tree.must_not);
+                Ok((plan.boost > 0.0).then_some(plan))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Searches for a nested sparse clause that scores by the best object; `None` if the query is another.
+    pub(super) fn search_nested(
+        &self,
+        query: &Query,
+        compiler: &mut Compiler<'_>,
+        options: &SearchOptions,
+    ) -> Result<Option<TopDocs>, QueryError> {
+        let Some(plan) = NestedPlan::find(query)? else { return Ok(None) };
+        compiler.count_clause()?;
+        let restricting = plan.filters.into_iter().chain(&options.post_filter);
+        let allowed = compiler.filter_docs(restricting, plan.excluded)?;
+        let is_restricted = allowed.iter().any(|docs| !matches!(docs, SegmentDocs::All));
+        let restricted = is_restricted.then(|| self.keeping(&allowed));
+        let searched = restricted.as_ref().unwrap_or(self);
+        let Some(view) = nested::view(plan.clause, searched)? else {
+            return Ok(Some(TopCollector::new(0).finish(0, options.track_total_hits)));
+        };
+        let matched = match options.track_total_hits {
+            TotalHits::Off => 0,
+            // Which documents have an object of that score only its score tells.
+            _ if options.min_score.is_some() => return Ok(None),
+            TotalHits::UpTo(limit) => searched.count_until(plan.clause, limit + 1, compiler)?,
+            TotalHits::Exact => searched.count_until(plan.clause, u64::MAX, compiler)?,
+        };
+        let mut inner = (*plan.clause.query).clone();
+        inner.boost *= plan.boost;
+        let mut depth = options.size;
+        loop {
+            let of_objects = SearchOptions {
+                size: depth,
+                track_total_hits: TotalHits::Off,
+                post_filter: None,
+                ..options.clone()
+            };
+            let mut inside = compiler.inside(&view);
+            let Some(found) = SparsePlan::find(&inner)? else { return Ok(None) };
+            let Some(objects) = found.search(&view, &mut inside, &of_objects)? else { return Ok(None) };
+            compiler.executors.note(inside.executors.noted());
+            let is_all = objects.hits.len() < depth;
+            let mut top = TopCollector::new(options.size);
+            let mut seen = rustc_hash::FxHashSet::default();
+            for hit in &objects.hits {
+                let Some(document) = self.document_around(hit.addr, &view) else { continue };
+                if seen.insert(document) {
+                    top.offer(document, hit.score, || hit.seq_no);
+                }
+            }
+            if is_all || seen.len() >= options.size {
+                return Ok(Some(top.finish(matched, options.track_total_hits)));
+            }
+            depth = depth.saturating_mul(GROWTH);
+        }
+    }
+
+    /// Number of documents that match a nested clause, exact up to `limit`.
+    fn count_until(
+        &self,
+        clause: &NestedQuery,
+        limit: u64,
+        compiler: &Compiler<'_>,
+    ) -> Result<u64, QueryError> {
+        let weight = compiler.inside(self).compile_kind(&QueryKind::Nested(clause.clone()), false)?;
+        let mut matched = 0;
+        for (reader, segment) in self.searcher().segment_readers().iter().zip(self.segments()) {
+            let mut scorer = weight.scorer(reader, 1.0)?;
+            while scorer.doc() != TERMINATED && matched < limit {
+                matched += u64::from(segment.is_live(scorer.doc()));
+                scorer.advance();
+            }
+            compiler.check_cancelled()?;
+        }
+        Ok(matched)
+    }
+
+    /// The same documents, of which only those in a set are visible.
+    fn keeping(&self, docs: &Docs) -> Self {
+        let segments = self.segments().iter().enumerate();
+        let kept = segments.map(|(ord, segment)| {
+            let live: Vec<u64> = self.live_words_from(ord, &docs[ord], 0).collect();
+            segment.with_live(Some(live.into()))
+        });
+        self.with_live(kept.collect())
+    }
+}
