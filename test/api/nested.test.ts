@@ -309,6 +309,38 @@ describe('aggregations and sorts', () => {
   });
 });
 
+describe('what is shown of objects', () => {
+  it('keeps values apart by object, in fields and capabilities', async () => {
+    const { hits } = await search(
+      { query: { ids: { values: ['d'] } }, fields: ['offers.*', 'kind'], _source: false },
+      'shop',
+    );
+    expect(hits.hits[0].fields).toEqual({
+      kind: ['late'],
+      offers: [1, 9, 30].map((price, n) => ({ price: [price], shop: [n === 0 ? 'y' : 'x'] })),
+    });
+    const { body } = await server.request('GET', '/shop/_field_caps?fields=offers*&include_empty_fields=false');
+    expect(body.fields.offers.nested.type).toBe('nested');
+    expect(body.fields['offers.price'].integer.aggregatable).toBe(true);
+  });
+
+  it('is shown to a key that sees some documents only of these', async () => {
+    const alias = { index: 'shop', alias: 'early', filter: { term: { kind: 'early' } } };
+    expect((await server.request('POST', '/_aliases', { actions: [{ add: alias }] })).status).toBe(200);
+    expect(await ids(nested('offers', { term: { 'offers.shop': 'x' } }), 'early')).toEqual(['a']);
+    const inside = {
+      nested: { path: 'offers' },
+      aggs: { shops: { terms: { field: 'offers.shop', min_doc_count: 0 } } },
+    };
+    const { aggregations } = await search(
+      { size: 0, aggs: { inside, all: { global: {}, aggs: { inside } } } },
+      'early',
+    );
+    expect(aggregations.inside.doc_count).toBe(3);
+    expect(aggregations.all.inside.doc_count).toBe(3);
+  });
+});
+
 describe('what is refused', () => {
   it('is refused in the words of Elasticsearch', async () => {
     const over = await server.request('PUT', '/few', {

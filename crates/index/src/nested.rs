@@ -83,7 +83,9 @@ impl Snapshot {
             }
             objects.with_live(Some(live.into()))
         });
-        view.with_segments(segments.collect(), path.into())
+        let mut objects = view.with_segments(segments.collect(), path.into());
+        objects.of_document = true;
+        objects
     }
 
     /// The source of an object inside the names of the fields around it, without anything beside it: what its document would be if

@@ -69,6 +69,8 @@ pub struct Snapshot {
     cache: Arc<SnapshotCache>,
     /// Path of the nested field whose objects are the documents of this view; `None` for the documents themselves.
     pub(crate) scope: Option<Arc<str>>,
+    /// Whether only the objects in one document are visible.
+    pub(crate) of_document: bool,
     /// The views inside this one that have been asked for, by the path of their nested field.
     pub(crate) inside: Mutex<FxHashMap<String, Arc<Snapshot>>>,
 }
@@ -94,6 +96,7 @@ impl Snapshot {
             name,
             cache: Arc::default(),
             scope: None,
+            of_document: false,
             inside: Mutex::default(),
         }
     }
@@ -110,6 +113,7 @@ impl Snapshot {
             name: self.name.clone(),
             cache: self.cache.clone(),
             scope: self.scope.clone(),
+            of_document: self.of_document,
             inside: Mutex::default(),
         }
     }

@@ -12,6 +12,7 @@ mod fuzz;
 mod kernels;
 pub mod list;
 mod positions;
+pub mod sloppy;
 mod varint;
 
 pub use field::{B, Factors, K1, SegmentField, TextField};

@@ -190,10 +190,10 @@ impl InnerWriter {
         shown: Presentation,
         cancel: &Arc<AtomicBool>,
     ) -> Result<(), EngineError> {
-        let objects = Arc::new(target.snapshot.inside_of(addr, &nested.clause.path));
+        let Some(path) = nested.path(target.snapshot.mapping()) else { return Ok(()) };
+        let objects = Arc::new(target.snapshot.inside_of(addr, path));
         let target = Target { snapshot: objects, ..target.clone() };
-        let search =
-            SearchBody { query: Some((*nested.clause.query).clone()), ..(*nested.hits.body).clone() };
+        let search = SearchBody { query: Some(nested.query.clone()), ..(*nested.hits.body).clone() };
         self.search(service, &nested.hits.name, &[target], &search, shown, cancel)
     }
 

@@ -1,24 +1,45 @@
-//! `inner_hits` of `nested` clauses: which of the objects that match are shown with a document.
+//! `inner_hits` of `nested` clauses, and of `knn` on fields inside nested ones: which of the objects that match are shown with a document.
 
+use sparrow_mapping::Mapping;
 use sparrow_query::dsl::{Context, DEFAULT_SIZE};
-use sparrow_query::{NestedQuery, Query, QueryKind, walk};
+use sparrow_query::{KnnQuery, Query, QueryKind, walk};
 use sparrow_wire::BodyError;
+use sparrow_wire::json::Node;
 
 use super::body::SearchBody;
 use super::collapse::{InnerHits, check_names};
 
-/// The `inner_hits` of a `nested` clause.
+/// The `inner_hits` of a clause.
 #[derive(Debug)]
 pub struct NestedHits<'q> {
-    /// The clause.
-    pub clause: &'q NestedQuery,
-    /// The section, named after the path if it has no name.
+    /// What the objects match.
+    pub query: Query,
+    /// The section.
     pub hits: InnerHits,
+    objects: Objects<'q>,
+}
+
+/// Where the objects are.
+#[derive(Debug)]
+enum Objects<'q> {
+    /// In the nested field at this path.
+    At(&'q str),
+    /// In the nested field around this one.
+    Around(&'q str),
+}
+
+impl NestedHits<'_> {
+    /// Path of the nested field whose objects are shown; `None` if there is none in an index.
+    pub fn path<'m>(&'m self, mapping: &'m Mapping) -> Option<&'m str> {
+        match self.objects {
+            Objects::At(path) => Some(path),
+            Objects::Around(field) => mapping.nested_around(field),
+        }
+    }
 }
 
 impl SearchBody {
-    /// The `inner_hits` of the nested clauses of its queries. Those of clauses inside another one that has some are shown inside
-    /// these.
+    /// The `inner_hits` of the clauses of its queries. Those of clauses inside another one that has some are shown inside these.
     ///
     /// # Errors
     /// As [`InnerHits::of_objects`].
@@ -33,12 +54,25 @@ impl SearchBody {
 }
 
 fn collect<'q>(query: &'q Query, found: &mut Vec<NestedHits<'q>>) -> Result<(), BodyError> {
-    if let QueryKind::Nested(clause) = &query.kind
-        && let Some(node) = &clause.inner_hits
-    {
-        let hits = InnerHits::of_objects(node, &clause.path, Context::new(DEFAULT_SIZE))?;
-        found.push(NestedHits { clause, hits });
-        return Ok(());
+    let section = |node: &Node, path: &str| InnerHits::of_objects(node, path, Context::new(DEFAULT_SIZE));
+    match &query.kind {
+        QueryKind::Nested(clause) if let Some(node) = &clause.inner_hits => {
+            let hits = section(node, &clause.path)?;
+            found.push(NestedHits {
+                query: (*clause.query).clone(),
+                hits,
+                objects: Objects::At(&clause.path),
+            });
+            Ok(())
+        }
+        QueryKind::Knn(clause) if let Some(node) = &clause.inner_hits => {
+            // Vectors are rarely deeper than the object itself.
+            let path = clause.field.rsplit_once('.').map_or(&*clause.field, |(path, _)| path);
+            let hits = section(node, path)?;
+            let alone = QueryKind::Knn(KnnQuery { inner_hits: None, ..clause.clone() });
+            found.push(NestedHits { query: alone.into(), hits, objects: Objects::Around(&clause.field) });
+            Ok(())
+        }
+        kind => walk::children(kind).into_iter().try_for_each(|child| collect(child, found)),
     }
-    walk::children(&query.kind).into_iter().try_for_each(|child| collect(child, found))
 }

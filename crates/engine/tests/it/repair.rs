@@ -310,3 +310,30 @@ fn nothing_is_written_over() {
     assert!(refused.contains("in use"), "{refused}");
     node.engine.close();
 }
+
+#[test]
+fn objects_of_nested_fields_are_made_again_with_their_documents() {
+    let node = Node::start();
+    let mapping = json!({"mappings": {"properties": {"o": {"type": "nested"}}}, "settings": {"refresh_interval": "-1"}});
+    node.ok("create_index", "index=a", "", &mapping.to_string());
+    for id in 0..20 {
+        let body = json!({"o": [{"n": id, "k": "x"}, {"n": id + 1, "k": "y"}]}).to_string();
+        node.ok("index_doc", &format!("index=a&id={id}"), "", &body);
+    }
+    node.ok("flush", "index=a", "", "");
+    node.ok("delete_doc", "index=a&id=3", "", "");
+    node.ok("flush", "index=a", "", "");
+    let data = node.copy_data();
+    node.engine.close();
+    let both = r#"{"size":50,"query":{"nested":{"path":"o","query":{"bool":{"must":[{"term":{"o.n":7}},{"match":{"o.k":"y"}}]}}}}}"#;
+    for damaged in [None, Some(".fast")] {
+        if let Some(end) = damaged {
+            flip(&files(data.path(), end).pop().expect("a file"));
+        }
+        let (repair, node) = repaired(data.path());
+        let own = &repair.indices[0];
+        assert_eq!((own.whole, own.kept, own.lost), (damaged.is_none(), 19, Some(0)), "{own:?}");
+        assert_eq!(count(&node, "a"), 19);
+        assert_eq!(node.hits("a", both).len(), 1);
+    }
+}

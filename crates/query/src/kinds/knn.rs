@@ -29,6 +29,8 @@ pub struct KnnQuery {
     pub similarity: Option<f32>,
     /// How `k` is derived if the request does not give it.
     pub default_k: Option<DefaultK>,
+    /// The `inner_hits` as they were sent, for a field inside a nested one: which of the nearest objects are shown with a document.
+    pub inner_hits: Option<Box<Node>>,
 }
 
 /// How the `k` of a kNN clause that does not give it is derived from the number of hits wanted.
@@ -63,6 +65,7 @@ const KEYS: &[&str] = &[
     "filter",
     "similarity",
     "rescore_vector",
+    "inner_hits",
     "boost",
     "_name",
 ];
@@ -168,10 +171,8 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, BodyError> {
                 "filter" => parsed.knn.filter = one_or_many(node, context.nested()?)?,
                 "similarity" => parsed.knn.similarity = Some(value::float(node)?),
                 "rescore_vector" => parsed.knn.oversample = Some(rescore_vector(node)?),
-                "inner_hits" => {
-                    return Err(BodyError::illegal(
-                        "[inner_hits] is not supported on this server, as it has no [nested] fields",
-                    ));
+                "inner_hits" if node.as_object().is_some() => {
+                    parsed.knn.inner_hits = Some(Box::new(node.clone()));
                 }
                 _ if parsed.common.take(PARSER, member)? => {}
                 _ => return Err(unknown_field(PARSER, member, KEYS)),

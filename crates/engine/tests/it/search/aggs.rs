@@ -494,8 +494,8 @@ fn what_does_not_work_is_named() {
         ),
         (json!({"a": {"composite": {"size": 1}}}), "400 illegal_argument_exception: Required [sources]"),
         (
-            json!({"a": {"nested": {"path": "x"}}}),
-            "400 parsing_exception: [nested] aggregation [a] is not supported by this server",
+            json!({"a": {"children": {"type": "x"}}}),
+            "400 parsing_exception: [children] aggregation [a] is not supported by this server",
         ),
         (
             json!({"a": {"filters": {"filters": []}}}),

@@ -77,9 +77,13 @@ impl Compiler<'_> {
         for (ord, (filter, segment)) in filters.iter().zip(self.snapshot.segments()).enumerate() {
             self.check_cancelled()?;
             let Some(vectors) = segment.dense(field) else { continue };
+            let all =
+                || segment.live().map_or(0, |live| live.iter().map(|word| word.count_ones() as usize).sum());
+            // Of one document alone all objects are near enough.
+            let k = if self.snapshot.of_document { query.k.max(all()) } else { query.k };
             let request = TopKRequest {
                 query: &query.vector,
-                k: query.k,
+                k,
                 live: segment.live(),
                 filter: filter.words(),
                 min_score: query.similarity.map(|least| metric.threshold_score(least)),
@@ -112,13 +116,12 @@ impl Compiler<'_> {
                         })
                     })?
                 }
+                None if self.snapshot.of_document => nearest_of(&request)?,
                 None => match self.snapshot.documents_around(segment) {
                     None => nearest_of(&request)?,
                     Some(documents) => {
-                        let all = segment.live().unwrap_or_default();
-                        let all = all.iter().map(|word| word.count_ones() as usize).sum();
                         let document = |object| next_in(documents, object);
-                        semantic::best_of_each(all, query.k, document, |depth| {
+                        semantic::best_of_each(all(), query.k, document, |depth| {
                             nearest_of(&TopKRequest { k: depth, ..request })
                         })?
                     }
@@ -128,7 +131,9 @@ impl Compiler<'_> {
         }
         self.check_cancelled()?;
         nearest.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        nearest.truncate(query.k);
+        if !self.snapshot.of_document {
+            nearest.truncate(query.k);
+        }
         let mut segments: FxHashMap<SegmentId, Vec<(DocId, Score)>> = FxHashMap::default();
         for (score, _, ord, doc) in nearest {
             let id = self.searcher().segment_reader(ord as u32).segment_id();

@@ -85,6 +85,7 @@ pub fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<QueryKind, 
             filter: query.filter.clone(),
             similarity: None,
             default_k: None,
+            inner_hits: None,
         })
     });
     Ok(match (sparse, dense) {

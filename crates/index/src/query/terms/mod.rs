@@ -7,7 +7,6 @@ pub(super) mod fuzzy;
 pub(super) mod minimum;
 pub(super) mod multi_term;
 pub(super) mod scored;
-pub(super) mod sloppy;
 pub(super) mod term_runs;
 pub(super) mod term_suggest;
 pub(super) mod term_vectors;

@@ -9,8 +9,8 @@ use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
 
 use crate::query::stoppable::stops_after;
 use crate::query::terms::fields::{FieldStatistics, idf};
-use crate::query::terms::sloppy::{SloppyPhrase, exact_frequency};
 use crate::query::weights;
+use sparrow_lexical::sloppy::{SloppyPhrase, exact_frequency};
 use sparrow_lexical::{B, K1};
 
 /// BM25 with the statistics of a whole field.
@@ -103,7 +103,7 @@ impl PhraseWeight {
     pub(crate) fn new(field: Field, places: Vec<(u32, Vec<Term>)>, slop: u32, bm25: Option<Bm25>) -> Self {
         let sloppy = (slop > 0).then(|| {
             let parts: Vec<(u32, &[Term])> = places.iter().map(|(at, terms)| (*at, &terms[..])).collect();
-            SloppyPhrase::new(&parts, slop)
+            SloppyPhrase::new(&parts, slop, stops_after)
         });
         let (offsets, places) = places.into_iter().unzip();
         Self { field, places, offsets, sloppy, bm25 }
@@ -179,7 +179,7 @@ impl PhraseScorer {
             }
             self.frequency = match &self.sloppy {
                 Some(sloppy) => sloppy.frequency(&mut self.positions),
-                None => exact_frequency(&self.offsets, &self.positions),
+                None => exact_frequency(&self.offsets, &self.positions, stops_after),
             };
             if self.frequency > 0.0 {
                 self.doc = target;

@@ -6,7 +6,8 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use crate::query::stoppable::stops_after;
+/// Counts steps of this thread, and tells whether its request is to stop.
+pub type StopsAfter = fn(usize) -> bool;
 
 /// One place of a phrase, with its occurrences in a document.
 struct Place {
@@ -60,7 +61,7 @@ impl PartialOrd for Entry {
 
 /// The part of a sloppy phrase that does not depend on the document.
 #[derive(Debug, Clone)]
-pub(crate) struct SloppyPhrase {
+pub struct SloppyPhrase {
     offsets: Vec<u32>,
     slop: u32,
     /// Groups of places that share a term, each sorted by offset.
@@ -68,11 +69,12 @@ pub(crate) struct SloppyPhrase {
     /// Whether some place in a group has several terms, in which case its members may start at different
     /// positions.
     mixed: bool,
+    stops_after: StopsAfter,
 }
 
 impl SloppyPhrase {
-    /// `places` holds the offset and the terms of each place.
-    pub(crate) fn new<T: Eq + Hash>(places: &[(u32, &[T])], slop: u32) -> Self {
+    /// `places` holds the offset and the terms of each place; `slop` is the total distance that terms may move.
+    pub fn new<T: Eq + Hash>(places: &[(u32, &[T])], slop: u32, stops_after: StopsAfter) -> Self {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut group_of: FxHashMap<&T, usize> = FxHashMap::default();
         for (number, (_, terms)) in places.iter().enumerate() {
@@ -97,12 +99,12 @@ impl SloppyPhrase {
             group.sort_by_key(|place| (places[*place].0, *place));
         }
         let mixed = groups.iter().flatten().any(|place| places[*place].1.len() > 1);
-        Self { offsets: places.iter().map(|(offset, _)| *offset).collect(), slop, groups, mixed }
+        Self { offsets: places.iter().map(|(offset, _)| *offset).collect(), slop, groups, mixed, stops_after }
     }
 
     /// Sum of `1 / (1 + distance)` over the matches in a document with these positions of each place; 0 if the request of this thread
     /// is to stop meanwhile.
-    pub(crate) fn frequency(&self, positions: &mut [Vec<u32>]) -> f32 {
+    pub fn frequency(&self, positions: &mut [Vec<u32>]) -> f32 {
         let Some(mut run) = Run::start(self, positions) else { return 0.0 };
         let mut frequency = 0.0;
         while let Some(distance) = run.next_match() {
@@ -201,7 +203,7 @@ impl<'a> Run<'a> {
     }
 
     fn advance(&mut self, place: usize) -> bool {
-        self.stopped |= stops_after(1);
+        self.stopped |= (self.phrase.stops_after)(1);
         let moved = !self.stopped && self.places[place].advance();
         if moved {
             self.end = self.end.max(self.places[place].at);
@@ -213,7 +215,7 @@ impl<'a> Run<'a> {
     fn collides(&mut self, place: usize) -> Option<usize> {
         let (group, _) = self.places[place].group?;
         let group = &self.phrase.groups[group];
-        self.stopped |= stops_after(group.len());
+        self.stopped |= (self.phrase.stops_after)(group.len());
         if self.stopped {
             return None;
         }
@@ -241,7 +243,7 @@ impl<'a> Run<'a> {
             }
         }
         if !moved.is_empty() {
-            self.stopped |= stops_after(self.queue.len());
+            self.stopped |= (self.phrase.stops_after)(self.queue.len());
             let entries: Vec<Entry> = self.queue.drain().collect();
             for entry in entries {
                 self.push(entry.place);
@@ -282,7 +284,7 @@ impl<'a> Run<'a> {
 
 /// Number of times that the places stand exactly as in the phrase. `positions` has each place's positions in
 /// the document, ascending.
-pub(crate) fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>]) -> f32 {
+pub fn exact_frequency(offsets: &[u32], positions: &[Vec<u32>], stops_after: StopsAfter) -> f32 {
     let Some((first, rest)) = positions.split_first() else { return 0.0 };
     let mut occurrences = 0;
     'starts: for position in first {
@@ -318,7 +320,7 @@ mod tests {
                 text.filter(|(_, found)| found == word).map(|(at, _)| at as u32).collect()
             })
             .collect();
-        SloppyPhrase::new(&places, slop).frequency(&mut positions)
+        SloppyPhrase::new(&places, slop, |_| false).frequency(&mut positions)
     }
 
     #[test]
@@ -374,8 +376,8 @@ mod tests {
             let places: Vec<(u32, &[u8])> = words.iter().zip(&offsets).map(|(word, at)| (*at, &word[..])).collect();
             let mut best = None;
             least_distance(&positions, &offsets, &mut Vec::new(), &mut best);
-            let exact = exact_frequency(&offsets, &positions);
-            let found = SloppyPhrase::new(&places, slop).frequency(&mut positions.clone());
+            let exact = exact_frequency(&offsets, &positions, |_| false);
+            let found = SloppyPhrase::new(&places, slop, |_| false).frequency(&mut positions.clone());
             prop_assert_eq!(found > 0.0, best.is_some_and(|best| best <= i64::from(slop)));
             if slop == 0 {
                 prop_assert_eq!(found, exact);
@@ -394,7 +396,7 @@ mod tests {
             let offsets: Vec<u32> = (0..phrase.len() as u32).collect();
             let words: Vec<[u8; 1]> = phrase.iter().map(|word| [*word]).collect();
             let places: Vec<(u32, &[u8])> = words.iter().zip(&offsets).map(|(word, at)| (*at, &word[..])).collect();
-            let found = SloppyPhrase::new(&places, slop).frequency(&mut positions.clone());
+            let found = SloppyPhrase::new(&places, slop, |_| false).frequency(&mut positions.clone());
             if found > 0.0 {
                 let mut best = None;
                 least_distance(&positions, &offsets, &mut Vec::new(), &mut best);
