@@ -15,6 +15,11 @@ const reason = async (method: string, path: string, body: object): Promise<strin
   const { status, body: answer } = await server.request(method, path, body);
   return `${String(status)} ${String(answer.error?.type)}: ${String(answer.error?.reason)}`;
 };
+/** The reason of the first shard that fails. */
+const cause = async (index: string, body: object): Promise<string> => {
+  const { body: answer } = await server.request('POST', `${index}/_search`, body);
+  return String(answer.error?.root_cause?.[0]?.reason);
+};
 const nested = (path: string, query: object, more: object = {}) => ({ nested: { path, query, ...more } });
 
 const VECTOR = 'passages.vector.predicted_value';
@@ -105,11 +110,23 @@ describe('passages with vectors of a model', () => {
 
   it('finds the nearest passage of each of k documents', async () => {
     const near = { field: 'passages.place', query_vector: [1, 0], k: 2, num_candidates: 10 };
-    expect(await ids(nested('passages', { knn: near }, { score_mode: 'max' }))).toHaveLength(2);
+    expect(await ids(nested('passages', { knn: near }, { score_mode: 'max' }))).toEqual(['sailing', 'cooking']);
+    const own = nested('passages', { term: { 'passages.page': 2 } });
+    const having = await search({ knn: { ...near, k: 3, filter: own } });
+    expect(having.hits.hits.map((hit: any) => hit._id)).toEqual(['sailing']);
     const { hits } = await search({ knn: near });
     expect(hits.hits.map((hit: any) => [hit._id, hit._score])).toEqual([
       ['sailing', 1],
       ['cooking', 0.5],
+    ]);
+    const shown = await search({ knn: { ...near, inner_hits: { size: 2, _source: 'passages.page' } } });
+    const inside = shown.hits.hits[0].inner_hits.passages.hits;
+    expect([inside.total.value, inside.hits.map((hit: any) => [hit._source.page, hit._score])]).toEqual([
+      3,
+      [
+        [0, 1],
+        [1, 0.5],
+      ],
     ]);
     const filtered = await search({ knn: { ...near, filter: { term: { shelf: 'a' } } } });
     expect(filtered.hits.hits.map((hit: any) => hit._id)).toEqual(['astronomy']);
@@ -157,10 +174,14 @@ describe('objects', () => {
     expect(await ids({ term: { 'notes.n': 8 } }, 'notes')).toEqual(['b']);
     await server.request('POST', '/notes/_forcemerge?max_num_segments=1');
     expect(await all()).toEqual(expected);
+    // Only the log has these objects when the server is killed.
+    await server.request('PUT', '/notes/_doc/late', { notes: [{ n: 40 }, { n: 41 }] });
     await server.kill();
     server = await startServer({ data: server.data });
+    await server.request('POST', '/notes/_refresh');
+    expect(await having(41)).toEqual(['late']);
     expect(await all()).toEqual(expected);
-    expect((await server.request('GET', '/notes/_count')).body.count).toBe(2);
+    expect((await server.request('GET', '/notes/_count')).body.count).toBe(3);
     const mapping = (await server.request('GET', '/notes/_mapping')).body.notes.mappings.properties.notes;
     expect(mapping).toEqual({ type: 'nested', include_in_root: true, properties: { n: { type: 'long' } } });
   });
@@ -269,7 +290,9 @@ describe('aggregations and sorts', () => {
 
   it('refuse what has no objects', async () => {
     const asked = (aggs: object) => reason('POST', '/shop/_search', { size: 0, aggs });
-    expect(await asked({ a: { reverse_nested: {} } })).toContain('all shards failed');
+    expect(await cause('/shop', { size: 0, aggs: { a: { reverse_nested: {} } } })).toContain(
+      'can only be used inside a [nested] aggregation',
+    );
     expect(await asked({ a: { nested: {} } })).toContain('Missing [path] field for nested aggregation [a]');
     const { aggregations } = await search({ size: 0, aggs: { a: { nested: { path: 'nowhere' } } } }, 'shop');
     expect(aggregations.a).toEqual({ doc_count: 0 });
@@ -300,12 +323,15 @@ describe('aggregations and sorts', () => {
       ['b', last],
       ['c', last],
     ]);
+    const sorted = nested('offers', { match_all: {} }, { inner_hits: { sort: [{ 'offers.price': 'desc' }], size: 1 } });
+    const inner = await search({ query: sorted, sort: [{ _seq_no: 'asc' }] }, 'shop');
+    expect(inner.hits.hits.map((hit: any) => hit.inner_hits.offers.hits.hits[0].sort)).toEqual([[20], [7], [30]]);
     const shops = await search(
       { sort: [{ 'offers.shop': { nested: { path: 'offers' } } }, { _seq_no: 'asc' }] },
       'shop',
     );
     expect(shops.hits.hits.map((hit: any) => hit._id)).toEqual(['a', 'd', 'b', 'c']);
-    expect(await reason('POST', '/shop/_search', { sort: ['offers.price'] })).toContain('all shards failed');
+    expect(await cause('/shop', { sort: ['offers.price'] })).toContain('it is mandatory to set the [nested] context');
   });
 });
 
@@ -330,14 +356,38 @@ describe('what is shown of objects', () => {
     expect(await ids(nested('offers', { term: { 'offers.shop': 'x' } }), 'early')).toEqual(['a']);
     const inside = {
       nested: { path: 'offers' },
-      aggs: { shops: { terms: { field: 'offers.shop', min_doc_count: 0 } } },
+      aggs: { shops: { terms: { field: 'offers.price', min_doc_count: 0 } } },
     };
     const { aggregations } = await search(
       { size: 0, aggs: { inside, all: { global: {}, aggs: { inside } } } },
       'early',
     );
-    expect(aggregations.inside.doc_count).toBe(3);
-    expect(aggregations.all.inside.doc_count).toBe(3);
+    for (const found of [aggregations.inside, aggregations.all.inside]) {
+      expect(found.doc_count).toBe(3);
+      expect(found.shops.buckets.map((bucket: any) => bucket.key).sort()).toEqual([20, 5, 7]);
+    }
+  });
+
+  it('is nothing of a hidden document, through a field beside the one that is searched', async () => {
+    const list = { type: 'nested', properties: { s: { type: 'keyword' } } };
+    await server.request('PUT', '/secrets', { mappings: { properties: { h: { type: 'long' }, a: list, b: list } } });
+    await server.request('PUT', '/secrets/_doc/1', { h: 1, a: [{ s: 'secret' }] });
+    await server.request('PUT', '/secrets/_doc/2?refresh=true', { h: 0, b: [{ s: 'shown' }] });
+    const alias = { index: 'secrets', alias: 'open', filter: { term: { h: 0 } } };
+    await server.request('POST', '/_aliases', { actions: [{ add: alias }] });
+    const a = { nested: { path: 'a' }, aggs: { s: { terms: { field: 'a.s' } } } };
+    const b = { nested: { path: 'b' }, aggs: { a, s: { terms: { field: 'b.s' } } } };
+    const aggs = { b, back: { nested: { path: 'b' }, aggs: { up: { reverse_nested: {}, aggs: { a } } } } };
+    const sibling = nested('a', { match_all: {} }, { inner_hits: {} });
+    const query = nested('b', { bool: { should: [{ match_all: {} }, sibling] } }, { inner_hits: {} });
+    const answer = JSON.stringify(await search({ query, aggs }, 'open'));
+    expect(answer).toContain('"shown"');
+    expect(answer).not.toContain('"secret"');
+    const roles = { r: { indices: [{ names: ['open'], privileges: ['read'] }] } };
+    const key = await server.request('POST', '/_security/api_key', { name: 'x', role_descriptors: roles });
+    const apiKey = `ApiKey ${String(key.body.encoded)}`;
+    const { body } = await server.request('POST', '/open/_search', { query, aggs }, { apiKey });
+    expect([body.hits.total.value, JSON.stringify(body).includes('"secret"')]).toEqual([1, false]);
   });
 });
 
@@ -358,8 +408,8 @@ describe('what is refused', () => {
       mappings: { properties: { o: { type: 'nested', properties: { s: { type: 'semantic_text' } } } } },
     };
     expect(await reason('PUT', '/s', semantic)).toContain('semantic_text field [s] cannot be nested');
-    expect(await reason('POST', '/books/_search', { query: nested('shelf', { match_all: {} }) })).toContain(
-      'all shards failed',
+    expect(await cause('/books', { query: nested('shelf', { match_all: {} }) })).toContain(
+      'nested object under path [shelf] is not of nested type',
     );
     expect(
       await reason('POST', '/books/_search', {

@@ -1,5 +1,6 @@
 //! `nested` and `reverse_nested`: sub-aggregations see the objects in the documents of a bucket, or the documents around objects.
 
+use rustc_hash::FxHashSet;
 use sparrow_index::Blocks;
 use sparrow_types::work;
 
@@ -18,7 +19,7 @@ pub struct Join<'a> {
     /// Whether it leads from objects to what is around them.
     outwards: bool,
     /// The last document that was passed on, once for each of its buckets: its next objects do not count it again.
-    last: Vec<(u32, u32)>,
+    last: FxHashSet<(u32, u32)>,
 }
 
 impl<'a> Join<'a> {
@@ -34,7 +35,7 @@ impl<'a> Join<'a> {
             false => context.snapshot.blocks(view, context.ord),
             true => view.blocks(context.snapshot, context.ord),
         };
-        Some(Self { inside: context.inside(view), blocks, outwards, last: Vec::new() })
+        Some(Self { inside: context.inside(view), blocks, outwards, last: FxHashSet::default() })
     }
 
     /// Calls `see` with the documents that stand for `docs`, each with the number of its bucket, in blocks.
@@ -64,7 +65,7 @@ impl<'a> Join<'a> {
             let newest = found.last().map(|(doc, _)| *doc);
             found.retain(|pair| !self.last.contains(pair));
             self.last.retain(|(doc, _)| Some(*doc) == newest);
-            self.last.extend(found.iter().filter(|(doc, _)| Some(*doc) == newest));
+            self.last.extend(found.iter().filter(|(doc, _)| Some(*doc) == newest).copied());
         }
         pass_on(&mut found, see)
     }

@@ -20,8 +20,13 @@ impl Snapshot {
         self.scope.as_deref()
     }
 
-    /// The view of the objects of the nested field at `path` that are in the visible documents of this one.
+    /// The view of the objects of the nested field at `path` that are in the visible documents of this one: none unless that field lies
+    /// inside the one whose objects are seen here.
     pub fn inside(&self, path: &str) -> Arc<Self> {
+        if !self.mapping().is_nested_inside(self.scope(), path) {
+            let nothing = self.segments().iter().map(|segment| segment.with_live(Some(Arc::default())));
+            return Arc::new(self.view(nothing.collect(), path));
+        }
         if let Some(view) = self.inside.lock().get(path) {
             return view.clone();
         }
@@ -33,7 +38,7 @@ impl Snapshot {
             };
             segment.with_live(Some(live))
         });
-        let view = Arc::new(self.with_segments(segments.collect(), path.into()));
+        let view = Arc::new(self.view(segments.collect(), path));
         self.inside.lock().insert(path.to_owned(), view.clone());
         view
     }
@@ -83,7 +88,7 @@ impl Snapshot {
             }
             objects.with_live(Some(live.into()))
         });
-        let mut objects = view.with_segments(segments.collect(), path.into());
+        let mut objects = self.view(segments.collect(), path);
         objects.of_document = true;
         objects
     }
@@ -118,10 +123,19 @@ impl Snapshot {
         }
     }
 
-    /// The documents or objects around those of this view in a segment; `None` in the view of the documents themselves.
+    /// The documents or objects that those of this view were asked for in, in a segment; `None` in the view of the documents themselves.
     pub(crate) fn documents_around<'s>(&self, segment: &'s SegmentSnapshot) -> Option<&'s Arc<[u64]>> {
-        let nested = segment.nested()?;
-        self.around(nested, self.scope()?)
+        self.levels_around(segment).next()
+    }
+
+    /// As [`Snapshot::documents_around`], then those around these, up to the documents of the index.
+    pub(crate) fn levels_around<'s>(
+        &self,
+        segment: &'s SegmentSnapshot,
+    ) -> impl Iterator<Item = &'s Arc<[u64]>> {
+        let nested = segment.nested().filter(|_| self.scope.is_some());
+        let outer = self.outer.iter().rev().filter_map(move |path| nested?.objects(path));
+        outer.chain(nested.map(|nested| nested.roots()))
     }
 
     /// The documents or objects around the objects of the nested field at `path`.

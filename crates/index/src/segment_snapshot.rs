@@ -65,6 +65,11 @@ impl SegmentSnapshot {
         }
     }
 
+    /// The same segment and the same visible documents.
+    pub(crate) fn again(&self) -> Self {
+        self.with_live(self.live.clone())
+    }
+
     /// Which documents are objects of nested fields; `None` if none is.
     pub(crate) fn nested(&self) -> Option<&Arc<NestedObjects>> {
         self.nested.as_ref()

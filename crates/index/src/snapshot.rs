@@ -69,6 +69,8 @@ pub struct Snapshot {
     cache: Arc<SnapshotCache>,
     /// Path of the nested field whose objects are the documents of this view; `None` for the documents themselves.
     pub(crate) scope: Option<Arc<str>>,
+    /// Paths of the nested fields in whose objects those of this view were asked for, outermost first.
+    pub(crate) outer: Vec<Arc<str>>,
     /// Whether only the objects in one document are visible.
     pub(crate) of_document: bool,
     /// The views inside this one that have been asked for, by the path of their nested field.
@@ -96,6 +98,7 @@ impl Snapshot {
             name,
             cache: Arc::default(),
             scope: None,
+            outer: Vec::new(),
             of_document: false,
             inside: Mutex::default(),
         }
@@ -105,7 +108,7 @@ impl Snapshot {
     pub(crate) fn with_mapping(&self, mapping: Arc<Mapping>, mapping_epoch: u64) -> Self {
         Self {
             searcher: self.searcher.clone(),
-            segments: self.segments.iter().map(|segment| segment.with_live(segment.live.clone())).collect(),
+            segments: self.segments.iter().map(SegmentSnapshot::again).collect(),
             schema: self.schema.clone(),
             mapping,
             mapping_epoch,
@@ -113,14 +116,16 @@ impl Snapshot {
             name: self.name.clone(),
             cache: self.cache.clone(),
             scope: self.scope.clone(),
+            outer: self.outer.clone(),
             of_document: self.of_document,
             inside: Mutex::default(),
         }
     }
 
-    /// The objects of the nested field at `scope` in these segments.
-    pub(crate) fn with_segments(&self, segments: Vec<SegmentSnapshot>, scope: Arc<str>) -> Self {
-        Self { scope: Some(scope), ..self.with_live(segments) }
+    /// The view of the objects of the nested field at `path` in these segments, asked for in this view.
+    pub(crate) fn view(&self, segments: Vec<SegmentSnapshot>, path: &str) -> Self {
+        let outer = self.outer.iter().cloned().chain(self.scope.clone()).collect();
+        Self { scope: Some(path.into()), outer, ..self.with_live(segments) }
     }
 
     /// The same view of segments in which other documents are visible.

@@ -16,6 +16,12 @@ impl Mapping {
         self.nested.iter().rev().find(around).map(String::as_str)
     }
 
+    /// Whether `path` is that of a `nested` field inside the one at `scope`, or inside the document.
+    pub fn is_nested_inside(&self, scope: Option<&str>, path: &str) -> bool {
+        let is_deeper = scope.is_none_or(|scope| path != scope && is_inside(path, scope));
+        is_deeper && self.nested.iter().any(|nested| nested == path)
+    }
+
     /// Path of the outermost `nested` field inside the one at `scope`, or inside the document, that `path` lies inside.
     pub fn nested_inside(&self, scope: Option<&str>, path: &str) -> Option<&str> {
         let is_deeper = |nested: &str| scope.is_none_or(|scope| nested != scope && is_inside(nested, scope));

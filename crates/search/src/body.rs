@@ -359,6 +359,7 @@ impl SearchBody {
             .chain(rescored)
             .chain(highlight)
             .chain(aggregated)
+            .chain(self.sort.queries_mut())
     }
 
     /// Up to which number hits are counted, with the default.

@@ -4,6 +4,7 @@ use sparrow_index::query::TotalHits;
 
 use super::body::SearchBody;
 use super::fields::StoredFields;
+use super::nested_hits::has_inner_hits;
 use super::retriever::MAX_LISTS;
 use super::sort::{Sort, SortField};
 use super::source_filter::SourceSelection;
@@ -21,6 +22,9 @@ impl SearchBody {
         }
         self.check_combinations()?;
         self.nested_hits()?;
+        if self.post_filter.as_ref().is_some_and(has_inner_hits) {
+            return Err(BodyError::illegal("[inner_hits] in [post_filter] is not supported by this server"));
+        }
         let mut messages = self.paging_problems();
         if self.sub_searches.len() >= 2 && self.rank.is_none() {
             messages.push("[sub_searches] requires [rank]".to_owned());

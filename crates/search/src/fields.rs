@@ -236,7 +236,8 @@ impl FieldSource<'_> {
                 }
             }
         }
-        out.append(&mut self.values_of(&source, self.snapshot.scope(), &wanted)?);
+        let scope = self.snapshot.place_of(self.addr).pop().map(|(path, _)| path);
+        out.append(&mut self.values_of(&source, scope.as_deref(), &wanted)?);
         Ok(out)
     }
 

@@ -88,7 +88,10 @@ pub fn read<'a>(
                 inner(&mut inner_hits, service, targets, body, collapse, group, shown, cancel)?;
             }
         }
-        for nested in &nested_hits {
+        let place = target.snapshot.place_of(hit.addr);
+        // The objects of a bucket are shown without what the documents of the search would show.
+        let is_of_search = place.is_empty() || target.snapshot.scope().is_some();
+        for nested in nested_hits.iter().filter(|_| is_of_search) {
             inner_hits.nested(service, nested, target, hit.addr, shown, cancel)?;
         }
         let fields = (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string());
@@ -110,7 +113,7 @@ pub fn read<'a>(
             highlight,
             explained: None,
             fields,
-            nested: target.snapshot.place_of(hit.addr),
+            nested: place,
             inner_hits: inner_hits.finish(),
         });
     }
@@ -190,11 +193,15 @@ impl InnerWriter {
         shown: Presentation,
         cancel: &Arc<AtomicBool>,
     ) -> Result<(), EngineError> {
-        let Some(path) = nested.path(target.snapshot.mapping()) else { return Ok(()) };
+        let mapping = target.snapshot.mapping().clone();
+        let Some(path) = nested.path(&mapping) else {
+            return Err(EngineError::invalid("[inner_hits] of [knn] needs a field inside a [nested] one"));
+        };
         let objects = Arc::new(target.snapshot.inside_of(addr, path));
         let target = Target { snapshot: objects, ..target.clone() };
-        let search = SearchBody { query: Some(nested.query.clone()), ..(*nested.hits.body).clone() };
-        self.search(service, &nested.hits.name, &[target], &search, shown, cancel)
+        let search =
+            SearchBody { query: Some(nested.query.clone()), of_bucket: true, ..(*nested.hits.body).clone() };
+        self.search(service, nested.name(path), &[target], &search, shown, cancel)
     }
 
     /// The member, as JSON; `None` without any search.

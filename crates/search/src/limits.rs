@@ -95,7 +95,7 @@ impl Bounds for SearchLimits {
             )
         })?;
         let nested = body.nested_hits()?;
-        let searches = body.size.saturating_mul(nested.len());
+        let searches = body.nested_searches()?;
         over(searches, MOST_INNER_SEARCHES, &|| {
             format!(
                 "[{}] hits with [{}] [inner_hits] each would take [{searches}] searches, at most \

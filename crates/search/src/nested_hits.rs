@@ -17,6 +17,8 @@ pub struct NestedHits<'q> {
     /// The section.
     pub hits: InnerHits,
     objects: Objects<'q>,
+    /// Whether the request names the section.
+    is_named: bool,
 }
 
 /// Where the objects are.
@@ -38,7 +40,35 @@ impl NestedHits<'_> {
     }
 }
 
+impl NestedHits<'_> {
+    /// Name in the answer: by default the path of the nested field.
+    pub fn name<'n>(&'n self, path: &'n str) -> &'n str {
+        if self.is_named { &self.hits.name } else { path }
+    }
+
+    /// Number of searches that it takes to show it in `hits` hits, with those inside its own hits.
+    fn searches(&self, hits: usize) -> usize {
+        let asked = self.hits.body.from.saturating_add(self.hits.body.size);
+        let mut inner = Vec::new();
+        // Sections that cannot be read are refused where they are.
+        if collect(&self.query, &mut inner).is_err() {
+            return hits;
+        }
+        let of_each = inner.iter().map(|nested| nested.searches(asked));
+        hits.saturating_mul(1usize.saturating_add(of_each.fold(0, usize::saturating_add)))
+    }
+}
+
 impl SearchBody {
+    /// Number of searches that the `inner_hits` of its clauses take at most.
+    ///
+    /// # Errors
+    /// As [`SearchBody::nested_hits`].
+    pub fn nested_searches(&self) -> Result<usize, BodyError> {
+        let of_each = self.nested_hits()?;
+        Ok(of_each.iter().map(|nested| nested.searches(self.size)).fold(0, usize::saturating_add))
+    }
+
     /// The `inner_hits` of the clauses of its queries. Those of clauses inside another one that has some are shown inside these.
     ///
     /// # Errors
@@ -54,15 +84,14 @@ impl SearchBody {
 }
 
 fn collect<'q>(query: &'q Query, found: &mut Vec<NestedHits<'q>>) -> Result<(), BodyError> {
+    let is_named =
+        |node: &Node| node.as_object().is_some_and(|all| all.iter().any(|member| &*member.name == "name"));
     let section = |node: &Node, path: &str| InnerHits::of_objects(node, path, Context::new(DEFAULT_SIZE));
     match &query.kind {
         QueryKind::Nested(clause) if let Some(node) = &clause.inner_hits => {
             let hits = section(node, &clause.path)?;
-            found.push(NestedHits {
-                query: (*clause.query).clone(),
-                hits,
-                objects: Objects::At(&clause.path),
-            });
+            let (query, objects) = ((*clause.query).clone(), Objects::At(&clause.path));
+            found.push(NestedHits { query, hits, objects, is_named: is_named(node) });
             Ok(())
         }
         QueryKind::Knn(clause) if let Some(node) = &clause.inner_hits => {
@@ -70,9 +99,23 @@ fn collect<'q>(query: &'q Query, found: &mut Vec<NestedHits<'q>>) -> Result<(), 
             let path = clause.field.rsplit_once('.').map_or(&*clause.field, |(path, _)| path);
             let hits = section(node, path)?;
             let alone = QueryKind::Knn(KnnQuery { inner_hits: None, ..clause.clone() });
-            found.push(NestedHits { query: alone.into(), hits, objects: Objects::Around(&clause.field) });
+            let (query, objects) = (alone.into(), Objects::Around(&clause.field));
+            found.push(NestedHits { query, hits, objects, is_named: is_named(node) });
             Ok(())
         }
         kind => walk::children(kind).into_iter().try_for_each(|child| collect(child, found)),
     }
+}
+
+/// Whether any clause of a query has `inner_hits`.
+pub fn has_inner_hits(query: &Query) -> bool {
+    let mut found = false;
+    walk::visit(query, &mut |clause| {
+        found |= match &clause.kind {
+            QueryKind::Nested(nested) => nested.inner_hits.is_some(),
+            QueryKind::Knn(knn) => knn.inner_hits.is_some(),
+            _ => false,
+        };
+    });
+    found
 }

@@ -330,10 +330,11 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Records in the `_ignored` field that a value of the field at `path` was left out.
+    /// Records in the `_ignored` field of the document that a value of the field at `path` was left out.
     fn ignored(&mut self, path: &str) {
-        if self.values.add_keyword(IGNORED, path.into()) {
-            self.values.seen(IGNORED);
+        let document = self.around.first_mut().unwrap_or(&mut self.values);
+        if document.add_keyword(IGNORED, path.into()) {
+            document.seen(IGNORED);
         }
     }
 }

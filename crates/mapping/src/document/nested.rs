@@ -63,7 +63,10 @@ impl<'a> Reader<'a> {
         if nested.include_in_parent || nested.include_in_root && is_top {
             include(&mut self.values, &out).map_err(|reason| self.illegal(reason))?;
         }
+        // What the objects around pass on need not be passed on again.
+        let is_passed_on = nested.include_in_parent && self.mapping.is_included(&self.values.path);
         if nested.include_in_root
+            && !is_passed_on
             && let Some(document) = self.around.first_mut()
         {
             include(document, &out).map_err(|reason| self.illegal(reason))?;
@@ -102,18 +105,7 @@ fn include(document: &mut Values, object: &ParsedDocument) -> Result<(), String>
         document.add_keyword(path, text.into());
     }
     for (path, tokens) in &object.sparse {
-        match document.out.sparse.iter_mut().find(|(other, _)| other == path) {
-            None => document.out.sparse.push((path.clone(), tokens.clone())),
-            Some((_, merged)) => {
-                let places = merged.places();
-                for (token, weight) in tokens.iter() {
-                    match places.get(token) {
-                        Some(place) => merged.raise(*place, weight),
-                        None => merged.push(std::str::from_utf8(token).unwrap_or_default(), weight),
-                    }
-                }
-            }
-        }
+        document.merge_tokens(path, tokens);
     }
     for (path, vector) in &object.dense {
         if document.out.dense.iter().any(|(other, _)| other == path) {

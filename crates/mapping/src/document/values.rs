@@ -1,10 +1,12 @@
 //! The values of a document while it is read, without repeats.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use rustc_hash::FxHashSet;
 
 use super::super::types::ParsedDocument;
+use sparrow_types::PackedTokens;
 
 /// Values of a document, or of an object that is stored as one.
 #[derive(Default)]
@@ -16,12 +18,36 @@ pub(super) struct Values {
     seen: FxHashSet<String>,
     /// The keywords found so far, once there are more than [`FEW`].
     keywords_seen: FxHashSet<(String, String)>,
+    /// Where each token is in the token weights of a sparse field that objects are merged into.
+    places: HashMap<String, HashMap<Box<[u8]>, usize>>,
 }
 
 /// Number of values up to which a repeated one is looked for in a list: a set would cost more.
 pub(super) const FEW: usize = 16;
 
 impl Values {
+    /// Adds token weights of an object to those of the document: of two for the same token, the larger one.
+    pub(super) fn merge_tokens(&mut self, path: &str, tokens: &PackedTokens) {
+        let at = match self.out.sparse.iter().position(|(other, _)| other == path) {
+            Some(at) => at,
+            None => {
+                self.out.sparse.push((path.to_owned(), PackedTokens::default()));
+                self.out.sparse.len() - 1
+            }
+        };
+        let merged = &mut self.out.sparse[at].1;
+        let places = self.places.entry(path.to_owned()).or_insert_with(|| merged.places());
+        for (token, weight) in tokens.iter() {
+            match places.get(token) {
+                Some(place) => merged.raise(*place, weight),
+                None => {
+                    places.insert(token.into(), places.len());
+                    merged.push(std::str::from_utf8(token).unwrap_or_default(), weight);
+                }
+            }
+        }
+    }
+
     /// Of an object of the nested field at `path`.
     pub(super) fn of_object(path: &str) -> Self {
         Self { path: path.to_owned(), ..Self::default() }

@@ -128,7 +128,7 @@ impl Run<'_> {
         let target = &self.targets[number];
         let mapping = target.snapshot.mapping();
         let body = self.body;
-        let plan = Plan::new(fields, mapping, &target.shard)?;
+        let plan = Plan::new(fields, mapping, target.snapshot.scope(), &target.shard)?;
         let after = body.start().map(|start| plan.start(&start, fields, number)).transpose()?;
         let slice = body.slice.as_ref().map(|slice| slice.bind(mapping, &target.shard)).transpose()?;
         let collapse =

@@ -61,6 +61,15 @@ impl Sort {
         }
     }
 
+    /// The queries that restrict the objects whose values count.
+    pub fn queries_mut(&mut self) -> impl Iterator<Item = &mut Query> {
+        let keys = match self {
+            Sort::Score => &mut [][..],
+            Sort::By(keys) => keys,
+        };
+        keys.iter_mut().flat_map(|key| &mut key.nested).filter_map(|(_, filter)| filter.as_mut())
+    }
+
     /// The sort keys; the default order has a single one, `_score`.
     pub fn keys(&self) -> Vec<SortField> {
         match self {

@@ -53,11 +53,16 @@ pub fn place(target: usize, seq_no: u64) -> i64 {
 }
 
 impl Plan {
-    /// Binds the keys of a sort to an index.
+    /// Binds the keys of a sort to an index, or to the objects of its nested field at `scope`.
     ///
     /// # Errors
     /// For keys that the index cannot sort by.
-    pub fn new(keys: &[SortField], mapping: &Mapping, shard: &Shard) -> Result<Self, SearchError> {
+    pub fn new(
+        keys: &[SortField],
+        mapping: &Mapping,
+        scope: Option<&str>,
+        shard: &Shard,
+    ) -> Result<Self, SearchError> {
         let mut plan = Plan { keys: Vec::new(), shown: Vec::new(), ends_with_place: false };
         for key in keys {
             if plan.ends_with_place {
@@ -71,7 +76,7 @@ impl Plan {
                 }
                 "_score" => (SortSource::Score, Shown::Float),
                 "_doc" | "_seq_no" => (SortSource::SeqNo, Shown::Long),
-                _ => column(key, mapping, shard)?,
+                _ => column(key, mapping, scope, shard)?,
             };
             plan.keys.push(SortKey { source, descending: key.descending });
             plan.shown.push(shown);
@@ -145,7 +150,12 @@ impl Plan {
 }
 
 /// The column that a sort key reads, and how its values are shown; both depend on the field's type.
-fn column(key: &SortField, mapping: &Mapping, shard: &Shard) -> Result<(SortSource, Shown), SearchError> {
+fn column(
+    key: &SortField,
+    mapping: &Mapping,
+    scope: Option<&str>,
+    shard: &Shard,
+) -> Result<(SortSource, Shown), SearchError> {
     let refused = |kind: &'static str, reason: String| SearchError::OfShard {
         shard: Box::new(shard.clone()),
         kind,
@@ -213,31 +223,44 @@ fn column(key: &SortField, mapping: &Mapping, shard: &Shard) -> Result<(SortSour
         kinds(key, &field_type).map_err(|reason| refused("illegal_argument_exception", reason))?;
     let mode = key.mode.unwrap_or(if key.descending { SortMode::Max } else { SortMode::Min });
     let missing = missing(key, kind, &shown)?;
-    let nested = nested(key, mapping).map_err(query)?;
+    let nested = nested(key, mapping, scope).map_err(query)?;
     let column = ColumnKey { path: key.name.clone(), kind, mode, missing, nested };
     Ok((SortSource::Column(column), shown))
 }
 
-/// The nested fields on the way to the objects whose values count.
+/// The nested fields on the way from what is sorted to the objects whose values count.
 ///
 /// # Errors
 /// If they are not those around the field.
-fn nested(key: &SortField, mapping: &Mapping) -> Result<Vec<(String, Option<Query>)>, String> {
-    for (path, _) in &key.nested {
+fn nested(
+    key: &SortField,
+    mapping: &Mapping,
+    scope: Option<&str>,
+) -> Result<Vec<(String, Option<Query>)>, String> {
+    let mut levels = Vec::new();
+    for (path, filter) in &key.nested {
         if !mapping.nested_fields().contains(path) {
             return Err(format!("[nested] failed to find nested object under path [{path}]"));
         }
+        let last = levels.last().map_or(scope, |(last, _): &(String, _)| Some(last));
+        if mapping.is_nested_inside(last, path) {
+            levels.push((path.clone(), filter.clone()));
+        } else if !levels.is_empty()
+            || !scope.is_some_and(|scope| scope == path || mapping.is_nested_inside(Some(path), scope))
+        {
+            return Err(format!("[nested] path [{path}] of [sort] is not inside the one before it"));
+        }
     }
-    let around = mapping.nested_around(&key.name);
-    match (around, key.nested.last()) {
-        (Some(_), None) if !mapping.is_included(&key.name) => Err(format!(
+    let reached = levels.last().map_or(scope, |(path, _)| Some(path));
+    match mapping.nested_inside(reached, &key.name) {
+        Some(_) if levels.is_empty() && !(scope.is_none() && mapping.is_included(&key.name)) => Err(format!(
             "it is mandatory to set the [nested] context on the nested sort field: [{}].",
             key.name
         )),
-        (around, Some((path, _))) if around != Some(path) => {
-            Err(format!("[nested] path [{path}] of [sort] is not that of the field [{}]", key.name))
+        Some(path) if !levels.is_empty() => {
+            Err(format!("[nested] of [sort] by [{}] ends before the nested field [{path}]", key.name))
         }
-        _ => Ok(key.nested.clone()),
+        _ => Ok(levels),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::filter_cache::{Cached, SegmentDocs};
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::key::filter_key;
+use crate::query::stoppable::stops_after;
 use sparrow_query::Query;
 use sparrow_segments::doc_bits::{BitsScorer, DocBits};
 use sparrow_segments::nested::next_in;
@@ -150,18 +151,18 @@ impl Compiler<'_> {
     }
 
     /// Adds to documents of a segment the objects of the view that are in them.
-    fn spread(&self, ord: usize, docs: &mut SegmentDocs) {
+    pub(crate) fn spread(&self, ord: usize, docs: &mut SegmentDocs) {
         let segment = self.snapshot.segment(ord as u32);
-        let documents = self.snapshot.documents_around(segment);
-        let (Some(documents), SegmentDocs::Some(bits)) = (documents, &mut *docs) else { return };
-        let mut spread = DocBits::clone(bits);
-        let mut object = next_in(segment.live().unwrap_or_default(), 0);
-        while object != TERMINATED {
-            let document = next_in(documents, object);
-            if bits.contains(document) {
-                spread.insert(object);
+        let SegmentDocs::Some(bits) = &mut *docs else { return };
+        let (live, mut spread) = (segment.live().unwrap_or_default(), DocBits::clone(bits));
+        for documents in self.snapshot.levels_around(segment) {
+            let mut object = next_in(live, 0);
+            while object != TERMINATED && !stops_after(1) {
+                if bits.contains(next_in(documents, object)) {
+                    spread.insert(object);
+                }
+                object = next_in(live, object + 1);
             }
-            object = next_in(segment.live().unwrap_or_default(), object + 1);
         }
         *docs = SegmentDocs::of(Arc::new(spread));
     }

@@ -16,6 +16,7 @@ use crate::query::filters::Docs;
 use crate::query::highlight::WantedWords;
 use crate::query::stoppable::stops_after;
 use crate::query::weights;
+use crate::segment_snapshot::SegmentSnapshot;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
 use sparrow_query::{NestedQuery, NestedScore};
@@ -33,11 +34,7 @@ pub(crate) fn view(query: &NestedQuery, snapshot: &Snapshot) -> Result<Option<Ar
         None if query.ignore_unmapped => return Ok(None),
         other => return Err(QueryError::NestedPath { path: path.clone(), mapped: other.is_some() }),
     }
-    // What lies around the objects of the view, or beside them, has none of them.
-    let is_inside = snapshot
-        .scope()
-        .is_none_or(|scope| path.strip_prefix(scope).is_some_and(|rest| rest.starts_with('.')));
-    Ok(is_inside.then(|| snapshot.inside(path)))
+    Ok(Some(snapshot.inside(path)))
 }
 
 impl Meaning for NestedQuery {
@@ -62,7 +59,16 @@ impl Meaning for NestedQuery {
     fn documents(&self, compiler: &mut Compiler<'_>) -> Result<Option<Docs>, QueryError> {
         compiler.count_clause()?;
         let snapshot = compiler.snapshot;
-        let Some(view) = view(self, snapshot)? else { return Ok(Some(compiler.every(SegmentDocs::None))) };
+        let is_own = compiler.spreads && snapshot.scope() == Some(&self.path);
+        let own = || {
+            Some(Arc::new(
+                snapshot.with_live(snapshot.segments().iter().map(SegmentSnapshot::again).collect()),
+            ))
+        };
+        // What restricts the objects that are searched may ask of their documents that they have another object.
+        let Some(view) = (if is_own { own() } else { view(self, snapshot)? }) else {
+            return Ok(Some(compiler.every(SegmentDocs::None)));
+        };
         let mut inside = compiler.inside(&view);
         let found = inside.matching_docs(&self.query)?;
         compiler.continue_after(&inside);
@@ -70,7 +76,10 @@ impl Meaning for NestedQuery {
         for (ord, found) in found.iter().enumerate() {
             compiler.check_cancelled()?;
             let mut bits = DocBits::empty(snapshot.searcher().segment_reader(ord as u32).max_doc());
-            if let Some(documents) = snapshot.documents(&snapshot.segments()[ord]) {
+            let segment = &snapshot.segments()[ord];
+            let documents =
+                if is_own { snapshot.documents_around(segment) } else { snapshot.documents(segment) };
+            if let Some(documents) = documents {
                 let objects: Vec<u64> = view.live_words_from(ord, found, 0).collect();
                 let mut object = next_in(&objects, 0);
                 while object != TERMINATED {
@@ -82,7 +91,11 @@ impl Meaning for NestedQuery {
                     object = next_in(&objects, document);
                 }
             }
-            all.push(SegmentDocs::of(Arc::new(bits)));
+            let mut docs = SegmentDocs::of(Arc::new(bits));
+            if is_own {
+                compiler.spread(ord, &mut docs);
+            }
+            all.push(docs);
         }
         Ok(Some(all))
     }

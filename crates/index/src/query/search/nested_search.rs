@@ -10,6 +10,7 @@ use crate::query::filters::Docs;
 use crate::query::kinds::{nested, required_should};
 use crate::query::search::sparse_search::SparsePlan;
 use crate::query::search::top_docs::TopCollector;
+use crate::query::stoppable::stops_after;
 use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
 use sparrow_query::{NestedQuery, NestedScore, Query, QueryKind};
@@ -67,6 +68,11 @@ impl Snapshot {
         options: &SearchOptions,
     ) -> Result<Option<TopDocs>, QueryError> {
         let Some(plan) = NestedPlan::find(query)? else { return Ok(None) };
+        // Which documents have an object of a least score only the scores of all tell.
+        if options.min_score.is_some() && options.track_total_hits != TotalHits::Off {
+            return Ok(None);
+        }
+        let before = compiler.clauses();
         compiler.count_clause()?;
         let restricting = plan.filters.into_iter().chain(&options.post_filter);
         let allowed = compiler.filter_docs(restricting, plan.excluded)?;
@@ -78,8 +84,6 @@ impl Snapshot {
         };
         let matched = match options.track_total_hits {
             TotalHits::Off => 0,
-            // Which documents have an object of that score only its score tells.
-            _ if options.min_score.is_some() => return Ok(None),
             TotalHits::UpTo(limit) => searched.count_until(plan.clause, limit + 1, compiler)?,
             TotalHits::Exact => searched.count_until(plan.clause, u64::MAX, compiler)?,
         };
@@ -95,7 +99,10 @@ impl Snapshot {
             };
             let mut inside = compiler.inside(&view);
             let Some(found) = SparsePlan::find(&inner)? else { return Ok(None) };
-            let Some(objects) = found.search(&view, &mut inside, &of_objects)? else { return Ok(None) };
+            let Some(objects) = found.search(&view, &mut inside, &of_objects)? else {
+                compiler.restore_clauses(before);
+                return Ok(None);
+            };
             compiler.executors.note(inside.executors.noted());
             let is_all = objects.hits.len() < depth;
             let mut top = TopCollector::new(options.size);
@@ -124,7 +131,7 @@ impl Snapshot {
         let mut matched = 0;
         for (reader, segment) in self.searcher().segment_readers().iter().zip(self.segments()) {
             let mut scorer = weight.scorer(reader, 1.0)?;
-            while scorer.doc() != TERMINATED && matched < limit {
+            while scorer.doc() != TERMINATED && matched < limit && !stops_after(1) {
                 matched += u64::from(segment.is_live(scorer.doc()));
                 scorer.advance();
             }

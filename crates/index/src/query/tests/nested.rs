@@ -261,6 +261,27 @@ fn a_restricted_view_has_the_objects_of_its_documents() {
 }
 
 #[test]
+fn a_view_leads_only_inwards() {
+    let list = json!({"type": "nested", "properties": {"g": {"type": "keyword"}}});
+    let mut fixture = Fixture::new(json!({"g": {"type": "keyword"}, "a": list, "b": list}));
+    fixture.batch(&[
+        ("hidden", json!({"g": "1", "a": [{"g": "1"}]})),
+        ("shown", json!({"g": "0", "b": [{"g": "0"}]})),
+    ]);
+    let snapshot = fixture.snapshot();
+    let restricted = snapshot.restricted(&term("g", 0)).unwrap();
+    assert_eq!((restricted.inside("a").num_docs(), restricted.inside("b").num_docs()), (0, 1));
+    for view in [restricted.inside("b"), snapshot.inside("b")] {
+        // The next object of another field is in another document.
+        assert_eq!(view.inside("a").num_docs(), 0);
+        assert_eq!(view.inside("b").num_docs(), 0);
+        assert_eq!(view.inside("nowhere").num_docs(), 0);
+        let top = view.search(&Query::match_all(), &SearchOptions::default()).unwrap();
+        assert_eq!(view.inside_of(top.hits[0].addr, "a").num_docs(), 0);
+    }
+}
+
+#[test]
 fn explanations_name_the_best_object() {
     let mut fixture = Fixture::new(properties());
     let object = |weight: u8| ((0, vec![(0, weight)]), Vec::new());
