@@ -385,7 +385,7 @@ describe('what is shown of objects', () => {
     expect(answer).not.toContain('"secret"');
     const roles = { r: { indices: [{ names: ['open'], privileges: ['read'] }] } };
     const key = await server.request('POST', '/_security/api_key', { name: 'x', role_descriptors: roles });
-    const apiKey = `ApiKey ${String(key.body.encoded)}`;
+    const apiKey = String(key.body.encoded);
     const { body } = await server.request('POST', '/open/_search', { query, aggs }, { apiKey });
     expect([body.hits.total.value, JSON.stringify(body).includes('"secret"')]).toEqual([1, false]);
   });

@@ -107,6 +107,7 @@ const knn: Schemas = {
   num_candidates: int('candidates that are looked at; if nothing is said, half as many again as `k`, but at least 100'),
   filter: queries,
   similarity: num('least similarity of a neighbour'),
+  inner_hits: { ...open(), description: 'which of the nearest objects are shown, for a field inside a nested one' },
   rescore_vector: object({
     oversample: num(
       'candidates that quantised vectors choose, as a multiple of `k`; the best by exact scores are hits',
@@ -226,7 +227,7 @@ export const QUERIES: Schemas = {
     maxProperties: 1,
     additionalProperties: object({ ...intervals, ...COMMON }),
   },
-  knn: clause({ ...knn, inner_hits: open() }, ['field']),
+  knn: clause(knn, ['field']),
   match: ofField('query', matching),
   match_all: clause({}),
   match_bool_prefix: ofField('query', MATCH),
