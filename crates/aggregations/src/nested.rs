@@ -43,7 +43,7 @@ impl<'a> Join<'a> {
         &mut self,
         docs: &[u32],
         buckets: &[u32],
-        see: &mut dyn FnMut(&[u32], &[u32]) -> Result<(), AggregationError>,
+        see: &mut impl FnMut(&[u32], &[u32]) -> Result<(), AggregationError>,
     ) -> Result<(), AggregationError> {
         let Some(blocks) = &self.blocks else { return Ok(()) };
         let mut found: Vec<(u32, u32)> = Vec::new();
@@ -73,7 +73,7 @@ impl<'a> Join<'a> {
 
 fn pass_on(
     found: &mut Vec<(u32, u32)>,
-    see: &mut dyn FnMut(&[u32], &[u32]) -> Result<(), AggregationError>,
+    see: &mut impl FnMut(&[u32], &[u32]) -> Result<(), AggregationError>,
 ) -> Result<(), AggregationError> {
     work::check()?;
     found.sort_unstable();

@@ -261,7 +261,8 @@ mod tests {
         let dense = |normalize| Plan::Dense { pooling: DensePooling::Mean, dims: 2, normalize };
         for plan in [sparse, dense(false), dense(true)] {
             let error = |values: [f32; 2]| {
-                finish(&plan, &[1, 1, 2], &values, &[0..1], 1, 1).map_err(|error| error.to_string())
+                finish(&plan, &[1, 1, 2], &values, std::slice::from_ref(&(0..1)), 1, 1)
+                    .map_err(|error| error.to_string())
             };
             assert!(error([1.0, 2.0]).is_ok());
             assert!(error([1.0, f32::INFINITY]).unwrap_err().contains("is not finite"));

@@ -165,8 +165,7 @@ impl Snapshot {
         let Some(nested) = self.segment(addr.segment_ord).nested() else { return places };
         let mut object = addr.doc_id;
         let Some(mut path) = nested.path_of(object) else { return places };
-        loop {
-            let Some(objects) = nested.objects(path) else { break };
+        while let Some(objects) = nested.objects(path) {
             let Some(documents) = self.around(nested, path) else { break };
             places.push((path.to_owned(), objects_between(objects, last_before(documents, object), object)));
             let Some(outer) = self.outer(path) else { break };
