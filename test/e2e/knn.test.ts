@@ -199,7 +199,7 @@ describe('what is refused in a clause', () => {
     [{ field: 'byte', query_vector: [500, 0, 0] }, 'integers between [-128, 127] but found [500] at dim [0];'],
     [{ field: 'cosine', query_vector: [0, 0] }, 'does not support vectors with zero magnitude'],
     [{ field: 'unit', query_vector: [1, 1] }, 'can only be used with unit-length vectors'],
-    [{ inner_hits: {} }, '[inner_hits] is not supported'],
+    [{ inner_hits: {} }, '[inner_hits] of [knn] needs a field inside a [nested] one'],
     [{ rescore_vector: { oversample: 0.5 } }, '[oversample] must be >= 1.0'],
     [{ visit_percentage: 5 }, 'visit_percentage'],
   ])('%j', async (part, reason) => {
