@@ -391,6 +391,46 @@ describe('what is shown of objects', () => {
   });
 });
 
+describe('what is very large, or asks across fields', () => {
+  it('takes as many objects in a document as the limit says, and writes go on', async () => {
+    const properties = { a: { type: 'nested', properties: { n: { type: 'long' } } } };
+    await server.request('PUT', '/large', { mappings: { properties } });
+    const objects = Array.from({ length: 10_000 }, (_, n) => (n % 2 === 0 ? {} : { n }));
+    expect((await server.request('PUT', '/large/_doc/1', { a: objects })).status).toBe(201);
+    expect((await server.request('PUT', '/large/_doc/2?refresh=true', { a: objects.slice(0, 3) })).status).toBe(201);
+    expect(await ids(nested('a', { term: { 'a.n': 9999 } }), 'large')).toEqual(['1']);
+    const { aggregations } = await search({ size: 0, aggs: { a: { nested: { path: 'a' } } } }, 'large');
+    expect(aggregations.a.doc_count).toBe(10_003);
+  });
+
+  it('restricts kNN two levels deep by what is around, and refuses what lies elsewhere', async () => {
+    const vector = { type: 'dense_vector', dims: 2 };
+    const keyword = { type: 'keyword' };
+    const properties = {
+      a: { type: 'nested', properties: { k: keyword, b: { type: 'nested', properties: { v: vector } } } },
+      z: { type: 'nested', properties: { k: keyword } },
+      g: keyword,
+    };
+    await server.request('PUT', '/levels', { mappings: { properties } });
+    await server.request('PUT', '/levels/_doc/1', { g: 'x', a: [{ k: 'p', b: [{ v: [1, 2] }] }], z: [{ k: 'q' }] });
+    await server.request('PUT', '/levels/_doc/2?refresh=true', {
+      g: 'y',
+      a: [{ k: 'r', b: [{ v: [1, 2] }, { v: [1, 1] }] }],
+    });
+    const knn = (filter: object) => ({ field: 'a.b.v', query_vector: [1, 1], k: 5, num_candidates: 5, filter });
+    const found = async (filter: object) =>
+      (await search({ knn: knn(filter) }, 'levels')).hits.hits.map((hit: { _id: string }) => hit._id);
+    expect(await found({ match_all: {} })).toEqual(['2', '1']);
+    expect(await found({ term: { 'a.k': 'p' } })).toEqual(['1']);
+    expect(await found({ bool: { must_not: { term: { 'a.k': 'p' } } } })).toEqual(['2']);
+    expect(await found({ term: { g: 'x' } })).toEqual(['1']);
+    const other = { bool: { must_not: nested('z', { term: { 'z.k': 'q' } }) } };
+    expect(await cause('/levels', { knn: knn(other) })).toContain(
+      '[nested] on [z] in the filter of [knn] on objects of [a.b]',
+    );
+  });
+});
+
 describe('what is refused', () => {
   it('is refused in the words of Elasticsearch', async () => {
     const over = await server.request('PUT', '/few', {

@@ -125,17 +125,18 @@ impl Snapshot {
 
     /// The documents or objects that those of this view were asked for in, in a segment; `None` in the view of the documents themselves.
     pub(crate) fn documents_around<'s>(&self, segment: &'s SegmentSnapshot) -> Option<&'s Arc<[u64]>> {
-        self.levels_around(segment).next()
+        let nested = segment.nested().filter(|_| self.scope.is_some())?;
+        match self.outer.last() {
+            Some(path) => nested.objects(path),
+            None => Some(nested.roots()),
+        }
     }
 
-    /// As [`Snapshot::documents_around`], then those around these, up to the documents of the index.
-    pub(crate) fn levels_around<'s>(
-        &self,
-        segment: &'s SegmentSnapshot,
-    ) -> impl Iterator<Item = &'s Arc<[u64]>> {
-        let nested = segment.nested().filter(|_| self.scope.is_some());
-        let outer = self.outer.iter().rev().filter_map(move |path| nested?.objects(path));
-        outer.chain(nested.map(|nested| nested.roots()))
+    /// The objects around those of this view in a segment, by their nested field, innermost first, then the documents of the index.
+    pub(crate) fn levels_around<'s>(&self, segment: &'s SegmentSnapshot) -> Vec<&'s Arc<[u64]>> {
+        let (Some(nested), Some(scope)) = (segment.nested(), self.scope()) else { return Vec::new() };
+        let outer = std::iter::successors(self.outer(scope), |path| self.outer(path));
+        outer.filter_map(|path| nested.objects(path)).chain([nested.roots()]).collect()
     }
 
     /// The documents or objects around the objects of the nested field at `path`.

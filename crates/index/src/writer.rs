@@ -332,8 +332,7 @@ impl Writer {
             writer.delete_term(term);
         }
         // Before the document is sent, as an indexing thread may take it at once.
-        let documents = nested.len() + 1;
-        (0..documents).for_each(|_| limiter.sent(size / documents));
+        limiter.sent_together(size, nested.len() + 1);
         let added = match nested.is_empty() {
             true => writer.add_document(document),
             // Documents that are added together get into the same segment, one after the other.

@@ -52,6 +52,11 @@ impl InFlightLimiter {
     /// because an indexing thread that has died takes no documents; the next `add` or commit then reports its
     /// error.
     pub fn sent(&self, size: usize) {
+        self.sent_together(size, 1);
+    }
+
+    /// As [`InFlightLimiter::sent`], for documents that are sent as one and have `size` bytes together: room is waited for once.
+    pub fn sent_together(&self, size: usize, documents: usize) {
         let mut waiting = self.waiting.lock();
         for _ in 0..20 {
             if waiting.bytes == 0 || waiting.bytes + size <= MAX_WAITING_BYTES {
@@ -60,6 +65,7 @@ impl InFlightLimiter {
             self.room.wait_for(&mut waiting, Duration::from_millis(100));
         }
         waiting.sizes.push_back(size);
+        waiting.sizes.extend(std::iter::repeat_n(0, documents.saturating_sub(1)));
         waiting.bytes += size;
     }
 
@@ -106,6 +112,17 @@ mod tests {
         limiter.reset();
         limiter.taken();
         assert_eq!(limiter.waiting.lock().bytes, 0);
+    }
+
+    #[test]
+    fn documents_that_are_sent_as_one_wait_as_one() {
+        let limiter = InFlightLimiter::default();
+        // None of them can be taken before all are sent, however much they are.
+        limiter.sent_together(3 * MAX_WAITING_BYTES, 10_000);
+        assert_eq!(limiter.waiting.lock().sizes.len(), 10_000);
+        (0..10_000).for_each(|_| limiter.taken());
+        let waiting = limiter.waiting.lock();
+        assert_eq!((waiting.bytes, waiting.sizes.len()), (0, 0));
     }
 
     #[test]

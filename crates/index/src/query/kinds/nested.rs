@@ -60,6 +60,15 @@ impl Meaning for NestedQuery {
         compiler.count_clause()?;
         let snapshot = compiler.snapshot;
         let is_own = compiler.spreads && snapshot.scope() == Some(&self.path);
+        if compiler.spreads && !is_own && !snapshot.mapping().is_nested_inside(snapshot.scope(), &self.path) {
+            return Err(QueryError::Invalid {
+                reason: format!(
+                    "[nested] on [{}] in the filter of [knn] on objects of [{}] is not supported by this server",
+                    self.path,
+                    snapshot.scope().unwrap_or_default()
+                ),
+            });
+        }
         let own = || {
             Some(Arc::new(
                 snapshot.with_live(snapshot.segments().iter().map(SegmentSnapshot::again).collect()),
