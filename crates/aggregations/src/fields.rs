@@ -87,7 +87,7 @@ pub enum Accepts {
 pub struct Fields<'a> {
     /// Snapshot of the index.
     pub root: &'a Snapshot,
-    /// The same, or the view of the objects that are aggregated.
+    /// The documents that are aggregated: those of the index, or the objects of a nested field.
     pub snapshot: &'a Snapshot,
     /// Name of the index.
     pub index: &'a str,

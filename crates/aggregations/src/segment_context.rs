@@ -29,7 +29,7 @@ pub struct SegmentContext<'a> {
 }
 
 impl<'a> SegmentContext<'a> {
-    /// The same segment, of whose documents those of another view are aggregated.
+    /// The context for sub-aggregations that see the documents of another view of the segment.
     pub fn inside(&self, snapshot: &'a Snapshot) -> Self {
         Self { snapshot, segment: snapshot.segment(self.ord), ..*self }
     }

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-use sparrow_mapping::values_at;
-use sparrow_segments::nested::{Blocks, NestedObjects, last_before, next_in};
-use sparrow_types::DocId;
+use serde_json::Value;
+use sparrow_mapping::{values_at, wrapped};
+use sparrow_segments::doc_bits::next_in;
+use sparrow_segments::nested::{Blocks, NestedObjects};
 use tantivy::{DocAddress, TERMINATED};
 
 use crate::segment_snapshot::SegmentSnapshot;
@@ -49,14 +49,9 @@ impl Snapshot {
             return objects.clone();
         }
         let mut live = vec![0u64; objects.len()];
-        let mut document = None;
         let mut object = next_in(objects, 0);
         while object != TERMINATED {
-            let around = match document {
-                Some(document) if document > object => document,
-                _ => next_in(documents, object),
-            };
-            document = Some(around);
+            let around = next_in(documents, object);
             if around != TERMINATED && segment.is_live(around) {
                 live[object as usize / 64] |= 1 << (object % 64);
             }
@@ -65,28 +60,20 @@ impl Snapshot {
         live.into()
     }
 
-    /// The document of this view that an object of `inside` is in.
-    pub(crate) fn document_around(&self, object: DocAddress, inside: &Self) -> Option<DocAddress> {
-        let documents = self.documents(inside.segment(object.segment_ord))?;
-        let document = next_in(documents, object.doc_id);
-        (document != TERMINATED).then(|| DocAddress::new(object.segment_ord, document))
-    }
-
     /// The view of the objects of the nested field at `path` that are in one document of this view.
     pub fn inside_of(&self, addr: DocAddress, path: &str) -> Self {
         let view = self.inside(path);
-        let segments = view.segments().iter().enumerate().map(|(ord, objects)| {
+        let segments = (0..).zip(view.segments()).map(|(ord, segment)| {
             let mut live = Vec::new();
-            if ord == addr.segment_ord as usize
-                && let Some(documents) = self.documents(objects)
+            if ord == addr.segment_ord
+                && let Some(blocks) = self.blocks(&view, ord)
             {
-                let first = last_before(documents, addr.doc_id).map_or(0, |before| before + 1);
-                live = vec![0u64; documents.len()];
-                (first..addr.doc_id).filter(|object| objects.is_live(*object)).for_each(|object| {
+                live = vec![0u64; self.searcher().segment_reader(ord).max_doc().div_ceil(64) as usize];
+                blocks.objects_in(addr.doc_id).for_each(|object| {
                     live[object as usize / 64] |= 1 << (object % 64);
                 });
             }
-            objects.with_live(Some(live.into()))
+            segment.with_live(Some(live.into()))
         });
         let mut objects = self.view(segments.collect(), path);
         objects.of_document = true;
@@ -109,9 +96,7 @@ impl Snapshot {
             let Some(at) = objects.nth(offset) else { return Vec::new() };
             (object, around) = (at, path);
         }
-        let names = around.rsplit('.');
-        let inside = names.fold(object.clone(), |inner, name| json!({ name: inner }));
-        inside.to_string().into_bytes()
+        wrapped(&around, object).to_string().into_bytes()
     }
 
     /// The documents of this view in a segment, deleted ones included; `None` if no nested field has objects there.
@@ -168,9 +153,14 @@ impl Snapshot {
         let Some(mut path) = nested.path_of(object) else { return places };
         while let Some(objects) = nested.objects(path) {
             let Some(documents) = self.around(nested, path) else { break };
-            places.push((path.to_owned(), objects_between(objects, last_before(documents, object), object)));
+            let blocks = Blocks::new(documents.clone(), objects.clone());
+            let document = blocks.document_around(object);
+            places.push((
+                path.to_owned(),
+                blocks.objects_in(document).take_while(|other| *other < object).count(),
+            ));
             let Some(outer) = self.outer(path) else { break };
-            object = next_in(documents, object);
+            object = document;
             path = outer;
         }
         places.reverse();
@@ -183,15 +173,4 @@ impl Snapshot {
         let root = nested.map_or(addr.doc_id, |nested| next_in(nested.roots(), addr.doc_id));
         DocAddress::new(addr.segment_ord, root)
     }
-}
-
-/// Number of documents of a bitmap after `first`, or from the beginning, and before `end`.
-fn objects_between(words: &[u64], first: Option<DocId>, end: DocId) -> usize {
-    let mut count = 0;
-    let mut object = next_in(words, first.map_or(0, |first| first + 1));
-    while object < end {
-        count += 1;
-        object = next_in(words, object + 1);
-    }
-    count
 }

@@ -10,16 +10,18 @@ use tantivy::{SegmentReader, TantivyError};
 
 use crate::filter_cache::SegmentFilters;
 use sparrow_segments::IndexError;
+use sparrow_segments::doc_bits::contains;
 use sparrow_segments::nested::NestedObjects;
 use sparrow_segments::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 use sparrow_segments::schema::{SEQ_NO, VERSION};
 
 /// Sparrow's data for one segment, which queries use beside tantivy's own reader.
+#[derive(Clone)]
 pub struct SegmentSnapshot {
     plugins: Arc<SegmentPlugins>,
     filters: Arc<SegmentFilters>,
     pub(crate) live: Option<Arc<[u64]>>,
-    /// Which documents are objects of nested fields; `None` if none is.
+    /// Which documents are objects of nested fields; `None` for a segment without such objects.
     nested: Option<Arc<NestedObjects>>,
     pub(crate) seq_no: Column<u64>,
     version: Column<u64>,
@@ -52,25 +54,12 @@ impl SegmentSnapshot {
         })
     }
 
-    /// The same segment, of which other documents are visible.
+    /// This segment with only the documents of a bitmap visible; all are without one.
     pub(crate) fn with_live(&self, live: Option<Arc<[u64]>>) -> Self {
-        Self {
-            plugins: self.plugins.clone(),
-            filters: self.filters.clone(),
-            live,
-            nested: self.nested.clone(),
-            seq_no: self.seq_no.clone(),
-            version: self.version.clone(),
-            past_cache: self.past_cache.clone(),
-        }
+        Self { live, ..self.clone() }
     }
 
-    /// The same segment and the same visible documents.
-    pub(crate) fn again(&self) -> Self {
-        self.with_live(self.live.clone())
-    }
-
-    /// Which documents are objects of nested fields; `None` if none is.
+    /// Which documents are objects of nested fields; `None` for a segment without such objects.
     pub(crate) fn nested(&self) -> Option<&Arc<NestedObjects>> {
         self.nested.as_ref()
     }
@@ -111,9 +100,7 @@ impl SegmentSnapshot {
 
     /// Whether `doc` is visible.
     pub fn is_live(&self, doc: DocId) -> bool {
-        self.live
-            .as_deref()
-            .is_none_or(|words| words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1))
+        self.live.as_deref().is_none_or(|words| contains(words, doc))
     }
 
     /// Sequence number of `doc`, which breaks ties between equal scores.

@@ -16,6 +16,7 @@ use sparrow_analysis::{Analysis, Analyzer};
 use sparrow_mapping::{DEFAULT_ANALYZER, FieldType, Mapping, passages};
 use sparrow_query::Query;
 use sparrow_segments::IndexError;
+use sparrow_segments::doc_bits::contains;
 use sparrow_segments::plugins::{DenseReader, SparseReader};
 use sparrow_segments::schema::IndexSchema;
 
@@ -108,7 +109,7 @@ impl Snapshot {
     pub(crate) fn with_mapping(&self, mapping: Arc<Mapping>, mapping_epoch: u64) -> Self {
         Self {
             searcher: self.searcher.clone(),
-            segments: self.segments.iter().map(SegmentSnapshot::again).collect(),
+            segments: self.segments.clone(),
             schema: self.schema.clone(),
             mapping,
             mapping_epoch,
@@ -128,7 +129,7 @@ impl Snapshot {
         Self { scope: Some(path.into()), outer, ..self.with_live(segments) }
     }
 
-    /// The same view of segments in which other documents are visible.
+    /// This snapshot over copies of its segments that differ in which documents are visible.
     pub(crate) fn with_live(&self, segments: Vec<SegmentSnapshot>) -> Self {
         Self { segments, ..self.with_mapping(self.mapping.clone(), self.mapping_epoch) }
     }
@@ -387,11 +388,8 @@ impl Snapshot {
         for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
             let segment = &self.segments[ord];
             for doc in 0..reader.max_doc() {
-                let wanted = matching.is_none_or(|sets| {
-                    sets.get(ord)
-                        .and_then(|words| words.get(doc as usize / 64))
-                        .is_some_and(|word| word >> (doc % 64) & 1 == 1)
-                });
+                let wanted =
+                    matching.is_none_or(|sets| sets.get(ord).is_some_and(|words| contains(words, doc)));
                 if wanted && segment.is_live(doc) {
                     visit(segment.seq_no(doc), DocAddress::new(ord as u32, doc));
                 }

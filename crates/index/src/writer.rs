@@ -112,7 +112,7 @@ pub(crate) struct Writer {
     live: FxHashMap<(SegmentId, Opstamp), Arc<[u64]>>,
 }
 
-/// What is opened once of a segment, whichever of its documents are deleted later.
+/// The parts of a segment that stay open as long as it lives; deletions do not change them.
 #[derive(Clone)]
 struct OpenedSegment {
     plugins: Arc<SegmentPlugins>,

@@ -90,6 +90,11 @@ pub fn values_at<'a>(source: &'a Value, path: &str, out: &mut Vec<&'a Value>) {
     }
 }
 
+/// A value inside an object for each name of a dotted path: `{"a": {"b": value}}` for `a.b`.
+pub fn wrapped(path: &str, value: &Value) -> Value {
+    path.rsplit('.').fold(value.clone(), |inner, name| Map::from_iter([(name.to_owned(), inner)]).into())
+}
+
 fn flatten<'a>(value: &'a Value, out: &mut Vec<&'a Value>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| flatten(item, out)),

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sparrow_call::body::tree_bytes;
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, Snapshot};
-use sparrow_mapping::{FieldType, Mapping, ip, is_above, values_at};
+use sparrow_mapping::{FieldType, Mapping, ip, is_above, values_at, wrapped};
 use sparrow_types::work;
 use sparrow_wire::{BodyError, glob};
 
@@ -264,7 +264,7 @@ impl FieldSource<'_> {
             let mut shown = Vec::new();
             for object in objects.into_iter().filter(|value| value.is_object()) {
                 self.check()?;
-                let alone = nested.rsplit('.').fold(object.clone(), |inner, name| json!({ name: inner }));
+                let alone = wrapped(nested, object);
                 let values = self.values_of(&alone, Some(nested), &wanted)?;
                 let relative = |(path, value): (String, Value)| match path.strip_prefix(nested) {
                     Some(rest) => (rest.trim_start_matches('.').to_owned(), value),

@@ -95,7 +95,8 @@ impl Bounds for SearchLimits {
             )
         })?;
         let nested = body.nested_hits()?;
-        let searches = body.nested_searches()?;
+        let of_each = nested.iter().map(|nested| nested.searches(body.size));
+        let searches = of_each.fold(0, usize::saturating_add);
         over(searches, MOST_INNER_SEARCHES, &|| {
             format!(
                 "[{}] hits with [{}] [inner_hits] each would take [{searches}] searches, at most \

@@ -31,7 +31,7 @@ enum Objects<'q> {
 }
 
 impl NestedHits<'_> {
-    /// Path of the nested field whose objects are shown; `None` if there is none in an index.
+    /// Path of the nested field whose objects are shown; `None` in an index where the vectors are not inside a nested field.
     pub fn path<'m>(&'m self, mapping: &'m Mapping) -> Option<&'m str> {
         match self.objects {
             Objects::At(path) => Some(path),
@@ -46,8 +46,8 @@ impl NestedHits<'_> {
         if self.is_named { &self.hits.name } else { path }
     }
 
-    /// Number of searches that it takes to show it in `hits` hits, with those inside its own hits.
-    fn searches(&self, hits: usize) -> usize {
+    /// Number of searches that it takes at most to show it in `hits` hits, with those inside its own hits.
+    pub fn searches(&self, hits: usize) -> usize {
         let asked = self.hits.body.from.saturating_add(self.hits.body.size);
         let mut inner = Vec::new();
         // Sections that cannot be read are refused where they are.
@@ -60,15 +60,6 @@ impl NestedHits<'_> {
 }
 
 impl SearchBody {
-    /// Number of searches that the `inner_hits` of its clauses take at most.
-    ///
-    /// # Errors
-    /// As [`SearchBody::nested_hits`].
-    pub fn nested_searches(&self) -> Result<usize, BodyError> {
-        let of_each = self.nested_hits()?;
-        Ok(of_each.iter().map(|nested| nested.searches(self.size)).fold(0, usize::saturating_add))
-    }
-
     /// The `inner_hits` of the clauses of its queries. Those of clauses inside another one that has some are shown inside these.
     ///
     /// # Errors

@@ -106,7 +106,7 @@ impl DocBits {
 
     /// Whether `doc` is in the set.
     pub fn contains(&self, doc: DocId) -> bool {
-        self.words.get((doc / 64) as usize).is_some_and(|word| word >> (doc % 64) & 1 == 1)
+        contains(&self.words, doc)
     }
 
     /// Keeps the documents that are in both sets.
@@ -181,17 +181,43 @@ impl DocBits {
 
     /// Lowest document in the set at or after `from`, or [`TERMINATED`].
     pub fn next(&self, from: DocId) -> DocId {
-        let mut index = (from / 64) as usize;
-        let Some(word) = self.words.get(index) else { return TERMINATED };
-        let mut word = word & (u64::MAX << (from % 64));
-        while word == 0 {
-            index += 1;
-            match self.words.get(index) {
-                Some(next) => word = *next,
-                None => return TERMINATED,
-            }
+        next_in(&self.words, from)
+    }
+}
+
+/// Whether a bitmap has `doc`.
+pub fn contains(words: &[u64], doc: DocId) -> bool {
+    words.get((doc / 64) as usize).is_some_and(|word| word >> (doc % 64) & 1 == 1)
+}
+
+/// Lowest document of a bitmap at or after `from`, or [`TERMINATED`].
+pub fn next_in(words: &[u64], from: DocId) -> DocId {
+    let mut index = (from / 64) as usize;
+    let Some(word) = words.get(index) else { return TERMINATED };
+    let mut word = word & (u64::MAX << (from % 64));
+    while word == 0 {
+        index += 1;
+        match words.get(index) {
+            Some(next) => word = *next,
+            None => return TERMINATED,
         }
-        index as u32 * 64 + word.trailing_zeros()
+    }
+    index as u32 * 64 + word.trailing_zeros()
+}
+
+/// Highest document of a bitmap below `end`; `None` where all of its documents are at or after `end`.
+pub fn last_before(words: &[u64], end: DocId) -> Option<DocId> {
+    let mut index = (end as usize / 64).min(words.len());
+    let below = |index: usize| match index == end as usize / 64 {
+        true => (1u64 << (end % 64)) - 1,
+        false => u64::MAX,
+    };
+    loop {
+        let word = words.get(index).map_or(0, |word| word & below(index));
+        if word != 0 {
+            return Some(index as u32 * 64 + 63 - word.leading_zeros());
+        }
+        index = index.checked_sub(1)?;
     }
 }
 
@@ -266,7 +292,7 @@ mod tests {
     use proptest::prelude::*;
     use tantivy::{DocSet, TERMINATED};
 
-    use super::{BitsScorer, DocBits};
+    use super::{BitsScorer, DocBits, last_before, next_in};
 
     fn bits(max_doc: u32, docs: &[u32]) -> DocBits {
         let mut bits = DocBits::empty(max_doc);
@@ -284,6 +310,19 @@ mod tests {
             DocBits::from_docset(&mut scorer, 50_000, Some(&AtomicBool::new(flag))).count()
         };
         assert_eq!((read(false), read(true)), (50_000, 0));
+    }
+
+    #[test]
+    fn neighbours_are_found_over_empty_words() {
+        let mut words = [0u64; 5];
+        for doc in [3, 63, 64, 255] {
+            words[doc / 64] |= 1 << (doc % 64);
+        }
+        let next: Vec<u32> = [0, 3, 4, 63, 64, 65, 255, 256, 900].map(|from| next_in(&words, from)).to_vec();
+        assert_eq!(next, [3, 3, 63, 63, 64, 255, 255, TERMINATED, TERMINATED]);
+        let last: Vec<Option<u32>> =
+            [0, 3, 4, 64, 65, 255, 256, 900].map(|end| last_before(&words, end)).to_vec();
+        assert_eq!(last, [None, None, Some(3), Some(63), Some(64), Some(64), Some(255), Some(255)]);
     }
 
     #[test]

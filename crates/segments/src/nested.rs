@@ -10,6 +10,8 @@ use std::sync::Arc;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet, SegmentReader, TERMINATED};
 
+use crate::doc_bits::{contains, last_before, next_in};
+
 /// The term in `_field_names` of the objects of the nested field at `path`.
 pub fn object_term(path: &str) -> String {
     format!(".{path}")
@@ -20,11 +22,11 @@ pub fn is_object(source: &[u8]) -> bool {
     source.starts_with(b".")
 }
 
-/// Which documents of a segment are objects of nested fields: bitmaps, document `d` is bit `d % 64` of word `d / 64`. Deleted ones
-/// count.
+/// Which documents of a segment are objects of nested fields, deleted ones included: bitmaps, document `d` is bit `d % 64` of word
+/// `d / 64`.
 #[derive(Debug)]
 pub struct NestedObjects {
-    /// The documents that are none.
+    /// The documents of the index, which are not objects.
     roots: Arc<[u64]>,
     by_path: BTreeMap<String, Arc<[u64]>>,
 }
@@ -65,14 +67,12 @@ impl NestedObjects {
         &self.roots
     }
 
-    /// Path of the nested field whose object a document is; `None` if it is none.
+    /// Path of the nested field that an object belongs to; `None` for a document of the index.
     pub fn path_of(&self, doc: DocId) -> Option<&str> {
-        let has =
-            |words: &[u64]| words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1);
-        if has(&self.roots) {
+        if contains(&self.roots, doc) {
             return None;
         }
-        self.by_path.iter().find(|(_, objects)| has(objects)).map(|(path, _)| path.as_str())
+        self.by_path.iter().find(|(_, objects)| contains(objects, doc)).map(|(path, _)| path.as_str())
     }
 
     /// The objects of the nested field at `path`; `None` if the segment has none.
@@ -81,39 +81,7 @@ impl NestedObjects {
     }
 }
 
-/// The first document of a bitmap at or after `from`; [`TERMINATED`] if there is none. The object or document that an object is in is
-/// the first one after it that is of that kind.
-pub fn next_in(words: &[u64], from: DocId) -> DocId {
-    let mut index = from as usize / 64;
-    let Some(word) = words.get(index) else { return TERMINATED };
-    let mut word = word & (u64::MAX << (from % 64));
-    while word == 0 {
-        index += 1;
-        match words.get(index) {
-            Some(next) => word = *next,
-            None => return TERMINATED,
-        }
-    }
-    index as u32 * 64 + word.trailing_zeros()
-}
-
-/// The last document of a bitmap before `end`; `None` if there is none.
-pub fn last_before(words: &[u64], end: DocId) -> Option<DocId> {
-    let mut index = (end as usize / 64).min(words.len());
-    let below = |index: usize| match index == end as usize / 64 {
-        true => (1u64 << (end % 64)) - 1,
-        false => u64::MAX,
-    };
-    loop {
-        let word = words.get(index).map_or(0, |word| word & below(index));
-        if word != 0 {
-            return Some(index as u32 * 64 + 63 - word.leading_zeros());
-        }
-        index = index.checked_sub(1)?;
-    }
-}
-
-/// The documents of a view in a segment, and the visible objects of another view that are in them.
+/// Some documents of a segment, and objects in them: bitmaps. An object lies in the next document after it.
 #[derive(Debug, Clone)]
 pub struct Blocks {
     documents: Arc<[u64]>,
@@ -121,25 +89,39 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The objects of the second bitmap, each in the first document of the first that comes after it.
+    /// Blocks of these documents and these of their objects.
     pub fn new(documents: Arc<[u64]>, objects: Arc<[u64]>) -> Self {
         Self { documents, objects }
     }
 
-    /// The objects in a document, ascending.
-    pub fn objects_in(&self, document: DocId) -> impl Iterator<Item = DocId> + '_ {
-        let first = last_before(&self.documents, document).map_or(0, |before| before + 1);
-        let next = move |from| Some(next_in(&self.objects, from)).filter(|object| *object < document);
-        std::iter::successors(next(first), move |object| next(object + 1))
+    /// The first document number of the block that ends with this document, or that it would end.
+    pub fn first_in(&self, document: DocId) -> DocId {
+        last_before(&self.documents, document).map_or(0, |before| before + 1)
     }
 
-    /// The document that an object is in.
+    /// The objects in a document, ascending.
+    pub fn objects_in(&self, document: DocId) -> impl Iterator<Item = DocId> + '_ {
+        let next = move |from| Some(self.next_object(from)).filter(|object| *object < document);
+        std::iter::successors(next(self.first_in(document)), move |object| next(object + 1))
+    }
+
+    /// Whether this is one of the objects.
+    pub fn has_object(&self, doc: DocId) -> bool {
+        contains(&self.objects, doc)
+    }
+
+    /// The first object at or after `from`; [`TERMINATED`] behind the last.
+    pub fn next_object(&self, from: DocId) -> DocId {
+        next_in(&self.objects, from)
+    }
+
+    /// The document that an object is in; [`TERMINATED`] if it is in none of them.
     pub fn document_around(&self, object: DocId) -> DocId {
         next_in(&self.documents, object)
     }
 }
 
-/// The documents of a segment that have the values of a hit.
+/// Whose values a hit is sorted by.
 #[derive(Debug)]
 pub enum Owners {
     /// The hit itself.
@@ -157,23 +139,5 @@ impl Owners {
             Self::Objects(None) => {}
             Self::Objects(Some(blocks)) => blocks.objects_in(doc).for_each(see),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neighbours_are_found_over_empty_words() {
-        let mut words = [0u64; 5];
-        for doc in [3, 63, 64, 255] {
-            words[doc / 64] |= 1 << (doc % 64);
-        }
-        let next: Vec<u32> = [0, 3, 4, 63, 64, 65, 255, 256, 900].map(|from| next_in(&words, from)).to_vec();
-        assert_eq!(next, [3, 3, 63, 63, 64, 255, 255, TERMINATED, TERMINATED]);
-        let last: Vec<Option<u32>> =
-            [0, 3, 4, 64, 65, 255, 256, 900].map(|end| last_before(&words, end)).to_vec();
-        assert_eq!(last, [None, None, Some(3), Some(63), Some(64), Some(64), Some(255), Some(255)]);
     }
 }

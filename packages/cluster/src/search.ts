@@ -49,7 +49,7 @@ export async function search(
   const restricted = wanted.rights !== undefined;
   const given = body === undefined || body.length === 0 ? undefined : decode(body);
   const view = wanted.op === 'search' ? inPointInTime(given) : undefined;
-  // Whoever names indices as well is told by the cluster that these do not go together.
+  // The cluster itself refuses a request that names indices beside a point in time.
   const named = wanted.path['index'] === '' ? undefined : wanted.path['index'];
   const expression = await context.names.expression(wanted, named ?? view?.expression);
   if (restricted && wanted.query['scroll'] !== undefined)

@@ -36,7 +36,7 @@ const UNTIL_KNOWN_MS = 5_500;
 export class SemanticFields {
   readonly native: SearchEngine;
   readonly product: Product;
-  /** Whoever changes what is written down of an index waits for its turn. */
+  /** Lets one change at a time be made to the stored description of an index, among all servers of the cluster. */
   readonly turns: Turns;
   readonly #transport: Transport;
   readonly #known = new Believed<SemanticIndices | undefined>();

@@ -20,7 +20,7 @@ fn source((groups, objects): &Doc) -> Value {
     json!({"g": groups, "o": objects})
 }
 
-/// What is expected for some documents: objects, and for each key its objects, their sum and the documents that they are in.
+/// The naive result for some documents: how many objects they have, and for each key how many, their sum, and in how many documents.
 fn expected(docs: &[&Doc]) -> Value {
     let mut keys: BTreeMap<u8, (u64, i64, u64)> = BTreeMap::new();
     for (_, objects) in docs {

@@ -121,7 +121,7 @@ pub(super) fn load(
     }
 }
 
-/// Logs why a file of packed weights is not used: as a warning, unless there is none yet or it was made of other files.
+/// Logs why a file of packed weights is not used: a missing or outdated file at the level of debugging, a damaged one as a warning.
 fn not_used(path: &Path, reason: &Unusable) {
     match reason {
         Unusable::Missing | Unusable::Stale => {

@@ -18,6 +18,7 @@ use super::dynamic::MatchType;
 use super::error::{DOCUMENT_PARSING, DocumentError, DocumentErrorKind};
 use super::java::{java_string, token_name};
 use super::location::Step;
+use super::source::wrapped;
 use super::types::{Dynamic, Limits, ParsedDocument};
 use super::{LeafNode, Mapping, Node, ObjectNode, join};
 use names::METADATA;
@@ -84,7 +85,7 @@ struct Reader<'a> {
     limits: &'a Limits,
     /// What has been read of the object of a `nested` field that is being read, or of the document outside of such objects.
     values: Values,
-    /// The same of the objects around that one, the document first.
+    /// What has been read so far of the objects around that one, outermost first; the document itself comes first of all.
     around: Vec<Values>,
     /// The objects of `nested` fields that have been read, as [`ParsedDocument::nested`] has them.
     nested: Vec<(String, ParsedDocument)>,
@@ -227,7 +228,7 @@ impl<'a> Reader<'a> {
                         if scope.depth + rest.matches('.').count() > self.limits.depth {
                             return Err(self.fail(DocumentErrorKind::Depth { limit: self.limits.depth }));
                         }
-                        let inner = nested_value(rest, value);
+                        let inner = wrapped(rest, value);
                         return self.leaf(&leaf, &path, &inner);
                     }
                 },
@@ -465,12 +466,6 @@ enum Added {
     Leaf(Box<LeafNode>),
     /// It was not added, as the limit on the number of fields is reached.
     Ignored,
-}
-
-/// Wraps a value in nested objects along a dotted path: `{"a": {"b": value}}` for `a.b`.
-fn nested_value(path: &str, value: &Value) -> Value {
-    path.rsplit('.')
-        .fold(value.clone(), |inner, name| Value::Object(Map::from_iter([(name.to_owned(), inner)])))
 }
 
 /// Like [`Scope`], but owning its path.

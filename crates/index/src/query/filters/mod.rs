@@ -18,8 +18,8 @@ use crate::query::error::QueryError;
 use crate::query::filters::key::filter_key;
 use crate::query::stoppable::stops_after;
 use sparrow_query::Query;
+use sparrow_segments::doc_bits::next_in;
 use sparrow_segments::doc_bits::{BitsScorer, DocBits};
-use sparrow_segments::nested::next_in;
 
 impl SegmentDocs {
     /// The documents of a scorer from its current one on; incomplete if `cancel` is set meanwhile.

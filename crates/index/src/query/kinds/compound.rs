@@ -109,6 +109,15 @@ pub(crate) fn required_should(query: &BoolQuery) -> Result<usize, QueryError> {
     }
 }
 
+/// The only scoring clause of a `bool`, if it has exactly one and that has to match: the others restrict what it finds.
+pub(crate) fn only_scoring(query: &BoolQuery) -> Result<Option<&Query>, QueryError> {
+    Ok(match (&query.must[..], &query.should[..]) {
+        ([inner], []) if required_should(query)? == 0 => Some(inner),
+        ([], [inner]) if required_should(query)? == 1 => Some(inner),
+        _ => None,
+    })
+}
+
 impl Meaning for ConstantScoreQuery {
     fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
         let filter = compiler.compile(&self.filter, false)?;

@@ -11,7 +11,7 @@ use crate::query::kinds::{Explained, Meaning, no_words, semantic};
 use crate::query::weights::{self, ListScorer};
 use sparrow_mapping::{DenseVector, FieldType, component_problem, magnitude_problem, preview};
 use sparrow_query::{KnnBuilderQuery, KnnQuery, NestedQuery, NestedScore, QueryKind};
-use sparrow_segments::nested::next_in;
+use sparrow_segments::doc_bits::next_in;
 use sparrow_vectors::{Effort, Similarity, TopKRequest, VectorsError};
 
 impl Compiler<'_> {
@@ -120,7 +120,7 @@ impl Compiler<'_> {
                 None => match self.snapshot.documents_around(segment) {
                     None => nearest_of(&request)?,
                     Some(documents) => {
-                        let document = |object| next_in(documents, object);
+                        let document = |(object, _): &(DocId, Score)| next_in(documents, *object);
                         semantic::best_of_each(all(), query.k, document, |depth| {
                             nearest_of(&TopKRequest { k: depth, ..request })
                         })?

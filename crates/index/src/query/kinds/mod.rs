@@ -33,7 +33,7 @@ use crate::query::filters::key::Key;
 use crate::query::highlight::WantedWords;
 use sparrow_query::{Clause, MatchAllQuery, MatchNoneQuery, QueryKind, of_kind};
 
-pub(super) use compound::required_should;
+pub(super) use compound::{only_scoring, required_should};
 
 /// What a clause means in an index.
 pub(super) trait Meaning: Clause {

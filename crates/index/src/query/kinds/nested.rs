@@ -16,12 +16,11 @@ use crate::query::filters::Docs;
 use crate::query::highlight::WantedWords;
 use crate::query::stoppable::stops_after;
 use crate::query::weights;
-use crate::segment_snapshot::SegmentSnapshot;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
 use sparrow_query::{NestedQuery, NestedScore};
-use sparrow_segments::doc_bits::DocBits;
-use sparrow_segments::nested::{last_before, next_in};
+use sparrow_segments::doc_bits::{DocBits, next_in};
+use sparrow_segments::nested::Blocks;
 
 /// The view that a clause searches; `None` if there is nothing to be found.
 ///
@@ -46,12 +45,9 @@ impl Meaning for NestedQuery {
         let mut inside = compiler.inside(&view);
         let inner = inside.compile(&self.query, scoring)?;
         compiler.continue_after(&inside);
-        let readers = snapshot.searcher().segment_readers().iter();
-        let segments = readers.zip(snapshot.segments()).zip(view.segments());
-        let segments = segments.filter_map(|((reader, segment), objects)| {
-            let documents = snapshot.documents(segment)?.clone();
-            Some((reader.segment_id(), Block { documents, objects: objects.shared_live()?.clone() }))
-        });
+        let readers = (0..).zip(snapshot.searcher().segment_readers());
+        let segments =
+            readers.filter_map(|(ord, reader)| Some((reader.segment_id(), snapshot.blocks(&view, ord)?)));
         let mode = if scoring { self.score_mode } else { NestedScore::None };
         Ok(Box::new(NestedWeight { inner, mode, segments: segments.collect() }))
     }
@@ -69,16 +65,12 @@ impl Meaning for NestedQuery {
                 ),
             });
         }
-        let own = || {
-            Some(Arc::new(
-                snapshot.with_live(snapshot.segments().iter().map(SegmentSnapshot::again).collect()),
-            ))
-        };
         // What restricts the objects that are searched may ask of their documents that they have another object.
-        let Some(view) = (if is_own { own() } else { view(self, snapshot)? }) else {
+        let inner = if is_own { None } else { view(self, snapshot)? };
+        let Some(view) = inner.as_deref().or(is_own.then_some(snapshot)) else {
             return Ok(Some(compiler.every(SegmentDocs::None)));
         };
-        let mut inside = compiler.inside(&view);
+        let mut inside = compiler.inside(view);
         let found = inside.matching_docs(&self.query)?;
         compiler.continue_after(&inside);
         let mut all = Vec::with_capacity(found.len());
@@ -114,28 +106,21 @@ impl Meaning for NestedQuery {
     }
 }
 
-/// The documents of a segment that a clause is asked about, and the objects in them that it looks at: bitmaps.
-struct Block {
-    documents: Arc<[u64]>,
-    objects: Arc<[u64]>,
-}
-
 struct NestedWeight {
     inner: Box<dyn Weight>,
     mode: NestedScore,
-    segments: FxHashMap<SegmentId, Block>,
+    segments: FxHashMap<SegmentId, Blocks>,
 }
 
 impl Weight for NestedWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
-        let Some(Block { documents, objects }) = self.segments.get(&reader.segment_id()) else {
+        let Some(blocks) = self.segments.get(&reader.segment_id()) else {
             return Ok(Box::new(EmptyScorer));
         };
         let mut scorer = NestedScorer {
             inner: self.inner.scorer(reader, boost)?,
             mode: self.mode,
-            documents: documents.clone(),
-            objects: objects.clone(),
+            blocks: blocks.clone(),
             document: 0,
             found: None,
         };
@@ -145,15 +130,15 @@ impl Weight for NestedWeight {
 
     fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
         let score = weights::explain(self.scorer(reader, 1.0), doc, "")?.value();
-        let Some(Block { documents, objects }) = self.segments.get(&reader.segment_id()) else {
+        let Some(blocks) = self.segments.get(&reader.segment_id()) else {
             return Err(TantivyError::InvalidArgument(format!("Document #({doc}) does not match")));
         };
-        let first = last_before(documents, doc).map_or(0, |before| before + 1);
+        let first = blocks.first_in(doc);
         let mut inner = self.inner.scorer(reader, 1.0)?;
         let mut object = if inner.doc() < first { inner.seek(first) } else { inner.doc() };
         let (mut count, mut best) = (0, None);
         while object < doc {
-            if contains(objects, object) {
+            if blocks.has_object(object) {
                 count += 1;
                 let score = inner.score();
                 if best.is_none_or(|(least, _)| score > least) {
@@ -177,17 +162,12 @@ impl Weight for NestedWeight {
     }
 }
 
-fn contains(words: &[u64], doc: DocId) -> bool {
-    words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1)
-}
-
 /// A scorer over the documents that have an object which the inner scorer matches.
 struct NestedScorer {
     /// At the first object of the current document that matches, or behind its last one once they have been scored.
     inner: Box<dyn Scorer>,
     mode: NestedScore,
-    documents: Arc<[u64]>,
-    objects: Arc<[u64]>,
+    blocks: Blocks,
     document: DocId,
     /// Score of the current document, once computed.
     found: Option<Score>,
@@ -198,15 +178,15 @@ impl NestedScorer {
     fn settle(&mut self) -> DocId {
         self.found = None;
         let mut object = self.inner.doc();
-        while object != TERMINATED && !contains(&self.objects, object) {
+        while object != TERMINATED && !self.blocks.has_object(object) {
             if stops_after(1) {
                 object = TERMINATED;
                 break;
             }
-            let next = next_in(&self.objects, object);
+            let next = self.blocks.next_object(object);
             object = if next == TERMINATED { TERMINATED } else { self.inner.seek(next) };
         }
-        self.document = if object == TERMINATED { TERMINATED } else { next_in(&self.documents, object) };
+        self.document = self.blocks.document_around(object);
         self.document
     }
 }
@@ -230,7 +210,7 @@ impl DocSet for NestedScorer {
             self.document = TERMINATED;
             return TERMINATED;
         }
-        let first = last_before(&self.documents, target).map_or(0, |before| before + 1);
+        let first = self.blocks.first_in(target);
         if self.inner.doc() < first {
             self.inner.seek(first);
         }
@@ -256,7 +236,7 @@ impl Scorer for NestedScorer {
         if self.mode != NestedScore::None && self.document != TERMINATED {
             let mut object = self.inner.doc();
             while object < self.document && !stops_after(1) {
-                if contains(&self.objects, object) {
+                if self.blocks.has_object(object) {
                     let score = self.inner.score();
                     count += 1;
                     sum += f64::from(score);

@@ -6,6 +6,8 @@
 //! come first, so the first of each document is its best one; if they belong to fewer documents than wanted,
 //! more passages are asked for.
 
+use std::hash::Hash;
+
 use rustc_hash::FxHashSet;
 use tantivy::directory::OwnedBytes;
 use tantivy::query::{Scorer, Weight};
@@ -151,18 +153,18 @@ pub(crate) fn bound(query: &Query, mapping: &Mapping) -> Result<Option<Query>, Q
 ///
 /// # Errors
 /// When `find` fails. It returns at most the given number of passages, best first.
-pub(crate) fn best_of_each<E>(
+pub(crate) fn best_of_each<P, D: Eq + Hash, E>(
     all: usize,
     wanted: usize,
-    document: impl Fn(u32) -> DocId,
-    mut find: impl FnMut(usize) -> Result<Vec<(u32, Score)>, E>,
-) -> Result<Vec<(u32, Score)>, E> {
+    document: impl Fn(&P) -> D,
+    mut find: impl FnMut(usize) -> Result<Vec<P>, E>,
+) -> Result<Vec<P>, E> {
     let mut depth = wanted.min(all);
     loop {
         let mut passages = find(depth)?;
         let complete = passages.len() < depth || depth == all;
         let mut seen = FxHashSet::default();
-        passages.retain(|(passage, _)| seen.insert(document(*passage)));
+        passages.retain(|passage| seen.insert(document(passage)));
         if complete || passages.len() >= wanted {
             passages.truncate(wanted);
             return Ok(passages);
@@ -180,7 +182,7 @@ pub(crate) fn search<E>(
     wanted: usize,
     find: impl FnMut(usize) -> Result<Vec<(u32, Score)>, E>,
 ) -> Result<Vec<(DocId, Score)>, E> {
-    let best = best_of_each(map.count() as usize, wanted, |passage| map.doc(passage), find)?;
+    let best = best_of_each(map.count() as usize, wanted, |(passage, _)| map.doc(*passage), find)?;
     Ok(best.into_iter().map(|(passage, score)| (map.doc(passage), score)).collect())
 }
 

@@ -1,22 +1,19 @@
 //! Searches for the documents whose best object has the highest score of a sparse clause: the pruned top-k runs over the objects, and
 //! each document is found by its best one.
 
-use tantivy::TERMINATED;
+use tantivy::{DocAddress, TERMINATED};
 
 use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::Docs;
-use crate::query::kinds::{nested, required_should};
+use crate::query::kinds::{nested, only_scoring, semantic};
 use crate::query::search::sparse_search::SparsePlan;
 use crate::query::search::top_docs::TopCollector;
 use crate::query::stoppable::stops_after;
-use crate::query::{SearchOptions, TopDocs, TotalHits};
+use crate::query::{ScoredDoc, SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
 use sparrow_query::{NestedQuery, NestedScore, Query, QueryKind};
-
-/// Factor by which the number of objects grows when those found are in too few documents.
-const GROWTH: usize = 4;
 
 /// A `nested` clause that scores by the best object, with clauses that only restrict the documents.
 struct NestedPlan<'q> {
@@ -43,11 +40,7 @@ impl<'q> NestedPlan<'q> {
                 }))
             }
             QueryKind::Bool(tree) => {
-                let inner = match (&tree.must[..], &tree.should[..]) {
-                    ([inner], []) if required_should(tree)? == 0 => inner,
-                    ([], [inner]) if required_should(tree)? == 1 => inner,
-                    _ => return Ok(None),
-                };
+                let Some(inner) = only_scoring(tree)? else { return Ok(None) };
                 let Some(mut plan) = Self::find(inner)? else { return Ok(None) };
                 plan.boost *= query.boost;
                 plan.filters.extend(&tree.filter);
@@ -84,40 +77,39 @@ impl Snapshot {
         };
         let matched = match options.track_total_hits {
             TotalHits::Off => 0,
-            TotalHits::UpTo(limit) => searched.count_until(plan.clause, limit + 1, compiler)?,
+            TotalHits::UpTo(limit) => searched.count_until(plan.clause, limit.saturating_add(1), compiler)?,
             TotalHits::Exact => searched.count_until(plan.clause, u64::MAX, compiler)?,
         };
         let mut inner = (*plan.clause.query).clone();
         inner.boost *= plan.boost;
-        let mut depth = options.size;
-        loop {
-            let of_objects = SearchOptions {
-                size: depth,
-                track_total_hits: TotalHits::Off,
-                post_filter: None,
-                ..options.clone()
-            };
+        let Some(of_objects) = SparsePlan::find(&inner)? else { return Ok(None) };
+        let ords = 0..self.segments().len() as u32;
+        let blocks: Vec<_> = ords.map(|ord| self.blocks(&view, ord)).collect();
+        let document = |hit: &ScoredDoc| {
+            let of_segment = blocks[hit.addr.segment_ord as usize].as_ref();
+            let document = of_segment.map_or(TERMINATED, |blocks| blocks.document_around(hit.addr.doc_id));
+            DocAddress::new(hit.addr.segment_ord, document)
+        };
+        let best = semantic::best_of_each(usize::MAX, options.size, document, |depth| {
             let mut inside = compiler.inside(&view);
-            let Some(found) = SparsePlan::find(&inner)? else { return Ok(None) };
-            let Some(objects) = found.search(&view, &mut inside, &of_objects)? else {
+            let (track_total_hits, post_filter) = (TotalHits::Off, None);
+            let options = SearchOptions { size: depth, track_total_hits, post_filter, ..options.clone() };
+            let found = of_objects.search(&view, &mut inside, &options).map_err(Some)?;
+            compiler.executors.note(inside.executors.noted());
+            found.map(|top| top.hits).ok_or(None)
+        });
+        let best = match best {
+            Ok(best) => best,
+            Err(Some(error)) => return Err(error),
+            // Every match has to be scored in the ordinary way.
+            Err(None) => {
                 compiler.restore_clauses(before);
                 return Ok(None);
-            };
-            compiler.executors.note(inside.executors.noted());
-            let is_all = objects.hits.len() < depth;
-            let mut top = TopCollector::new(options.size);
-            let mut seen = rustc_hash::FxHashSet::default();
-            for hit in &objects.hits {
-                let Some(document) = self.document_around(hit.addr, &view) else { continue };
-                if seen.insert(document) {
-                    top.offer(document, hit.score, || hit.seq_no);
-                }
             }
-            if is_all || seen.len() >= options.size {
-                return Ok(Some(top.finish(matched, options.track_total_hits)));
-            }
-            depth = depth.saturating_mul(GROWTH);
-        }
+        };
+        let mut top = TopCollector::new(options.size);
+        best.iter().for_each(|hit| top.offer(document(hit), hit.score, || hit.seq_no));
+        Ok(Some(top.finish(matched, options.track_total_hits)))
     }
 
     /// Number of documents that match a nested clause, exact up to `limit`.
@@ -140,7 +132,7 @@ impl Snapshot {
         Ok(matched)
     }
 
-    /// The same documents, of which only those in a set are visible.
+    /// This snapshot with only the documents visible that are in `docs`, one set for each segment, and were visible before.
     fn keeping(&self, docs: &Docs) -> Self {
         let segments = self.segments().iter().enumerate();
         let kept = segments.map(|(ord, segment)| {

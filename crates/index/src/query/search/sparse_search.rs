@@ -13,9 +13,9 @@ use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::Docs;
-use crate::query::kinds::required_should;
 use crate::query::kinds::semantic::{PassageScorer, best_documents};
 use crate::query::kinds::sparse::SparseClause;
+use crate::query::kinds::{only_scoring, required_should};
 use crate::query::search::conjunction::Best;
 use crate::query::search::is_over;
 use crate::query::search::top_docs::TopCollector;
@@ -82,11 +82,7 @@ impl<'q> SparsePlan<'q> {
                 others: None,
             })),
             QueryKind::Bool(tree) => {
-                let inner = match (&tree.must[..], &tree.should[..]) {
-                    ([inner], []) if required_should(tree)? == 0 => inner,
-                    ([], [inner]) if required_should(tree)? == 1 => inner,
-                    _ => return Ok(None),
-                };
+                let Some(inner) = only_scoring(tree)? else { return Ok(None) };
                 Ok(Self::lone(inner)?.map(|plan| plan.inside(query.boost, tree)))
             }
             _ => Ok(None),

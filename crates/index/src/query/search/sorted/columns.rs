@@ -143,7 +143,7 @@ impl NumberReader {
         Ok(Self { columns, kind: key.kind, mode: key.mode, missing, single, owners: Owners::Document })
     }
 
-    /// The same values, of other documents than the hit.
+    /// This reader for values that a hit has through its objects.
     fn of(self, owners: Owners) -> Self {
         let single = self.single && matches!(owners, Owners::Document);
         Self { single, owners, ..self }
