@@ -100,7 +100,7 @@ describe('the documented workflow, in order', () => {
   it('searches by meaning', async () => {
     const found = await client.search({
       index: 'semantic',
-      query: { text_expansion: { content_embedding: { model_id: MODEL, model_text: 'philatelist' } } },
+      query: { text_expansion: { content_embedding: { model_id: MODEL, model_text: 'stamp collector' } } },
     });
     expect(found.hits.hits[0]?._id).toBe('stamps');
     expect(found.hits.hits[0]?._source).toEqual({ content: PASSAGES['stamps'], model_id: MODEL });

@@ -204,7 +204,7 @@ describe('the packages, installed from a registry into an empty directory', () =
       expect(written.status, written.text).toBe(201);
     }
     const found = await server.request('POST', '/words/_search', {
-      query: { text_expansion: { v: { model_id: MODEL, model_text: 'philatelist' } } },
+      query: { text_expansion: { v: { model_id: MODEL, model_text: 'stamp collector' } } },
     });
     expect(found.status, found.text).toBe(200);
     expect(found.body.hits.hits[0]._id).toBe('0');

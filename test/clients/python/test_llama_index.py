@@ -148,7 +148,7 @@ class LlamaIndex(unittest.TestCase):
 
     def test_sparse(self):
         store = self.store("li-sparse", AsyncSparseVectorStrategy(model_id=support.SPARSE_MODEL))
-        query = VectorStoreQuery(query_str="philatelist", similarity_top_k=2, mode=VectorStoreQueryMode.SPARSE)
+        query = VectorStoreQuery(query_str="stamp collector", similarity_top_k=2, mode=VectorStoreQueryMode.SPARSE)
         self.assertEqual(store.query(query).ids[0], "stamps")
 
     def test_index_and_retriever(self):
