@@ -1,4 +1,6 @@
-// node benches/calibration/fit.mjs LISTS-DIR [--json FILE]
+// node benches/calibration/fit.mjs LISTS-DIR [--json FILE] [--sparse-only RECORD]
+//
+// With --sparse-only, the maps of words and of dense vectors stay those of an earlier record: what is reported is of these three.
 //
 // Fits the maps of `"normalizer": "calibrated"` to what collect.mjs has found: for words, and for each of the embedded models, a
 // line from a feature of the score to the log-odds of relevance (Platt scaling). Half of the questions, by their ids, are
@@ -10,10 +12,13 @@ import { parseArgs } from 'node:util';
 
 import { ndcg } from '@sparrow-search/server';
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'string' }, 'sparse-only': { type: 'string' } },
+});
 const [directory] = positionals;
 if (!directory) {
-  console.error('usage: node benches/calibration/fit.mjs LISTS-DIR [--json FILE]');
+  console.error('usage: node benches/calibration/fit.mjs LISTS-DIR [--json FILE] [--sparse-only RECORD]');
   process.exit(2);
 }
 
@@ -266,7 +271,9 @@ function thresholds(asked, search) {
 
 const fitted = questions.filter((question) => question.fitted);
 const heldOut = questions.filter((question) => !question.fitted);
-const maps = fit(fitted);
+const all = fit(fitted);
+const before = values['sparse-only'] && JSON.parse(readFileSync(values['sparse-only'], 'utf8')).maps;
+const maps = before ? { ...before, sparse: all.sparse } : all;
 console.log(`${fitted.length} questions fitted to, ${heldOut.length} held out`);
 console.table(maps);
 
@@ -354,10 +361,11 @@ console.table(transfer);
 
 if (values.json) {
   const record = {
-    command: 'node benches/calibration/fit.mjs LISTS-DIR --json FILE, on lists of benches/calibration/collect.mjs',
+    command: `node benches/calibration/fit.mjs LISTS-DIR --json FILE${before ? ' --sparse-only RECORD' : ''}, on lists of benches/calibration/collect.mjs`,
     fitted: fitted.length,
     heldOut: heldOut.length,
     maps,
+    ...(before && { fittedTogether: all }),
     compared,
     features: divided,
     reliabilities,
