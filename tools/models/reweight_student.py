@@ -2,12 +2,14 @@
 
     python reweight_student.py WORK DATA COLLECTIONS [--steps 300] [--parts scale bias] [--export DIR]
 
-It starts from the published checkpoint, so the server that judge_student.py asked must have had the package of that (`build_models.py
---published-sparse`), not the one that was adopted since. A term's logit z becomes `factor · z + offset`. The logits of the terms that a text has come from the embedded model's own weights
+It starts from the published checkpoint, so the server that judge_student.py asked must have had that model (`build_models.py
+--published-sparse`), not the one that was adopted since.
+
+A term's logit z becomes `factor · z + offset`. The logits of the terms that a text has come from the published model's own weights
 (`z = exp(weight) - 1`), which `student_teachers.py` and `judge_student.py` stored in WORK, so no text is encoded again: neither to
 train nor to judge. An offset is never positive: it would give texts terms whose logits are not stored.
 
-A factor needs a decoder of its own, because the embedded model's is also its word embeddings; an offset is a change of the
+A factor needs a decoder of its own, because the published model's is also its word embeddings; an offset is a change of the
 decoder's bias alone.
 """
 
