@@ -9,6 +9,7 @@ use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_indices::Node;
+use sparrow_wire::json::{self, WrittenNumbers};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("put_pipeline", Action::PutPipeline, Lane::Write, put_pipeline)
@@ -89,7 +90,10 @@ fn simulate_pipeline(
     let simulated = node.pipelines.simulate(&*node.models, request.part("pipeline"), given, verbose)?;
     // What came of it is what stopping made of it.
     work::check()?;
-    Ok(Reply::ok(&simulated))
+    let Some(numbers) = WrittenNumbers::of(body) else { return Ok(Reply::ok(&simulated)) };
+    let mut shown = Vec::new();
+    json::write(&simulated, &[&numbers], &mut shown);
+    Ok(Reply::bytes(200, shown))
 }
 
 fn object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {

@@ -11,6 +11,7 @@ use sparrow_call::rights::Caller;
 use sparrow_indices::{Source, WriteKind};
 use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome, IngestSummary};
 use sparrow_search::SearchService;
+use sparrow_wire::json::WrittenNumbers;
 
 /// Number of documents that go through a pipeline together. Smaller than the queue of a default deployment, so that
 /// one large bulk request never fills the queue alone; larger than a batch of the encoder.
@@ -174,9 +175,10 @@ fn run_batch(
     for at in batch {
         let document = &mut pending[*at];
         match document.stage.take_document() {
-            Ok(Some(source)) => {
+            Ok(Some((source, numbers))) => {
                 members.push(*at);
                 let mut taken = IngestDoc::new(document.index.clone(), document.id.clone(), source);
+                taken.numbers = numbers;
                 taken.executed = document.executed.take();
                 documents.push(taken);
             }
@@ -199,7 +201,7 @@ fn run_batch(
                 let moved = document.index != slot.index;
                 slot.index = document.index;
                 slot.id = document.id;
-                slot.stage.put_document(document.source);
+                slot.stage.put_document(document.source, document.numbers.as_ref());
                 // No path and no body names the index that a pipeline chose.
                 let allowed = if moved { slot.check_name(caller) } else { Ok(()) };
                 if let Err(error) = allowed.and(slot.conditions.set_by_pipeline(&document.metadata)) {
@@ -223,22 +225,25 @@ impl Stage<'_> {
         }
     }
 
-    fn take_document(&mut self) -> Result<Option<Value>, EngineError> {
+    fn take_document(&mut self) -> Result<Option<(Value, Option<WrittenNumbers>)>, EngineError> {
+        let read = |raw: &[u8]| Ok(Some((parse_source(raw)?, WrittenNumbers::of(raw))));
         match self {
-            Self::Raw(_, raw) => parse_source(raw).map(Some),
+            Self::Raw(_, raw) => read(raw),
             Self::Ready(_, source) => match source.value.take() {
-                Some(value) => Ok(Some(value)),
-                None => parse_source(&source.raw).map(Some),
+                Some(value) => Ok(Some((value, WrittenNumbers::of(&source.raw)))),
+                None => read(&source.raw),
             },
-            Self::Update(body) => Ok(body.upsert_mut().map(std::mem::take).map(Value::Object)),
+            Self::Update(body) => {
+                Ok(body.upsert_mut().map(|fields| (Value::Object(std::mem::take(fields)), None)))
+            }
             Self::Delete | Self::Dropped | Self::Failed(_) => Ok(None),
         }
     }
 
-    fn put_document(&mut self, document: Value) {
+    fn put_document(&mut self, document: Value, numbers: Option<&WrittenNumbers>) {
         match self {
             Self::Raw(kind, _) | Self::Ready(kind, _) => {
-                *self = Self::Ready(*kind, Source::from_value(document));
+                *self = Self::Ready(*kind, Source::written(document, numbers.as_slice()));
             }
             Self::Update(body) => {
                 if let (Some(upsert), Value::Object(document)) = (body.upsert_mut(), document) {

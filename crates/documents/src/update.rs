@@ -9,6 +9,7 @@ use sparrow_call::body::parse_json;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_indices::{IndexHandle, Source, WriteOp};
 use sparrow_search::{SourceSelection, did_you_mean, suggestions};
+use sparrow_wire::json::WrittenNumbers;
 
 /// Names of the members that the body of an update may have.
 const MEMBERS: [&str; 9] = [
@@ -32,6 +33,10 @@ pub(super) struct UpdateBody {
     detect_noop: bool,
     pub(super) conditions: Conditions,
     pub(super) returned_source: Option<SourceSelection>,
+    /// Numbers of `doc` that its fields do not hold as they were written.
+    doc_numbers: Option<WrittenNumbers>,
+    /// Those of `upsert`.
+    upsert_numbers: Option<WrittenNumbers>,
 }
 
 /// Outcome of applying an update to the current document.
@@ -71,7 +76,13 @@ impl UpdateBody {
             detect_noop: true,
             conditions: action.conditions.clone(),
             returned_source: action.returned_source.clone(),
+            doc_numbers: None,
+            upsert_numbers: None,
         };
+        if let Some(numbers) = WrittenNumbers::of(action.body) {
+            body.doc_numbers = numbers.member("doc");
+            body.upsert_numbers = numbers.member("upsert");
+        }
         for (name, value) in object {
             match (name.as_str(), value) {
                 ("doc", Value::Object(doc)) => body.doc = Some(doc),
@@ -144,7 +155,10 @@ impl UpdateBody {
     /// If there is no such document and no upsert, or if its source is not stored.
     pub(super) fn plan(&self, handle: &IndexHandle, id: &str) -> Result<Plan, EngineError> {
         let Some(document) = handle.get(id)? else {
-            let new = if self.doc_as_upsert { &self.doc } else { &self.upsert };
+            let (new, numbers) = match self.doc_as_upsert {
+                true => (&self.doc, &self.doc_numbers),
+                false => (&self.upsert, &self.upsert_numbers),
+            };
             // A number that is asked for means a document that is expected.
             let Some(new) = new.clone().filter(|_| self.conditions.if_seq_no.is_none()) else {
                 return Err(EngineError::DocumentMissing {
@@ -153,7 +167,7 @@ impl UpdateBody {
                     id: id.to_owned(),
                 });
             };
-            let source = Source::from_value(Value::Object(new));
+            let source = Source::written(Value::Object(new), numbers.as_ref().as_slice());
             let returned = self.returned(&source.raw);
             return Ok(Plan::Write(WriteOp::create(Some(id.to_owned()), source), returned));
         };
@@ -173,7 +187,17 @@ impl UpdateBody {
         else {
             return Err(EngineError::internal(format!("the stored source of [{id}] is not an object")));
         };
-        let changed = self.doc.as_ref().is_some_and(|doc| merge(&mut source, doc));
+        let stored_numbers = WrittenNumbers::of(&document.source);
+        let written = |fields: Map<String, Value>, numbers: &[&WrittenNumbers]| {
+            Source::written(Value::Object(fields), numbers)
+        };
+        // Two ids of 30 digits may be the same double: only their texts say whether one has changed.
+        let stored =
+            self.doc_numbers.as_ref().map(|_| written(source.clone(), stored_numbers.as_ref().as_slice()));
+        let mut changed = self.doc.as_ref().is_some_and(|doc| merge(&mut source, doc));
+        let numbers: Vec<&WrittenNumbers> = stored_numbers.iter().chain(&self.doc_numbers).collect();
+        let source = written(source, &numbers);
+        changed |= stored.is_some_and(|stored| stored.raw != source.raw);
         let required = self.conditions.if_seq_no;
         let stale = required.is_some_and(|required| required != document.seq_no);
         if !changed && self.detect_noop && !stale {
@@ -181,7 +205,6 @@ impl UpdateBody {
             success.source = self.returned(&document.source);
             return Ok(Plan::Noop(success));
         }
-        let source = Source::from_value(Value::Object(source));
         let returned = self.returned(&source.raw);
         let mut op = WriteOp::index(Some(id.to_owned()), source);
         op.previous = document.passages.map(|passages| (document.source.to_vec(), passages));

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_wire::json::{self, WrittenNumbers};
 use sparrow_wire::strict_json::{MOST_LEVELS, levels};
 
 /// The passages of a document that is about to be written.
@@ -41,6 +42,17 @@ impl Source {
         let mut raw = Vec::with_capacity(1024);
         // A value always serialises, and a vector takes all bytes. (Printing it would go through text formatting.)
         let _ = serde_json::to_writer(&mut raw, &value);
+        Self { raw, value: Some(value) }
+    }
+
+    /// As [`Source::from_value`], with numbers written as in the JSON that the value, or a part of it, was parsed from; see
+    /// [`json::write`].
+    pub fn written(value: Value, numbers: &[&WrittenNumbers]) -> Self {
+        if numbers.is_empty() {
+            return Self::from_value(value);
+        }
+        let mut raw = Vec::with_capacity(1024);
+        json::write(&value, numbers, &mut raw);
         Self { raw, value: Some(value) }
     }
 

@@ -14,6 +14,7 @@ use sparrow_models::Purpose;
 use sparrow_shard::LookedUp;
 use sparrow_types::processors;
 use sparrow_types::work::{self, Stopped};
+use sparrow_wire::json::WrittenNumbers;
 
 use super::handle::IndexHandle;
 use super::ids::{check_id, generate_id};
@@ -176,14 +177,15 @@ impl IndexHandle {
         passages: Option<&[u8]>,
     ) -> Result<(ParsedDocument, Option<Mapping>), EngineError> {
         let limits = self.metadata.read().settings.limits();
-        let parse = |value: &Value| {
-            mapping.parse_document(id, value, &limits).map_err(|error| EngineError::from(error.locate(json)))
+        let parse = |value: &Value, numbers: Option<&WrittenNumbers>| {
+            let parsed = mapping.parse_written_document(id, value, numbers, &limits);
+            parsed.map_err(|error| EngineError::from(error.locate(json)))
         };
         let (mut parsed, mut widened) = match value {
-            Some(value) => parse(value)?,
+            Some(value) => parse(value, WrittenNumbers::of(json).as_ref())?,
             None => match mapping.read_document(id, json, &limits) {
                 Some(read) => read,
-                None => parse(&parse_source(json)?)?,
+                None => parse(&parse_source(json)?, WrittenNumbers::of(json).as_ref())?,
             },
         };
         if let Some(payload) = passages {

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 use sparrow_mapping::{DocumentError, DocumentErrorKind, Limits, Mapping, ParsedDocument, passages};
 use sparrow_shard::RereadDocument;
+use sparrow_wire::json::WrittenNumbers;
 
 use super::write;
 
@@ -28,12 +29,13 @@ const LIMITS: Limits = Limits {
 pub fn reread(mapping: &Mapping, id: &str, logged: &[u8]) -> RereadDocument {
     let (json, payload) = passages::split(logged);
     let mut left_out = Vec::new();
+    let numbers = WrittenNumbers::of(json);
     let mut value: Value = serde_json::from_slice(json).unwrap_or_else(|error| {
         left_out.push(format!("all ({error})"));
         Value::Object(Map::new())
     });
     let mut parsed = loop {
-        match mapping.parse_document(id, &value, &LIMITS) {
+        match mapping.parse_written_document(id, &value, numbers.as_ref(), &LIMITS) {
             Ok((parsed, _)) => break parsed,
             Err(error) => {
                 let removed = field_of(&error).filter(|path| remove(&mut value, path));
@@ -42,7 +44,7 @@ pub fn reread(mapping: &Mapping, id: &str, logged: &[u8]) -> RereadDocument {
                     _ => {
                         left_out.push(format!("all ({error})"));
                         value = Value::Object(Map::new());
-                        match mapping.parse_document(id, &value, &LIMITS) {
+                        match mapping.parse_written_document(id, &value, numbers.as_ref(), &LIMITS) {
                             Ok((parsed, _)) => break parsed,
                             Err(_) => break ParsedDocument::default(),
                         }

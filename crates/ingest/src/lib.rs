@@ -23,6 +23,7 @@ use serde_json::{Map, Value};
 use sparrow_inference::{Purpose, TextEncoder};
 use sparrow_storage::stores;
 use sparrow_storage::{DataDir, StorageError};
+use sparrow_wire::json::WrittenNumbers;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
@@ -51,6 +52,8 @@ pub struct IngestDoc {
     pub outcome: IngestOutcome,
     /// Ids of the pipelines that ran on the document, in order; `None` if they are not to be recorded.
     pub executed: Option<Vec<String>>,
+    /// Numbers of the document's JSON that its fields do not hold as they were written.
+    pub numbers: Option<WrittenNumbers>,
 }
 
 impl IngestDoc {
@@ -63,7 +66,15 @@ impl IngestDoc {
             metadata: Map::new(),
             outcome: IngestOutcome::Ok,
             executed: None,
+            numbers: None,
         }
+    }
+
+    /// Keeps the numbers as they are written in `json`, which the fields were parsed from.
+    #[must_use]
+    pub fn written_as(mut self, json: &[u8]) -> Self {
+        self.numbers = WrittenNumbers::of(json);
+        self
     }
 }
 

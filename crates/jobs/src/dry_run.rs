@@ -26,6 +26,7 @@ use sparrow_indices::{self as indices, WriteOp, templates};
 use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome};
 use sparrow_models::{ModelError, Models, Purpose, TextEncoder};
 use sparrow_search::SearchService;
+use sparrow_wire::json::WrittenNumbers;
 use sparrow_wire::size::human_bytes;
 
 /// Most documents of the sample.
@@ -109,7 +110,9 @@ impl Target {
     /// Parses a document against the destination's mapping, as writing it would.
     fn read(&self, op: &WriteOp) -> Result<ParsedDocument, EngineError> {
         let (id, value) = (op.id.as_deref().unwrap_or_default(), op.source.value.as_ref());
-        let read = self.mapping.parse_document(id, value.unwrap_or(&Value::Null), &self.limits);
+        let value = value.unwrap_or(&Value::Null);
+        let numbers = WrittenNumbers::of(&op.source.raw);
+        let read = self.mapping.parse_written_document(id, value, numbers.as_ref(), &self.limits);
         let (mut parsed, _) = read.map_err(|error| error.locate(&op.source.raw))?;
         let payload = op.passages.as_ref().map(|passages| passages.payload.as_slice());
         if let Some(fields) = payload.and_then(passages::decode) {
@@ -163,7 +166,7 @@ impl Sample {
             destination.selection.write(&stored.source, &mut selected);
             let value = parse_stored(&selected, handle, &stored.id)?;
             earlier.push(stored.passages.map(|passages| (stored.source, passages)));
-            documents.push(IngestDoc::new(target.name.clone(), Some(stored.id), value));
+            documents.push(IngestDoc::new(target.name.clone(), Some(stored.id), value).written_as(&selected));
         }
         let meter = Meter { models: &service.models, counted: Mutex::default() };
         for pipeline in &target.pipelines {
@@ -178,7 +181,9 @@ impl Sample {
                 IngestOutcome::Dropped => self.dropped += 1,
                 IngestOutcome::Failed(error) => self.fail(target, document.id, &error.into()),
                 IngestOutcome::Ok => {
-                    let mut op = WriteOp::index(document.id, indices::Source::from_value(document.source));
+                    let source =
+                        indices::Source::written(document.source, document.numbers.as_ref().as_slice());
+                    let mut op = WriteOp::index(document.id, source);
                     op.previous = previous;
                     writes.push(op);
                 }

@@ -116,15 +116,14 @@ impl Slice<'_> {
             let value = parse_stored(&selected, handle, &stored.id)?;
             bytes += stored.source.len() + tree_bytes(&selected);
             versions.push((stored.version, stored.passages.map(|passages| (stored.source, passages))));
-            documents.push(IngestDoc::new(target.name.clone(), Some(stored.id), value));
+            documents.push(IngestDoc::new(target.name.clone(), Some(stored.id), value).written_as(&selected));
         }
         let read = documents.len();
         let truncated = match self.ingest(target, to.pipeline.as_deref(), &mut documents)? {
             Ok(truncated) => truncated,
             Err(error) => return Ok(all_failed(documents, &error)),
         };
-        let operation = |id: Option<String>, source: Value, version: u64| {
-            let source = indices::Source::from_value(source);
+        let operation = |id: Option<String>, source: indices::Source, version: u64| {
             let mut op = if to.create { WriteOp::create(id, source) } else { WriteOp::index(id, source) };
             op.external_version = match to.version_type {
                 VersionType::Internal => None,
@@ -159,11 +158,13 @@ impl Slice<'_> {
                     break;
                 }
                 let stored = snapshot.fetch(*addr)?;
-                let value = parse_stored(&stored.source, handle, &stored.id)?;
-                bytes += stored.source.len() + tree_bytes(&stored.source);
+                let source = stored.source;
+                let value = parse_stored(&source, handle, &stored.id)?;
+                bytes += source.len() + tree_bytes(&source);
                 batch.read += 1;
-                earlier.push(stored.passages.map(|passages| (stored.source, passages)));
-                documents.push(IngestDoc::new(handle.name.clone(), Some(stored.id), value));
+                let taken = IngestDoc::new(handle.name.clone(), Some(stored.id), value);
+                documents.push(taken.written_as(&source));
+                earlier.push(stored.passages.map(|passages| (source, passages)));
             }
             match self.ingest(handle, pipeline, &mut documents)? {
                 Ok(truncated) => batch.truncated += truncated,
@@ -175,7 +176,7 @@ impl Slice<'_> {
             let read = documents.into_iter().zip(earlier).zip(group);
             batch.documents.extend(read.map(|((document, previous), (_, seq_no, _))| {
                 self.prepared(handle, document, |id, source| {
-                    let mut op = WriteOp::index(id, indices::Source::from_value(source));
+                    let mut op = WriteOp::index(id, source);
                     op.previous = previous;
                     op.if_seq_no = Some(*seq_no);
                     op.if_primary_term = Some(PRIMARY_TERM);
@@ -215,7 +216,7 @@ impl Slice<'_> {
         &self,
         target: &IndexHandle,
         document: IngestDoc,
-        operation: impl FnOnce(Option<String>, Value) -> WriteOp,
+        operation: impl FnOnce(Option<String>, indices::Source) -> WriteOp,
     ) -> Prepared {
         // No body names the index that a pipeline chose.
         let is_moved = document.index != target.name;
@@ -231,7 +232,8 @@ impl Slice<'_> {
                 )))
             }
             (None, IngestOutcome::Ok) => {
-                Action::Write(Box::new(operation(document.id.clone(), document.source)))
+                let source = indices::Source::written(document.source, document.numbers.as_ref().as_slice());
+                Action::Write(Box::new(operation(document.id.clone(), source)))
             }
             (None, IngestOutcome::Dropped) => Action::Nothing,
             (None, IngestOutcome::Failed(error)) => Action::Fail(error.into()),

@@ -34,6 +34,7 @@ use serde_json::{Map, Value};
 use self::dynamic::DynamicTemplate;
 use self::types::Nested;
 use sparrow_analysis::Analysis;
+use sparrow_wire::json::{self, WrittenNumbers};
 
 pub use chunking::{Chunking, ChunkingError, Separator};
 pub use date::DateFormat;
@@ -65,15 +66,16 @@ pub struct SourceConfig {
 
 impl SourceConfig {
     /// What to store of a document's source; `None` to store it as it came.
-    pub(crate) fn stored(&self, source: &Value) -> Option<Vec<u8>> {
+    pub(crate) fn stored(&self, source: &Value, numbers: Option<&WrittenNumbers>) -> Option<Vec<u8>> {
         if !self.enabled {
             return Some(Vec::new());
         }
         if self.filter.is_empty() {
             return None;
         }
-        // A JSON value always serializes.
-        serde_json::to_vec(&self.filter.apply(source)).ok()
+        let mut stored = Vec::new();
+        json::write(&self.filter.apply(source), numbers.as_slice(), &mut stored);
+        Some(stored)
     }
 }
 
@@ -384,11 +386,26 @@ impl Mapping {
         source: &Value,
         limits: &Limits,
     ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
-        document::parse_document(self, id, source, limits)
+        document::parse_document(self, id, source, None, limits)
     }
 
-    /// As [`Mapping::parse_document`], from the JSON of a document and in less time. `None` if the document is invalid, or
-    /// if the token weights of a field are in an unusual form, which only [`Mapping::parse_document`] reads.
+    /// As [`Mapping::parse_document`], with the numbers of the JSON that `source` was parsed from: texts and keywords hold
+    /// them as they were written, and whole numbers are compared down to the last digit.
+    ///
+    /// # Errors
+    /// As [`Mapping::parse_document`].
+    pub fn parse_written_document(
+        &self,
+        id: &str,
+        source: &Value,
+        numbers: Option<&WrittenNumbers>,
+        limits: &Limits,
+    ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
+        document::parse_document(self, id, source, numbers, limits)
+    }
+
+    /// As [`Mapping::parse_written_document`], from the JSON of a document and in less time. `None` if the document is
+    /// invalid, and for what only that one reads: token weights in an unusual form, and numbers whose digits count.
     pub fn read_document(
         &self,
         id: &str,

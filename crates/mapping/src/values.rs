@@ -33,11 +33,13 @@ fn not_a_number(text: &str) -> Vec<Cause> {
     vec![(NUMBER_FORMAT, reason)]
 }
 
-/// Reads a scalar for a number, boolean or date field; `None` stands for no value.
+/// Reads a scalar for a number, boolean or date field; `None` stands for no value. `written` is the text of a number that
+/// has more digits than a double.
 pub(super) fn number(
     field_type: &FieldType,
     coerce: bool,
     value: &Value,
+    written: Option<&str>,
 ) -> Result<Option<NumberValue>, Vec<Cause>> {
     match field_type {
         FieldType::Boolean => boolean(value).map(|flag| flag.map(NumberValue::Bool)),
@@ -62,7 +64,7 @@ pub(super) fn number(
                 }
             }
         }
-        field_type if field_type.is_integer() => integer(field_type, coerce, value),
+        field_type if field_type.is_integer() => integer(field_type, coerce, value, written),
         field_type => float(field_type, coerce, value),
     }
 }
@@ -91,13 +93,22 @@ fn integer_range(field_type: &FieldType) -> (i128, i128, &'static str) {
     }
 }
 
-fn integer(field_type: &FieldType, coerce: bool, value: &Value) -> Result<Option<NumberValue>, Vec<Cause>> {
+fn integer(
+    field_type: &FieldType,
+    coerce: bool,
+    value: &Value,
+    written: Option<&str>,
+) -> Result<Option<NumberValue>, Vec<Cause>> {
     let (min, max, name) = integer_range(field_type);
-    let out_of_range = || illegal(format!("Value [{}] is out of range for {name}", java_string(value)));
+    let out_of_range = || {
+        let shown = written.map_or_else(|| java_string(value), str::to_owned);
+        illegal(format!("Value [{shown}] is out of range for {name}"))
+    };
     let (whole, float) = match value {
         Value::Null => return Ok(None),
         Value::Number(number) => {
-            (number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)), number.as_f64())
+            let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+            (whole.or_else(|| whole_part(written?, coerce)), number.as_f64())
         }
         Value::String(text) => {
             if text.is_empty() && coerce {
@@ -137,6 +148,15 @@ fn integer(field_type: &FieldType, coerce: bool, value: &Value) -> Result<Option
         Ok(whole) => NumberValue::I64(whole),
         Err(_) => NumberValue::U64(u64::try_from(whole).map_err(|_| out_of_range())?),
     }))
+}
+
+/// The whole part of a decimal number, if it has no exponent, and if nothing else is lost or `truncates` says that it may
+/// be.
+fn whole_part(written: &str, truncates: bool) -> Option<i128> {
+    let (whole, fraction) = written.split_once('.').unwrap_or((written, ""));
+    let is_whole = fraction.bytes().all(|digit| digit == b'0');
+    let is_plain = fraction.bytes().all(|digit| digit.is_ascii_digit());
+    if is_whole || truncates && is_plain { whole.parse().ok() } else { None }
 }
 
 fn java_type(field_type: &FieldType) -> &'static str {
@@ -272,7 +292,7 @@ mod tests {
     use serde_json::json;
 
     fn check(field_type: FieldType, value: Value, expected: Result<Option<NumberValue>, &str>) {
-        let found = number(&field_type, true, &value);
+        let found = number(&field_type, true, &value, None);
         match (found, expected) {
             (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{value}"),
             (Err(causes), Err(expected)) => assert_eq!(causes[0].1, expected, "{value}"),

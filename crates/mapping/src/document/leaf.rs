@@ -17,6 +17,9 @@ use super::super::{LeafNode, LeafOptions, Node, date, ip, join};
 use super::Reader;
 use crate::IGNORED;
 
+/// The first double beyond which not every whole number is one: 2^53.
+const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Longest term Lucene takes, in bytes.
 pub(super) const MAX_TERM: usize = 32_766;
 /// Least length at which an array of fractional numbers in an unmapped field is mapped as a dense vector.
@@ -27,7 +30,7 @@ const DYNAMIC_IGNORE_ABOVE: u64 = 256;
 /// Shared options of `text` fields without parameters.
 static DEFAULT_TEXT: LazyLock<Arc<TextOptions>> = LazyLock::new(Arc::default);
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// The field added for a name that is not mapped, from its first value: by a dynamic template, or by the default
     /// rules.
     pub(super) fn dynamic_field(&self, name: &str, path: &str, value: &Value) -> Result<Node, DocumentError> {
@@ -183,23 +186,64 @@ impl Reader<'_> {
         })
     }
 
+    /// Converts a JSON scalar to text; `None` for null.
+    fn text_of<'v>(&mut self, value: &'v Value) -> Result<Option<Cow<'v, str>>, Vec<Cause>>
+    where
+        'a: 'v,
+    {
+        match value {
+            Value::Null => Ok(None),
+            Value::String(text) => Ok(Some(text.into())),
+            Value::Number(number) => {
+                Ok(Some(self.number_text(value).map_or_else(|| number.to_string().into(), Cow::Borrowed)))
+            }
+            Value::Bool(flag) => Ok(Some(flag.to_string().into())),
+            other => {
+                Err(vec![("illegal_state_exception", format!("Can't get text on a {}", token_name(other)))])
+            }
+        }
+    }
+
+    /// The text of a number that is printed in another way than it was written.
+    fn number_text(&mut self, value: &Value) -> Option<&'a str> {
+        let Some(texts) = &self.number_texts else {
+            self.lacks_number_text |= value.is_f64();
+            return None;
+        };
+        texts.of(value)
+    }
+
+    /// Reads a scalar for a number, boolean or date field; `None` stands for no value.
+    fn number(
+        &mut self,
+        field_type: &FieldType,
+        coerce: bool,
+        value: &Value,
+    ) -> Result<Option<NumberValue>, Vec<Cause>> {
+        let digits_count = value.is_f64()
+            && field_type.is_integer()
+            && value.as_f64().is_some_and(|double| double.abs() >= FIRST_INEXACT);
+        let text = if digits_count { self.number_text(value) } else { None };
+        values::number(field_type, coerce, value, text)
+    }
+
     fn scalar(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), Vec<Cause>> {
         match &leaf.field_type {
             FieldType::Text { .. } => {
-                if let Some(text) = text_of(value)? {
+                if let Some(text) = self.text_of(value)? {
                     self.text(leaf, path, text);
                 }
             }
             FieldType::Keyword { kind: KeywordKind::Constant(constant), .. } => {
-                let Some(text) = text_of(value)? else { return Ok(()) };
+                let Some(text) = self.text_of(value)? else { return Ok(()) };
                 return self.constant(leaf, path, constant.as_deref(), text.into_owned());
             }
             FieldType::Keyword { ignore_above, .. } => {
-                let Some(text) = text_of(value)? else { return Ok(()) };
+                let Some(text) = self.text_of(value)? else { return Ok(()) };
                 return self.keyword(leaf, path, *ignore_above, text);
             }
             FieldType::Ip => {
-                let Some(text) = text_of(value)? else { return Ok(()) };
+                let Some(text) = self.text_of(value)? else { return Ok(()) };
                 let address =
                     ip::parse(&text).ok_or_else(|| vec![(ILLEGAL_ARGUMENT, ip::not_an_address(&text))])?;
                 if leaf.options.indexed {
@@ -208,7 +252,7 @@ impl Reader<'_> {
                 }
             }
             FieldType::Binary => {
-                let Some(text) = text_of(value)? else { return Ok(()) };
+                let Some(text) = self.text_of(value)? else { return Ok(()) };
                 check_base64(&text).map_err(|reason| vec![(ILLEGAL_ARGUMENT, reason)])?;
                 if leaf.options.indexed {
                     self.values.seen(path);
@@ -231,7 +275,7 @@ impl Reader<'_> {
                 self.values.out.numbers.push((path.to_owned(), NumberValue::F64(f64::from(feature))));
             }
             field_type => {
-                let number = values::number(field_type, leaf.options.coerce, value)?;
+                let number = self.number(field_type, leaf.options.coerce, value)?;
                 if let Some(number) = number
                     && leaf.options.indexed
                 {
@@ -347,17 +391,6 @@ pub(super) fn takes_texts(leaf: &LeafNode) -> bool {
         _ => false,
     };
     takes && leaf.options.copy_to.is_empty() && leaf.fields.values().all(takes_texts)
-}
-
-/// Converts a JSON scalar to text; `None` for null.
-fn text_of(value: &Value) -> Result<Option<Cow<'_, str>>, Vec<Cause>> {
-    match value {
-        Value::Null => Ok(None),
-        Value::String(text) => Ok(Some(text.into())),
-        Value::Number(number) => Ok(Some(number.to_string().into())),
-        Value::Bool(flag) => Ok(Some(flag.to_string().into())),
-        other => Err(vec![("illegal_state_exception", format!("Can't get text on a {}", token_name(other)))]),
-    }
 }
 
 /// Checks that a text is valid Base64.

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use sparrow_wire::json::{TextsByAddress, WrittenNumbers};
 
 use super::dynamic::MatchType;
 use super::error::{DOCUMENT_PARSING, DocumentError, DocumentErrorKind};
@@ -30,9 +31,11 @@ pub(super) fn parse_document(
     mapping: &Mapping,
     id: &str,
     source: &Value,
+    numbers: Option<&WrittenNumbers>,
     limits: &Limits,
 ) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
-    let mut reader = Reader::new(mapping, id, limits);
+    let texts = numbers.map(|numbers| numbers.by_address(source)).unwrap_or_default();
+    let mut reader = Reader::new(mapping, id, limits, Some(texts));
     let Value::Object(map) = source else {
         return Err(reader
             .illegal(format!("Malformed content, must start with an object, found {}", token_name(source))));
@@ -40,7 +43,7 @@ pub(super) fn parse_document(
     let root = reader.root();
     reader.object(&root, map)?;
     let (mut out, wider) = reader.finish()?;
-    out.stored_source = mapping.source_filter().stored(source);
+    out.stored_source = mapping.source_filter().stored(source, numbers);
     Ok((out, wider))
 }
 
@@ -96,10 +99,19 @@ struct Reader<'a> {
     steps: Vec<Step>,
     /// Whether the value being read is a copy made by `copy_to`.
     copying: bool,
+    /// How numbers were written that a [`Value`] prints in another way; `None` where only the JSON says so.
+    number_texts: Option<TextsByAddress<'a>>,
+    /// Whether a number was needed as it was written, and only the JSON says how that was.
+    lacks_number_text: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn new(mapping: &'a Mapping, id: &'a str, limits: &'a Limits) -> Self {
+    fn new(
+        mapping: &'a Mapping,
+        id: &'a str,
+        limits: &'a Limits,
+        number_texts: Option<TextsByAddress<'a>>,
+    ) -> Self {
         Self {
             mapping,
             id,
@@ -111,6 +123,8 @@ impl<'a> Reader<'a> {
             added_count: 0,
             steps: Vec::new(),
             copying: false,
+            number_texts,
+            lacks_number_text: false,
         }
     }
 

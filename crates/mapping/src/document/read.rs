@@ -2,7 +2,8 @@
 //!
 //! Texts go from the JSON into the document, and token weights into their packed form. A member that needs more becomes
 //! a JSON value, which the reader of values takes. On any error in a document, and on token weights in an unusual form,
-//! this reader gives up: the reader of values then says what is wrong.
+//! this reader gives up: the reader of values then says what is wrong. So it does on a number that a text or keyword
+//! field holds as it was written.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,6 +11,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use sparrow_wire::json::WrittenNumbers;
 use sparrow_wire::strict_json::{Any, Strict};
 
 use super::super::source::SourceFilter;
@@ -31,18 +33,25 @@ pub(crate) fn read(
 ) -> Option<(ParsedDocument, Option<Mapping>)> {
     let config = mapping.source_filter();
     let filter = (config.enabled && !config.filter.is_empty()).then_some(&config.filter);
+    if filter.is_some() && WrittenNumbers::of(source).is_some() {
+        // Values that pass the filter are printed again here.
+        return None;
+    }
     let kept = match filter {
         None => Kept::Nothing,
         Some(filter) if filter.includes.is_empty() => Kept::All,
         Some(_) => Kept::Parts,
     };
     let stored = Vec::with_capacity(filter.map_or(0, |_| source.len()));
-    let mut document = Document { reader: Reader::new(mapping, id, limits), filter, stored };
+    let mut document = Document { reader: Reader::new(mapping, id, limits, None), filter, stored };
     let scope = document.reader.root();
     let mut deserializer = serde_json::Deserializer::from_slice(source);
     deserializer.deserialize_map(MappedObject { document: &mut document, scope, kept }).ok()?;
     deserializer.end().ok()?;
     let Document { reader, stored, .. } = document;
+    if reader.lacks_number_text {
+        return None;
+    }
     let (mut parsed, wider) = reader.finish().ok()?;
     parsed.stored_source = (filter.is_some() || !config.enabled).then_some(stored);
     Some((parsed, wider))

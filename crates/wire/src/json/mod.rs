@@ -5,6 +5,7 @@
 //! wording of syntax errors is that parser's.
 
 mod reader;
+mod written;
 
 use std::fmt;
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 use crate::exception::Exception;
 
 pub use self::reader::read;
+pub use self::written::{TextsByAddress, WrittenNumbers, prints_the_same, write};
 
 /// Location of a token in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -65,8 +65,7 @@ fn texts_are_found_by_meaning() {
     assert!((hybrid["hits"]["hits"][0]["_score"].as_f64().unwrap_or(0.0) - 2.0 / 61.0).abs() < 1e-6);
 
     // A profile tells the encoder's phases apart; what the cache knows costs none of them.
-    let text =
-        json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": "a text never seen before"}}});
+    let text = json!({"text_expansion": {"v": {"model_id": SPARSE, "model_text": "a text about soup never seen before"}}});
     let profile = |body: &Value| node.search("passages", body)["profile"].clone();
     let body = json!({"query": text, "profile": true});
     let first = profile(&body);
