@@ -1,0 +1,60 @@
+//! Compiled scripts that are used again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indexmap::IndexMap;
+
+use crate::context::Context;
+use crate::error::ScriptError;
+use crate::script::Script;
+
+/// Most scripts that are kept.
+const MOST_SCRIPTS: usize = 200;
+/// Most bytes that the texts of the kept scripts take together. What is compiled from them takes some ten times as much.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Compiled scripts by the name of their context and their text. Requests share it; errors are not kept.
+#[derive(Debug, Default)]
+pub struct Cache {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    scripts: IndexMap<(&'static str, Arc<str>), (Arc<Script>, u64), foldhash::fast::RandomState>,
+    bytes: usize,
+    uses: u64,
+}
+
+impl Cache {
+    /// The script for this text in a context, compiled or kept. The one that was not used for the longest makes room.
+    ///
+    /// # Errors
+    /// As [`Script::compile`].
+    pub fn get(&self, source: &Arc<str>, context: &Context) -> Result<Arc<Script>, ScriptError> {
+        let key = (context.name, Arc::clone(source));
+        {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.uses += 1;
+            let now = kept.uses;
+            if let Some((script, used)) = kept.scripts.get_mut(&key) {
+                *used = now;
+                return Ok(Arc::clone(script));
+            }
+        }
+        let script = Arc::new(Script::compile(source, context)?);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = kept.uses;
+        if kept.scripts.insert(key, (Arc::clone(&script), now)).is_none() {
+            kept.bytes += source.len();
+        }
+        while kept.scripts.len() > MOST_SCRIPTS || kept.bytes > MOST_BYTES {
+            let oldest = (0..kept.scripts.len()).min_by_key(|at| kept.scripts[*at].1);
+            match oldest.and_then(|at| kept.scripts.swap_remove_index(at)) {
+                Some(((_, source), _)) => kept.bytes -= source.len(),
+                None => break,
+            }
+        }
+        Ok(script)
+    }
+}

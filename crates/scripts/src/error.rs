@@ -1,0 +1,182 @@
+//! Errors of scripts, as Elasticsearch shows them.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use sparrow_types::work::Stopped;
+use sparrow_wire::Exception;
+
+/// An error of a script, or of an object that states one.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ScriptError {
+    /// The script is not in the language, or uses what is not there.
+    #[error("compile error: {0}")]
+    Compile(Box<Report>),
+    /// The script failed on a document.
+    #[error("runtime error: {0}")]
+    Runtime(Box<Report>),
+    /// The request must stop.
+    #[error("the request was stopped")]
+    Stopped(Stopped),
+    /// The object that states a script has a member that there is not.
+    #[error("[script] unknown field [{field}]")]
+    UnknownField {
+        /// Name of the member.
+        field: String,
+    },
+    /// A member of the object that states a script has a value of another type.
+    #[error("[script] {field} doesn't support values of type: {found}")]
+    ValueType {
+        /// Name of the member.
+        field: &'static str,
+        /// Type of the value, such as `VALUE_NUMBER`.
+        found: &'static str,
+    },
+    /// The object that states a script contradicts itself, or lacks what it needs.
+    #[error("{0}")]
+    Inconsistent(&'static str),
+    /// The script is in a language that there is not.
+    #[error("script_lang not supported [{lang}]")]
+    Language {
+        /// Name of the language.
+        lang: String,
+    },
+}
+
+/// What went wrong in a script, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// Type of the cause, such as `null_pointer_exception`.
+    pub kind: &'static str,
+    /// Reason of the cause; Java has exceptions without one.
+    pub reason: Option<String>,
+    /// Line of the place, from 1.
+    pub line: usize,
+    /// Column of the place, from 1, in characters.
+    pub column: usize,
+    /// The place, and the part of the script around it that is shown.
+    pub position: Position,
+    /// The part of the script around the place, and a line that points to it.
+    pub script_stack: Vec<String>,
+    /// The whole script.
+    pub script: Arc<str>,
+}
+
+/// A place in a script, in UTF-16 units from its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The place itself.
+    pub offset: usize,
+    /// Beginning of what is shown of the script.
+    pub start: usize,
+    /// End of what is shown of the script.
+    pub end: usize,
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kind, line, column, .. } = self;
+        let reason = self.reason.as_deref().unwrap_or(kind);
+        write!(out, "{reason} at line [{line}], column [{column}]")
+    }
+}
+
+impl Report {
+    /// Reports something at a byte of the script; `around` are the bytes between which the script is shown.
+    pub(crate) fn new(
+        script: &Arc<str>,
+        kind: &'static str,
+        reason: Option<String>,
+        at: usize,
+        around: (usize, usize),
+    ) -> Self {
+        let boundary = |at: usize| (0..=at.min(script.len())).rev().find(|at| script.is_char_boundary(*at));
+        let [at, start, end] = [at, around.0, around.1].map(|at| boundary(at).unwrap_or_default());
+        let (start, end) = (start.min(at), end.max(at));
+        let before = &script[..at];
+        let line_start = before.rfind('\n').map_or(0, |line| line + 1);
+        let units = |text: &str| text.chars().map(char::len_utf16).sum::<usize>();
+        let (open, close) = (if start > 0 { "... " } else { "" }, if end < script.len() { " ..." } else { "" });
+        let pointer = " ".repeat(open.len() + units(&script[start..at])) + "^---- HERE";
+        Self {
+            kind,
+            reason,
+            line: before.matches('\n').count() + 1,
+            column: script[line_start..at].chars().count() + 1,
+            position: Position {
+                offset: units(before),
+                start: units(&script[..start]),
+                end: units(&script[..end]),
+            },
+            script_stack: vec![format!("{open}{}{close}", &script[start..end]), pointer],
+            script: Arc::clone(script),
+        }
+    }
+
+    fn exception(&self, reason: &'static str) -> Exception {
+        let Position { offset, start, end } = self.position;
+        let cause = Exception::new(self.kind, self.reason.as_deref().unwrap_or_default());
+        Exception::new("script_exception", reason)
+            .with("script_stack", self.script_stack.clone())
+            .with("script", &*self.script)
+            .with("lang", "painless")
+            .with("position", json!({"offset": offset, "start": start, "end": end}))
+            .because(cause)
+    }
+}
+
+impl ScriptError {
+    /// The error as a response shows it. A request that must stop has errors of its own: see [`ScriptError::Stopped`].
+    pub fn exception(&self) -> Exception {
+        match self {
+            Self::Compile(report) => report.exception("compile error"),
+            Self::Runtime(report) => report.exception("runtime error"),
+            Self::UnknownField { .. } | Self::ValueType { .. } => {
+                Exception::new("x_content_parse_exception", self.to_string())
+            }
+            Self::Stopped(_) | Self::Inconsistent(_) | Self::Language { .. } => {
+                Exception::new("illegal_argument_exception", self.to_string())
+            }
+        }
+    }
+}
+
+/// Why a step of a script failed, before it is known where.
+#[derive(Debug, Clone)]
+pub struct Fault(pub(crate) Box<Thrown>);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Thrown {
+    /// Type of the exception, such as `null_pointer_exception`.
+    pub kind: &'static str,
+    pub reason: Option<String>,
+    /// Byte of the script at which it was thrown.
+    pub at: Option<u32>,
+    /// Set if the request must stop.
+    pub stopped: Option<Stopped>,
+}
+
+impl Fault {
+    /// An exception of this type, such as `illegal_argument_exception`.
+    pub fn new(kind: &'static str, reason: impl Into<String>) -> Self {
+        Self(Box::new(Thrown { kind, reason: Some(reason.into()), at: None, stopped: None }))
+    }
+
+    /// An `illegal_argument_exception`.
+    pub fn illegal(reason: impl Into<String>) -> Self {
+        Self::new("illegal_argument_exception", reason)
+    }
+
+    /// Says where it was thrown, unless that is known already.
+    #[must_use]
+    pub(crate) fn at(mut self, at: u32) -> Self {
+        self.0.at.get_or_insert(at);
+        self
+    }
+}
+
+impl From<Stopped> for Fault {
+    fn from(stopped: Stopped) -> Self {
+        Self(Box::new(Thrown { kind: "task_cancelled_exception", reason: None, at: None, stopped: Some(stopped) }))
+    }
+}
