@@ -162,9 +162,37 @@ impl Fault {
         Self(Box::new(Thrown { kind, reason: Some(reason.into()), at: None, stopped: None }))
     }
 
+    /// An exception of this type without a reason.
+    pub(crate) fn bare(kind: &'static str) -> Self {
+        Self(Box::new(Thrown { kind, reason: None, at: None, stopped: None }))
+    }
+
     /// An `illegal_argument_exception`.
     pub fn illegal(reason: impl Into<String>) -> Self {
         Self::new("illegal_argument_exception", reason)
+    }
+
+    /// A method that the value's class does not have.
+    pub(crate) fn no_method(class: &str, name: &str, arguments: usize) -> Self {
+        Self::illegal(format!("dynamic method [{class}, {name}/{arguments}] not found"))
+    }
+
+    /// A value of another class than the one that is needed.
+    pub(crate) fn cast(found: &str, wanted: &str) -> Self {
+        Self::new("class_cast_exception", format!("Cannot cast {found} to {wanted}"))
+    }
+
+    /// An access to `null`.
+    pub(crate) fn null(name: &str) -> Self {
+        Self::new(
+            "null_pointer_exception",
+            format!("cannot access method/field [{name}] from a null def reference"),
+        )
+    }
+
+    /// A position outside of a list, an array or a text.
+    pub(crate) fn index(index: impl std::fmt::Display, length: usize) -> Self {
+        Self::new("index_out_of_bounds_exception", format!("Index {index} out of bounds for length {length}"))
     }
 
     /// Says where it was thrown, unless that is known already.

@@ -24,9 +24,17 @@
 mod cache;
 mod context;
 mod error;
+mod lexer;
 mod machine;
+mod methods;
+mod moment;
+mod object;
+mod parser;
+mod regexes;
 mod script;
 mod source;
+mod tree;
+mod types;
 mod value;
 
 pub use cache::Cache;

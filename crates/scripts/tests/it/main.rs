@@ -1,0 +1,3 @@
+//! Tests of scripts, as their callers use them.
+
+mod oracle;
