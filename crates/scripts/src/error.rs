@@ -82,13 +82,15 @@ impl std::fmt::Display for Report {
 }
 
 impl Report {
-    /// Reports something at a byte of the script; `around` are the bytes between which the script is shown.
+    /// Reports something at a byte of the script; `around` are the bytes between which the script is shown, with
+    /// `dots` for what is left out.
     pub(crate) fn new(
         script: &Arc<str>,
         kind: &'static str,
         reason: Option<String>,
         at: usize,
         around: (usize, usize),
+        dots: bool,
     ) -> Self {
         let boundary = |at: usize| (0..=at.min(script.len())).rev().find(|at| script.is_char_boundary(*at));
         let [at, start, end] = [at, around.0, around.1].map(|at| boundary(at).unwrap_or_default());
@@ -96,7 +98,8 @@ impl Report {
         let before = &script[..at];
         let line_start = before.rfind('\n').map_or(0, |line| line + 1);
         let units = |text: &str| text.chars().map(char::len_utf16).sum::<usize>();
-        let (open, close) = (if start > 0 { "... " } else { "" }, if end < script.len() { " ..." } else { "" });
+        let open = if dots && start > 0 { "... " } else { "" };
+        let close = if dots && end < script.len() { " ..." } else { "" };
         let pointer = " ".repeat(open.len() + units(&script[start..at])) + "^---- HERE";
         Self {
             kind,

@@ -76,12 +76,11 @@ pub enum Part {
 impl Part {
     /// The element of a view at a position of the table.
     pub(crate) fn element(self, table: &Rc<Table>, at: usize) -> Option<Value> {
-        let entries = table.entries();
-        let (key, value) = entries.get_index(at)?;
+        let (key, value) = table.at(at)?;
         Some(match self {
             Self::Keys => key.to_value(),
-            Self::Values => value.clone(),
-            Self::Entries => entry(Some(table), key.clone(), value.clone()),
+            Self::Values => value,
+            Self::Entries => entry(Some(table), key, value),
         })
     }
 }
@@ -100,12 +99,20 @@ impl Kept {
         Self(RefCell::new(values))
     }
 
-    pub(crate) fn all(&self) -> Ref<'_, Vec<Value>> {
-        self.0.borrow()
+    pub(crate) fn all(&self) -> Vec<Value> {
+        self.0.borrow().clone()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<Value> {
+        self.0.borrow().get(at).cloned()
     }
 
     pub(crate) fn first(&self) -> Option<Value> {
-        self.0.borrow().first().cloned()
+        self.get(0)
     }
 
     /// Takes the values away.
@@ -195,9 +202,9 @@ impl Cursor {
     /// How many elements there are.
     pub(crate) fn count(&self) -> usize {
         match &self.of {
-            Source::List(list) => list.items().len(),
-            Source::Table(table, _) => table.entries().len(),
-            Source::Items(items) => items.all().len(),
+            Source::List(list) => list.len(),
+            Source::Table(table, _) => table.len(),
+            Source::Items(items) => items.len(),
         }
     }
 
@@ -213,9 +220,9 @@ impl Cursor {
             return Err(crate::error::Fault::bare("concurrent_modification_exception"));
         }
         let element = match &self.of {
-            Source::List(list) => list.items().get(at).cloned(),
+            Source::List(list) => list.get(at),
             Source::Table(table, part) => part.element(table, at),
-            Source::Items(items) => items.all().get(at).cloned(),
+            Source::Items(items) => items.get(at),
         };
         self.next.set(at + 1);
         element.ok_or_else(|| crate::error::Fault::bare("no_such_element_exception"))

@@ -45,7 +45,7 @@ impl Script {
             Err(Refusal { at, reason }) => {
                 let around = (at.saturating_sub(SHOWN), at + SHOWN);
                 let kind = "illegal_argument_exception";
-                Err(ScriptError::Compile(Box::new(Report::new(&source, kind, Some(reason), at, around))))
+                Err(ScriptError::Compile(Box::new(Report::new(&source, kind, Some(reason), at, around, true))))
             }
         }
     }

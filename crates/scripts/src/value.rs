@@ -8,7 +8,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-use indexmap::IndexMap;
+use indexmap::{Equivalent, IndexMap};
 use serde_json::{Map as JsonMap, Value as Json};
 
 use crate::context::Field;
@@ -147,12 +147,12 @@ impl Value {
 
     /// The elements of a list or an array.
     pub fn elements(&self) -> Option<Ref<'_, [Value]>> {
-        if let Self::List(list) = self { Some(Ref::map(list.items(), Vec::as_slice)) } else { None }
+        if let Self::List(list) = self { Some(Ref::map(list.items.borrow(), Vec::as_slice)) } else { None }
     }
 
     /// The value of a map's member, if it is a map that has it.
     pub fn member(&self, name: &str) -> Option<Value> {
-        if let Self::Map(map) = self { map.entries().get(&Name(name)).cloned() } else { None }
+        if let Self::Map(map) = self { map.get(&Name(name)) } else { None }
     }
 
     /// A string.
@@ -382,9 +382,21 @@ impl List {
         self.common.form
     }
 
-    /// The elements. Nothing that may run a script is called while they are borrowed.
-    pub(crate) fn items(&self) -> Ref<'_, Vec<Value>> {
-        self.items.borrow()
+    pub(crate) fn len(&self) -> usize {
+        self.items.borrow().len()
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<Value> {
+        self.items.borrow().get(at).cloned()
+    }
+
+    /// The elements between two positions that there are.
+    pub(crate) fn part(&self, from: usize, to: usize) -> Vec<Value> {
+        self.items.borrow().get(from..to).unwrap_or_default().to_vec()
+    }
+
+    pub(crate) fn to_vec(&self) -> Vec<Value> {
+        self.items.borrow().clone()
     }
 
     /// Changes the elements; `grows` says whether their number may change.
@@ -440,9 +452,41 @@ impl Table {
         self.common.form
     }
 
-    /// The entries. Nothing that may run a script is called while they are borrowed.
-    pub(crate) fn entries(&self) -> Ref<'_, Entries> {
-        self.entries.borrow()
+    pub(crate) fn len(&self) -> usize {
+        self.entries.borrow().len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a key.
+    pub(crate) fn get<Q: Hash + Equivalent<Key> + ?Sized>(&self, key: &Q) -> Option<Value> {
+        self.entries.borrow().get(key).cloned()
+    }
+
+    pub(crate) fn contains(&self, key: &Key) -> bool {
+        self.entries.borrow().contains_key(key)
+    }
+
+    /// The entry at a position.
+    pub(crate) fn at(&self, at: usize) -> Option<(Key, Value)> {
+        self.entries.borrow().get_index(at).map(|(key, value)| (key.clone(), value.clone()))
+    }
+
+    /// All entries at this moment.
+    pub(crate) fn pairs(&self) -> Vec<(Key, Value)> {
+        self.entries.borrow().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// All keys at this moment.
+    pub(crate) fn keys(&self) -> Vec<Value> {
+        self.entries.borrow().keys().map(Key::to_value).collect()
+    }
+
+    /// A copy of the entries.
+    pub(crate) fn copy(&self) -> Entries {
+        self.entries.borrow().clone()
     }
 
     /// Changes the entries.
@@ -552,7 +596,7 @@ impl Hash for Name<'_> {
     }
 }
 
-impl indexmap::Equivalent<Key> for Name<'_> {
+impl Equivalent<Key> for Name<'_> {
     fn equivalent(&self, key: &Key) -> bool {
         matches!(key, Key::Text(text) if ***text == *self.0)
     }

@@ -19,9 +19,9 @@ impl Run<'_> {
             Value::Null => return Err(Fault::null(name)),
             // Java asks for a getter first, and `isEmpty` is the only one of a map.
             Value::Map(table) if name != "empty" => {
-                return Ok(table.entries().get(&Name(name)).cloned().unwrap_or_default());
+                return Ok(table.get(&Name(name)).unwrap_or_default());
             }
-            Value::List(list) if name == "length" => return Ok(count(list.items().len())),
+            Value::List(list) if name == "length" => return Ok(count(list.len())),
             Value::List(_) | Value::Doc(_) if name.starts_with(|first: char| first.is_ascii_digit()) => {
                 let index = name.parse().map_err(|_| Fault::index(name, 0))?;
                 return self.element(value, &Value::Int(index));
@@ -52,14 +52,14 @@ impl Run<'_> {
         match value {
             Value::Map(table) => {
                 if let Value::Text(name) = index {
-                    return Ok(table.entries().get(&Name(name)).cloned().unwrap_or_default());
+                    return Ok(table.get(&Name(name)).unwrap_or_default());
                 }
                 let key = self.key(index)?;
-                Ok(table.entries().get(&key).cloned().unwrap_or_default())
+                Ok(table.get(&key).unwrap_or_default())
             }
             Value::List(list) => {
                 let at = position(index, list)?;
-                Ok(list.items().get(at).cloned().unwrap_or_default())
+                Ok(list.get(at).unwrap_or_default())
             }
             Value::Doc(field) => {
                 let count = self.count_of(field)?;
@@ -131,14 +131,14 @@ impl Run<'_> {
             _ => value,
         };
         self.put_into(&Value::List(Rc::clone(list)), &value);
-        let length = list.items().len();
+        let length = list.len();
         let replaced = list.change(false, |items| Some(std::mem::replace(items.get_mut(at)?, value)))?;
         replaced.ok_or_else(|| Fault::index(at, length))
     }
 
     /// Adds an element to a list at a position, which is at most its length.
     pub(crate) fn insert(&mut self, list: &Rc<List>, at: usize, value: Value) -> Result<(), Fault> {
-        let length = list.items().len();
+        let length = list.len();
         if at > length {
             return Err(Fault::index(at, length));
         }
@@ -154,7 +154,7 @@ impl Run<'_> {
         self.put_into(&whole, &value);
         self.put_into(&whole, &key.to_value());
         let place = match table.form() {
-            Form::Sorted if !table.entries().contains_key(&key) => Some(self.place_of(table, &key)?),
+            Form::Sorted if !table.contains(&key) => Some(self.place_of(table, &key)?),
             _ => None,
         };
         table.change(|entries| match place {
@@ -165,12 +165,12 @@ impl Run<'_> {
 
     /// Where a key belongs in a sorted table.
     pub(crate) fn place_of(&mut self, table: &Rc<Table>, key: &Key) -> Result<usize, Fault> {
-        let (mut low, mut high) = (0, table.entries().len());
+        let (mut low, mut high) = (0, table.len());
         self.tick(1 + high / 64)?;
         let key = key.to_value();
         while low < high {
             let middle = low + (high - low) / 2;
-            let Some(other) = table.entries().get_index(middle).map(|(key, _)| key.to_value()) else { break };
+            let Some(other) = table.at(middle).map(|(key, _)| key.to_value()) else { break };
             if self.compare(&other, &key)?.is_lt() {
                 low = middle + 1;
             } else {
@@ -182,7 +182,7 @@ impl Run<'_> {
 
     /// Removes an entry, and gives its value.
     pub(crate) fn remove(&mut self, table: &Rc<Table>, key: &Key) -> Result<Option<Value>, Fault> {
-        self.tick(1 + table.entries().len() / 64)?;
+        self.tick(1 + table.len() / 64)?;
         table.change(|entries| entries.shift_remove(key))
     }
 
@@ -233,8 +233,8 @@ impl Run<'_> {
     /// The elements of a collection at this moment.
     pub(crate) fn items(&mut self, value: &Value) -> Result<Vec<Value>, Fault> {
         let items = match value {
-            Value::List(list) => list.items().clone(),
-            Value::Set(table) => table.entries().keys().map(Key::to_value).collect(),
+            Value::List(list) => list.to_vec(),
+            Value::Set(table) => table.keys(),
             Value::Doc(field) => {
                 let count = self.count_of(field)?;
                 (0..count).map(|at| self.host.value(field, at)).collect::<Result<_, _>>()?
@@ -242,7 +242,7 @@ impl Run<'_> {
             Value::Null => return Err(Fault::null("iterator")),
             Value::Object(object) => match &**object {
                 Object::View(table, part) => {
-                    let length = table.entries().len();
+                    let length = table.len();
                     (0..length).filter_map(|at| part.element(table, at)).collect()
                 }
                 Object::Field(field) => return self.items(&Value::Doc(Rc::clone(field))),
@@ -296,7 +296,7 @@ pub(crate) fn count(length: usize) -> Value {
 
 /// The position that an index means; a negative one counts from the end.
 fn position(index: &Value, list: &Rc<List>) -> Result<usize, Fault> {
-    let length = list.items().len();
+    let length = list.len();
     let index = coerce(index.clone(), INT, false)?.as_i64().unwrap_or_default();
     let at = if index < 0 { index + length as i64 } else { index };
     let is_array = matches!(list.form(), Form::Array(_));

@@ -279,8 +279,7 @@ impl<'s> Run<'s> {
                 None => coerce(self.value(value)?, kind, false)?,
                 Some(operator) => {
                     let left = self.local(*slot).clone();
-                    let right = self.value(value)?;
-                    coerce(self.combined(operator, left, &right)?, kind, true)?
+                    coerce(self.updated(operator, left, value)?, kind, true)?
                 }
             };
             self.set_local(*slot, value.clone());
@@ -294,8 +293,7 @@ impl<'s> Run<'s> {
                     None => self.value(value)?,
                     Some(operator) => {
                         let left = self.element(&target, &index)?;
-                        let right = self.value(value)?;
-                        self.combined(operator, left, &right)?
+                        self.updated(operator, left, value)?
                     }
                 };
                 self.set_element(&target, &index, value.clone())?;
@@ -306,8 +304,7 @@ impl<'s> Run<'s> {
                     None => self.value(value)?,
                     Some(operator) => {
                         let left = self.member(&target, name)?;
-                        let right = self.value(value)?;
-                        self.combined(operator, left, &right)?
+                        self.updated(operator, left, value)?
                     }
                 };
                 self.set_member(&target, name, value.clone())?;
@@ -315,6 +312,21 @@ impl<'s> Run<'s> {
             }
         };
         assign().map_err(|fault: Fault| fault.at(at))
+    }
+
+    /// The result of `left += value` and the like, which keeps the type of what is on the left: 4 becomes 5 by `+= 1.5`.
+    fn updated(&mut self, operator: Operator, left: Value, value: &'s Node) -> Result<Value, Fault> {
+        let right = self.value(value)?;
+        let (class, is_text) = (left.class_name(), matches!(left, Value::Text(_)));
+        let combined = self.combined(operator, left, &right).map_err(|fault| fault.at(value.at))?;
+        if !is_text && matches!(combined, Value::Text(_)) {
+            return Err(Fault::new(
+                "class_cast_exception",
+                format!("cannot implicitly cast def [{class}] to java.lang.String"),
+            ));
+        }
+        let simple = class.rsplit('.').next().unwrap_or_default();
+        Ok(numbers::converted(&combined, simple).unwrap_or(combined))
     }
 
     fn bump(&mut self, to: &'s Node, by: i32, before: bool, kind: Type) -> Result<Value, Fault> {

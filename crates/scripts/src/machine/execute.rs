@@ -168,7 +168,7 @@ impl<'s> Run<'s> {
         match &**object {
             Object::Lambda(body, captured) => {
                 let code = self.code;
-                let captured = captured.all().clone();
+                let captured = captured.all();
                 self.enter(&code.bodies[*body], arguments.to_vec(), &captured)
             }
             Object::Reference(class, bound, name) => {

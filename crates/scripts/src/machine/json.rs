@@ -44,8 +44,7 @@ impl Run<'_> {
         }
         around.push(value.clone());
         let json = if let Value::Map(table) = value {
-            let entries: Vec<(Key, Value)> =
-                table.entries().iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+            let entries = table.pairs();
             let mut members = Map::new();
             for (key, value) in entries {
                 self.tick(1)?;

@@ -211,7 +211,7 @@ fn failed(script: &Script, fault: Fault) -> ScriptError {
     let next = statements.partition_point(|start| *start <= at);
     let start = next.checked_sub(1).map_or(0, |before| statements[before]);
     let end = statements.get(next).copied().unwrap_or(source.len());
-    ScriptError::Runtime(Box::new(Report::new(source, thrown.kind, thrown.reason, at, (start, end))))
+    ScriptError::Runtime(Box::new(Report::new(source, thrown.kind, thrown.reason, at, (start, end), false)))
 }
 
 /// Where the thread's stack is.

@@ -244,7 +244,14 @@ pub(crate) fn coerce(value: Value, to: Type, explicit: bool) -> Result<Value, Fa
                 return Ok(Value::Char(unit));
             }
             let found = value.class_name().rsplit('.').next().and_then(order);
-            let fits = found.is_some_and(|found| found <= wanted && (wanted != 2 || found == 2));
+            // A constant of an int may be small enough for less.
+            let is_small = match (&value, wanted) {
+                (Value::Int(int), 0) => i8::try_from(*int).is_ok(),
+                (Value::Int(int), 1) => i16::try_from(*int).is_ok(),
+                (Value::Int(int), 2) => u16::try_from(*int).is_ok(),
+                _ => false,
+            };
+            let fits = is_small || found.is_some_and(|found| found <= wanted && (wanted != 2 || found == 2));
             if (explicit || fits)
                 && let Some(number) = converted(&value, to.name)
             {

@@ -89,16 +89,12 @@ impl Run<'_> {
         let itself = |element: &Value| element.is_same(value);
         if let Value::Map(table) = value {
             out.push('{');
-            for at in 0..table.entries().len() {
-                let Some((key, element)) =
-                    table.entries().get_index(at).map(|(key, value)| (key.to_value(), value.clone()))
-                else {
-                    break;
-                };
+            for at in 0..table.len() {
+                let Some((key, element)) = table.at(at) else { break };
                 self.tick(1)?;
                 self.room(out.len())?;
                 out.push_str(if at == 0 { "" } else { ", " });
-                self.show(&key, out, depth + 1)?;
+                self.show(&key.to_value(), out, depth + 1)?;
                 out.push('=');
                 match itself(&element) {
                     true => out.push_str("(this Map)"),
@@ -145,15 +141,15 @@ impl Run<'_> {
                 a.len() == b.len() && self.all_equal(a.iter().zip(&b), depth)?
             }
             (Value::Set(a), Value::Set(b)) => {
-                self.tick(1 + a.entries().len())?;
-                a.entries().len() == b.entries().len() && a.entries().keys().all(|key| b.entries().contains_key(key))
+                self.tick(1 + a.len())?;
+                a.len() == b.len() && a.pairs().iter().all(|(key, _)| b.contains(key))
             }
             (Value::Map(a), Value::Map(b)) => {
-                if a.entries().len() != b.entries().len() {
+                if a.len() != b.len() {
                     return Ok(false);
                 }
                 let pairs: Vec<(Value, Option<Value>)> =
-                    a.entries().iter().map(|(key, value)| (value.clone(), b.entries().get(key).cloned())).collect();
+                    a.pairs().into_iter().map(|(key, value)| (value, b.get(&key))).collect();
                 self.tick(1 + pairs.len())?;
                 let pairs: Option<Vec<(Value, Value)>> =
                     pairs.into_iter().map(|(a, b)| Some((a, b?))).collect();
@@ -237,8 +233,7 @@ impl Run<'_> {
                 _ = write!(out, "s{}:{}", text.len(), &***text);
             }
             Value::Map(table) => {
-                let entries: Vec<(Key, Value)> =
-                    table.entries().iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+                let entries = table.pairs();
                 let mut parts = Vec::with_capacity(entries.len());
                 for (key, value) in entries {
                     let mut part = String::new();
@@ -250,7 +245,7 @@ impl Run<'_> {
                 _ = write!(out, "m{}:{}", parts.len(), parts.concat());
             }
             Value::Set(table) => {
-                let keys: Vec<Value> = table.entries().keys().map(Key::to_value).collect();
+                let keys: Vec<Value> = table.keys();
                 let mut parts = Vec::with_capacity(keys.len());
                 for key in keys {
                     let mut part = String::new();
@@ -342,7 +337,7 @@ impl Run<'_> {
         self.check_depth()?;
         self.tick(1)?;
         let first = arguments.first().unwrap_or_default();
-        let second = arguments.all().get(1).cloned().unwrap_or_default();
+        let second = arguments.get(1).unwrap_or_default();
         match name {
             "naturalOrder" => self.compare(a, b),
             "reverseOrder" | "reversed" => Ok(self.compare_by(&first, a, b)?.reverse()),

@@ -13,14 +13,14 @@ use crate::value::{Form, Key, List, Table, Value};
 impl Run<'_> {
     pub(super) fn list_method(&mut self, list: &Rc<List>, name: &str, arguments: &[Value]) -> Found {
         let own = || Value::List(Rc::clone(list));
-        let size = list.items().len();
+        let size = list.len();
         let last = size.checked_sub(1);
         let result = match (name, arguments) {
             ("size" | "getLength", []) => count(size),
             ("isEmpty", []) => Value::Bool(size == 0),
             ("get", [at]) => {
                 let at = int(at)?;
-                let element = usize::try_from(at).ok().and_then(|at| list.items().get(at).cloned());
+                let element = usize::try_from(at).ok().and_then(|at| list.get(at));
                 element.ok_or_else(|| Fault::index(at, size))?
             }
             ("add" | "addLast" | "offer" | "offerLast", [value]) => {
@@ -40,7 +40,7 @@ impl Run<'_> {
             ("addAll", [other]) => {
                 let items = self.items(other)?;
                 for item in &items {
-                    self.insert(list, list.items().len(), item.clone())?;
+                    self.insert(list, list.len(), item.clone())?;
                 }
                 Value::Bool(!items.is_empty())
             }
@@ -65,7 +65,7 @@ impl Run<'_> {
             }
             ("getFirst" | "element" | "peek" | "peekFirst", []) | ("getLast" | "peekLast", []) => {
                 let at = if name.ends_with("Last") { last.unwrap_or_default() } else { 0 };
-                match list.items().get(at).cloned() {
+                match list.get(at) {
                     None if !name.starts_with("peek") => return Err(Fault::bare("no_such_element_exception")),
                     found => found.unwrap_or_default(),
                 }
@@ -88,7 +88,7 @@ impl Run<'_> {
             }
             ("replaceAll", [function]) => {
                 for at in 0..size {
-                    let Some(item) = list.items().get(at).cloned() else { break };
+                    let Some(item) = list.get(at) else { break };
                     let item = self.invoke(function, &[item])?;
                     self.set_at(list, at, item)?;
                 }
@@ -99,7 +99,7 @@ impl Run<'_> {
                 let bounds = (usize::try_from(from), usize::try_from(to));
                 match bounds {
                     (Ok(from), Ok(to)) if from <= to && to <= size => {
-                        let items = list.items()[from..to].to_vec();
+                        let items = list.part(from, to);
                         self.list(items)?
                     }
                     _ => return Err(Fault::index(format!("{from} to {to}"), size)),
@@ -118,15 +118,12 @@ impl Run<'_> {
     }
 
     pub(super) fn set_method(&mut self, table: &Rc<Table>, name: &str, arguments: &[Value]) -> Found {
-        let element = |at: Option<usize>| {
-            let entries = table.entries();
-            at.and_then(|at| entries.get_index(at)).map(|(key, _)| key.to_value())
-        };
-        let size = table.entries().len();
+        let element = |at: Option<usize>| at.and_then(|at| table.at(at)).map(|(key, _)| key.to_value());
+        let size = table.len();
         Ok(Some(match (name, arguments) {
             ("add", [value]) => {
                 let key = self.key(value)?;
-                let is_new = !table.entries().contains_key(&key);
+                let is_new = !table.contains(&key);
                 if is_new {
                     self.put(table, key, Value::Null)?;
                 }
@@ -135,11 +132,11 @@ impl Run<'_> {
             ("addAll", [other]) => {
                 for item in self.items(other)? {
                     let key = self.key(&item)?;
-                    if !table.entries().contains_key(&key) {
+                    if !table.contains(&key) {
                         self.put(table, key, Value::Null)?;
                     }
                 }
-                Value::Bool(table.entries().len() > size)
+                Value::Bool(table.len() > size)
             }
             ("remove", [value]) => {
                 let key = self.key(value)?;
@@ -147,7 +144,7 @@ impl Run<'_> {
             }
             ("contains", [value]) => {
                 let key = self.key(value)?;
-                Value::Bool(table.entries().contains_key(&key))
+                Value::Bool(table.contains(&key))
             }
             ("first", []) if table.form() == Form::Sorted => {
                 element(Some(0)).ok_or_else(|| Fault::bare("no_such_element_exception"))?
@@ -210,7 +207,7 @@ impl Run<'_> {
             }
             ("asList" | "asCollection", []) => own.clone(),
             ("clone", []) => match own {
-                Value::Set(table) => Value::Set(Rc::new(Table::new(table.entries().clone(), table.form(), None))),
+                Value::Set(table) => Value::Set(Rc::new(Table::new(table.copy(), table.form(), None))),
                 _ => {
                     let items = self.items(own)?;
                     self.list(items)?
@@ -283,7 +280,7 @@ impl Run<'_> {
                 for item in self.items(own)? {
                     let key = self.invoke(function, &[item.clone()])?;
                     let key = self.key(&key)?;
-                    let group = table.entries().get(&key).cloned();
+                    let group = table.get(&key);
                     match group {
                         Some(group) => _ = self.call_method(&group, "add", &[item])?,
                         None => self.put(table, key, Value::list(vec![item]))?,
@@ -377,8 +374,8 @@ impl Run<'_> {
         for part in path.split('.') {
             self.tick(1)?;
             let found = match &value {
-                Value::Map(table) => table.entries().get(&crate::value::Name(part)).cloned(),
-                Value::List(list) => part.parse::<usize>().ok().and_then(|at| list.items().get(at).cloned()),
+                Value::Map(table) => table.get(&crate::value::Name(part)),
+                Value::List(list) => part.parse::<usize>().ok().and_then(|at| list.get(at)),
                 _ => None,
             };
             value = match (found, default) {
@@ -402,7 +399,7 @@ impl Run<'_> {
         let table = Rc::new(Table::new(crate::value::Entries::default(), form, None));
         for item in items {
             let key: Key = self.key(&item)?;
-            if !table.entries().contains_key(&key) {
+            if !table.contains(&key) {
                 self.put(&table, key, Value::Null)?;
             }
         }

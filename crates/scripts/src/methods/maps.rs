@@ -11,18 +11,18 @@ use crate::value::{Form, Key, Table, Value};
 impl Run<'_> {
     pub(super) fn map_method(&mut self, table: &Rc<Table>, name: &str, arguments: &[Value]) -> Found {
         let own = || Value::Map(Rc::clone(table));
-        let size = table.entries().len();
+        let size = table.len();
         let result = match (name, arguments) {
             ("size", []) => count(size),
             ("isEmpty", []) => Value::Bool(size == 0),
             ("get", [key]) => self.element(&own(), key)?,
             ("getOrDefault", [key, default]) => {
                 let key = self.key(key)?;
-                table.entries().get(&key).unwrap_or(default).clone()
+                table.get(&key).unwrap_or_else(|| default.clone())
             }
             ("containsKey", [key]) => {
                 let key = self.key(key)?;
-                Value::Bool(table.entries().contains_key(&key))
+                Value::Bool(table.contains(&key))
             }
             ("containsValue", [value]) => {
                 let values = self.view(table, Part::Values);
@@ -30,13 +30,13 @@ impl Run<'_> {
             }
             ("put", [key, value]) => {
                 let key = self.key(key)?;
-                let before = table.entries().get(&key).cloned().unwrap_or_default();
+                let before = table.get(&key).unwrap_or_default();
                 self.put(table, key, value.clone())?;
                 before
             }
             ("putIfAbsent", [key, value]) => {
                 let key = self.key(key)?;
-                let before = table.entries().get(&key).cloned().unwrap_or_default();
+                let before = table.get(&key).unwrap_or_default();
                 if before.is_null() {
                     self.put(table, key, value.clone())?;
                 }
@@ -57,7 +57,7 @@ impl Run<'_> {
             }
             ("remove", [key, value]) => {
                 let key = self.key(key)?;
-                let found = table.entries().get(&key).cloned();
+                let found = table.get(&key);
                 let matches = match found {
                     Some(found) => self.equals(&found, value, 0)?,
                     None => false,
@@ -69,7 +69,7 @@ impl Run<'_> {
             }
             ("replace", [key, value]) => {
                 let key = self.key(key)?;
-                let before = table.entries().get(&key).cloned();
+                let before = table.get(&key);
                 if before.is_some() {
                     self.put(table, key, value.clone())?;
                 }
@@ -77,7 +77,7 @@ impl Run<'_> {
             }
             ("computeIfAbsent" | "computeIfPresent" | "compute", [key, function]) => {
                 let (name_of, key) = (key.clone(), self.key(key)?);
-                let before = table.entries().get(&key).cloned().unwrap_or_default();
+                let before = table.get(&key).unwrap_or_default();
                 match name {
                     "computeIfAbsent" if !before.is_null() => return Ok(Some(before)),
                     "computeIfPresent" if before.is_null() => return Ok(Some(before)),
@@ -89,7 +89,7 @@ impl Run<'_> {
             }
             ("merge", [key, value, function]) => {
                 let key = self.key(key)?;
-                let before = table.entries().get(&key).cloned().unwrap_or_default();
+                let before = table.get(&key).unwrap_or_default();
                 let value = match before.is_null() {
                     true => value.clone(),
                     false => self.invoke(function, &[before, value.clone()])?,
@@ -111,7 +111,7 @@ impl Run<'_> {
                 crate::value::free(entries.into_values());
                 Value::Null
             }
-            ("clone", []) => Value::Map(Rc::new(Table::new(table.entries().clone(), table.form(), None))),
+            ("clone", []) => Value::Map(Rc::new(Table::new(table.copy(), table.form(), None))),
             ("getByPath", [path]) => self.by_path(&own(), &text(path)?, None)?,
             ("getByPath", [path, default]) => self.by_path(&own(), &text(path)?, Some(default))?,
             ("firstKey" | "lastKey" | "firstEntry" | "lastEntry", []) if table.form() == Form::Sorted => {
@@ -144,10 +144,10 @@ impl Run<'_> {
                 "findResults" => list.push(result),
                 "groupBy" => {
                     let group = self.key(&result)?;
-                    if !into.entries().contains_key(&group) {
+                    if !into.contains(&group) {
                         self.put(into, group.clone(), Value::map([]))?;
                     }
-                    let group = into.entries().get(&group).cloned();
+                    let group = into.get(&group);
                     if let Some(Value::Map(group)) = group {
                         self.put(&group, key, value)?;
                     }
@@ -183,7 +183,7 @@ impl Run<'_> {
 
     /// The entries of a map at this moment.
     pub(super) fn pairs(&mut self, table: &Rc<Table>) -> Result<Vec<(Key, Value)>, Fault> {
-        self.tick(1 + table.entries().len())?;
-        Ok(table.entries().iter().map(|(key, value)| (key.clone(), value.clone())).collect())
+        self.tick(1 + table.len())?;
+        Ok(table.pairs())
     }
 }

@@ -105,11 +105,11 @@ impl Run<'_> {
                     let at = cursor.next.get().checked_sub(1).ok_or_else(|| Fault::bare("illegal_state_exception"))?;
                     match &cursor.of {
                         Source::List(list) => {
-                            self.tick(1 + list.items().len() / 64)?;
+                            self.tick(1 + list.len() / 64)?;
                             list.change(true, |items| (at < items.len()).then(|| items.remove(at)))?;
                         }
                         Source::Table(table, _) => {
-                            self.tick(1 + table.entries().len() / 64)?;
+                            self.tick(1 + table.len() / 64)?;
                             table.change(|entries| entries.shift_remove_index(at))?;
                         }
                         Source::Items(_) => return Err(Fault::bare("unsupported_operation_exception")),
@@ -127,11 +127,11 @@ impl Run<'_> {
                 _ => None,
             },
             Object::View(table, part) => match (name, arguments) {
-                ("size", []) => Some(count(table.entries().len())),
-                ("isEmpty", []) => Some(Value::Bool(table.entries().is_empty())),
+                ("size", []) => Some(count(table.len())),
+                ("isEmpty", []) => Some(Value::Bool(table.is_empty())),
                 ("contains", [key]) if *part == Part::Keys => {
                     let key = self.key(key)?;
-                    Some(Value::Bool(table.entries().contains_key(&key)))
+                    Some(Value::Bool(table.contains(&key)))
                 }
                 ("remove", [key]) if *part == Part::Keys => {
                     let key = self.key(key)?;

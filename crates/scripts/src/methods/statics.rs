@@ -414,8 +414,8 @@ impl Run<'_> {
                 Ok(Value::Map(Rc::new(Table::new(entries, Form::Frozen, None))))
             }
             ("unmodifiableMap" | "unmodifiableSet", [Value::Map(table) | Value::Set(table)]) => {
-                self.tick(table.entries().len())?;
-                let copy = Rc::new(Table::new(table.entries().clone(), Form::Frozen, None));
+                self.tick(table.len())?;
+                let copy = Rc::new(Table::new(table.copy(), Form::Frozen, None));
                 Ok(if name == "unmodifiableMap" { Value::Map(copy) } else { Value::Set(copy) })
             }
             ("unmodifiableList" | "unmodifiableCollection" | "unmodifiableSet", [list]) => {

@@ -160,7 +160,7 @@ impl Run<'_> {
             return Err(Fault::cast(collector.class_name(), "java.util.stream.Collector"));
         };
         self.tick(1 + items.len())?;
-        let arguments = arguments.all().clone();
+        let arguments = arguments.all();
         let argument = |at: usize| arguments.get(at).cloned().unwrap_or_default();
         let name = *name;
         match name {
@@ -224,7 +224,7 @@ impl Run<'_> {
                     let mut value = self.invoke(&argument(1), &[item])?;
                     let shown = self.shown(&key)?;
                     let key = self.key(&key)?;
-                    let before = table.entries().get(&key).cloned();
+                    let before = table.get(&key);
                     if let Some(before) = before {
                         if arguments.len() < 3 {
                             return Err(Fault::new("illegal_state_exception", format!("Duplicate key {shown}")));
@@ -247,7 +247,7 @@ impl Run<'_> {
                 for item in items {
                     let key = self.invoke(&argument(0), &[item.clone()])?;
                     let key = self.key(&key)?;
-                    let group = table.entries().get(&key).cloned();
+                    let group = table.get(&key);
                     match group {
                         Some(group) => _ = self.call_method(&group, "add", &[item])?,
                         None => self.put(table, key, Value::list(vec![item]))?,

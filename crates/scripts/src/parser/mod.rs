@@ -17,9 +17,9 @@ const MOST_LEVELS: usize = 100;
 const MOST_VARIABLES: usize = 10_000;
 
 /// Names that are no variables.
-const KEYWORDS: [&str; 20] = [
+const KEYWORDS: [&str; 28] = [
     "if", "else", "while", "do", "for", "in", "continue", "break", "return", "new", "try", "catch", "throw", "this",
-    "instanceof", "true", "false", "null", "def", "void",
+    "instanceof", "true", "false", "null", "def", "void", "boolean", "byte", "short", "char", "int", "long", "float", "double",
 ];
 
 /// Why a script is not compiled, and the byte at which that is seen.
@@ -302,10 +302,10 @@ impl<'a> Parser<'a> {
         let end = match self.type_at(self.next) {
             Some((_, end)) => end,
             // A type that there is not: to be named in the error.
-            None => self.next + 1,
+            None if self.word_at(self.next).is_some_and(|word| !KEYWORDS.contains(&word)) => self.next + 1,
+            None => return false,
         };
-        let starts = self.word_at(self.next).is_some_and(|word| word == "def" || !KEYWORDS.contains(&word));
-        starts && self.word_at(end).is_some_and(|name| !KEYWORDS.contains(&name))
+        self.word_at(end).is_some_and(|name| !KEYWORDS.contains(&name))
     }
 
     fn type_of_declaration(&mut self) -> Result<Type, Refusal> {

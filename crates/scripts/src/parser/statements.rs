@@ -113,6 +113,10 @@ impl Parser<'_> {
             return Ok(());
         }
         let kind = self.type_of_declaration()?;
+        if let Some(start) = self.code.statements.last_mut() {
+            // Elasticsearch has a declaration begin at the variable.
+            *start = self.tokens[self.next].start;
+        }
         loop {
             let name = self.name()?;
             let value = if self.sign("=") { Some(self.expression()?) } else { None };
