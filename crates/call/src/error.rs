@@ -11,6 +11,7 @@ use sparrow_index::IndexError;
 use sparrow_inference::ModelError;
 use sparrow_ingest::IngestError;
 use sparrow_mapping::{DocumentError, MappingError};
+use sparrow_scripts::ScriptError;
 use sparrow_storage::{StorageError, disk_is_full};
 use sparrow_types::work;
 use sparrow_wire::BodyError;
@@ -355,6 +356,15 @@ impl From<MappingError> for EngineError {
 impl From<ModelError> for EngineError {
     fn from(error: ModelError) -> Self {
         Self::api(error.status(), Exception::new(error.es_type(), error.to_string()))
+    }
+}
+
+impl From<ScriptError> for EngineError {
+    fn from(error: ScriptError) -> Self {
+        match error {
+            ScriptError::Stopped(stopped) => stopped.into(),
+            other => Self::api(400, other.exception()),
+        }
     }
 }
 

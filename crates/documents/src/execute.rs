@@ -179,6 +179,10 @@ impl<'e> Execution<'e> {
             match target(self.service, action, &document.index, right) {
                 Ok(handle) => {
                     document.index.clone_from(&handle.name);
+                    if let Stage::Update(body) = &mut document.stage {
+                        let deletes = self.caller.to(ActionKind::Delete.needed(document.id.as_deref()));
+                        body.may_delete = deletes.check([handle.name.as_str()]).is_ok();
+                    }
                     match groups.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &handle)) {
                         Some((_, members)) => members.push(at),
                         None => groups.push((handle, vec![at])),

@@ -10,6 +10,9 @@ use sparrow_indices::{PRIMARY_TERM, WriteOutcome};
 /// Version that Elasticsearch shows for a document that a pipeline dropped.
 const VERSION_OF_DROPPED: i64 = -3;
 
+/// Version that Elasticsearch shows for a document that does not exist.
+const VERSION_OF_NONE: i64 = -1;
+
 /// Result of a write that succeeded, including those that had nothing to do.
 #[derive(Debug)]
 pub(super) struct Success {
@@ -50,6 +53,11 @@ impl Success {
             copies: 0,
             source: None,
         }
+    }
+
+    /// A document that was not made, as a script decided.
+    pub(super) fn not_created(id: String) -> Self {
+        Self { version: VERSION_OF_NONE, ..Self::dropped(Some(id)) }
     }
 
     /// A document that a pipeline dropped.

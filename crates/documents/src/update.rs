@@ -7,7 +7,8 @@ use super::action::{Action, Conditions, primary_term, sequence_number};
 use super::reply::Success;
 use sparrow_call::body::parse_json;
 use sparrow_call::error::{EngineError, Exception};
-use sparrow_indices::{IndexHandle, Source, WriteOp};
+use sparrow_indices::{IndexHandle, Source, StoredDocument, WriteOp};
+use sparrow_scripts::{ChangeScript, Changes, Decision, Found, ScriptError};
 use sparrow_search::{SourceSelection, did_you_mean, suggestions};
 use sparrow_wire::json::WrittenNumbers;
 
@@ -31,6 +32,11 @@ pub(super) struct UpdateBody {
     upsert: Option<Map<String, Value>>,
     doc_as_upsert: bool,
     detect_noop: bool,
+    script: Option<ChangeScript>,
+    /// Whether the script also makes the document if there is none yet.
+    scripted_upsert: bool,
+    /// Whether the caller may delete documents of the index, as a script may ask for.
+    pub(super) may_delete: bool,
     pub(super) conditions: Conditions,
     pub(super) returned_source: Option<SourceSelection>,
     /// Numbers of `doc` that its fields do not hold as they were written.
@@ -52,7 +58,7 @@ impl UpdateBody {
     /// Reads the body of an update.
     ///
     /// # Errors
-    /// When it is malformed, asks for a script, or for nothing.
+    /// When it is malformed, asks for nothing, or has a script that cannot be compiled.
     pub(super) fn parse(action: &Action<'_>) -> Result<Self, EngineError> {
         let Value::Object(object) = parse_json(action.body)? else {
             return Err(EngineError::api(
@@ -68,12 +74,14 @@ impl UpdateBody {
             EngineError::api(400, Exception::new("x_content_parse_exception", reason))
         };
         let refuse = |name: &str, problem: &str| refuse_near(name, problem, "");
-        let mut scripted = false;
         let mut body = Self {
             doc: None,
             upsert: None,
             doc_as_upsert: false,
             detect_noop: true,
+            script: None,
+            scripted_upsert: false,
+            may_delete: true,
             conditions: action.conditions.clone(),
             returned_source: action.returned_source.clone(),
             doc_numbers: None,
@@ -98,10 +106,17 @@ impl UpdateBody {
                     let number = number.as_i64().ok_or_else(|| refuse(&name, "failed to parse field"))?;
                     body.conditions.if_primary_term = Some(primary_term(number)?);
                 }
-                ("script", Value::Null) | ("scripted_upsert", Value::Bool(false)) => {}
-                ("script" | "scripted_upsert", _) => scripted = true,
+                ("script", Value::Null) => {}
+                ("script", script) => {
+                    body.script = Some(ChangeScript::parse(&script, Changes::Update).map_err(failed)?);
+                }
+                ("scripted_upsert", Value::Bool(flag)) => body.scripted_upsert = flag,
                 ("doc" | "upsert", Value::Null) => {}
-                ("doc" | "upsert" | "doc_as_upsert" | "detect_noop" | "if_seq_no" | "if_primary_term", _) => {
+                (
+                    "doc" | "upsert" | "doc_as_upsert" | "scripted_upsert" | "detect_noop" | "if_seq_no"
+                    | "if_primary_term",
+                    _,
+                ) => {
                     return Err(refuse(&name, "failed to parse field"));
                 }
                 _ => {
@@ -109,11 +124,6 @@ impl UpdateBody {
                     return Err(refuse_near(&name, "unknown field", &near));
                 }
             }
-        }
-        if scripted {
-            return Err(EngineError::illegal_argument(
-                "[script] is not supported: no scripts are run here, send the changes as [doc]",
-            ));
         }
         let problems = body.problems(action.retry_on_conflict);
         if problems.is_empty() { Ok(body) } else { Err(EngineError::Validation { problems }) }
@@ -134,7 +144,8 @@ impl UpdateBody {
             check(self.doc_as_upsert, "compare and write operations can not be used with upsert");
             check(self.upsert.is_some(), "upsert requests don't support `if_seq_no` and `if_primary_term`");
         }
-        check(self.doc.is_none(), "script or doc is missing");
+        check(self.doc.is_none() && self.script.is_none(), "script or doc is missing");
+        check(self.doc.is_some() && self.script.is_some(), "can't provide both script and doc");
         check(self.doc.is_none() && self.doc_as_upsert, "doc must be specified if doc_as_upsert is enabled");
         problems
     }
@@ -152,7 +163,7 @@ impl UpdateBody {
     /// Plans the write to `handle` that updates the document `id`.
     ///
     /// # Errors
-    /// If there is no such document and no upsert, or if its source is not stored.
+    /// If there is no such document and no upsert, if its source is not stored, or if the script fails.
     pub(super) fn plan(&self, handle: &IndexHandle, id: &str) -> Result<Plan, EngineError> {
         let Some(document) = handle.get(id)? else {
             let (new, numbers) = match self.doc_as_upsert {
@@ -167,7 +178,17 @@ impl UpdateBody {
                     id: id.to_owned(),
                 });
             };
-            let source = Source::written(Value::Object(new), numbers.as_ref().as_slice());
+            let mut new = Value::Object(new);
+            if let Some(script) = self.script.as_ref().filter(|_| self.scripted_upsert) {
+                let found = Found { index: &handle.name, id: Some(id), version: None, source: &new };
+                match script.decide(&found).map_err(failed)? {
+                    Decision::Write { source, .. } => new = Value::Object(source),
+                    Decision::Delete | Decision::Noop => {
+                        return Ok(Plan::Noop(Success::not_created(id.to_owned())));
+                    }
+                }
+            }
+            let source = Source::written(new, numbers.as_ref().as_slice());
             let returned = self.returned(&source.raw);
             return Ok(Plan::Write(WriteOp::create(Some(id.to_owned()), source), returned));
         };
@@ -188,6 +209,16 @@ impl UpdateBody {
             return Err(EngineError::internal(format!("the stored source of [{id}] is not an object")));
         };
         let stored_numbers = WrittenNumbers::of(&document.source);
+        if let Some(script) = &self.script {
+            return self.plan_script(
+                script,
+                handle,
+                id,
+                document,
+                &Value::Object(source),
+                stored_numbers.as_ref(),
+            );
+        }
         let written = |fields: Map<String, Value>, numbers: &[&WrittenNumbers]| {
             Source::written(Value::Object(fields), numbers)
         };
@@ -198,19 +229,57 @@ impl UpdateBody {
         let numbers: Vec<&WrittenNumbers> = stored_numbers.iter().chain(&self.doc_numbers).collect();
         let source = written(source, &numbers);
         changed |= stored.is_some_and(|stored| stored.raw != source.raw);
-        let required = self.conditions.if_seq_no;
-        let stale = required.is_some_and(|required| required != document.seq_no);
+        let stale = self.conditions.if_seq_no.is_some_and(|required| required != document.seq_no);
         if !changed && self.detect_noop && !stale {
             let mut success = Success::noop(id.to_owned(), document.version, document.seq_no);
             success.source = self.returned(&document.source);
             return Ok(Plan::Noop(success));
         }
+        Ok(self.rewrite(id, document, source))
+    }
+
+    /// Plans what the script decides for a document.
+    fn plan_script(
+        &self,
+        script: &ChangeScript,
+        handle: &IndexHandle,
+        id: &str,
+        document: StoredDocument,
+        source: &Value,
+        numbers: Option<&WrittenNumbers>,
+    ) -> Result<Plan, EngineError> {
+        let found = Found { index: &handle.name, id: Some(id), version: Some(document.version), source };
+        match script.decide(&found).map_err(failed)? {
+            Decision::Write { source, .. } => {
+                Ok(self.rewrite(id, document, Source::written(Value::Object(source), numbers.as_slice())))
+            }
+            Decision::Delete if !self.may_delete => Err(EngineError::illegal_argument(format!(
+                "the script of an update deletes [{id}], and the API key may not delete documents of [{}]",
+                handle.name
+            ))),
+            Decision::Delete => {
+                Ok(Plan::Write(self.conditional(WriteOp::delete(id.to_owned()), document.seq_no), None))
+            }
+            Decision::Noop => {
+                let mut success = Success::noop(id.to_owned(), document.version, document.seq_no);
+                success.source = self.returned(&document.source);
+                Ok(Plan::Noop(success))
+            }
+        }
+    }
+
+    /// The write that replaces a document, unless another one came in between.
+    fn rewrite(&self, id: &str, document: StoredDocument, source: Source) -> Plan {
         let returned = self.returned(&source.raw);
-        let mut op = WriteOp::index(Some(id.to_owned()), source);
+        let mut op = self.conditional(WriteOp::index(Some(id.to_owned()), source), document.seq_no);
         op.previous = document.passages.map(|passages| (document.source.to_vec(), passages));
-        op.if_seq_no = Some(required.unwrap_or(document.seq_no));
+        Plan::Write(op, returned)
+    }
+
+    fn conditional(&self, mut op: WriteOp, seq_no: u64) -> WriteOp {
+        op.if_seq_no = Some(self.conditions.if_seq_no.unwrap_or(seq_no));
         op.if_primary_term = Some(self.conditions.term().unwrap_or(sparrow_indices::PRIMARY_TERM));
-        Ok(Plan::Write(op, returned))
+        op
     }
 
     fn returned(&self, source: &[u8]) -> Option<Box<RawValue>> {
@@ -219,6 +288,18 @@ impl UpdateBody {
             return None;
         }
         RawValue::from_string(String::from_utf8(shown).ok()?).ok()
+    }
+}
+
+/// The error of a script, as an update shows it.
+fn failed(error: ScriptError) -> EngineError {
+    match error {
+        ScriptError::Stopped(stopped) => stopped.into(),
+        other => EngineError::api(
+            400,
+            Exception::new("illegal_argument_exception", "failed to execute script")
+                .because(other.exception()),
+        ),
     }
 }
 
@@ -274,8 +355,9 @@ mod tests {
         );
         assert_eq!(reason("{\"doc\":{},\"nope\":1}"), "[1:11] [UpdateRequest] unknown field [nope]");
         assert_eq!(reason("{\"doc\":3}"), "[1:2] [UpdateRequest] failed to parse field [doc]");
-        assert!(reason("{\"script\":\"ctx.x=1\"}").contains("[script] is not supported"));
-        assert!(reason("{\"scripted_upsert\":true,\"upsert\":{}}").contains("[script] is not supported"));
+        assert_eq!(reason("{\"script\":\"ctx.x=\"}"), "failed to execute script");
+        assert!(reason("{\"script\":\"ctx.x=1\",\"doc\":{}}").contains("can't provide both script and doc"));
+        assert!(reason("{\"scripted_upsert\":true,\"upsert\":{}}").contains("script or doc is missing"));
         assert_eq!(
             reason("{\"doc\":{},\"doc_as_upsert\":true,\"upsert\":{},\"if_seq_no\":1,\"if_primary_term\":1}"),
             "Validation Failed: 1: compare and write operations can not be used with upsert;2: upsert requests don't \

@@ -22,6 +22,7 @@ use super::counters::Counters;
 use super::document::Document;
 use super::effort::{DocumentSteps, MOST_PIPELINES, RunBudget, weight};
 use super::error::ProcessorError;
+use super::processors::Condition;
 use sparrow_inference::{ModelError, Purpose, TextEncoder};
 
 /// A processor that works on one document at a time.
@@ -56,6 +57,8 @@ pub(crate) struct Node {
     pub kind: String,
     pub tag: Option<String>,
     pub description: Option<String>,
+    /// The condition under which it runs on a document.
+    pub condition: Option<Condition>,
     pub ignore_failure: bool,
     pub on_failure: Vec<Node>,
     pub action: Action,
@@ -238,9 +241,11 @@ fn run_node(
     who: &[usize],
     summary: &mut IngestSummary,
 ) {
+    let who = &chosen(node, items, who)[..];
     let running = node.counters.enter(who.len());
     let mut fit = Vec::with_capacity(who.len());
-    for &at in who {
+    // A document whose condition failed has failed already.
+    for &at in who.iter().filter(|at| items[**at].is_live()).collect::<Vec<_>>() {
         let Item { document, steps, .. } = &mut items[at];
         // Nobody may wait for it any more.
         let may_run = work::check().map_err(ProcessorError::from);
@@ -306,6 +311,50 @@ fn run_node(
     } else if !node.on_failure.is_empty() {
         handle_failures(runtime, &node.on_failure, items, &failed, summary);
     }
+}
+
+/// Those of the documents on which a processor has to run by its condition, and those on which the condition failed.
+fn chosen(node: &Node, items: &mut [Item], who: &[usize]) -> Vec<usize> {
+    let Some(condition) = &node.condition else { return who.to_vec() };
+    let mut chosen = Vec::with_capacity(who.len());
+    for &at in who {
+        let may_run = work::check().map_err(ProcessorError::from);
+        match may_run.and_then(|()| condition.holds(&mut items[at].document)) {
+            Ok(true) => chosen.push(at),
+            Ok(false) => {
+                if let Some(trace) = &mut items[at].trace {
+                    trace.push(Value::Object(entry(
+                        node,
+                        "conditional",
+                        "skipped",
+                        Some((condition, false)),
+                    )));
+                }
+            }
+            Err(error) => {
+                fail(&mut items[at], node, error);
+                chosen.push(at);
+            }
+        }
+    }
+    chosen
+}
+
+/// What every entry of a trace says of a processor.
+fn entry(node: &Node, kind: &str, status: &str, condition: Option<(&Condition, bool)>) -> Map<String, Value> {
+    let mut entry = Map::new();
+    entry.insert("processor_type".into(), kind.into());
+    entry.insert("status".into(), status.into());
+    if let Some(description) = &node.description {
+        entry.insert("description".into(), Value::String(description.clone()));
+    }
+    if let Some(tag) = &node.tag {
+        entry.insert("tag".into(), Value::String(tag.clone()));
+    }
+    if let Some((condition, result)) = condition {
+        entry.insert("if".into(), json!({"condition": condition.source(), "result": result}));
+    }
+    entry
 }
 
 fn run_call(
@@ -461,18 +510,10 @@ fn push_trace(runtime: &Runtime<'_>, node: &Node, item: &mut Item, result: Value
         fail(item, node, error);
     }
     let Some(trace) = &mut item.trace else { return };
-    let mut entry = Map::new();
-    entry.insert("processor_type".into(), Value::String(node.kind.clone()));
     let Value::Object(result) = result else { return };
-    if let Some(status) = result.get("status") {
-        entry.insert("status".into(), status.clone());
-    }
-    if let Some(description) = &node.description {
-        entry.insert("description".into(), Value::String(description.clone()));
-    }
-    if let Some(tag) = &node.tag {
-        entry.insert("tag".into(), Value::String(tag.clone()));
-    }
+    let status = result.get("status").and_then(Value::as_str).unwrap_or_default();
+    let mut entry =
+        entry(node, &node.kind, status, node.condition.as_ref().map(|condition| (condition, true)));
     for (name, value) in result {
         entry.insert(name, value);
     }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use sparrow_scripts::ScriptError;
+
 use super::document::java_type;
 use super::error::{ConfigError, PropertyProblem};
 use super::template::{Escape, Template, ValueTemplate};
@@ -202,6 +204,16 @@ impl Config {
     /// The error for a value that the processor cannot use.
     pub fn unusable(&self, name: &str, reason: impl Into<String>) -> ConfigError {
         self.problem(name, PropertyProblem::Unusable(reason.into()))
+    }
+
+    /// The error for a script that cannot be used.
+    pub fn script(&self, name: &str, error: &ScriptError) -> ConfigError {
+        ConfigError::Script {
+            kind: self.kind.clone(),
+            tag: self.tag.clone(),
+            property: name.to_owned(),
+            error: Box::new(error.clone()),
+        }
     }
 
     /// The error for a value of a wrong type.

@@ -352,12 +352,12 @@ fn split(path: &str) -> Result<(Root, Vec<&str>), ProcessorError> {
     Ok((root, keys))
 }
 
-fn is_metadata(name: &str) -> bool {
+pub(crate) fn is_metadata(name: &str) -> bool {
     METADATA.contains(&name)
 }
 
 /// Checks what a processor writes to a metadata field.
-fn check_metadata(name: &str, value: &Value) -> Result<(), ProcessorError> {
+pub(crate) fn check_metadata(name: &str, value: &Value) -> Result<(), ProcessorError> {
     let refuse = |reason: String| Err(ProcessorError::Metadata { reason });
     let wrong = |expected: &str| {
         refuse(format!(

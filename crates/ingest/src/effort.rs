@@ -114,8 +114,8 @@ impl RunBudget {
 /// The moment when matching must end, and the limit of time from which it follows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {
-    at: Instant,
-    limit: Duration,
+    pub at: Instant,
+    pub limit: Duration,
 }
 
 /// The time that regular expressions still have for one document.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use sparrow_inference::ModelError;
+use sparrow_scripts::ScriptError;
 use sparrow_storage::StorageError;
 use sparrow_types::work;
 use sparrow_wire::Exception;
@@ -66,6 +67,18 @@ pub enum ConfigError {
         /// The element as JSON, truncated.
         found: String,
     },
+    /// A script that cannot be compiled.
+    #[error("{error}")]
+    Script {
+        /// Type of the processor.
+        kind: Option<String>,
+        /// Tag of the processor.
+        tag: Option<String>,
+        /// Name of the property that holds the script.
+        property: String,
+        /// What is wrong with it.
+        error: Box<ScriptError>,
+    },
     /// Handlers are nested too deeply.
     #[error("processors are nested deeper than [{limit}] levels of on_failure")]
     TooDeep {
@@ -100,7 +113,7 @@ impl ConfigError {
             Self::UnknownProcessor { kind }
             | Self::AbsentProcessor { kind, .. }
             | Self::UnknownParameters { kind, .. } => Some(kind),
-            Self::Property { kind, .. } => kind.as_deref(),
+            Self::Property { kind, .. } | Self::Script { kind, .. } => kind.as_deref(),
             Self::UnknownPipelineParameters { .. }
             | Self::EmptyPipelineOnFailure { .. }
             | Self::MalformedProcessor { .. }
@@ -111,7 +124,9 @@ impl ConfigError {
     /// Tag of the processor that the error is about.
     pub fn processor_tag(&self) -> Option<&str> {
         match self {
-            Self::UnknownParameters { tag, .. } | Self::Property { tag, .. } => tag.as_deref(),
+            Self::UnknownParameters { tag, .. } | Self::Property { tag, .. } | Self::Script { tag, .. } => {
+                tag.as_deref()
+            }
             Self::UnknownProcessor { .. }
             | Self::AbsentProcessor { .. }
             | Self::UnknownPipelineParameters { .. }
@@ -124,7 +139,7 @@ impl ConfigError {
     /// Name of the property that the error is about.
     pub fn property_name(&self) -> Option<&str> {
         match self {
-            Self::Property { property, .. } => Some(property),
+            Self::Property { property, .. } | Self::Script { property, .. } => Some(property),
             Self::UnknownProcessor { .. }
             | Self::AbsentProcessor { .. }
             | Self::UnknownParameters { .. }
@@ -379,6 +394,21 @@ pub enum ProcessorError {
         /// The limit of time, in milliseconds.
         milliseconds: u64,
     },
+    /// A script failed.
+    #[error("{0}")]
+    Script(Box<ScriptError>),
+    /// Scripts took too long.
+    #[error("scripts were interrupted after [{milliseconds}] ms")]
+    ScriptTime {
+        /// The limit of time, in milliseconds.
+        milliseconds: u64,
+    },
+    /// A condition that is neither true nor false.
+    #[error("the condition [{}] must be true or false", script.chars().take(100).collect::<String>())]
+    Condition {
+        /// The script of the condition.
+        script: String,
+    },
     /// Processors ran too often.
     #[error(
         "processors may run [{limit}] times on a document at most, and less often on a large one or on many"
@@ -433,6 +463,14 @@ pub enum ProcessorError {
 impl ProcessorError {
     /// The error as a body: type, reason and root cause.
     pub fn to_body(&self) -> Value {
+        if let Self::Script(error) = self {
+            let exception = error.exception();
+            let mut body = exception.to_json();
+            if let Value::Object(body) = &mut body {
+                body.insert("root_cause".into(), json!([exception.to_json()]));
+            }
+            return body;
+        }
         let reason = sparrow_wire::shortened(self.to_string());
         let cause = json!({"type": self.es_type(), "reason": reason});
         json!({"root_cause": [cause], "type": self.es_type(), "reason": reason})
@@ -479,7 +517,10 @@ impl ProcessorError {
             | Self::TooLong { .. }
             | Self::Matching { .. }
             | Self::TooManySteps { .. }
+            | Self::ScriptTime { .. }
+            | Self::Condition { .. }
             | Self::Metadata { .. } => "illegal_argument_exception",
+            Self::Script(_) => "script_exception",
             Self::Memory(_) => "circuit_breaking_exception",
         }
     }
@@ -525,12 +566,14 @@ impl ConfigError {
             ("processor_tag", self.processor_tag()),
             ("property_name", self.property_name()),
         ];
+        let exception = match self {
+            Self::Script { error, .. } => error.exception(),
+            _ => Exception::new("parse_exception", self.to_string()),
+        };
         details
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)))
-            .fold(Exception::new("parse_exception", self.to_string()), |exception, (name, value)| {
-                exception.with(name, value)
-            })
+            .fold(exception, |exception, (name, value)| exception.with(name, value))
     }
 }
 
@@ -579,6 +622,7 @@ impl IngestError {
     pub fn exception(&self) -> Exception {
         let kind = match self {
             Self::Config(error) => return error.exception(),
+            Self::Processor(ProcessorError::Script(error)) => return error.exception(),
             Self::Processor(error) => error.es_type(),
             Self::IllegalArgument { .. } => "illegal_argument_exception",
             Self::Storage(_) => "i_o_exception",

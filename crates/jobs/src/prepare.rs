@@ -12,6 +12,7 @@ use sparrow_call::error::EngineError;
 use sparrow_indices::{self as indices, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp};
 use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome};
 use sparrow_models::Purpose;
+use sparrow_scripts::{ChangeScript, Decision, Found};
 use sparrow_types::work::{self, Work};
 
 /// Name of a pipeline with which a request disables the default pipeline of an index.
@@ -28,7 +29,9 @@ impl Slice<'_> {
         let _limits = work::enter(Some(Work::new(cancel, Arc::clone(&self.service.memory), "<by_query>")));
         let mut batch = match &self.spec.operation {
             Operation::Delete => return self.prepare_deletions(positions),
-            Operation::Update { pipeline } => self.prepare_updates(positions, pipeline.as_deref())?,
+            Operation::Update { pipeline, script } => {
+                self.prepare_updates(positions, pipeline.as_deref(), script.as_ref())?
+            }
             Operation::Copy(destination) => self.prepare_copies(positions, destination)?,
         };
         self.embed(&mut batch);
@@ -85,14 +88,7 @@ impl Slice<'_> {
         for (source, seq_no, addr) in positions {
             let Source { handle, snapshot } = &self.sources[*source as usize];
             let id = snapshot.fetch(*addr)?.id;
-            let mut op = WriteOp::delete(id.clone());
-            op.if_seq_no = Some(*seq_no);
-            op.if_primary_term = Some(PRIMARY_TERM);
-            documents.push(Prepared {
-                id: Some(id),
-                index: handle.name.clone(),
-                action: Action::Write(Box::new(op)),
-            });
+            documents.push(deletion(handle.name.clone(), id, Some(*seq_no)));
         }
         Ok(Batch { documents, truncated: 0, read: positions.len() })
     }
@@ -110,13 +106,17 @@ impl Slice<'_> {
                 break;
             }
             let Source { handle, snapshot } = &self.sources[*source as usize];
-            let stored = snapshot.fetch(*addr)?;
+            let mut stored = snapshot.fetch(*addr)?;
             selected.clear();
             to.selection.write(&stored.source, &mut selected);
             let value = parse_stored(&selected, handle, &stored.id)?;
             bytes += stored.source.len() + tree_bytes(&selected);
-            versions.push((stored.version, stored.passages.map(|passages| (stored.source, passages))));
-            documents.push(IngestDoc::new(target.name.clone(), Some(stored.id), value).written_as(&selected));
+            let mut taken = IngestDoc::new(target.name.clone(), Some(stored.id), value).written_as(&selected);
+            let changed = self.change(to.script.as_ref(), target, stored.version, &mut taken)?;
+            stored.version = changed.version.unwrap_or(stored.version);
+            let previous = stored.passages.map(|passages| (stored.source, passages));
+            versions.push((stored.version, previous, changed.is_delete));
+            documents.push(taken);
         }
         let read = documents.len();
         let truncated = match self.ingest(target, to.pipeline.as_deref(), &mut documents)? {
@@ -135,7 +135,10 @@ impl Slice<'_> {
         let documents = documents
             .into_iter()
             .zip(versions)
-            .map(|(document, (version, previous))| {
+            .map(|(document, (version, previous, is_deleted))| {
+                if is_deleted {
+                    return deletion(document.index, document.id.unwrap_or_default(), None);
+                }
                 self.prepared(target, document, |id, source| {
                     let mut op = operation(id, source, version);
                     op.previous = previous;
@@ -146,13 +149,19 @@ impl Slice<'_> {
         Ok(Batch { documents, truncated, read })
     }
 
-    fn prepare_updates(&self, positions: &[Position], pipeline: Option<&str>) -> Result<Batch, EngineError> {
+    fn prepare_updates(
+        &self,
+        positions: &[Position],
+        pipeline: Option<&str>,
+        script: Option<&ChangeScript>,
+    ) -> Result<Batch, EngineError> {
         let mut batch = Batch { documents: Vec::with_capacity(positions.len()), truncated: 0, read: 0 };
         let mut bytes = 0;
         for group in positions.chunk_by(|one, other| one.0 == other.0) {
             let Source { handle, snapshot } = &self.sources[group[0].0 as usize];
             let mut documents = Vec::with_capacity(group.len());
             let mut earlier = Vec::with_capacity(group.len());
+            let mut deleted = Vec::with_capacity(group.len());
             for (_, _, addr) in group {
                 if bytes > PART_BYTES {
                     break;
@@ -162,8 +171,10 @@ impl Slice<'_> {
                 let value = parse_stored(&source, handle, &stored.id)?;
                 bytes += source.len() + tree_bytes(&source);
                 batch.read += 1;
-                let taken = IngestDoc::new(handle.name.clone(), Some(stored.id), value);
-                documents.push(taken.written_as(&source));
+                let mut taken =
+                    IngestDoc::new(handle.name.clone(), Some(stored.id), value).written_as(&source);
+                deleted.push(self.change(script, handle, stored.version, &mut taken)?.is_delete);
+                documents.push(taken);
                 earlier.push(stored.passages.map(|passages| (source, passages)));
             }
             match self.ingest(handle, pipeline, &mut documents)? {
@@ -173,8 +184,11 @@ impl Slice<'_> {
                     continue;
                 }
             }
-            let read = documents.into_iter().zip(earlier).zip(group);
-            batch.documents.extend(read.map(|((document, previous), (_, seq_no, _))| {
+            let read = documents.into_iter().zip(earlier).zip(deleted).zip(group);
+            batch.documents.extend(read.map(|(((document, previous), is_deleted), (_, seq_no, _))| {
+                if is_deleted {
+                    return deletion(document.index, document.id.unwrap_or_default(), Some(*seq_no));
+                }
                 self.prepared(handle, document, |id, source| {
                     let mut op = WriteOp::index(id, source);
                     op.previous = previous;
@@ -185,6 +199,49 @@ impl Slice<'_> {
             }));
         }
         Ok(batch)
+    }
+
+    /// Lets a script change a document before it goes through pipelines, which skip it if it is to be deleted or left as it
+    /// is.
+    ///
+    /// # Errors
+    /// If the script fails, which ends the job, or if the caller may not delete what the script deletes.
+    fn change(
+        &self,
+        script: Option<&ChangeScript>,
+        target: &IndexHandle,
+        version: u64,
+        document: &mut IngestDoc,
+    ) -> Result<Changed, EngineError> {
+        let Some(script) = script else { return Ok(Changed::default()) };
+        let found = Found {
+            index: &target.name,
+            id: document.id.as_deref(),
+            version: Some(version),
+            source: &document.source,
+        };
+        let mut changed = Changed::default();
+        match script.decide(&found)? {
+            Decision::Write { source, metadata } => {
+                document.source = Value::Object(source);
+                for (name, value) in metadata {
+                    match (name.as_str(), value) {
+                        ("_index", Value::String(index)) => document.index = index,
+                        ("_id", Value::String(id)) => document.id = Some(id),
+                        ("_id", _) => document.id = None,
+                        ("_version", version) => changed.version = version.as_u64(),
+                        _ => {}
+                    }
+                }
+            }
+            Decision::Delete => {
+                self.spec.check_deleted(&document.index)?;
+                changed.is_delete = true;
+                document.outcome = IngestOutcome::Dropped;
+            }
+            Decision::Noop => document.outcome = IngestOutcome::Dropped,
+        }
+        Ok(changed)
     }
 
     /// Runs the requested pipeline, or the default one of the index, and then the final pipeline. The inner result is the number of texts
@@ -240,6 +297,21 @@ impl Slice<'_> {
         };
         Prepared { id: document.id, index: document.index, action }
     }
+}
+
+/// What a script has decided beside the fields of a document.
+#[derive(Default)]
+struct Changed {
+    is_delete: bool,
+    version: Option<u64>,
+}
+
+/// The deletion of a document that was read.
+fn deletion(index: String, id: String, seq_no: Option<u64>) -> Prepared {
+    let mut op = WriteOp::delete(id.clone());
+    op.if_seq_no = seq_no;
+    op.if_primary_term = seq_no.map(|_| PRIMARY_TERM);
+    Prepared { id: Some(id), index, action: Action::Write(Box::new(op)) }
 }
 
 /// Parses the stored source of a document.

@@ -1,6 +1,6 @@
 //! Compiled scripts that are used again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
@@ -27,6 +27,12 @@ struct Kept {
 }
 
 impl Cache {
+    /// The cache of the process.
+    pub fn shared() -> &'static Self {
+        static SHARED: LazyLock<Cache> = LazyLock::new(Cache::default);
+        &SHARED
+    }
+
     /// The script for this text in a context, compiled or kept. The one that was not used for the longest makes room.
     ///
     /// # Errors

@@ -35,6 +35,18 @@ pub enum ScriptError {
     /// The object that states a script contradicts itself, or lacks what it needs.
     #[error("{0}")]
     Inconsistent(&'static str),
+    /// What a script left in `ctx` cannot be done.
+    #[error("{reason}")]
+    Context {
+        /// What it is.
+        reason: String,
+    },
+    /// A stored script, which only search templates are.
+    #[error("unable to find script [{id}]: stored scripts are search templates here, state this one as [source]")]
+    Stored {
+        /// The id in the request.
+        id: String,
+    },
     /// The script is in a language that there is not.
     #[error("script_lang not supported [{lang}]")]
     Language {
@@ -137,7 +149,11 @@ impl ScriptError {
             Self::UnknownField { .. } | Self::ValueType { .. } => {
                 Exception::new("x_content_parse_exception", self.to_string())
             }
-            Self::Stopped(_) | Self::Inconsistent(_) | Self::Language { .. } => {
+            Self::Stopped(_)
+            | Self::Inconsistent(_)
+            | Self::Language { .. }
+            | Self::Context { .. }
+            | Self::Stored { .. } => {
                 Exception::new("illegal_argument_exception", self.to_string())
             }
         }

@@ -22,6 +22,7 @@
 //! position: where that can be known when the script is compiled, else when it runs.
 
 mod cache;
+mod change;
 mod context;
 mod error;
 mod lexer;
@@ -38,6 +39,7 @@ mod types;
 mod value;
 
 pub use cache::Cache;
+pub use change::{ChangeScript, Changes, Decision, Found};
 pub use context::{Context, Field, Function, Host};
 pub use error::{Fault, Position, Report, ScriptError};
 pub use machine::{Limits, Machine};

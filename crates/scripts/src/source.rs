@@ -18,6 +18,17 @@ pub struct ScriptSource {
 }
 
 impl ScriptSource {
+    /// The script, if it is stated in the request.
+    ///
+    /// # Errors
+    /// If it is a stored one.
+    pub fn inline(self) -> Result<Self, ScriptError> {
+        match self.id {
+            None => Ok(self),
+            Some(id) => Err(ScriptError::Stored { id }),
+        }
+    }
+
     /// Reads `"…"` or `{"source": "…", "lang": "painless", "params": {…}}` or `{"id": "…", "params": {…}}`.
     ///
     /// # Errors

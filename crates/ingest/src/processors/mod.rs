@@ -11,11 +11,13 @@ mod html;
 mod json;
 mod kv;
 mod lists;
+mod script;
 mod text;
 mod uri_parts;
 
 use serde_json::{Map, Value};
 
+pub(crate) use self::script::Condition;
 use super::chain::{Action, ForEach, Inference, Node, Pipeline, PipelineCall, Processor};
 use super::config::Config;
 use super::counters::Counters;
@@ -91,20 +93,13 @@ fn build_node(value: Value, depth: usize) -> Result<Node, ConfigError> {
     if handlers.as_ref().is_some_and(Vec::is_empty) {
         return Err(config.unusable("on_failure", "processors list cannot be empty"));
     }
-    if config.has("if") {
-        return Err(config.unusable(
-            "if",
-            "conditions are scripts in the Painless language, which this server does not run; \
-             remove the condition or prepare the documents before they are sent",
-        ));
-    }
-    config.optional("if");
+    let condition = Condition::from_config(&mut config)?;
     let action = build_action(&kind, &mut config, depth)?;
     let tag = config.tag().map(str::to_owned);
     config.finish()?;
     let on_failure = build_nodes(handlers.unwrap_or_default(), depth + 1)?;
     let counters = Counters::default();
-    Ok(Node { kind, tag, description, ignore_failure, on_failure, action, counters })
+    Ok(Node { kind, tag, description, condition, ignore_failure, on_failure, action, counters })
 }
 
 /// Ids of the models that processors run, handlers included.
@@ -136,7 +131,7 @@ pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
 }
 
 /// Every type of processor that can be part of a pipeline; `packages/server/src/node/nodes.ts` shows the same.
-const KINDS: [&str; 29] = [
+const KINDS: [&str; 30] = [
     "append",
     "bytes",
     "convert",
@@ -158,6 +153,7 @@ const KINDS: [&str; 29] = [
     "pipeline",
     "remove",
     "rename",
+    "script",
     "set",
     "sort",
     "split",
@@ -169,7 +165,7 @@ const KINDS: [&str; 29] = [
 ];
 
 /// Processors of Elasticsearch that are not here, and why.
-const ELSEWHERE: [(&str, &str); 16] = [
+const ELSEWHERE: [(&str, &str); 15] = [
     ("attachment", "text has to be extracted before documents are sent"),
     ("circle", "there is no geometry"),
     ("community_id", "it is not available on this server"),
@@ -183,7 +179,6 @@ const ELSEWHERE: [(&str, &str); 16] = [
     ("redact", "it is not available on this server; use [gsub]"),
     ("registered_domain", "it is not available on this server"),
     ("reroute", "there are no data streams; use [set] on [_index]"),
-    ("script", "there are no scripts"),
     ("set_security_user", "it is not available on this server"),
     ("user_agent", "there is no database of user agents"),
 ];
@@ -217,6 +212,7 @@ fn build_action(kind: &str, config: &mut Config, depth: usize) -> Result<Action,
         "pipeline" => Action::Pipeline(PipelineCall::from_config(config)?),
         "remove" => each(fields::Remove::from_config(config)?),
         "rename" => each(fields::Rename::from_config(config)?),
+        "script" => each(script::ScriptProcessor::from_config(config)?),
         "set" => each(fields::Set::from_config(config)?),
         "sort" => each(lists::Sort::from_config(config)?),
         "split" => each(lists::Split::from_config(config)?),

@@ -19,6 +19,7 @@ use sparrow_call::name_steps;
 use sparrow_call::request::Request;
 use sparrow_call::rights::{Action, Caller, Right};
 use sparrow_indices::ResolveOptions;
+use sparrow_scripts::ChangeScript;
 use sparrow_search::SearchService;
 use sparrow_search::{Order, SourceSelection};
 
@@ -92,6 +93,7 @@ pub(super) enum Operation {
     /// Writes the document again in place, through a pipeline if one is given.
     Update {
         pipeline: Option<String>,
+        script: Option<ChangeScript>,
     },
     Delete,
 }
@@ -103,6 +105,8 @@ pub(super) struct Destination {
     /// Whether the destination must be an alias.
     pub require_alias: bool,
     pub pipeline: Option<String>,
+    /// What changes documents before they are copied.
+    pub script: Option<ChangeScript>,
     pub create: bool,
     pub version_type: VersionType,
     /// The fields to copy.
@@ -204,6 +208,14 @@ impl Spec {
     /// 403 without that right; 400 for an invalid name.
     pub fn check_written(&self, index: &str) -> Result<(), EngineError> {
         self.right_to_write().check([sparrow_indices::concrete_name(index)?.as_str()])
+    }
+
+    /// Checks the caller's right to delete documents of an index, as a script may ask for.
+    ///
+    /// # Errors
+    /// 403 without that right; 400 for an invalid name.
+    pub fn check_deleted(&self, index: &str) -> Result<(), EngineError> {
+        self.caller.to(Action::Delete).check([sparrow_indices::concrete_name(index)?.as_str()])
     }
 
     /// The request as JSON, with which the job is resumed after a crash.

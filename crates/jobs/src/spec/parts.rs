@@ -261,9 +261,6 @@ pub(super) fn unsupported(parser: &str, name: &str, why: &str) -> EngineError {
     EngineError::illegal_argument(format!("[{parser}] does not support [{name}]: {why}"))
 }
 
-/// The reason for refusing scripts, in the error of any request that has one.
-pub(super) const NO_SCRIPTS: &str = "scripts are not run by this server; use an ingest pipeline";
-
 /// The error for a body that is not an object, or that has an unknown key.
 pub(super) fn malformed(text: &[u8], parser: &str, unknown: Option<&str>) -> EngineError {
     let reason = match unknown {

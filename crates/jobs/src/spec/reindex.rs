@@ -3,14 +3,15 @@
 use serde_json::{Map, Value};
 
 use super::parts::{
-    DEFAULT_BATCH, NO_SCRIPTS, batch, check_idle, check_rest, check_slices, conflicts, integer, malformed,
-    max_docs, nested, object, order, slices, unsupported,
+    DEFAULT_BATCH, batch, check_idle, check_rest, check_slices, conflicts, integer, malformed, max_docs,
+    nested, object, order, slices, unsupported,
 };
 use super::{Destination, Kind, Operation, Spec, VersionType, remote, saved};
 use sparrow_call::body::place;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::Request;
 use sparrow_indices::ResolveOptions;
+use sparrow_scripts::{ChangeScript, Changes};
 use sparrow_search::SourceSelection;
 use sparrow_tasks::throttle::requests_per_second;
 use sparrow_wire::deprecation;
@@ -33,9 +34,8 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
     let destination = object(&mut given, "reindex", "dest")?.unwrap_or_default();
     let proceed = conflicts(given.shift_remove("conflicts"), request)?;
     let max_docs = max_docs(&mut given, request)?;
-    if given.shift_remove("script").is_some_and(|script| !script.is_null()) {
-        return Err(unsupported("reindex", "script", NO_SCRIPTS));
-    }
+    let script = given.shift_remove("script").filter(|script| !script.is_null());
+    let script = script.map(|script| ChangeScript::parse(&script, Changes::Reindex)).transpose()?;
     if let Some(unknown) = given.keys().next() {
         return Err(malformed(body, "reindex", Some(unknown)));
     }
@@ -70,7 +70,8 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
         let unknown = source.keys().next().map_or("", String::as_str);
         nested("source", &place(body, unknown), error.exception())
     })?;
-    let destination = read_destination(destination, selection, request, body)?;
+    let mut destination = read_destination(destination, selection, request, body)?;
+    destination.script = script;
 
     if sources.is_empty() {
         problems.push("use _all if you really want to copy from all existing indexes".to_owned());
@@ -147,7 +148,7 @@ fn read_destination(
         return Err(nested("dest", &place, cause));
     }
     let require_alias = request.params().bool("require_alias", false)?;
-    Ok(Destination { index, require_alias, pipeline, create, version_type, selection })
+    Ok(Destination { index, require_alias, pipeline, script: None, create, version_type, selection })
 }
 
 fn indices(given: Option<Value>) -> Result<Vec<String>, EngineError> {

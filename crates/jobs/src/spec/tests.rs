@@ -61,7 +61,9 @@ fn requests_are_read() {
         ],
     )
     .unwrap();
-    assert!(matches!(&spec.operation, Operation::Update { pipeline } if pipeline.as_deref() == Some("p")));
+    assert!(
+        matches!(&spec.operation, Operation::Update { pipeline, script: None } if pipeline.as_deref() == Some("p"))
+    );
     assert_eq!((spec.batch, spec.max_docs, spec.terminate_after), (5, Some(7), Some(9)));
     assert!(spec.query.is_some() && spec.proceed);
     assert_eq!(spec.description(), "update-by-query [a]");

@@ -3,14 +3,15 @@
 use serde_json::{Map, Value};
 
 use super::parts::{
-    DEFAULT_BATCH, NO_SCRIPTS, batch, check_idle, check_rest, check_slices, conflicts, max_docs, order,
-    slices, unsupported,
+    DEFAULT_BATCH, batch, check_idle, check_rest, check_slices, conflicts, max_docs, order, slices,
+    unsupported,
 };
 use super::{Kind, Operation, Spec, saved};
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::Request;
 use sparrow_indices::ResolveOptions;
+use sparrow_scripts::{ChangeScript, Changes};
 use sparrow_search::Order;
 use sparrow_tasks::throttle::requests_per_second;
 
@@ -24,9 +25,13 @@ pub(super) fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Spec, 
     let mut given: Map<String, Value> = parse_object(body)?;
     let proceed = conflicts(given.shift_remove("conflicts"), request)?;
     let max_docs = max_docs(&mut given, request)?;
-    if given.shift_remove("script").is_some_and(|script| !script.is_null()) {
-        return Err(unsupported(name, "script", NO_SCRIPTS));
-    }
+    let script = match given.shift_remove("script").filter(|script| !script.is_null()) {
+        Some(_) if kind == Kind::DeleteByQuery => {
+            return Err(unsupported(name, "script", "documents are deleted, not changed"));
+        }
+        Some(script) => Some(ChangeScript::parse(&script, Changes::UpdateByQuery)?),
+        None => None,
+    };
     let in_body = order(given.shift_remove("sort"))?;
     let order = match params.get("sort") {
         Some(text) => Some(Order::from_text(text)?),
@@ -88,7 +93,7 @@ pub(super) fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Spec, 
     let operation = match kind {
         Kind::DeleteByQuery => Operation::Delete,
         Kind::UpdateByQuery | Kind::Reindex => {
-            Operation::Update { pipeline: params.get("pipeline").map(str::to_owned) }
+            Operation::Update { pipeline: params.get("pipeline").map(str::to_owned), script }
         }
     };
     let spec = Spec {
