@@ -10,6 +10,7 @@ use super::paging::{self, PointInTime, SliceOf};
 use super::rank::{self, RankFusion};
 use super::rescore::{self, Rescore};
 use super::retriever::{self, Form, Fusion, Input, Retriever};
+use super::script_fields::{self, ScriptField};
 use super::sort::plan::Position;
 use super::sort::{self, Sort};
 use super::source_filter::SourceSelection;
@@ -94,6 +95,8 @@ pub struct SearchBody {
     pub fields: Vec<FieldRequest>,
     /// Fields whose values are returned from their columns.
     pub docvalue_fields: Vec<FieldRequest>,
+    /// Values that scripts compute for each hit.
+    pub script_fields: Vec<ScriptField>,
     /// Which stored fields are returned.
     pub stored_fields: Option<StoredFields>,
     /// Whether the request contains `_source`.
@@ -146,6 +149,7 @@ impl Default for SearchBody {
             indices_boost: Vec::new(),
             fields: Vec::new(),
             docvalue_fields: Vec::new(),
+            script_fields: Vec::new(),
             stored_fields: None,
             source_given: false,
             named_scores: false,
@@ -265,6 +269,7 @@ impl SearchBody {
             ("docvalue_fields", Json::Array(_)) => {
                 self.docvalue_fields = fields::parse(node, "docvalue_fields")?;
             }
+            ("script_fields", Json::Object(_)) => self.script_fields = script_fields::parse(node)?,
             ("stored_fields", Json::String(_) | Json::Array(_)) => {
                 self.stored_fields = Some(fields::stored(value::texts(node)?)?);
             }
@@ -394,7 +399,7 @@ fn beside_retriever(members: &[Member]) -> Result<(), BodyError> {
 }
 
 /// Sections that Elasticsearch has and this server does not support.
-const LATER: &[&str] = &["ext", "runtime_mappings", "script_fields"];
+const LATER: &[&str] = &["ext", "runtime_mappings"];
 
 /// Parses the body of a count request, which may contain only a `query`.
 ///

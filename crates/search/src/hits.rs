@@ -20,6 +20,7 @@ use super::nested_hits::NestedHits;
 use super::profile::{self, Profile};
 use super::response::{self, ShownHit};
 use super::retriever::Fusion;
+use super::script_fields::ScriptFields;
 use super::source_filter::SourceSelection;
 use super::target::Target;
 use super::uri::Presentation;
@@ -51,6 +52,7 @@ pub fn read<'a>(
         }
         None => None,
     };
+    let mut script_fields = ScriptFields::new(&body.script_fields);
     let nested_hits = body.nested_hits().map_err(SearchError::from)?;
     let mut without_vectors: Vec<Option<SourceSelection>> = vec![None; targets.len()];
     let mut hits = Vec::with_capacity(outcome.hits.len());
@@ -72,6 +74,7 @@ pub fn read<'a>(
             };
             fields = source.read(&body.fields, &body.docvalue_fields, body.stored_fields.as_ref())?;
         }
+        script_fields.read(targets, hit, &stored.source, &mut fields)?;
         let highlight = match &mut highlighter {
             Some(highlighter) => {
                 let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);

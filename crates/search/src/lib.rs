@@ -42,6 +42,7 @@ mod resolve;
 mod response;
 mod retriever;
 pub mod scroll;
+mod script_fields;
 mod search;
 mod semantic;
 mod service;

@@ -312,7 +312,7 @@ fn write_highlight(out: &mut Vec<u8>, highlight: &Highlighted) {
 /// Whether hits show their sources: a request for stored fields leaves them out unless it asks for both.
 fn shows_source(body: &SearchBody) -> bool {
     match &body.stored_fields {
-        None => true,
+        None => body.source_given || body.script_fields.is_empty(),
         Some(StoredFields::Nothing) => false,
         Some(StoredFields::Some(names)) => body.source_given || names.iter().any(|name| name == "_source"),
     }

@@ -145,6 +145,11 @@ impl IndexSchema {
         self.dense.values().copied()
     }
 
+    /// Paths of all dense fields, with their custom fields.
+    pub fn dense_paths(&self) -> impl Iterator<Item = (&str, Field)> + '_ {
+        self.dense.iter().map(|(path, field)| (path.as_ref(), *field))
+    }
+
     /// Field entries that `mapping` needs and the schema lacks, in a stable order; empty if it needs none.
     pub fn missing_entries(&self, mapping: &Mapping) -> Vec<FieldEntry> {
         own_fields(mapping)

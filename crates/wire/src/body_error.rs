@@ -46,6 +46,9 @@ pub enum BodyError {
     /// Parts of the request contradict each other.
     #[error("{}", messages.join("; "))]
     Validation { messages: Vec<String> },
+    /// A script is malformed or cannot be compiled.
+    #[error("{}", exception.reason)]
+    Script { exception: Box<Exception> },
     /// An aggregation is used where it is not supported.
     #[error("{reason}")]
     AggregationExecution { reason: String },
@@ -89,6 +92,7 @@ impl BodyError {
     pub fn exception(&self) -> Exception {
         match self {
             BodyError::Json(error) => error.exception(),
+            BodyError::Script { exception } => Exception::clone(exception),
             BodyError::UnknownName { what, name, suggestions, at: place } => at(
                 Exception::new(
                     "parsing_exception",

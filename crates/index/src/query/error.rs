@@ -3,6 +3,7 @@
 use std::io;
 
 use sparrow_query::regexp::RegexpError;
+use sparrow_scripts::ScriptError;
 use sparrow_types::work;
 
 /// Error of a query or a search.
@@ -156,8 +157,8 @@ pub enum QueryError {
     #[error("document {doc} has several values in the field that hits are collapsed by")]
     CollapseSeveral { doc: u32 },
     /// A script cannot be run on the documents.
-    #[error("{reason}")]
-    Script { reason: String },
+    #[error("{error}")]
+    Script { error: Box<ScriptError> },
     /// A clause whose text the engine has not encoded as a vector.
     #[error("a text reached the index where a vector was expected (model {model_id})")]
     NotEncoded { model_id: String },

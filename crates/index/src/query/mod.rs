@@ -14,6 +14,7 @@ mod filters;
 mod highlight;
 mod kinds;
 mod score_error;
+pub mod scripts;
 pub mod search;
 mod stoppable;
 mod terms;

@@ -3,19 +3,36 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::query::error::QueryError;
+use sparrow_scripts::ScriptError;
 
-/// Kind of the error of a script, which is reported as the cause of another error.
-pub(super) const SCRIPT: &str = "script_exception";
+use crate::query::error::QueryError;
 
 /// Records the first error that occurs while scores are computed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ScoreErrors(Arc<OnceLock<(&'static str, String)>>);
+pub(super) struct ScoreErrors(Arc<OnceLock<Noted>>);
+
+#[derive(Debug)]
+enum Noted {
+    Score(&'static str, String),
+    Script(Box<ScriptError>),
+}
 
 impl ScoreErrors {
     /// Records an error, unless there is one already.
     pub(super) fn note(&self, kind: &'static str, reason: impl FnOnce() -> String) {
-        self.0.get_or_init(|| (kind, reason()));
+        self.0.get_or_init(|| Noted::Score(kind, reason()));
+    }
+
+    /// As [`ScoreErrors::note`], the error of a script. One that the request has to stop for is reported by what stops it.
+    pub(super) fn note_script(&self, error: ScriptError) {
+        if !matches!(error, ScriptError::Stopped(_)) {
+            self.0.get_or_init(|| Noted::Script(Box::new(error)));
+        }
+    }
+
+    /// Whether an error has been recorded, so that what is computed further is of no use.
+    pub(super) fn is_noted(&self) -> bool {
+        self.0.get().is_some()
     }
 
     /// Fails if an error has been recorded.
@@ -25,8 +42,8 @@ impl ScoreErrors {
     pub(super) fn check(&self) -> Result<(), QueryError> {
         match self.0.get() {
             None => Ok(()),
-            Some((kind, reason)) if *kind == SCRIPT => Err(QueryError::Script { reason: reason.clone() }),
-            Some((kind, reason)) => Err(QueryError::Score { kind, reason: reason.clone() }),
+            Some(Noted::Script(error)) => Err(QueryError::Script { error: error.clone() }),
+            Some(Noted::Score(kind, reason)) => Err(QueryError::Score { kind, reason: reason.clone() }),
         }
     }
 }

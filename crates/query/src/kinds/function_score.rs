@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::decay::{DecayCurve, DecayFunction, decay};
 use super::dsl::{Common, Context, members, parse_query, unknown_token, value};
+use crate::script::{QueryScript, ScriptUse};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Location, Member, Node};
@@ -61,6 +62,8 @@ pub enum FunctionKind {
     },
     /// A function that falls with the distance of a number or date from an origin.
     Decay(Box<DecayFunction>),
+    /// A script.
+    Script(QueryScript),
 }
 
 /// How a `field_value_factor` changes its value.
@@ -241,16 +244,29 @@ fn function_kind(member: &Member) -> Result<FunctionKind, BodyError> {
         "gauss" => of_decay(DecayCurve::Gauss, &member.value),
         "exp" => of_decay(DecayCurve::Exp, &member.value),
         "linear" => of_decay(DecayCurve::Linear, &member.value),
-        "script_score" => Err(BodyError::parsing(
-            member.value.at,
-            "[script_score] function is not supported by Sparrow: there are no scripts",
-        )),
+        "script_score" => {
+            let mut script = None;
+            for part in members(&member.value, "script_score")? {
+                match &*part.name {
+                    "script" => script = Some(QueryScript::read(&part.value, ScriptUse::Score)?),
+                    _ => {
+                        return Err(BodyError::parsing(
+                            part.value.at,
+                            format!("script_score query does not support [{}]", part.name),
+                        ));
+                    }
+                }
+            }
+            let missing =
+                || BodyError::parsing(member.value.end, "script_score requires 'script' field");
+            Ok(FunctionKind::Script(script.ok_or_else(missing)?))
+        }
         name => Err(BodyError::UnknownName {
             what: "function",
             name: name.to_owned(),
             suggestions: super::suggestions(
                 name,
-                &["exp", "field_value_factor", "gauss", "linear", "random_score"],
+                &["exp", "field_value_factor", "gauss", "linear", "random_score", "script_score"],
             ),
             at: member.value.at,
         }),

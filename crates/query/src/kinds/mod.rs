@@ -48,7 +48,7 @@ pub use nested::{NestedQuery, NestedScore};
 pub use patterns::*;
 pub use query_string::*;
 pub use rewrite::Rewrite;
-pub use script_score::ScriptScoreQuery;
+pub use script_score::{ScriptQuery, ScriptScoreQuery};
 pub use semantic::{SemanticQuery, VectorKind};
 pub use sparse::*;
 pub use term::*;
@@ -87,6 +87,7 @@ const NAMED: &[(&str, Read)] = &[
     ("range", term::range),
     ("rank_feature", features::rank_feature),
     ("regexp", patterns::regexp),
+    ("script", script_score::script),
     ("script_score", script_score::script_score),
     ("semantic", semantic::semantic),
     ("simple_query_string", query_string::simple_query_string),
@@ -113,7 +114,6 @@ const UNSUPPORTED: &[&str] = &[
     "parent_id",
     "percolate",
     "rule",
-    "script",
     "shape",
     "span_containing",
     "span_first",
@@ -315,6 +315,8 @@ pub enum QueryKind {
     FunctionScore(FunctionScoreQuery),
     /// A query whose scores are computed by a script.
     ScriptScore(ScriptScoreQuery),
+    /// The documents on which a script is true; score 1.
+    Script(ScriptQuery),
     /// Documents scored by a function of a numeric feature.
     RankFeature(RankFeatureQuery),
     /// Documents scored by the distance of a date: the nearer, the higher.
@@ -373,6 +375,7 @@ macro_rules! of_kind {
             $crate::QueryKind::Boosting($query) => $out,
             $crate::QueryKind::FunctionScore($query) => $out,
             $crate::QueryKind::ScriptScore($query) => $out,
+            $crate::QueryKind::Script($query) => $out,
             $crate::QueryKind::RankFeature($query) => $out,
             $crate::QueryKind::DistanceFeature($query) => $out,
             $crate::QueryKind::Nested($query) => $out,

@@ -1,12 +1,13 @@
-//! `script_score`: a query whose scores are computed by a script.
+//! `script_score` and `script`: queries whose scores are computed, or whose documents are found, by a script.
 
 use std::fmt;
 
-use super::dsl::{Common, Context, members, parse_query, unknown_field, unknown_token, value};
-use crate::script::{self, Params, Script};
+use super::dsl::{Common, Context, members, parse_query, unknown_field, value};
+use super::no_children;
+use crate::script::{QueryScript, ScriptUse};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
-use sparrow_wire::json::{Json, Member, Node};
+use sparrow_wire::json::Node;
 
 /// A `script_score` query.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,15 +15,21 @@ pub struct ScriptScoreQuery {
     /// The query that hits have to match.
     pub query: Box<Query>,
     /// Script that works out the scores.
-    pub script: Script,
+    pub script: QueryScript,
     /// Lowest score of a hit.
     pub min_score: Option<f32>,
 }
 
-const CLAUSE: &str = "script_score";
+/// A `script` query: the documents on which a script is true; score 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptQuery {
+    /// The script.
+    pub script: QueryScript,
+}
 
 /// Reads a `script_score` query.
 pub(super) fn script_score(body: &Node, context: Context) -> Result<Query, BodyError> {
+    const CLAUSE: &str = "script_score";
     let context = context.nested()?;
     let mut common = Common::default();
     let (mut query, mut script, mut min_score) = (None, None, None);
@@ -30,7 +37,7 @@ pub(super) fn script_score(body: &Node, context: Context) -> Result<Query, BodyE
         let node = &member.value;
         match &*member.name {
             "query" if node.as_object().is_some() => query = Some(parse_query(node, context)?),
-            "script" => script = Some(read(member)?),
+            "script" => script = Some(QueryScript::read(node, ScriptUse::Score)?),
             "min_score" => min_score = Some(value::float(node)?),
             _ if node.is_scalar() && common.take(CLAUSE, member)? => {}
             _ => {
@@ -50,69 +57,21 @@ pub(super) fn script_score(body: &Node, context: Context) -> Result<Query, BodyE
     })))
 }
 
-/// A script: its text, or an object with `source`, `params` and `lang`.
-fn read(member: &Member) -> Result<script::Script, BodyError> {
-    let node = &member.value;
-    let (mut source, mut params) = (None, Params::new());
-    match &node.json {
-        Json::String(text) => source = Some(text.to_string()),
-        Json::Object(inner) => {
-            for part in inner {
-                match (&*part.name, &part.value.json) {
-                    ("source" | "inline", Json::String(text)) => source = Some(text.to_string()),
-                    ("lang", Json::String(lang)) if **lang == *"painless" || **lang == *"expression" => {}
-                    ("lang", _) => {
-                        return Err(BodyError::illegal(format!(
-                            "script_lang not supported [{}]",
-                            value::text(&part.value)?
-                        )));
-                    }
-                    ("params", Json::Object(given)) => {
-                        params = given.iter().filter_map(parameter).collect();
-                    }
-                    ("params", Json::Null) => {}
-                    ("options", Json::Object(_)) => {}
-                    ("id", _) => {
-                        return Err(BodyError::illegal("stored scripts are not supported by this server"));
-                    }
-                    _ => return Err(unknown_field("script", part, &["source", "lang", "params"])),
-                }
-            }
+/// Reads a `script` query.
+pub(super) fn script(body: &Node, _: Context) -> Result<Query, BodyError> {
+    const CLAUSE: &str = "script";
+    let mut common = Common::default();
+    let mut script = None;
+    for member in members(body, CLAUSE)? {
+        match &*member.name {
+            "script" => script = Some(QueryScript::read(&member.value, ScriptUse::Filter)?),
+            _ if member.value.is_scalar() && common.take(CLAUSE, member)? => {}
+            _ => return Err(unknown_field(CLAUSE, member, &["script", "boost", "_name"])),
         }
-        _ => return Err(unknown_token(CLAUSE, member)),
     }
-    let Some(source) = source else {
-        return Err(BodyError::illegal("must specify <source> for an inline script"));
-    };
-    script::parse(&source, &params).map_err(|problem| {
-        BodyError::illegal(format!(
-            "script [{}] is not supported by this server: {problem}; scripts are expressions over numbers, [_score], \
-             [params] and cosineSimilarity, dotProduct, l1norm and l2norm of dense_vector fields",
-            shortened(&source)
-        ))
-    })
-}
-
-/// Name and value of a parameter that is a number or an array of numbers; `None` for any other, which is reported where the script
-/// uses it.
-fn parameter(member: &Member) -> Option<(String, Vec<f64>)> {
-    let number = |node: &Node| match node.to_value() {
-        serde_json::Value::Number(number) => number.as_f64(),
-        _ => None,
-    };
-    let numbers = match member.value.as_array() {
-        Some(items) => items.iter().map(number).collect::<Option<Vec<f64>>>()?,
-        None => vec![number(&member.value)?],
-    };
-    Some((member.name.to_string(), numbers))
-}
-
-fn shortened(source: &str) -> String {
-    let source = source.trim();
-    match source.char_indices().nth(100) {
-        None => source.to_owned(),
-        Some((end, _)) => format!("{}…", &source[..end]),
-    }
+    let script = script
+        .ok_or_else(|| BodyError::parsing(body.end, "script must be provided with a [script] filter"))?;
+    Ok(common.query(QueryKind::Script(ScriptQuery { script })))
 }
 
 impl Clause for ScriptScoreQuery {
@@ -121,7 +80,7 @@ impl Clause for ScriptScoreQuery {
     }
 
     fn print(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "script_score ({}, script: {})", self.query, self.script.source)
+        write!(out, "script_score ({}, script: {})", self.query, self.script.source())
     }
 
     fn children(&self) -> Vec<&Query> {
@@ -131,4 +90,16 @@ impl Clause for ScriptScoreQuery {
     fn children_mut(&mut self) -> Vec<&mut Query> {
         vec![&mut self.query]
     }
+}
+
+impl Clause for ScriptQuery {
+    fn lucene_name(&self) -> &'static str {
+        "ScriptQuery"
+    }
+
+    fn print(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "ScriptQuery(script: {})", self.script.source())
+    }
+
+    no_children!();
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::dsl::{Common, Context, not_supported, single_field, unknown_token, value};
 use super::no_children;
 use super::term::write_values;
+use crate::script::{QueryScript, ScriptUse};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
@@ -27,6 +28,8 @@ pub struct TermsSetQuery {
 pub enum TermsSetMinimum {
     /// As many as this numeric field of the document says.
     Field(String),
+    /// As many as a script says.
+    Script(QueryScript),
     /// As [`super::MatchQuery::minimum_should_match`].
     Spec(String),
 }
@@ -63,10 +66,8 @@ pub(super) fn terms_set(body: &Node, _: Context) -> Result<Query, BodyError> {
                 values = Some(items.iter().map(Node::to_value).collect());
             }
             "minimum_should_match_script" => {
-                return Err(BodyError::parsing(
-                    node.at,
-                    "[terms_set] does not support [minimum_should_match_script]: there are no scripts in Sparrow",
-                ));
+                let script = QueryScript::read(node, ScriptUse::TermsSet)?;
+                set(&mut minimum, TermsSetMinimum::Script(script))?;
             }
             _ if !node.is_scalar() => return Err(unknown_token(CLAUSE, member)),
             "minimum_should_match_field" => set(&mut minimum, TermsSetMinimum::Field(value::text(node)?))?,
@@ -76,6 +77,11 @@ pub(super) fn terms_set(body: &Node, _: Context) -> Result<Query, BodyError> {
         }
     }
     let Some(values) = values else { return Err(BodyError::illegal("no terms provided")) };
+    if let Some(TermsSetMinimum::Script(script)) = &mut minimum {
+        let mut params = script.params.as_deref().cloned().unwrap_or_default();
+        params.insert("num_terms".to_owned(), Vec::len(&values).into());
+        script.params = Some(params.into());
+    }
     let Some(minimum) = minimum else {
         return Err(BodyError::illegal("No minimum should match has been specified"));
     };

@@ -9,6 +9,7 @@ use sparrow_index::query::sorted::SortMode;
 use sparrow_mapping::MOST_LEVELS;
 use sparrow_query::Query;
 use sparrow_query::dsl::{Context, DEFAULT_SIZE, parse_query, value};
+use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
@@ -41,6 +42,8 @@ pub struct SortField {
     pub numeric_type: Option<String>,
     /// Format in which dates are read and shown.
     pub format: Option<String>,
+    /// The script of a `_script` key.
+    pub script: Option<QueryScript>,
     /// The nested fields on the way to the objects whose values count, each with what its objects have to match.
     pub nested: Vec<(String, Option<Query>)>,
 }
@@ -133,6 +136,7 @@ fn parse_object(members: &[Member], keys: &mut Vec<SortField>) -> Result<(), Bod
         let mut key = SortField::new(&member.name);
         match &member.value.json {
             Json::String(order) => key.descending = descending(order)?,
+            Json::Object(options) if key.name == "_script" => parse_script(options, &mut key)?,
             Json::Object(options) => parse_options(options, &mut key)?,
             _ => {
                 return Err(BodyError::parsing(
@@ -213,6 +217,41 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyErro
     Ok(())
 }
 
+/// Options of a `_script` key.
+const SCRIPT_OPTIONS: &[&str] = &["order", "script", "type"];
+
+fn parse_script(options: &[Member], key: &mut SortField) -> Result<(), BodyError> {
+    let mut kind = None;
+    for option in options {
+        let node = &option.value;
+        match &*option.name {
+            "order" => key.descending = descending(&value::text(node)?)?,
+            "script" => key.script = Some(QueryScript::read(node, ScriptUse::Sort)?),
+            "type" => kind = Some(value::text(node)?),
+            // Of a number for each document there is only one.
+            "mode" => {
+                mode(&value::text(node)?)?;
+            }
+            name => {
+                return Err(BodyError::UnknownField {
+                    parser: "_script",
+                    field: name.to_owned(),
+                    suggestions: suggestions(name, SCRIPT_OPTIONS),
+                    at: option.at,
+                });
+            }
+        }
+    }
+    match kind.as_deref() {
+        Some("number") => Ok(()),
+        Some("string" | "version") => {
+            Err(BodyError::illegal("[_script] sorts by numbers here: [type] must be [number]"))
+        }
+        Some(other) => Err(BodyError::illegal(format!("Unknown ScriptSortType [{other}]"))),
+        None => Err(BodyError::Required { field: "type" }),
+    }
+}
+
 /// Reads the path to nested objects, with filters.
 fn nested(node: &Node, out: &mut Vec<(String, Option<Query>)>) -> Result<(), BodyError> {
     const KEYS: &[&str] = &["path", "filter", "nested"];
@@ -244,7 +283,8 @@ fn nested(node: &Node, out: &mut Vec<(String, Option<Query>)>) -> Result<(), Bod
 
 fn checked(key: SortField) -> Result<SortField, BodyError> {
     match &*key.name {
-        "_script" | "_geo_distance" | "_geoDistance" => {
+        "_script" if key.script.is_none() => Err(BodyError::Required { field: "script" }),
+        "_geo_distance" | "_geoDistance" => {
             Err(BodyError::illegal(format!("[sort] by [{}] is not supported by this server", key.name)))
         }
         "_shard_doc" if key.descending => Err(BodyError::illegal(

@@ -68,6 +68,12 @@ impl Plan {
             if plan.ends_with_place {
                 return Err(SearchError::illegal("[_shard_doc] must be the last key of [sort]"));
             }
+            if let Some(script) = &key.script {
+                let source = SortSource::Script(script.clone());
+                plan.keys.push(SortKey { source, descending: key.descending });
+                plan.shown.push(Shown::Double);
+                continue;
+            }
             let (source, shown) = match &*key.name {
                 "_shard_doc" => {
                     plan.ends_with_place = true;

@@ -16,6 +16,7 @@ use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::decay::Decay;
 use crate::query::score_error::ScoreErrors;
+use crate::query::scripts::{DocumentScript, SharedSegmentScript};
 use crate::query::terms::fields::keyword_column;
 use crate::query::values::columns::NumericColumns;
 use crate::query::weights;
@@ -41,6 +42,7 @@ enum Kind {
     Random { seed: u64, path: Option<String> },
     RandomWord { seed: u64, path: String },
     Decay(Decay),
+    Script(DocumentScript),
 }
 
 impl Compiler<'_> {
@@ -152,6 +154,7 @@ impl Compiler<'_> {
                 Kind::Random { seed: *seed, path }
             }
             FunctionKind::Decay(function) => Kind::Decay(self.decay(function)?),
+            FunctionKind::Script(script) => Kind::Script(DocumentScript::new(self.snapshot, script)),
         };
         Ok(Function { docs, weight: f64::from(function.weight), kind })
     }
@@ -230,6 +233,7 @@ impl Weight for FunctionScoreWeight {
         for function in self.functions.iter() {
             columns.push(match &function.kind {
                 Kind::Weight => Source::None,
+                Kind::Script(script) => Source::Script(SharedSegmentScript::new(script.clone(), reader)),
                 Kind::Field { path, .. } | Kind::Random { path: Some(path), .. } => {
                     Source::Numbers(NumericColumns::open(reader, path)?)
                 }
@@ -265,6 +269,7 @@ enum Source {
     Numbers(NumericColumns),
     SeqNo(Column<u64>),
     Words(Option<StrColumn>),
+    Script(SharedSegmentScript),
 }
 
 /// Scoring functions with the columns that they read in one segment.
@@ -289,7 +294,7 @@ impl ComputeScore for FunctionScore {
                 None => true,
                 Some(docs) => docs.get(&self.segment).is_some_and(|docs| docs.contains(doc)),
             };
-            wanted.then(|| (function.of(column, doc, errors) * function.weight, function.weight))
+            wanted.then(|| (function.of(column, doc, query_score, errors) * function.weight, function.weight))
         });
         let joined = self.joining.functions(results);
         let score = self.joining.with_query(f64::from(query_score), joined) as Score;
@@ -307,8 +312,30 @@ impl ComputeScore for FunctionScore {
 }
 
 impl Function {
-    fn of(&self, column: &Source, doc: DocId, errors: &ScoreErrors) -> f64 {
+    fn of(&self, column: &Source, doc: DocId, query_score: Score, errors: &ScoreErrors) -> f64 {
         match (&self.kind, column) {
+            (_, Source::Script(script)) => {
+                match script.run(doc, Some(f64::from(query_score)), |value| value.as_f64()) {
+                    Ok(Some(score)) if score >= 0.0 => score,
+                    Ok(Some(score)) => {
+                        errors.note("illegal_argument_exception", || {
+                            format!(
+                                "script_score script returned an invalid score [{score:?}] for doc [{doc}]. Must be a \
+                                 non-negative score!"
+                            )
+                        });
+                        0.0
+                    }
+                    Ok(None) => {
+                        errors.note("class_cast_exception", || "the script must return a number".to_owned());
+                        0.0
+                    }
+                    Err(error) => {
+                        errors.note_script(error);
+                        0.0
+                    }
+                }
+            }
             (Kind::Field { path, factor, modifier, missing }, Source::Numbers(numbers)) => {
                 let Some(value) = numbers.first(doc).or(*missing) else {
                     errors.note("exception", || format!("Missing value for field [{path}]"));

@@ -1,142 +1,71 @@
-//! `script_score`: a query whose scores are computed by a script over each document's vectors.
+//! `script_score` and `script`: queries whose scores are computed, or whose documents are found, by a script.
 //!
 //! Vectors are read from the segment at full precision, even if quantized codes or graphs are stored beside
 //! them, so that the comparison is exact.
 
-use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
-use tantivy::index::SegmentId;
+use sparrow_query::script::QueryScript;
+use sparrow_query::{ScriptQuery, ScriptScoreQuery};
+use sparrow_types::work;
 use tantivy::query::{Explanation, Scorer, Weight};
-use tantivy::schema::Field;
 use tantivy::{DocId, Score, SegmentReader};
 
 use crate::query::compile::Compiler;
 use crate::query::computed::{ComputeScore, ComputedScorer};
 use crate::query::error::QueryError;
 use crate::query::highlight::WantedWords;
-use crate::query::kinds::Meaning;
-use crate::query::score_error::{SCRIPT, ScoreErrors};
+use crate::query::kinds::{Meaning, no_words};
+use crate::query::score_error::ScoreErrors;
+use crate::query::scripts::{DocumentScript, SharedSegmentScript};
 use crate::query::weights;
-use sparrow_mapping::FieldType;
-use sparrow_query::ScriptScoreQuery;
-use sparrow_query::script::{Expression, Script, Values, VectorFunction};
-use sparrow_segments::plugins::DenseReader;
-use sparrow_types::work;
 
 impl Compiler<'_> {
-    pub(crate) fn script_score(
+    fn script_weight(
         &mut self,
-        query: &ScriptScoreQuery,
-        scoring: bool,
-    ) -> Result<Box<dyn Weight>, QueryError> {
-        self.count_clause()?;
-        let scoring = scoring || query.min_score.is_some();
-        let fields = self.script_fields(&query.script)?;
-        // Which documents match is the query's alone; its scores are worked out only for a script that asks for them.
-        let inner = self.compile(&query.query, scoring && query.script.score.needs_score())?;
-        if !scoring {
-            return Ok(inner);
-        }
-        let segments = self.snapshot.segments().iter().zip(self.searcher().segment_readers());
-        let vectors = segments
-            .map(|(segment, reader)| {
-                let of_fields = fields.iter().map(|field| segment.dense((*field)?).cloned()).collect();
-                (reader.segment_id(), of_fields)
-            })
-            .collect();
-        Ok(Box::new(ScriptWeight {
+        inner: Box<dyn Weight>,
+        script: &QueryScript,
+        result: Computes,
+    ) -> Box<dyn Weight> {
+        Box::new(ScriptWeight {
             inner,
-            script: Arc::new(query.script.clone()),
-            vectors,
-            min_score: query.min_score,
+            script: DocumentScript::new(self.snapshot, script),
+            result,
             errors: self.score_errors().clone(),
-        }))
-    }
-
-    /// The tantivy fields of a script's fields, checked against the vectors that they are compared with;
-    /// `None` for a field that no document has a value in.
-    fn script_fields(&self, script: &Script) -> Result<Vec<Option<Field>>, QueryError> {
-        let mut dims = Vec::with_capacity(script.fields.len());
-        let mut fields = Vec::with_capacity(script.fields.len());
-        for name in &script.fields {
-            match self.snapshot.mapping().field(name) {
-                Some(FieldType::DenseVector(dense)) => {
-                    dims.push(dense.dims);
-                    fields.push(self.snapshot.schema().dense(name));
-                }
-                Some(other) => {
-                    return Err(QueryError::Script {
-                        reason: format!("Field [{name}] of type [{}] has no vectors", other.name()),
-                    });
-                }
-                None => {
-                    return Err(QueryError::Script {
-                        reason: format!("No field found for [{name}] in mapping"),
-                    });
-                }
-            }
-        }
-        let mut problem = None;
-        visit(&script.score, &mut |vector, field| {
-            let (asked, has) = (script.vectors[vector].len(), dims[field]);
-            if let Some(has) = has.filter(|has| *has != asked) {
-                problem.get_or_insert_with(|| different_dims(asked, has));
-            }
-        });
-        match problem {
-            Some(reason) => Err(QueryError::Script { reason }),
-            None => Ok(fields),
-        }
+        })
     }
 }
 
-fn different_dims(asked: usize, has: usize) -> String {
-    format!(
-        "The query vector has a different number of dimensions [{asked}] than the document vectors [{has}]."
-    )
+/// What a script computes.
+#[derive(Clone, Copy)]
+enum Computes {
+    /// Scores, of which a hit must have at least this one.
+    Score { least: Option<f32> },
+    /// Whether a document matches.
+    Match,
 }
-
-/// Calls `see` with the numbers of the vector and the field of each comparison in an expression.
-fn visit(expression: &Expression, see: &mut dyn FnMut(usize, usize)) {
-    match expression {
-        Expression::Vector { vector, field, .. } => see(*vector, *field),
-        Expression::Number(_) | Expression::Score | Expression::Size(_) => {}
-        Expression::Negative(inner) => visit(inner, see),
-        Expression::Binary { left, right, .. } => {
-            visit(left, see);
-            visit(right, see);
-        }
-        Expression::Choice { condition, yes, no } => {
-            [condition, yes, no].into_iter().for_each(|part| visit(part, see));
-        }
-        Expression::Call { arguments, .. } => arguments.iter().for_each(|argument| visit(argument, see)),
-    }
-}
-
-/// Reader of each of a script's vector fields in one segment; `None` where no document has a vector.
-type Vectors = Vec<Option<DenseReader>>;
 
 struct ScriptWeight {
     inner: Box<dyn Weight>,
-    script: Arc<Script>,
-    vectors: FxHashMap<SegmentId, Vectors>,
-    min_score: Option<f32>,
+    script: DocumentScript,
+    result: Computes,
     errors: ScoreErrors,
 }
 
 impl Weight for ScriptWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
-        let none = || vec![None; self.script.fields.len()];
         let computation = ScriptScore {
-            script: Arc::clone(&self.script),
-            vectors: self.vectors.get(&reader.segment_id()).cloned().unwrap_or_else(none),
+            script: SharedSegmentScript::new(self.script.clone(), reader),
+            needs_score: self.script.needs_score(),
+            result: self.result,
             boost,
             errors: self.errors.clone(),
         };
+        let least = match self.result {
+            Computes::Score { least } => least,
+            Computes::Match => Some(1.0),
+        };
         // The boost is the script's, not that of the query inside.
         let inner = self.inner.scorer(reader, 1.0)?;
-        Ok(Box::new(ComputedScorer::new(inner, computation, self.min_score)))
+        Ok(Box::new(ComputedScorer::new(inner, computation, least)))
     }
 
     fn explain(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<Explanation> {
@@ -146,23 +75,30 @@ impl Weight for ScriptWeight {
     }
 }
 
-/// A script with the vectors of one segment that it reads.
+/// A script over the documents of one segment.
 struct ScriptScore {
-    script: Arc<Script>,
-    vectors: Vectors,
+    script: SharedSegmentScript,
+    needs_score: bool,
+    result: Computes,
     boost: Score,
     errors: ScoreErrors,
 }
 
 impl ComputeScore for ScriptScore {
     fn is_over(&self) -> bool {
-        work::is_stopped()
+        work::is_stopped() || self.errors.is_noted()
     }
 
     fn compute(&self, inner: &mut dyn Scorer) -> Score {
         let doc = inner.doc();
-        match self.script.score.value(&mut OfDocument { script: self, inner, doc }) {
-            Ok(score) => {
+        let score = self.needs_score.then(|| f64::from(inner.score()));
+        let result = self.script.run(doc, score, |value| match self.result {
+            Computes::Match => value.as_bool().map(|matches| f64::from(u8::from(matches))),
+            Computes::Score { .. } => value.as_f64(),
+        });
+        match (result, self.result) {
+            (Ok(Some(matches)), Computes::Match) => matches as Score,
+            (Ok(Some(score)), Computes::Score { .. }) => {
                 let score = score as Score;
                 if score.is_nan() || score < 0.0 {
                     self.errors.note("illegal_argument_exception", || {
@@ -175,53 +111,29 @@ impl ComputeScore for ScriptScore {
                 }
                 (score * self.boost).min(Score::MAX)
             }
-            Err(reason) => {
-                self.errors.note(SCRIPT, || reason);
+            (Ok(None), wanted) => {
+                let wanted = if let Computes::Match = wanted { "true or false" } else { "a number" };
+                self.errors.note("class_cast_exception", || format!("the script must return {wanted}"));
+                0.0
+            }
+            (Err(error), _) => {
+                self.errors.note_script(error);
                 0.0
             }
         }
     }
 }
 
-/// The values of one document that a script can read.
-struct OfDocument<'s> {
-    script: &'s ScriptScore,
-    inner: &'s mut dyn Scorer,
-    doc: DocId,
-}
-
-impl OfDocument<'_> {
-    fn vector(&self, field: usize) -> Option<Vec<f32>> {
-        self.script.vectors[field].as_ref()?.vector(self.doc)
-    }
-}
-
-impl Values for OfDocument<'_> {
-    type Error = String;
-
-    fn score(&mut self) -> f64 {
-        f64::from(self.inner.score())
-    }
-
-    fn size(&mut self, field: usize) -> Result<f64, String> {
-        Ok(f64::from(u8::from(self.vector(field).is_some())))
-    }
-
-    fn compared(&mut self, function: VectorFunction, vector: usize, field: usize) -> Result<f64, String> {
-        let Some(stored) = self.vector(field) else {
-            return Err("A document doesn't have a value for a vector field!".to_owned());
-        };
-        let asked = &self.script.script.vectors[vector];
-        if asked.len() != stored.len() {
-            return Err(different_dims(asked.len(), stored.len()));
-        }
-        Ok(function.of(asked, &stored))
-    }
-}
-
 impl Meaning for ScriptScoreQuery {
     fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
-        compiler.script_score(self, scoring)
+        compiler.count_clause()?;
+        let scoring = scoring || self.min_score.is_some();
+        // Which documents match is the query's alone; its scores are worked out only for a script that asks for them.
+        let inner = compiler.compile(&self.query, scoring && self.script.script.uses("_score"))?;
+        if !scoring {
+            return Ok(inner);
+        }
+        Ok(compiler.script_weight(inner, &self.script, Computes::Score { least: self.min_score }))
     }
 
     fn min_score(&self) -> Option<f32> {
@@ -231,4 +143,14 @@ impl Meaning for ScriptScoreQuery {
     fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
         wanted.of(&self.query)
     }
+}
+
+impl Meaning for ScriptQuery {
+    fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        compiler.count_clause()?;
+        let found = compiler.script_weight(weights::all(1.0, false), &self.script, Computes::Match);
+        Ok(weights::constant(found, 1.0, scoring))
+    }
+
+    no_words!();
 }

@@ -9,6 +9,8 @@ use crate::query::error::QueryError;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::text::should;
+use crate::query::score_error::ScoreErrors;
+use crate::query::scripts::{DocumentScript, SharedSegmentScript};
 use crate::query::terms::minimum::minimum_should_match;
 use crate::query::values::columns::NumericColumns;
 use crate::query::weights;
@@ -30,10 +32,19 @@ impl Compiler<'_> {
             return Ok(weights::none());
         }
         match &query.minimum {
+            TermsSetMinimum::Script(script) => Ok(Box::new(CoveringWeight {
+                clauses,
+                minimum: Minimum::Script(DocumentScript::new(self.snapshot, script)),
+                errors: self.score_errors().clone(),
+            })),
             TermsSetMinimum::Field(path) => match self.snapshot.mapping().field(path) {
                 None => Err(QueryError::NoMinimumField { field: path.clone() }),
                 Some(field) if field.is_integer() || field.is_float() => {
-                    Ok(Box::new(CoveringWeight { clauses, minimum: path.clone() }))
+                    Ok(Box::new(CoveringWeight {
+                        clauses,
+                        minimum: Minimum::Field(path.clone()),
+                        errors: self.score_errors().clone(),
+                    }))
                 }
                 Some(other) => Err(QueryError::Unsupported {
                     field: path.clone(),
@@ -52,10 +63,44 @@ impl Compiler<'_> {
     }
 }
 
-/// Clauses of which a document must match as many as a field of it says.
+/// Clauses of which a document must match as many as a field of it, or a script, says.
 struct CoveringWeight {
     clauses: Vec<Box<dyn Weight>>,
-    minimum: String,
+    minimum: Minimum,
+    errors: ScoreErrors,
+}
+
+/// What says how many clauses a document must match.
+enum Minimum {
+    /// The field at this path.
+    Field(String),
+    Script(DocumentScript),
+}
+
+/// The same in one segment.
+enum SegmentMinimum {
+    Field(NumericColumns),
+    Script(SharedSegmentScript, ScoreErrors),
+}
+
+impl SegmentMinimum {
+    /// The number for a document; `None` if it never matches.
+    fn of(&self, doc: DocId) -> Option<f64> {
+        match self {
+            Self::Field(columns) => columns.first(doc),
+            Self::Script(script, errors) => match script.run(doc, None, |value| value.as_f64()) {
+                Ok(Some(number)) => Some(number),
+                Ok(None) => {
+                    errors.note("class_cast_exception", || "the script must return a number".to_owned());
+                    None
+                }
+                Err(error) => {
+                    errors.note_script(error);
+                    None
+                }
+            },
+        }
+    }
 }
 
 impl Weight for CoveringWeight {
@@ -64,7 +109,13 @@ impl Weight for CoveringWeight {
         for clause in &self.clauses {
             scorers.push(clause.scorer(reader, boost)?);
         }
-        let minimum = NumericColumns::open(reader, &self.minimum)?;
+        let minimum = match &self.minimum {
+            Minimum::Field(path) => SegmentMinimum::Field(NumericColumns::open(reader, path)?),
+            Minimum::Script(script) => {
+                let script = SharedSegmentScript::new(script.clone(), reader);
+                SegmentMinimum::Script(script, self.errors.clone())
+            }
+        };
         let mut scorer = CoveringScorer { scorers, minimum, doc: 0 };
         scorer.settle();
         Ok(Box::new(scorer))
@@ -77,7 +128,7 @@ impl Weight for CoveringWeight {
 
 struct CoveringScorer {
     scorers: Vec<Box<dyn Scorer>>,
-    minimum: NumericColumns,
+    minimum: SegmentMinimum,
     doc: DocId,
 }
 
@@ -91,7 +142,7 @@ impl CoveringScorer {
             }
             let matching = self.scorers.iter().filter(|scorer| scorer.doc() == self.doc).count();
             // A number below 1 counts as 1; a document without one never matches.
-            if self.minimum.first(self.doc).is_some_and(|least| matching as f64 >= least.floor()) {
+            if self.minimum.of(self.doc).is_some_and(|least| matching as f64 >= least.floor()) {
                 return self.doc;
             }
             self.step();

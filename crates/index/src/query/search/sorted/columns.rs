@@ -1,5 +1,6 @@
 //! Sort keys of documents, read from the columns of one segment.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -8,6 +9,8 @@ use tantivy::{DocId, SegmentReader, TantivyError};
 
 use super::value::{decode_double, decode_long, encode_double, encode_long};
 use super::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
+use crate::query::score_error::ScoreErrors;
+use crate::query::scripts::{DocumentScript, SegmentScript};
 use crate::query::terms::fields::{keyword_column, number_column};
 use sparrow_segments::nested::Owners;
 
@@ -22,6 +25,7 @@ enum Values {
     SeqNo,
     Number(NumberReader),
     Keyword(Box<KeywordReader>),
+    Script(Box<ScriptReader>),
 }
 
 impl KeyReader {
@@ -31,6 +35,18 @@ impl KeyReader {
 
     pub(super) fn seq_no(descending: bool) -> Self {
         Self { values: Values::SeqNo, flip: flip(descending) }
+    }
+
+    /// A reader that runs a script on each document; its errors are noted.
+    pub(super) fn script(
+        script: &DocumentScript,
+        reader: &SegmentReader,
+        descending: bool,
+        errors: ScoreErrors,
+    ) -> Self {
+        let running =
+            ScriptReader { needs_score: script.needs_score(), running: script.open(reader).into(), errors };
+        Self { values: Values::Script(Box::new(running)), flip: flip(descending) }
     }
 
     /// A reader of a field's column. `after` is the value of this key behind which hits are wanted.
@@ -58,6 +74,7 @@ impl KeyReader {
             Values::Number(column) => column.value(doc),
             Values::Keyword(column) => column.position(doc),
             Values::Score => encode_double(f64::from(score)),
+            Values::Script(script) => encode_double(script.number(doc, score)),
             Values::SeqNo => seq_no(),
         };
         ascending ^ self.flip
@@ -68,7 +85,7 @@ impl KeyReader {
         let ascending = match &self.values {
             Values::Number(column) => column.encode(value),
             Values::Keyword(column) => column.position_of(value),
-            Values::Score => encode_number(ColumnKind::Double, value),
+            Values::Score | Values::Script(_) => encode_number(ColumnKind::Double, value),
             Values::SeqNo => encode_number(ColumnKind::Unsigned, value),
         };
         ascending ^ self.flip
@@ -80,9 +97,35 @@ impl KeyReader {
         Ok(match &mut self.values {
             Values::Number(column) => decode_number(column.kind, ascending),
             Values::Keyword(column) => column.value_at(ascending)?,
-            Values::Score => SortValue::Double(decode_double(ascending)),
+            Values::Score | Values::Script(_) => SortValue::Double(decode_double(ascending)),
             Values::SeqNo => SortValue::Long(ascending as i64),
         })
+    }
+}
+
+/// A script that computes the values of documents.
+struct ScriptReader {
+    running: RefCell<SegmentScript>,
+    needs_score: bool,
+    errors: ScoreErrors,
+}
+
+impl ScriptReader {
+    fn number(&self, doc: DocId, score: f32) -> f64 {
+        if self.errors.is_noted() {
+            return 0.0;
+        }
+        let score = self.needs_score.then(|| f64::from(score));
+        match self.running.borrow_mut().run(doc, score) {
+            Ok(value) => match value.as_f64().filter(|number| !number.is_nan()) {
+                Some(number) => return number,
+                None => self.errors.note("class_cast_exception", || {
+                    format!("the script of a [_script] sort must return a number, not [{value:?}]")
+                }),
+            },
+            Err(error) => self.errors.note_script(error),
+        }
+        0.0
     }
 }
 

@@ -15,6 +15,7 @@ mod tests;
 mod value;
 
 use sparrow_query::Query;
+use sparrow_query::script::QueryScript;
 use sparrow_types::Executors;
 
 pub use self::search::GroupId;
@@ -41,6 +42,8 @@ pub enum SortSource {
     SeqNo,
     /// Values of a field's column.
     Column(ColumnKey),
+    /// The numbers that a script computes, each a [`SortValue::Double`].
+    Script(QueryScript),
 }
 
 /// A column and how its values become one key per document.

@@ -15,6 +15,8 @@ use crate::filter_cache::SegmentDocs;
 use crate::query::SearchOptions;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
+use crate::query::score_error::ScoreErrors;
+use crate::query::scripts::DocumentScript;
 use crate::snapshot::Snapshot;
 use sparrow_query::Query;
 use sparrow_segments::nested::Owners;
@@ -112,7 +114,11 @@ impl Snapshot {
         options: &SearchOptions,
     ) -> Result<SortedDocs, QueryError> {
         let mut compiler = Compiler::new(self, options.cancel.as_deref());
-        let by_score = sorted.keys.iter().any(|key| key.source == SortSource::Score);
+        let by_score = sorted.keys.iter().any(|key| match &key.source {
+            SortSource::Score => true,
+            SortSource::Script(script) => script.script.uses("_score"),
+            SortSource::SeqNo | SortSource::Column(_) => false,
+        });
         let scores = by_score || sorted.scored || options.min_score.is_some();
         let (docs, weight) = if scores {
             let allowed = compiler.filter_docs(&options.post_filter, [])?;
@@ -134,7 +140,8 @@ impl Snapshot {
                 continue;
             }
             let left = sorted.terminate_after.map(|limit| limit - sorted_docs.total.min(limit));
-            let mut segment = Segment::<N>::open(self, ord, sorted, &objects, options, left)?;
+            let mut segment =
+                Segment::<N>::open(self, ord, sorted, &objects, options, left, compiler.score_errors())?;
             match &weight {
                 Some(weight) => segment.scored(&**weight, docs, &compiler)?,
                 None => segment.unscored(docs, &compiler)?,
@@ -180,6 +187,7 @@ impl<'a, const N: usize> Segment<'a, N> {
         objects: &[Option<Arc<Snapshot>>],
         options: &SearchOptions,
         left: Option<u64>,
+        errors: &ScoreErrors,
     ) -> Result<Self, QueryError> {
         let reader = snapshot.searcher().segment_reader(ord);
         let mut keys = Vec::with_capacity(sorted.keys.len());
@@ -188,6 +196,10 @@ impl<'a, const N: usize> Segment<'a, N> {
             keys.push(match &key.source {
                 SortSource::Score => KeyReader::score(key.descending),
                 SortSource::SeqNo => KeyReader::seq_no(key.descending),
+                SortSource::Script(script) => {
+                    let script = DocumentScript::new(snapshot, script);
+                    KeyReader::script(&script, reader, key.descending, errors.clone())
+                }
                 SortSource::Column(column) => {
                     let owners = match &objects[number] {
                         None => Owners::Document,

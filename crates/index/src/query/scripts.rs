@@ -1,0 +1,436 @@
+//! Scripts over documents: the fields that they read, the functions of scores, and how they run while a segment is searched.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustc_hash::FxHashMap;
+use sparrow_mapping::{FieldType, KeywordKind, Mapping, ip};
+use sparrow_query::script::{QueryScript, ScoreFunctionName};
+use sparrow_scripts::{Fault, Field, Host, Machine, ScriptError, Value};
+use sparrow_segments::plugins::DenseReader;
+use tantivy::columnar::{DynamicColumn, StrColumn};
+use tantivy::index::SegmentId;
+use tantivy::{DocId, SegmentReader, TantivyError};
+
+use crate::query::terms::fields::{keyword_column, number_column};
+use crate::snapshot::Snapshot;
+
+/// Nanoseconds of a millisecond.
+const NANOS: i128 = 1_000_000;
+/// Vectors of a script that are kept as numbers.
+const KEPT_VECTORS: usize = 8;
+
+/// A script bound to a snapshot, for its threads to run.
+#[derive(Clone)]
+pub struct DocumentScript {
+    script: QueryScript,
+    mapping: Arc<Mapping>,
+    /// The vectors of each segment, by the path of their field.
+    vectors: Arc<FxHashMap<SegmentId, FxHashMap<String, DenseReader>>>,
+}
+
+impl DocumentScript {
+    /// Binds a script to the documents of a snapshot.
+    pub fn new(snapshot: &Snapshot, script: &QueryScript) -> Self {
+        let mut vectors: FxHashMap<SegmentId, FxHashMap<String, DenseReader>> = FxHashMap::default();
+        for (segment, reader) in snapshot.segments().iter().zip(snapshot.searcher().segment_readers()) {
+            let of_segment = snapshot
+                .schema()
+                .dense_paths()
+                .filter_map(|(path, field)| Some((path.to_owned(), segment.dense(field)?.clone())));
+            vectors.insert(reader.segment_id(), of_segment.collect());
+        }
+        Self { script: script.clone(), mapping: Arc::clone(snapshot.mapping()), vectors: Arc::new(vectors) }
+    }
+
+    /// Whether the script asks for the score of the document.
+    pub fn needs_score(&self) -> bool {
+        self.script.script.uses("_score")
+    }
+
+    /// The script over the documents of one segment, for one thread.
+    pub fn open(&self, reader: &SegmentReader) -> SegmentScript {
+        SegmentScript {
+            machine: Machine::new(Arc::clone(&self.script.script), self.script.params.clone()),
+            fields: SegmentFields {
+                script: self.clone(),
+                reader: reader.clone(),
+                opened: FxHashMap::default(),
+                by_place: Vec::new(),
+                values: None,
+                queries: Vec::new(),
+            },
+        }
+    }
+}
+
+/// A script that runs over the documents of one segment.
+pub struct SegmentScript {
+    machine: Machine,
+    fields: SegmentFields,
+}
+
+impl SegmentScript {
+    /// Runs the script on a document; `score` is the document's, for a script that [needs it](DocumentScript::needs_score).
+    ///
+    /// # Errors
+    /// When the script fails, or the request must stop.
+    pub fn run(&mut self, doc: DocId, score: Option<f64>) -> Result<Value, ScriptError> {
+        if let Some(score) = score {
+            self.machine.set("_score", Value::Double(score));
+        }
+        self.machine.run(&mut OfDocument { fields: &mut self.fields, doc })
+    }
+
+    /// As [`SegmentScript::run`], as JSON.
+    ///
+    /// # Errors
+    /// As [`SegmentScript::run`], and for a result that JSON does not have.
+    pub fn json(&mut self, doc: DocId, score: Option<f64>) -> Result<serde_json::Value, ScriptError> {
+        let value = self.run(doc, score)?;
+        self.machine.to_json(&value)
+    }
+}
+
+/// A script over one segment that may be asked from any thread: each runs a machine of its own, which lives no longer than the
+/// others that the thread has begun since.
+pub(super) struct SharedSegmentScript {
+    script: DocumentScript,
+    reader: SegmentReader,
+    number: u64,
+}
+
+/// Machines that a thread keeps.
+const KEPT_MACHINES: usize = 16;
+
+thread_local! {
+    /// A machine is not sent between threads, while what scores documents has to be.
+    static MACHINES: RefCell<Vec<(u64, SegmentScript)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl SharedSegmentScript {
+    pub fn new(script: DocumentScript, reader: &SegmentReader) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        Self { script, reader: reader.clone(), number: NUMBERS.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// As [`SegmentScript::run`], and what `read` makes of the value.
+    ///
+    /// # Errors
+    /// As [`SegmentScript::run`].
+    pub fn run<T>(&self, doc: DocId, score: Option<f64>, read: impl FnOnce(Value) -> T) -> Result<T, ScriptError> {
+        // Taken out, as a script may score by another one.
+        let kept = MACHINES.with_borrow_mut(|kept| {
+            let at = kept.iter().rposition(|(number, _)| *number == self.number)?;
+            Some(kept.swap_remove(at).1)
+        });
+        let mut running = kept.unwrap_or_else(|| self.script.open(&self.reader));
+        let result = running.run(doc, score).map(read);
+        MACHINES.with_borrow_mut(|kept| {
+            if kept.len() >= KEPT_MACHINES {
+                kept.remove(0);
+            }
+            kept.push((self.number, running));
+        });
+        result
+    }
+}
+
+impl Drop for SharedSegmentScript {
+    fn drop(&mut self) {
+        // A thread that ends has none left.
+        let _ = MACHINES.try_with(|kept| kept.borrow_mut().retain(|(number, _)| *number != self.number));
+    }
+}
+
+/// Where the values of a field are.
+enum Opened {
+    /// The mapping has no such field.
+    Unmapped,
+    /// Scripts cannot read the field.
+    Refused(String),
+    Numbers { columns: Vec<DynamicColumn>, is_date: bool },
+    Words { column: Option<StrColumn>, is_address: bool },
+    Constant(Option<Arc<str>>),
+    Vectors(Option<DenseReader>),
+}
+
+/// The fields of one segment that a script has asked for.
+struct SegmentFields {
+    script: DocumentScript,
+    reader: SegmentReader,
+    opened: FxHashMap<Rc<str>, Rc<Opened>>,
+    /// Those that the script names, by their place.
+    by_place: Vec<Option<Rc<Opened>>>,
+    /// The values that were read last, with their document and field.
+    values: Option<(DocId, Rc<str>, Rc<[Value]>)>,
+    /// Vectors that documents are compared with, as numbers.
+    queries: Vec<(Value, Rc<[f32]>)>,
+}
+
+impl SegmentFields {
+    fn opened(&mut self, field: &Field) -> Result<Rc<Opened>, Fault> {
+        if let Some(place) = field.place
+            && let Some(Some(known)) = self.by_place.get(place)
+        {
+            return Ok(Rc::clone(known));
+        }
+        let opened = match self.opened.get(&field.name) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let opened = Rc::new(self.open(&field.name).map_err(|error| Fault::new("i_o_exception", error.to_string()))?);
+                self.opened.insert(Rc::clone(&field.name), Rc::clone(&opened));
+                opened
+            }
+        };
+        if let Some(place) = field.place {
+            if self.by_place.len() <= place {
+                self.by_place.resize(place + 1, None);
+            }
+            self.by_place[place] = Some(Rc::clone(&opened));
+        }
+        Ok(opened)
+    }
+
+    fn open(&self, path: &str) -> tantivy::Result<Opened> {
+        let columns = self.reader.fast_fields();
+        let Some(field) = self.script.mapping.field(path) else { return Ok(Opened::Unmapped) };
+        let off = self.script.mapping.parameter(path, "doc_values") == Some(&serde_json::Value::Bool(false));
+        Ok(match field {
+            FieldType::DenseVector(_) => {
+                let of_segment = self.script.vectors.get(&self.reader.segment_id());
+                Opened::Vectors(of_segment.and_then(|vectors| vectors.get(path)).cloned())
+            }
+            FieldType::Keyword { kind: KeywordKind::Constant(constant), .. } => Opened::Constant(constant.clone()),
+            _ if off => Opened::Refused(format!(
+                "Can't load fielddata on [{path}] because fielddata is unsupported on fields of type [{}] without \
+                 doc values. Use doc values instead.",
+                field.name()
+            )),
+            FieldType::Keyword { .. } | FieldType::Ip => Opened::Words {
+                column: columns.str(&keyword_column(path))?,
+                is_address: matches!(field, FieldType::Ip),
+            },
+            FieldType::Text { .. } => Opened::Refused(format!(
+                "Fielddata is disabled on [{path}]. Text fields are not optimised for operations that require \
+                 per-document field data like aggregations and sorting, so these operations are disabled by \
+                 default. Please use a keyword field instead."
+            )),
+            number
+                if number.is_integer()
+                    || number.is_float()
+                    || matches!(number, FieldType::Date { .. } | FieldType::Boolean) =>
+            {
+                let mut opened = Vec::new();
+                for handle in columns.dynamic_column_handles(&number_column(path))? {
+                    opened.push(handle.open().map_err(TantivyError::from)?);
+                }
+                Opened::Numbers { columns: opened, is_date: matches!(number, FieldType::Date { .. }) }
+            }
+            other => Opened::Refused(format!(
+                "Fielddata is not supported on field [{path}] of type [{}]",
+                other.name()
+            )),
+        })
+    }
+
+    fn values(&mut self, field: &Field, doc: DocId) -> Result<Rc<[Value]>, Fault> {
+        if let Some((of, name, values)) = &self.values
+            && *of == doc
+            && (Rc::ptr_eq(name, &field.name) || *name == field.name)
+        {
+            return Ok(Rc::clone(values));
+        }
+        let opened = self.opened(field)?;
+        let values: Rc<[Value]> = opened.values(doc)?.into();
+        self.values = Some((doc, Rc::clone(&field.name), Rc::clone(&values)));
+        Ok(values)
+    }
+
+    /// The vector that a script compares documents with, as numbers.
+    fn query(&mut self, value: &Value) -> Result<Rc<[f32]>, Fault> {
+        if let Some((_, known)) = self.queries.iter().find(|(other, _)| other.is_same(value)) {
+            return Ok(Rc::clone(known));
+        }
+        let numbers: Option<Vec<f32>> = value
+            .elements()
+            .and_then(|items| items.iter().map(|item| item.as_f64().map(|number| number as f32)).collect());
+        let numbers: Rc<[f32]> =
+            numbers.ok_or_else(|| Fault::illegal("the query vector must be a list of numbers"))?.into();
+        if self.queries.len() >= KEPT_VECTORS {
+            self.queries.remove(0);
+        }
+        self.queries.push((value.clone(), Rc::clone(&numbers)));
+        Ok(numbers)
+    }
+}
+
+impl Opened {
+    /// The values of a document, ascending.
+    fn values(&self, doc: DocId) -> Result<Vec<Value>, Fault> {
+        let failed = |error: std::io::Error| Fault::new("i_o_exception", error.to_string());
+        Ok(match self {
+            Self::Unmapped => Vec::new(),
+            Self::Refused(reason) => return Err(Fault::illegal(reason.as_str())),
+            Self::Constant(constant) => constant.iter().map(|text| Value::text(&**text)).collect(),
+            Self::Vectors(vectors) => {
+                let vector = vectors.as_ref().and_then(|vectors| vectors.vector(doc));
+                let list = |vector: Vec<f32>| Value::list(vector.into_iter().map(Value::Float).collect());
+                vector.map(list).into_iter().collect()
+            }
+            Self::Words { column: None, .. } => Vec::new(),
+            Self::Words { column: Some(column), is_address } => {
+                let mut ords: Vec<u64> = column.term_ords(doc).collect();
+                ords.sort_unstable();
+                ords.dedup();
+                let mut words = Vec::with_capacity(ords.len());
+                for ord in ords {
+                    let mut word = String::new();
+                    column.ord_to_str(ord, &mut word).map_err(failed)?;
+                    words.push(Value::text(if *is_address { ip::shown(&word) } else { word }));
+                }
+                words
+            }
+            Self::Numbers { columns, is_date } => {
+                let mut numbers = Vec::new();
+                for column in columns {
+                    match column {
+                        DynamicColumn::I64(column) if *is_date => numbers.extend(
+                            column.values_for_doc(doc).map(|millis| Value::date(i128::from(millis) * NANOS)),
+                        ),
+                        DynamicColumn::I64(column) => numbers.extend(column.values_for_doc(doc).map(Value::Long)),
+                        DynamicColumn::U64(column) => numbers.extend(column.values_for_doc(doc).map(|value| {
+                            i64::try_from(value).map_or(Value::Double(value as f64), Value::Long)
+                        })),
+                        DynamicColumn::F64(column) => numbers.extend(column.values_for_doc(doc).map(Value::Double)),
+                        DynamicColumn::Bool(column) => numbers.extend(column.values_for_doc(doc).map(Value::Bool)),
+                        _ => {}
+                    }
+                }
+                if numbers.len() > 1 {
+                    let key = |value: &Value| match value {
+                        Value::Bool(flag) => f64::from(u8::from(*flag)),
+                        other => other.as_millis().map_or_else(|| other.as_f64().unwrap_or(0.0), |millis| millis as f64),
+                    };
+                    numbers.sort_by(|one, other| key(one).total_cmp(&key(other)));
+                }
+                numbers
+            }
+        })
+    }
+}
+
+/// What a script may ask of one document.
+struct OfDocument<'a> {
+    fields: &'a mut SegmentFields,
+    doc: DocId,
+}
+
+impl OfDocument<'_> {
+    /// The vectors of a comparison: that of the script, and that of the document.
+    fn compared(&mut self, arguments: &[Value]) -> Result<(Rc<[f32]>, Vec<f32>), Fault> {
+        let [asked, field] = arguments else { return Err(Fault::illegal("two arguments are needed")) };
+        let asked = self.fields.query(asked)?;
+        let name: Rc<str> = match field {
+            Value::Doc(field) => Rc::clone(&field.name),
+            other => other.as_str().ok_or_else(|| Fault::illegal("the name of a field is needed"))?.into(),
+        };
+        let opened = self.fields.opened(&Field { name: Rc::clone(&name), place: None })?;
+        let stored = match &*opened {
+            Opened::Vectors(vectors) => vectors.as_ref().and_then(|vectors| vectors.vector(self.doc)),
+            Opened::Unmapped => {
+                return Err(Fault::illegal(format!("No field found for [{name}] in mapping")));
+            }
+            _ => {
+                let kind = self.fields.script.mapping.field(&name).map_or("", FieldType::name);
+                return Err(Fault::illegal(format!("Field [{name}] of type [{kind}] has no vectors")));
+            }
+        };
+        let stored =
+            stored.ok_or_else(|| Fault::illegal("A document doesn't have a value for a vector field!"))?;
+        if asked.len() != stored.len() {
+            return Err(Fault::illegal(format!(
+                "The query vector has a different number of dimensions [{}] than the document vectors [{}].",
+                asked.len(),
+                stored.len()
+            )));
+        }
+        Ok((asked, stored))
+    }
+}
+
+impl Host for OfDocument<'_> {
+    fn has_field(&mut self, field: &Field) -> Result<bool, Fault> {
+        Ok(!matches!(*self.fields.opened(field)?, Opened::Unmapped))
+    }
+
+    fn count(&mut self, field: &Field) -> Result<usize, Fault> {
+        Ok(self.fields.values(field, self.doc)?.len())
+    }
+
+    fn value(&mut self, field: &Field, at: usize) -> Result<Value, Fault> {
+        Ok(self.fields.values(field, self.doc)?.get(at).cloned().unwrap_or_default())
+    }
+
+    fn method(&mut self, field: &Field, name: &str, arguments: &[Value]) -> Result<Option<Value>, Fault> {
+        let opened = self.fields.opened(field)?;
+        let Opened::Vectors(vectors) = &*opened else { return Ok(None) };
+        let vector = || {
+            let stored = vectors.as_ref().and_then(|vectors| vectors.vector(self.doc));
+            stored.ok_or_else(|| Fault::illegal("A document doesn't have a value for a vector field!"))
+        };
+        Ok(match (name, arguments) {
+            ("vectorValue" | "getVectorValue", []) => {
+                Some(Value::list(vector()?.into_iter().map(Value::Float).collect()))
+            }
+            ("magnitude" | "getMagnitude", []) => {
+                let squares = vector()?.into_iter().map(|x| f64::from(x) * f64::from(x)).sum::<f64>();
+                Some(Value::Float(squares.sqrt() as f32))
+            }
+            _ => None,
+        })
+    }
+
+    fn call(&mut self, function: usize, arguments: &[Value]) -> Result<Value, Fault> {
+        use ScoreFunctionName as Name;
+        let name = Name::ALL[function];
+        if let Name::CosineSimilarity | Name::DotProduct | Name::L1Norm | Name::L2Norm = name {
+            let (asked, stored) = self.compared(arguments)?;
+            return Ok(Value::Double(compare(name, &asked, &stored)));
+        }
+        let numbers: Option<Vec<f64>> = arguments.iter().map(Value::as_f64).collect();
+        let numbers = numbers.ok_or_else(|| Fault::illegal("the arguments must be numbers"))?;
+        Ok(Value::Double(match (name, numbers[..].as_ref()) {
+            (Name::Saturation, [value, k]) => value / (k + value),
+            // As Elasticsearch has it: value^a / (k^a + value^a).
+            (Name::Sigmoid, [value, k, a]) => value.powf(*a) / (k.powf(*a) + value.powf(*a)),
+            (_, [origin, scale, offset, decay, value]) => {
+                let distance = ((value - origin).abs() - offset).max(0.0);
+                match name {
+                    Name::DecayNumericExp => (decay.ln() / scale * distance).exp(),
+                    Name::DecayNumericGauss => (distance * distance * decay.ln() / (scale * scale)).exp(),
+                    _ => {
+                        let reach = scale / (1.0 - decay);
+                        ((reach - distance) / reach).max(0.0)
+                    }
+                }
+            }
+            _ => f64::NAN,
+        }))
+    }
+}
+
+/// Compares two vectors of the same length, in double precision.
+fn compare(name: ScoreFunctionName, a: &[f32], b: &[f32]) -> f64 {
+    let pairs = || a.iter().zip(b).map(|(a, b)| (f64::from(*a), f64::from(*b)));
+    let dot = || pairs().map(|(a, b)| a * b).sum::<f64>();
+    let length = |vector: &[f32]| vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+    match name {
+        ScoreFunctionName::CosineSimilarity => dot() / (length(a) * length(b)),
+        ScoreFunctionName::L1Norm => pairs().map(|(a, b)| (a - b).abs()).sum(),
+        ScoreFunctionName::L2Norm => pairs().map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt(),
+        _ => dot(),
+    }
+}
