@@ -111,7 +111,8 @@ pub(crate) enum Kind {
     NewArray { of: Type, lengths: Vec<Node> },
     ArrayOf { of: Type, items: Vec<Node> },
     New(Type, Vec<Node>),
-    Static(&'static str, Arc<str>, Vec<Node>),
+    /// The class, the byte of the point, the method, and the arguments.
+    Static(&'static str, u32, Arc<str>, Vec<Node>),
     Call(usize, Vec<Node>),
     HostCall(usize, Vec<Node>),
     Lambda(usize),

@@ -195,7 +195,7 @@ impl<'s> Run<'s> {
                 let arguments = self.values(arguments)?;
                 self.construct(class.name, &arguments)
             }
-            Kind::Static(class, name, arguments) => {
+            Kind::Static(class, _, name, arguments) => {
                 let arguments = self.values(arguments)?;
                 self.call_static(class, name, &arguments)
             }
@@ -317,15 +317,11 @@ impl<'s> Run<'s> {
     /// The result of `left += value` and the like, which keeps the type of what is on the left: 4 becomes 5 by `+= 1.5`.
     fn updated(&mut self, operator: Operator, left: Value, value: &'s Node) -> Result<Value, Fault> {
         let right = self.value(value)?;
-        let (class, is_text) = (left.class_name(), matches!(left, Value::Text(_)));
-        let combined = self.combined(operator, left, &right).map_err(|fault| fault.at(value.at))?;
-        if !is_text && matches!(combined, Value::Text(_)) {
-            return Err(Fault::new(
-                "class_cast_exception",
-                format!("cannot implicitly cast def [{class}] to java.lang.String"),
-            ));
+        let simple = left.class_name().rsplit('.').next().unwrap_or_default();
+        if operator == Operator::Add && matches!(right, Value::Text(_)) && !matches!(left, Value::Text(_) | Value::Null) {
+            return Err(numbers::not_implicit(&left, "java.lang.String"));
         }
-        let simple = class.rsplit('.').next().unwrap_or_default();
+        let combined = self.combined(operator, left, &right).map_err(|fault| fault.at(value.at))?;
         Ok(numbers::converted(&combined, simple).unwrap_or(combined))
     }
 

@@ -262,16 +262,17 @@ pub(crate) fn coerce(value: Value, to: Type, explicit: bool) -> Result<Value, Fa
                 Value::Null if !is_primitive => Ok(Value::Null),
                 Value::Null => Err(Fault::null(to.name)),
                 _ if explicit => Err(Fault::cast(value.class_name(), to.name)),
-                _ => Err(Fault::new(
-                    "class_cast_exception",
-                    format!("cannot implicitly cast def [{}] to {}", value.class_name(), to.full_name()),
-                )),
+                _ => Err(not_implicit(&value, &to.full_name())),
             };
         }
-        if to.name == "String"
-            && let Value::Char(unit) = value
-        {
-            return Ok(Value::text(String::from_utf16_lossy(&[unit])));
+        match value {
+            Value::Char(unit) if to.name == "String" && explicit => {
+                return Ok(Value::text(String::from_utf16_lossy(&[unit])));
+            }
+            _ if to.name == "String" && !explicit && !value.is_null() => {
+                return Err(not_implicit(&value, "java.lang.String"));
+            }
+            _ => {}
         }
     }
     match value {
@@ -280,6 +281,22 @@ pub(crate) fn coerce(value: Value, to: Type, explicit: bool) -> Result<Value, Fa
         value if is_a(&value, to) => Ok(value),
         value => Err(Fault::cast(value.class_name(), &to.full_name())),
     }
+}
+
+/// A value that does not become one of another type by itself.
+pub(crate) fn not_implicit(value: &Value, to: &str) -> Fault {
+    let class = match value {
+        Value::Bool(_) => "boolean",
+        Value::Byte(_) => "byte",
+        Value::Short(_) => "short",
+        Value::Char(_) => "char",
+        Value::Int(_) => "int",
+        Value::Long(_) => "long",
+        Value::Float(_) => "float",
+        Value::Double(_) => "double",
+        other => other.class_name(),
+    };
+    Fault::new("class_cast_exception", format!("cannot implicitly cast def [{class}] to {to}"))
 }
 
 /// Whether a value is an instance of a class.

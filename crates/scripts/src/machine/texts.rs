@@ -40,6 +40,7 @@ impl Run<'_> {
             }
             Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Doc(_) => self.show_all(value, out, depth)?,
             Value::Object(object) => match &**object {
+                Object::Named("ZoneOffset", _) => out.push('Z'),
                 Object::Named(_, name) => out.push_str(name),
                 Object::Builder(builder) => {
                     self.room(out.len() + builder.text().len())?;

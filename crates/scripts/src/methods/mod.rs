@@ -95,6 +95,15 @@ impl Run<'_> {
                 }
                 hash
             }
+            Value::Map(table) if depth < 100 => {
+                let mut hash = 0_i32;
+                self.tick(table.len())?;
+                for (key, value) in table.pairs() {
+                    let key = self.hash(&key.to_value(), depth + 1)?;
+                    hash = hash.wrapping_add(key ^ self.hash(&value, depth + 1)?);
+                }
+                hash
+            }
             other => match other.as_i64() {
                 Some(number) => int(&Value::Long(number))?,
                 None => return Err(Fault::no_method(other.class_name(), "hashCode", 0)),

@@ -18,13 +18,12 @@ const STATICS: &[(&str, &str)] = &[
     (
         "Math StrictMath",
         "abs/1 acos/1 asin/1 atan/1 atan2/2 cbrt/1 ceil/1 cos/1 cosh/1 exp/1 expm1/1 floor/1 hypot/2 log/1 log10/1 log1p/1 max/2 \
-         min/2 pow/2 rint/1 round/1 signum/1 sin/1 sinh/1 sqrt/1 tan/1 tanh/1 toDegrees/1 toRadians/1 floorDiv/2 floorMod/2 addExact/2 \
-         subtractExact/2 multiplyExact/2 toIntExact/1 negateExact/1",
+         min/2 pow/2 rint/1 round/1 signum/1 sin/1 sinh/1 sqrt/1 tan/1 tanh/1 toDegrees/1 toRadians/1",
     ),
     ("Integer Long Short Byte Float Double Boolean Character", "valueOf/1 toString/1 compare/2 hashCode/1"),
-    ("Integer Long", "valueOf/2 toString/2 signum/1 max/2 min/2 sum/2 bitCount/1 toBinaryString/1 toHexString/1 toOctalString/1"),
+    ("Integer Long", "valueOf/2 toString/2 signum/1 max/2 min/2 bitCount/1 toBinaryString/1 toHexString/1 toOctalString/1"),
     ("Integer", "parseInt/1 parseInt/2"),
-    ("Long", "parseLong/1 parseLong/2"),
+    ("Long", "parseLong/1 parseLong/2 sum/2"),
     ("Short", "parseShort/1"),
     ("Byte", "parseByte/1"),
     ("Float", "parseFloat/1 isNaN/1 isInfinite/1 isFinite/1 max/2 min/2 sum/2"),
@@ -81,7 +80,7 @@ const CONSTRUCTORS: &[(&str, &str)] = &[
     ("ArrayList LinkedList Vector ArrayDeque HashSet LinkedHashSet TreeSet HashMap LinkedHashMap TreeMap Hashtable", "0 1"),
     ("Stack Object", "0"),
     ("StringBuilder", "0 1"),
-    ("String", "0 1"),
+    ("String", "0"),
     ("Date", "1"),
     ("SimpleDateFormat", "1 2"),
 ];
@@ -179,8 +178,15 @@ impl Run<'_> {
                     self.joined(&items, &text(separator)?)
                 }
                 ("join", [separator, items @ ..]) => self.joined(items, &text(separator)?),
-                ("format", [Value::Object(_), pattern, rest @ ..]) => self.formatted(&text(pattern)?, rest),
-                ("format", [pattern, rest @ ..]) => self.formatted(&text(pattern)?, rest),
+                // Before the pattern may be a language.
+                ("format", [Value::Object(_), arguments @ ..] | arguments) => match arguments {
+                    [pattern, array @ Value::List(list)] if matches!(list.form(), Form::Array(_)) => {
+                        let items = self.items(array)?;
+                        self.formatted(&text(pattern)?, &items)
+                    }
+                    [pattern, rest @ ..] => self.formatted(&text(pattern)?, rest),
+                    [] => Err(unknown()),
+                },
                 (_, [value]) => {
                     let shown = match value {
                         Value::List(list) if list.form() == Form::Array(Type { name: "char", dimensions: 0 }) => {
@@ -209,6 +215,9 @@ impl Run<'_> {
                 }
                 ("hashCode", [Value::Null]) => Ok(Value::Int(0)),
                 ("hashCode", [value]) => self.call_method(value, name, &[]),
+                ("hash", [array @ Value::List(list)]) if matches!(list.form(), Form::Array(_)) => {
+                    self.call_method(array, "hashCode", &[])
+                }
                 ("hash", values) => self.call_method(&Value::list(values.to_vec()), "hashCode", &[]),
                 _ => Err(unknown()),
             },
@@ -326,8 +335,13 @@ impl Run<'_> {
             ("max" | "min" | "signum", _) => {
                 let arguments: Result<Vec<Value>, Fault> =
                     arguments.iter().map(|value| coerce(value.clone(), kind, false)).collect();
-                let result = math(name, &arguments?)?;
-                Ok(if name == "signum" { converted(&result, "int").unwrap_or_default() } else { result })
+                let arguments = arguments?;
+                if let ([a, b], false) = (&arguments[..], class == "Float" || class == "Double") {
+                    let order = self.compare(a, b)?;
+                    return Ok(if if name == "max" { order.is_ge() } else { order.is_le() } { a.clone() } else { b.clone() });
+                }
+                let to = if name == "signum" { "int" } else { class };
+                Ok(converted(&math(name, &arguments)?, to).unwrap_or_default())
             }
             ("sum", [a, b]) => {
                 let (a, b) = (coerce(a.clone(), kind, false)?, coerce(b.clone(), kind, false)?);
@@ -488,10 +502,7 @@ impl Run<'_> {
                 let text = from.map_or(Ok(String::new()), |from| self.shown(from))?;
                 Ok(Object::Builder(Builder::new(&text)).into())
             }
-            "String" => match arguments {
-                [] => Ok(Value::text("")),
-                _ => self.call_static("String", "valueOf", arguments),
-            },
+            "String" => Ok(Value::text("")),
             "Object" => Ok(Object::Named("java.lang.Object", "java.lang.Object").into()),
             "Date" => {
                 let millis = arguments.first().map_or(Ok(0), long)?;
@@ -515,111 +526,56 @@ impl Run<'_> {
     }
 }
 
-/// Functions of `Math`.
+/// Functions of `Math`: all of them compute doubles, as in Painless.
 #[expect(clippy::cast_possible_truncation, reason = "as Java does it")]
 fn math(name: &str, arguments: &[Value]) -> Result<Value, Fault> {
-    use crate::machine::numbers::{combine, unary};
-    use crate::tree::Operator;
     let unknown = || Fault::no_method("java.lang.Math", name, arguments.len());
-    let overflow = |kind: &str| Fault::new("arithmetic_exception", format!("{kind} overflow"));
-    match arguments {
-        [a, b] => match name {
-            "max" | "min" => {
-                // The sum has the wider type of both.
-                let sum = combine(Operator::Add, a, b)?;
-                let kind = sum.class_name().rsplit('.').next().unwrap_or_default();
-                let is_nan = sum.as_f64().is_some_and(f64::is_nan) && (double(a)?.is_nan() || double(b)?.is_nan());
-                let order = match (a.as_i64(), b.as_i64()) {
-                    (Some(a), Some(b)) => a.cmp(&b),
-                    _ => double(a)?.total_cmp(&double(b)?),
-                };
-                let first = if name == "max" { order.is_ge() } else { order.is_le() };
-                match is_nan {
-                    true => converted(&Value::Double(f64::NAN), kind).ok_or_else(unknown),
-                    false => converted(if first { a } else { b }, kind).ok_or_else(unknown),
-                }
+    Ok(Value::Double(match arguments {
+        [a, b] => {
+            let (a, b) = (double(a)?, double(b)?);
+            match name {
+                "max" | "min" if a.is_nan() || b.is_nan() => f64::NAN,
+                "max" => if a.total_cmp(&b).is_ge() { a } else { b },
+                "min" => if a.total_cmp(&b).is_le() { a } else { b },
+                "pow" => a.powf(b),
+                "atan2" => a.atan2(b),
+                "hypot" => a.hypot(b),
+                _ => return Err(unknown()),
             }
-            "pow" => Ok(Value::Double(double(a)?.powf(double(b)?))),
-            "atan2" => Ok(Value::Double(double(a)?.atan2(double(b)?))),
-            "hypot" => Ok(Value::Double(double(a)?.hypot(double(b)?))),
-            "floorDiv" | "floorMod" => {
-                let (x, y) = (long(a)?, long(b)?);
-                if y == 0 {
-                    return Err(Fault::new("arithmetic_exception", "/ by zero"));
-                }
-                let rest = x.wrapping_rem(y);
-                let shift = rest != 0 && (rest < 0) != (y < 0);
-                let result = match name {
-                    "floorDiv" => x.wrapping_div(y) - i64::from(shift),
-                    _ if shift => rest + y,
-                    _ => rest,
-                };
-                let is_int = !matches!(a, Value::Long(_)) && !matches!(b, Value::Long(_));
-                Ok(if is_int { Value::Int(result as i32) } else { Value::Long(result) })
-            }
-            _ => {
-                let (x, y) = (long(a)?, long(b)?);
-                let exact = match name {
-                    "addExact" => x.checked_add(y),
-                    "subtractExact" => x.checked_sub(y),
-                    "multiplyExact" => x.checked_mul(y),
-                    _ => return Err(unknown()),
-                };
-                if matches!(a, Value::Long(_)) || matches!(b, Value::Long(_)) {
-                    return exact.map(Value::Long).ok_or_else(|| overflow("long"));
-                }
-                let int = exact.and_then(|exact| i32::try_from(exact).ok());
-                int.map(Value::Int).ok_or_else(|| overflow("integer"))
-            }
-        },
+        }
         [value] => {
             let x = double(value)?;
-            Ok(match name {
-                "abs" => match value {
-                    Value::Double(_) => Value::Double(x.abs()),
-                    Value::Float(float) => Value::Float(float.abs()),
-                    _ if x < 0.0 => unary('-', value)?,
-                    _ => unary('+', value)?,
-                },
-                "round" => match value {
-                    Value::Float(float) => Value::Int((float + 0.5).floor() as i32),
-                    Value::Double(_) => Value::Long((x + 0.5).floor() as i64),
-                    other => unary('+', other)?,
-                },
-                "toIntExact" => {
-                    Value::Int(i32::try_from(long(value)?).map_err(|_| overflow("integer"))?)
-                }
-                "negateExact" => unary('-', value)?,
-                "signum" if matches!(value, Value::Float(_)) => Value::Float(if x == 0.0 { 0.0 } else { x.signum() as f32 }),
-                _ => Value::Double(match name {
-                    "acos" => x.acos(),
-                    "asin" => x.asin(),
-                    "atan" => x.atan(),
-                    "cbrt" => x.cbrt(),
-                    "ceil" => x.ceil(),
-                    "cos" => x.cos(),
-                    "cosh" => x.cosh(),
-                    "exp" => x.exp(),
-                    "expm1" => x.exp_m1(),
-                    "floor" => x.floor(),
-                    "log" => x.ln(),
-                    "log10" => x.log10(),
-                    "log1p" => x.ln_1p(),
-                    "rint" => x.round_ties_even(),
-                    "signum" => if x == 0.0 { x } else { x.signum() },
-                    "sin" => x.sin(),
-                    "sinh" => x.sinh(),
-                    "sqrt" => x.sqrt(),
-                    "tan" => x.tan(),
-                    "tanh" => x.tanh(),
-                    "toDegrees" => x.to_degrees(),
-                    "toRadians" => x.to_radians(),
-                    _ => return Err(unknown()),
-                }),
-            })
+            match name {
+                "abs" => x.abs(),
+                "round" => return Ok(Value::Long((x + 0.5).floor() as i64)),
+                "acos" => x.acos(),
+                "asin" => x.asin(),
+                "atan" => x.atan(),
+                "cbrt" => x.cbrt(),
+                "ceil" => x.ceil(),
+                "cos" => x.cos(),
+                "cosh" => x.cosh(),
+                "exp" => x.exp(),
+                "expm1" => x.exp_m1(),
+                "floor" => x.floor(),
+                "log" => x.ln(),
+                "log10" => x.log10(),
+                "log1p" => x.ln_1p(),
+                "rint" => x.round_ties_even(),
+                "signum" if x == 0.0 => x,
+                "signum" => x.signum(),
+                "sin" => x.sin(),
+                "sinh" => x.sinh(),
+                "sqrt" => x.sqrt(),
+                "tan" => x.tan(),
+                "tanh" => x.tanh(),
+                "toDegrees" => x.to_degrees(),
+                "toRadians" => x.to_radians(),
+                _ => return Err(unknown()),
+            }
         }
-        _ => Err(unknown()),
-    }
+        _ => return Err(unknown()),
+    }))
 }
 
 fn character(name: &str, arguments: &[Value]) -> Result<Value, Fault> {

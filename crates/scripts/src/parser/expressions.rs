@@ -362,7 +362,12 @@ impl Parser<'_> {
             }
             TokenKind::Sign("[") => self.collection()?,
             TokenKind::Sign("$") if self.is_sign_at(self.next + 1, "(") => self.field_function()?,
-            TokenKind::Word => self.worded()?,
+            TokenKind::Word => {
+                let kind = self.worded()?;
+                // A static method is reported at its point, as other methods are.
+                let place = if let Kind::Static(_, point, ..) = &kind { *point } else { at };
+                return Ok(Node { at: place, kind });
+            }
             _ => return Err(self.unexpected()),
         };
         Ok(Node { at, kind })
@@ -465,6 +470,8 @@ impl Parser<'_> {
         let (true, Some(name)) = (self.is_sign_at(end, "."), self.word_at(end + 1)) else {
             return Err(self.refuse(format!("value required: instead found unexpected type [{class}]")));
         };
+        self.next = end;
+        let (point, at) = (self.place(), self.at());
         self.next = end + 2;
         if !self.is_sign("(") {
             let unknown = || Refusal::new(at, format!("static getter [{class}, {name}] not found"));
@@ -475,6 +482,6 @@ impl Parser<'_> {
             let count = arguments.len();
             return Err(Refusal::new(at, format!("static method [{class}, {name}/{count}] not found")));
         }
-        Ok(Kind::Static(kind.name, name.into(), arguments))
+        Ok(Kind::Static(kind.name, point, name.into(), arguments))
     }
 }

@@ -81,7 +81,7 @@ impl Parser<'_> {
 
     /// Reads what follows `new`: a class and its arguments, or an array.
     pub(super) fn creation(&mut self) -> Result<Kind, Refusal> {
-        let at = self.at();
+        let at = self.tokens[self.next - 1].start;
         let Some((mut kind, end)) = self.type_at(self.next) else {
             let name = self.name()?;
             return Err(Refusal::new(at, format!("Not a type [{name}].")));

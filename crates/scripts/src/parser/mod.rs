@@ -324,12 +324,18 @@ impl<'a> Parser<'a> {
     // Variables.
 
     fn declare(&mut self, name: &'a str, kind: Type) -> Result<u16, Refusal> {
-        let at = self.at();
+        self.check_new(name, self.next.saturating_sub(1))?;
+        self.slot(name, kind, false)
+    }
+
+    /// Refuses the name, at a token, of a variable that there is already.
+    fn check_new(&self, name: &str, token: usize) -> Result<(), Refusal> {
+        let at = self.tokens[token].start;
         let hidden = self.scopes.iter().any(|scope| scope.variables.iter().any(|variable| variable.name == name));
         if hidden || name == "params" || self.context.variables.contains(&name) {
             return Err(Refusal::new(at, format!("variable [{name}] is already defined")));
         }
-        self.slot(name, kind, false)
+        Ok(())
     }
 
     fn slot(&mut self, name: &'a str, kind: Type, is_captured: bool) -> Result<u16, Refusal> {

@@ -68,8 +68,7 @@ impl Parser<'_> {
             Some("try") => into.push(self.try_block()?),
             Some(word @ ("break" | "continue")) => {
                 if self.loops == 0 {
-                    let name = if word == "break" { "Break" } else { "Continue" };
-                    return Err(self.refuse(format!("{name} statement outside of a loop.")));
+                    return Err(self.refuse(format!("invalid {word} statement: not inside loop")));
                 }
                 self.next += 1;
                 self.end()?;
@@ -103,7 +102,12 @@ impl Parser<'_> {
 
     /// Reads the end of a statement: a semicolon, which may be missing before a brace and at the end.
     fn end(&mut self) -> Result<(), Refusal> {
-        if self.sign(";") || self.is_sign("}") || self.is_end() { Ok(()) } else { Err(self.unexpected()) }
+        if self.sign(";") || self.is_sign("}") || self.is_end() {
+            return Ok(());
+        }
+        let token = self.token();
+        let found = &self.source[token.start..token.end];
+        Err(self.refuse(format!("unexpected token ['{found}'] was expecting one of [{{<EOF>, ';'}}].")))
     }
 
     /// Reads a declaration or an expression.
@@ -118,7 +122,9 @@ impl Parser<'_> {
             *start = self.tokens[self.next].start;
         }
         loop {
+            let start = self.next;
             let name = self.name()?;
+            self.check_new(name, start)?;
             let value = if self.sign("=") { Some(self.expression()?) } else { None };
             let slot = self.declare(name, kind)?;
             into.push(Statement::Declare { slot, kind, value });
