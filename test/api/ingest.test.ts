@@ -44,8 +44,8 @@ describe('a pipeline', () => {
   });
 
   it.each([
-    [{ set: { field: 'a', value: 1, if: 'ctx.b == 1' } }, '[if] conditions are scripts in the Painless language'],
-    [{ script: { source: 'ctx.a = 1' } }, 'No processor type exists with name [script]: there are no scripts'],
+    [{ set: { field: 'a', value: 1, if: 'ctx.b ==' } }, 'compile error'],
+    [{ script: { source: 'ctx.a = x' } }, 'compile error'],
     [{ grok: { field: 'a', patterns: ['%{IP:a}'] } }, 'No processor type exists with name [grok]: it is not available'],
     [{ nope: {} }, 'No processor type exists with name [nope]'],
     [{ foreach: { field: 'a' } }, '[processor] required property is missing'],
@@ -58,7 +58,8 @@ describe('a pipeline', () => {
     ],
   ])('with %j is refused and changes nothing', async (processor, reason) => {
     const { status, body } = await put('refused', processor);
-    expect([status, body.error.type]).toEqual([400, 'parse_exception']);
+    const type = reason === 'compile error' ? 'script_exception' : 'parse_exception';
+    expect([status, body.error.type]).toEqual([400, type]);
     expect(body.error.reason).toContain(reason);
     expect((await call('GET', '/_ingest/pipeline/refused')).status).toBe(404);
   });

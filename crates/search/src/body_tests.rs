@@ -370,7 +370,7 @@ fn wrong_keys_and_values_are_named() {
             "x_content_parse_exception",
             "[_score] unknown field [mode]",
         ),
-        (r#"{"sort": [{"_script": {}}]}"#, "illegal_argument_exception", "[_script] is not supported"),
+        (r#"{"sort": [{"_script": {}}]}"#, "illegal_argument_exception", "Required [type]"),
         (r#"{"sort": [[1]]}"#, "illegal_argument_exception", "malformed sort format"),
         (r#"{"search_after": []}"#, "illegal_argument_exception", "Values must contains at least one value."),
         (r#"{"search_after": [{}]}"#, "parsing_exception", "found [START_OBJECT] inside search_after"),
@@ -416,7 +416,7 @@ fn wrong_keys_and_values_are_named() {
             "[stored_fields] cannot be disabled if [_source] is requested",
         ),
         (r#"{"fields": [1]}"#, "parsing_exception", "Expected [VALUE_STRING, START_OBJECT]"),
-        (r#"{"script_fields": {}}"#, "parsing_exception", "[script_fields] is not supported by this server"),
+        (r#"{"script_fields": {"f": {}}}"#, "parsing_exception", "must have a [script]"),
         (
             r#"{"runtime_mappings": {}}"#,
             "parsing_exception",

@@ -61,6 +61,7 @@ impl DocumentScript {
                 by_place: Vec::new(),
                 values: None,
                 queries: Vec::new(),
+                compared: None,
             },
         }
     }
@@ -103,11 +104,11 @@ pub(super) struct SharedSegmentScript {
 }
 
 /// Machines that a thread keeps.
-const KEPT_MACHINES: usize = 16;
+const KEPT_MACHINES: usize = 64;
 
 thread_local! {
     /// A machine is not sent between threads, while what scores documents has to be.
-    static MACHINES: RefCell<Vec<(u64, SegmentScript)>> = const { RefCell::new(Vec::new()) };
+    static MACHINES: RefCell<Vec<(u64, Box<SegmentScript>)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl SharedSegmentScript {
@@ -126,7 +127,7 @@ impl SharedSegmentScript {
             let at = kept.iter().rposition(|(number, _)| *number == self.number)?;
             Some(kept.swap_remove(at).1)
         });
-        let mut running = kept.unwrap_or_else(|| self.script.open(&self.reader));
+        let mut running = kept.unwrap_or_else(|| Box::new(self.script.open(&self.reader)));
         let result = running.run(doc, score).map(read);
         MACHINES.with_borrow_mut(|kept| {
             if kept.len() >= KEPT_MACHINES {
@@ -166,8 +167,16 @@ struct SegmentFields {
     by_place: Vec<Option<Rc<Opened>>>,
     /// The values that were read last, with their document and field.
     values: Option<(DocId, Rc<str>, Rc<[Value]>)>,
-    /// Vectors that documents are compared with, as numbers.
-    queries: Vec<(Value, Rc<[f32]>)>,
+    /// Vectors that documents are compared with.
+    queries: Vec<(Value, Rc<AskedVector>)>,
+    /// The field of vectors that was asked for last, by the value that named it.
+    compared: Option<(Value, Rc<Opened>)>,
+}
+
+/// A vector that documents are compared with.
+struct AskedVector {
+    numbers: Vec<f32>,
+    length: f64,
 }
 
 impl SegmentFields {
@@ -249,21 +258,48 @@ impl SegmentFields {
         Ok(values)
     }
 
-    /// The vector that a script compares documents with, as numbers.
-    fn query(&mut self, value: &Value) -> Result<Rc<[f32]>, Fault> {
+    /// The vector that a script compares documents with.
+    fn query(&mut self, value: &Value) -> Result<Rc<AskedVector>, Fault> {
         if let Some((_, known)) = self.queries.iter().find(|(other, _)| other.is_same(value)) {
             return Ok(Rc::clone(known));
         }
         let numbers: Option<Vec<f32>> = value
             .elements()
             .and_then(|items| items.iter().map(|item| item.as_f64().map(|number| number as f32)).collect());
-        let numbers: Rc<[f32]> =
-            numbers.ok_or_else(|| Fault::illegal("the query vector must be a list of numbers"))?.into();
+        let numbers = numbers.ok_or_else(|| Fault::illegal("the query vector must be a list of numbers"))?;
+        let length = squares(&numbers).sqrt();
+        let asked = Rc::new(AskedVector { numbers, length });
         if self.queries.len() >= KEPT_VECTORS {
             self.queries.remove(0);
         }
-        self.queries.push((value.clone(), Rc::clone(&numbers)));
-        Ok(numbers)
+        self.queries.push((value.clone(), Rc::clone(&asked)));
+        Ok(asked)
+    }
+
+    /// The field that a comparison names.
+    fn compared(&mut self, name: &Value) -> Result<Rc<Opened>, Fault> {
+        if let Some((value, opened)) = &self.compared
+            && value.is_same(name)
+        {
+            return Ok(Rc::clone(opened));
+        }
+        let field: Rc<str> = match name {
+            Value::Doc(field) => Rc::clone(&field.name),
+            other => other.as_str().ok_or_else(|| Fault::illegal("the name of a field is needed"))?.into(),
+        };
+        let opened = self.opened(&Field { name: Rc::clone(&field), place: None })?;
+        match &*opened {
+            Opened::Vectors(_) => {}
+            Opened::Unmapped => {
+                return Err(Fault::illegal(format!("No field found for [{field}] in mapping")));
+            }
+            _ => {
+                let kind = self.script.mapping.field(&field).map_or("", FieldType::name);
+                return Err(Fault::illegal(format!("Field [{field}] of type [{kind}] has no vectors")));
+            }
+        }
+        self.compared = Some((name.clone(), Rc::clone(&opened)));
+        Ok(opened)
     }
 }
 
@@ -330,30 +366,20 @@ struct OfDocument<'a> {
 
 impl OfDocument<'_> {
     /// The vectors of a comparison: that of the script, and that of the document.
-    fn compared(&mut self, arguments: &[Value]) -> Result<(Rc<[f32]>, Vec<f32>), Fault> {
+    fn compared(&mut self, arguments: &[Value]) -> Result<(Rc<AskedVector>, Vec<f32>), Fault> {
         let [asked, field] = arguments else { return Err(Fault::illegal("two arguments are needed")) };
         let asked = self.fields.query(asked)?;
-        let name: Rc<str> = match field {
-            Value::Doc(field) => Rc::clone(&field.name),
-            other => other.as_str().ok_or_else(|| Fault::illegal("the name of a field is needed"))?.into(),
-        };
-        let opened = self.fields.opened(&Field { name: Rc::clone(&name), place: None })?;
+        let opened = self.fields.compared(field)?;
         let stored = match &*opened {
             Opened::Vectors(vectors) => vectors.as_ref().and_then(|vectors| vectors.vector(self.doc)),
-            Opened::Unmapped => {
-                return Err(Fault::illegal(format!("No field found for [{name}] in mapping")));
-            }
-            _ => {
-                let kind = self.fields.script.mapping.field(&name).map_or("", FieldType::name);
-                return Err(Fault::illegal(format!("Field [{name}] of type [{kind}] has no vectors")));
-            }
+            _ => None,
         };
         let stored =
             stored.ok_or_else(|| Fault::illegal("A document doesn't have a value for a vector field!"))?;
-        if asked.len() != stored.len() {
+        if asked.numbers.len() != stored.len() {
             return Err(Fault::illegal(format!(
                 "The query vector has a different number of dimensions [{}] than the document vectors [{}].",
-                asked.len(),
+                asked.numbers.len(),
                 stored.len()
             )));
         }
@@ -386,8 +412,7 @@ impl Host for OfDocument<'_> {
                 Some(Value::list(vector()?.into_iter().map(Value::Float).collect()))
             }
             ("magnitude" | "getMagnitude", []) => {
-                let squares = vector()?.into_iter().map(|x| f64::from(x) * f64::from(x)).sum::<f64>();
-                Some(Value::Float(squares.sqrt() as f32))
+                Some(Value::Float(squares(&vector()?).sqrt() as f32))
             }
             _ => None,
         })
@@ -423,14 +448,22 @@ impl Host for OfDocument<'_> {
 }
 
 /// Compares two vectors of the same length, in double precision.
-fn compare(name: ScoreFunctionName, a: &[f32], b: &[f32]) -> f64 {
-    let pairs = || a.iter().zip(b).map(|(a, b)| (f64::from(*a), f64::from(*b)));
+fn compare(name: ScoreFunctionName, asked: &AskedVector, stored: &[f32]) -> f64 {
+    let pairs = || asked.numbers.iter().zip(stored).map(|(a, b)| (f64::from(*a), f64::from(*b)));
     let dot = || pairs().map(|(a, b)| a * b).sum::<f64>();
-    let length = |vector: &[f32]| vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
     match name {
-        ScoreFunctionName::CosineSimilarity => dot() / (length(a) * length(b)),
+        ScoreFunctionName::CosineSimilarity => {
+            // Both sums in one pass, each in order.
+            let (dot, squares) = pairs().fold((0.0, 0.0), |(dot, squares), (a, b)| (dot + a * b, squares + b * b));
+            dot / (asked.length * squares.sqrt())
+        }
         ScoreFunctionName::L1Norm => pairs().map(|(a, b)| (a - b).abs()).sum(),
         ScoreFunctionName::L2Norm => pairs().map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt(),
         _ => dot(),
     }
+}
+
+/// The sum of the squares of a vector's components.
+fn squares(vector: &[f32]) -> f64 {
+    vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum()
 }

@@ -32,7 +32,7 @@ const STATS = [
 const PROCESSORS = [
   ...['append', 'bytes', 'convert', 'csv', 'date', 'date_index_name', 'dissect', 'dot_expander', 'drop', 'fail'],
   ...['foreach', 'gsub', 'html_strip', 'inference', 'join', 'json', 'kv', 'lowercase', 'pipeline', 'remove'],
-  ...['rename', 'set', 'sort', 'split', 'terminate', 'trim', 'uppercase', 'uri_parts', 'urldecode'],
+  ...['rename', 'script', 'set', 'sort', 'split', 'terminate', 'trim', 'uppercase', 'uri_parts', 'urldecode'],
 ];
 
 /** Body of `GET /_nodes[/{node}][/{metric}]`. */

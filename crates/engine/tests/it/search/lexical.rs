@@ -329,8 +329,8 @@ fn malformed_queries_are_refused_in_elasticsearchs_words() {
         ),
         (
             json!({"terms_set": {"tag": {"terms": ["x"], "minimum_should_match_script": {}}}}),
-            "parsing_exception",
-            "minimum_should_match_script",
+            "illegal_argument_exception",
+            "must specify either [source] for an inline script",
         ),
         (
             json!({"terms_set": {"tag": {"terms": ["x"], "minimum_should_match_field": "nope"}}}),
@@ -369,9 +369,9 @@ fn malformed_queries_are_refused_in_elasticsearchs_words() {
             "[boosting] query requires 'positive' query to be set'",
         ),
         (
-            json!({"function_score": {"script_score": {"script": "1"}}}),
+            json!({"function_score": {"script_score": {}}}),
             "parsing_exception",
-            "[script_score] function is not supported by Sparrow",
+            "script_score requires 'script' field",
         ),
         (
             json!({"function_score": {"functions": [{"filter": {"match_all": {}}}]}}),
@@ -446,7 +446,7 @@ fn malformed_queries_are_refused_in_elasticsearchs_words() {
             "parsing_exception",
             "[geo_distance] query is not supported by Sparrow",
         ),
-        (json!({"script": {}}), "parsing_exception", "[script] query is not supported by Sparrow"),
+        (json!({"script": {}}), "parsing_exception", "script must be provided with a [script] filter"),
         (json!({"functoin_score": {}}), "parsing_exception", "unknown query [functoin_score] did you mean"),
         (
             json!({"simple_query_string": {"query": "x", "nope": 1}}),

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Fixture;
 use crate::query::{QueryError, SearchOptions};
-use sparrow_query::script::{Params, parse};
+use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_query::{
     BoolQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, Query, QueryKind, ScriptScoreQuery,
     SparseQuery, TermQuery,
@@ -142,7 +142,7 @@ fn scripts_end_before_the_next_document() {
     fixture.batch(&docs);
     let snapshot = fixture.snapshot();
     let six = format!("({})", ["Math.exp(1)"; 6].join("+"));
-    let script = parse(&[six.as_str(); 100].join("+"), &Params::new()).unwrap();
+    let script = QueryScript::parse(&json!([six.as_str(); 100].join("+")), ScriptUse::Score).unwrap();
     let scripts = |number: usize, min_score: Option<f32>| -> Query {
         let query = Box::new(Query::match_all());
         let clause = ScriptScoreQuery { query, script: script.clone(), min_score };

@@ -17,7 +17,7 @@ import {
   text,
   time,
 } from './schema.js';
-import { scalar } from './query.js';
+import { scalar, script } from './query.js';
 
 const WRITTEN: Schemas = {
   _index: text(),
@@ -66,7 +66,6 @@ const COUNTS: Schemas = {
 const slice = { slice_id: int() };
 const conflicts = preset(one(['abort', 'proceed']), 'abort');
 const sliced = object({ id: int(), max: int(), field: text() });
-const script = open();
 
 export const DOCUMENT_SCHEMAS: Schemas = {
   WriteAnswer: object(WRITTEN, ['_index', '_id', 'result']),

@@ -17,7 +17,7 @@ import {
   several,
   text,
 } from './schema.js';
-import { scalar } from './query.js';
+import { scalar, script } from './query.js';
 
 const adaptive = object({
   enabled: bool(),
@@ -26,7 +26,7 @@ const adaptive = object({
 });
 const PROCESSOR = {
   description: text(),
-  if: text('a condition'),
+  if: { ...script, description: 'the condition under which it runs' },
   ignore_failure: preset(bool(), false),
   on_failure: list(ref('Processor')),
   tag: text(),
@@ -75,6 +75,7 @@ export const PROCESSORS: Schemas = {
   pipeline: processor({ name: text(), ignore_missing_pipeline: bool() }),
   remove: processor({ field: several(text()), keep: several(text()), ...ignoring }),
   rename: onField({ override: bool() }),
+  script: processor({ source: text(), lang: text(), params: open(), id: text() }),
   set: processor({
     ...{ field: text(), value: any(), copy_from: text(), override: preset(bool(), true), media_type: text() },
     ignore_empty_value: preset(bool(), false),

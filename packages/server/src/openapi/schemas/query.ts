@@ -161,6 +161,11 @@ const decay = (description: string): Schema => ({
   properties: { multi_value_mode: one(['min', 'max', 'avg', 'sum']) },
   additionalProperties: object({ origin: scalar, scale: scalar, offset: scalar, decay: preset(num(), 0.5) }),
 });
+/** A script: its text, or an object. */
+export const script = either(
+  text(),
+  object({ source: text(), lang: one(['painless']), params: open(), options: open() }),
+);
 const scoreFunction: Schemas = {
   filter: query,
   weight: num(),
@@ -174,14 +179,11 @@ const scoreFunction: Schemas = {
     missing: num(),
   }),
   random_score: object({ seed: flexible, field: text() }),
+  script_score: object({ script }, ['script']),
   gauss: decay('a bell around an origin'),
   exp: decay('falls exponentially away from an origin'),
   linear: decay('falls in a straight line away from an origin'),
 };
-const script = either(
-  text(),
-  object({ source: text(), inline: text(), lang: one(['painless', 'expression']), params: open(), options: open() }),
-);
 const bound: Schema = scalar;
 
 /** Every query that is answered, by its name. */
@@ -310,6 +312,7 @@ export const QUERIES: Schemas = {
   regexp: ofField('value', {
     ...{ flags: text(), flags_value: int(), case_insensitive: caseless, max_determinized_states: states, rewrite },
   }),
+  script: clause({ script }, ['script']),
   script_score: clause({ query, script, min_score: num() }, ['query', 'script']),
   semantic: clause(
     { field: text('a `semantic_text`'), query: text('what is looked for, in words of the user') },

@@ -1,4 +1,4 @@
-import { scalar } from './query.js';
+import { scalar, script } from './query.js';
 import {
   type Schemas,
   any,
@@ -104,6 +104,7 @@ const showing = {
   fields: ref('FieldRequests'),
   docvalue_fields: ref('FieldRequests'),
   stored_fields: several(text()),
+  script_fields: map(object({ script, ignore_failure: bool() }, ['script']), 'values that scripts compute'),
   version: bool('hits show their version'),
   seq_no_primary_term: bool('hits show sequence number and primary term'),
   track_scores: bool('scores are shown although hits are sorted by something else'),
@@ -113,6 +114,7 @@ const sortOptions = object({
   missing: { ...scalar, description: '`_first`, `_last`, or a value' },
   mode: one(['min', 'max', 'sum', 'avg', 'median']),
   ...{ unmapped_type: text(), numeric_type: text(), format: text(), nested: open(), nested_path: text() },
+  ...{ type: text('of the key `_script`: `number`'), script },
 });
 
 export const SEARCH_REQUEST: Schemas = {
