@@ -264,6 +264,26 @@ impl Value {
 }
 
 impl Object {
+    /// The values to which it refers.
+    pub(crate) fn referred(&self) -> Vec<Value> {
+        match self {
+            Self::Entry { of, key, value } => {
+                let map = of.iter().map(|map| Value::Map(Rc::clone(map)));
+                map.chain(value.all()).chain([key.to_value()]).collect()
+            }
+            Self::Cursor(cursor) => match &cursor.of {
+                Source::List(list) => vec![Value::List(Rc::clone(list))],
+                Source::Table(table, _) => vec![Value::Map(Rc::clone(table))],
+                Source::Items(items) => items.all(),
+            },
+            Self::View(table, _) => vec![Value::Map(Rc::clone(table))],
+            Self::Stream(kept, _) | Self::Lambda(_, kept) | Self::Reference(_, kept, _) | Self::Recipe(_, kept) | Self::Optional(kept) => {
+                kept.all()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     fn class_name(&self) -> &'static str {
         match self {
             Self::Named(class, _) => match *class {

@@ -18,24 +18,30 @@ pub(crate) fn compile(source: &str, flags: &str) -> Result<Pattern, String> {
     if source.len() > MOST_LENGTH {
         return Err(format!("it is longer than [{MOST_LENGTH}] bytes"));
     }
-    let mut builder = RegexBuilder::new(&translated(source)?);
-    builder.size_limit(MOST_BYTES).dfa_size_limit(MOST_BYTES).nest_limit(MOST_LEVELS);
-    for flag in flags.chars() {
-        match flag {
-            'i' => builder.case_insensitive(true),
-            'm' => builder.multi_line(true),
-            's' => builder.dot_matches_new_line(true),
-            'x' => builder.ignore_whitespace(true),
-            // Unicode cases are how the engine compares anyway.
-            'u' | 'U' => &mut builder,
-            other => return Err(format!("unknown flag [{other}]")),
-        };
+    let translated = translated(source)?;
+    if let Some(other) = flags.chars().find(|flag| !"imsxuU".contains(*flag)) {
+        return Err(format!("unknown flag [{other}]"));
     }
-    let regex = builder.build().map_err(|error| match error {
-        regex::Error::CompiledTooBig(limit) => format!("it would take more than [{limit}] bytes"),
-        other => other.to_string().lines().last().unwrap_or_default().trim().to_owned(),
-    })?;
-    Ok(Pattern { source: source.into(), regex })
+    // Unicode cases are how the engine compares anyway, whether or not there is a `u`.
+    let build = |expression: &str| {
+        RegexBuilder::new(expression)
+            .size_limit(MOST_BYTES)
+            .dfa_size_limit(MOST_BYTES)
+            .nest_limit(MOST_LEVELS)
+            .case_insensitive(flags.contains('i'))
+            .multi_line(flags.contains('m'))
+            .dot_matches_new_line(flags.contains('s'))
+            .ignore_whitespace(flags.contains('x'))
+            .build()
+            .map_err(|error| match error {
+                regex::Error::CompiledTooBig(limit) => format!("it would take more than [{limit}] bytes"),
+                other => other.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+            })
+    };
+    let regex = build(&translated)?;
+    // A comment may end the expression.
+    let whole = build(&format!("\\A(?:{translated}{})\\z", if flags.contains('x') { "\n" } else { "" }))?;
+    Ok(Pattern { source: source.into(), regex, whole })
 }
 
 /// The expression in the engine's syntax. Java's classes `\d`, `\w`, `\s` and `\b` are those of ASCII.

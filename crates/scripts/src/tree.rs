@@ -45,6 +45,8 @@ pub(crate) struct Body {
 pub struct Pattern {
     pub source: Arc<str>,
     pub regex: Regex,
+    /// The same over a whole text.
+    pub whole: Regex,
 }
 
 #[derive(Debug)]

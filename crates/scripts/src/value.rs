@@ -191,6 +191,40 @@ impl Value {
     }
 }
 
+impl Value {
+    /// Where the value is.
+    pub(crate) fn address(&self) -> usize {
+        match self {
+            Self::List(list) => Rc::as_ptr(list).addr(),
+            Self::Map(table) | Self::Set(table) => Rc::as_ptr(table).addr(),
+            Self::Object(object) => Rc::as_ptr(object).addr(),
+            _ => 0,
+        }
+    }
+
+    /// Whether nothing else refers to it.
+    pub(crate) fn is_alone(&self) -> bool {
+        match self {
+            Self::List(list) => Rc::strong_count(list) == 1,
+            Self::Map(table) | Self::Set(table) => Rc::strong_count(table) == 1,
+            Self::Object(object) => Rc::strong_count(object) == 1,
+            _ => true,
+        }
+    }
+
+    /// The values to which it refers.
+    pub(crate) fn referred(&self) -> Vec<Value> {
+        match self {
+            Self::List(list) => list.to_vec(),
+            Self::Map(table) | Self::Set(table) => {
+                table.pairs().into_iter().flat_map(|(key, value)| [key.into_value(), value]).collect()
+            }
+            Self::Object(object) => object.referred(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 impl From<Object> for Value {
     fn from(object: Object) -> Self {
         Self::Object(Rc::new(object))

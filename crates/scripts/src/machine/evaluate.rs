@@ -68,11 +68,8 @@ impl<'s> Run<'s> {
                     return Err(Fault::cast(right.class_name(), "java.util.regex.Pattern"));
                 };
                 self.tick(1 + text.len() / 16)?;
-                let whole = operator == Operator::Match;
-                Ok(Value::Bool(match whole {
-                    true => crate::methods::matches_whole(pattern, &text),
-                    false => pattern.regex.is_match(&text),
-                }))
+                let regex = if operator == Operator::Match { &pattern.whole } else { &pattern.regex };
+                Ok(Value::Bool(regex.is_match(&text)))
             }
             Operator::Add if matches!(left, Value::Text(_)) || matches!(right, Value::Text(_)) => {
                 let mut text = String::new();

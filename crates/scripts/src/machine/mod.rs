@@ -10,6 +10,7 @@ mod texts;
 pub(crate) use self::access::count;
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -49,8 +50,9 @@ impl Default for Limits {
 
 /// Runs one script, any number of times, on one thread. A run takes up to 512 KiB of the thread's stack.
 ///
-/// A run's values stay as they are until the next run begins or the machine is dropped: then the collections that could refer to
-/// each other in a circle are emptied, because nothing else would free them. Convert what you need with [`Machine::to_json`] before.
+/// A run's values stay as they are until the next run begins or the machine is dropped: then the collections that may refer to each
+/// other in a circle are emptied, because nothing else would free them. What variables of the context lead to is kept until the
+/// machine is dropped. Convert what you need with [`Machine::to_json`] before.
 pub struct Machine {
     script: Arc<Script>,
     params: Option<Arc<Map<String, Json>>>,
@@ -188,6 +190,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
+        self.state.globals.clear();
         self.state.clear();
     }
 }
@@ -231,9 +234,27 @@ impl State {
         self.stack.clear();
     }
 
-    /// Breaks the circles of the last run.
+    /// Breaks the circles of the last runs, apart from what the variables of the context still lead to.
     fn clear(&mut self) {
-        for suspect in self.suspects.drain(..) {
+        // What nothing else refers to is in no circle. Freeing it may leave others alone.
+        let mut before = usize::MAX;
+        while self.suspects.len() < before {
+            before = self.suspects.len();
+            self.suspects.retain(|suspect| !suspect.is_alone());
+        }
+        if self.suspects.is_empty() {
+            return;
+        }
+        let (mut reached, mut waiting) = (HashSet::new(), self.globals.clone());
+        while let Some(value) = waiting.pop() {
+            if value.refers() && reached.insert(value.address()) {
+                waiting.extend(value.referred());
+            }
+        }
+        let suspects = std::mem::take(&mut self.suspects);
+        let (kept, lost) = suspects.into_iter().partition(|suspect| reached.contains(&suspect.address()));
+        self.suspects = kept;
+        for suspect in lost {
             match suspect {
                 Value::List(list) => list.empty(),
                 Value::Map(table) | Value::Set(table) => table.empty(),

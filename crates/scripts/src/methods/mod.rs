@@ -12,7 +12,6 @@ mod strings;
 
 use std::rc::Rc;
 
-pub(crate) use self::objects::matches_whole;
 pub(crate) use self::statics::{constant, has_constructor, has_static, ordinal};
 
 use crate::error::Fault;

@@ -10,20 +10,6 @@ use crate::object::{Matcher, Object, Part, Source};
 use crate::tree::Pattern;
 use crate::value::{Text, Value};
 
-/// Whether a pattern matches the whole of a text.
-pub(crate) fn matches_whole(pattern: &Pattern, text: &str) -> bool {
-    if pattern.regex.find(text).is_some_and(|found| found.start() == 0 && found.end() == text.len()) {
-        return true;
-    }
-    // The first match may be a shorter one: only an anchored expression knows.
-    let anchored = format!("^(?:{})$", pattern.regex.as_str());
-    regex::RegexBuilder::new(&anchored)
-        .dot_matches_new_line(false)
-        .size_limit(2 << 20)
-        .build()
-        .is_ok_and(|regex| regex.is_match(text))
-}
-
 /// A matcher of a pattern over a text, with a match.
 pub(super) fn matcher(pattern: &Pattern, text: &Value, found: Option<&regex::Captures<'_>>) -> Value {
     let groups = found.map(spans);
@@ -244,16 +230,15 @@ impl Run<'_> {
             ("find" | "matches" | "lookingAt", []) => {
                 self.tick(1 + over.len() / 16)?;
                 let from = if name == "find" { matcher.next.get() } else { 0 };
-                let found = match from <= over.len() {
-                    true => regex.captures_at(&over, from),
-                    false => None,
+                let found = match name {
+                    "matches" => matcher.pattern.whole.captures(&over),
+                    _ if from <= over.len() => regex.captures_at(&over, from),
+                    _ => None,
                 };
-                let holds = match name {
-                    "find" => found.is_some(),
-                    "matches" => matches_whole(&matcher.pattern, &over),
-                    _ => found.as_ref().and_then(|found| found.get(0)).is_some_and(|found| found.start() == 0),
-                };
-                let groups = found.as_ref().filter(|_| holds).map(spans);
+                let at_start = |found: &regex::Captures<'_>| found.get(0).is_some_and(|found| found.start() == 0);
+                let found = found.filter(|found| name != "lookingAt" || at_start(found));
+                let holds = found.is_some();
+                let groups = found.as_ref().map(spans);
                 if let Some(Some((start, end))) = groups.as_ref().map(|groups| groups[0]) {
                     // An empty match must not be found again.
                     let next = if end > start { end } else { end + over[end..].chars().next().map_or(1, char::len_utf8) };

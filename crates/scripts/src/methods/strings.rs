@@ -122,7 +122,7 @@ impl Run<'_> {
             ("matches", [pattern]) => {
                 let pattern = self.pattern_of(pattern)?;
                 self.tick(own.len() / 16)?;
-                Value::Bool(super::matches_whole(&pattern, own))
+                Value::Bool(pattern.whole.is_match(own))
             }
             ("replaceAll" | "replaceFirst", [pattern, by]) => {
                 let pattern = self.pattern_of(pattern)?;
