@@ -19,9 +19,12 @@ pub struct Cache {
     kept: Mutex<Kept>,
 }
 
+type Key = (&'static str, Arc<str>);
+
 #[derive(Debug, Default)]
 struct Kept {
-    scripts: IndexMap<(&'static str, Arc<str>), (Arc<Script>, u64), foldhash::fast::RandomState>,
+    /// With the time of their last use, by the name of the context and the text.
+    scripts: IndexMap<Key, (Arc<Script>, u64), foldhash::fast::RandomState>,
     bytes: usize,
     uses: u64,
 }

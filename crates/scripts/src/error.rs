@@ -224,6 +224,11 @@ impl Fault {
 
 impl From<Stopped> for Fault {
     fn from(stopped: Stopped) -> Self {
-        Self(Box::new(Thrown { kind: "task_cancelled_exception", reason: None, at: None, stopped: Some(stopped) }))
+        Self(Box::new(Thrown {
+            kind: "task_cancelled_exception",
+            reason: None,
+            at: None,
+            stopped: Some(stopped),
+        }))
     }
 }

@@ -25,9 +25,9 @@ pub(crate) enum TokenKind {
 
 /// Longest first.
 const SIGNS: [&str; 51] = [
-    ">>>=", "<<=", ">>=", ">>>", "===", "!==", "==~", "->", "::", "?.", "?:", "&&", "||", "==", "!=", "<=", ">=", "=~", "++",
-    "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<", ">>", "{", "}", "(", ")", "[", "]", ";", ",", ".", "?", ":",
-    "=", "<", ">", "!", "~", "+", "-", "*", "%", "&",
+    ">>>=", "<<=", ">>=", ">>>", "===", "!==", "==~", "->", "::", "?.", "?:", "&&", "||", "==", "!=", "<=",
+    ">=", "=~", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<", ">>", "{", "}", "(", ")",
+    "[", "]", ";", ",", ".", "?", ":", "=", "<", ">", "!", "~", "+", "-", "*", "%", "&",
 ];
 const MORE_SIGNS: [&str; 4] = ["|", "^", "/", "$"];
 
@@ -45,7 +45,8 @@ pub(crate) fn tokens(source: &str) -> Result<Vec<Token>, Refusal> {
         let before = tokens.last().map(|token| &token.kind);
         let after_dot = matches!(before, Some(TokenKind::Sign("." | "?.")));
         let (kind, length) = if first.is_ascii_alphabetic() || first == '_' {
-            let length = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+            let length =
+                rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
             (TokenKind::Word, length)
         } else if first.is_ascii_digit() {
             // `list.0` is an access: what follows the digits is not theirs.
@@ -86,7 +87,9 @@ fn after_blanks(source: &str, mut at: usize) -> Result<usize, Refusal> {
 /// Whether a value may end with the token, so that a slash behind it divides.
 fn ends_value(source: &str, token: Option<&Token>) -> bool {
     token.is_some_and(|token| match &token.kind {
-        TokenKind::Word => !matches!(&source[token.start..token.end], "return" | "in" | "instanceof" | "else" | "do"),
+        TokenKind::Word => {
+            !matches!(&source[token.start..token.end], "return" | "in" | "instanceof" | "else" | "do")
+        }
         TokenKind::Number | TokenKind::Text(_) | TokenKind::Regex(..) => true,
         TokenKind::Sign(sign) => matches!(*sign, ")" | "]" | "}" | "++" | "--"),
         TokenKind::End => false,

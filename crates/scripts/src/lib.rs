@@ -23,6 +23,7 @@
 
 mod cache;
 mod change;
+mod collection;
 mod context;
 mod error;
 mod lexer;
@@ -34,6 +35,7 @@ mod parser;
 mod regexes;
 mod script;
 mod source;
+mod text;
 mod tree;
 mod types;
 mod value;

@@ -37,7 +37,9 @@ pub struct Moment {
 
 impl PartialEq for Moment {
     fn eq(&self, other: &Self) -> bool {
-        self.class == other.class && self.at == other.at && (self.class != Class::Zoned || self.zone == other.zone)
+        self.class == other.class
+            && self.at == other.at
+            && (self.class != Class::Zoned || self.zone == other.zone)
     }
 }
 
@@ -98,7 +100,11 @@ impl Moment {
     }
 
     /// Reads a text: ISO 8601, or a pattern.
-    pub(crate) fn read(class: Class, text: &str, by: Option<(&DatePattern, &ZoneName)>) -> Result<Self, Fault> {
+    pub(crate) fn read(
+        class: Class,
+        text: &str,
+        by: Option<(&DatePattern, &ZoneName)>,
+    ) -> Result<Self, Fault> {
         let zone = by.map_or_else(utc, |(_, zone)| zone.clone());
         // A time zone in brackets names what the offset before it is.
         let (plain, named) = match text.strip_suffix(']').and_then(|rest| rest.split_once('[')) {
@@ -114,7 +120,9 @@ impl Moment {
         let digits = plain.bytes().filter(u8::is_ascii_digit).count();
         let has_zone = plain.ends_with(['Z', 'z']) || plain.rfind(['+', '-']).is_some_and(|sign| sign > 10);
         match class {
-            Class::Instant | Class::Zoned if by.is_none() && (!has_zone || digits < 12) => return Err(unreadable(text)),
+            Class::Instant | Class::Zoned if by.is_none() && (!has_zone || digits < 12) => {
+                return Err(unreadable(text));
+            }
             Class::Date if by.is_none() && plain.len() != 10 => return Err(unreadable(text)),
             Class::DateTime if by.is_none() && (has_zone || digits < 12) => return Err(unreadable(text)),
             _ => {}
@@ -122,8 +130,13 @@ impl Moment {
         match class {
             Class::Instant | Class::Legacy => Self::of(class, at.unix_timestamp_nanos(), &utc()),
             Class::Zoned => {
-                let of_text = || ZoneName { name: offset_name(at.offset()).into(), zone: Zone::Fixed(i64::from(at.offset().whole_seconds()) * 1000) };
-                let zone = named.unwrap_or_else(|| if by.is_some() && at.offset() == UtcOffset::UTC { zone } else { of_text() });
+                let of_text = || ZoneName {
+                    name: offset_name(at.offset()).into(),
+                    zone: Zone::Fixed(i64::from(at.offset().whole_seconds()) * 1000),
+                };
+                let zone = named.unwrap_or_else(|| {
+                    if by.is_some() && at.offset() == UtcOffset::UTC { zone } else { of_text() }
+                });
                 Self::of(class, at.unix_timestamp_nanos(), &zone)
             }
             Class::Date => Self::local(class, at.date(), Time::MIDNIGHT, &utc()),
@@ -163,7 +176,8 @@ impl Moment {
             "YEARS" => months(times(count, 12)?)?,
             "DECADES" => months(times(count, 120)?)?,
             other => {
-                let nanos = unit_nanos(other).ok_or_else(|| Fault::illegal(format!("Unsupported unit: {other}")))?;
+                let nanos =
+                    unit_nanos(other).ok_or_else(|| Fault::illegal(format!("Unsupported unit: {other}")))?;
                 let nanos = i128::from(count).saturating_mul(nanos).saturating_add(self.nanos());
                 return match self.class {
                     Class::Time => Self::of(self.class, nanos.rem_euclid(86_400 * SECOND), &self.zone),
@@ -176,11 +190,17 @@ impl Moment {
 
     /// Whole units from this moment to another.
     pub(crate) fn until(&self, other: &Self, unit: &str) -> Result<i64, Fault> {
-        if let Some(nanos) = unit_nanos(unit).or(if unit == "WEEKS" { Some(7 * 86_400 * SECOND) } else { None }) {
+        if let Some(nanos) =
+            unit_nanos(unit).or(if unit == "WEEKS" { Some(7 * 86_400 * SECOND) } else { None })
+        {
             // Days are those of the calendar here.
             let shown = |moment: &Self| match unit {
                 "DAYS" | "WEEKS" | "HALF_DAYS" => {
-                    let offset = if self.class == Class::Zoned { self.zone.offset(moment.millis()) } else { UtcOffset::UTC };
+                    let offset = if self.class == Class::Zoned {
+                        self.zone.offset(moment.millis())
+                    } else {
+                        UtcOffset::UTC
+                    };
                     moment.nanos() + i128::from(offset.whole_seconds()) * SECOND
                 }
                 _ => moment.nanos(),
@@ -227,7 +247,8 @@ impl Moment {
             Class::Date | Class::Time => self.to_string(),
             _ => {
                 let (date, time) = (date_text(self.at.date()), time_text(self.at.time(), 3));
-                let offset = if self.class == Class::DateTime { String::new() } else { offset_name(self.at.offset()) };
+                let offset =
+                    if self.class == Class::DateTime { String::new() } else { offset_name(self.at.offset()) };
                 format!("{date}T{time}{offset}")
             }
         }
@@ -244,7 +265,11 @@ impl fmt::Display for Moment {
     /// As Java's `toString` writes it.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (date, time) = (date_text(self.at.date()), time_text(self.at.time(), 0));
-        let full = if self.at.second() == 0 && self.at.nanosecond() == 0 { format!("{time}:00") } else { time.clone() };
+        let full = if self.at.second() == 0 && self.at.nanosecond() == 0 {
+            format!("{time}:00")
+        } else {
+            time.clone()
+        };
         match self.class {
             Class::Date => out.write_str(&date),
             Class::Time => out.write_str(&time),
@@ -253,7 +278,15 @@ impl fmt::Display for Moment {
             Class::Legacy => {
                 let (day, month) = (self.at.weekday().to_string(), self.at.month().to_string());
                 let seconds = time_text(self.at.time().replace_nanosecond(0).unwrap_or(Time::MIDNIGHT), 1);
-                write!(out, "{} {} {:02} {} UTC {}", &day[..3], &month[..3], self.at.day(), &seconds[..8], self.at.year())
+                write!(
+                    out,
+                    "{} {} {:02} {} UTC {}",
+                    &day[..3],
+                    &month[..3],
+                    self.at.day(),
+                    &seconds[..8],
+                    self.at.year()
+                )
             }
             Class::Zoned => {
                 write!(out, "{date}T{time}{}", offset_name(self.at.offset()))?;

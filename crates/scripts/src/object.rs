@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use sparrow_wire::{DatePattern, Zone};
 
+use crate::collection::{Form, Key, Table};
 use crate::context::Field;
 use crate::moment::Moment;
+use crate::text::{free, hold};
 use crate::tree::Pattern;
-use crate::value::{Form, Key, Table, Value, free, hold};
+use crate::value::Value;
 
 /// An object.
 pub enum Object {
@@ -174,8 +176,11 @@ pub struct Matcher {
     /// Byte from which `find` goes on.
     pub(crate) next: Cell<usize>,
     /// Bytes of the last match and of its groups.
-    pub(crate) groups: RefCell<Option<Vec<Option<(usize, usize)>>>>,
+    pub(crate) groups: RefCell<Option<Groups>>,
 }
+
+/// Bytes between which the groups of a match are.
+pub(crate) type Groups = Vec<Option<(usize, usize)>>;
 
 /// A position in a collection that may change meanwhile.
 pub struct Cursor {
@@ -187,7 +192,7 @@ pub struct Cursor {
 
 /// What a cursor goes through.
 pub enum Source {
-    List(Rc<crate::value::List>),
+    List(Rc<crate::collection::List>),
     Table(Rc<Table>, Part),
     Items(Kept),
 }
@@ -277,9 +282,11 @@ impl Object {
                 Source::Items(items) => items.all(),
             },
             Self::View(table, _) => vec![Value::Map(Rc::clone(table))],
-            Self::Stream(kept, _) | Self::Lambda(_, kept) | Self::Reference(_, kept, _) | Self::Recipe(_, kept) | Self::Optional(kept) => {
-                kept.all()
-            }
+            Self::Stream(kept, _)
+            | Self::Lambda(_, kept)
+            | Self::Reference(_, kept, _)
+            | Self::Recipe(_, kept)
+            | Self::Optional(kept) => kept.all(),
             _ => Vec::new(),
         }
     }
@@ -308,9 +315,11 @@ impl Object {
             Self::Stream(_, Some("long")) => "java.util.stream.LongStream",
             Self::Stream(..) => "java.util.stream.DoubleStream",
             Self::Lambda(..) | Self::Reference(..) => "java.util.function.Function",
-            Self::Recipe("naturalOrder" | "reverseOrder" | "reversed" | "comparing" | "thenComparing" | "nullsFirst" | "nullsLast", _) => {
-                "java.util.Comparator"
-            }
+            Self::Recipe(
+                "naturalOrder" | "reverseOrder" | "reversed" | "comparing" | "thenComparing" | "nullsFirst"
+                | "nullsLast",
+                _,
+            ) => "java.util.Comparator",
             Self::Recipe(..) => "java.util.stream.Collector",
             Self::Optional(_) => "java.util.Optional",
             Self::Exception(..) => "java.lang.Exception",

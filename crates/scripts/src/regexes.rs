@@ -84,10 +84,13 @@ fn translated(source: &str) -> Result<String, String> {
                     'Z' => return Err("the anchor [\\Z] is not supported".into()),
                     'G' => return Err("the anchor [\\G] is not supported".into()),
                     '1'..='9' | 'k' => {
-                        return Err("backreferences are not supported, because their time is not bounded".into());
+                        return Err(
+                            "backreferences are not supported, because their time is not bounded".into()
+                        );
                     }
                     'p' | 'P' => out.push_str(&property(escaped, &mut chars, classes > 0)),
-                    '/' | '"' | '\'' | ' ' | ',' | ':' | ';' | '=' | '!' | '@' | '%' | '_' | '<' | '>' | '`' => {
+                    '/' | '"' | '\'' | ' ' | ',' | ':' | ';' | '=' | '!' | '@' | '%' | '_' | '<' | '>'
+                    | '`' => {
                         out.push_str(&regex::escape(&escaped.to_string()));
                     }
                     other => out.extend(['\\', other]),
@@ -116,7 +119,9 @@ fn translated(source: &str) -> Result<String, String> {
                 out.push(char);
             }
             '+' if classes == 0 && was_quantified => {
-                return Err("possessive quantifiers are not supported, because their time is not bounded".into());
+                return Err(
+                    "possessive quantifiers are not supported, because their time is not bounded".into()
+                );
             }
             '*' | '+' | '?' | '}' if classes == 0 => {
                 // In `a*?` the question mark belongs to the quantifier.
@@ -137,7 +142,19 @@ fn property(letter: char, chars: &mut std::iter::Peekable<std::str::Chars<'_>>, 
     let name: String = chars.by_ref().skip(1).take_while(|char| *char != '}').collect();
     let posix = matches!(
         name.as_str(),
-        "Lower" | "Upper" | "ASCII" | "Alpha" | "Digit" | "Alnum" | "Punct" | "Graph" | "Print" | "Blank" | "Cntrl" | "XDigit" | "Space"
+        "Lower"
+            | "Upper"
+            | "ASCII"
+            | "Alpha"
+            | "Digit"
+            | "Alnum"
+            | "Punct"
+            | "Graph"
+            | "Print"
+            | "Blank"
+            | "Cntrl"
+            | "XDigit"
+            | "Space"
     );
     let negated = if letter == 'P' { "^" } else { "" };
     match posix {

@@ -45,7 +45,14 @@ impl Script {
             Err(Refusal { at, reason }) => {
                 let around = (at.saturating_sub(SHOWN), at + SHOWN);
                 let kind = "illegal_argument_exception";
-                Err(ScriptError::Compile(Box::new(Report::new(&source, kind, Some(reason), at, around, true))))
+                Err(ScriptError::Compile(Box::new(Report::new(
+                    &source,
+                    kind,
+                    Some(reason),
+                    at,
+                    around,
+                    true,
+                ))))
             }
         }
     }
@@ -59,7 +66,10 @@ impl Script {
     pub fn uses(&self, name: &str) -> bool {
         let variables = self.variables.iter().chain(&["params"]);
         let functions = self.functions.iter().map(|function| &function.name);
-        variables.zip(&self.code.used).chain(functions.zip(&self.code.called)).any(|(known, used)| *known == name && *used)
+        variables
+            .zip(&self.code.used)
+            .chain(functions.zip(&self.code.called))
+            .any(|(known, used)| *known == name && *used)
     }
 
     /// Names of the fields that the script reads as `doc['name']`, each once.

@@ -52,18 +52,40 @@ pub struct Pattern {
 #[derive(Debug)]
 pub(crate) enum Statement {
     Expression(Node),
-    Declare { slot: u16, kind: Type, value: Option<Node> },
-    If { cases: Vec<(Node, Vec<Statement>)>, otherwise: Vec<Statement> },
+    Declare {
+        slot: u16,
+        kind: Type,
+        value: Option<Node>,
+    },
+    If {
+        cases: Vec<(Node, Vec<Statement>)>,
+        otherwise: Vec<Statement>,
+    },
     /// `while` and `for`, whose beginning is in a block around it.
-    Loop { condition: Option<Node>, update: Vec<Statement>, body: Vec<Statement> },
-    Do { body: Vec<Statement>, condition: Node },
-    Each { slot: u16, kind: Type, of: Node, body: Vec<Statement> },
+    Loop {
+        condition: Option<Node>,
+        update: Vec<Statement>,
+        body: Vec<Statement>,
+    },
+    Do {
+        body: Vec<Statement>,
+        condition: Node,
+    },
+    Each {
+        slot: u16,
+        kind: Type,
+        of: Node,
+        body: Vec<Statement>,
+    },
     Block(Vec<Statement>),
     Break,
     Continue,
     Return(Option<Node>),
     Throw(Node),
-    Try { body: Vec<Statement>, catches: Vec<(Type, u16, Vec<Statement>)> },
+    Try {
+        body: Vec<Statement>,
+        catches: Vec<(Type, u16, Vec<Statement>)>,
+    },
 }
 
 /// An expression, and the byte at which it is reported.
@@ -101,17 +123,36 @@ pub(crate) enum Kind {
     Negative(Box<Node>),
     Positive(Box<Node>),
     Flipped(Box<Node>),
-    Choice { cases: Vec<(Node, Node)>, otherwise: Box<Node> },
+    Choice {
+        cases: Vec<(Node, Node)>,
+        otherwise: Box<Node>,
+    },
     /// The first that is not null.
     Elvis(Vec<Node>),
     Access(Box<Node>, Vec<Step>),
-    Assign { to: Box<Node>, operator: Option<Operator>, value: Box<Node>, kind: Type },
+    Assign {
+        to: Box<Node>,
+        operator: Option<Operator>,
+        value: Box<Node>,
+        kind: Type,
+    },
     /// `++` and `--`.
-    Bump { to: Box<Node>, by: i32, before: bool, kind: Type },
+    Bump {
+        to: Box<Node>,
+        by: i32,
+        before: bool,
+        kind: Type,
+    },
     List(Vec<Node>),
     Map(Vec<(Node, Node)>),
-    NewArray { of: Type, lengths: Vec<Node> },
-    ArrayOf { of: Type, items: Vec<Node> },
+    NewArray {
+        of: Type,
+        lengths: Vec<Node>,
+    },
+    ArrayOf {
+        of: Type,
+        items: Vec<Node>,
+    },
     New(Type, Vec<Node>),
     /// The class, the byte of the point, the method, and the arguments.
     Static(&'static str, u32, Arc<str>, Vec<Node>),

@@ -2,8 +2,11 @@
 
 /// Classes by their simple names, with their packages; `String` is in `java.lang`.
 const CLASSES: &[(&str, &str)] = &[
-    ("java.lang", "Object String CharSequence Boolean Byte Short Character Integer Long Float Double Number Math StrictMath \
-                   StringBuilder Iterable Comparable"),
+    (
+        "java.lang",
+        "Object String CharSequence Boolean Byte Short Character Integer Long Float Double Number Math StrictMath \
+                   StringBuilder Iterable Comparable",
+    ),
     (
         "java.util",
         "List ArrayList LinkedList Collection Map HashMap LinkedHashMap TreeMap SortedMap NavigableMap Hashtable Set HashSet \
@@ -64,13 +67,19 @@ impl Type {
         const PRIMITIVES: [&str; 10] =
             ["def", "void", "boolean", "byte", "short", "char", "int", "long", "float", "double"];
         let simple = match name.rsplit_once('.') {
-            Some((package, simple)) if package.starts_with("java.") && Self::package(simple) == Some(package) => simple,
+            Some((package, simple))
+                if package.starts_with("java.") && Self::package(simple) == Some(package) =>
+            {
+                simple
+            }
             Some((package, _)) if package.starts_with("java.") => return None,
             _ => name,
         };
         let primitive = PRIMITIVES.iter().find(|primitive| **primitive == simple).copied();
-        let class = || CLASSES.iter().flat_map(|(_, names)| names.split_whitespace()).find(|class| *class == simple);
-        let exception = || EXCEPTIONS.iter().map(|exception| exception.0).find(|exception| *exception == simple);
+        let class =
+            || CLASSES.iter().flat_map(|(_, names)| names.split_whitespace()).find(|class| *class == simple);
+        let exception =
+            || EXCEPTIONS.iter().map(|exception| exception.0).find(|exception| *exception == simple);
         let name = primitive.or_else(class).or_else(exception)?;
         Some(Self { name, dimensions: 0 })
     }

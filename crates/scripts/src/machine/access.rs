@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use super::Run;
 use super::numbers::coerce;
+use crate::collection::{Form, Key, List, Name, Table};
 use crate::context::Field;
 use crate::error::Fault;
 use crate::object::{Cursor, Kept, Object, Source};
 use crate::types::Type;
-use crate::value::{Form, Key, List, Name, Table, Value};
+use crate::value::Value;
 
 const INT: Type = Type { name: "int", dimensions: 0 };
 
@@ -64,7 +65,8 @@ impl Run<'_> {
             Value::Doc(field) => {
                 let count = self.count_of(field)?;
                 let at = coerce(index.clone(), INT, false)?.as_i64().unwrap_or_default();
-                let index = usize::try_from(if at < 0 { at + count as i64 } else { at }).unwrap_or(usize::MAX);
+                let index =
+                    usize::try_from(if at < 0 { at + count as i64 } else { at }).unwrap_or(usize::MAX);
                 match () {
                     () if count == 0 => Err(no_value()),
                     () if index >= count => Err(Fault::index(at, count)),
@@ -93,7 +95,8 @@ impl Run<'_> {
             Value::Null => Err(Fault::null(name)),
             other => {
                 let mut chars = name.chars();
-                let capital: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
+                let capital: String =
+                    chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
                 match self.method(other, &format!("set{capital}"), &[value])? {
                     Some(_) => Ok(()),
                     None => {

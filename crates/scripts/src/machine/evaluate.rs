@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use super::Run;
 use super::numbers::{self, coerce, is_a};
+use crate::collection::Form;
 use crate::error::Fault;
 use crate::object::{Kept, Object};
 use crate::tree::{Kind, Node, Operator, StepKind};
 use crate::types::Type;
-use crate::value::{Form, Value};
+use crate::value::Value;
 
 impl<'s> Run<'s> {
     /// The value of an expression. A fault says where it happened.
@@ -270,7 +271,13 @@ impl<'s> Run<'s> {
         Ok((value, &last.kind, last.at))
     }
 
-    fn assign(&mut self, to: &'s Node, operator: Option<Operator>, value: &'s Node, kind: Type) -> Result<Value, Fault> {
+    fn assign(
+        &mut self,
+        to: &'s Node,
+        operator: Option<Operator>,
+        value: &'s Node,
+        kind: Type,
+    ) -> Result<Value, Fault> {
         if let Kind::Local(slot) = &to.kind {
             let value = match operator {
                 None => coerce(self.value(value)?, kind, false)?,
@@ -315,7 +322,10 @@ impl<'s> Run<'s> {
     fn updated(&mut self, operator: Operator, left: Value, value: &'s Node) -> Result<Value, Fault> {
         let right = self.value(value)?;
         let simple = left.class_name().rsplit('.').next().unwrap_or_default();
-        if operator == Operator::Add && matches!(right, Value::Text(_)) && !matches!(left, Value::Text(_) | Value::Null) {
+        if operator == Operator::Add
+            && matches!(right, Value::Text(_))
+            && !matches!(left, Value::Text(_) | Value::Null)
+        {
             return Err(numbers::not_implicit(&left, "java.lang.String"));
         }
         let combined = self.combined(operator, left, &right).map_err(|fault| fault.at(value.at))?;
@@ -372,7 +382,8 @@ impl<'s> Run<'s> {
 
 /// The value of a variable that was given none.
 pub(crate) fn default_of(kind: Type) -> Value {
-    let is_primitive = kind.dimensions == 0 && kind.name.starts_with(|first: char| first.is_ascii_lowercase());
+    let is_primitive =
+        kind.dimensions == 0 && kind.name.starts_with(|first: char| first.is_ascii_lowercase());
     match kind.name {
         "boolean" if is_primitive => Value::Bool(false),
         name if is_primitive => numbers::converted(&Value::Int(0), name).unwrap_or_default(),

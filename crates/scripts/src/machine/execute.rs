@@ -19,14 +19,22 @@ pub(crate) enum Flow {
 
 impl<'s> Run<'s> {
     /// Calls a function.
-    pub(crate) fn enter(&mut self, body: &'s Body, arguments: Vec<Value>, captured: &[Value]) -> Result<Value, Fault> {
+    pub(crate) fn enter(
+        &mut self,
+        body: &'s Body,
+        arguments: Vec<Value>,
+        captured: &[Value],
+    ) -> Result<Value, Fault> {
         self.tick(1)?;
         self.check_depth()?;
         if arguments.len() != body.parameters.len() {
             let (needed, given) = (body.parameters.len(), arguments.len());
-            return Err(Fault::illegal(format!("a function of [{needed}] parameters is called with [{given}] arguments")));
+            return Err(Fault::illegal(format!(
+                "a function of [{needed}] parameters is called with [{given}] arguments"
+            )));
         }
-        let arguments: Vec<Value> = match body.parameters.iter().all(|kind| *kind == crate::types::Type::DEF) {
+        let arguments: Vec<Value> = match body.parameters.iter().all(|kind| *kind == crate::types::Type::DEF)
+        {
             true => arguments,
             false => {
                 let typed = arguments.into_iter().zip(&body.parameters);
@@ -66,7 +74,9 @@ impl<'s> Run<'s> {
             }
             Statement::Declare { slot, kind, value } => {
                 let value = match value {
-                    Some(node) => coerce(self.value(node)?, *kind, false).map_err(|fault| fault.at(node.at))?,
+                    Some(node) => {
+                        coerce(self.value(node)?, *kind, false).map_err(|fault| fault.at(node.at))?
+                    }
                     None => default_of(*kind),
                 };
                 self.set_local(*slot, value);
@@ -144,7 +154,8 @@ impl<'s> Run<'s> {
                     other => return other,
                 };
                 let kind = fault.0.kind;
-                let Some((_, slot, block)) = handlers.iter().find(|(class, ..)| catches(class.name, kind)) else {
+                let Some((_, slot, block)) = handlers.iter().find(|(class, ..)| catches(class.name, kind))
+                else {
                     return Err(fault);
                 };
                 debug_assert_eq!((base, height), (self.state.base, self.state.stack.len()));

@@ -4,9 +4,10 @@ use serde_json::{Map, Number, Value as Json};
 use sparrow_wire::strict_json::MOST_LEVELS;
 
 use super::Run;
+use crate::collection::Key;
 use crate::error::Fault;
 use crate::object::Object;
-use crate::value::{Key, Value};
+use crate::value::Value;
 
 impl Run<'_> {
     /// Converts a value; `around` are the collections in which it is.
@@ -21,14 +22,18 @@ impl Run<'_> {
                 Json::String(text.to_string())
             }
             Value::Char(_) => Json::String(self.shown(value)?),
-            Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Doc(_) => self.collection(value, around)?,
+            Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Doc(_) => {
+                self.collection(value, around)?
+            }
             Value::Object(object) => match &**object {
                 Object::View(..) => self.collection(value, around)?,
                 Object::Moment(moment) => Json::String(moment.json()),
                 Object::Named(..) | Object::Zone(_) | Object::Span(_) => Json::String(self.shown(value)?),
                 _ => {
                     let class = value.class_name();
-                    return Err(Fault::illegal(format!("cannot write xcontent for unknown value of type class {class}")));
+                    return Err(Fault::illegal(format!(
+                        "cannot write xcontent for unknown value of type class {class}"
+                    )));
                 }
             },
             integer => Json::Number(integer.as_i64().unwrap_or_default().into()),

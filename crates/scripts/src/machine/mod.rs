@@ -21,8 +21,9 @@ use crate::context::{Field, Host};
 use crate::error::{Fault, Report, ScriptError};
 use crate::object::Object;
 use crate::script::Script;
+use crate::text::held;
 use crate::tree::{Code, Pattern};
-use crate::value::{Value, held};
+use crate::value::Value;
 
 /// Steps between two looks at the request and the memory.
 const STEPS_AT_ONCE: u64 = 256;
@@ -96,7 +97,8 @@ impl Machine {
     /// A machine for a script with the constants of a request, within the default limits.
     pub fn new(script: Arc<Script>, params: Option<Arc<Map<String, Json>>>) -> Self {
         let code = script.code();
-        let field = |(place, name): (usize, &Arc<str>)| Rc::new(Field { name: (&**name).into(), place: Some(place) });
+        let field =
+            |(place, name): (usize, &Arc<str>)| Rc::new(Field { name: (&**name).into(), place: Some(place) });
         let mut state = State {
             globals: vec![Value::Null; code.used.len()],
             texts: code.texts.iter().map(|text| Value::text(&**text)).collect(),
@@ -236,12 +238,9 @@ impl State {
 
     /// Breaks the circles of the last runs, apart from what the variables of the context still lead to.
     fn clear(&mut self) {
-        // What nothing else refers to is in no circle. Freeing it may leave others alone.
-        let mut before = usize::MAX;
-        while self.suspects.len() < before {
-            before = self.suspects.len();
-            self.suspects.retain(|suspect| !suspect.is_alone());
-        }
+        // What nothing else refers to is in no circle. The last first: what they lead to is often older.
+        let suspects = std::mem::take(&mut self.suspects);
+        self.suspects.extend(suspects.into_iter().rev().filter(|suspect| !suspect.is_alone()));
         if self.suspects.is_empty() {
             return;
         }
@@ -307,7 +306,10 @@ impl<'s> Run<'s> {
                 format!("The strings and collections of the script would hold more than [{limit}] bytes."),
             ));
         }
-        Ok(if bytes > 1 << 16 { work::room_for(bytes)? })
+        if bytes > 1 << 16 {
+            work::room_for(bytes)?;
+        }
+        Ok(())
     }
 
     /// Fails if too much of the thread's stack is in use.

@@ -1,9 +1,10 @@
 //! Java's arithmetic, comparison and conversion of numbers.
 
+use crate::collection::Form;
 use crate::error::Fault;
 use crate::tree::Operator;
 use crate::types::Type;
-use crate::value::{Form, Value};
+use crate::value::Value;
 
 /// Two numbers of the wider of their types.
 enum Pair {
@@ -191,7 +192,10 @@ pub(crate) fn unary(sign: char, value: &Value) -> Result<Value, Fault> {
         _ if value.is_null() => return Err(Fault::null(&sign.to_string())),
         _ => {
             let class = value.class_name();
-            return Err(Fault::new("class_cast_exception", format!("Cannot apply [{sign}] operation to type [{class}].")));
+            return Err(Fault::new(
+                "class_cast_exception",
+                format!("Cannot apply [{sign}] operation to type [{class}]."),
+            ));
         }
     })
 }
@@ -318,7 +322,19 @@ pub(crate) fn is_a(value: &Value, of: Type) -> bool {
         Value::Bool(_) => matches!(name, "Boolean" | "boolean" | "Comparable"),
         Value::Char(_) => matches!(name, "Character" | "char" | "Comparable"),
         Value::Text(_) => matches!(name, "String" | "CharSequence" | "Comparable"),
-        Value::List(_) => matches!(name, "List" | "ArrayList" | "Collection" | "Iterable" | "LinkedList" | "Deque" | "Queue" | "Vector" | "Stack" | "ArrayDeque"),
+        Value::List(_) => matches!(
+            name,
+            "List"
+                | "ArrayList"
+                | "Collection"
+                | "Iterable"
+                | "LinkedList"
+                | "Deque"
+                | "Queue"
+                | "Vector"
+                | "Stack"
+                | "ArrayDeque"
+        ),
         Value::Map(table) => {
             matches!(name, "Map" | "HashMap" | "LinkedHashMap" | "Hashtable")
                 || table.form() == Form::Sorted && matches!(name, "TreeMap" | "SortedMap" | "NavigableMap")
@@ -336,7 +352,11 @@ pub(crate) fn is_a(value: &Value, of: Type) -> bool {
                 crate::types::exception(class).is_some_and(|kind| crate::types::catches(name, kind))
             }
             Object::Builder(_) => matches!(name, "StringBuilder" | "CharSequence"),
-            Object::Moment(_) | Object::Named(..) if matches!(name, "Temporal" | "TemporalAccessor" | "Comparable" | "TemporalUnit") => true,
+            Object::Moment(_) | Object::Named(..)
+                if matches!(name, "Temporal" | "TemporalAccessor" | "Comparable" | "TemporalUnit") =>
+            {
+                true
+            }
             Object::Lambda(..) | Object::Reference(..) | Object::Recipe(..) => {
                 name == "Comparator"
                     || name.ends_with("Function")
@@ -352,7 +372,10 @@ pub(crate) fn is_a(value: &Value, of: Type) -> bool {
         // Numbers.
         _ => {
             let class = value.class_name().rsplit('.').next().unwrap_or_default();
-            matches!(name, "Number" | "Comparable") || class == name || class.to_lowercase() == name || class == "Integer" && name == "int"
+            matches!(name, "Number" | "Comparable")
+                || class == name
+                || class.to_lowercase() == name
+                || class == "Integer" && name == "int"
         }
     }
 }

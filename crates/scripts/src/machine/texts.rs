@@ -3,11 +3,13 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 use std::rc::Rc;
+use std::slice::from_ref;
 
 use super::{Run, numbers};
+use crate::collection::Key;
 use crate::error::Fault;
 use crate::object::{Kept, Object};
-use crate::value::{Key, Value};
+use crate::value::Value;
 
 /// Deepest nesting of collections that is looked at.
 const MOST_LEVELS: usize = 100;
@@ -38,7 +40,9 @@ impl Run<'_> {
             Value::Byte(_) | Value::Short(_) | Value::Long(_) => {
                 _ = write!(out, "{}", value.as_i64().unwrap_or_default());
             }
-            Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Doc(_) => self.show_all(value, out, depth)?,
+            Value::List(_) | Value::Set(_) | Value::Map(_) | Value::Doc(_) => {
+                self.show_all(value, out, depth)?
+            }
             Value::Object(object) => match &**object {
                 Object::Named("ZoneOffset", _) => out.push('Z'),
                 Object::Named(_, name) => out.push_str(name),
@@ -179,11 +183,18 @@ impl Run<'_> {
                 _ => false,
             },
             _ if a.is_null() || b.is_null() => a.is_null() && b.is_null(),
-            _ => a.class_name() == b.class_name() && Self::plain_key(a).is_some_and(|key| Some(key) == Self::plain_key(b)),
+            _ => {
+                a.class_name() == b.class_name()
+                    && Self::plain_key(a).is_some_and(|key| Some(key) == Self::plain_key(b))
+            }
         })
     }
 
-    fn all_equal<'v>(&mut self, pairs: impl Iterator<Item = (&'v Value, &'v Value)>, depth: usize) -> Result<bool, Fault> {
+    fn all_equal<'v>(
+        &mut self,
+        pairs: impl Iterator<Item = (&'v Value, &'v Value)>,
+        depth: usize,
+    ) -> Result<bool, Fault> {
         if depth > MOST_LEVELS {
             return Err(Fault::bare("stack_overflow_error"));
         }
@@ -217,7 +228,7 @@ impl Run<'_> {
         }
         let mut text = String::new();
         self.canonical(value, &mut text, 0)?;
-        crate::value::hold(text.capacity().cast_signed());
+        crate::text::hold(text.capacity().cast_signed());
         Ok(Key::Deep(Rc::new((text, value.clone()))))
     }
 
@@ -270,7 +281,11 @@ impl Run<'_> {
                     Value::Object(object)
                         if !matches!(
                             **object,
-                            Object::Moment(_) | Object::Span(_) | Object::Named(..) | Object::Zone(_) | Object::Entry { .. }
+                            Object::Moment(_)
+                                | Object::Span(_)
+                                | Object::Named(..)
+                                | Object::Zone(_)
+                                | Object::Entry { .. }
                         ) =>
                     {
                         _ = write!(out, "@{:p}", Rc::as_ptr(object));
@@ -343,7 +358,7 @@ impl Run<'_> {
             "naturalOrder" => self.compare(a, b),
             "reverseOrder" | "reversed" => Ok(self.compare_by(&first, a, b)?.reverse()),
             "comparing" => {
-                let (a, b) = (self.invoke(&first, &[a.clone()])?, self.invoke(&first, &[b.clone()])?);
+                let (a, b) = (self.invoke(&first, from_ref(a))?, self.invoke(&first, from_ref(b))?);
                 self.compare_by(&second, &a, &b)
             }
             "thenComparing" => match self.compare_by(&first, a, b)? {
@@ -376,7 +391,8 @@ impl Run<'_> {
                 let (mut left, mut right) = (start, middle);
                 while left < middle || right < end {
                     let from_left = right == end
-                        || left < middle && self.compare_by(by, &items[left], &items[right])? != Ordering::Greater;
+                        || left < middle
+                            && self.compare_by(by, &items[left], &items[right])? != Ordering::Greater;
                     let next = if from_left { &mut left } else { &mut right };
                     merged.push(items[*next].clone());
                     *next += 1;

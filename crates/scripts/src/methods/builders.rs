@@ -8,7 +8,13 @@ use crate::object::Builder;
 use crate::value::Value;
 
 impl Run<'_> {
-    pub(super) fn builder_method(&mut self, own: &Value, builder: &Builder, name: &str, arguments: &[Value]) -> Found {
+    pub(super) fn builder_method(
+        &mut self,
+        own: &Value,
+        builder: &Builder,
+        name: &str,
+        arguments: &[Value],
+    ) -> Found {
         if let ("append", [value]) = (name, arguments) {
             let mut more = String::new();
             self.show(value, &mut more, 0)?;
@@ -43,10 +49,13 @@ impl Run<'_> {
                 let by = rest.first().map(text).transpose()?;
                 (byte(from)?, before.byte_at(end), by.map(|by| by.to_string()).unwrap_or_default())
             }
-            ("deleteCharAt" | "setCharAt", [at, rest @ ..]) if rest.len() == usize::from(name == "setCharAt") => {
+            ("deleteCharAt" | "setCharAt", [at, rest @ ..])
+                if rest.len() == usize::from(name == "setCharAt") =>
+            {
                 let from = byte(at)?;
                 let end = before[from..].chars().next().map(|char| from + char.len_utf8());
-                let end = end.ok_or_else(|| outside(format!("index {},length {size}", before.position(from))))?;
+                let end =
+                    end.ok_or_else(|| outside(format!("index {},length {size}", before.position(from))))?;
                 let by = rest.first().map(text).transpose()?;
                 (from, end, by.map(|by| by.to_string()).unwrap_or_default())
             }

@@ -1,14 +1,16 @@
 //! Methods of lists, sets and whatever has elements.
 
 use std::rc::Rc;
+use std::slice::from_ref;
 
 use super::{Found, int, text};
+use crate::collection::{Form, Key, List, Table};
 use crate::context::Field;
 use crate::error::Fault;
 use crate::machine::{Run, count};
 use crate::object::{Kept, Object, Part};
 use crate::types::Type;
-use crate::value::{Form, Key, List, Table, Value};
+use crate::value::Value;
 
 impl Run<'_> {
     pub(super) fn list_method(&mut self, list: &Rc<List>, name: &str, arguments: &[Value]) -> Found {
@@ -59,22 +61,28 @@ impl Run<'_> {
             }
             ("remove", [at]) => {
                 let at = int(at)?;
-                let place = usize::try_from(at).ok().filter(|at| *at < size).ok_or_else(|| Fault::index(at, size))?;
+                let place =
+                    usize::try_from(at).ok().filter(|at| *at < size).ok_or_else(|| Fault::index(at, size))?;
                 self.tick(1 + (size - place) / 64)?;
                 list.change(true, |items| items.remove(place))?
             }
             ("getFirst" | "element" | "peek" | "peekFirst", []) | ("getLast" | "peekLast", []) => {
                 let at = if name.ends_with("Last") { last.unwrap_or_default() } else { 0 };
                 match list.get(at) {
-                    None if !name.starts_with("peek") => return Err(Fault::bare("no_such_element_exception")),
+                    None if !name.starts_with("peek") => {
+                        return Err(Fault::bare("no_such_element_exception"));
+                    }
                     found => found.unwrap_or_default(),
                 }
             }
-            ("pop" | "poll" | "removeFirst" | "pollFirst" | "remove", []) | ("removeLast" | "pollLast", []) => {
+            ("pop" | "poll" | "removeFirst" | "pollFirst" | "remove", [])
+            | ("removeLast" | "pollLast", []) => {
                 let at = if name.ends_with("Last") { last.unwrap_or_default() } else { 0 };
                 self.tick(1 + size / 64)?;
                 match list.change(true, |items| (at < items.len()).then(|| items.remove(at)))? {
-                    None if !name.starts_with("poll") => return Err(Fault::bare("no_such_element_exception")),
+                    None if !name.starts_with("poll") => {
+                        return Err(Fault::bare("no_such_element_exception"));
+                    }
                     found => found.unwrap_or_default(),
                 }
             }
@@ -107,7 +115,7 @@ impl Run<'_> {
             }
             ("clear", []) => {
                 let items = list.change(true, std::mem::take)?;
-                crate::value::free(items.into_iter());
+                crate::text::free(items.into_iter());
                 Value::Null
             }
             ("getByPath", [path]) => self.by_path(&own(), &text(path)?, None)?,
@@ -154,7 +162,7 @@ impl Run<'_> {
             }
             ("clear", []) => {
                 let entries = table.change(std::mem::take)?;
-                crate::value::free(entries.into_iter().map(|(key, _)| key.to_value()));
+                crate::text::free(entries.into_iter().map(|(key, _)| key.to_value()));
                 Value::Null
             }
             _ => return Ok(None),
@@ -162,7 +170,13 @@ impl Run<'_> {
     }
 
     /// Methods of `doc['name']`.
-    pub(super) fn doc_method(&mut self, field: &Rc<Field>, own: &Value, name: &str, arguments: &[Value]) -> Found {
+    pub(super) fn doc_method(
+        &mut self,
+        field: &Rc<Field>,
+        own: &Value,
+        name: &str,
+        arguments: &[Value],
+    ) -> Found {
         Ok(Some(match (name, arguments) {
             ("size" | "getLength", []) => count(self.count_of(field)?),
             ("isEmpty", []) => Value::Bool(self.count_of(field)? == 0),
@@ -227,7 +241,7 @@ impl Run<'_> {
             }
             ("any" | "every" | "find", [test]) => {
                 for item in self.items(own)? {
-                    let holds = self.holds(test, &[item.clone()])?;
+                    let holds = self.holds(test, from_ref(&item))?;
                     match name {
                         "any" if holds => return Ok(Some(Value::Bool(true))),
                         "every" if !holds => return Ok(Some(Value::Bool(false))),
@@ -240,7 +254,7 @@ impl Run<'_> {
             ("findAll" | "split", [test]) => {
                 let (mut yes, mut no) = (Vec::new(), Vec::new());
                 for item in self.items(own)? {
-                    if self.holds(test, &[item.clone()])? { yes.push(item) } else { no.push(item) }
+                    if self.holds(test, from_ref(&item))? { yes.push(item) } else { no.push(item) }
                 }
                 let yes = self.list(yes)?;
                 match name {
@@ -278,7 +292,7 @@ impl Run<'_> {
                 let groups = Value::map([]);
                 let Value::Map(table) = &groups else { return Ok(None) };
                 for item in self.items(own)? {
-                    let key = self.invoke(function, &[item.clone()])?;
+                    let key = self.invoke(function, from_ref(&item))?;
                     let key = self.key(&key)?;
                     let group = table.get(&key);
                     match group {
@@ -308,7 +322,10 @@ impl Run<'_> {
                 for item in self.items(own)? {
                     keep.push(match name {
                         "removeIf" => !self.holds(by, &[item])?,
-                        _ => (self.call_method(by, "contains", &[item])?.as_bool() == Some(true)) == (name == "retainAll"),
+                        _ => {
+                            (self.call_method(by, "contains", &[item])?.as_bool() == Some(true))
+                                == (name == "retainAll")
+                        }
                     });
                 }
                 Value::Bool(self.keep(own, &keep)?)
@@ -369,12 +386,17 @@ impl Run<'_> {
     }
 
     /// The value at a path such as `a.b.0`.
-    pub(super) fn by_path(&mut self, own: &Value, path: &str, default: Option<&Value>) -> Result<Value, Fault> {
+    pub(super) fn by_path(
+        &mut self,
+        own: &Value,
+        path: &str,
+        default: Option<&Value>,
+    ) -> Result<Value, Fault> {
         let mut value = own.clone();
         for part in path.split('.') {
             self.tick(1)?;
             let found = match &value {
-                Value::Map(table) => table.get(&crate::value::Name(part)),
+                Value::Map(table) => table.get(&crate::collection::Name(part)),
                 Value::List(list) => part.parse::<usize>().ok().and_then(|at| list.get(at)),
                 _ => None,
             };
@@ -396,7 +418,7 @@ impl Run<'_> {
 
     /// A set of values.
     pub(super) fn set_of(&mut self, items: Vec<Value>, form: Form) -> Result<Value, Fault> {
-        let table = Rc::new(Table::new(crate::value::Entries::default(), form, None));
+        let table = Rc::new(Table::new(crate::collection::Entries::default(), form, None));
         for item in items {
             let key: Key = self.key(&item)?;
             if !table.contains(&key) {

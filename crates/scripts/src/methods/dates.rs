@@ -1,5 +1,6 @@
 //! Methods of dates and durations.
 
+use std::slice::from_ref;
 use time::{Date, Month, OffsetDateTime, Time, UtcOffset};
 
 use sparrow_wire::{DatePattern, Zone};
@@ -77,7 +78,8 @@ impl Run<'_> {
         let at = own.at;
         let has_date = own.class != Class::Time;
         let with = |date: Option<Date>, time: Option<Time>| {
-            let moment = Moment::local(own.class, date.unwrap_or(at.date()), time.unwrap_or(at.time()), &own.zone);
+            let moment =
+                Moment::local(own.class, date.unwrap_or(at.date()), time.unwrap_or(at.time()), &own.zone);
             moment.map(Value::from)
         };
         let count = |number: u8| Value::Int(i32::from(number));
@@ -89,13 +91,14 @@ impl Run<'_> {
             ("getYear", []) if has_date => Value::Int(at.year()),
             ("getMonthValue", []) if has_date => count(u8::from(at.month())),
             ("getMonth", []) if has_date => {
-                Object::Named("Month", super::statics::members("Month")[usize::from(u8::from(at.month())) - 1]).into()
+                Object::Named("Month", super::tables::members("Month")[usize::from(u8::from(at.month())) - 1])
+                    .into()
             }
             ("getDayOfMonth", []) => count(at.day()),
             ("getDayOfYear", []) => Value::Int(i32::from(at.ordinal())),
             ("getDayOfWeek" | "getDayOfWeekEnum", []) if has_date => {
                 let day = usize::from(at.weekday().number_days_from_monday());
-                Object::Named("DayOfWeek", super::statics::members("DayOfWeek")[day]).into()
+                Object::Named("DayOfWeek", super::tables::members("DayOfWeek")[day]).into()
             }
             ("getHour", []) => count(at.hour()),
             ("getMinute", []) => count(at.minute()),
@@ -122,9 +125,13 @@ impl Run<'_> {
             }
             ("toInstant", [] | [_]) => Moment::of(Class::Instant, own.nanos(), &utc())?.into(),
             ("toLocalDate", []) => Moment::local(Class::Date, at.date(), Time::MIDNIGHT, &utc())?.into(),
-            ("toLocalTime", []) => Moment::local(Class::Time, OffsetDateTime::UNIX_EPOCH.date(), at.time(), &utc())?.into(),
+            ("toLocalTime", []) => {
+                Moment::local(Class::Time, OffsetDateTime::UNIX_EPOCH.date(), at.time(), &utc())?.into()
+            }
             ("toLocalDateTime", []) => Moment::local(Class::DateTime, at.date(), at.time(), &utc())?.into(),
-            ("toZonedDateTime" | "toOffsetDateTime", []) => Moment::of(Class::Zoned, own.nanos(), &own.zone)?.into(),
+            ("toZonedDateTime" | "toOffsetDateTime", []) => {
+                Moment::of(Class::Zoned, own.nanos(), &own.zone)?.into()
+            }
             ("atZone" | "atOffset", [zone]) => {
                 let zone = self.zone(zone)?;
                 match own.class {
@@ -133,12 +140,16 @@ impl Run<'_> {
                 }
             }
             ("atStartOfDay", []) => Moment::local(Class::DateTime, at.date(), Time::MIDNIGHT, &utc())?.into(),
-            ("atStartOfDay", [zone]) => Moment::local(Class::Zoned, at.date(), Time::MIDNIGHT, &self.zone(zone)?)?.into(),
+            ("atStartOfDay", [zone]) => {
+                Moment::local(Class::Zoned, at.date(), Time::MIDNIGHT, &self.zone(zone)?)?.into()
+            }
             ("atTime", parts) => Moment::local(Class::DateTime, at.date(), time(parts)?, &utc())?.into(),
             ("withZoneSameInstant" | "withOffsetSameInstant", [zone]) => {
                 Moment::of(own.class, own.nanos(), &self.zone(zone)?)?.into()
             }
-            ("withZoneSameLocal", [zone]) => Moment::local(own.class, at.date(), at.time(), &self.zone(zone)?)?.into(),
+            ("withZoneSameLocal", [zone]) => {
+                Moment::local(own.class, at.date(), at.time(), &self.zone(zone)?)?.into()
+            }
             ("getZone" | "getOffset", []) => Object::Zone(own.zone.clone()).into(),
             ("isBefore" | "before", [other]) => Value::Bool(own.order(&moment(other)?).is_lt()),
             ("isAfter" | "after", [other]) => Value::Bool(own.order(&moment(other)?).is_gt()),
@@ -153,7 +164,8 @@ impl Run<'_> {
                 own.plus(i64::try_from(by).map_err(|_| out_of_range())?, "NANOS")?.into()
             }
             ("truncatedTo", [unit]) => {
-                let nanos = unit_nanos(named(unit)?).ok_or_else(|| Fault::illegal("Unit is too large to be used for truncation"))?;
+                let nanos = unit_nanos(named(unit)?)
+                    .ok_or_else(|| Fault::illegal("Unit is too large to be used for truncation"))?;
                 let of_day = at.time().duration_since(Time::MIDNIGHT).whole_nanoseconds();
                 let kept = time::Duration::nanoseconds((of_day - of_day.rem_euclid(nanos)) as i64);
                 with(None, Some(Time::MIDNIGHT + kept))?
@@ -167,7 +179,9 @@ impl Run<'_> {
                 let day = u8::try_from(int(day)?).map_err(|_| out_of_range())?;
                 with(Some(at.date().replace_day(day).map_err(|_| out_of_range())?), None)?
             }
-            ("withDayOfYear", [day]) => own.plus(i64::from(int(day)?) - i64::from(at.ordinal()), "DAYS")?.into(),
+            ("withDayOfYear", [day]) => {
+                own.plus(i64::from(int(day)?) - i64::from(at.ordinal()), "DAYS")?.into()
+            }
             ("withHour" | "withMinute" | "withSecond" | "withNano", [to]) => {
                 let to = u32::try_from(int(to)?).map_err(|_| out_of_range())?;
                 let small = u8::try_from(to).unwrap_or(u8::MAX);
@@ -186,8 +200,9 @@ impl Run<'_> {
                     None => (-1, &name["minus".len()..]),
                 };
                 let unit = unit.to_uppercase();
-                let known = super::statics::members("ChronoUnit").into_iter().find(|known| *known == unit);
-                let Some(unit) = known.filter(|unit| !matches!(*unit, "DECADES" | "HALF_DAYS" | "MICROS")) else {
+                let known = super::tables::members("ChronoUnit").into_iter().find(|known| *known == unit);
+                let Some(unit) = known.filter(|unit| !matches!(*unit, "DECADES" | "HALF_DAYS" | "MICROS"))
+                else {
                     return Ok(None);
                 };
                 own.plus(long(by)?.saturating_mul(sign), unit)?.into()
@@ -215,7 +230,12 @@ impl Run<'_> {
     }
 
     /// Static methods of the classes of dates.
-    pub(super) fn date_static(&mut self, class: &'static str, name: &str, arguments: &[Value]) -> Result<Value, Fault> {
+    pub(super) fn date_static(
+        &mut self,
+        class: &'static str,
+        name: &str,
+        arguments: &[Value],
+    ) -> Result<Value, Fault> {
         let kind = match class {
             "Instant" => Class::Instant,
             "ZonedDateTime" | "OffsetDateTime" => Class::Zoned,
@@ -225,51 +245,74 @@ impl Run<'_> {
             _ => Class::Legacy,
         };
         Ok(match (class, name, arguments) {
-            ("Duration", "between", [from, to]) => Object::Span(moment(to)?.nanos() - moment(from)?.nanos()).into(),
+            ("Duration", "between", [from, to]) => {
+                Object::Span(moment(to)?.nanos() - moment(from)?.nanos()).into()
+            }
             ("Duration", _, [count]) => {
                 let unit = name.strip_prefix("of").unwrap_or_default().to_uppercase();
                 Object::Span(i128::from(long(count)?) * unit_nanos(&unit).unwrap_or(1)).into()
             }
-            ("DateTimeFormatter", _, [pattern, ..]) => self.formatter(class, std::slice::from_ref(pattern))?,
+            ("DateTimeFormatter", _, [pattern, ..]) => self.formatter(class, from_ref(pattern))?,
             ("ZoneId" | "ZoneOffset" | "TimeZone", "ofHours", [hours]) => {
-                let offset = UtcOffset::from_hms(i8::try_from(int(hours)?).unwrap_or(i8::MAX), 0, 0).map_err(|_| out_of_range())?;
+                let offset = UtcOffset::from_hms(i8::try_from(int(hours)?).unwrap_or(i8::MAX), 0, 0)
+                    .map_err(|_| out_of_range())?;
                 let zone = Zone::Fixed(i64::from(offset.whole_seconds()) * 1000);
                 Object::Zone(ZoneName { name: crate::moment::offset_name(offset).into(), zone }).into()
             }
-            ("ZoneId" | "ZoneOffset" | "TimeZone", _, [name]) => Object::Zone(ZoneName::named(&text(name)?)?).into(),
+            ("ZoneId" | "ZoneOffset" | "TimeZone", _, [name]) => {
+                Object::Zone(ZoneName::named(&text(name)?)?).into()
+            }
             ("DayOfWeek" | "Month", "of", [number]) => {
-                let all = super::statics::members(class);
+                let all = super::tables::members(class);
                 let at = usize::try_from(int(number)?).unwrap_or_default().checked_sub(1);
-                let member = at.and_then(|at| all.get(at)).ok_or_else(|| Fault::new("date_time_exception", format!("Invalid value for {class}")))?;
+                let member = at
+                    .and_then(|at| all.get(at))
+                    .ok_or_else(|| Fault::new("date_time_exception", format!("Invalid value for {class}")))?;
                 Object::Named(class, member).into()
             }
             (_, "valueOf", [name]) => {
                 let name = text(name)?;
-                let member = super::statics::members(class).into_iter().find(|member| **member == **name);
-                Object::Named(class, member.ok_or_else(|| Fault::illegal(format!("No enum constant {class}.{}", &**name)))?).into()
+                let member = super::tables::members(class).into_iter().find(|member| **member == **name);
+                Object::Named(
+                    class,
+                    member.ok_or_else(|| Fault::illegal(format!("No enum constant {class}.{}", &**name)))?,
+                )
+                .into()
             }
             ("Year", _, [year]) => Value::Bool(time::util::is_leap_year(int(year)?)),
             ("Locale", ..) => Object::Named("Locale", "ROOT").into(),
             (_, "parse", [text_of]) => Moment::read(kind, &text(text_of)?, None)?.into(),
             (_, "parse", [text_of, by]) => self.parsed(by, &text(text_of)?, kind)?,
             (_, "from", [of]) => Moment::of(kind, moment(of)?.nanos(), &moment(of)?.zone)?.into(),
-            ("Instant", "ofEpochMilli", [millis]) => Moment::of(kind, i128::from(long(millis)?) * 1_000_000, &utc())?.into(),
+            ("Instant", "ofEpochMilli", [millis]) => {
+                Moment::of(kind, i128::from(long(millis)?) * 1_000_000, &utc())?.into()
+            }
             (_, "ofEpochSecond", [seconds, rest @ ..]) => {
                 let nanos = rest.first().map_or(Ok(0), long)?;
-                Moment::of(kind, i128::from(long(seconds)?) * 1_000_000_000 + i128::from(nanos), &utc())?.into()
+                Moment::of(kind, i128::from(long(seconds)?) * 1_000_000_000 + i128::from(nanos), &utc())?
+                    .into()
             }
-            ("LocalDate", "ofEpochDay", [day]) => Moment::of(kind, i128::from(long(day)?) * 86_400_000_000_000, &utc())?.into(),
+            ("LocalDate", "ofEpochDay", [day]) => {
+                Moment::of(kind, i128::from(long(day)?) * 86_400_000_000_000, &utc())?.into()
+            }
             ("LocalDate", "of", parts) => Moment::local(kind, date(parts)?, Time::MIDNIGHT, &utc())?.into(),
-            ("LocalTime", "of", parts) => Moment::local(kind, OffsetDateTime::UNIX_EPOCH.date(), time(parts)?, &utc())?.into(),
-            (_, "of", [day, hour]) => Moment::local(kind, moment(day)?.at.date(), moment(hour)?.at.time(), &utc())?.into(),
+            ("LocalTime", "of", parts) => {
+                Moment::local(kind, OffsetDateTime::UNIX_EPOCH.date(), time(parts)?, &utc())?.into()
+            }
+            (_, "of", [day, hour]) => {
+                Moment::local(kind, moment(day)?.at.date(), moment(hour)?.at.time(), &utc())?.into()
+            }
             (_, "of", [day, hour, zone]) => {
-                Moment::local(kind, moment(day)?.at.date(), moment(hour)?.at.time(), &self.zone(zone)?)?.into()
+                Moment::local(kind, moment(day)?.at.date(), moment(hour)?.at.time(), &self.zone(zone)?)?
+                    .into()
             }
             ("ZonedDateTime", "of", parts) => {
                 let zone = parts.last().map_or(Ok(utc()), |zone| self.zone(zone))?;
                 Moment::local(kind, date(parts)?, time(&parts[3..parts.len() - 1])?, &zone)?.into()
             }
-            (_, "of", parts) => Moment::local(kind, date(parts)?, time(parts.get(3..).unwrap_or_default())?, &utc())?.into(),
+            (_, "of", parts) => {
+                Moment::local(kind, date(parts)?, time(parts.get(3..).unwrap_or_default())?, &utc())?.into()
+            }
             (_, "ofInstant", [instant, zone]) => {
                 let moment = Moment::of(Class::Zoned, moment(instant)?.nanos(), &self.zone(zone)?)?;
                 match kind {
@@ -305,10 +348,18 @@ impl Run<'_> {
                 };
                 self.text(pattern.write(what.at))?
             }
-            ("parse", [what]) => self.parsed(own, &text(what)?, if *is_simple { Class::Legacy } else { Class::Zoned })?,
+            ("parse", [what]) => {
+                self.parsed(own, &text(what)?, if *is_simple { Class::Legacy } else { Class::Zoned })?
+            }
             ("withZone", [zone]) => {
                 let zone = Some(self.zone(zone)?);
-                Object::Format { pattern: pattern.clone(), source: source.clone(), zone, is_simple: *is_simple }.into()
+                Object::Format {
+                    pattern: pattern.clone(),
+                    source: source.clone(),
+                    zone,
+                    is_simple: *is_simple,
+                }
+                .into()
             }
             ("withLocale", [_]) => own.clone(),
             _ => return Ok(None),

@@ -32,7 +32,11 @@ impl Run<'_> {
                 Some((place, rest)) => (place.parse::<usize>().ok(), rest.to_owned()),
                 None => (None, spec),
             };
-            let digits = |at: usize| spec[at..].find(|char: char| !matches!(char, '-' | '0' | '+' | ',' | ' ' | '#' | '(')).map_or(spec.len(), |end| at + end);
+            let digits = |at: usize| {
+                spec[at..]
+                    .find(|char: char| !matches!(char, '-' | '0' | '+' | ',' | ' ' | '#' | '('))
+                    .map_or(spec.len(), |end| at + end)
+            };
             let flags = &spec[..digits(0)];
             let (width, precision) = match spec[flags.len()..].split_once('.') {
                 Some((width, precision)) => (width, precision.parse::<usize>().ok()),
@@ -40,10 +44,17 @@ impl Run<'_> {
             };
             let width = width.parse::<usize>().unwrap_or_default();
             if width > MOST_WIDTH || precision.is_some_and(|precision| precision > MOST_DIGITS) {
-                return Err(Fault::illegal(format!("a width is at most [{MOST_WIDTH}], and a precision [{MOST_DIGITS}]")));
+                return Err(Fault::illegal(format!(
+                    "a width is at most [{MOST_WIDTH}], and a precision [{MOST_DIGITS}]"
+                )));
             }
             let has = |flag: char| flags.contains(flag);
-            let missing = || Fault::new("missing_format_argument_exception", format!("Format specifier '%{spec}{conversion}'"));
+            let missing = || {
+                Fault::new(
+                    "missing_format_argument_exception",
+                    format!("Format specifier '%{spec}{conversion}'"),
+                )
+            };
             let mut argument = || {
                 let at = place.map_or(next, |place| place.wrapping_sub(1));
                 next += usize::from(place.is_none());
@@ -66,8 +77,12 @@ impl Run<'_> {
                     (Value::Bool(truth), 'b') => truth.to_string(),
                     (_, 'b') => "true".to_owned(),
                     (value @ (Value::Char(_) | Value::Text(_)), 'c') => self.shown(&value)?,
-                    (value, 'c') => char::from_u32(long(&value)? as u32).unwrap_or(char::REPLACEMENT_CHARACTER).to_string(),
-                    (value, 'f' | 'e') if !matches!(value, Value::Double(_) | Value::Float(_)) => return Err(refused(&value)),
+                    (value, 'c') => char::from_u32(long(&value)? as u32)
+                        .unwrap_or(char::REPLACEMENT_CHARACTER)
+                        .to_string(),
+                    (value, 'f' | 'e') if !matches!(value, Value::Double(_) | Value::Float(_)) => {
+                        return Err(refused(&value));
+                    }
                     (value, 'f') => {
                         let digits = precision.unwrap_or(6);
                         match double(&value)? {
@@ -86,7 +101,9 @@ impl Run<'_> {
                             None => text,
                         }
                     }
-                    (value, _) if value.as_i64().is_none() || matches!(value, Value::Char(_)) => return Err(refused(&value)),
+                    (value, _) if value.as_i64().is_none() || matches!(value, Value::Char(_)) => {
+                        return Err(refused(&value));
+                    }
                     (value, 'd') => long(&value)?.to_string(),
                     (value, radix) => {
                         let bits = match value {
@@ -97,7 +114,10 @@ impl Run<'_> {
                     }
                 },
                 other => {
-                    return Err(Fault::new("unknown_format_conversion_exception", format!("Conversion = '{other}'")));
+                    return Err(Fault::new(
+                        "unknown_format_conversion_exception",
+                        format!("Conversion = '{other}'"),
+                    ));
                 }
             };
             if conversion.is_ascii_uppercase() {

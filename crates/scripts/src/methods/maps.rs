@@ -1,12 +1,14 @@
 //! Methods of maps.
 
 use std::rc::Rc;
+use std::slice::from_ref;
 
 use super::{Found, text};
+use crate::collection::{Form, Key, Table};
 use crate::error::Fault;
 use crate::machine::{Run, count};
 use crate::object::{Part, entry};
-use crate::value::{Form, Key, Table, Value};
+use crate::value::Value;
 
 impl Run<'_> {
     pub(super) fn map_method(&mut self, table: &Rc<Table>, name: &str, arguments: &[Value]) -> Found {
@@ -26,7 +28,7 @@ impl Run<'_> {
             }
             ("containsValue", [value]) => {
                 let values = self.view(table, Part::Values);
-                self.call_method(&values, "contains", &[value.clone()])?
+                self.call_method(&values, "contains", from_ref(value))?
             }
             ("put", [key, value]) => {
                 let key = self.key(key)?;
@@ -108,7 +110,7 @@ impl Run<'_> {
             }
             ("clear", []) => {
                 let entries = table.change(std::mem::take)?;
-                crate::value::free(entries.into_values());
+                crate::text::free(entries.into_values());
                 Value::Null
             }
             ("clone", []) => Value::Map(Rc::new(Table::new(table.copy(), table.form(), None))),
@@ -122,7 +124,11 @@ impl Run<'_> {
                     found => found.unwrap_or_default(),
                 }
             }
-            ("forEach" | "each" | "any" | "every" | "find" | "findAll" | "collect" | "count" | "groupBy" | "findResults", [function]) => {
+            (
+                "forEach" | "each" | "any" | "every" | "find" | "findAll" | "collect" | "count" | "groupBy"
+                | "findResults",
+                [function],
+            ) => {
                 return self.map_through(table, name, function);
             }
             _ => return Ok(None),
@@ -172,7 +178,13 @@ impl Run<'_> {
         }))
     }
 
-    fn put_or_remove(&mut self, table: &Rc<Table>, key: Key, value: Value, keep: bool) -> Result<Value, Fault> {
+    fn put_or_remove(
+        &mut self,
+        table: &Rc<Table>,
+        key: Key,
+        value: Value,
+        keep: bool,
+    ) -> Result<Value, Fault> {
         match value.is_null() {
             true if keep => {}
             true => _ = self.remove(table, &key)?,

@@ -5,28 +5,36 @@ mod collections;
 mod dates;
 mod format;
 mod maps;
+mod numerals;
 mod objects;
 mod statics;
 mod streams;
 mod strings;
+mod tables;
 
 use std::rc::Rc;
 
-pub(crate) use self::statics::{constant, has_constructor, has_static, ordinal};
+pub(crate) use self::tables::{constant, has_constructor, has_static, ordinal};
 
 use crate::error::Fault;
 use crate::machine::Run;
 use crate::machine::numbers::{coerce, converted};
 use crate::object::Object;
+use crate::text::Text;
 use crate::types::Type;
-use crate::value::{Text, Value};
+use crate::value::Value;
 
 /// The result of a method; none if the class does not have it.
 pub(crate) type Found = Result<Option<Value>, Fault>;
 
 impl Run<'_> {
     /// Calls a method of a value.
-    pub(crate) fn call_method(&mut self, value: &Value, name: &str, arguments: &[Value]) -> Result<Value, Fault> {
+    pub(crate) fn call_method(
+        &mut self,
+        value: &Value,
+        name: &str,
+        arguments: &[Value],
+    ) -> Result<Value, Fault> {
         self.tick(1)?;
         if value.is_null() {
             return Err(Fault::null(name));
@@ -78,13 +86,20 @@ impl Run<'_> {
         let fold = |bits: u64| ((bits >> 32) as u32 ^ bits as u32).cast_signed();
         Ok(match value {
             Value::Null => 0,
-            Value::Bool(truth) => if *truth { 1231 } else { 1237 },
+            Value::Bool(truth) => {
+                if *truth {
+                    1231
+                } else {
+                    1237
+                }
+            }
             Value::Long(long) => fold(long.cast_unsigned()),
             Value::Double(double) => fold(double.to_bits()),
             Value::Float(float) => float.to_bits().cast_signed(),
             Value::Text(text) => {
                 self.tick_text(text.len())?;
-                text.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+                text.encode_utf16()
+                    .fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
             }
             Value::List(_) if depth < 100 => {
                 let items = self.items(value)?;

@@ -2,13 +2,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::slice::from_ref;
 
 use super::{Found, int, long, text};
 use crate::error::Fault;
 use crate::machine::{Run, count};
 use crate::object::{Matcher, Object, Part, Source};
+use crate::text::Text;
 use crate::tree::Pattern;
-use crate::value::{Text, Value};
+use crate::value::Value;
 
 /// A matcher of a pattern over a text, with a match.
 pub(super) fn matcher(pattern: &Pattern, text: &Value, found: Option<&regex::Captures<'_>>) -> Value {
@@ -23,12 +25,18 @@ pub(super) fn matcher(pattern: &Pattern, text: &Value, found: Option<&regex::Cap
     .into()
 }
 
-fn spans(captures: &regex::Captures<'_>) -> Vec<Option<(usize, usize)>> {
+fn spans(captures: &regex::Captures<'_>) -> crate::object::Groups {
     captures.iter().map(|group| group.map(|group| (group.start(), group.end()))).collect()
 }
 
 impl Run<'_> {
-    pub(super) fn object_method(&mut self, own: &Value, object: &Rc<Object>, name: &str, arguments: &[Value]) -> Found {
+    pub(super) fn object_method(
+        &mut self,
+        own: &Value,
+        object: &Rc<Object>,
+        name: &str,
+        arguments: &[Value],
+    ) -> Found {
         Ok(match &**object {
             Object::Named(class, constant) => self.constant_method(class, constant, name, arguments)?,
             Object::Docs => match (name, arguments) {
@@ -88,7 +96,11 @@ impl Run<'_> {
                 ("hasNext", []) => Some(Value::Bool(cursor.has_next())),
                 ("next" | "nextInt" | "nextLong" | "nextDouble", []) => Some(cursor.advance()?),
                 ("remove", []) => {
-                    let at = cursor.next.get().checked_sub(1).ok_or_else(|| Fault::bare("illegal_state_exception"))?;
+                    let at = cursor
+                        .next
+                        .get()
+                        .checked_sub(1)
+                        .ok_or_else(|| Fault::bare("illegal_state_exception"))?;
                     match &cursor.of {
                         Source::List(list) => {
                             self.tick(1 + list.len() / 64)?;
@@ -131,8 +143,8 @@ impl Run<'_> {
                 self.stream_method(items, *kind, name, arguments)?
             }
             Object::Lambda(..) | Object::Reference(..) => match name {
-                "apply" | "test" | "accept" | "get" | "compare" | "applyAsInt" | "applyAsLong" | "applyAsDouble"
-                | "getAsInt" | "getAsDouble" => Some(self.invoke(own, arguments)?),
+                "apply" | "test" | "accept" | "get" | "compare" | "applyAsInt" | "applyAsLong"
+                | "applyAsDouble" | "getAsInt" | "getAsDouble" => Some(self.invoke(own, arguments)?),
                 "reversed" | "thenComparing" => self.comparator_method(own, name, arguments)?,
                 _ => None,
             },
@@ -140,7 +152,9 @@ impl Run<'_> {
             Object::Optional(kept) => match (kept.first(), name, arguments) {
                 (found, "isPresent", []) => Some(Value::Bool(found.is_some())),
                 (found, "isEmpty", []) => Some(Value::Bool(found.is_none())),
-                (Some(found), "get" | "getAsInt" | "getAsLong" | "getAsDouble" | "orElseThrow", []) => Some(found),
+                (Some(found), "get" | "getAsInt" | "getAsLong" | "getAsDouble" | "orElseThrow", []) => {
+                    Some(found)
+                }
                 (None, "get" | "getAsInt" | "getAsLong" | "getAsDouble" | "orElseThrow", []) => {
                     return Err(Fault::new("no_such_element_exception", "No value present"));
                 }
@@ -157,7 +171,7 @@ impl Run<'_> {
                     Some(optional(if result.is_null() { None } else { Some(result) }))
                 }
                 (Some(found), "filter", [test]) => {
-                    let holds = self.holds(test, &[found.clone()])?;
+                    let holds = self.holds(test, from_ref(&found))?;
                     Some(optional(if holds { Some(found) } else { None }))
                 }
                 (None, "map" | "filter", [_]) => Some(own.clone()),
@@ -217,7 +231,8 @@ impl Run<'_> {
         // A group by its number or its name; the whole match if there is no argument.
         let group = |arguments: &[Value]| -> Result<Option<(usize, usize)>, Fault> {
             let groups = matcher.groups.borrow();
-            let groups = groups.as_ref().ok_or_else(|| Fault::new("illegal_state_exception", "No match found"))?;
+            let groups =
+                groups.as_ref().ok_or_else(|| Fault::new("illegal_state_exception", "No match found"))?;
             let place = match arguments {
                 [] => Some(0),
                 [Value::Text(name)] => regex.capture_names().position(|known| known == Some(name)),
@@ -235,13 +250,18 @@ impl Run<'_> {
                     _ if from <= over.len() => regex.captures_at(&over, from),
                     _ => None,
                 };
-                let at_start = |found: &regex::Captures<'_>| found.get(0).is_some_and(|found| found.start() == 0);
+                let at_start =
+                    |found: &regex::Captures<'_>| found.get(0).is_some_and(|found| found.start() == 0);
                 let found = found.filter(|found| name != "lookingAt" || at_start(found));
                 let holds = found.is_some();
                 let groups = found.as_ref().map(spans);
                 if let Some(Some((start, end))) = groups.as_ref().map(|groups| groups[0]) {
                     // An empty match must not be found again.
-                    let next = if end > start { end } else { end + over[end..].chars().next().map_or(1, char::len_utf8) };
+                    let next = if end > start {
+                        end
+                    } else {
+                        end + over[end..].chars().next().map_or(1, char::len_utf8)
+                    };
                     matcher.next.set(next);
                 }
                 *matcher.groups.borrow_mut() = groups;
@@ -255,8 +275,12 @@ impl Run<'_> {
                 Some((start, end)) => self.text(over[start..end].to_owned())?,
                 None => Value::Null,
             },
-            ("start", [] | [_]) => group(arguments)?.map_or(Value::Int(-1), |(start, _)| count(over.position(start))),
-            ("end", [] | [_]) => group(arguments)?.map_or(Value::Int(-1), |(_, end)| count(over.position(end))),
+            ("start", [] | [_]) => {
+                group(arguments)?.map_or(Value::Int(-1), |(start, _)| count(over.position(start)))
+            }
+            ("end", [] | [_]) => {
+                group(arguments)?.map_or(Value::Int(-1), |(_, end)| count(over.position(end)))
+            }
             ("groupCount", []) => count(regex.captures_len() - 1),
             ("reset", []) => {
                 matcher.next.set(0);
@@ -270,7 +294,13 @@ impl Run<'_> {
         }))
     }
 
-    fn constant_method(&mut self, class: &'static str, constant: &'static str, name: &str, arguments: &[Value]) -> Found {
+    fn constant_method(
+        &mut self,
+        class: &'static str,
+        constant: &'static str,
+        name: &str,
+        arguments: &[Value],
+    ) -> Found {
         let place = super::ordinal(class, constant);
         let as_count = |at: usize| i32::try_from(at).unwrap_or_default();
         Ok(Some(match (name, arguments) {
@@ -279,16 +309,19 @@ impl Run<'_> {
             ("getValue", []) if matches!(class, "DayOfWeek" | "Month") => Value::Int(as_count(place) + 1),
             ("getDisplayName", [style, _]) if matches!(class, "DayOfWeek" | "Month") => {
                 let full = format!("{}{}", &constant[..1], constant[1..].to_lowercase());
-                let is_short = matches!(style, Value::Object(style) if matches!(**style, Object::Named(_, "SHORT")));
+                let is_short =
+                    matches!(style, Value::Object(style) if matches!(**style, Object::Named(_, "SHORT")));
                 Value::text(if is_short { full[..3].to_owned() } else { full })
             }
             ("plus" | "minus", [by]) if matches!(class, "DayOfWeek" | "Month") => {
-                let all = super::statics::members(class);
+                let all = super::tables::members(class);
                 let by = if name == "plus" { long(by)? } else { -long(by)? };
                 let at = (place as i64 + by % all.len() as i64).rem_euclid(all.len() as i64) as usize;
                 Object::Named(class, all[at]).into()
             }
-            ("between", [from, to]) if class == "ChronoUnit" => Value::Long(super::dates::between(from, to, constant)?),
+            ("between", [from, to]) if class == "ChronoUnit" => {
+                Value::Long(super::dates::between(from, to, constant)?)
+            }
             _ => return Ok(None),
         }))
     }

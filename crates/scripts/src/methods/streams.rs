@@ -2,11 +2,14 @@
 
 use super::objects::optional;
 use super::{Found, double, length, long, text};
+use crate::collection::Form;
 use crate::error::Fault;
 use crate::machine::{Run, count};
 use crate::object::{Kept, Object};
+use crate::text::Text;
 use crate::types::Type;
-use crate::value::{Form, Text, Value};
+use crate::value::Value;
+use std::slice::from_ref;
 
 /// A stream of values, of numbers if a type is given.
 pub(super) fn stream(items: Vec<Value>, kind: Option<&'static str>) -> Value {
@@ -14,7 +17,13 @@ pub(super) fn stream(items: Vec<Value>, kind: Option<&'static str>) -> Value {
 }
 
 impl Run<'_> {
-    pub(super) fn stream_method(&mut self, items: Vec<Value>, kind: Option<&'static str>, name: &str, arguments: &[Value]) -> Found {
+    pub(super) fn stream_method(
+        &mut self,
+        items: Vec<Value>,
+        kind: Option<&'static str>,
+        name: &str,
+        arguments: &[Value],
+    ) -> Found {
         self.tick(1 + items.len())?;
         let result = match (name, arguments) {
             ("map" | "mapToInt" | "mapToLong" | "mapToDouble" | "mapToObj", [function]) => {
@@ -29,7 +38,9 @@ impl Run<'_> {
                 for item in items {
                     let value = self.invoke(function, &[item])?;
                     mapped.push(match to {
-                        Some(name) => crate::machine::numbers::coerce(value, Type { name, dimensions: 0 }, true)?,
+                        Some(name) => {
+                            crate::machine::numbers::coerce(value, Type { name, dimensions: 0 }, true)?
+                        }
                         None => value,
                     });
                 }
@@ -38,7 +49,7 @@ impl Run<'_> {
             ("filter", [test]) => {
                 let mut kept = Vec::new();
                 for item in items {
-                    if self.holds(test, &[item.clone()])? {
+                    if self.holds(test, from_ref(&item))? {
                         kept.push(item);
                     }
                 }
@@ -53,7 +64,9 @@ impl Run<'_> {
                 }
                 stream(all, kind)
             }
-            ("boxed" | "parallel" | "sequential" | "unordered", []) => stream(items, if name == "boxed" { None } else { kind }),
+            ("boxed" | "parallel" | "sequential" | "unordered", []) => {
+                stream(items, if name == "boxed" { None } else { kind })
+            }
             ("asDoubleStream" | "asLongStream", []) => {
                 let to = if name == "asLongStream" { "long" } else { "double" };
                 let numbers = items.iter().filter_map(|item| crate::machine::numbers::converted(item, to));
@@ -69,16 +82,18 @@ impl Run<'_> {
                 stream(items, kind)
             }
             ("limit", [most]) => {
-                let most = usize::try_from(long(most)?).map_err(|_| Fault::illegal(format!("{}", long(most).unwrap_or_default())))?;
+                let most = usize::try_from(long(most)?)
+                    .map_err(|_| Fault::illegal(format!("{}", long(most).unwrap_or_default())))?;
                 stream(items.into_iter().take(most).collect(), kind)
             }
             ("skip", [first]) => {
-                let first = usize::try_from(long(first)?).map_err(|_| Fault::illegal(format!("{}", long(first).unwrap_or_default())))?;
+                let first = usize::try_from(long(first)?)
+                    .map_err(|_| Fault::illegal(format!("{}", long(first).unwrap_or_default())))?;
                 stream(items.into_iter().skip(first).collect(), kind)
             }
             ("peek", [function]) => {
                 for item in &items {
-                    self.invoke(function, std::slice::from_ref(item))?;
+                    self.invoke(function, from_ref(item))?;
                 }
                 stream(items, kind)
             }
@@ -139,7 +154,12 @@ impl Run<'_> {
     }
 
     /// The least or the greatest of some values.
-    pub(super) fn extreme(&mut self, items: Vec<Value>, by: &Value, greatest: bool) -> Result<Option<Value>, Fault> {
+    pub(super) fn extreme(
+        &mut self,
+        items: Vec<Value>,
+        by: &Value,
+        greatest: bool,
+    ) -> Result<Option<Value>, Fault> {
         let mut items = items.into_iter();
         let Some(mut best) = items.next() else { return Ok(None) };
         for item in items {
@@ -184,7 +204,8 @@ impl Run<'_> {
                 }
             }
             "counting" => Ok(Value::Long(items.len() as i64)),
-            "summingInt" | "summingLong" | "summingDouble" | "averagingInt" | "averagingLong" | "averagingDouble" => {
+            "summingInt" | "summingLong" | "summingDouble" | "averagingInt" | "averagingLong"
+            | "averagingDouble" => {
                 let mut numbers = Vec::with_capacity(items.len());
                 for item in items {
                     numbers.push(self.invoke(&argument(0), &[item])?);
@@ -202,7 +223,7 @@ impl Run<'_> {
                 for item in items {
                     if name == "mapping" {
                         inner.push(self.invoke(&argument(0), &[item])?);
-                    } else if self.holds(&argument(0), &[item.clone()])? {
+                    } else if self.holds(&argument(0), from_ref(&item))? {
                         inner.push(item);
                     }
                 }
@@ -217,17 +238,23 @@ impl Run<'_> {
                 Ok(result)
             }
             "toMap" => {
-                let result = if arguments.len() == 4 { self.invoke(&argument(3), &[])? } else { Value::map([]) };
-                let Value::Map(table) = &result else { return Err(Fault::cast(result.class_name(), "java.util.Map")) };
+                let result =
+                    if arguments.len() == 4 { self.invoke(&argument(3), &[])? } else { Value::map([]) };
+                let Value::Map(table) = &result else {
+                    return Err(Fault::cast(result.class_name(), "java.util.Map"));
+                };
                 for item in items {
-                    let key = self.invoke(&argument(0), &[item.clone()])?;
+                    let key = self.invoke(&argument(0), from_ref(&item))?;
                     let mut value = self.invoke(&argument(1), &[item])?;
                     let shown = self.shown(&key)?;
                     let key = self.key(&key)?;
                     let before = table.get(&key);
                     if let Some(before) = before {
                         if arguments.len() < 3 {
-                            return Err(Fault::new("illegal_state_exception", format!("Duplicate key {shown}")));
+                            return Err(Fault::new(
+                                "illegal_state_exception",
+                                format!("Duplicate key {shown}"),
+                            ));
                         }
                         value = self.invoke(&argument(2), &[before, value])?;
                     }
@@ -236,8 +263,11 @@ impl Run<'_> {
                 Ok(result)
             }
             "groupingBy" | "partitioningBy" => {
-                let result = if arguments.len() == 3 { self.invoke(&argument(1), &[])? } else { Value::map([]) };
-                let Value::Map(table) = &result else { return Err(Fault::cast(result.class_name(), "java.util.Map")) };
+                let result =
+                    if arguments.len() == 3 { self.invoke(&argument(1), &[])? } else { Value::map([]) };
+                let Value::Map(table) = &result else {
+                    return Err(Fault::cast(result.class_name(), "java.util.Map"));
+                };
                 if name == "partitioningBy" {
                     for truth in [false, true] {
                         let key = self.key(&Value::Bool(truth))?;
@@ -245,7 +275,7 @@ impl Run<'_> {
                     }
                 }
                 for item in items {
-                    let key = self.invoke(&argument(0), &[item.clone()])?;
+                    let key = self.invoke(&argument(0), from_ref(&item))?;
                     let key = self.key(&key)?;
                     let group = table.get(&key);
                     match group {
@@ -268,12 +298,20 @@ impl Run<'_> {
     }
 
     /// `IntStream.range` and the like.
-    pub(super) fn range(&mut self, from: &Value, to: &Value, closed: bool, kind: &'static str) -> Result<Value, Fault> {
+    pub(super) fn range(
+        &mut self,
+        from: &Value,
+        to: &Value,
+        closed: bool,
+        kind: &'static str,
+    ) -> Result<Value, Fault> {
         let (from, to) = (long(from)?, long(to)?.saturating_add(i64::from(closed)));
         let size = usize::try_from(to.saturating_sub(from)).unwrap_or_default();
         self.room(size.saturating_mul(size_of::<Value>()))?;
         self.tick(size)?;
-        let number = |at: i64| if kind == "int" { count(usize::try_from(at).unwrap_or_default()) } else { Value::Long(at) };
+        let number = |at: i64| {
+            if kind == "int" { count(usize::try_from(at).unwrap_or_default()) } else { Value::Long(at) }
+        };
         let number = |at: i64| match i32::try_from(at) {
             Ok(int) if kind == "int" => Value::Int(int),
             _ => number(at),

@@ -7,12 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::Digest as _;
 
 use super::{Found, int, length, text};
+use crate::collection::Form;
 use crate::error::Fault;
 use crate::machine::{Run, count};
 use crate::object::{Kept, Object};
+use crate::text::Text;
 use crate::tree::Pattern;
 use crate::types::Type;
-use crate::value::{Form, Text, Value};
+use crate::value::Value;
 
 impl Run<'_> {
     pub(super) fn string_method(&mut self, own: &Rc<Text>, name: &str, arguments: &[Value]) -> Found {
@@ -28,20 +30,32 @@ impl Run<'_> {
             ("charAt", [at]) => {
                 let at = int(at)?;
                 let unit = usize::try_from(at).ok().and_then(|at| own.unit(at));
-                Value::Char(unit.ok_or_else(|| outside(format!("Index {at} out of bounds for length {}", own.length())))?)
+                Value::Char(unit.ok_or_else(|| {
+                    outside(format!("Index {at} out of bounds for length {}", own.length()))
+                })?)
             }
             ("codePointAt", [at]) => {
                 let at = int(at)?;
                 let byte = usize::try_from(at).ok().filter(|at| *at < own.length()).map(|at| own.byte_at(at));
                 let char = byte.and_then(|byte| own[byte..].chars().next());
-                Value::Int(char.ok_or_else(|| outside(format!("Index {at} out of bounds for length {}", own.length())))? as i32)
+                Value::Int(
+                    char.ok_or_else(|| {
+                        outside(format!("Index {at} out of bounds for length {}", own.length()))
+                    })? as i32,
+                )
             }
             ("substring", [from]) => self.part(own, int(from)?, own.length())?,
             ("substring" | "subSequence", [from, to]) => {
                 let to = int(to)?;
                 match usize::try_from(to) {
                     Ok(end) => self.part(own, int(from)?, end)?,
-                    Err(_) => return Err(outside(format!("begin {}, end {to}, length {}", int(from)?, own.length()))),
+                    Err(_) => {
+                        return Err(outside(format!(
+                            "begin {}, end {to}, length {}",
+                            int(from)?,
+                            own.length()
+                        )));
+                    }
                 }
             }
             ("indexOf", [what]) => position(own, own.find(&**needle(what)?)),
@@ -56,7 +70,8 @@ impl Run<'_> {
                     Err(_) => Value::Int(-1),
                     Ok(from) => {
                         let end = (own.byte_at(from) + what.len()).min(own.len());
-                        let end = (end..=own.len()).find(|end| own.is_char_boundary(*end)).unwrap_or(own.len());
+                        let end =
+                            (end..=own.len()).find(|end| own.is_char_boundary(*end)).unwrap_or(own.len());
                         position(own, own[..end].rfind(&**what))
                     }
                 }
@@ -86,7 +101,6 @@ impl Run<'_> {
             ("repeat", [times]) => {
                 let times = length(times)?;
                 self.room(own.len().saturating_mul(times))?;
-                self.tick_text(own.len().saturating_mul(times))?;
                 self.text(own.repeat(times))?
             }
             ("replace", [what, by]) => self.replaced(own, &text(what)?, &text(by)?)?,
@@ -130,7 +144,8 @@ impl Run<'_> {
             }
             ("encodeBase64", []) => self.text(STANDARD.encode(own.as_bytes()))?,
             ("decodeBase64", []) => {
-                let bytes = STANDARD.decode(own.as_bytes()).map_err(|error| Fault::illegal(error.to_string()))?;
+                let bytes =
+                    STANDARD.decode(own.as_bytes()).map_err(|error| Fault::illegal(error.to_string()))?;
                 self.text(String::from_utf8_lossy(&bytes).into_owned())?
             }
             ("sha256", []) => {
@@ -216,7 +231,13 @@ impl Run<'_> {
     }
 
     /// Replaces the matches of a pattern by a text with `$1`, or by what a function makes of a matcher.
-    pub(super) fn replace_matches(&mut self, pattern: &Pattern, own: &Rc<Text>, by: &Value, all: bool) -> Result<Value, Fault> {
+    pub(super) fn replace_matches(
+        &mut self,
+        pattern: &Pattern,
+        own: &Rc<Text>,
+        by: &Value,
+        all: bool,
+    ) -> Result<Value, Fault> {
         self.tick(1 + own.len() / 16)?;
         let mut out = String::new();
         let mut from = 0;
@@ -234,7 +255,8 @@ impl Run<'_> {
                             '\\' => out.extend(dollars.next()),
                             '$' => {
                                 let group = dollars.next().and_then(|digit| digit.to_digit(10));
-                                let group = group.ok_or_else(|| Fault::illegal("Illegal group reference"))? as usize;
+                                let group =
+                                    group.ok_or_else(|| Fault::illegal("Illegal group reference"))? as usize;
                                 if group >= captures.len() {
                                     return Err(Fault::index(format!("No group {group}"), captures.len()));
                                 }
@@ -245,7 +267,8 @@ impl Run<'_> {
                     }
                 }
                 function => {
-                    let matcher = super::objects::matcher(pattern, &Value::Text(Rc::clone(own)), Some(&captures));
+                    let matcher =
+                        super::objects::matcher(pattern, &Value::Text(Rc::clone(own)), Some(&captures));
                     let replacement = self.invoke(function, &[matcher])?;
                     self.show(&replacement, &mut out, 0)?;
                 }

@@ -21,12 +21,7 @@ const LEVELS: [&[(&str, Operator)]; 12] = [
         ("==", Operator::Equal),
         ("!=", Operator::NotEqual),
     ],
-    &[
-        ("<=", Operator::AtMost),
-        (">=", Operator::AtLeast),
-        ("<", Operator::Less),
-        (">", Operator::Greater),
-    ],
+    &[("<=", Operator::AtMost), (">=", Operator::AtLeast), ("<", Operator::Less), (">", Operator::Greater)],
     &[("<<", Operator::Left), (">>>", Operator::UnsignedRight), (">>", Operator::Right)],
     &[("=~", Operator::Find), ("==~", Operator::Match)],
     &[("+", Operator::Add), ("-", Operator::Subtract)],
@@ -53,7 +48,11 @@ impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Result<Node, Refusal> {
         self.deeper()?;
         let at = self.place();
-        let node = if self.is_lambda() { Node { at, kind: Kind::Lambda(self.lambda()?) } } else { self.assignment()? };
+        let node = if self.is_lambda() {
+            Node { at, kind: Kind::Lambda(self.lambda()?) }
+        } else {
+            self.assignment()?
+        };
         self.depth -= 1;
         Ok(node)
     }
@@ -117,13 +116,15 @@ impl Parser<'_> {
                 }
             }
             Kind::Access(_, steps)
-                if steps.last().is_some_and(|step| {
-                    !step.is_safe && !matches!(step.kind, StepKind::Method(..))
-                }) =>
+                if steps
+                    .last()
+                    .is_some_and(|step| !step.is_safe && !matches!(step.kind, StepKind::Method(..))) =>
             {
                 Ok(Type::DEF)
             }
-            _ => Err(self.refuse("invalid assignment: cannot assign a value to what is not a variable, a field or an element")),
+            _ => Err(self.refuse(
+                "invalid assignment: cannot assign a value to what is not a variable, a field or an element",
+            )),
         }
     }
 
@@ -174,7 +175,8 @@ impl Parser<'_> {
     fn unary(&mut self) -> Result<Node, Refusal> {
         self.deeper()?;
         let at = self.place();
-        let is_number = matches!(self.tokens.get(self.next + 1), Some(token) if token.kind == TokenKind::Number);
+        let is_number =
+            matches!(self.tokens.get(self.next + 1), Some(token) if token.kind == TokenKind::Number);
         let node = if self.is_sign("-") && is_number {
             self.next += 1;
             let kind = self.number(true)?;
@@ -300,18 +302,16 @@ impl Parser<'_> {
                     self.code.texts.get(*text as usize).cloned()
                 }
                 Some(StepKind::Member(name)) => Some(std::sync::Arc::clone(name)),
-                Some(StepKind::Method(name, arguments)) => {
-                    match (&**name, &arguments[..]) {
-                        ("get", [Node { kind: Kind::Text(text), .. }]) => {
-                            self.code.texts.get(*text as usize).cloned()
-                        }
-                        ("containsKey", _) => None,
-                        _ => {
-                            self.code.reads_other_fields = true;
-                            None
-                        }
+                Some(StepKind::Method(name, arguments)) => match (&**name, &arguments[..]) {
+                    ("get", [Node { kind: Kind::Text(text), .. }]) => {
+                        self.code.texts.get(*text as usize).cloned()
                     }
-                }
+                    ("containsKey", _) => None,
+                    _ => {
+                        self.code.reads_other_fields = true;
+                        None
+                    }
+                },
                 _ => {
                     self.code.reads_other_fields = true;
                     None
@@ -417,7 +417,8 @@ impl Parser<'_> {
         self.next += 1;
         let host = self.context.functions.iter().position(|function| function.name == name);
         let has_doc = self.context.variables.contains(&"doc");
-        if host.is_none() && name == "field" && has_doc && !self.functions.iter().any(|(own, _)| *own == name) {
+        if host.is_none() && name == "field" && has_doc && !self.functions.iter().any(|(own, _)| *own == name)
+        {
             self.next -= 1;
             return self.field_function();
         }
@@ -430,7 +431,9 @@ impl Parser<'_> {
                 self.code.called[place] = true;
                 Ok(Kind::HostCall(place, arguments))
             }
-            _ => Err(Refusal::new(at, format!("Unknown call [{name}] with [{}] arguments.", arguments.len()))),
+            _ => {
+                Err(Refusal::new(at, format!("Unknown call [{name}] with [{}] arguments.", arguments.len())))
+            }
         }
     }
 
@@ -440,9 +443,13 @@ impl Parser<'_> {
         self.next += 1;
         let mut arguments = self.arguments()?;
         let default = if arguments.len() == 2 { arguments.pop().map(Box::new) } else { None };
-        let (Some(name), true, true) = (arguments.pop(), arguments.is_empty(), self.context.variables.contains(&"doc"))
+        let (Some(name), true, true) =
+            (arguments.pop(), arguments.is_empty(), self.context.variables.contains(&"doc"))
         else {
-            return Err(Refusal::new(at, "Unknown call [field], which takes the name of a field where there is [doc]."));
+            return Err(Refusal::new(
+                at,
+                "Unknown call [field], which takes the name of a field where there is [doc].",
+            ));
         };
         match &name.kind {
             Kind::Text(text) => {
@@ -462,8 +469,14 @@ impl Parser<'_> {
         if self.is_sign_at(end, "::") {
             self.next = end + 1;
             let name: std::sync::Arc<str> = self.method_name()?.into();
-            if &*name == "new" && kind.dimensions == 0 && !(0..3).any(|count| has_constructor(kind.name, count)) {
-                return Err(Refusal::new(at, format!("function reference [{class}::new/0] matching not found")));
+            if &*name == "new"
+                && kind.dimensions == 0
+                && !(0..3).any(|count| has_constructor(kind.name, count))
+            {
+                return Err(Refusal::new(
+                    at,
+                    format!("function reference [{class}::new/0] matching not found"),
+                ));
             }
             return Ok(Kind::Reference(Some(kind.name), None, name));
         }

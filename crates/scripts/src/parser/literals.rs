@@ -14,7 +14,9 @@ impl Parser<'_> {
         let signed = |digits: &str| if negative { format!("-{digits}") } else { digits.to_owned() };
         let integer = |digits: &str| match digits.strip_prefix("0x") {
             Some(hex) => i64::from_str_radix(&signed(hex), 16).ok(),
-            None if digits.len() > 1 && digits.starts_with('0') => i64::from_str_radix(&signed(digits), 8).ok(),
+            None if digits.len() > 1 && digits.starts_with('0') => {
+                i64::from_str_radix(&signed(digits), 8).ok()
+            }
             None => signed(digits).parse().ok(),
         };
         let is_hex = text.starts_with("0x");
@@ -40,9 +42,8 @@ impl Parser<'_> {
 
     pub(super) fn regex(&mut self, source: &str, flags: &str) -> Result<Kind, Refusal> {
         let at = self.at();
-        let pattern = regexes::compile(source, flags).map_err(|reason| {
-            Refusal::new(at, format!("Error compiling regex: {reason}"))
-        })?;
+        let pattern = regexes::compile(source, flags)
+            .map_err(|reason| Refusal::new(at, format!("Error compiling regex: {reason}")))?;
         self.next += 1;
         self.code.patterns.push(pattern);
         let place = self.code.patterns.len() - 1;

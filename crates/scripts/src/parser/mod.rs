@@ -18,8 +18,34 @@ const MOST_VARIABLES: usize = 10_000;
 
 /// Names that are no variables.
 const KEYWORDS: [&str; 28] = [
-    "if", "else", "while", "do", "for", "in", "continue", "break", "return", "new", "try", "catch", "throw", "this",
-    "instanceof", "true", "false", "null", "def", "void", "boolean", "byte", "short", "char", "int", "long", "float", "double",
+    "if",
+    "else",
+    "while",
+    "do",
+    "for",
+    "in",
+    "continue",
+    "break",
+    "return",
+    "new",
+    "try",
+    "catch",
+    "throw",
+    "this",
+    "instanceof",
+    "true",
+    "false",
+    "null",
+    "def",
+    "void",
+    "boolean",
+    "byte",
+    "short",
+    "char",
+    "int",
+    "long",
+    "float",
+    "double",
 ];
 
 /// Why a script is not compiled, and the byte at which that is seen.
@@ -102,7 +128,8 @@ impl<'a> Parser<'a> {
             let parameters = self.parameters()?;
             let name = self.functions[at];
             if self.functions[..at].contains(&name) {
-                let reason = format!("Illegal duplicate functions [{}] with [{}] parameters.", name.0, name.1);
+                let reason =
+                    format!("Illegal duplicate functions [{}] with [{}] parameters.", name.0, name.1);
                 return Err(self.refuse(reason));
             }
             let mut statements = self.block()?;
@@ -331,7 +358,8 @@ impl<'a> Parser<'a> {
     /// Refuses the name, at a token, of a variable that there is already.
     fn check_new(&self, name: &str, token: usize) -> Result<(), Refusal> {
         let at = self.tokens[token].start;
-        let hidden = self.scopes.iter().any(|scope| scope.variables.iter().any(|variable| variable.name == name));
+        let hidden =
+            self.scopes.iter().any(|scope| scope.variables.iter().any(|variable| variable.name == name));
         if hidden || name == "params" || self.context.variables.contains(&name) {
             return Err(Refusal::new(at, format!("variable [{name}] is already defined")));
         }
@@ -353,8 +381,11 @@ impl<'a> Parser<'a> {
 
     /// The variable of this name in the function that is read; a lambda captures those around it.
     fn variable(&mut self, name: &str) -> Result<Option<Variable<'a>>, Refusal> {
-        let find = |scope: &Scope<'a>| scope.variables.iter().rfind(|variable| variable.name == name).copied();
-        let Some(level) = self.scopes.iter().rposition(|scope| find(scope).is_some()) else { return Ok(None) };
+        let find =
+            |scope: &Scope<'a>| scope.variables.iter().rfind(|variable| variable.name == name).copied();
+        let Some(level) = self.scopes.iter().rposition(|scope| find(scope).is_some()) else {
+            return Ok(None);
+        };
         let Some(mut found) = find(&self.scopes[level]) else { return Ok(None) };
         let inner = self.scopes.split_off(level + 1);
         for scope in inner {

@@ -33,7 +33,9 @@ impl Parser<'_> {
 
     /// How many variables are known, other than those that were captured.
     fn known(&self) -> usize {
-        self.scopes.last().map_or(0, |scope| scope.variables.iter().filter(|variable| !variable.is_captured).count())
+        self.scopes
+            .last()
+            .map_or(0, |scope| scope.variables.iter().filter(|variable| !variable.is_captured).count())
     }
 
     /// Forgets the variables of a block.
@@ -214,7 +216,9 @@ impl Parser<'_> {
             self.expect("(")?;
             let kind = self.type_of_declaration()?;
             if exception(kind.name).is_none() {
-                return Err(self.refuse(format!("cannot catch [{}], which is no exception", kind.full_name())));
+                return Err(
+                    self.refuse(format!("cannot catch [{}], which is no exception", kind.full_name()))
+                );
             }
             let variables = self.known();
             let name = self.name()?;

@@ -20,7 +20,8 @@ fn check(lines: &str) -> usize {
             }
             Err(error) => {
                 let shown = error.exception().to_json();
-                let matches = |name: &str, found: &Json| case.get(name).is_none_or(|expected| expected == found);
+                let matches =
+                    |name: &str, found: &Json| case.get(name).is_none_or(|expected| expected == found);
                 (case.get("error").is_some()
                     && matches("error", &shown["caused_by"]["type"])
                     && matches("reason", &shown["caused_by"]["reason"])

@@ -40,7 +40,9 @@ impl Host for Document {
 
     fn method(&mut self, field: &Field, name: &str, arguments: &[Value]) -> Result<Option<Value>, Fault> {
         Ok(match (&*field.name, name, arguments) {
-            ("place", "arcDistance", [lat, lon]) => Some(Value::Double(lat.as_f64().unwrap() + lon.as_f64().unwrap())),
+            ("place", "arcDistance", [lat, lon]) => {
+                Some(Value::Double(lat.as_f64().unwrap() + lon.as_f64().unwrap()))
+            }
             ("place", "lat", []) => Some(Value::Double(48.5)),
             _ => None,
         })
@@ -134,7 +136,11 @@ fn what_a_document_lacks_is_named() {
         ("doc['none'].get(0)", "illegal_state_exception", no_value),
         ("doc['many'].get(3)", "index_out_of_bounds_exception", "Index 3 out of bounds for length 3"),
         ("dotProduct(1, 2)", "illegal_argument_exception", "no vector"),
-        ("doc['a'].foo()", "illegal_argument_exception", "dynamic method [org.elasticsearch.index.fielddata.ScriptDocValues, foo/0] not found"),
+        (
+            "doc['a'].foo()",
+            "illegal_argument_exception",
+            "dynamic method [org.elasticsearch.index.fielddata.ScriptDocValues, foo/0] not found",
+        ),
     ] {
         let error = machine(script).run(&mut document()).unwrap_err();
         let shown = error.exception().to_json();
@@ -145,13 +151,20 @@ fn what_a_document_lacks_is_named() {
 
 #[test]
 fn a_script_says_what_it_reads() {
-    let script = Script::compile("doc['a'].value + doc.b.value + field('c').get(0) + doc['a'].size()", &SCORE).unwrap();
+    let script =
+        Script::compile("doc['a'].value + doc.b.value + field('c').get(0) + doc['a'].size()", &SCORE)
+            .unwrap();
     let names: Vec<&str> = script.doc_fields().iter().map(|name| &**name).collect();
     assert_eq!((names, script.reads_other_fields()), (vec!["a", "b", "c"], false));
     let uses = ["doc", "_score", "params", "emit"].map(|name| script.uses(name));
     assert_eq!(uses, [true, false, false, false]);
     let script = Script::compile("doc[params.x].size() == 0 ? _score : saturation(1, 2)", &SCORE).unwrap();
-    assert!(script.reads_other_fields() && script.uses("_score") && script.uses("params") && script.uses("saturation"));
+    assert!(
+        script.reads_other_fields()
+            && script.uses("_score")
+            && script.uses("params")
+            && script.uses("saturation")
+    );
     // The host is given the position of the name.
     let mut document = document();
     machine("doc['many'].size() + doc['a'].value + doc[params.name].value").run(&mut document).unwrap();
@@ -169,6 +182,9 @@ fn what_is_not_declared_is_refused() {
         ("saturation(1)", "Unknown call [saturation] with [1] arguments."),
     ] {
         let error = Script::compile(script, &SCORE).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("compile error: {reason} at line [1], column [1]")), "{script}: {error}");
+        assert!(
+            error.starts_with(&format!("compile error: {reason} at line [1], column [1]")),
+            "{script}: {error}"
+        );
     }
 }

@@ -3,7 +3,6 @@
 mod bounds;
 mod cases;
 mod documents;
-mod oracle;
 mod requests;
 mod soup;
 
@@ -21,7 +20,8 @@ fn run(source: &str, ctx: &Json, params: &Json) -> Result<(String, Json), Script
     let ctx = Value::from_json(ctx);
     machine.set("ctx", ctx.clone());
     let result = machine.run(&mut ())?;
-    Ok((machine.to_text(&result)?, machine.to_json(&ctx)?))
+    let after = machine.to_json(&ctx)?;
+    Ok((machine.to_text(&result)?, after))
 }
 
 /// What a script returns, as a text.

@@ -11,20 +11,57 @@ use super::{TEST, run};
 fn requests_state_scripts() {
     let text = ScriptSource::parse(&json!("ctx.a = 1")).unwrap();
     assert_eq!((&*text.source, text.id, text.params), ("ctx.a = 1", None, None));
-    let object = ScriptSource::parse(&json!({"source": "1", "lang": "painless", "params": {"a": 1}})).unwrap();
+    let object =
+        ScriptSource::parse(&json!({"source": "1", "lang": "painless", "params": {"a": 1}})).unwrap();
     assert_eq!((&*object.source, object.params.unwrap().len()), ("1", 1));
     let stored = ScriptSource::parse(&json!({"id": "mine", "params": {}})).unwrap();
     assert_eq!(stored.id.as_deref(), Some("mine"));
     for (request, kind, reason) in [
-        (json!({}), "illegal_argument_exception", "must specify either [source] for an inline script or [id] for a stored script"),
-        (json!({"source": "1", "id": "a"}), "illegal_argument_exception", "must specify only one of [source] or [id]"),
-        (json!({"id": "a", "lang": "painless"}), "illegal_argument_exception", "illegally specified [lang] for a stored script"),
-        (json!({"source": "1", "lang": "mustache"}), "illegal_argument_exception", "script_lang not supported [mustache]"),
-        (json!({"source": "1", "lang": "expression"}), "illegal_argument_exception", "script_lang not supported [expression]"),
-        (json!({"source": "1", "inline": "2"}), "x_content_parse_exception", "[script] unknown field [inline]"),
-        (json!({"source": 5}), "x_content_parse_exception", "[script] source doesn't support values of type: VALUE_NUMBER"),
-        (json!({"source": "1", "params": []}), "x_content_parse_exception", "[script] params doesn't support values of type: START_ARRAY"),
-        (json!(7), "x_content_parse_exception", "[script] script doesn't support values of type: VALUE_NUMBER"),
+        (
+            json!({}),
+            "illegal_argument_exception",
+            "must specify either [source] for an inline script or [id] for a stored script",
+        ),
+        (
+            json!({"source": "1", "id": "a"}),
+            "illegal_argument_exception",
+            "must specify only one of [source] or [id]",
+        ),
+        (
+            json!({"id": "a", "lang": "painless"}),
+            "illegal_argument_exception",
+            "illegally specified [lang] for a stored script",
+        ),
+        (
+            json!({"source": "1", "lang": "mustache"}),
+            "illegal_argument_exception",
+            "script_lang not supported [mustache]",
+        ),
+        (
+            json!({"source": "1", "lang": "expression"}),
+            "illegal_argument_exception",
+            "script_lang not supported [expression]",
+        ),
+        (
+            json!({"source": "1", "inline": "2"}),
+            "x_content_parse_exception",
+            "[script] unknown field [inline]",
+        ),
+        (
+            json!({"source": 5}),
+            "x_content_parse_exception",
+            "[script] source doesn't support values of type: VALUE_NUMBER",
+        ),
+        (
+            json!({"source": "1", "params": []}),
+            "x_content_parse_exception",
+            "[script] params doesn't support values of type: START_ARRAY",
+        ),
+        (
+            json!(7),
+            "x_content_parse_exception",
+            "[script] script doesn't support values of type: VALUE_NUMBER",
+        ),
     ] {
         let exception = ScriptSource::parse(&request).unwrap_err().exception();
         assert_eq!((exception.kind, exception.reason.as_str()), (kind, reason), "{request}");
@@ -53,7 +90,12 @@ fn errors_show_where_they_are() {
             },
         })
     );
-    let error = run("ctx.a = 5;\nctx.b = gone + 1;\n// and so on, for a while, until it ends", &json!({}), &json!({})).unwrap_err();
+    let error = run(
+        "ctx.a = 5;\nctx.b = gone + 1;\n// and so on, for a while, until it ends",
+        &json!({}),
+        &json!({}),
+    )
+    .unwrap_err();
     let shown = error.exception().to_json();
     assert_eq!(shown["reason"], "compile error");
     assert_eq!(

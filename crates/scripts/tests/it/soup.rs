@@ -12,9 +12,12 @@ use super::TEST;
 fn survives(source: &str) {
     let Ok(script) = Script::compile(source, &TEST) else { return };
     let params = json!({"a": 1, "s": "text", "l": [1, 2.5, "x"]}).as_object().cloned().map(Arc::new);
-    let mut machine = Machine::new(Arc::new(script), params).with_limits(Limits { steps: 20_000, memory: 4 << 20 });
+    let mut machine =
+        Machine::new(Arc::new(script), params).with_limits(Limits { steps: 20_000, memory: 4 << 20 });
     for _ in 0..2 {
-        let ctx = Value::from_json(&json!({"a": 5, "l": [3, 1, 2], "m": {"k": "v", "n": null}, "s": "a,b ü😀", "d": 1.5}));
+        let ctx = Value::from_json(
+            &json!({"a": 5, "l": [3, 1, 2], "m": {"k": "v", "n": null}, "s": "a,b ü😀", "d": 1.5}),
+        );
         machine.set("ctx", ctx.clone());
         let result = machine.run(&mut ());
         if let Ok(value) = result {
@@ -27,8 +30,10 @@ fn survives(source: &str) {
 
 /// Valid scripts: those of the tables.
 fn scripts() -> Vec<String> {
-    let lines = [include_str!("language.jsonl"), include_str!("methods.jsonl"), include_str!("documents.jsonl")];
-    let cases = lines.iter().flat_map(|lines| lines.lines()).map(|line| serde_json::from_str::<Json>(line).unwrap());
+    let lines =
+        [include_str!("language.jsonl"), include_str!("methods.jsonl"), include_str!("documents.jsonl")];
+    let cases =
+        lines.iter().flat_map(|lines| lines.lines()).map(|line| serde_json::from_str::<Json>(line).unwrap());
     cases.filter_map(|case| case["script"].as_str().map(str::to_owned)).collect()
 }
 
