@@ -1,4 +1,4 @@
-//! The queue of texts that wait for a worker: bounded, with searches first, and read in batches of similar
+//! The queue of texts that wait for a worker: bounded, with searches first, in turn between calls, and read in batches of similar
 //! length.
 
 use std::collections::VecDeque;
@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use rustc_hash::FxHashMap;
+use sparrow_types::work;
 
 use crate::cache::{Encoding, Key};
 use crate::error::EncoderError;
@@ -18,6 +20,9 @@ const WINDOW: usize = 256;
 
 /// Number of tokens below which work is not split between idle workers.
 const MIN_SHARE: usize = 128;
+
+/// Number of owners above which those that have no texts waiting are forgotten.
+const REMEMBERED: usize = 1024;
 
 /// Time after the last search during which more searches are expected.
 const CALM: Duration = Duration::from_secs(1);
@@ -43,6 +48,8 @@ pub(crate) struct Item {
     pub(crate) second: usize,
     pub(crate) truncated: u32,
     pub(crate) key: Option<Key>,
+    /// In each round at most one text of each call is read; set when it is queued.
+    pub(crate) round: u64,
 }
 
 /// Limits of a batch.
@@ -65,8 +72,8 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    search: VecDeque<Item>,
-    ingest: VecDeque<Item>,
+    search: Line,
+    ingest: Line,
     /// Number of places reserved for texts that are being tokenized.
     reserved: usize,
     stopped: bool,
@@ -80,7 +87,73 @@ struct State {
 
 impl State {
     fn taken(&self) -> usize {
-        self.search.len() + self.ingest.len() + self.reserved
+        self.waiting() + self.reserved
+    }
+
+    /// Number of texts that can be read.
+    fn waiting(&self) -> usize {
+        self.search.items.len() + self.ingest.items.len()
+    }
+}
+
+/// The texts of one priority.
+#[derive(Debug, Default)]
+struct Line {
+    /// By rounds, and in each round as they came: a call of few texts takes turns with those of many, and does not wait for all of the
+    /// many. Owners take turns besides, each with its texts in this order.
+    items: VecDeque<Item>,
+    /// Round of the text that was read last.
+    round: u64,
+    /// Number of batches that were taken.
+    batches: u64,
+    /// The batch that was last begun for each owner. Those whose texts are read are remembered, or two that ask again and again in turn would
+    /// both be new each time.
+    served: FxHashMap<u64, u64>,
+}
+
+impl Line {
+    /// Queues texts of one call, each a round after the one before, and none in the round that is being read: calls of one text that come
+    /// again and again would keep those of many from ever being read.
+    fn extend(&mut self, mut new: Vec<Item>) {
+        let Some(first) = new.first() else { return };
+        let last = self.items.iter().rfind(|item| Arc::ptr_eq(&item.call, &first.call));
+        let mut round = last.map_or(self.round, |last| last.round) + 1;
+        for item in &mut new {
+            item.round = round;
+            round += 1;
+        }
+        // Those behind which all of the new ones belong stay where they are.
+        let stay = self.items.partition_point(|item| item.round <= new[0].round);
+        let mut later = self.items.split_off(stay).into_iter().peekable();
+        for item in new {
+            while let Some(before) = later.next_if(|before| before.round <= item.round) {
+                self.items.push_back(before);
+            }
+            self.items.push_back(item);
+        }
+        self.items.extend(later);
+    }
+
+    /// Takes a batch that begins with the first text of the owner whose turn it is: of whom none was begun with for the longest time.
+    fn take(&mut self, limits: BatchLimits) -> Vec<Item> {
+        let mut firsts: FxHashMap<u64, usize> = FxHashMap::default();
+        for (place, item) in self.items.iter().enumerate() {
+            firsts.entry(item.call.owner).or_insert(place);
+        }
+        if self.served.len() > REMEMBERED {
+            self.served.retain(|owner, _| firsts.contains_key(owner));
+        }
+        let served = |owner: &u64| self.served.get(owner).copied().unwrap_or(0);
+        let next = firsts.into_iter().min_by_key(|(owner, place)| (served(owner), *place));
+        if let Some((owner, place)) = next
+            && let Some(first) = self.items.remove(place)
+        {
+            self.round = self.round.max(first.round);
+            self.batches += 1;
+            self.served.insert(owner, self.batches);
+            self.items.push_front(first);
+        }
+        take_batch(&mut self.items, limits)
     }
 }
 
@@ -148,8 +221,8 @@ impl Queue {
         call.abandoned.store(true, Ordering::Relaxed);
         let mut state = self.state.lock();
         let before = state.taken();
-        state.search.retain(|item| !Arc::ptr_eq(&item.call, call));
-        state.ingest.retain(|item| !Arc::ptr_eq(&item.call, call));
+        state.search.items.retain(|item| !Arc::ptr_eq(&item.call, call));
+        state.ingest.items.retain(|item| !Arc::ptr_eq(&item.call, call));
         let removed = before - state.taken();
         drop(state);
         self.room.notify_all();
@@ -174,11 +247,11 @@ impl Queue {
                 continue;
             }
             let State { search, ingest, .. } = &mut *state;
-            let (queue, priority) =
-                if search.is_empty() { (ingest, Priority::Ingest) } else { (search, Priority::Search) };
-            if !queue.is_empty() {
-                let batch = take_batch(queue, limits(&BatchContext { workers, priority, calm }));
-                let more = state.search.len() + state.ingest.len() > 0;
+            let (line, priority) =
+                if search.items.is_empty() { (ingest, Priority::Ingest) } else { (search, Priority::Search) };
+            if !line.items.is_empty() {
+                let batch = line.take(limits(&BatchContext { workers, priority, calm }));
+                let more = state.waiting() > 0;
                 state.busy += 1;
                 drop(state);
                 if more {
@@ -195,7 +268,7 @@ impl Queue {
     pub(crate) fn done(&self) {
         let mut state = self.state.lock();
         state.busy -= 1;
-        let waiting = state.search.len() + state.ingest.len() > 0;
+        let waiting = state.waiting() > 0;
         drop(state);
         // A worker may have waited for this one's place.
         if waiting {
@@ -237,8 +310,8 @@ impl Queue {
     pub(crate) fn stop(&self) {
         let mut state = self.state.lock();
         state.stopped = true;
-        let waiting: Vec<Item> = state.search.drain(..).collect();
-        let waiting = waiting.into_iter().chain(state.ingest.drain(..)).collect::<Vec<_>>();
+        let waiting: Vec<Item> = state.search.items.drain(..).collect();
+        let waiting = waiting.into_iter().chain(state.ingest.items.drain(..)).collect::<Vec<_>>();
         drop(state);
         self.work.notify_all();
         self.room.notify_all();
@@ -268,7 +341,7 @@ pub(crate) struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// Queues texts on the reserved places.
+    /// Queues texts of one call on the reserved places.
     ///
     /// # Errors
     /// [`EncoderError::Stopped`].
@@ -310,10 +383,10 @@ pub(crate) struct BatchContext {
     pub(crate) calm: bool,
 }
 
-/// Takes the text that has waited longest, and other waiting texts of similar length.
+/// Takes the first text, and other waiting texts of similar length.
 fn take_batch(queue: &mut VecDeque<Item>, limits: BatchLimits) -> Vec<Item> {
     let window = queue.len().min(WINDOW);
-    // (length, place) by length; the oldest text is the anchor, so that no length can starve.
+    // (length, place) by length; the first text is the anchor, so that no length can starve.
     let mut order: Vec<(usize, usize)> = (0..window).map(|place| (queue[place].ids.len(), place)).collect();
     order.sort_unstable();
     let total: usize = order.iter().map(|(length, _)| length).sum();
@@ -359,6 +432,8 @@ pub(crate) struct Call {
     abandoned: AtomicBool,
     /// Measures the phases of the call, if it is timed.
     clock: Option<Mutex<Clock>>,
+    /// Stands for who sent the request that it is for.
+    owner: u64,
 }
 
 #[derive(Debug)]
@@ -377,6 +452,7 @@ impl Call {
             done: Condvar::new(),
             abandoned: AtomicBool::new(false),
             clock: timed.then(Mutex::default),
+            owner: work::owner(),
         })
     }
 

@@ -7,6 +7,7 @@ mod executor;
 mod operations;
 mod options;
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use sparrow_admin::cluster::{Ledger, Waits};
@@ -47,6 +48,8 @@ pub struct Engine {
     waits: Waits,
     /// As [`EngineOptions::release_memory`].
     release_memory: Option<fn(bool)>,
+    /// Makes numbers that stand for who sends requests.
+    owners: RandomState,
 }
 
 /// Bytes that a request had at once from which on its thread gives freed memory back to the system when it ends (64 MiB).
@@ -126,6 +129,7 @@ impl Engine {
             },
             waits: Waits::default(),
             release_memory: options.release_memory,
+            owners: RandomState::new(),
         }))
     }
 
@@ -229,8 +233,9 @@ impl Engine {
         if cancel.is_cancelled() {
             return Err(EngineError::Cancelled);
         }
-        let work =
-            Work::new(Arc::clone(cancel.flag()), Arc::clone(&self.parts.node.memory), "<http_request>");
+        let owner = request.caller.holder().map_or(0, |holder| self.owners.hash_one(holder));
+        let memory = Arc::clone(&self.parts.node.memory);
+        let work = Work::new(Arc::clone(cancel.flag()), memory, "<http_request>").of(owner);
         let _body = work.hold_outside(body.len());
         let _entered = work::enter(Some(work.clone()));
         // The parser for documents and administrative bodies has no place to check in.

@@ -84,7 +84,7 @@ impl Eq for HeldRights {}
 
 /// A restricted key together with its rights at one time: the owner of something that stays open between requests,
 /// such as a scroll.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Holder {
     key: String,
     /// SHA-256 digest of the rights' JSON text, which may be long.

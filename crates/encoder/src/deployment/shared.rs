@@ -238,7 +238,7 @@ impl Shared {
         }
         let key = keys.as_ref().map(|keys| keys[slot]);
         let Tokens { ids, truncated } = tokens;
-        Ok(Item { call: Arc::clone(call), slot, ids, second, truncated, key })
+        Ok(Item { call: Arc::clone(call), slot, ids, second, truncated, key, round: 0 })
     }
 
     /// The loop of a worker: takes and encodes batches until the queue tells it to end.

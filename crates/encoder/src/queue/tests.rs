@@ -1,9 +1,11 @@
 //! Tests of the queue.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use sparrow_types::work;
 
 use super::{BatchLimits, Call, Item, Priority, Queue, WINDOW, take_batch};
 use crate::error::EncoderError;
@@ -16,7 +18,14 @@ fn item(length: usize) -> Item {
         second: length,
         truncated: 0,
         key: None,
+        round: 0,
     }
+}
+
+/// So many texts of one call.
+fn call_of(count: usize, length: usize) -> Vec<Item> {
+    let call = Call::new(vec![None; count], false);
+    (0..count).map(|slot| Item { call: call.clone(), slot, ..item(length) }).collect()
 }
 
 fn limits(tokens: usize) -> BatchLimits {
@@ -96,6 +105,70 @@ fn searches_go_first() {
     places.push(vec![item(4)], Priority::Search).unwrap();
     assert_eq!(take(&queue), [4]);
     assert_eq!(take(&queue), [3, 3]);
+}
+
+/// Somebody who has a thousand texts reranked does not keep waiting who has one, nor do two of them wait for each other.
+#[test]
+fn calls_take_turns() {
+    let queue = Queue::new(100, 1);
+    let push = |items| queue.reserve(50).unwrap().push(items, Priority::Search).unwrap();
+    // Batches of one text, as they are long.
+    let next = || {
+        let batch = queue.take(0, |_| limits(1)).unwrap();
+        queue.done();
+        (batch[0].ids.len(), batch[0].slot)
+    };
+    push(call_of(4, 10));
+    assert_eq!(next(), (10, 0));
+    push(call_of(3, 20));
+    push(call_of(1, 30));
+    let order: Vec<_> = (0..7).map(|_| next()).collect();
+    // The texts of a call stay in their order.
+    assert_eq!(order, [(10, 1), (20, 0), (30, 0), (10, 2), (20, 1), (10, 3), (20, 2)]);
+    // What comes in pieces is one call, and who comes later is not put behind what was read before.
+    let mut many = call_of(4, 10);
+    let rest = many.split_off(2);
+    push(many);
+    push(rest);
+    push(call_of(2, 20));
+    let order: Vec<_> = (0..6).map(|_| next()).collect();
+    assert_eq!(order, [(10, 0), (20, 0), (10, 1), (20, 1), (10, 2), (10, 3)]);
+    // Calls of one text that come again and again do not keep those of many from being read.
+    push(call_of(3, 10));
+    let mut read = Vec::new();
+    for _ in 0..6 {
+        push(call_of(1, 30));
+        read.push(next());
+    }
+    assert_eq!(read.iter().filter(|(length, _)| *length == 10).count(), 3, "{read:?}");
+}
+
+/// A key with very many calls does not keep another one waiting that has one.
+#[test]
+fn owners_take_turns() {
+    let queue = Queue::new(100, 1);
+    let push = |owner: u64, length: usize| {
+        let request =
+            work::Work::new(Arc::default(), Arc::new(work::Memory::new(1 << 30, 1 << 30)), "<test>");
+        let _entered = work::enter(Some(request.of(owner)));
+        queue.reserve(2).unwrap().push(call_of(2, length), Priority::Search).unwrap();
+    };
+    let next = || {
+        let batch = queue.take(0, |_| limits(1)).unwrap();
+        queue.done();
+        batch[0].ids.len()
+    };
+    (0..10).for_each(|_| push(1, 10));
+    assert_eq!(next(), 10);
+    push(2, 20);
+    push(3, 30);
+    assert_eq!([next(), next(), next(), next(), next(), next()], [20, 30, 10, 20, 30, 10]);
+    // Two that ask again and again are not new each time.
+    push(2, 20);
+    assert_eq!([next(), next()], [20, 10]);
+    push(3, 30);
+    assert_eq!([next(), next(), next(), next()], [30, 20, 10, 30]);
+    assert_eq!(queue.pending(), 15);
 }
 
 #[test]

@@ -95,6 +95,8 @@ pub struct Work {
     account: Arc<Account>,
     /// The first limit that this part of the request exceeded, if it is one.
     part: Option<Arc<OnceLock<Exceeded>>>,
+    /// Stands for who sent the request.
+    owner: u64,
 }
 
 impl Work {
@@ -110,7 +112,14 @@ impl Work {
             exceeded: OnceLock::new(),
             probe: probe::current(),
         };
-        Self { stop, account: Arc::new(account), part: None }
+        Self { stop, account: Arc::new(account), part: None, owner: 0 }
+    }
+
+    /// The request as that of somebody: a number that stands for who takes turns with others where requests wait for the same. 0 is
+    /// nobody in particular.
+    #[must_use]
+    pub fn of(self, owner: u64) -> Self {
+        Self { owner, ..self }
     }
 
     /// The same request with another stop flag, for instance one that is also set when a time limit passes.
@@ -250,6 +259,11 @@ pub(crate) fn settle(bytes: isize) -> bool {
 /// The request that the current thread works on.
 pub fn current() -> Option<Work> {
     CURRENT.with(|current| current.borrow().clone())
+}
+
+/// Stands for who sent the current thread's request, as [`Work::of`] has it.
+pub fn owner() -> u64 {
+    CURRENT.with(|current| current.borrow().as_ref().map_or(0, |work| work.owner))
 }
 
 /// Replaces the stop flag of the current thread's request, until the returned guard is dropped.
