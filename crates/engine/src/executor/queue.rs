@@ -44,6 +44,17 @@ pub(super) const IDLE: Duration = if cfg!(test) { Duration::from_millis(50) } el
 /// those of others find workers.
 const OWN_TIMES: usize = 3;
 
+/// Of so many workers one is left to callers without restrictions, whatever all restricted keys together ask for.
+const ALL_BUT_ONE_OF: usize = 8;
+
+/// How many times as many threads as a lane has workers it starts at most for those who have none: an owner whose operation waits while the
+/// operations of others hold all workers gets a thread for one operation at a time, which ends when nobody needs it.
+const RELIEF_TIMES: usize = 4;
+
+/// What an owner may have waiting even where there is no room for more of others: so many operations, with so many bytes.
+const FEW_WAITING: usize = 16;
+const FEW_BYTES: usize = 4 << 20;
+
 /// Number of operations after which the usual duration of one is known.
 const ENOUGH: u64 = 16;
 
@@ -56,8 +67,12 @@ pub(super) struct Queue {
     /// Operations that may run at once, besides those that wait for something or have run for long.
     at_once: usize,
     pub(super) state: Mutex<State>,
+    /// Number of workers that are always there. Those that have higher numbers relieve them.
+    workers: usize,
     /// One for each worker, to wake it.
     bells: Vec<Condvar>,
+    /// Called by each worker first.
+    prepare: fn(),
     /// Called once by a worker that has become idle.
     rest: Option<fn(bool)>,
 }
@@ -92,6 +107,10 @@ pub(super) struct State {
     working: Vec<Option<Option<Holder>>>,
     /// For each worker, since when its operation has needed a core; none while it needs none.
     pub(super) begun: Vec<Option<Instant>>,
+    /// The reliefs that have not begun an operation yet.
+    reliefs_waiting: usize,
+    /// Numbers of the reliefs that are not there.
+    reliefs_left: Vec<usize>,
     /// The idle worker that checks when one more waiting operation may run.
     watcher: Option<usize>,
     /// Numbers of the idle workers, the one that became idle last at the end.
@@ -119,9 +138,24 @@ impl State {
         let is_late = first.is_some_and(|first| now.duration_since(first.since) > patience);
         // No more are counted than it takes to know that there are enough.
         let waiting = usize::from(first.is_some()) + own.take(at_once).count();
-        let is_large = !self.waiting.is_empty() && self.waiting_bytes + load.bytes > LANE_BYTES;
         let is_shed = self.shedding.refuses(waiting, at_once, is_late, now);
-        self.waiting.len() >= LANE_CAPACITY || is_shed || is_large
+        is_shed || !self.has_room(load)
+    }
+
+    /// Whether there is room for one more waiting operation, in number and bytes. An owner of few finds a part more of it.
+    fn has_room(&self, load: &Load) -> bool {
+        let fits = |more: usize| {
+            let bytes = self.waiting_bytes + load.bytes;
+            let fits = bytes <= LANE_BYTES + LANE_BYTES / 4 * more;
+            self.waiting.len() < LANE_CAPACITY + LANE_CAPACITY / 4 * more && fits
+        };
+        if self.waiting.is_empty() || fits(0) {
+            return true;
+        }
+        let own = || self.waiting.iter().filter(|one| one.owner == load.owner);
+        fits(1)
+            && own().count() < FEW_WAITING
+            && own().map(|one| one.bytes).sum::<usize>() + load.bytes <= FEW_BYTES
     }
 
     /// Queues an operation behind those of its round: the one after that of its owner's last operation, or the current one.
@@ -149,29 +183,63 @@ impl State {
 
     /// Whether an owner may have one more worker. Callers without restrictions may have all.
     fn may_have(&self, owner: &Option<Holder>) -> bool {
-        let working = || self.working.iter().flatten();
-        let free = self.working.len() - working().count();
-        owner.is_none() || working().filter(|one| *one == owner).count() < free * OWN_TIMES
+        if owner.is_none() {
+            return true;
+        }
+        let (workers, _) = self.working.split_at(self.handed.len());
+        let free = workers.iter().filter(|one| one.is_none()).count();
+        free > workers.len() / ALL_BUT_ONE_OF && self.of_owner(owner) < free * OWN_TIMES
+    }
+
+    /// Number of operations of an owner that have a worker.
+    fn of_owner(&self, owner: &Option<Holder>) -> usize {
+        self.working.iter().flatten().filter(|one| *one == owner).count()
+    }
+
+    /// The place of the first waiting operation whose owner has no worker.
+    fn place_to_relieve(&self) -> Option<usize> {
+        self.place_of(|owner| self.of_owner(owner) == 0)
+    }
+
+    /// Whether somebody who waits gets none of the workers, and has none. What waits for a core gets one soon.
+    fn needs_relief(&self) -> bool {
+        let nobody_begins = self.idle.is_empty() || self.next_place().is_none();
+        nobody_begins && self.reliefs_waiting == 0 && self.place_to_relieve().is_some()
     }
 
     /// The place of the first waiting operation whose owner may have one more worker.
     fn next_place(&self) -> Option<usize> {
+        self.place_of(|owner| self.may_have(owner))
+    }
+
+    /// The place of the first waiting operation of an owner of whom this holds.
+    fn place_of(&self, holds: impl Fn(&Option<Holder>) -> bool) -> Option<usize> {
         // Very many of one owner may wait.
-        let mut full: Vec<&Option<Holder>> = Vec::new();
+        let mut others: Vec<&Option<Holder>> = Vec::new();
         self.waiting.iter().position(|one| {
-            if full.contains(&&one.owner) {
+            if others.contains(&&one.owner) {
                 return false;
             }
-            let may = self.may_have(&one.owner);
-            if !may {
-                full.push(&one.owner);
+            let holds = holds(&one.owner);
+            if !holds {
+                others.push(&one.owner);
             }
-            may
+            holds
         })
     }
 
     /// The operation that a worker is to begin now, if there is one.
     fn take_next(&mut self, worker: usize, at_once: usize) -> Option<Job> {
+        self.take_at(worker, at_once, Self::next_place)
+    }
+
+    /// The operation at a place that a worker is to begin now, if it may.
+    fn take_at(
+        &mut self,
+        worker: usize,
+        at_once: usize,
+        place: impl Fn(&Self) -> Option<usize>,
+    ) -> Option<Job> {
         if self.waiting.is_empty() {
             return None;
         }
@@ -179,7 +247,7 @@ impl State {
         if !self.may_begin(at_once, now) {
             return None;
         }
-        let place = self.next_place()?;
+        let place = place(self)?;
         let Waiting { job, bytes, owner, round, .. } = self.waiting.remove(place)?;
         self.waiting_bytes -= bytes;
         self.round = self.round.max(round);
@@ -224,22 +292,24 @@ impl Queue {
         rest: Option<fn(bool)>,
     ) -> Arc<Self> {
         let handed = (0..workers).map(|_| None).collect();
-        let state =
-            State { handed, working: vec![None; workers], begun: vec![None; workers], ..State::default() };
-        let bells = (0..workers).map(|_| Condvar::new()).collect();
+        let all = workers * (1 + RELIEF_TIMES);
+        let state = State {
+            handed,
+            working: vec![None; all],
+            begun: vec![None; all],
+            reliefs_left: (workers..all).rev().collect(),
+            ..State::default()
+        };
+        let bells = (0..all).map(|_| Condvar::new()).collect();
         let at_once = at_once.clamp(1, workers);
-        let queue = Arc::new(Self { name, at_once, state: Mutex::new(state), bells, rest });
+        let queue = Arc::new(Self { name, at_once, workers, state: Mutex::new(state), bells, prepare, rest });
         for number in 0..workers {
             let of_worker = Arc::clone(&queue);
             let worker = move || {
                 prepare();
                 work_for(Arc::new(LaneWorker { queue: Arc::clone(&of_worker), number }));
                 while let Some(job) = of_worker.next(number) {
-                    let begun = Instant::now();
-                    let busy = Busy::begin();
-                    job();
-                    drop(busy);
-                    of_worker.note(begun.elapsed());
+                    of_worker.carry_out(job);
                 }
             };
             if let Err(error) = thread::Builder::new().name(format!("sparrow-{name}-{number}")).spawn(worker)
@@ -250,8 +320,60 @@ impl Queue {
         queue
     }
 
+    fn carry_out(&self, job: Job) {
+        let begun = Instant::now();
+        let busy = Busy::begin();
+        job();
+        drop(busy);
+        self.note(begun.elapsed());
+    }
+
+    /// Starts a thread for an owner that has no worker, if somebody needs one and there may be one more.
+    fn relieve(self: &Arc<Self>, state: &mut State) {
+        if !state.needs_relief() {
+            return;
+        }
+        let Some(number) = state.reliefs_left.pop() else { return };
+        let queue = Arc::clone(self);
+        let relief = move || {
+            (queue.prepare)();
+            work_for(Arc::new(LaneWorker { queue: Arc::clone(&queue), number }));
+            while let Some(job) = queue.next_to_relieve(number) {
+                queue.carry_out(job);
+            }
+        };
+        state.reliefs_waiting += 1;
+        if thread::Builder::new().name(format!("sparrow-{}-{number}", self.name)).spawn(relief).is_err() {
+            state.reliefs_waiting -= 1;
+            state.reliefs_left.push(number);
+        }
+    }
+
+    /// Waits for the next job of a relief; `None` when nobody needs it any more.
+    fn next_to_relieve(self: &Arc<Self>, relief: usize) -> Option<Job> {
+        let mut state = self.state.lock();
+        // One that has had an operation waits for the next as one that has just come.
+        if state.working[relief].take().is_some() {
+            state.reliefs_waiting += 1;
+        }
+        state.begun[relief] = None;
+        loop {
+            let job = state.take_at(relief, self.at_once, State::place_to_relieve);
+            if job.is_some() || state.place_to_relieve().is_none() {
+                state.reliefs_waiting -= 1;
+                if job.is_none() {
+                    state.reliefs_left.push(relief);
+                }
+                self.watch(&mut state);
+                return job;
+            }
+            let end = state.next_long();
+            self.bells[relief].wait_until(&mut state, end);
+        }
+    }
+
     /// Waits for the next job of a worker; `None` when the queue is closed and empty.
-    fn next(&self, worker: usize) -> Option<Job> {
+    fn next(self: &Arc<Self>, worker: usize) -> Option<Job> {
         let mut state = self.state.lock();
         state.begun[worker] = None;
         state.working[worker] = None;
@@ -296,7 +418,7 @@ impl Queue {
     }
 
     /// The job that an idle worker was handed, or else the next waiting one if it may begin.
-    fn take(&self, state: &mut State, worker: usize) -> Option<Job> {
+    fn take(self: &Arc<Self>, state: &mut State, worker: usize) -> Option<Job> {
         let handed = state.handed[worker].take();
         if handed.is_some() {
             state.started += 1;
@@ -308,8 +430,12 @@ impl Queue {
         Some(next)
     }
 
-    /// Wakes an idle worker, if there is one, to start the waiting operations when they may run.
-    fn watch(&self, state: &mut State) {
+    /// Wakes an idle worker, if there is one, to start the waiting operations when they may run; for those that get none a thread is started.
+    fn watch(self: &Arc<Self>, state: &mut State) {
+        if state.waiting.is_empty() {
+            return;
+        }
+        self.relieve(state);
         if state.watcher.is_none()
             && state.next_place().is_some()
             && let Some(worker) = state.idle.last().copied()
@@ -339,8 +465,9 @@ impl Queue {
 
     pub(super) fn stats(&self) -> LaneStats {
         let state = self.state.lock();
-        let workers = self.bells.len();
-        let active = workers - state.idle.len();
+        let workers = self.workers;
+        let reliefs = state.working[workers..].iter().flatten().count();
+        let active = workers - state.idle.len() + reliefs;
         LaneStats {
             name: self.name,
             workers,
@@ -382,7 +509,12 @@ impl Queue {
         state.not_before = (!pause.is_zero()).then(|| Instant::now() + pause);
     }
 
-    pub(super) fn send(&self, job: Job, load: Load, cancel: &CancelFlag) -> Result<(), EngineError> {
+    pub(super) fn send(
+        self: &Arc<Self>,
+        job: Job,
+        load: Load,
+        cancel: &CancelFlag,
+    ) -> Result<(), EngineError> {
         let Some(job) = self.take_in(job, &load, cancel)? else { return Ok(()) };
         // Nobody waits for those whose callers are gone: they are answered here, which takes no work.
         let gone = self.state.lock().take_cancelled();
@@ -396,7 +528,12 @@ impl Queue {
     }
 
     /// Hands a job to an idle worker or queues it; gives it back if it is refused.
-    fn take_in(&self, job: Job, load: &Load, cancel: &CancelFlag) -> Result<Option<Job>, EngineError> {
+    fn take_in(
+        self: &Arc<Self>,
+        job: Job,
+        load: &Load,
+        cancel: &CancelFlag,
+    ) -> Result<Option<Job>, EngineError> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(EngineError::internal("the engine is closed"));
@@ -411,7 +548,7 @@ impl Queue {
             state.shedding.passed(now);
             state.begun[worker] = Some(now);
             state.handed[worker] = Some(job);
-            state.largest = state.largest.max(self.bells.len() - state.idle.len());
+            state.largest = state.largest.max(self.workers - state.idle.len());
             drop(state);
             self.bells[worker].notify_one();
             return Ok(None);

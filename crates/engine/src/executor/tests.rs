@@ -144,12 +144,14 @@ fn a_key_that_sends_very_much_keeps_nobody_else_waiting_and_has_nobody_else_refu
         executor.run(Lane::Write, load, &CancelFlag::default(), work, Box::new(done));
         answered.recv_timeout(Duration::from_millis(20)).unwrap_or(false)
     };
+    // Each has a thread by now, so that the rest waits.
+    let relieved = ["many", "few", "another"].map(|key| relieved(&executor, Lane::Write, key));
     assert!((0..20).all(|_| !send("many")));
     assert!(!send("few"));
     thread::sleep(*PATIENCE.start());
     assert!(send("many"), "its first is late");
     assert!(!send("another"), "it has none that waits");
-    drop(held);
+    drop((held, relieved));
     let order: Vec<&str> = begun.iter().take(22).collect();
     // The eight workers may tell in another order than the one in which they took them.
     let places = |key: &str| order.iter().position(|one| *one == key).expect("it has begun");
@@ -179,6 +181,82 @@ fn a_key_leaves_workers_to_others() {
     assert!(begun.try_recv().is_err(), "it has as many as it may have");
     drop(release);
     assert_eq!(begun.iter().take(8).count(), 8, "the rest follows");
+}
+
+/// Has an operation of this key begin, which goes on until the returned sender is dropped.
+fn relieved(executor: &Executor, lane: Lane, key: &str) -> mpsc::Sender<()> {
+    let (sender, held) = mpsc::channel::<()>();
+    let (begins, begun) = mpsc::channel();
+    let work = move || {
+        waiting(|| {
+            begins.send(()).unwrap();
+            let _ = held.recv();
+        });
+        Ok(Reply::acknowledged())
+    };
+    let load = Load { owner: Some(Holder::new(key, "{}")), ..Load::default() };
+    executor.run(lane, load, &CancelFlag::default(), work, Box::new(|_| {}));
+    begun.recv_timeout(Duration::from_secs(60)).expect("it begins");
+    sender
+}
+
+/// Whoever holds the workers, each key has one operation at a time, and callers without restrictions have some of the workers.
+#[test]
+fn several_keys_together_keep_nobody_out() {
+    let executor = Executor::new(1, None);
+    let keys: Vec<String> = (0..40).map(|number| format!("key{number}")).collect();
+    let mut held: Vec<_> = (0..16).map(|_| relieved(&executor, Lane::Read, "first")).take(12).collect();
+    held.extend((0..2).map(|_| relieved(&executor, Lane::Read, "second")));
+    let workers = |executor: &Executor| executor.read.stats().workers - executor.read.stats().active;
+    assert_eq!(workers(&executor), 2, "left to callers without restrictions");
+    held.extend(keys.iter().map(|key| relieved(&executor, Lane::Read, key)));
+    // So it is where callers without restrictions have all workers.
+    let all = busy(&executor, Lane::Read, 2);
+    held.push(relieved(&executor, Lane::Read, "last"));
+    assert!(executor.read.state.lock().waiting.is_empty());
+    drop((held, all));
+    until("those that helped out are gone", || executor.read.stats().active == 0);
+    // What waits of a key that has a worker is taken when that one is done.
+    let all = busy(&executor, Lane::Read, 16);
+    let first = relieved(&executor, Lane::Read, "first");
+    let (begins, begun) = mpsc::channel();
+    for _ in 0..3 {
+        let begins = begins.clone();
+        let work = move || {
+            begins.send(()).unwrap();
+            Ok(Reply::acknowledged())
+        };
+        let load = Load { owner: Some(Holder::new("first", "{}")), ..Load::default() };
+        executor.run(Lane::Read, load, &CancelFlag::default(), work, Box::new(|_| {}));
+    }
+    assert!(begun.recv_timeout(Duration::from_millis(50)).is_err());
+    drop(first);
+    assert_eq!((0..3).filter(|_| begun.recv_timeout(Duration::from_secs(60)).is_ok()).count(), 3);
+    drop(all);
+    executor.close();
+}
+
+#[test]
+fn a_key_with_little_that_waits_is_let_in_where_others_have_filled_the_queue() {
+    let executor = Executor::new(1, None);
+    let held = busy(&executor, Lane::Write, 8);
+    let few = relieved(&executor, Lane::Write, "few");
+    assert!(!refused(&executor, Lane::Write, LANE_BYTES));
+    assert!(refused(&executor, Lane::Write, 1), "of the same caller");
+    let refused = |bytes| {
+        let load = Load { owner: Some(Holder::new("few", "{}")), bytes };
+        let (sender, receiver) = mpsc::channel();
+        let done = Box::new(move |result: Result<Reply, EngineError>| {
+            let _ = sender.send(result.is_err());
+        });
+        executor.run(Lane::Write, load, &CancelFlag::default(), || Ok(Reply::acknowledged()), done);
+        receiver.recv_timeout(Duration::from_millis(20)).unwrap_or(false)
+    };
+    assert!(refused(8 << 20), "that is much");
+    assert!(!refused(1 << 20));
+    assert!((0..14).all(|_| !refused(1)) && !refused(1));
+    assert!(refused(1), "these are many");
+    drop((held, few));
 }
 
 #[test]
