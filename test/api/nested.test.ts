@@ -221,6 +221,42 @@ describe('objects', () => {
   });
 });
 
+describe('inner hits for which there is no time', () => {
+  const DOCUMENTS = 2000;
+  // Each inner search makes an automaton of the pattern.
+  const slow = nested('o', { regexp: { 'o.k': { value: '(a|b)*a(a|b){11}|x[0-9]+' } } }, { inner_hits: {} });
+
+  beforeAll(async () => {
+    const properties = { o: { type: 'nested', properties: { k: { type: 'keyword' } } } };
+    await server.request('PUT', '/slow', { mappings: { properties } });
+    const lines = Array.from(
+      { length: DOCUMENTS },
+      (_, at) => `{"index":{}}\n{"o":[{"k":"x${String(at)}"},{"k":"y"}]}\n`,
+    );
+    const { body } = await server.request('POST', '/slow/_bulk?refresh=true', lines.join(''));
+    expect(body.errors).toBe(false);
+  });
+
+  it('leave their hits out, and those that are shown have all of theirs', async () => {
+    const { body: answer } = await server.request('POST', '/slow/_search?timeout=300ms', {
+      size: DOCUMENTS,
+      query: slow,
+    });
+    expect(answer.timed_out).toBe(true);
+    const { hits } = answer.hits;
+    expect(hits.length).toBeLessThan(DOCUMENTS);
+    for (const { _source: source, inner_hits: inner } of hits) {
+      expect(inner.o.hits.hits.map((hit: { _source: object }) => hit._source)).toEqual([source.o[0]]);
+    }
+  });
+
+  it('are an error where a part is not wanted', async () => {
+    const path = '/slow/_search?timeout=300ms&allow_partial_search_results=false';
+    const { status, body } = await server.request('POST', path, { size: DOCUMENTS, query: slow });
+    expect([status, body.error?.type]).toEqual([504, 'timeout_exception']);
+  });
+});
+
 describe('aggregations and sorts', () => {
   const OFFERS = {
     a: [

@@ -23,6 +23,7 @@ mod writer;
 
 pub use filter_cache::{FilterCache, FilterCacheStats};
 pub use index::SparrowIndex;
+pub use nested::OpenDocument;
 pub use options::{IndexOptions, WriteDocument};
 pub use segment_snapshot::SegmentSnapshot;
 pub use snapshot::{DocMeta, Snapshot, StoredDoc};

@@ -10,6 +10,7 @@ use sparrow_types::{SeqNo, TokenWeights};
 use tantivy::schema::{IndexRecordOption, Value};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, TantivyError, Term};
 
+use crate::nested::OpenDocument;
 use crate::query::{QueryError, SnapshotCache};
 use crate::segment_snapshot::SegmentSnapshot;
 use sparrow_analysis::{Analysis, Analyzer};
@@ -296,10 +297,40 @@ impl Snapshot {
     /// # Errors
     /// When the document store cannot be read.
     pub fn fetch(&self, addr: DocAddress) -> Result<StoredDoc, IndexError> {
+        self.fetch_within(addr, &mut None)
+    }
+
+    /// Like [`Snapshot::fetch`]; `open` keeps the document of an object for further objects of the same document. An object has no passages.
+    ///
+    /// # Errors
+    /// As [`Snapshot::fetch`].
+    pub fn fetch_within(
+        &self,
+        addr: DocAddress,
+        open: &mut Option<OpenDocument>,
+    ) -> Result<StoredDoc, IndexError> {
         let segment = self.segment(addr.segment_ord);
         let root = self.root_of(addr);
-        let is_object = root != addr;
-        let stored: TantivyDocument = match &segment.past_cache {
+        let (seq_no, version) = (segment.seq_no(addr.doc_id), segment.version(addr.doc_id));
+        if root == addr {
+            let (id, source, passages) = self.stored(root)?;
+            return Ok(StoredDoc { id, seq_no, version, source, passages });
+        }
+        let at = (self.searcher.segment_reader(root.segment_ord).segment_id(), root.doc_id);
+        let document = match open {
+            Some(document) if document.is_at(at) => document,
+            _ => {
+                let (id, source, _) = self.stored(root)?;
+                open.insert(OpenDocument::new(at, id, source))
+            }
+        };
+        let source = document.object(self.place_of(addr));
+        Ok(StoredDoc { id: document.id.clone(), seq_no, version, source, passages: None })
+    }
+
+    /// Id, source and passages of a document, which is no object.
+    fn stored(&self, root: DocAddress) -> Result<(String, Vec<u8>, Option<Vec<u8>>), IndexError> {
+        let stored: TantivyDocument = match &self.segment(root.segment_ord).past_cache {
             Some(store) => store.get(root.doc_id)?,
             None => self.searcher.doc(root)?,
         };
@@ -315,16 +346,7 @@ impl Snapshot {
         if let Some((length, _)) = payload {
             source.truncate(length);
         }
-        if is_object {
-            source = self.object_of(&source, addr);
-        }
-        Ok(StoredDoc {
-            id: id.unwrap_or_default(),
-            seq_no: segment.seq_no(addr.doc_id),
-            version: segment.version(addr.doc_id),
-            source,
-            passages: payload.map(|(_, payload)| payload),
-        })
+        Ok((id.unwrap_or_default(), source, payload.map(|(_, payload)| payload)))
     }
 
     /// Token weights of a document in a sparse field, read back from the postings.

@@ -45,7 +45,7 @@ pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use java::{java_double, java_string, json_token};
 pub use semantic::{DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText};
 pub use slots::{Slot, Slots, field_of};
-pub use source::{SourceFilter, values_at, wrapped};
+pub use source::{SourceFilter, objects_at, values_at, wrapped, wrapping};
 pub use sparse_options::{PruningConfig, SparseIndexOptions};
 pub use types::{
     DEFAULT_ANALYZER, Dynamic, FieldType, KeywordKind, Limits, MOST_LEVELS, NumberValue, ParsedDocument,

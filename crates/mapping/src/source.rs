@@ -1,5 +1,10 @@
 //! Filters for the parts of a document's source that are stored or returned.
 
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sparrow_wire::glob;
 
@@ -95,6 +100,121 @@ pub fn wrapped(path: &str, value: &Value) -> Value {
     path.rsplit('.').fold(value.clone(), |inner, name| Map::from_iter([(name.to_owned(), inner)]).into())
 }
 
+/// Where the objects at a path lie in the bytes of a document, in their order and with arrays flattened, as [`values_at`] finds them. Nothing
+/// of them is kept in memory; none if the bytes are not JSON.
+pub fn objects_at(source: &[u8], path: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut reader = serde_json::Deserializer::from_slice(source);
+    let objects = Objects { path, start: source.as_ptr().addr(), found: &mut found };
+    match objects.deserialize(&mut reader) {
+        Ok(()) => found,
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Looks for the objects at a path of a value.
+struct Objects<'p, 'f> {
+    path: &'p str,
+    /// Address of the first byte of the document.
+    start: usize,
+    found: &'f mut Vec<Range<usize>>,
+}
+
+impl Objects<'_, '_> {
+    fn again(&mut self) -> Objects<'_, '_> {
+        Objects { path: self.path, start: self.start, found: self.found }
+    }
+
+    /// Adds the value if it is an object, or the objects in it if it is an array.
+    fn add(&mut self, value: &RawValue) -> serde_json::Result<()> {
+        let text = value.get();
+        match text.as_bytes().first() {
+            Some(b'{') => {
+                let at = text.as_ptr().addr() - self.start;
+                self.found.push(at..at + text.len());
+                Ok(())
+            }
+            Some(b'[') => {
+                let elements = Objects { path: "", ..self.again() };
+                elements.deserialize(&mut serde_json::Deserializer::from_str(text))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Objects<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Objects<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            if key == self.path {
+                let value = map.next_value::<&RawValue>()?;
+                self.add(value).map_err(serde::de::Error::custom)?;
+            } else if let Some(rest) = self.path.strip_prefix(&*key).and_then(|rest| rest.strip_prefix('.')) {
+                map.next_value_seed(Objects { path: rest, ..self.again() })?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        if self.path.is_empty() {
+            while let Some(value) = list.next_element::<&RawValue>()? {
+                self.add(value).map_err(serde::de::Error::custom)?;
+            }
+        } else {
+            while list.next_element_seed(self.again())?.is_some() {}
+        }
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// The text before and after an object that put it inside an object for each name of a dotted path, as [`wrapped`] does.
+pub fn wrapping(path: &str) -> (String, String) {
+    let before: String = path.split('.').map(|name| format!("{{{}:", Value::from(name))).collect();
+    let after = "}".repeat(path.split('.').count());
+    (before, after)
+}
+
 fn flatten<'a>(value: &'a Value, out: &mut Vec<&'a Value>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| flatten(item, out)),
@@ -106,6 +226,35 @@ fn flatten<'a>(value: &'a Value, out: &mut Vec<&'a Value>) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    /// In the bytes of a document the same objects are found as in its value.
+    #[test]
+    fn objects_are_found_in_bytes_as_in_values() {
+        let source = r#"{ "x": [1, {"y": null}], "o": [ {"a" : 1.50, "b": {"c": [{"d": 1}, [{"d": 2}], 3]}}, null, [[{"a": "}]"}], 2], {} ],
+            "p.q": {"r": true}, "p": {"q": [{"r": false}], "q.r": {"s": -1}, "é\"": {"t": {}}}, "empty": [] }"#;
+        let value: Value = serde_json::from_str(source).unwrap();
+        for path in
+            ["o", "o.b", "o.b.c", "p", "p.q", "p.q.r", "x", "x.y", "empty", "none", "o.a", "p.é\"", "p.é\".t"]
+        {
+            let mut wanted = Vec::new();
+            values_at(&value, path, &mut wanted);
+            wanted.retain(|value| value.is_object());
+            let spans = objects_at(source.as_bytes(), path);
+            let found: Vec<Value> =
+                spans.iter().map(|span| serde_json::from_str(&source[span.clone()]).unwrap()).collect();
+            assert_eq!(found.iter().collect::<Vec<_>>(), wanted, "{path}");
+            for (span, value) in spans.into_iter().zip(&found) {
+                let (before, after) = wrapping(path);
+                let text = format!("{before}{}{after}", &source[span]);
+                assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), wrapped(path, value), "{path}");
+            }
+        }
+        assert_eq!(
+            objects_at(source.as_bytes(), "o").first().map(|span| &source[span.clone()]).unwrap().len(),
+            53
+        );
+        assert!(objects_at(b"{\"o\": [{}, ", "o").is_empty());
+    }
 
     fn check(includes: &[&str], excludes: &[&str], expected: Value) {
         let owned = |list: &[&str]| list.iter().map(|&item| item.to_owned()).collect();

@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_index::DocAddress;
+use sparrow_index::OpenDocument;
+use sparrow_index::query::sorted::SortValue;
 use sparrow_index::query::{QueryError, TotalHits};
 use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
 use super::body::SearchBody;
-use super::collapse::Collapse;
+use super::deadline::Deadline;
 use super::error::SearchError;
 use super::execute::{self, Outcome};
 use super::explain;
@@ -22,203 +23,239 @@ use super::response::{self, ShownHit};
 use super::retriever::Fusion;
 use super::script_fields::ScriptFields;
 use super::source_filter::SourceSelection;
-use super::target::Target;
+use super::target::{Hit, Target};
 use super::uri::Presentation;
+use crate::is_cancelled;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_query::walk;
 
-/// Loads everything that the hits contain.
-///
-/// # Errors
-/// When a document cannot be read, or a requested field cannot be returned.
-pub fn read<'a>(
-    service: &SearchService,
-    targets: &'a [Target],
-    body: &SearchBody,
+/// Loads what hits contain, and the hits inside them.
+pub struct Reader<'a> {
+    service: &'a SearchService,
     shown: Presentation,
-    outcome: &Outcome,
-    mut profile: Option<&mut Profile>,
-    cancel: &Arc<AtomicBool>,
-) -> Result<Vec<ShownHit<'a>>, EngineError> {
-    let wants_fields =
-        !body.fields.is_empty() || !body.docvalue_fields.is_empty() || body.stored_fields.is_some();
-    let mut highlighter = match &body.highlight {
-        Some(highlight) => {
-            let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);
-            Some(profile::timed(clock, || {
-                Highlighter::new(service, targets, body.matching_queries(), highlight, cancel)
-            })?)
-        }
-        None => None,
-    };
-    let mut script_fields = ScriptFields::new(&body.script_fields);
-    let nested_hits = body.nested_hits().map_err(SearchError::from)?;
-    let mut without_vectors: Vec<Option<SourceSelection>> = vec![None; targets.len()];
-    let mut hits = Vec::with_capacity(outcome.hits.len());
-    for (number, hit) in outcome.hits.iter().enumerate() {
-        work::check()?;
-        let target = &targets[hit.target];
-        let clock = profile.as_deref_mut().map(|profile| profile.fetched(hit.target));
-        let mut stored = profile::timed(clock, || target.snapshot.fetch(hit.addr))?;
-        let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
-        let ignored = target.snapshot.ignored_fields(hit.addr).map_err(failed)?;
-        let mut fields = serde_json::Map::new();
-        if wants_fields {
-            let source = FieldSource {
-                snapshot: &target.snapshot,
-                shard: &target.shard,
-                addr: hit.addr,
-                id: &stored.id,
-                source: &stored.source,
-            };
-            fields = source.read(&body.fields, &body.docvalue_fields, body.stored_fields.as_ref())?;
-        }
-        script_fields.read(targets, hit, &stored.source, &mut fields)?;
-        let highlight = match &mut highlighter {
-            Some(highlighter) => {
+    /// The flag that is set when reading has to stop.
+    cancel: &'a Arc<AtomicBool>,
+    /// The time limit of the search. Reading goes on when it is over, but searches nothing any more for what is shown inside hits.
+    deadline: Option<&'a Deadline>,
+    /// The document of the object that was read last.
+    open: Option<OpenDocument>,
+}
+
+/// The hits of one search.
+pub struct Read<'a> {
+    /// What is shown of each: of all, or of the first ones.
+    pub hits: Vec<ShownHit<'a>>,
+    /// Whether the others are left out because the time for what they show inside was over.
+    pub timed_out: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader for one request, which stops when `cancel` is set.
+    pub fn new(service: &'a SearchService, shown: Presentation, cancel: &'a Arc<AtomicBool>) -> Self {
+        Self { service, shown, cancel, deadline: None, open: None }
+    }
+
+    /// Has it leave out hits for whose inner hits there is no time.
+    pub fn until(self, deadline: &'a Deadline) -> Self {
+        Self { deadline: Some(deadline), ..self }
+    }
+
+    /// Loads everything that the hits contain.
+    ///
+    /// # Errors
+    /// When a document cannot be read, or a requested field cannot be returned.
+    pub fn read<'t>(
+        &mut self,
+        targets: &'t [Target],
+        body: &SearchBody,
+        outcome: &Outcome,
+        mut profile: Option<&mut Profile>,
+    ) -> Result<Read<'t>, EngineError> {
+        let cancel = self.cancel;
+        let wants_fields =
+            !body.fields.is_empty() || !body.docvalue_fields.is_empty() || body.stored_fields.is_some();
+        let mut highlighter = match &body.highlight {
+            Some(highlight) => {
                 let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);
-                profile::timed(clock, || highlighter.highlight(hit, &stored.source))?
+                Some(profile::timed(clock, || {
+                    Highlighter::new(self.service, targets, body.matching_queries(), highlight, cancel)
+                })?)
             }
-            None => Vec::new(),
+            None => None,
         };
-        let mut inner_hits = InnerWriter::default();
-        if let (Some(collapse), Some(group)) = (&body.collapse, outcome.groups.get(number)) {
-            if let Some(value) = json_of(group) {
+        let mut script_fields = ScriptFields::new(&body.script_fields);
+        let nested_hits = body.nested_hits().map_err(SearchError::from)?;
+        let mut without_vectors: Vec<Option<SourceSelection>> = vec![None; targets.len()];
+        let mut hits = Vec::with_capacity(outcome.hits.len());
+        let mut timed_out = false;
+        for (number, hit) in outcome.hits.iter().enumerate() {
+            work::check()?;
+            let target = &targets[hit.target];
+            let clock = profile.as_deref_mut().map(|profile| profile.fetched(hit.target));
+            let mut stored =
+                profile::timed(clock, || target.snapshot.fetch_within(hit.addr, &mut self.open))?;
+            let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
+            let ignored = target.snapshot.ignored_fields(hit.addr).map_err(failed)?;
+            let mut fields = serde_json::Map::new();
+            if wants_fields {
+                let source = FieldSource {
+                    snapshot: &target.snapshot,
+                    shard: &target.shard,
+                    addr: hit.addr,
+                    id: &stored.id,
+                    source: &stored.source,
+                };
+                fields = source.read(&body.fields, &body.docvalue_fields, body.stored_fields.as_ref())?;
+            }
+            script_fields.read(targets, hit, &stored.source, &mut fields)?;
+            let highlight = match &mut highlighter {
+                Some(highlighter) => {
+                    let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);
+                    profile::timed(clock, || highlighter.highlight(hit, &stored.source))?
+                }
+                None => Vec::new(),
+            };
+            if let (Some(collapse), Some(group)) = (&body.collapse, outcome.groups.get(number))
+                && let Some(value) = json_of(group)
+            {
                 fields.insert(collapse.field.clone(), serde_json::Value::Array(vec![value]));
             }
-            if !collapse.inner_hits.is_empty() {
-                inner(&mut inner_hits, service, targets, body, collapse, group, shown, cancel)?;
+            let place = target.snapshot.place_of(hit.addr);
+            // The objects of a bucket are shown without what the documents of the search would show.
+            let is_of_search = place.is_empty() || target.snapshot.scope().is_some();
+            let nested = if is_of_search { &nested_hits[..] } else { &[] };
+            let Some(inner_hits) =
+                self.inner_in_time(targets, body, nested, hit, outcome.groups.get(number))?
+            else {
+                timed_out = true;
+                break;
+            };
+            let fields = (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string());
+            // Fields and fragments are read from the whole source.
+            if body.excludes_vectors == Some(true) {
+                let selection = without_vectors[hit.target]
+                    .get_or_insert_with(|| SourceSelection::without_vectors(target.snapshot.mapping()));
+                let mut rest = Vec::with_capacity(stored.source.len());
+                selection.write(&stored.source, &mut rest);
+                stored.source = rest;
+            }
+            work::check()?;
+            hits.push(ShownHit {
+                hit: *hit,
+                index: &target.shard.index,
+                stored,
+                ignored,
+                matched: Vec::new(),
+                highlight,
+                explained: None,
+                fields,
+                nested: place,
+                inner_hits,
+            });
+        }
+        name(targets, body, &mut hits)?;
+        if body.explain {
+            let clock = profile.map(|profile| &mut profile.explain);
+            let explanations =
+                profile::timed(clock, || explain::hits(self.service, targets, body, outcome, cancel))?;
+            for (hit, explanation) in hits.iter_mut().zip(explanations) {
+                hit.explained = Some((&*targets[hit.hit.target].shard, explanation));
             }
         }
-        let place = target.snapshot.place_of(hit.addr);
-        // The objects of a bucket are shown without what the documents of the search would show.
-        let is_of_search = place.is_empty() || target.snapshot.scope().is_some();
-        for nested in nested_hits.iter().filter(|_| is_of_search) {
-            inner_hits.nested(service, nested, target, hit.addr, shown, cancel)?;
-        }
-        let fields = (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string());
-        // Fields and fragments are read from the whole source.
-        if body.excludes_vectors == Some(true) {
-            let selection = without_vectors[hit.target]
-                .get_or_insert_with(|| SourceSelection::without_vectors(target.snapshot.mapping()));
-            let mut rest = Vec::with_capacity(stored.source.len());
-            selection.write(&stored.source, &mut rest);
-            stored.source = rest;
-        }
-        work::check()?;
-        hits.push(ShownHit {
-            hit: *hit,
-            index: &target.shard.index,
-            stored,
-            ignored,
-            matched: Vec::new(),
-            highlight,
-            explained: None,
-            fields,
-            nested: place,
-            inner_hits: inner_hits.finish(),
-        });
+        Ok(Read { hits, timed_out })
     }
-    name(targets, body, &mut hits)?;
-    if body.explain {
-        let clock = profile.map(|profile| &mut profile.explain);
-        let explanations = profile::timed(clock, || explain::hits(service, targets, body, outcome, cancel))?;
-        for (hit, explanation) in hits.iter_mut().zip(explanations) {
-            hit.explained = Some((&*targets[hit.hit.target].shard, explanation));
+
+    /// What is shown inside a hit, if there is time for it.
+    fn inner_in_time(
+        &mut self,
+        targets: &[Target],
+        body: &SearchBody,
+        nested: &[NestedHits<'_>],
+        hit: &Hit,
+        group: Option<&SortValue>,
+    ) -> Result<Option<Option<Vec<u8>>>, EngineError> {
+        // Only a whole hit is left out, not one inside it.
+        let Some(deadline) = self.deadline.take() else {
+            return self.inner(targets, body, nested, hit, group).map(Some);
+        };
+        let _until_over = work::stopped_by(deadline.flag());
+        let cancel = std::mem::replace(&mut self.cancel, deadline.flag());
+        let inner = self.inner(targets, body, nested, hit, group);
+        self.cancel = cancel;
+        self.deadline = Some(deadline);
+        match inner {
+            Err(error) if deadline.is_over() && is_cancelled(&error) => Ok(None),
+            inner => inner.map(Some),
         }
     }
-    Ok(hits)
-}
 
-/// Searches the further hits of a collapsed group.
-#[expect(clippy::too_many_arguments, reason = "what the group's own hit was read with")]
-fn inner(
-    out: &mut InnerWriter,
-    service: &SearchService,
-    targets: &[Target],
-    body: &SearchBody,
-    collapse: &Collapse,
-    group: &sparrow_index::query::sorted::SortValue,
-    shown: Presentation,
-    cancel: &Arc<AtomicBool>,
-) -> Result<(), EngineError> {
-    for inner in &collapse.inner_hits {
-        let mut search = (*inner.body).clone();
-        let any = body.fusion.as_ref().map(Fusion::any);
-        search.query = Some(collapse.group_query(any.as_ref().or(body.query.as_ref()), group));
-        search.post_filter.clone_from(&body.post_filter);
-        search.min_score = body.min_score;
-        out.search(service, &inner.name, targets, &search, shown, cancel)?;
+    /// What is shown inside a hit: the further hits of its group, and the objects in it that match nested clauses.
+    fn inner(
+        &mut self,
+        targets: &[Target],
+        body: &SearchBody,
+        nested: &[NestedHits<'_>],
+        hit: &Hit,
+        group: Option<&SortValue>,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let mut out = Vec::new();
+        if let (Some(collapse), Some(group)) = (&body.collapse, group) {
+            for inner in &collapse.inner_hits {
+                let mut search = (*inner.body).clone();
+                let any = body.fusion.as_ref().map(Fusion::any);
+                search.query = Some(collapse.group_query(any.as_ref().or(body.query.as_ref()), group));
+                search.post_filter.clone_from(&body.post_filter);
+                search.min_score = body.min_score;
+                self.search(&mut out, &inner.name, targets, search)?;
+            }
+        }
+        for nested in nested {
+            let target = &targets[hit.target];
+            let mapping = target.snapshot.mapping().clone();
+            let Some(path) = nested.path(&mapping) else {
+                return Err(EngineError::invalid(
+                    "[inner_hits] of [knn] needs a field inside a [nested] one",
+                ));
+            };
+            let objects = Arc::new(target.snapshot.inside_of(hit.addr, path));
+            let target = Target { snapshot: objects, ..target.clone() };
+            let search = SearchBody {
+                query: Some(nested.query.clone()),
+                of_bucket: true,
+                ..(*nested.hits.body).clone()
+            };
+            self.search(&mut out, nested.name(path), &[target], search)?;
+        }
+        if out.is_empty() {
+            return Ok(None);
+        }
+        out.push(b'}');
+        Ok(Some(out))
     }
-    Ok(())
-}
 
-/// The `inner_hits` member of a hit, while it is written.
-#[derive(Default)]
-struct InnerWriter(Vec<u8>);
-
-impl InnerWriter {
-    /// Adds the hits of one search.
-    ///
-    /// # Errors
-    /// When a document cannot be read, or the request has to stop.
+    /// Adds the hits of one search to the `inner_hits` member of a hit.
     fn search(
         &mut self,
-        service: &SearchService,
+        out: &mut Vec<u8>,
         name: &str,
         targets: &[Target],
-        search: &SearchBody,
-        shown: Presentation,
-        cancel: &Arc<AtomicBool>,
+        search: SearchBody,
     ) -> Result<(), EngineError> {
-        let search = SearchBody { track_total_hits: Some(TotalHits::Exact), ..search.clone() };
-        let outcome = execute::execute(targets, &search, cancel).map_err(EngineError::from)?;
-        let hits = read(service, targets, &search, shown, &outcome, None, cancel)?;
-        self.0.push(if self.0.is_empty() { b'{' } else { b',' });
-        self.0.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
-        self.0.extend_from_slice(b":{\"hits\":");
-        response::write_hits(&mut self.0, &search, shown, targets.len(), &outcome, &hits)?;
-        self.0.push(b'}');
+        work::check()?;
+        let search = SearchBody { track_total_hits: Some(TotalHits::Exact), ..search };
+        let outcome = execute::execute(targets, &search, self.cancel).map_err(EngineError::from)?;
+        let Read { hits, .. } = self.read(targets, &search, &outcome, None)?;
+        out.push(if out.is_empty() { b'{' } else { b',' });
+        out.extend_from_slice(serde_json::Value::from(name).to_string().as_bytes());
+        out.extend_from_slice(b":{\"hits\":");
+        response::write_hits(out, &search, self.shown, targets.len(), &outcome, &hits)?;
+        out.push(b'}');
         Ok(())
-    }
-
-    /// Adds the objects of a document that match a nested clause.
-    ///
-    /// # Errors
-    /// As [`InnerWriter::search`].
-    fn nested(
-        &mut self,
-        service: &SearchService,
-        nested: &NestedHits<'_>,
-        target: &Target,
-        addr: DocAddress,
-        shown: Presentation,
-        cancel: &Arc<AtomicBool>,
-    ) -> Result<(), EngineError> {
-        let mapping = target.snapshot.mapping().clone();
-        let Some(path) = nested.path(&mapping) else {
-            return Err(EngineError::invalid("[inner_hits] of [knn] needs a field inside a [nested] one"));
-        };
-        let objects = Arc::new(target.snapshot.inside_of(addr, path));
-        let target = Target { snapshot: objects, ..target.clone() };
-        let search =
-            SearchBody { query: Some(nested.query.clone()), of_bucket: true, ..(*nested.hits.body).clone() };
-        self.search(service, nested.name(path), &[target], &search, shown, cancel)
-    }
-
-    /// The member, as JSON; `None` without any search.
-    fn finish(mut self) -> Option<Vec<u8>> {
-        if self.0.is_empty() {
-            return None;
-        }
-        self.0.push(b'}');
-        Some(self.0)
     }
 }
 
-fn json_of(value: &sparrow_index::query::sorted::SortValue) -> Option<serde_json::Value> {
-    use sparrow_index::query::sorted::SortValue;
+fn json_of(value: &SortValue) -> Option<serde_json::Value> {
     match value {
         SortValue::Null => None,
         SortValue::Long(number) => Some((*number).into()),

@@ -80,6 +80,7 @@ use self::encoding::ModelTimings;
 pub use self::error::{SearchError, Shard};
 use self::execute::Outcome;
 pub use self::fields::stored_values;
+use self::hits::{Read, Reader};
 pub use self::operations::OPERATIONS;
 pub use self::ordered::{Order, query_of_index};
 use self::response::OpenIds;
@@ -149,7 +150,7 @@ fn answer(
         Err(error) => return Err(error),
     };
     if shown.all_or_nothing && outcome.timed_out {
-        return Err(EngineError::api(504, Exception::new("timeout_exception", "Time exceeded")));
+        return Err(time_exceeded());
     }
     if shown.all_or_nothing && !outcome.failures.is_empty() {
         return Err(outcome.failures.swap_remove(0).into());
@@ -162,10 +163,19 @@ fn answer(
         .map(|(_, target)| target.counters.fetch.begin())
         .collect();
     let began = Instant::now();
-    // As in Elasticsearch the limit is on the search itself: what it found in time is read and shown, whatever the clock says.
+    // As in Elasticsearch the limit is on the search itself: what it found in time is read and shown, whatever the clock says. Only
+    // searches for what is shown inside hits end with it.
     let _until_cancelled = work::stopped_by(deadline.caller());
-    let hits =
-        hits::read(service, targets, body, shown, &outcome, profile.as_deref_mut(), deadline.caller())?;
+    let mut reader = Reader::new(service, shown, deadline.caller());
+    // A scroll goes on behind the last hit that was found, so that none may be missing.
+    if body.scroll.is_none() {
+        reader = reader.until(deadline);
+    }
+    let Read { hits, timed_out: too_late } = reader.read(targets, body, &outcome, profile.as_deref_mut())?;
+    if too_late && shown.all_or_nothing {
+        return Err(time_exceeded());
+    }
+    outcome.timed_out |= too_late;
     drop(fetching);
     note_slow(Phase::Fetch, targets, &outcome, began, source);
     if let Some(profile) = &mut profile {
@@ -305,6 +315,11 @@ pub fn parse_query(query: &Value) -> Result<Query, EngineError> {
 /// The error of a search whose query an index refuses.
 pub fn query_error(service: &SearchService, handle: &IndexHandle, source: QueryError) -> EngineError {
     SearchError::Query { shard: shard(service, handle), source }.into()
+}
+
+/// The error of a search that shows everything or nothing, and had no time for everything.
+fn time_exceeded() -> EngineError {
+    EngineError::api(504, Exception::new("timeout_exception", "Time exceeded"))
 }
 
 fn is_cancelled(error: &EngineError) -> bool {

@@ -284,17 +284,14 @@ fn write_place(out: &mut Vec<u8>, places: &[(String, usize)]) {
     places.iter().for_each(|_| out.push(b'}'));
 }
 
-/// Writes the object at `path` of a source that has nothing beside it; returns whether there is one.
+/// Writes the object at `path` of a source that has nothing beside it; returns whether there is a source.
 fn write_object(source: &[u8], path: &str, out: &mut Vec<u8>) -> bool {
-    let Ok(source) = serde_json::from_slice::<serde_json::Value>(source) else { return false };
-    let mut found = Vec::new();
-    sparrow_mapping::values_at(&source, path, &mut found);
-    match found.first() {
-        Some(object) => push(out, format_args!("{object}")),
+    match sparrow_mapping::objects_at(source, path).into_iter().next() {
+        Some(object) => out.extend_from_slice(&source[object]),
         // The filter keeps nothing of it.
         None => out.extend_from_slice(b"{}"),
     }
-    true
+    !source.is_empty()
 }
 
 fn write_highlight(out: &mut Vec<u8>, highlight: &Highlighted) {

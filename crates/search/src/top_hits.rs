@@ -11,7 +11,7 @@ use crate::aggs::Aggregations;
 use crate::body::SearchBody;
 use crate::error::SearchError;
 use crate::execute::Outcome;
-use crate::hits;
+use crate::hits::Reader;
 use crate::response;
 use crate::retriever::Fusion;
 use crate::service::SearchService;
@@ -41,13 +41,12 @@ pub fn reduce(
 
 /// Reads the documents of `top_hits` from the indices that were searched.
 struct Hits<'a> {
-    service: &'a SearchService,
+    reader: Reader<'a>,
     targets: &'a [Target],
     /// The search sections (`_source`, `highlight` and so on) that say what hits show, one for each
     /// `top_hits` of the request.
     bodies: Vec<SearchBody>,
     shown: Presentation,
-    cancel: &'a Arc<AtomicBool>,
     /// The first error of reading a document, to be reported like that of a search.
     error: Option<EngineError>,
 }
@@ -81,11 +80,13 @@ impl<'a> Hits<'a> {
             }
             body
         };
-        Self { service, targets, bodies: asked.iter().map(body).collect(), shown, cancel, error: None }
+        let shown = Presentation { total_as_int: false, ..shown };
+        let reader = Reader::new(service, shown, cancel);
+        Self { reader, targets, bodies: asked.iter().map(body).collect(), shown, error: None }
     }
 
     fn written(
-        &self,
+        &mut self,
         body: &SearchBody,
         top: &TopHits,
         list: &TopList,
@@ -107,10 +108,9 @@ impl<'a> Hits<'a> {
             }
         }
         outcome.max_score = list.max_score.filter(|_| scored && !outcome.hits.is_empty());
-        let shown = Presentation { total_as_int: false, ..self.shown };
-        let hits = hits::read(self.service, self.targets, body, shown, &outcome, None, self.cancel)?;
+        let read = self.reader.read(self.targets, body, &outcome, None)?;
         let mut out = Vec::new();
-        response::write_hits(&mut out, body, shown, self.targets.len(), &outcome, &hits)?;
+        response::write_hits(&mut out, body, self.shown, self.targets.len(), &outcome, &read.hits)?;
         serde_json::from_slice(&out)
             .map_err(|error| EngineError::internal(format!("hits are not JSON: {error}")))
     }
@@ -123,9 +123,13 @@ impl HitWriter for Hits<'_> {
         list: &TopList,
         sort: &[Vec<Value>],
     ) -> Result<Value, AggregationError> {
-        let default = SearchBody::default();
-        let body = self.bodies.get(top.options).unwrap_or(&default);
-        self.written(body, top, list, sort).map_err(|error| {
+        // Taken out while it is read with.
+        let body = self.bodies.get_mut(top.options).map(std::mem::take).unwrap_or_default();
+        let written = self.written(&body, top, list, sort);
+        if let Some(place) = self.bodies.get_mut(top.options) {
+            *place = body;
+        }
+        written.map_err(|error| {
             let reason = error.reason();
             self.error = Some(error);
             AggregationError::Execution(reason)

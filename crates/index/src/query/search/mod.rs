@@ -16,7 +16,8 @@ pub(super) mod words;
 
 use std::sync::atomic::AtomicBool;
 
-use tantivy::{DocAddress, TERMINATED};
+use tantivy::query::Scorer;
+use tantivy::{DocAddress, DocId, TERMINATED};
 
 use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
@@ -29,6 +30,7 @@ use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::segment_snapshot::SegmentSnapshot;
 use crate::snapshot::Snapshot;
 use sparrow_query::{Query, QueryKind};
+use sparrow_segments::doc_bits::next_in;
 use sparrow_types::{Executor, SeqNo, work};
 
 /// Number of documents between two checks of the cancel flag.
@@ -58,31 +60,11 @@ impl Snapshot {
         compiler: &mut Compiler<'_>,
         options: &SearchOptions,
     ) -> Result<TopDocs, QueryError> {
-        if let Some(plan) = SparsePlan::find(query)?
-            && let Some(top) = plan.search(self, compiler, options)?
+        if !self.of_document
+            && let Some(top) = self.search_all(query, compiler, options)?
         {
             is_over(compiler, options)?;
             return Ok(top);
-        }
-        if let Some(top) = self.search_nested(query, compiler, options)? {
-            is_over(compiler, options)?;
-            return Ok(top);
-        }
-        // All words and phrases, then any words: each leaves to the next what it does not know.
-        if let Some(top) = self.search_words(query, compiler, options)? {
-            compiler.executors.note(Executor::Conjunction);
-            is_over(compiler, options)?;
-            return Ok(top);
-        }
-        if let Some(top) = self.search_text(query, compiler, options)? {
-            is_over(compiler, options)?;
-            return Ok(top);
-        }
-        if options.size == 0 && options.min_score.is_none() {
-            let docs = compiler.filter_docs([query].into_iter().chain(&options.post_filter), [])?;
-            compiler.executors.note(Executor::Bitset);
-            let matched = docs.iter().enumerate().map(|(ord, docs)| self.count_live(ord, docs)).sum();
-            return Ok(TopCollector::new(0).finish(matched, options.track_total_hits));
         }
         let allowed = compiler.filter_docs(&options.post_filter, [])?;
         let weight = compiler.compile(query, true)?;
@@ -101,7 +83,11 @@ impl Snapshot {
                 min_score: options.min_score,
                 cancel: options.cancel.as_deref(),
                 partial: options.partial,
+                few: self.segment(ord).live().filter(|_| self.of_document),
             };
+            if segment.few.is_some_and(|few| next_in(few, 0) == TERMINATED) {
+                continue;
+            }
             let mut scorer = weight.scorer(reader, 1.0)?;
             matched += segment.run(&mut *scorer, &mut top)?;
         }
@@ -109,6 +95,38 @@ impl Snapshot {
         is_over(compiler, options)?;
         compiler.score_errors().check()?;
         Ok(top.finish(matched, options.track_total_hits))
+    }
+
+    /// Searches in a way that pays where very many documents may match; `None` if there is none for this query.
+    fn search_all(
+        &self,
+        query: &Query,
+        compiler: &mut Compiler<'_>,
+        options: &SearchOptions,
+    ) -> Result<Option<TopDocs>, QueryError> {
+        if let Some(plan) = SparsePlan::find(query)?
+            && let Some(top) = plan.search(self, compiler, options)?
+        {
+            return Ok(Some(top));
+        }
+        if let Some(top) = self.search_nested(query, compiler, options)? {
+            return Ok(Some(top));
+        }
+        // All words and phrases, then any words: each leaves to the next what it does not know.
+        if let Some(top) = self.search_words(query, compiler, options)? {
+            compiler.executors.note(Executor::Conjunction);
+            return Ok(Some(top));
+        }
+        if let Some(top) = self.search_text(query, compiler, options)? {
+            return Ok(Some(top));
+        }
+        if options.size == 0 && options.min_score.is_none() {
+            let docs = compiler.filter_docs([query].into_iter().chain(&options.post_filter), [])?;
+            compiler.executors.note(Executor::Bitset);
+            let matched = docs.iter().enumerate().map(|(ord, docs)| self.count_live(ord, docs)).sum();
+            return Ok(Some(TopCollector::new(0).finish(matched, options.track_total_hits)));
+        }
+        Ok(None)
     }
 
     /// Number of live documents that match.
@@ -251,18 +269,42 @@ struct SegmentSearch<'a> {
     min_score: Option<f32>,
     cancel: Option<&'a AtomicBool>,
     partial: bool,
+    /// The visible documents where they are few: those between them are not looked at.
+    few: Option<&'a [u64]>,
 }
 
 impl SegmentSearch<'_> {
+    /// Moves a scorer at `doc` on to the first match from there on that is among the few, if they are few.
+    fn settle(&self, scorer: &mut dyn Scorer, mut doc: DocId) -> DocId {
+        let Some(few) = self.few else { return doc };
+        while doc != TERMINATED {
+            match next_in(few, doc) {
+                next if next == doc => break,
+                TERMINATED => return TERMINATED,
+                next => doc = scorer.seek(next),
+            }
+        }
+        doc
+    }
+
+    /// The match after `doc`.
+    fn next(&self, scorer: &mut dyn Scorer, doc: DocId) -> DocId {
+        match self.few.map(|few| next_in(few, doc + 1)) {
+            None => scorer.advance(),
+            Some(TERMINATED) => TERMINATED,
+            Some(next) => {
+                let doc = scorer.seek(next);
+                self.settle(scorer, doc)
+            }
+        }
+    }
+
     /// Offers every hit to `top`, and returns their number.
-    fn run(
-        &mut self,
-        scorer: &mut dyn tantivy::query::Scorer,
-        top: &mut TopCollector,
-    ) -> Result<u64, QueryError> {
+    fn run(&mut self, scorer: &mut dyn Scorer, top: &mut TopCollector) -> Result<u64, QueryError> {
         let mut matched = 0;
         let mut until_poll = CANCEL_INTERVAL;
-        let mut doc = scorer.doc();
+        let first = scorer.doc();
+        let mut doc = self.settle(scorer, first);
         while doc != TERMINATED {
             until_poll -= 1;
             // A clause that ended early excludes nothing any more.
@@ -282,7 +324,7 @@ impl SegmentSearch<'_> {
                     top.offer(addr, score, || self.segment.seq_no(doc));
                 }
             }
-            doc = scorer.advance();
+            doc = self.next(scorer, doc);
         }
         Ok(matched)
     }

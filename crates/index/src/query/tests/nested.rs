@@ -207,6 +207,22 @@ proptest! {
                 prop_assert_eq!(fixture.named(&top), expected[..size.min(expected.len())].to_vec());
             }
         }
+        // In the objects of one document the same is found as among all.
+        let view = snapshot.inside("c");
+        let options = SearchOptions { size: 100, track_total_hits: TotalHits::Exact, ..SearchOptions::default() };
+        let having = nested("c.d", term("c.d.g", 0), NestedScore::None);
+        for query in [Query::match_all(), term("c.g", 1), tokens_query(), both(tokens_query(), vec![term("c.g", 1)]), having] {
+            let all = view.search(&query, &options).unwrap().hits;
+            for document in snapshot.search(&Query::match_all(), &options).unwrap().hits {
+                let expected = all.iter().filter(|hit| view.root_of(hit.addr) == document.addr);
+                let expected: Vec<_> = expected.map(|hit| (hit.addr, hit.score)).collect();
+                let alone = snapshot.inside_of(document.addr, "c");
+                let top = alone.search(&query, &options).unwrap();
+                prop_assert_eq!(top.total, expected.len() as u64);
+                prop_assert_eq!(top.hits.iter().map(|hit| (hit.addr, hit.score)).collect::<Vec<_>>(), expected);
+                prop_assert_eq!(alone.count(&query).unwrap(), top.total);
+            }
+        }
         // Objects inside objects, asked for from the document.
         let expected = hits_of(&documents, |document| {
             document.objects.iter().any(|(_, inner)| inner.contains(&0)).then_some(0.0)
@@ -241,9 +257,18 @@ fn an_object_knows_its_place() {
     places.sort();
     let at = |outer: usize, inner: usize| vec![("c".to_owned(), outer), ("c.d".to_owned(), inner)];
     assert_eq!(places, [at(1, 0), at(2, 1)]);
+    let mut open = None;
     for hit in &top.hits {
         assert_eq!(snapshot.fetch(view.root_of(hit.addr)).unwrap().id, "b");
+        let object = view.fetch_within(hit.addr, &mut open).unwrap();
+        assert_eq!((&*object.id, &*object.source), ("b", &br#"{"c":{"d":{"g":"0"}}}"#[..]));
+        assert_eq!(view.fetch(hit.addr).unwrap(), object);
     }
+    // The document that is open is another one.
+    let other =
+        snapshot.inside("c.d").search(&term("c.d.g", 7), &SearchOptions::default()).unwrap().hits[0].addr;
+    let object = view.fetch_within(other, &mut open).unwrap();
+    assert_eq!((&*object.id, &*object.source), ("a", &br#"{"c":{"d":{"g":"7"}}}"#[..]));
     assert_eq!(snapshot.place_of(view.root_of(top.hits[0].addr)), []);
     assert_eq!(snapshot.inside("c.d").num_docs(), 5);
 }
