@@ -76,6 +76,17 @@ describe('_terms_enum', () => {
     expect(await terms({ field: 'name', string: 'Ber', index_filter }, '/_all')).toEqual(both.slice(0, 3));
   });
 
+  it('is not complete where its filter takes more time than it has', async () => {
+    const value = '(a|b)*a(a|b){17}';
+    const answer = await call('POST', '/places/_terms_enum', {
+      field: 'name',
+      timeout: '1ms',
+      index_filter: { regexp: { name: { value, max_determinized_states: 10_000_000 } } },
+    });
+    expect(answer.status, answer.text).toBe(200);
+    expect(answer.body).toMatchObject({ terms: [], complete: false });
+  });
+
   it('tells nothing of what an alias hides', async () => {
     const answer = await call('POST', '/part/_terms_enum', { field: 'name' });
     expect([answer.body.terms, answer.body.complete]).toEqual([[], false]);

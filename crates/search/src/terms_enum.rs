@@ -13,7 +13,7 @@ use super::deadline::Deadline;
 use super::error::SearchError;
 use super::point_in_time::keep_matching;
 use super::target::mappings;
-use super::{encode, resolve_indices, target};
+use super::{encode, is_cancelled, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
@@ -69,8 +69,17 @@ fn terms_enum(
     let mut targets: Vec<_> = whole.iter().map(|handle| target(service, handle)).collect();
     if let Some(query) = &mut asked.index_filter {
         let mappings = mappings(&targets);
-        encode(service, &whole, &mappings, &mut [&mut *query], &request.caller, deadline.flag(), None)?;
-        targets = keep_matching(targets, query)?;
+        let filter = &mut [&mut *query];
+        let kept = encode(service, &whole, &mappings, filter, &request.caller, deadline.flag(), None)
+            .and_then(|_| keep_matching(targets, query).map_err(EngineError::from));
+        targets = match kept {
+            // Nothing is known of the indices that were to be left out.
+            Err(error) if deadline.is_over() && is_cancelled(&error) => {
+                complete = false;
+                Vec::new()
+            }
+            kept => kept?,
+        };
     }
     let mut terms = BTreeSet::new();
     for target in &targets {
