@@ -105,6 +105,21 @@ export const LONG_ROWS = [
       }),
   ],
   [
+    '`inner_hits` by a pattern in 10,000 hits',
+    () =>
+      search({
+        size: 10_000,
+        query: {
+          nested: {
+            path: 'o',
+            query: { wildcard: { 'o.k': '*1*_*' } },
+            score_mode: 'sum',
+            inner_hits: { highlight: { fields: { 'o.*': {} } } },
+          },
+        },
+      }),
+  ],
+  [
     '`_rank_eval` of 1,000 requests',
     () => [
       '/many/_rank_eval',
@@ -169,9 +184,13 @@ export const LONG_ROWS = [
 /** A way to stop: what it does, and whether it can stop a request. */
 const WAYS = {
   leave: (call, isJob) => !isJob,
-  // As in Elasticsearch it is on the search itself: hits that it found in time are shown, however long this takes.
+  // As in Elasticsearch it is on the search itself: hits that it found in time are shown, however long this takes. Hits inside hits are
+  // searches of their own.
   timeout: ([path, body], isJob) =>
-    !isJob && path.endsWith('/_search') && !JSON.stringify(body).includes('top_hits') && body.size === 0,
+    !isJob &&
+    path.endsWith('/_search') &&
+    !JSON.stringify(body).includes('top_hits') &&
+    (body.size === 0 || JSON.stringify(body).includes('inner_hits')),
   cancel: () => true,
 };
 

@@ -76,9 +76,36 @@ export function query(random) {
         intervals: { f: { any_of: { intervals: listed(random, 500, (at) => ({ match: { query: `w${at} red` } })) } } },
       }),
     ],
+    [2, () => nested(random)],
     [1, () => ({ pinned: { ids: listed(random, 100, String), organic: { match_all: {} } } })],
   ])();
 }
+
+/** What is asked of the fields of documents, asked of those of their objects. */
+const ofObjects = (asked) =>
+  JSON.parse(
+    JSON.stringify(asked)
+      .replaceAll(/"field":"([kndfv])"/gu, '"field":"o.$1"')
+      .replaceAll(/\{"(range|term|terms|match|match_phrase|prefix|exists)":\{"([kndf])"/gu, '{"$1":{"o.$2"'),
+  );
+
+/** Objects that match, some times with objects inside them, and what is shown of them. */
+function nested(random) {
+  const shown = () => ({
+    inner_hits: { size: count(random, 100), ...ofObjects(hitParts(random)), ...innerName(random) },
+  });
+  const mode = { score_mode: random.pick(['avg', 'max', 'min', 'sum', 'none']) };
+  const inside = () => ({
+    nested: { path: 'o.in', query: { exists: { field: 'o.in.k' } }, ...(random.chance(0.5) ? shown() : {}) },
+  });
+  const first = random.pick([inside, () => ofObjects(clause(random, 100, 1, 100)), () => ({ match_all: {} })])();
+  const made = { nested: { path: 'o', query: first, ...mode, ...(random.chance(0.4) ? shown() : {}) } };
+  if (random.chance(0.7)) return made;
+  const n = copied(random, 300, made);
+  const numbered = (at) => ({ ...made.nested, inner_hits: { ...made.nested.inner_hits, name: `i${at}` } });
+  return { bool: { should: many(n, (at) => (made.nested.inner_hits ? { nested: numbered(at) } : made)) } };
+}
+const innerName = (random) => (random.chance(0.3) ? { name: text(random, 100) } : {});
 
 const format = (random) =>
   random.pick([
@@ -241,15 +268,39 @@ function aggregations(random, levels = 1 + random.below(3)) {
     if (random.chance(0.1)) Object.assign(made, { s: { sum: { field: 'n' } }, p: random.pick(PIPELINES)('s') });
     return made;
   }
+  if (random.chance(0.15)) return joined(random, levels);
   const kind = random.pick(Object.keys(BUCKETS));
   const name = `a${nameOf(random, 1, 0.2)}`;
   const one = { [kind]: BUCKETS[kind](random), aggs: aggregations(random, levels - 1), ...meta(random, 1) };
   return { [name]: one, ...(random.chance(0.1) ? { z: random.pick(SIBLINGS)(`${name}>_count`) } : {}) };
 }
 
+/** Aggregations of objects, some times of the documents around them again. */
+function joined(random, levels) {
+  const inner = aggregations(random, levels - 1);
+  const back = { r: { reverse_nested: {}, aggs: inner }, ...(random.chance(0.3) ? ofObjects(metrics(random)) : {}) };
+  const among = random.pick([
+    () => ofObjects(inner),
+    () => back,
+    () => ({ t: { terms: { field: 'o.k', size: count(random, 65_536) }, aggs: back } }),
+    () => ({ h: { histogram: { field: 'o.n', interval: 1 }, aggs: ofObjects(inner) } }),
+    () => ({
+      i: { nested: { path: 'o.in' }, aggs: { t: { terms: { field: 'o.in.k', size: count(random, 65_536) } } } },
+    }),
+  ])();
+  return { o: { nested: { path: 'o' }, aggs: among } };
+}
+
 const sort = (random) =>
   many(1 + random.below(4), (at) =>
     either(random, [
+      () => ({
+        'o.n': {
+          order: 'desc',
+          mode: random.pick(['min', 'max', 'avg', 'sum']),
+          nested: { path: 'o', ...(random.chance(0.5) ? { filter: ofObjects(clause(random, 100, at)) } : {}) },
+        },
+      }),
       () => ({ [random.pick(FIELDS)]: { order: 'desc', unmapped_type: 'keyword', missing: text(random, 4) } }),
       () => ({ d: { order: 'asc', format: format(random) } }),
       { n: { order: 'asc', missing: at } },

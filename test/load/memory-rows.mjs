@@ -69,6 +69,16 @@ const rated = (n, request) => [
   },
 ];
 
+const objects = (inner_hits, query = all) => ({ nested: { path: 'o', query, inner_hits } });
+const ofObjects = (aggs) => ({
+  o: { nested: { path: 'o' }, aggs: { t: { terms: { field: 'o.k', size: 60_000 }, aggs } } },
+});
+/** Buckets of objects, in each the documents around them, in each of these the objects in it, and so on. */
+const thereAndBack = (times) =>
+  times === 0
+    ? { n: stats }
+    : ofObjects({ r: { reverse_nested: {}, aggs: { d: { terms: TERMS, aggs: thereAndBack(times - 1) } } } });
+
 /** @type {[name: string, key: 'read' | 'write', calls: () => Call[], at?: number][]} */
 export const MEMORY_ROWS = [
   ['100 `stats` in 20,000 buckets', 'read', () => [metrics(100, stats)]],
@@ -368,6 +378,36 @@ export const MEMORY_ROWS = [
         lines(24, (at) => `{"index":{"_id":"z${at}"}}\n{"k":"zeros","big":{"t":${zeros}}}\n`),
       ],
       ['/_reindex', { source: { index: 'written', query: { term: { k: 'zeros' } } }, dest: { index: 'copy' } }],
+    ],
+  ],
+  ['objects in documents in objects in documents', 'read', () => [aggregated(thereAndBack(3))], 4],
+  ['`top_hits` in 40,000 buckets of objects', 'read', () => [aggregated(ofObjects({ t: { top_hits: { size: 10 } } }))]],
+  ['10,000 hits with `inner_hits`', 'read', () => [searched({ size: 10_000, query: objects({ size: 2 }) })], 2],
+  [
+    '100 lists of `inner_hits` of a document of 9,000 objects',
+    'read',
+    () => [
+      searched({
+        query: {
+          bool: {
+            filter: { term: { k: 'objects' } },
+            should: many(100, (at) => objects({ name: `${at}${long(900)}`, size: 100, explain: true, fields: ['*'] })),
+          },
+        },
+      }),
+    ],
+    4,
+  ],
+  [
+    '10,000 hits sorted by 30 values of objects that match a pattern',
+    'read',
+    () => [
+      searched({
+        size: 10_000,
+        sort: many(30, (at) => ({
+          'o.n': { mode: 'max', nested: { path: 'o', filter: { wildcard: { 'o.k': `*${at}*` } } } },
+        })),
+      }),
     ],
   ],
   ['`more_like_this` of 600 times a document of 1 MB', 'read', () => [liked(600)], 8],

@@ -1,7 +1,7 @@
 // What the requests of `memory-rows.mjs` and `memory-requests.mjs` are about, and the keys that they are sent with.
 import { many } from './expensive-requests.mjs';
 
-/** Documents of the index `many`. */
+/** Documents of the index `many`, with two objects each. */
 export const DOCUMENTS = 20_000;
 /** Indices `i0`, `i1`, …, for requests that say something of each. */
 export const INDICES = 60;
@@ -19,7 +19,18 @@ const documentOf = (at) => ({
   f: `w${at} ${many(8, (word) => WORDS[(at * 7 + word * 3) % WORDS.length]).join(' ')}`,
   s: { [WORDS[at % 10]]: 1 + (at % 5), [WORDS[(at + 3) % 10]]: 0.5, all: 0.1 },
   v: many(8, (dim) => Math.sin(at * (dim + 1)) + 0.01),
+  o: many(2, (number) => ({
+    k: `o${at}_${number}`,
+    n: at * 2 + number,
+    d: 1_600_000_000_000 + at * 86_400_000,
+    f: `w${at} ${WORDS[(at + number) % 10]}`,
+    v: [1 + (at % 7), number + 1],
+    in: [{ k: `i${at}`, n: number }],
+  })),
 });
+
+/** Objects of the document that has very many, of which only one index has some. */
+const OBJECTS = 9000;
 
 const properties = {
   k: { type: 'keyword' },
@@ -29,6 +40,17 @@ const properties = {
   s: { type: 'sparse_vector' },
   v: { type: 'dense_vector', dims: 8 },
   big: { enabled: false },
+  o: {
+    type: 'nested',
+    properties: {
+      k: { type: 'keyword' },
+      n: { type: 'long' },
+      d: { type: 'date' },
+      f: { type: 'text' },
+      v: { type: 'dense_vector', dims: 2 },
+      in: { type: 'nested', properties: { k: { type: 'keyword' }, n: { type: 'long' } } },
+    },
+  },
 };
 
 /** Requests that make the world; the owner sends them. */
@@ -50,6 +72,11 @@ export const WORLD = [
     path: `/${index}/_doc/big`,
     body: { k: 'big', big: { text: 'x'.repeat(1 << 20) } },
   })),
+  {
+    method: 'PUT',
+    path: '/many/_doc/objects',
+    body: { k: 'objects', o: many(OBJECTS, (at) => ({ k: `o${at}`, n: at, f: 'red fox over the blue dog' })) },
+  },
   // Not through a pipeline, and not too many: these are what jobs by query change.
   {
     method: 'POST',
