@@ -219,6 +219,21 @@ describe('objects', () => {
     expect(inner._nested).toEqual({ field: 'a', offset: 1, _nested: { field: 'b', offset: 1 } });
     expect(inner._source).toEqual({ n: 1 });
   });
+
+  it('that match alike follow each other as in their document', async () => {
+    const list = Array.from({ length: 30 }, (_, n) => ({ n, even: n % 2 === 0 }));
+    const o = { type: 'nested', properties: { n: { type: 'long' }, even: { type: 'boolean' } } };
+    await server.request('PUT', '/rows', { mappings: { properties: { o } } });
+    await server.request('PUT', '/rows/_doc/1?refresh=true', { o: list });
+    const query = (inner: object) => nested('o', { match_all: {} }, { inner_hits: inner });
+    const shown = async (inner: object): Promise<number[]> =>
+      (await search({ query: query(inner) }, 'rows')).hits.hits[0].inner_hits.o.hits.hits.map(
+        (hit: { _source: { n: number } }) => hit._source.n,
+      );
+    expect(await shown({ size: 7 })).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(await shown({ size: 3, from: 10 })).toEqual([10, 11, 12]);
+    expect(await shown({ size: 4, sort: [{ 'o.even': 'desc' }] })).toEqual([0, 2, 4, 6]);
+  });
 });
 
 describe('inner hits for which there is no time', () => {

@@ -249,10 +249,8 @@ mod tests {
                 assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), wrapped(path, value), "{path}");
             }
         }
-        assert_eq!(
-            objects_at(source.as_bytes(), "o").first().map(|span| &source[span.clone()]).unwrap().len(),
-            53
-        );
+        let first = objects_at(source.as_bytes(), "o").remove(0);
+        assert_eq!(&source[first], r#"{"a" : 1.50, "b": {"c": [{"d": 1}, [{"d": 2}], 3]}}"#, "as it stands");
         assert!(objects_at(b"{\"o\": [{}, ", "o").is_empty());
     }
 

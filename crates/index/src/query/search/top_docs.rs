@@ -13,7 +13,8 @@ struct Candidate(ScoredDoc);
 
 impl Candidate {
     fn compare(a: &ScoredDoc, b: &ScoredDoc) -> Ordering {
-        b.score.total_cmp(&a.score).then(a.seq_no.cmp(&b.seq_no))
+        // Objects of a document have one sequence number, and follow each other as they do in it.
+        b.score.total_cmp(&a.score).then(a.seq_no.cmp(&b.seq_no)).then(a.addr.cmp(&b.addr))
     }
 }
 
@@ -37,8 +38,7 @@ impl Ord for Candidate {
     }
 }
 
-/// Keeps the best `size` hits: highest score first, equal scores by sequence number, also where hits are cut
-/// off.
+/// Keeps the best `size` hits: highest score first, equal scores by sequence number, then by address, also where hits are cut off.
 pub(crate) struct TopCollector {
     size: usize,
     heap: BinaryHeap<Candidate>,

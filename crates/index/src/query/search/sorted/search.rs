@@ -409,7 +409,7 @@ fn part(key: u64, max: u32) -> u32 {
 /// Sorts the hits of all segments and keeps the first of each collapse group.
 fn merge(sorted: &SortedSearch, size: usize, sorted_docs: &mut SortedDocs) {
     let order = |a: &SortedHit, b: &SortedHit| {
-        compare(&sorted.keys, &a.values, &b.values).then(a.seq_no.cmp(&b.seq_no))
+        compare(&sorted.keys, &a.values, &b.values).then(a.seq_no.cmp(&b.seq_no)).then(a.addr.cmp(&b.addr))
     };
     sorted_docs.hits.sort_by(order);
     if sorted.collapse.is_some() {
