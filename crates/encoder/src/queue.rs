@@ -1,28 +1,19 @@
 //! The queue of texts that wait for a worker: bounded, with searches first, in turn between calls, and read in batches of similar
 //! length.
 
-use std::collections::VecDeque;
+mod line;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use rustc_hash::FxHashMap;
 use sparrow_types::work;
 
+use self::line::Line;
 use crate::cache::{Encoding, Key};
 use crate::error::EncoderError;
 use crate::timings::Clock;
-
-/// Number of waiting texts that are considered for one batch; more would give better matches of length, but
-/// take longer to search.
-const WINDOW: usize = 256;
-
-/// Number of tokens below which work is not split between idle workers.
-const MIN_SHARE: usize = 128;
-
-/// Number of owners above which those that have no texts waiting are forgotten.
-const REMEMBERED: usize = 1024;
 
 /// Time after the last search during which more searches are expected.
 const CALM: Duration = Duration::from_secs(1);
@@ -93,67 +84,6 @@ impl State {
     /// Number of texts that can be read.
     fn waiting(&self) -> usize {
         self.search.items.len() + self.ingest.items.len()
-    }
-}
-
-/// The texts of one priority.
-#[derive(Debug, Default)]
-struct Line {
-    /// By rounds, and in each round as they came: a call of few texts takes turns with those of many, and does not wait for all of the
-    /// many. Owners take turns besides, each with its texts in this order.
-    items: VecDeque<Item>,
-    /// Round of the text that was read last.
-    round: u64,
-    /// Number of batches that were taken.
-    batches: u64,
-    /// The batch that was last begun for each owner. Those whose texts are read are remembered, or two that ask again and again in turn would
-    /// both be new each time.
-    served: FxHashMap<u64, u64>,
-}
-
-impl Line {
-    /// Queues texts of one call, each a round after the one before, and none in the round that is being read: calls of one text that come
-    /// again and again would keep those of many from ever being read.
-    fn extend(&mut self, mut new: Vec<Item>) {
-        let Some(first) = new.first() else { return };
-        let last = self.items.iter().rfind(|item| Arc::ptr_eq(&item.call, &first.call));
-        let mut round = last.map_or(self.round, |last| last.round) + 1;
-        for item in &mut new {
-            item.round = round;
-            round += 1;
-        }
-        // Those behind which all of the new ones belong stay where they are.
-        let stay = self.items.partition_point(|item| item.round <= new[0].round);
-        let mut later = self.items.split_off(stay).into_iter().peekable();
-        for item in new {
-            while let Some(before) = later.next_if(|before| before.round <= item.round) {
-                self.items.push_back(before);
-            }
-            self.items.push_back(item);
-        }
-        self.items.extend(later);
-    }
-
-    /// Takes a batch that begins with the first text of the owner whose turn it is: of whom none was begun with for the longest time.
-    fn take(&mut self, limits: BatchLimits) -> Vec<Item> {
-        let mut firsts: FxHashMap<u64, usize> = FxHashMap::default();
-        for (place, item) in self.items.iter().enumerate() {
-            firsts.entry(item.call.owner).or_insert(place);
-        }
-        if self.served.len() > REMEMBERED {
-            self.served.retain(|owner, _| firsts.contains_key(owner));
-        }
-        let served = |owner: &u64| self.served.get(owner).copied().unwrap_or(0);
-        let next = firsts.into_iter().min_by_key(|(owner, place)| (served(owner), *place));
-        if let Some((owner, place)) = next
-            && let Some(first) = self.items.remove(place)
-        {
-            self.round = self.round.max(first.round);
-            self.batches += 1;
-            self.served.insert(owner, self.batches);
-            self.items.push_front(first);
-        }
-        take_batch(&mut self.items, limits)
     }
 }
 
@@ -381,47 +311,6 @@ pub(crate) struct BatchContext {
     pub(crate) priority: Priority,
     /// Whether no search has arrived for a while.
     pub(crate) calm: bool,
-}
-
-/// Takes the first text, and other waiting texts of similar length.
-fn take_batch(queue: &mut VecDeque<Item>, limits: BatchLimits) -> Vec<Item> {
-    let window = queue.len().min(WINDOW);
-    // (length, place) by length; the first text is the anchor, so that no length can starve.
-    let mut order: Vec<(usize, usize)> = (0..window).map(|place| (queue[place].ids.len(), place)).collect();
-    order.sort_unstable();
-    let total: usize = order.iter().map(|(length, _)| length).sum();
-    // A single worker has nobody to share with.
-    let share = if limits.workers > 1 { total.div_ceil(limits.workers).max(MIN_SHARE) } else { usize::MAX };
-    let budget = limits.tokens.min(share);
-    let anchor = order.iter().position(|(_, place)| *place == 0).unwrap_or(0);
-    let (mut low, mut high) = (anchor, anchor + 1);
-    loop {
-        let longest = order[high - 1].0;
-        let grown = high - low + 1;
-        // Shorter texts cost padding to the longest here; a longer one lengthens all.
-        let down = (low > 0 && longest * grown <= budget).then(|| longest - order[low - 1].0);
-        let up = (high < window && order[high].0 * grown <= budget)
-            .then(|| (order[high].0 - longest) * (grown - 1));
-        match (down, up) {
-            (Some(padding), Some(stretch)) if stretch < padding => high += 1,
-            (Some(_), _) => low -= 1,
-            (None, Some(_)) => high += 1,
-            (None, None) => break,
-        }
-    }
-    let mut chosen = vec![false; window];
-    for (_, place) in &order[low..high] {
-        chosen[*place] = true;
-    }
-    let mut batch = Vec::with_capacity(high - low);
-    let mut left_in_queue = Vec::with_capacity(window - (high - low));
-    for (item, chosen) in queue.drain(..window).zip(chosen) {
-        if chosen { batch.push(item) } else { left_in_queue.push(item) }
-    }
-    for item in left_in_queue.into_iter().rev() {
-        queue.push_front(item);
-    }
-    batch
 }
 
 /// One call of [`crate::Deployment::encode`], in which workers store its results.

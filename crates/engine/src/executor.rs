@@ -8,6 +8,7 @@
 mod inline;
 mod queue;
 mod shedding;
+mod state;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use sparrow_types::work;
 
-use super::{BatchLimits, Call, Item, Priority, Queue, WINDOW, take_batch};
+use super::line::{WINDOW, take_batch};
+use super::{BatchLimits, Call, Item, Priority, Queue};
 use crate::error::EncoderError;
 
 fn item(length: usize) -> Item {
