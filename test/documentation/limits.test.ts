@@ -69,7 +69,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'documents between two checkpoints of a job': ['crates/jobs/src/plan.rs', 'MOST_PER_CHUNK'],
   'documents that a job with a `sort` takes': ['crates/jobs/src/run.rs', 'MOST_ORDERED'],
   'long operations at once': ['crates/engine/src/executor.rs', 'LONG_CAPACITY'],
-  'requests that wait in a lane': ['crates/engine/src/executor/queue.rs', 'LANE_CAPACITY'],
+  'requests that wait in a lane': ['crates/engine/src/executor/state.rs', 'LANE_CAPACITY'],
   'snapshots of a repository': ['crates/snapshots/src/settings.rs', 'DEFAULT_SNAPSHOTS'],
   'bytes of a store of the data directory, or of the file of a snapshot': [
     'crates/files/src/operations.rs',
