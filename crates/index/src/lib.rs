@@ -10,6 +10,7 @@ mod forced_merge;
 mod index;
 mod merge_policy;
 mod nested;
+mod open_document;
 mod options;
 pub mod query;
 mod schema_extension;
@@ -23,7 +24,7 @@ mod writer;
 
 pub use filter_cache::{FilterCache, FilterCacheStats};
 pub use index::SparrowIndex;
-pub use nested::OpenDocument;
+pub use open_document::OpenDocument;
 pub use options::{IndexOptions, WriteDocument};
 pub use segment_snapshot::SegmentSnapshot;
 pub use snapshot::{DocMeta, Snapshot, StoredDoc};

@@ -3,56 +3,14 @@
 //! Objects are documents of the segments that no search of the index itself sees: they are not live in its snapshot. In a view they
 //! are the live ones, and everything that works on a snapshot (queries, aggregations, reading documents) works on them.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-use sparrow_mapping::{objects_at, wrapping};
 use sparrow_segments::doc_bits::next_in;
 use sparrow_segments::nested::{Blocks, NestedObjects};
-use tantivy::index::SegmentId;
-use tantivy::{DocAddress, DocId, TERMINATED};
+use tantivy::{DocAddress, TERMINATED};
 
 use crate::segment_snapshot::SegmentSnapshot;
 use crate::snapshot::Snapshot;
-
-/// A document whose objects are shown: it is read from the store, and read through, once for all of them. It belongs to who shows them, so
-/// that the request pays for it.
-#[derive(Debug)]
-pub struct OpenDocument {
-    at: (SegmentId, DocId),
-    pub(crate) id: String,
-    source: Vec<u8>,
-    /// Where the objects of a path lie, by the place of the object or document around them.
-    objects: FxHashMap<(Range<usize>, String), Vec<Range<usize>>>,
-}
-
-impl OpenDocument {
-    pub(crate) fn new(at: (SegmentId, DocId), id: String, source: Vec<u8>) -> Self {
-        Self { at, id, source, objects: FxHashMap::default() }
-    }
-
-    /// Whether it is the document with this number in this segment.
-    pub(crate) fn is_at(&self, at: (SegmentId, DocId)) -> bool {
-        self.at == at
-    }
-
-    /// The object at the end of these places (see [`Snapshot::place_of`]) inside the names of the fields around it, without anything
-    /// beside it: what its document would be if it had nothing else. Empty if there is none.
-    pub(crate) fn object(&mut self, places: Vec<(String, usize)>) -> Vec<u8> {
-        let (mut span, mut around) = (0..self.source.len(), String::new());
-        for (path, offset) in places {
-            let inner = path.strip_prefix(&around).unwrap_or(&path).trim_start_matches('.').to_owned();
-            let text = &self.source[span.clone()];
-            let known = self.objects.entry((span.clone(), inner));
-            let objects = known.or_insert_with_key(|(_, inner)| objects_at(text, inner));
-            let Some(object) = objects.get(offset) else { return Vec::new() };
-            (span, around) = (span.start + object.start..span.start + object.end, path);
-        }
-        let (before, after) = wrapping(&around);
-        [before.as_bytes(), &self.source[span], after.as_bytes()].concat()
-    }
-}
 
 impl Snapshot {
     /// Path of the nested field whose objects are the documents of this view; `None` for the documents of the index.

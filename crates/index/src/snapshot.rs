@@ -10,7 +10,7 @@ use sparrow_types::{SeqNo, TokenWeights};
 use tantivy::schema::{IndexRecordOption, Value};
 use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED, TantivyDocument, TantivyError, Term};
 
-use crate::nested::OpenDocument;
+use crate::open_document::OpenDocument;
 use crate::query::{QueryError, SnapshotCache};
 use crate::segment_snapshot::SegmentSnapshot;
 use sparrow_analysis::{Analysis, Analyzer};
