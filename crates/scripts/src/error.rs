@@ -42,7 +42,9 @@ pub enum ScriptError {
         reason: String,
     },
     /// A stored script, which only search templates are.
-    #[error("unable to find script [{id}]: stored scripts are search templates here, state this one as [source]")]
+    #[error(
+        "unable to find script [{id}]: stored scripts are search templates here, state this one as [source]"
+    )]
     Stored {
         /// The id in the request.
         id: String,
@@ -153,9 +155,7 @@ impl ScriptError {
             | Self::Inconsistent(_)
             | Self::Language { .. }
             | Self::Context { .. }
-            | Self::Stored { .. } => {
-                Exception::new("illegal_argument_exception", self.to_string())
-            }
+            | Self::Stored { .. } => Exception::new("illegal_argument_exception", self.to_string()),
         }
     }
 }

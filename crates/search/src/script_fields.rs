@@ -53,7 +53,8 @@ pub fn parse(node: &Node) -> Result<Vec<ScriptField>, BodyError> {
                 }
             }
         }
-        let missing = || BodyError::parsing(member.value.end, "[script_fields] must have a [script] for each field");
+        let missing =
+            || BodyError::parsing(member.value.end, "[script_fields] must have a [script] for each field");
         let script = script.ok_or_else(missing)?;
         fields.push(ScriptField { name: member.name.to_string(), script, ignore_failure });
     }
@@ -90,7 +91,8 @@ impl<'a> ScriptFields<'a> {
         let target = &targets[hit.target];
         let reader = target.snapshot.searcher().segment_reader(hit.addr.segment_ord);
         let running = self.running.entry((hit.target, hit.addr.segment_ord)).or_insert_with(|| {
-            let scripts = self.fields.iter().map(|field| DocumentScript::new(&target.snapshot, &field.script));
+            let scripts =
+                self.fields.iter().map(|field| DocumentScript::new(&target.snapshot, &field.script));
             scripts.map(|script| script.open(reader)).collect()
         });
         for (field, running) in self.fields.iter().zip(running) {

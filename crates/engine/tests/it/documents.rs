@@ -180,7 +180,11 @@ fn updates_merge_insert_and_retry() {
     let returned = update("2", "_source=true", r#"{"doc":{"n":8}}"#).1;
     assert_eq!(returned["get"]["_source"], json!({"n": 8}));
     assert_eq!(update("2", "if_seq_no=0&if_primary_term=1", r#"{"doc":{"n":9}}"#).0, 409);
-    assert!(node.error("update_doc", "index=books&id=1", "", r#"{"script":"x"}"#).2.contains("failed to execute script"));
+    assert!(
+        node.error("update_doc", "index=books&id=1", "", r#"{"script":"x"}"#)
+            .2
+            .contains("failed to execute script")
+    );
     assert_eq!(update("3", "", r#"{"doc":{"n":"bad"},"doc_as_upsert":true}"#).0, 400);
 
     std::thread::scope(|scope| {

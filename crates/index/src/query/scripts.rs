@@ -121,7 +121,12 @@ impl SharedSegmentScript {
     ///
     /// # Errors
     /// As [`SegmentScript::run`].
-    pub fn run<T>(&self, doc: DocId, score: Option<f64>, read: impl FnOnce(Value) -> T) -> Result<T, ScriptError> {
+    pub fn run<T>(
+        &self,
+        doc: DocId,
+        score: Option<f64>,
+        read: impl FnOnce(Value) -> T,
+    ) -> Result<T, ScriptError> {
         // Taken out, as a script may score by another one.
         let kept = MACHINES.with_borrow_mut(|kept| {
             let at = kept.iter().rposition(|(number, _)| *number == self.number)?;
@@ -152,8 +157,14 @@ enum Opened {
     Unmapped,
     /// Scripts cannot read the field.
     Refused(String),
-    Numbers { columns: Vec<DynamicColumn>, is_date: bool },
-    Words { column: Option<StrColumn>, is_address: bool },
+    Numbers {
+        columns: Vec<DynamicColumn>,
+        is_date: bool,
+    },
+    Words {
+        column: Option<StrColumn>,
+        is_address: bool,
+    },
     Constant(Option<Arc<str>>),
     Vectors(Option<DenseReader>),
 }
@@ -189,7 +200,9 @@ impl SegmentFields {
         let opened = match self.opened.get(&field.name) {
             Some(known) => Rc::clone(known),
             None => {
-                let opened = Rc::new(self.open(&field.name).map_err(|error| Fault::new("i_o_exception", error.to_string()))?);
+                let opened = Rc::new(
+                    self.open(&field.name).map_err(|error| Fault::new("i_o_exception", error.to_string()))?,
+                );
                 self.opened.insert(Rc::clone(&field.name), Rc::clone(&opened));
                 opened
             }
@@ -212,7 +225,9 @@ impl SegmentFields {
                 let of_segment = self.script.vectors.get(&self.reader.segment_id());
                 Opened::Vectors(of_segment.and_then(|vectors| vectors.get(path)).cloned())
             }
-            FieldType::Keyword { kind: KeywordKind::Constant(constant), .. } => Opened::Constant(constant.clone()),
+            FieldType::Keyword { kind: KeywordKind::Constant(constant), .. } => {
+                Opened::Constant(constant.clone())
+            }
             _ if off => Opened::Refused(format!(
                 "Can't load fielddata on [{path}] because fielddata is unsupported on fields of type [{}] without \
                  doc values. Use doc values instead.",
@@ -336,19 +351,29 @@ impl Opened {
                         DynamicColumn::I64(column) if *is_date => numbers.extend(
                             column.values_for_doc(doc).map(|millis| Value::date(i128::from(millis) * NANOS)),
                         ),
-                        DynamicColumn::I64(column) => numbers.extend(column.values_for_doc(doc).map(Value::Long)),
-                        DynamicColumn::U64(column) => numbers.extend(column.values_for_doc(doc).map(|value| {
-                            i64::try_from(value).map_or(Value::Double(value as f64), Value::Long)
-                        })),
-                        DynamicColumn::F64(column) => numbers.extend(column.values_for_doc(doc).map(Value::Double)),
-                        DynamicColumn::Bool(column) => numbers.extend(column.values_for_doc(doc).map(Value::Bool)),
+                        DynamicColumn::I64(column) => {
+                            numbers.extend(column.values_for_doc(doc).map(Value::Long))
+                        }
+                        DynamicColumn::U64(column) => {
+                            numbers.extend(column.values_for_doc(doc).map(|value| {
+                                i64::try_from(value).map_or(Value::Double(value as f64), Value::Long)
+                            }))
+                        }
+                        DynamicColumn::F64(column) => {
+                            numbers.extend(column.values_for_doc(doc).map(Value::Double))
+                        }
+                        DynamicColumn::Bool(column) => {
+                            numbers.extend(column.values_for_doc(doc).map(Value::Bool))
+                        }
                         _ => {}
                     }
                 }
                 if numbers.len() > 1 {
                     let key = |value: &Value| match value {
                         Value::Bool(flag) => f64::from(u8::from(*flag)),
-                        other => other.as_millis().map_or_else(|| other.as_f64().unwrap_or(0.0), |millis| millis as f64),
+                        other => other
+                            .as_millis()
+                            .map_or_else(|| other.as_f64().unwrap_or(0.0), |millis| millis as f64),
                     };
                     numbers.sort_by(|one, other| key(one).total_cmp(&key(other)));
                 }
@@ -411,9 +436,7 @@ impl Host for OfDocument<'_> {
             ("vectorValue" | "getVectorValue", []) => {
                 Some(Value::list(vector()?.into_iter().map(Value::Float).collect()))
             }
-            ("magnitude" | "getMagnitude", []) => {
-                Some(Value::Float(squares(&vector()?).sqrt() as f32))
-            }
+            ("magnitude" | "getMagnitude", []) => Some(Value::Float(squares(&vector()?).sqrt() as f32)),
             _ => None,
         })
     }
@@ -454,7 +477,8 @@ fn compare(name: ScoreFunctionName, asked: &AskedVector, stored: &[f32]) -> f64 
     match name {
         ScoreFunctionName::CosineSimilarity => {
             // Both sums in one pass, each in order.
-            let (dot, squares) = pairs().fold((0.0, 0.0), |(dot, squares), (a, b)| (dot + a * b, squares + b * b));
+            let (dot, squares) =
+                pairs().fold((0.0, 0.0), |(dot, squares), (a, b)| (dot + a * b, squares + b * b));
             dot / (asked.length * squares.sqrt())
         }
         ScoreFunctionName::L1Norm => pairs().map(|(a, b)| (a - b).abs()).sum(),

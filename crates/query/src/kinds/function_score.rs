@@ -257,8 +257,7 @@ fn function_kind(member: &Member) -> Result<FunctionKind, BodyError> {
                     }
                 }
             }
-            let missing =
-                || BodyError::parsing(member.value.end, "script_score requires 'script' field");
+            let missing = || BodyError::parsing(member.value.end, "script_score requires 'script' field");
             Ok(FunctionKind::Script(script.ok_or_else(missing)?))
         }
         name => Err(BodyError::UnknownName {

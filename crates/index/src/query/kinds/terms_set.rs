@@ -39,13 +39,11 @@ impl Compiler<'_> {
             })),
             TermsSetMinimum::Field(path) => match self.snapshot.mapping().field(path) {
                 None => Err(QueryError::NoMinimumField { field: path.clone() }),
-                Some(field) if field.is_integer() || field.is_float() => {
-                    Ok(Box::new(CoveringWeight {
-                        clauses,
-                        minimum: Minimum::Field(path.clone()),
-                        errors: self.score_errors().clone(),
-                    }))
-                }
+                Some(field) if field.is_integer() || field.is_float() => Ok(Box::new(CoveringWeight {
+                    clauses,
+                    minimum: Minimum::Field(path.clone()),
+                    errors: self.score_errors().clone(),
+                })),
                 Some(other) => Err(QueryError::Unsupported {
                     field: path.clone(),
                     actual: other.name(),
