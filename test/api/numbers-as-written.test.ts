@@ -130,7 +130,13 @@ describe('fields hold a number as it was written', () => {
     expect(await put('-9223372036854775808')).toBeLessThan(300);
     expect(await put('9223372036854775807')).toBeLessThan(300);
     expect(await put('9223372036854775807.0')).toBeLessThan(300);
-    const outside = ['-9223372036854775809', '9223372036854775808', '-9223372036854775809.0', '1e19', '18446744073709551616'];
+    const outside = [
+      '-9223372036854775809',
+      '9223372036854775808',
+      '-9223372036854775809.0',
+      '1e19',
+      '18446744073709551616',
+    ];
     for (const value of outside) {
       expect(await put(value), value).toBe(400);
     }

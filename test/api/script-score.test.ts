@@ -150,8 +150,18 @@ describe('script_score', () => {
       undefined,
       'Field [tag] of type [keyword] has no vectors',
     ],
-    ['a parameter that is not given', "dotProduct(params.other, 'vector')", undefined, 'the query vector must be a list of numbers'],
-    ['any other script', "doc['price'].value * Math.random()", undefined, 'static method [java.lang.Math, random/0] not found'],
+    [
+      'a parameter that is not given',
+      "dotProduct(params.other, 'vector')",
+      undefined,
+      'the query vector must be a list of numbers',
+    ],
+    [
+      'any other script',
+      "doc['price'].value * Math.random()",
+      undefined,
+      'static method [java.lang.Math, random/0] not found',
+    ],
   ])('refuses %s', async (_what, source, params, expected) => {
     const answer = await call('POST', '/vectors/_search', script(source, undefined, params));
     expect(answer.status, answer.text).toBe(400);

@@ -65,13 +65,18 @@ describe('a pipeline', () => {
     await ok('PUT', '/_ingest/pipeline/route', { processors });
     const written = await ok('POST', '/anywhere/_doc?pipeline=route', { kind: 'a', key: 'k1' });
     expect([written._index, written._id]).toEqual(['by-a', 'k1']);
-    const simulated = { pipeline: { processors: [{ script: { source: 'ctx._index = null' } }] }, docs: [{ _source: {} }] };
+    const simulated = {
+      pipeline: { processors: [{ script: { source: 'ctx._index = null' } }] },
+      docs: [{ _source: {} }],
+    };
     const [failed] = (await ok('POST', '/_ingest/pipeline/_simulate', simulated)).docs;
     expect(failed.error.reason).toContain('_index cannot be');
   });
 
   it('is refused with a script that does not compile, with the place', async () => {
-    const error = await refused('PUT', '/_ingest/pipeline/bad', { processors: [{ script: { source: 'ctx.a = foo' } }] });
+    const error = await refused('PUT', '/_ingest/pipeline/bad', {
+      processors: [{ script: { source: 'ctx.a = foo' } }],
+    });
     expect(error).toMatchObject({
       type: 'script_exception',
       reason: 'compile error',
@@ -124,7 +129,9 @@ describe('an update', () => {
   it('works in _bulk, many times on one document, and loses none', async () => {
     const one = '{"update":{"_index":"bulk","_id":"1"}}\n{"script":"ctx._source.n++","upsert":{"n":0}}\n';
     const answers = await Promise.all(
-      Array.from({ length: 4 }, () => server.request('POST', '/_bulk', one.replace('"1"', '"1","retry_on_conflict":50').repeat(25))),
+      Array.from({ length: 4 }, () =>
+        server.request('POST', '/_bulk', one.replace('"1"', '"1","retry_on_conflict":50').repeat(25)),
+      ),
     );
     for (const answer of answers) expect(answer.body.errors, answer.text).toBe(false);
     expect(await source('/bulk/_source/1')).toEqual({ n: 99 });
@@ -168,7 +175,8 @@ describe('a job', () => {
 
   it('updates, skips and deletes documents by a script', async () => {
     const script = {
-      source: "if (ctx._source.n < params.a) { ctx.op = 'noop' } else if (ctx._source.n > 7) { ctx.op = 'delete' } else { ctx._source.seen = true }",
+      source:
+        "if (ctx._source.n < params.a) { ctx.op = 'noop' } else if (ctx._source.n > 7) { ctx.op = 'delete' } else { ctx._source.seen = true }",
       params: { a: 3 },
     };
     const done = await ok('POST', '/jobs/_update_by_query?refresh=true', { script });
@@ -178,8 +186,13 @@ describe('a job', () => {
   });
 
   it('copies documents to where a script sends them', async () => {
-    const script = "ctx._index = 'jobs-' + (ctx._source.n % 2); ctx._id = 'copy-' + ctx._id; ctx._source.remove('seen')";
-    await ok('POST', '/_reindex', { source: { index: 'jobs' }, dest: { index: 'jobs-all' }, script: { source: script } });
+    const script =
+      "ctx._index = 'jobs-' + (ctx._source.n % 2); ctx._id = 'copy-' + ctx._id; ctx._source.remove('seen')";
+    await ok('POST', '/_reindex', {
+      source: { index: 'jobs' },
+      dest: { index: 'jobs-all' },
+      script: { source: script },
+    });
     expect(await source('/jobs-1/_source/copy-3')).toEqual({ n: 3 });
     expect(await source('/jobs-0/_source/copy-4')).toEqual({ n: 4 });
   });
@@ -187,15 +200,25 @@ describe('a job', () => {
   it('ends with the error of a script that fails', async () => {
     const error = await refused('POST', '/jobs/_update_by_query', { script: 'ctx._source.x.y = 1' });
     expect(error).toMatchObject({ type: 'script_exception', reason: 'runtime error' });
-    expect((await refused('POST', '/jobs/_delete_by_query', { query: { match_all: {} }, script: '1' })).reason).toContain(
-      'script',
-    );
+    expect(
+      (await refused('POST', '/jobs/_delete_by_query', { query: { match_all: {} }, script: '1' })).reason,
+    ).toContain('script');
   });
 });
 
 describe('a search', () => {
   const documents = [
-    { name: 'a', price: 3.5, stock: 2, day: '2026-01-02', on: true, tags: ['x', 'y'], need: 2, ip: '10.0.0.1', v: [1, 0] },
+    {
+      name: 'a',
+      price: 3.5,
+      stock: 2,
+      day: '2026-01-02',
+      on: true,
+      tags: ['x', 'y'],
+      need: 2,
+      ip: '10.0.0.1',
+      v: [1, 0],
+    },
     { name: 'b', price: 1.25, stock: 7, day: '2026-03-04', on: false, tags: ['y'], need: 1, ip: '10.0.0.2', v: [0, 1] },
     { name: 'c', price: 9, stock: 0, day: '2025-05-06', on: true, tags: [], need: 1 },
   ];
@@ -301,11 +324,27 @@ describe('a search', () => {
   });
 
   it.each([
-    ['a field that is not there', { script_fields: { f: { script: "doc['gone'].value" } } }, 'No field found for [gone] in mapping'],
+    [
+      'a field that is not there',
+      { script_fields: { f: { script: "doc['gone'].value" } } },
+      'No field found for [gone] in mapping',
+    ],
     ['a field of texts', { script_fields: { f: { script: "doc['note'].value" } } }, 'Fielddata is disabled on [note]'],
-    ['a document without a value', { query: { script_score: { query: { match_all: {} }, script: "doc['tags'].value.length()" } } }, "A document doesn't have a value for a field!"],
-    ['a negative score', { query: { script_score: { query: { match_all: {} }, script: '-1' } } }, 'Must be a non-negative score!'],
-    ['a script that never ends', { query: { script: { script: 'while (true) { }' } } }, 'The maximum number of statements that can be executed in a loop has been reached.'],
+    [
+      'a document without a value',
+      { query: { script_score: { query: { match_all: {} }, script: "doc['tags'].value.length()" } } },
+      "A document doesn't have a value for a field!",
+    ],
+    [
+      'a negative score',
+      { query: { script_score: { query: { match_all: {} }, script: '-1' } } },
+      'Must be a non-negative score!',
+    ],
+    [
+      'a script that never ends',
+      { query: { script: { script: 'while (true) { }' } } },
+      'The maximum number of statements that can be executed in a loop has been reached.',
+    ],
     ['a script that does not compile', { query: { script: { script: "doc['a'" } } }, 'compile error'],
     ['a stored script', { query: { script: { script: { id: 'x' } } } }, 'unable to find script [x]'],
     ['a filter that is no boolean', { query: { script: { script: '1' } } }, 'the script must return true or false'],

@@ -21,13 +21,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-encoder", &["sparrow-types", "sparrow-files"]),
     ("sparrow-storage", &["sparrow-types", "sparrow-files"]),
     ("sparrow-wire", &[]),
+    ("sparrow-scripts", &["sparrow-types", "sparrow-wire"]),
     ("sparrow-analysis", &["sparrow-types"]),
     ("sparrow-mapping", &["sparrow-types", "sparrow-analysis", "sparrow-vectors", "sparrow-wire"]),
-    ("sparrow-query", &["sparrow-types", "sparrow-mapping", "sparrow-wire"]),
+    ("sparrow-query", &["sparrow-scripts", "sparrow-types", "sparrow-mapping", "sparrow-wire"]),
     ("sparrow-lexical", &[]),
     (
         "sparrow-segments",
         &[
+            "sparrow-scripts",
             "sparrow-types",
             "sparrow-files",
             "sparrow-mapping",
@@ -39,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "sparrow-index",
         &[
+            "sparrow-scripts",
             "sparrow-types",
             "sparrow-analysis",
             "sparrow-mapping",
@@ -69,12 +72,20 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-inference", &["sparrow-encoder"]),
     (
         "sparrow-ingest",
-        &["sparrow-types", "sparrow-wire", "sparrow-storage", "sparrow-encoder", "sparrow-inference"],
+        &[
+            "sparrow-scripts",
+            "sparrow-types",
+            "sparrow-wire",
+            "sparrow-storage",
+            "sparrow-encoder",
+            "sparrow-inference",
+        ],
     ),
     ("sparrow-presentation", &["sparrow-mapping", "sparrow-types"]),
     (
         "sparrow-call",
         &[
+            "sparrow-scripts",
             "sparrow-analysis",
             "sparrow-index",
             "sparrow-inference",
@@ -122,6 +133,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "sparrow-search",
         &[
+            "sparrow-scripts",
             "sparrow-aggregations",
             "sparrow-call",
             "sparrow-encoder",
@@ -137,6 +149,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "sparrow-documents",
         &[
+            "sparrow-scripts",
             "sparrow-call",
             "sparrow-index",
             "sparrow-indices",
@@ -150,6 +163,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "sparrow-jobs",
         &[
+            "sparrow-scripts",
             "sparrow-call",
             "sparrow-encoder",
             "sparrow-index",

@@ -5,6 +5,7 @@
 mod call;
 mod foreach;
 mod inference;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,12 +18,13 @@ pub(crate) use self::call::PipelineCall;
 pub(crate) use self::foreach::ForEach;
 pub(crate) use self::inference::Inference;
 pub use self::inference::check_tokenization;
+use self::trace::{entry, push_trace, record, show_cycle};
 use super::IngestSummary;
 use super::counters::Counters;
 use super::document::Document;
-use super::effort::{DocumentSteps, MOST_PIPELINES, RunBudget, weight};
+use super::effort::{DocumentSteps, MOST_PIPELINES, RunBudget};
 use super::error::ProcessorError;
-use super::processors::Condition;
+use super::script::Condition;
 use sparrow_inference::{ModelError, Purpose, TextEncoder};
 
 /// A processor that works on one document at a time.
@@ -340,23 +342,6 @@ fn chosen(node: &Node, items: &mut [Item], who: &[usize]) -> Vec<usize> {
     chosen
 }
 
-/// What every entry of a trace says of a processor.
-fn entry(node: &Node, kind: &str, status: &str, condition: Option<(&Condition, bool)>) -> Map<String, Value> {
-    let mut entry = Map::new();
-    entry.insert("processor_type".into(), kind.into());
-    entry.insert("status".into(), status.into());
-    if let Some(description) = &node.description {
-        entry.insert("description".into(), Value::String(description.clone()));
-    }
-    if let Some(tag) = &node.tag {
-        entry.insert("tag".into(), Value::String(tag.clone()));
-    }
-    if let Some((condition, result)) = condition {
-        entry.insert("if".into(), json!({"condition": condition.source(), "result": result}));
-    }
-    entry
-}
-
 fn run_call(
     runtime: &Runtime<'_>,
     node: &Node,
@@ -411,18 +396,6 @@ fn run_call(
     }
 }
 
-/// Replaces the trace of a pipeline that calls itself: it is shown as the error of the outermost call that leads to the cycle, as if none
-/// of its processors had run.
-fn show_cycle(runtime: &Runtime<'_>, node: &Node, item: &mut Item, length: Option<usize>) {
-    let State::Failed(Failure { error: error @ ProcessorError::Cycle { .. }, .. }) = &item.state else {
-        return;
-    };
-    let (Some(trace), Some(length)) = (&mut item.trace, length) else { return };
-    let result = json!({"status": "error", "error": error.to_body()});
-    trace.truncate(length);
-    push_trace(runtime, node, item, result, false);
-}
-
 /// Runs error handlers on failed documents; those for which they succeed are live again.
 fn handle_failures(
     runtime: &Runtime<'_>,
@@ -467,60 +440,6 @@ fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
         tag: node.tag.clone(),
         pipeline: item.stack.last().cloned().unwrap_or_default(),
     });
-}
-
-/// Records the result of a processor for `_simulate?verbose`. A `pipeline` processor is recorded before its inner ones, by [`run_call`],
-/// unless it fails itself.
-fn record(runtime: &Runtime<'_>, node: &Node, item: &mut Item) {
-    if item.trace.is_none() {
-        return;
-    }
-    let result = match &item.state {
-        State::Dropped => json!({"status": "dropped"}),
-        State::Failed(failure) => {
-            let inside = item.stack.last() != Some(&failure.pipeline);
-            if matches!(node.action, Action::Pipeline(_)) && inside {
-                return;
-            }
-            let error = failure.error.to_body();
-            if node.ignore_failure {
-                json!({"status": "error_ignored", "ignored_error": {"error": error}})
-            } else {
-                json!({"status": "error", "error": error})
-            }
-        }
-        State::Live if matches!(node.action, Action::Pipeline(_)) => return,
-        State::Live | State::Terminated => json!({"status": "success"}),
-    };
-    let shown = matches!(item.state, State::Live | State::Terminated) || node.ignore_failure;
-    push_trace(runtime, node, item, result, shown);
-}
-
-fn push_trace(runtime: &Runtime<'_>, node: &Node, item: &mut Item, result: Value, with_document: bool) {
-    if item.trace.is_none() {
-        return;
-    }
-    let room = work::room_for(if with_document { item.document.weight() } else { 0 });
-    let mut document = (with_document && room.is_ok()).then(|| item.document.to_simulated(true));
-    let shown = document.as_ref().map_or(0, weight) as isize;
-    if let Err(error) = room.map_err(ProcessorError::from).and(runtime.budget.grow(0, shown)) {
-        // It is not kept, so it does not count.
-        let _ = runtime.budget.grow(shown, 0);
-        document = None;
-        fail(item, node, error);
-    }
-    let Some(trace) = &mut item.trace else { return };
-    let Value::Object(result) = result else { return };
-    let status = result.get("status").and_then(Value::as_str).unwrap_or_default();
-    let mut entry =
-        entry(node, &node.kind, status, node.condition.as_ref().map(|condition| (condition, true)));
-    for (name, value) in result {
-        entry.insert(name, value);
-    }
-    if let Some(document) = document {
-        entry.insert("doc".into(), document);
-    }
-    trace.push(Value::Object(entry));
 }
 
 impl From<&ModelError> for ProcessorError {

@@ -10,6 +10,7 @@ mod document;
 mod effort;
 mod error;
 mod processors;
+mod script;
 mod simulate;
 mod stats;
 mod template;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sparrow_scripts::{Cache, Context, Function, Script, ScriptError, ScriptSource};
+use sparrow_scripts::{Cache, Context, ScoreFunction, Script, ScriptError, ScriptSource};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
 
@@ -23,55 +23,13 @@ pub enum ScriptUse {
     TermsSet,
 }
 
-/// A function of scores that the engine carries out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScoreFunctionName {
-    CosineSimilarity,
-    DotProduct,
-    L1Norm,
-    L2Norm,
-    Saturation,
-    Sigmoid,
-    DecayNumericExp,
-    DecayNumericGauss,
-    DecayNumericLinear,
-}
-
-impl ScoreFunctionName {
-    /// The functions, in the order of [`SCORE_FUNCTIONS`].
-    pub const ALL: [Self; 9] = [
-        Self::CosineSimilarity,
-        Self::DotProduct,
-        Self::L1Norm,
-        Self::L2Norm,
-        Self::Saturation,
-        Self::Sigmoid,
-        Self::DecayNumericExp,
-        Self::DecayNumericGauss,
-        Self::DecayNumericLinear,
-    ];
-}
-
-/// The functions that scripts of scores may call, in the order of [`ScoreFunctionName::ALL`].
-const SCORE_FUNCTIONS: [Function; 9] = [
-    Function { name: "cosineSimilarity", arguments: &[2] },
-    Function { name: "dotProduct", arguments: &[2] },
-    Function { name: "l1norm", arguments: &[2] },
-    Function { name: "l2norm", arguments: &[2] },
-    Function { name: "saturation", arguments: &[2] },
-    Function { name: "sigmoid", arguments: &[3] },
-    Function { name: "decayNumericExp", arguments: &[5] },
-    Function { name: "decayNumericGauss", arguments: &[5] },
-    Function { name: "decayNumericLinear", arguments: &[5] },
-];
-
 impl ScriptUse {
     fn context(self) -> &'static Context {
         const FIELD: Context = Context { name: "field", variables: &["doc"], functions: &[] };
         const FILTER: Context = Context { name: "filter", ..FIELD };
         const TERMS_SET: Context = Context { name: "terms_set", ..FIELD };
         const SORT: Context = Context { name: "sort", variables: &["doc", "_score"], functions: &[] };
-        const SCORE: Context = Context { name: "score", functions: &SCORE_FUNCTIONS, ..SORT };
+        const SCORE: Context = Context { name: "score", functions: &ScoreFunction::DECLARED, ..SORT };
         match self {
             Self::Score => &SCORE,
             Self::Filter => &FILTER,

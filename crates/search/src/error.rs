@@ -115,7 +115,7 @@ impl SearchError {
                 ),
             ),
             SearchError::Query { source: QueryError::TooMuchMemory(error), .. } => circuit_breaking(error),
-            SearchError::Query { source: QueryError::Script { error }, .. } => error.exception(),
+            SearchError::Query { source: QueryError::Script(error), .. } => error.exception(),
             SearchError::Query { shard, source } => {
                 let exception = Exception::new(source.es_type(), source.reason());
                 let exception = match source.es_type() {

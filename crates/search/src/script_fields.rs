@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
-use sparrow_index::query::scripts::{DocumentScript, SegmentScript};
+use sparrow_index::query::scripts::SegmentScript;
 use sparrow_query::dsl::value;
 use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_scripts::ScriptError;
@@ -91,8 +91,7 @@ impl<'a> ScriptFields<'a> {
         let target = &targets[hit.target];
         let reader = target.snapshot.searcher().segment_reader(hit.addr.segment_ord);
         let running = self.running.entry((hit.target, hit.addr.segment_ord)).or_insert_with(|| {
-            let scripts =
-                self.fields.iter().map(|field| DocumentScript::new(&target.snapshot, &field.script));
+            let scripts = self.fields.iter().map(|field| target.snapshot.script(&field.script));
             scripts.map(|script| script.open(reader)).collect()
         });
         for (field, running) in self.fields.iter().zip(running) {
@@ -103,7 +102,7 @@ impl<'a> ScriptFields<'a> {
                     let mut params = field.script.params.as_deref().cloned().unwrap_or_default();
                     params.insert("_source".to_owned(), serde_json::from_slice(source).unwrap_or_default());
                     let script = QueryScript { params: Some(Arc::new(params)), ..field.script.clone() };
-                    DocumentScript::new(&target.snapshot, &script).open(reader).json(hit.addr.doc_id, None)
+                    target.snapshot.script(&script).open(reader).json(hit.addr.doc_id, None)
                 }
             };
             let value = match computed {

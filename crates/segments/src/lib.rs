@@ -11,6 +11,7 @@ pub mod plugins;
 pub mod range_index;
 pub mod salvage;
 pub mod schema;
+pub mod scripts;
 mod stored_documents;
 pub mod verify;
 

@@ -262,3 +262,25 @@ fn reserved_fields() -> [(&'static str, FieldEntry); 7] {
         (NUMBERS, FieldEntry::new(NUMBERS.to_owned(), TantivyType::JsonObject(numbers))),
     ]
 }
+
+/// Escapes the dots of a path: tantivy splits JSON paths at dots, but Sparrow's paths are a single flat key.
+pub fn flat_key(path: &str) -> String {
+    let mut key = String::with_capacity(path.len() + 4);
+    for character in path.chars() {
+        if matches!(character, '.' | '\\') {
+            key.push('\\');
+        }
+        key.push(character);
+    }
+    key
+}
+
+/// Name under which tantivy finds the columns of a number, boolean or date field.
+pub fn number_column(path: &str) -> String {
+    format!("{NUMBERS}.{}", flat_key(path))
+}
+
+/// Name under which tantivy finds the column of a keyword field.
+pub fn keyword_column(path: &str) -> String {
+    format!("{KEYWORDS}.{}", flat_key(path))
+}

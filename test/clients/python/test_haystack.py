@@ -8,7 +8,7 @@ import unittest
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 
 from haystack import Document, Pipeline, component
-from haystack.document_stores.errors import DocumentStoreError, DuplicateDocumentError
+from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
 from haystack_integrations.components.retrievers.elasticsearch import (
@@ -111,9 +111,11 @@ class Haystack(unittest.TestCase):
         store.delete_documents(["bread", "not there"])
         self.assertEqual(store.count_documents(), 5)
         only = {"field": "meta.key", "operator": "==", "value": "whale"}
-        # This one sends a script.
-        with self.assertRaisesRegex(DocumentStoreError, "scripts are not run by this server; use an ingest pipeline"):
-            store.update_by_filter(only, meta={"seen": "yes"}, refresh=True)
+        # These send scripts.
+        self.assertEqual(store.update_by_filter(only, meta={"seen": "yes"}, refresh=True), 1)
+        self.assertEqual(store.filter_documents(only)[0].meta["seen"], "yes")
+        values, number = store.get_metadata_field_unique_values("meta.key", search_term="WHA")
+        self.assertEqual((values, number), (["whale"], 1))
         self.assertEqual(store.delete_by_filter(only, refresh=True), 1)
         self.assertEqual(store.count_documents_by_filter(only), 0)
         store.delete_all_documents(recreate_index=True)

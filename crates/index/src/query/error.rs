@@ -1,10 +1,9 @@
 //! Errors of queries as data, with the messages that Elasticsearch uses.
 
-use std::io;
-
 use sparrow_query::regexp::RegexpError;
 use sparrow_scripts::ScriptError;
 use sparrow_types::work;
+use std::io;
 
 /// Error of a query or a search.
 ///
@@ -156,9 +155,9 @@ pub enum QueryError {
     /// A document has several values in the column that hits are collapsed by.
     #[error("document {doc} has several values in the field that hits are collapsed by")]
     CollapseSeveral { doc: u32 },
-    /// A script cannot be run on the documents.
-    #[error("{error}")]
-    Script { error: Box<ScriptError> },
+    /// A script failed on a document.
+    #[error(transparent)]
+    Script(Box<ScriptError>),
     /// A clause whose text the engine has not encoded as a vector.
     #[error("a text reached the index where a vector was expected (model {model_id})")]
     NotEncoded { model_id: String },
@@ -224,7 +223,7 @@ impl QueryError {
             }
             QueryError::NotEncoded { .. } | QueryError::NotLookedUp { .. } => "illegal_state_exception",
             QueryError::Score { kind, .. } => kind,
-            QueryError::Script { .. } => "script_exception",
+            QueryError::Script(_) => "script_exception",
             QueryError::RegexpLength { .. }
             | QueryError::CombinedFieldType { .. }
             | QueryError::CombinedAnalyzers { .. } => "illegal_argument_exception",
@@ -323,7 +322,7 @@ impl QueryError {
                 true => format!("[nested] nested object under path [{path}] is not of nested type"),
             },
             QueryError::NoFunctionField { field } => format!("unknown field [{field}]"),
-            QueryError::Script { .. } => "runtime error".into(),
+            QueryError::Script(_) => "runtime error".into(),
             _ => format!("failed to create query: {}", self.cause_reason()),
         }
     }
@@ -493,7 +492,7 @@ impl QueryError {
             | QueryError::NoFunctionField { .. }
             | QueryError::NestedPath { .. }
             | QueryError::Score { .. }
-            | QueryError::Script { .. }
+            | QueryError::Script(_)
             | QueryError::NotLookedUp { .. }
             | QueryError::NotEncoded { .. } => self.to_string(),
         }

@@ -42,7 +42,7 @@ impl ScoreErrors {
     pub(super) fn check(&self) -> Result<(), QueryError> {
         match self.0.get() {
             None => Ok(()),
-            Some(Noted::Script(error)) => Err(QueryError::Script { error: error.clone() }),
+            Some(Noted::Script(error)) => Err(QueryError::Script(error.clone())),
             Some(Noted::Score(kind, reason)) => Err(QueryError::Score { kind, reason: reason.clone() }),
         }
     }

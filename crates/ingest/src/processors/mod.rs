@@ -17,11 +17,11 @@ mod uri_parts;
 
 use serde_json::{Map, Value};
 
-pub(crate) use self::script::Condition;
 use super::chain::{Action, ForEach, Inference, Node, Pipeline, PipelineCall, Processor};
 use super::config::Config;
 use super::counters::Counters;
 use super::error::{ConfigError, ProcessorError};
+use super::script::Condition;
 
 /// Most levels of error handlers within error handlers.
 const MAX_DEPTH: usize = 20;

@@ -154,7 +154,7 @@ impl Compiler<'_> {
                 Kind::Random { seed: *seed, path }
             }
             FunctionKind::Decay(function) => Kind::Decay(self.decay(function)?),
-            FunctionKind::Script(script) => Kind::Script(DocumentScript::new(self.snapshot, script)),
+            FunctionKind::Script(script) => Kind::Script(self.snapshot.script(script)),
         };
         Ok(Function { docs, weight: f64::from(function.weight), kind })
     }

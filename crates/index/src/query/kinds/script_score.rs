@@ -27,7 +27,7 @@ impl Compiler<'_> {
     ) -> Box<dyn Weight> {
         Box::new(ScriptWeight {
             inner,
-            script: DocumentScript::new(self.snapshot, script),
+            script: self.snapshot.script(script),
             result,
             errors: self.score_errors().clone(),
         })

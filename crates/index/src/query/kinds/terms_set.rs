@@ -34,7 +34,7 @@ impl Compiler<'_> {
         match &query.minimum {
             TermsSetMinimum::Script(script) => Ok(Box::new(CoveringWeight {
                 clauses,
-                minimum: Minimum::Script(DocumentScript::new(self.snapshot, script)),
+                minimum: Minimum::Script(self.snapshot.script(script)),
                 errors: self.score_errors().clone(),
             })),
             TermsSetMinimum::Field(path) => match self.snapshot.mapping().field(path) {

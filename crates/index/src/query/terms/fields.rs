@@ -9,29 +9,8 @@ use crate::query::error::QueryError;
 use crate::query::explain::explained_bm25;
 use sparrow_lexical::K1;
 use sparrow_mapping::NumberValue;
-use sparrow_segments::schema::{IndexSchema, KEYWORDS, NUMBERS};
-
-/// Escapes the dots of a path: tantivy splits JSON paths at dots, but Sparrow's paths are a single flat key.
-fn flat_key(path: &str) -> String {
-    let mut key = String::with_capacity(path.len() + 4);
-    for character in path.chars() {
-        if matches!(character, '.' | '\\') {
-            key.push('\\');
-        }
-        key.push(character);
-    }
-    key
-}
-
-/// Name under which tantivy finds the columns of a number, boolean or date field.
-pub fn number_column(path: &str) -> String {
-    format!("{NUMBERS}.{}", flat_key(path))
-}
-
-/// Name under which tantivy finds the column of a keyword field.
-pub fn keyword_column(path: &str) -> String {
-    format!("{KEYWORDS}.{}", flat_key(path))
-}
+use sparrow_segments::schema::{IndexSchema, flat_key};
+pub use sparrow_segments::schema::{keyword_column, number_column};
 
 /// The term of a number in the inverted index, where whole numbers are `i64` if they fit, whatever type they
 /// were written with.

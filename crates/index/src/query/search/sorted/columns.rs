@@ -1,16 +1,16 @@
 //! Sort keys of documents, read from the columns of one segment.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
 use tantivy::{DocId, SegmentReader, TantivyError};
 
+use super::scripts::ScriptReader;
 use super::value::{decode_double, decode_long, encode_double, encode_long};
 use super::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use crate::query::score_error::ScoreErrors;
-use crate::query::scripts::{DocumentScript, SegmentScript};
+use crate::query::scripts::DocumentScript;
 use crate::query::terms::fields::{keyword_column, number_column};
 use sparrow_segments::nested::Owners;
 
@@ -44,9 +44,10 @@ impl KeyReader {
         descending: bool,
         errors: ScoreErrors,
     ) -> Self {
-        let running =
-            ScriptReader { needs_score: script.needs_score(), running: script.open(reader).into(), errors };
-        Self { values: Values::Script(Box::new(running)), flip: flip(descending) }
+        Self {
+            values: Values::Script(Box::new(ScriptReader::new(script, reader, errors))),
+            flip: flip(descending),
+        }
     }
 
     /// A reader of a field's column. `after` is the value of this key behind which hits are wanted.
@@ -100,32 +101,6 @@ impl KeyReader {
             Values::Score | Values::Script(_) => SortValue::Double(decode_double(ascending)),
             Values::SeqNo => SortValue::Long(ascending as i64),
         })
-    }
-}
-
-/// A script that computes the values of documents.
-struct ScriptReader {
-    running: RefCell<SegmentScript>,
-    needs_score: bool,
-    errors: ScoreErrors,
-}
-
-impl ScriptReader {
-    fn number(&self, doc: DocId, score: f32) -> f64 {
-        if self.errors.is_noted() {
-            return 0.0;
-        }
-        let score = self.needs_score.then(|| f64::from(score));
-        match self.running.borrow_mut().run(doc, score) {
-            Ok(value) => match value.as_f64().filter(|number| !number.is_nan()) {
-                Some(number) => return number,
-                None => self.errors.note("class_cast_exception", || {
-                    format!("the script of a [_script] sort must return a number, not [{value:?}]")
-                }),
-            },
-            Err(error) => self.errors.note_script(error),
-        }
-        0.0
     }
 }
 

@@ -9,6 +9,7 @@
 mod collect;
 mod columns;
 mod scores;
+mod scripts;
 mod search;
 #[cfg(test)]
 mod tests;

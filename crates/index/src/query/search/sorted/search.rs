@@ -16,7 +16,6 @@ use crate::query::SearchOptions;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::score_error::ScoreErrors;
-use crate::query::scripts::DocumentScript;
 use crate::snapshot::Snapshot;
 use sparrow_query::Query;
 use sparrow_segments::nested::Owners;
@@ -197,7 +196,7 @@ impl<'a, const N: usize> Segment<'a, N> {
                 SortSource::Score => KeyReader::score(key.descending),
                 SortSource::SeqNo => KeyReader::seq_no(key.descending),
                 SortSource::Script(script) => {
-                    let script = DocumentScript::new(snapshot, script);
+                    let script = snapshot.script(script);
                     KeyReader::script(&script, reader, key.descending, errors.clone())
                 }
                 SortSource::Column(column) => {

@@ -1,0 +1,39 @@
+//! Numbers to sort by that a script computes.
+
+use std::cell::RefCell;
+
+use tantivy::{DocId, SegmentReader};
+
+use crate::query::score_error::ScoreErrors;
+use crate::query::scripts::{DocumentScript, SegmentScript};
+
+/// A script that computes the values of documents.
+pub(super) struct ScriptReader {
+    running: RefCell<SegmentScript>,
+    needs_score: bool,
+    errors: ScoreErrors,
+}
+
+impl ScriptReader {
+    pub(super) fn new(script: &DocumentScript, reader: &SegmentReader, errors: ScoreErrors) -> Self {
+        Self { running: script.open(reader).into(), needs_score: script.needs_score(), errors }
+    }
+
+    /// The number that the script computes for a document; 0 after an error.
+    pub(super) fn number(&self, doc: DocId, score: f32) -> f64 {
+        if self.errors.is_noted() {
+            return 0.0;
+        }
+        let score = self.needs_score.then(|| f64::from(score));
+        match self.running.borrow_mut().run(doc, score) {
+            Ok(value) => match value.as_f64().filter(|number| !number.is_nan()) {
+                Some(number) => return number,
+                None => self.errors.note("class_cast_exception", || {
+                    format!("the script of a [_script] sort must return a number, not [{value:?}]")
+                }),
+            },
+            Err(error) => self.errors.note_script(error),
+        }
+        0.0
+    }
+}
