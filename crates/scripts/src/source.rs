@@ -68,7 +68,7 @@ impl ScriptSource {
                 Err(ScriptError::Inconsistent("illegally specified [lang] for a stored script"))
             }
             _ => match lang {
-                None | Some("painless" | "expression") => {
+                None | Some("painless") => {
                     read.source = source.unwrap_or_default().into();
                     Ok(read)
                 }

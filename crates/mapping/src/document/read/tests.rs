@@ -56,14 +56,14 @@ fn a_valid_document_is_read_at_once_and_means_the_same() {
     ] {
         let mapping = mapping(filter);
         for source in [
-            r#"{"v": {"a": 1, "x.y": 2.5e-3}, "t": "text", "new": [1, null, [2]]}"#,
+            r#"{"v": {"a": 1, "x.y": 0.0025}, "t": "text", "new": [1, null, [2]]}"#,
             r#"{"ml": {"tokens": {"\u00fcber": 1.25, "\"": 2}, "n": 3, "other": true}, "v": {"b": 1}}"#,
             r#"{"r": {"a": 0.5}, "ml": [{"n": 1}], "off": {"v": {"a": 1, "b": "x"}, "e": [1, {"b": 2}]}}"#,
             r#"{"ml": [{"tokens": {"a": 1}}, null, {"n": [2, 3]}, [], [{"n": 4}], {}]}"#,
             r#"{"t": "caf\u00e9 \"x\" \n\t\u007f \u2028 ✓", "\u006b": "y\\z", "k2": "\ud83d\ude00"}"#,
             r#"{"t": ["a", ["bcd", "efgh"], null], "k": null, "c": "is", "ip": ["::1", "no address", "::1"]}"#,
             r#"{"copied": "to two", "t": "and more", "fixed": {"t": "deep"}, "id_a": "keyword"}"#,
-            r#"{"d": [1, 2.5, -3], "new.dotted": "a", "new": {"dotted": "b", "b": 1.50, "e": 1e3}}"#,
+            r#"{"d": [1, 2.5, -3], "new.dotted": "a", "new": {"dotted": "b", "b": 1.5, "e": 1000.0}}"#,
             r#"{"t": "no tokens", "new": {"a": [1, 2]}}"#,
             r#"{"ml": {"other": {}}, "fixed": null, "k": "same", "id_k": "same"}"#,
             r#" {} "#,
@@ -80,6 +80,7 @@ fn whatever_else_there_is_the_reader_of_values_has_to_read() {
     let mapping = mapping(r#"{"excludes": ["v", "r", "*.tokens"]}"#);
     for source in [
         r#"{"v": {}}"#,
+        r#"{"new": 1.50}"#,
         r#"{"v": {}, "v": {"a": 1}}"#,
         r#"{"ml": {"tokens": {}, "tokens": {"a": 1}}}"#,
         r#"{"ml": [{"tokens": {"a": 1}}, {"tokens": {"a": 1}}]}"#,
