@@ -301,6 +301,59 @@ describe('a search', () => {
     expect((await ok('POST', '/shop/_count', { query: filter })).count).toBe(2);
   });
 
+  it('runs scripts last, and on visible documents only', async () => {
+    const guarded = [{ exists: { field: 'ip' } }, { script: { script: "doc['ip'].value.startsWith('10.')" } }];
+    expect(await names({ query: { bool: { filter: guarded } }, sort: ['name'] })).toEqual(['a', 'b']);
+    expect(await names({ query: { bool: { filter: guarded.toReversed() } }, sort: ['_score', 'name'] })).toEqual([
+      'a',
+      'b',
+    ]);
+    const must = [{ term: { tags: 'y' } }, { script: { script: "doc['v'].size() == 1", boost: 2 } }];
+    const both = await hits({ query: { bool: { must } } });
+    const alone = await hits({ query: { term: { tags: 'y' } } });
+    expect(both.map((hit) => hit._score)).toEqual(alone.map((hit) => expect.closeTo(hit._score + 2, 5)));
+    expect(await names({ query: { bool: { should: must, filter: guarded } } })).toHaveLength(2);
+    // Of what an alias hides, and of what was deleted, nothing is told.
+    await ok('POST', '/_aliases', {
+      actions: [{ add: { index: 'shop', alias: 'open', filter: { term: { on: true } } } }],
+    });
+    await ok('PUT', '/shop/_doc/gone?refresh=true', { name: 'gone', on: true });
+    await ok('DELETE', '/shop/_doc/gone?refresh=true');
+    const telling =
+      "if (doc['name'].value == 'b' || doc['name'].value == 'gone') { throw new Exception(doc['name'].value) } return true";
+    const script = { script: { script: telling } };
+    const score = { script_score: { query: { match_all: {} }, script: telling.replace('true', '1'), min_score: 0 } };
+    const functions = [{ filter: script, weight: 2 }, { script_score: { script: telling.replace('true', '1') } }];
+    const needed = {
+      tags: { terms: ['x', 'y'], minimum_should_match_script: { source: telling.replace('true', '1') } },
+    };
+    for (const query of [
+      script,
+      score,
+      { terms_set: needed },
+      { bool: { must_not: script } },
+      { bool: { should: [script, { match_all: {} }] } },
+      { constant_score: { filter: script } },
+      { function_score: { query: { match_all: {} }, functions } },
+    ]) {
+      const answer = await server.request('POST', '/open/_search', { query, aggs: { f: { filter: script } } });
+      expect(answer.status, `${JSON.stringify(query)} ${answer.text}`).toBe(200);
+    }
+    expect((await server.request('POST', '/shop/_count', { query: script })).text).toContain('"reason":"b"');
+  });
+
+  it('asks the objects of nested fields apart', async () => {
+    await ok('PUT', '/boxes', {
+      mappings: { properties: { o: { type: 'nested', properties: { n: { type: 'long' } } } } },
+    });
+    await ok('PUT', '/boxes/_doc/1?refresh=true', { a: 1, o: [{ n: 1 }, { n: 5 }] });
+    const count = async (query: unknown): Promise<number> => (await ok('POST', '/boxes/_count', { query })).count;
+    expect(await count({ script: { script: "doc['a'].value == 1" } })).toBe(1);
+    const inside = (least: number) => ({ script: { script: `doc['o.n'].value > ${String(least)}` } });
+    expect(await count({ nested: { path: 'o', query: inside(4) } })).toBe(1);
+    expect(await count({ nested: { path: 'o', query: inside(5) } })).toBe(0);
+  });
+
   it('sorts by a script', async () => {
     const key = (script: string, order = 'asc') => ({ _script: { type: 'number', script, order } });
     expect(await names({ sort: [key("doc['stock'].value * -1")] })).toEqual(['b', 'a', 'c']);

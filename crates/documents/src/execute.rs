@@ -181,7 +181,8 @@ impl<'e> Execution<'e> {
                     document.index.clone_from(&handle.name);
                     if let Stage::Update(body) = &mut document.stage {
                         let deletes = self.caller.to(ActionKind::Delete.needed(document.id.as_deref()));
-                        body.may_delete = deletes.check([handle.name.as_str()]).is_ok();
+                        body.no_deletion =
+                            deletes.check([handle.name.as_str()]).err().map(|refused| refused.exception());
                     }
                     match groups.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &handle)) {
                         Some((_, members)) => members.push(at),

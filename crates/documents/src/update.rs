@@ -35,8 +35,8 @@ pub(super) struct UpdateBody {
     script: Option<ChangeScript>,
     /// Whether the script also makes the document if there is none yet.
     scripted_upsert: bool,
-    /// Whether the caller may delete documents of the index, as a script may ask for.
-    pub(super) may_delete: bool,
+    /// Why the caller may not delete documents of the index, as a script may ask for.
+    pub(super) no_deletion: Option<Exception>,
     pub(super) conditions: Conditions,
     pub(super) returned_source: Option<SourceSelection>,
     /// Numbers of `doc` that its fields do not hold as they were written.
@@ -81,7 +81,7 @@ impl UpdateBody {
             detect_noop: true,
             script: None,
             scripted_upsert: false,
-            may_delete: true,
+            no_deletion: None,
             conditions: action.conditions.clone(),
             returned_source: action.returned_source.clone(),
             doc_numbers: None,
@@ -253,11 +253,10 @@ impl UpdateBody {
             Decision::Write { source, .. } => {
                 Ok(self.rewrite(id, document, Source::written(Value::Object(source), numbers.as_slice())))
             }
-            Decision::Delete if !self.may_delete => Err(EngineError::illegal_argument(format!(
-                "the script of an update deletes [{id}], and the API key may not delete documents of [{}]",
-                handle.name
-            ))),
             Decision::Delete => {
+                if let Some(refused) = &self.no_deletion {
+                    return Err(EngineError::api(403, refused.clone()));
+                }
                 Ok(Plan::Write(self.conditional(WriteOp::delete(id.to_owned()), document.seq_no), None))
             }
             Decision::Noop => {

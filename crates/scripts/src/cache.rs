@@ -10,8 +10,8 @@ use crate::script::Script;
 
 /// Most scripts that are kept.
 const MOST_SCRIPTS: usize = 200;
-/// Most bytes that the texts of the kept scripts take together. What is compiled from them takes some ten times as much.
-const MOST_BYTES: usize = 4 << 20;
+/// Most bytes that the kept scripts take together, by what [`Script::weight`] says.
+const MOST_BYTES: usize = 32 << 20;
 
 /// Compiled scripts by the name of their context and their text. Requests share it; errors are not kept.
 #[derive(Debug, Default)]
@@ -55,12 +55,12 @@ impl Cache {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let now = kept.uses;
         if kept.scripts.insert(key, (Arc::clone(&script), now)).is_none() {
-            kept.bytes += source.len();
+            kept.bytes += script.weight();
         }
         while kept.scripts.len() > MOST_SCRIPTS || kept.bytes > MOST_BYTES {
             let oldest = (0..kept.scripts.len()).min_by_key(|at| kept.scripts[*at].1);
             match oldest.and_then(|at| kept.scripts.swap_remove_index(at)) {
-                Some(((_, source), _)) => kept.bytes -= source.len(),
+                Some((_, (script, _))) => kept.bytes -= script.weight(),
                 None => break,
             }
         }

@@ -1,9 +1,10 @@
 //! Scripts that change documents as they are written: those of `_update`, `_update_by_query` and `_reindex`.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value as Json};
+use sparrow_types::work;
 
 use crate::cache::Cache;
 use crate::context::Context;
@@ -15,6 +16,9 @@ use crate::value::Value;
 
 /// What `ctx` has of a document besides its fields.
 const METADATA: [&str; 4] = ["_index", "_id", "_version", "_routing"];
+
+/// Longest time that scripts may take for all documents of one request.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// The request that a script belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +111,15 @@ impl ChangeScript {
         let ctx = Value::map(METADATA.into_iter().zip(before).chain(given));
         let mut machine = Machine::new(Arc::clone(&self.script), self.params.clone());
         machine.set("ctx", ctx.clone());
-        machine.run(&mut ())?;
+        let began = Instant::now();
+        if work::time_spent() > LONGEST {
+            return Err(ScriptError::Context {
+                reason: format!("the scripts of the request took longer than [{}s]", LONGEST.as_secs()),
+            });
+        }
+        let run = machine.run(&mut ());
+        work::spend_time(began.elapsed());
+        run?;
         let Json::Object(mut ctx) = machine.to_json(&ctx)? else { return Ok(Decision::Noop) };
         let op = ctx.remove("op").unwrap_or_default();
         let allowed: &[&str] = if is_new { &["create", "noop"] } else { &["delete", "index", "noop"] };

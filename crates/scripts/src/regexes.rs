@@ -5,7 +5,7 @@ use regex::RegexBuilder;
 use crate::tree::Pattern;
 
 /// Most bytes of a compiled expression, and its deepest nesting.
-const MOST_BYTES: usize = 1 << 20;
+const MOST_BYTES: usize = 1 << 17;
 const MOST_LEVELS: u32 = 100;
 /// Longest expression in bytes.
 const MOST_LENGTH: usize = 4096;

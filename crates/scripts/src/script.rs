@@ -12,6 +12,10 @@ const MOST_CHARACTERS: usize = 65_535;
 /// Bytes of the script that an error shows around its place.
 const SHOWN: usize = 25;
 
+/// Bytes that are compiled from a byte of a script's text, and those of a regular expression with what it keeps between searches.
+const TREE_BYTES: usize = 16;
+const PATTERN_BYTES: usize = 256 << 10;
+
 /// A compiled script. Threads share it.
 #[derive(Debug)]
 pub struct Script {
@@ -70,6 +74,11 @@ impl Script {
             .zip(&self.code.used)
             .chain(functions.zip(&self.code.called))
             .any(|(known, used)| *known == name && *used)
+    }
+
+    /// Approximate size in memory, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        self.source.len() * TREE_BYTES + self.code.patterns.len() * PATTERN_BYTES
     }
 
     /// Names of the fields that the script reads as `doc['name']`, each once.

@@ -108,7 +108,13 @@ impl<'a> Reader<'a> {
                 };
                 fields = source.read(&body.fields, &body.docvalue_fields, body.stored_fields.as_ref())?;
             }
-            script_fields.read(targets, hit, &stored.source, &mut fields)?;
+            if !body.script_fields.is_empty() {
+                if self.deadline.is_some_and(Deadline::is_over) {
+                    timed_out = true;
+                    break;
+                }
+                script_fields.read(targets, hit, &stored.source, &mut fields)?;
+            }
             let highlight = match &mut highlighter {
                 Some(highlighter) => {
                     let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);

@@ -7,6 +7,15 @@ use sparrow_scripts::ScriptError;
 
 use crate::query::error::QueryError;
 
+impl From<ScriptError> for QueryError {
+    fn from(error: ScriptError) -> Self {
+        match error {
+            ScriptError::Stopped(stopped) => stopped.into(),
+            other => Self::Script(Box::new(other)),
+        }
+    }
+}
+
 /// Records the first error that occurs while scores are computed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ScoreErrors(Arc<OnceLock<Noted>>);

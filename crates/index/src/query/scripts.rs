@@ -1,13 +1,17 @@
 //! Scripts while a search runs: bound to a snapshot, and asked from whichever thread scores a document.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustc_hash::FxHashMap;
 use sparrow_query::script::QueryScript;
 use sparrow_scripts::{ScriptError, Value};
 pub use sparrow_segments::scripts::{DocumentScript, SegmentScript};
+use tantivy::index::SegmentId;
 use tantivy::{DocId, SegmentReader};
 
+use crate::segment_snapshot::SegmentSnapshot;
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
@@ -25,11 +29,32 @@ impl Snapshot {
     }
 }
 
+/// A script, and which documents of each segment it may run on.
+#[derive(Clone)]
+pub(super) struct ScoringScript {
+    script: DocumentScript,
+    segments: Arc<FxHashMap<SegmentId, SegmentSnapshot>>,
+}
+
+impl ScoringScript {
+    pub fn new(snapshot: &Snapshot, script: &QueryScript) -> Self {
+        let segments = snapshot.segments().iter().zip(snapshot.searcher().segment_readers());
+        let segments = segments.map(|(segment, reader)| (reader.segment_id(), segment.clone())).collect();
+        Self { script: snapshot.script(script), segments: Arc::new(segments) }
+    }
+
+    /// As [`DocumentScript::needs_score`].
+    pub fn needs_score(&self) -> bool {
+        self.script.needs_score()
+    }
+}
+
 /// A script over one segment that may be asked from any thread: each runs a machine of its own, which lives no longer than the
 /// others that the thread has begun since.
 pub(super) struct SharedSegmentScript {
     script: DocumentScript,
     reader: SegmentReader,
+    segment: Option<SegmentSnapshot>,
     number: u64,
 }
 
@@ -42,9 +67,16 @@ thread_local! {
 }
 
 impl SharedSegmentScript {
-    pub fn new(script: DocumentScript, reader: &SegmentReader) -> Self {
+    pub fn new(script: &ScoringScript, reader: &SegmentReader) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
-        Self { script, reader: reader.clone(), number: NUMBERS.fetch_add(1, Ordering::Relaxed) }
+        let segment = script.segments.get(&reader.segment_id()).cloned();
+        Self { script: script.script.clone(), reader: reader.clone(), segment, number: NUMBERS.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// Whether a document is visible: neither deleted, nor hidden by the filter of an alias, nor of another nested view. What a
+    /// script throws tells about the documents that it runs on.
+    pub fn is_visible(&self, doc: DocId) -> bool {
+        self.segment.as_ref().is_some_and(|segment| segment.is_live(doc))
     }
 
     /// As [`SegmentScript::run`], and what `read` makes of the value.

@@ -45,6 +45,7 @@ impl<'s> Run<'s> {
 
     fn chain(&mut self, first: &'s Node, rest: &'s [(Operator, Node)]) -> Result<Value, Fault> {
         self.check_depth()?;
+        self.tick(rest.len() / 8)?;
         let mut left = self.value(first)?;
         for (operator, right) in rest {
             let right = self.value(right)?;
@@ -107,6 +108,7 @@ impl<'s> Run<'s> {
     }
 
     pub(crate) fn values(&mut self, nodes: &'s [Node]) -> Result<Vec<Value>, Fault> {
+        self.tick(nodes.len() / 8)?;
         nodes.iter().map(|node| self.value(node)).collect()
     }
 

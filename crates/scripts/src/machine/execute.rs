@@ -58,6 +58,7 @@ impl<'s> Run<'s> {
     }
 
     pub(crate) fn block(&mut self, statements: &'s [Statement]) -> Result<Flow, Fault> {
+        self.tick(statements.len() / 8)?;
         for statement in statements {
             match self.statement(statement)? {
                 Flow::Next => {}

@@ -66,6 +66,7 @@ impl Run<'_> {
                 Object::View(..) => self.show_all(value, out, depth)?,
                 Object::Optional(kept) => match kept.first() {
                     None => out.push_str("Optional.empty"),
+                    Some(_) if depth > MOST_LEVELS => return Err(Fault::bare("stack_overflow_error")),
                     Some(inner) => {
                         out.push_str("Optional[");
                         self.show(&inner, out, depth + 1)?;

@@ -176,6 +176,9 @@ impl Run<'_> {
         if token.is_empty() {
             return self.strings(vec![own.to_owned()]);
         }
+        let count = own.matches(token).count() + 1;
+        self.room(own.len() + count.saturating_mul(100))?;
+        self.tick(count)?;
         let parts: Vec<String> = match usize::try_from(limit) {
             Ok(limit) if limit > 0 => own.splitn(limit, token).map(str::to_owned).collect(),
             _ => own.split(token).map(str::to_owned).collect(),
@@ -204,6 +207,9 @@ impl Run<'_> {
             if found.end() == 0 || found.is_empty() && found.start() == own.len() {
                 continue;
             }
+            // Each match may have looked at all of the rest.
+            self.tick(1 + (own.len() - from) / 4096)?;
+            self.room(parts.len() * 2 * size_of::<String>())?;
             parts.push(own[from..found.start()].to_owned());
             from = found.end();
         }
@@ -260,7 +266,10 @@ impl Run<'_> {
                                 if group >= captures.len() {
                                     return Err(Fault::index(format!("No group {group}"), captures.len()));
                                 }
-                                out.push_str(captures.get(group).map_or("", |group| group.as_str()));
+                                let group = captures.get(group).map_or("", |group| group.as_str());
+                                self.tick_text(group.len())?;
+                                self.room(out.len() + group.len())?;
+                                out.push_str(group);
                             }
                             other => out.push(other),
                         }

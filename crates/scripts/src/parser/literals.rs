@@ -5,6 +5,9 @@ use crate::methods::has_constructor;
 use crate::regexes;
 use crate::tree::Kind;
 
+/// Most regular expressions of a script.
+const MOST_PATTERNS: usize = 50;
+
 impl Parser<'_> {
     /// Reads a number, which a minus precedes if it is negative.
     pub(super) fn number(&mut self, negative: bool) -> Result<Kind, Refusal> {
@@ -42,6 +45,9 @@ impl Parser<'_> {
 
     pub(super) fn regex(&mut self, source: &str, flags: &str) -> Result<Kind, Refusal> {
         let at = self.at();
+        if self.code.patterns.len() >= MOST_PATTERNS {
+            return Err(Refusal::new(at, format!("the script has more than [{MOST_PATTERNS}] regular expressions")));
+        }
         let pattern = regexes::compile(source, flags)
             .map_err(|reason| Refusal::new(at, format!("Error compiling regex: {reason}")))?;
         self.next += 1;

@@ -15,6 +15,8 @@ use crate::types::Type;
 const MOST_LEVELS: usize = 100;
 /// Most variables of a function.
 const MOST_VARIABLES: usize = 10_000;
+/// Most variables around it that a lambda uses.
+const MOST_CAPTURES: usize = 200;
 
 /// Names that are no variables.
 const KEYWORDS: [&str; 28] = [
@@ -392,6 +394,10 @@ impl<'a> Parser<'a> {
             self.scopes.push(scope);
             let slot = self.slot(found.name, found.kind, true)?;
             if let Some(scope) = self.scopes.last_mut() {
+                if scope.captures.len() >= MOST_CAPTURES {
+                    let reason = format!("a lambda uses more than [{MOST_CAPTURES}] variables around it");
+                    return Err(Refusal::new(self.at(), reason));
+                }
                 scope.captures.push((found.slot, slot));
                 // It belongs to the whole lambda, and not only to the block in which it is first used.
                 let captured = scope.variables.pop();

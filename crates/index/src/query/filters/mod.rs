@@ -17,7 +17,7 @@ use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::key::filter_key;
 use crate::query::stoppable::stops_after;
-use sparrow_query::Query;
+use sparrow_query::{Query, QueryKind, ScriptQuery};
 use sparrow_segments::doc_bits::next_in;
 use sparrow_segments::doc_bits::{BitsScorer, DocBits};
 
@@ -118,13 +118,57 @@ impl Compiler<'_> {
         excluded: impl IntoIterator<Item = &'q Query>,
     ) -> Result<Docs, QueryError> {
         let mut docs = self.every(SegmentDocs::All);
+        let mut scripts: Vec<(&ScriptQuery, fn(&mut SegmentDocs, SegmentDocs))> = Vec::new();
         for query in wanted {
-            combine(&mut docs, self.matching_docs(query)?, SegmentDocs::intersect);
+            match &query.kind {
+                QueryKind::Script(script) => scripts.push((script, SegmentDocs::intersect)),
+                _ => combine(&mut docs, self.matching_docs(query)?, SegmentDocs::intersect),
+            }
         }
         for query in excluded {
-            combine(&mut docs, self.matching_docs(query)?, SegmentDocs::subtract);
+            match &query.kind {
+                QueryKind::Script(script) => scripts.push((script, SegmentDocs::subtract)),
+                _ => combine(&mut docs, self.matching_docs(query)?, SegmentDocs::subtract),
+            }
+        }
+        // Last, as in Elasticsearch: a script need not expect what another clause excludes.
+        for (script, join) in scripts {
+            let found = self.script_docs(script, &docs)?;
+            combine(&mut docs, found, join);
         }
         Ok(docs)
+    }
+
+    /// Those of `docs` on which a script is true. It runs on visible documents only, as its errors tell of them.
+    fn script_docs(&mut self, query: &ScriptQuery, docs: &Docs) -> Result<Docs, QueryError> {
+        self.count_clause()?;
+        let script = self.snapshot.script(&query.script);
+        let mut found = Vec::with_capacity(docs.len());
+        for (ord, docs) in docs.iter().enumerate() {
+            let reader = self.searcher().segment_reader(ord as u32);
+            let mut running = script.open(reader);
+            let mut bits = DocBits::empty(reader.max_doc());
+            for (index, word) in (0..).zip(self.snapshot.live_words_from(ord, docs, 0)) {
+                let mut word: u64 = word;
+                if word != 0 {
+                    self.check_cancelled()?;
+                }
+                while word != 0 {
+                    let doc = index * 64 + word.trailing_zeros();
+                    word &= word - 1;
+                    match running.run(doc, None)?.as_bool() {
+                        Some(true) => bits.insert(doc),
+                        Some(false) => {}
+                        None => {
+                            let reason = "the script must return true or false".to_owned();
+                            return Err(QueryError::Score { kind: "class_cast_exception", reason });
+                        }
+                    }
+                }
+            }
+            found.push(SegmentDocs::of(Arc::new(bits)));
+        }
+        Ok(found)
     }
 
     /// Documents that match a clause, deleted ones included.

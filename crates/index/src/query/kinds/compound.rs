@@ -10,7 +10,10 @@ use crate::query::filters::{Docs, combine};
 use crate::query::highlight::WantedWords;
 use crate::query::terms::minimum::minimum_should_match;
 use crate::query::weights;
-use sparrow_query::{BoolQuery, BoostingQuery, ConstantScoreQuery, DisMaxQuery, LenientQuery, Query};
+use sparrow_query::script::QueryScript;
+use sparrow_query::{
+    BoolQuery, BoostingQuery, ConstantScoreQuery, DisMaxQuery, LenientQuery, Query, QueryKind,
+};
 
 impl Meaning for BoolQuery {
     fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
@@ -36,6 +39,14 @@ impl Meaning for BoolQuery {
 
 impl Compiler<'_> {
     fn bool(&mut self, query: &BoolQuery, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        if let Some((rest, scripts)) = without_scripts(query) {
+            let mut weight = self.bool(&rest, scoring)?;
+            for (script, adds) in scripts {
+                self.count_clause()?;
+                weight = self.matching_script(weight, script, adds);
+            }
+            return Ok(weight);
+        }
         self.count_clause()?;
         let BoolQuery { must, should, filter, must_not, .. } = query;
         if must.is_empty() && should.is_empty() && filter.is_empty() && must_not.is_empty() {
@@ -96,6 +107,30 @@ impl Compiler<'_> {
         }
         Ok(Some(docs))
     }
+}
+
+/// A `bool` without the scripts that it requires, and these with what each adds to the score. They run last, as in
+/// Elasticsearch: a script need not expect what another clause excludes. `None` if there are none.
+fn without_scripts(query: &BoolQuery) -> Option<(BoolQuery, Vec<(&QueryScript, f32)>)> {
+    let script_of = |query: &Query| matches!(query.kind, QueryKind::Script(_));
+    if !query.must.iter().chain(&query.filter).any(script_of) {
+        return None;
+    }
+    let mut scripts = Vec::new();
+    for (clauses, scores) in [(&query.must, true), (&query.filter, false)] {
+        scripts.extend(clauses.iter().filter_map(|clause| match &clause.kind {
+            QueryKind::Script(script) => Some((&script.script, if scores { clause.boost } else { 0.0 })),
+            _ => None,
+        }));
+    }
+    let mut rest = query.clone();
+    rest.must.retain(|query| !script_of(query));
+    rest.filter.retain(|query| !script_of(query));
+    if rest.must.is_empty() && rest.filter.is_empty() {
+        // Something is required all the same, so that `should` is not.
+        rest.filter.push(Query::match_all());
+    }
+    Some((rest, scripts))
 }
 
 /// Number of `should` clauses that must match.

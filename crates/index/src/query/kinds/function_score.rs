@@ -16,7 +16,7 @@ use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::decay::Decay;
 use crate::query::score_error::ScoreErrors;
-use crate::query::scripts::{DocumentScript, SharedSegmentScript};
+use crate::query::scripts::{ScoringScript, SharedSegmentScript};
 use crate::query::terms::fields::keyword_column;
 use crate::query::values::columns::NumericColumns;
 use crate::query::weights;
@@ -42,7 +42,7 @@ enum Kind {
     Random { seed: u64, path: Option<String> },
     RandomWord { seed: u64, path: String },
     Decay(Decay),
-    Script(DocumentScript),
+    Script(ScoringScript),
 }
 
 impl Compiler<'_> {
@@ -154,7 +154,7 @@ impl Compiler<'_> {
                 Kind::Random { seed: *seed, path }
             }
             FunctionKind::Decay(function) => Kind::Decay(self.decay(function)?),
-            FunctionKind::Script(script) => Kind::Script(self.snapshot.script(script)),
+            FunctionKind::Script(script) => Kind::Script(ScoringScript::new(self.snapshot, script)),
         };
         Ok(Function { docs, weight: f64::from(function.weight), kind })
     }
@@ -233,7 +233,7 @@ impl Weight for FunctionScoreWeight {
         for function in self.functions.iter() {
             columns.push(match &function.kind {
                 Kind::Weight => Source::None,
-                Kind::Script(script) => Source::Script(SharedSegmentScript::new(script.clone(), reader)),
+                Kind::Script(script) => Source::Script(SharedSegmentScript::new(script, reader)),
                 Kind::Field { path, .. } | Kind::Random { path: Some(path), .. } => {
                     Source::Numbers(NumericColumns::open(reader, path)?)
                 }
@@ -282,6 +282,11 @@ struct FunctionScore {
 }
 
 impl ComputeScore for FunctionScore {
+    fn is_over(&self) -> bool {
+        let has_scripts = self.columns.iter().any(|column| matches!(column, Source::Script(_)));
+        has_scripts && (sparrow_types::work::is_stopped() || self.errors.is_noted())
+    }
+
     fn compute(&self, inner: &mut dyn Scorer) -> Score {
         let query_score = inner.score();
         if self.functions.is_empty() {
@@ -314,6 +319,7 @@ impl ComputeScore for FunctionScore {
 impl Function {
     fn of(&self, column: &Source, doc: DocId, query_score: Score, errors: &ScoreErrors) -> f64 {
         match (&self.kind, column) {
+            (_, Source::Script(script)) if !script.is_visible(doc) => 0.0,
             (_, Source::Script(script)) => {
                 match script.run(doc, Some(f64::from(query_score)), |value| value.as_f64()) {
                     Ok(Some(score)) if score >= 0.0 => score,

@@ -15,10 +15,20 @@ use crate::query::error::QueryError;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::{Meaning, no_words};
 use crate::query::score_error::ScoreErrors;
-use crate::query::scripts::{DocumentScript, SharedSegmentScript};
+use crate::query::scripts::{ScoringScript, SharedSegmentScript};
 use crate::query::weights;
 
 impl Compiler<'_> {
+    /// The documents of `inner` on which a script is true, each with its score and what is added to it.
+    pub(super) fn matching_script(
+        &mut self,
+        inner: Box<dyn Weight>,
+        script: &QueryScript,
+        adds: f32,
+    ) -> Box<dyn Weight> {
+        self.script_weight(inner, script, Computes::Match { adds })
+    }
+
     fn script_weight(
         &mut self,
         inner: Box<dyn Weight>,
@@ -27,7 +37,7 @@ impl Compiler<'_> {
     ) -> Box<dyn Weight> {
         Box::new(ScriptWeight {
             inner,
-            script: self.snapshot.script(script),
+            script: ScoringScript::new(self.snapshot, script),
             result,
             errors: self.score_errors().clone(),
         })
@@ -39,13 +49,16 @@ impl Compiler<'_> {
 enum Computes {
     /// Scores, of which a hit must have at least this one.
     Score { least: Option<f32> },
-    /// Whether a document matches.
-    Match,
+    /// Whether a document of the query inside matches, whose score it adds to.
+    Match { adds: f32 },
 }
+
+/// Less than the score of any document that matches.
+const NO_MATCH: Score = -1.0;
 
 struct ScriptWeight {
     inner: Box<dyn Weight>,
-    script: DocumentScript,
+    script: ScoringScript,
     result: Computes,
     errors: ScoreErrors,
 }
@@ -53,7 +66,7 @@ struct ScriptWeight {
 impl Weight for ScriptWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let computation = ScriptScore {
-            script: SharedSegmentScript::new(self.script.clone(), reader),
+            script: SharedSegmentScript::new(&self.script, reader),
             needs_score: self.script.needs_score(),
             result: self.result,
             boost,
@@ -61,10 +74,13 @@ impl Weight for ScriptWeight {
         };
         let least = match self.result {
             Computes::Score { least } => least,
-            Computes::Match => Some(1.0),
+            Computes::Match { .. } => Some(0.0),
         };
-        // The boost is the script's, not that of the query inside.
-        let inner = self.inner.scorer(reader, 1.0)?;
+        let inner = match self.result {
+            // The boost is the script's, not that of the query inside.
+            Computes::Score { .. } => self.inner.scorer(reader, 1.0)?,
+            Computes::Match { .. } => self.inner.scorer(reader, boost)?,
+        };
         Ok(Box::new(ComputedScorer::new(inner, computation, least)))
     }
 
@@ -91,13 +107,18 @@ impl ComputeScore for ScriptScore {
 
     fn compute(&self, inner: &mut dyn Scorer) -> Score {
         let doc = inner.doc();
+        if !self.script.is_visible(doc) {
+            return NO_MATCH;
+        }
         let score = self.needs_score.then(|| f64::from(inner.score()));
         let result = self.script.run(doc, score, |value| match self.result {
-            Computes::Match => value.as_bool().map(|matches| f64::from(u8::from(matches))),
+            Computes::Match { .. } => value.as_bool().map(|matches| f64::from(u8::from(matches))),
             Computes::Score { .. } => value.as_f64(),
         });
         match (result, self.result) {
-            (Ok(Some(matches)), Computes::Match) => matches as Score,
+            (Ok(Some(matches)), Computes::Match { adds }) => {
+                if matches > 0.0 { inner.score() + adds * self.boost } else { NO_MATCH }
+            }
             (Ok(Some(score)), Computes::Score { .. }) => {
                 let score = score as Score;
                 if score.is_nan() || score < 0.0 {
@@ -112,7 +133,7 @@ impl ComputeScore for ScriptScore {
                 (score * self.boost).min(Score::MAX)
             }
             (Ok(None), wanted) => {
-                let wanted = if let Computes::Match = wanted { "true or false" } else { "a number" };
+                let wanted = if let Computes::Match { .. } = wanted { "true or false" } else { "a number" };
                 self.errors.note("class_cast_exception", || format!("the script must return {wanted}"));
                 0.0
             }
@@ -148,7 +169,7 @@ impl Meaning for ScriptScoreQuery {
 impl Meaning for ScriptQuery {
     fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
         compiler.count_clause()?;
-        let found = compiler.script_weight(weights::all(1.0, false), &self.script, Computes::Match);
+        let found = compiler.matching_script(weights::all(1.0, false), &self.script, 0.0);
         Ok(weights::constant(found, 1.0, scoring))
     }
 

@@ -10,7 +10,7 @@ use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::text::should;
 use crate::query::score_error::ScoreErrors;
-use crate::query::scripts::{DocumentScript, SharedSegmentScript};
+use crate::query::scripts::{ScoringScript, SharedSegmentScript};
 use crate::query::terms::minimum::minimum_should_match;
 use crate::query::values::columns::NumericColumns;
 use crate::query::weights;
@@ -34,7 +34,7 @@ impl Compiler<'_> {
         match &query.minimum {
             TermsSetMinimum::Script(script) => Ok(Box::new(CoveringWeight {
                 clauses,
-                minimum: Minimum::Script(self.snapshot.script(script)),
+                minimum: Minimum::Script(ScoringScript::new(self.snapshot, script)),
                 errors: self.score_errors().clone(),
             })),
             TermsSetMinimum::Field(path) => match self.snapshot.mapping().field(path) {
@@ -72,7 +72,7 @@ struct CoveringWeight {
 enum Minimum {
     /// The field at this path.
     Field(String),
-    Script(DocumentScript),
+    Script(ScoringScript),
 }
 
 /// The same in one segment.
@@ -86,6 +86,8 @@ impl SegmentMinimum {
     fn of(&self, doc: DocId) -> Option<f64> {
         match self {
             Self::Field(columns) => columns.first(doc),
+            Self::Script(script, _) if !script.is_visible(doc) => None,
+            Self::Script(_, errors) if errors.is_noted() || sparrow_types::work::is_stopped() => None,
             Self::Script(script, errors) => match script.run(doc, None, |value| value.as_f64()) {
                 Ok(Some(number)) => Some(number),
                 Ok(None) => {
@@ -110,7 +112,7 @@ impl Weight for CoveringWeight {
         let minimum = match &self.minimum {
             Minimum::Field(path) => SegmentMinimum::Field(NumericColumns::open(reader, path)?),
             Minimum::Script(script) => {
-                let script = SharedSegmentScript::new(script.clone(), reader);
+                let script = SharedSegmentScript::new(script, reader);
                 SegmentMinimum::Script(script, self.errors.clone())
             }
         };
