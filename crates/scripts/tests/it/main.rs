@@ -5,6 +5,7 @@ mod cases;
 mod documents;
 mod requests;
 mod soup;
+mod speed;
 
 use std::sync::Arc;
 
