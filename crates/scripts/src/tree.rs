@@ -181,7 +181,8 @@ pub(crate) enum StepKind {
     Method(Arc<str>, Vec<Node>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// An operator between two values; those up to `AtLeast` are for numbers and booleans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Operator {
     Add,
     Subtract,

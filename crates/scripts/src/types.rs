@@ -1,5 +1,7 @@
 //! The classes that scripts can name.
 
+use crate::value::Value;
+
 /// Classes by their simple names, with their packages; `String` is in `java.lang`.
 const CLASSES: &[(&str, &str)] = &[
     (
@@ -59,6 +61,62 @@ pub struct Type {
     pub(crate) name: &'static str,
     /// Number of dimensions, if it is an array.
     pub(crate) dimensions: u8,
+    /// What decides quickly how values are converted to it.
+    pub(crate) sort: Sort,
+}
+
+/// The types of numbers, in the order in which each takes those before it, and the others that conversions know. A boxed type is
+/// of the same sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sort {
+    Byte,
+    Short,
+    Char,
+    Int,
+    Long,
+    Float,
+    Double,
+    Boolean,
+    Text,
+    Def,
+    Void,
+    Other,
+}
+
+impl Sort {
+    /// The sort of a type by its simple name.
+    pub(crate) fn of(name: &str) -> Self {
+        match name {
+            "byte" | "Byte" => Self::Byte,
+            "short" | "Short" => Self::Short,
+            "char" | "Character" => Self::Char,
+            "int" | "Integer" => Self::Int,
+            "long" | "Long" => Self::Long,
+            "float" | "Float" => Self::Float,
+            "double" | "Double" => Self::Double,
+            "boolean" | "Boolean" => Self::Boolean,
+            "String" | "CharSequence" => Self::Text,
+            "def" | "Object" => Self::Def,
+            "void" => Self::Void,
+            _ => Self::Other,
+        }
+    }
+
+    /// The sort of a value.
+    pub(crate) fn of_value(value: &Value) -> Self {
+        match value {
+            Value::Bool(_) => Self::Boolean,
+            Value::Byte(_) => Self::Byte,
+            Value::Short(_) => Self::Short,
+            Value::Char(_) => Self::Char,
+            Value::Int(_) => Self::Int,
+            Value::Long(_) => Self::Long,
+            Value::Float(_) => Self::Float,
+            Value::Double(_) => Self::Double,
+            Value::Text(_) => Self::Text,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Type {
@@ -81,10 +139,16 @@ impl Type {
         let exception =
             || EXCEPTIONS.iter().map(|exception| exception.0).find(|exception| *exception == simple);
         let name = primitive.or_else(class).or_else(exception)?;
-        Some(Self { name, dimensions: 0 })
+        Some(Self::plain(name))
     }
 
-    pub(crate) const DEF: Self = Self { name: "def", dimensions: 0 };
+    pub(crate) const DEF: Self = Self { name: "def", dimensions: 0, sort: Sort::Def };
+    pub(crate) const INT: Self = Self { name: "int", dimensions: 0, sort: Sort::Int };
+
+    /// A type of this simple name that is no array.
+    pub(crate) fn plain(name: &'static str) -> Self {
+        Self { name, dimensions: 0, sort: Sort::of(name) }
+    }
 
     fn package(simple: &str) -> Option<&'static str> {
         let of = |names: &str| names.split_whitespace().any(|class| class == simple);

@@ -11,8 +11,6 @@ use crate::object::{Cursor, Kept, Object, Source};
 use crate::types::Type;
 use crate::value::Value;
 
-const INT: Type = Type { name: "int", dimensions: 0 };
-
 impl Run<'_> {
     /// `value.name`.
     pub(crate) fn member(&mut self, value: &Value, name: &str) -> Result<Value, Fault> {
@@ -64,7 +62,7 @@ impl Run<'_> {
             }
             Value::Doc(field) => {
                 let count = self.count_of(field)?;
-                let at = coerce(index.clone(), INT, false)?.as_i64().unwrap_or_default();
+                let at = coerce(index.clone(), Type::INT, false)?.as_i64().unwrap_or_default();
                 let index =
                     usize::try_from(if at < 0 { at + count as i64 } else { at }).unwrap_or(usize::MAX);
                 match () {
@@ -300,7 +298,7 @@ pub(crate) fn count(length: usize) -> Value {
 /// The position that an index means; a negative one counts from the end.
 fn position(index: &Value, list: &Rc<List>) -> Result<usize, Fault> {
     let length = list.len();
-    let index = coerce(index.clone(), INT, false)?.as_i64().unwrap_or_default();
+    let index = coerce(index.clone(), Type::INT, false)?.as_i64().unwrap_or_default();
     let at = if index < 0 { index + length as i64 } else { index };
     let is_array = matches!(list.form(), Form::Array(_));
     usize::try_from(at).ok().filter(|at| *at < length).ok_or_else(|| {

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use super::Run;
 use super::numbers::{self, coerce, is_a};
-use crate::collection::Form;
+use crate::collection::{Form, Name};
 use crate::error::Fault;
 use crate::object::{Kept, Object};
-use crate::tree::{Kind, Node, Operator, StepKind};
-use crate::types::Type;
+use crate::tree::{Kind, Node, Operator, Step, StepKind};
+use crate::types::{Sort, Type};
 use crate::value::Value;
 
 impl<'s> Run<'s> {
@@ -56,6 +56,14 @@ impl<'s> Run<'s> {
 
     /// The result of an operator.
     fn combined(&mut self, operator: Operator, left: Value, right: &Value) -> Result<Value, Fault> {
+        if let (
+            Value::Int(_) | Value::Long(_) | Value::Double(_),
+            Value::Int(_) | Value::Long(_) | Value::Double(_),
+        ) = (&left, right)
+            && operator <= Operator::AtLeast
+        {
+            return numbers::combine(operator, &left, right);
+        }
         match operator {
             Operator::Equal => Ok(Value::Bool(self.equal(&left, right)?)),
             Operator::NotEqual => Ok(Value::Bool(!self.equal(&left, right)?)),
@@ -154,8 +162,10 @@ impl<'s> Run<'s> {
                 Ok(value)
             }
             Kind::Access(base, steps) => {
-                // Most accesses begin at a variable, which need not be copied.
-                let mut value = self.value(base)?;
+                let (mut value, steps) = match self.peeked(base, steps) {
+                    Some(value) => (value, &steps[1..]),
+                    None => (self.value(base)?, &steps[..]),
+                };
                 for step in steps {
                     if step.is_safe && value.is_null() {
                         continue;
@@ -246,6 +256,21 @@ impl<'s> Run<'s> {
         }
     }
 
+    /// The member of a map in a variable, which need not be copied for that.
+    fn peeked(&self, base: &Node, steps: &[Step]) -> Option<Value> {
+        let variable = match &base.kind {
+            Kind::Global(place) => &self.state.globals[usize::from(*place)],
+            Kind::Local(slot) => &self.state.stack[self.state.base + usize::from(*slot)],
+            _ => return None,
+        };
+        match (variable, &steps.first()?.kind) {
+            (Value::Map(table), StepKind::Member(name)) if &**name != "empty" => {
+                Some(table.get(&Name(name)).unwrap_or_default())
+            }
+            _ => None,
+        }
+    }
+
     fn step(&mut self, value: Value, step: &'s StepKind) -> Result<Value, Fault> {
         match step {
             StepKind::Member(name) => self.member(&value, name),
@@ -323,7 +348,7 @@ impl<'s> Run<'s> {
     /// The result of `left += value` and the like, which keeps the type of what is on the left: 4 becomes 5 by `+= 1.5`.
     fn updated(&mut self, operator: Operator, left: Value, value: &'s Node) -> Result<Value, Fault> {
         let right = self.value(value)?;
-        let simple = left.class_name().rsplit('.').next().unwrap_or_default();
+        let sort = Sort::of_value(&left);
         if operator == Operator::Add
             && matches!(right, Value::Text(_))
             && !matches!(left, Value::Text(_) | Value::Null)
@@ -331,7 +356,7 @@ impl<'s> Run<'s> {
             return Err(numbers::not_implicit(&left, "java.lang.String"));
         }
         let combined = self.combined(operator, left, &right).map_err(|fault| fault.at(value.at))?;
-        Ok(numbers::converted(&combined, simple).unwrap_or(combined))
+        Ok(numbers::converted(&combined, sort).unwrap_or(combined))
     }
 
     fn bump(&mut self, to: &'s Node, by: i32, before: bool, kind: Type) -> Result<Value, Fault> {
@@ -366,7 +391,7 @@ impl<'s> Run<'s> {
     /// An array whose elements are the default of their type.
     fn new_array(&mut self, of: Type, lengths: &[Value]) -> Result<Value, Fault> {
         let Some((length, inner)) = lengths.split_first() else { return Ok(Value::Null) };
-        let Value::Int(length) = coerce(length.clone(), Type { name: "int", dimensions: 0 }, false)? else {
+        let Value::Int(length) = coerce(length.clone(), Type::INT, false)? else {
             return Err(Fault::null("int"));
         };
         let length = usize::try_from(length)
@@ -388,7 +413,7 @@ pub(crate) fn default_of(kind: Type) -> Value {
         kind.dimensions == 0 && kind.name.starts_with(|first: char| first.is_ascii_lowercase());
     match kind.name {
         "boolean" if is_primitive => Value::Bool(false),
-        name if is_primitive => numbers::converted(&Value::Int(0), name).unwrap_or_default(),
+        name if is_primitive => numbers::converted(&Value::Int(0), Sort::of(name)).unwrap_or_default(),
         _ => Value::Null,
     }
 }

@@ -33,16 +33,16 @@ impl<'s> Run<'s> {
                 "a function of [{needed}] parameters is called with [{given}] arguments"
             )));
         }
-        let arguments: Vec<Value> = match body.parameters.iter().all(|kind| *kind == crate::types::Type::DEF)
-        {
-            true => arguments,
-            false => {
-                let typed = arguments.into_iter().zip(&body.parameters);
-                typed.map(|(value, kind)| coerce(value, *kind, false)).collect::<Result<_, _>>()?
-            }
-        };
         let base = self.state.stack.len();
-        self.state.stack.extend(arguments);
+        for (value, kind) in arguments.into_iter().zip(&body.parameters) {
+            match coerce(value, *kind, false) {
+                Ok(value) => self.state.stack.push(value),
+                Err(fault) => {
+                    self.state.stack.truncate(base);
+                    return Err(fault);
+                }
+            }
+        }
         self.state.stack.resize(base + body.slots, Value::Null);
         for ((_, slot), value) in body.captures.iter().zip(captured) {
             self.state.stack[base + usize::from(*slot)] = value.clone();

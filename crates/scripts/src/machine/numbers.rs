@@ -3,7 +3,7 @@
 use crate::collection::Form;
 use crate::error::Fault;
 use crate::tree::Operator;
-use crate::types::Type;
+use crate::types::{Sort, Type};
 use crate::value::Value;
 
 /// Two numbers of the wider of their types.
@@ -111,7 +111,12 @@ pub(crate) fn combine(operator: Operator, a: &Value, b: &Value) -> Result<Value,
         });
     }
     let zero = || Fault::new("arithmetic_exception", "/ by zero");
-    Ok(match Pair::of(a, b).ok_or_else(refused)? {
+    let pair = match (a, b) {
+        (Value::Int(a), Value::Int(b)) => Some(Pair::Int(*a, *b)),
+        (Value::Double(a), Value::Double(b)) => Some(Pair::Double(*a, *b)),
+        _ => Pair::of(a, b),
+    };
+    Ok(match pair.ok_or_else(refused)? {
         Pair::Int(x, y) => match operator {
             Op::Add => Value::Int(x.wrapping_add(y)),
             Op::Subtract => Value::Int(x.wrapping_sub(y)),
@@ -200,87 +205,84 @@ pub(crate) fn unary(sign: char, value: &Value) -> Result<Value, Fault> {
     })
 }
 
-/// A number in the type of this name; none for other types. What it does not hold is cut off.
+/// A number in the type of a sort; none for other sorts and values. What it does not hold is cut off.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as Java does it")]
-pub(crate) fn converted(value: &Value, to: &str) -> Option<Value> {
+pub(crate) fn converted(value: &Value, to: Sort) -> Option<Value> {
     rank(value)?;
     Some(match to {
-        "byte" | "Byte" => Value::Byte(int(value) as i8),
-        "short" | "Short" => Value::Short(int(value) as i16),
-        "char" | "Character" => Value::Char(int(value) as u16),
-        "int" | "Integer" => Value::Int(int(value)),
-        "long" | "Long" => Value::Long(long(value)),
-        "float" | "Float" => Value::Float(float(value)),
-        "double" | "Double" => Value::Double(double(value)),
+        Sort::Byte => Value::Byte(int(value) as i8),
+        Sort::Short => Value::Short(int(value) as i16),
+        Sort::Char => Value::Char(int(value) as u16),
+        Sort::Int => Value::Int(int(value)),
+        Sort::Long => Value::Long(long(value)),
+        Sort::Float => Value::Float(float(value)),
+        Sort::Double => Value::Double(double(value)),
         _ => return None,
     })
 }
 
 /// Converts a value to the type of a variable, a parameter, a result, or a cast, which may lose digits if it is explicit.
+#[inline]
 pub(crate) fn coerce(value: Value, to: Type, explicit: bool) -> Result<Value, Fault> {
-    if to.dimensions == 0 {
-        // Most variables, and most values.
-        match (to.name, &value) {
-            ("def" | "Object", _)
-            | ("int" | "Integer", Value::Int(_))
-            | ("long" | "Long", Value::Long(_))
-            | ("double" | "Double", Value::Double(_))
-            | ("boolean" | "Boolean", Value::Bool(_))
-            | ("String" | "CharSequence", Value::Text(_)) => return Ok(value),
-            ("void", _) => return Ok(Value::Null),
-            _ => {}
+    if to.dimensions == 0
+        && (to.sort == Sort::Def || to.sort == Sort::of_value(&value) && to.sort != Sort::Other)
+    {
+        return Ok(value);
+    }
+    changed(value, to, explicit)
+}
+
+/// Converts a value that is not of the type already.
+fn changed(value: Value, to: Type, explicit: bool) -> Result<Value, Fault> {
+    let is_primitive = to.name.starts_with(|first: char| first.is_ascii_lowercase());
+    match (to.sort, &value) {
+        _ if to.dimensions > 0 => {}
+        (Sort::Void, _) => return Ok(Value::Null),
+        (Sort::Char, Value::Text(text)) if text.length() == 1 => {
+            return Ok(Value::Char(text.unit(0).unwrap_or_default()));
         }
-        let order = |name: &str| match name {
-            "byte" | "Byte" => Some(0),
-            "short" | "Short" => Some(1),
-            "char" | "Character" => Some(2),
-            "int" | "Integer" => Some(3),
-            "long" | "Long" => Some(4),
-            "float" | "Float" => Some(5),
-            "double" | "Double" => Some(6),
-            _ => None,
-        };
-        if let Some(wanted) = order(to.name) {
-            if let (Value::Text(text), 2) = (&value, wanted)
-                && text.length() == 1
-                && let Some(unit) = text.unit(0)
-            {
-                return Ok(Value::Char(unit));
-            }
-            let found = value.class_name().rsplit('.').next().and_then(order);
+        (wanted, number) if wanted <= Sort::Double && rank(number).is_some() => {
+            let found = Sort::of_value(number);
             // A constant of an int may be small enough for less.
-            let is_small = match (&value, wanted) {
-                (Value::Int(int), 0) => i8::try_from(*int).is_ok(),
-                (Value::Int(int), 1) => i16::try_from(*int).is_ok(),
-                (Value::Int(int), 2) => u16::try_from(*int).is_ok(),
+            let is_small = match (number, wanted) {
+                (Value::Int(int), Sort::Byte) => i8::try_from(*int).is_ok(),
+                (Value::Int(int), Sort::Short) => i16::try_from(*int).is_ok(),
+                (Value::Int(int), Sort::Char) => u16::try_from(*int).is_ok(),
                 _ => false,
             };
-            let fits = is_small || found.is_some_and(|found| found <= wanted && (wanted != 2 || found == 2));
-            if (explicit || fits)
-                && let Some(number) = converted(&value, to.name)
-            {
-                return Ok(number);
-            }
-            let is_primitive = to.name.starts_with(|first: char| first.is_ascii_lowercase());
-            return match &value {
-                Value::Null if !is_primitive => Ok(Value::Null),
-                Value::Null => Err(Fault::null(to.name)),
-                _ if explicit => Err(Fault::cast(value.class_name(), to.name)),
-                _ => Err(not_implicit(&value, &to.full_name())),
+            let fits = is_small || found <= wanted && wanted != Sort::Char;
+            return match converted(number, wanted) {
+                Some(number) if explicit || fits => Ok(number),
+                _ => Err(not_implicit(number, &to.full_name())),
             };
         }
-        match value {
-            Value::Char(unit) if to.name == "String" && explicit => {
-                return Ok(Value::text(String::from_utf16_lossy(&[unit])));
-            }
-            _ if to.name == "String" && !explicit && !value.is_null() => {
-                return Err(not_implicit(&value, "java.lang.String"));
-            }
-            _ => {}
+        (
+            Sort::Boolean
+            | Sort::Byte
+            | Sort::Short
+            | Sort::Char
+            | Sort::Int
+            | Sort::Long
+            | Sort::Float
+            | Sort::Double,
+            other,
+        ) => {
+            return match other {
+                Value::Null if is_primitive => Err(Fault::null(to.name)),
+                Value::Null => Ok(Value::Null),
+                other if explicit => Err(Fault::cast(other.class_name(), to.name)),
+                other => Err(not_implicit(other, &to.full_name())),
+            };
         }
+        (Sort::Text, Value::Char(unit)) if explicit => {
+            return Ok(Value::text(String::from_utf16_lossy(&[*unit])));
+        }
+        (Sort::Text, other) if to.name == "String" && !explicit && !other.is_null() => {
+            return Err(not_implicit(other, "java.lang.String"));
+        }
+        _ => {}
     }
     match value {
-        Value::Null if to.name == "boolean" && to.dimensions == 0 => Err(Fault::null("boolean")),
         Value::Null => Ok(Value::Null),
         value if is_a(&value, to) => Ok(value),
         value => Err(Fault::cast(value.class_name(), &to.full_name())),

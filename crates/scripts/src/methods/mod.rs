@@ -21,7 +21,7 @@ use crate::machine::Run;
 use crate::machine::numbers::{coerce, converted};
 use crate::object::Object;
 use crate::text::Text;
-use crate::types::Type;
+use crate::types::{Sort, Type};
 use crate::value::Value;
 
 /// The result of a method; none if the class does not have it.
@@ -128,7 +128,7 @@ impl Run<'_> {
 
 /// An argument as an int, as far as Java converts it by itself.
 pub(crate) fn int(value: &Value) -> Result<i32, Fault> {
-    match coerce(value.clone(), Type { name: "int", dimensions: 0 }, false) {
+    match coerce(value.clone(), Type::INT, false) {
         Ok(Value::Int(int)) => Ok(int),
         Ok(_) => Err(Fault::null("int")),
         Err(fault) => match value {
@@ -184,7 +184,7 @@ fn number_method(value: &Value, name: &str, arguments: &[Value]) -> Found {
             }
             _ => None,
         },
-        (name, []) => name.strip_suffix("Value").and_then(|kind| converted(value, kind)),
+        (name, []) => name.strip_suffix("Value").and_then(|kind| converted(value, Sort::of(kind))),
         _ => None,
     })
 }

@@ -5,7 +5,7 @@ use crate::error::Fault;
 use crate::machine::numbers::{coerce, combine, converted};
 use crate::machine::{Run, count};
 use crate::tree::Operator;
-use crate::types::Type;
+use crate::types::{Sort, Type};
 use crate::value::Value;
 
 impl Run<'_> {
@@ -15,7 +15,7 @@ impl Run<'_> {
         name: &str,
         arguments: &[Value],
     ) -> Result<Value, Fault> {
-        let kind = Type { name: class, dimensions: 0 };
+        let kind = Type::plain(class);
         match (name, arguments) {
             ("toString", [value]) => {
                 let value = coerce(value.clone(), kind, false)?;
@@ -66,7 +66,7 @@ impl Run<'_> {
                         b.clone()
                     });
                 }
-                let to = if name == "signum" { "int" } else { class };
+                let to = if name == "signum" { Sort::Int } else { kind.sort };
                 Ok(converted(&math(name, &arguments)?, to).unwrap_or_default())
             }
             ("sum", [a, b]) => {
@@ -215,7 +215,7 @@ pub(super) fn character(name: &str, arguments: &[Value]) -> Result<Value, Fault>
             let radix = u32::try_from(radix).ok().filter(|radix| (2..=36).contains(radix));
             Value::Int(radix.and_then(|radix| own.to_digit(radix)).map_or(-1, u32::cast_signed))
         }
-        "valueOf" => coerce(first.clone(), Type { name: "char", dimensions: 0 }, true)?,
+        "valueOf" => coerce(first.clone(), Type::plain("char"), true)?,
         "toString" => Value::text(own.to_string()),
         "hashCode" => Value::Int(own as i32),
         "compare" => Value::Int(own as i32 - rest.first().map_or(Ok(own), char)? as i32),

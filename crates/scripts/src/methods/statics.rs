@@ -46,9 +46,7 @@ impl Run<'_> {
                 },
                 (_, [value]) => {
                     let shown = match value {
-                        Value::List(list)
-                            if list.form() == Form::Array(Type { name: "char", dimensions: 0 }) =>
-                        {
+                        Value::List(list) if list.form() == Form::Array(Type::plain("char")) => {
                             let items = self.items(value)?;
                             return self.joined(&items, "");
                         }

@@ -38,9 +38,7 @@ impl Run<'_> {
                 for item in items {
                     let value = self.invoke(function, &[item])?;
                     mapped.push(match to {
-                        Some(name) => {
-                            crate::machine::numbers::coerce(value, Type { name, dimensions: 0 }, true)?
-                        }
+                        Some(name) => crate::machine::numbers::coerce(value, Type::plain(name), true)?,
                         None => value,
                     });
                 }
@@ -69,7 +67,8 @@ impl Run<'_> {
             }
             ("asDoubleStream" | "asLongStream", []) => {
                 let to = if name == "asLongStream" { "long" } else { "double" };
-                let numbers = items.iter().filter_map(|item| crate::machine::numbers::converted(item, to));
+                let sort = crate::types::Sort::of(to);
+                let numbers = items.iter().filter_map(|item| crate::machine::numbers::converted(item, sort));
                 stream(numbers.collect(), Some(to))
             }
             ("distinct", []) => {
@@ -116,7 +115,7 @@ impl Run<'_> {
             ("count", []) => Value::Long(items.len() as i64),
             ("toArray", [] | [_]) => {
                 let name = kind.unwrap_or("def");
-                Value::Listed(items, Form::Array(Type { name, dimensions: 0 }))
+                Value::Listed(items, Form::Array(Type::plain(name)))
             }
             ("toList", []) => Value::Listed(items, Form::Frozen),
             ("iterator", []) => {

@@ -121,7 +121,7 @@ impl Run<'_> {
                 self.room(own.len() * size_of::<Value>())?;
                 self.tick(own.len() / 8)?;
                 let units = own.encode_utf16().map(Value::Char).collect();
-                Value::Listed(units, Form::Array(Type { name: "char", dimensions: 0 }))
+                Value::Listed(units, Form::Array(Type::plain("char")))
             }
             ("splitOnToken", [token]) => self.split_on(own, &text(token)?, 0)?,
             ("splitOnToken", [token, limit]) => self.split_on(own, &text(token)?, int(limit)?)?,
@@ -192,7 +192,7 @@ impl Run<'_> {
         self.room(parts.iter().map(|part| part.len() + 100).sum())?;
         self.tick(parts.len())?;
         let parts = parts.into_iter().map(Value::text).collect();
-        Ok(Value::Listed(parts, Form::Array(Type { name: "String", dimensions: 0 })))
+        Ok(Value::Listed(parts, Form::Array(Type::plain("String"))))
     }
 
     /// The parts of a text between the matches of a pattern, as Java gives them.

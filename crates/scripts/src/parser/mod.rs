@@ -12,7 +12,7 @@ use crate::tree::{Body, Code, Statement};
 use crate::types::Type;
 
 /// Deepest nesting of brackets, blocks and signs.
-const MOST_LEVELS: usize = 100;
+const MOST_LEVELS: usize = 200;
 /// Most variables of a function.
 const MOST_VARIABLES: usize = 10_000;
 /// Most variables around it that a lambda uses.

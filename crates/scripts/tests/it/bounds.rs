@@ -159,7 +159,12 @@ fn long_and_deep_scripts_are_read_or_refused() {
     ] {
         let (kind, reason) = refusal(&deep);
         assert_eq!(kind, "illegal_argument_exception");
-        assert!(["nested deeper", "cannot resolve symbol", "already defined"].iter().any(|known| reason.contains(known)), "{reason}");
+        assert!(
+            ["nested deeper", "cannot resolve symbol", "already defined"]
+                .iter()
+                .any(|known| reason.contains(known)),
+            "{reason}"
+        );
     }
     let nested = format!("{}1{}", "(".repeat(45), ")".repeat(45));
     assert_eq!(result(&nested).unwrap(), "1");

@@ -5,7 +5,6 @@ mod cases;
 mod documents;
 mod requests;
 mod soup;
-mod speed;
 
 use std::sync::Arc;
 
