@@ -1,9 +1,7 @@
 //! What a use of scripts offers them.
 
-use std::rc::Rc;
-
 use crate::error::Fault;
-use crate::value::Value;
+use crate::value::{Field, Value};
 
 /// What a use of scripts declares: the names that a script may refer to. `params` is always there.
 #[derive(Debug, Clone, Copy)]
@@ -24,15 +22,6 @@ pub struct Function {
     pub name: &'static str,
     /// How many arguments it may be given.
     pub arguments: &'static [usize],
-}
-
-/// A field that a script reads as `doc['name']`.
-#[derive(Debug)]
-pub struct Field {
-    /// Name of the field in the script.
-    pub name: Rc<str>,
-    /// Position of the name in [`Script::doc_fields`](crate::Script::doc_fields); none if the name was computed.
-    pub place: Option<usize>,
 }
 
 /// Answers what a script asks about the current document. The methods have defaults for uses without documents; `()` is such a host.

@@ -1,6 +1,17 @@
 //! From the text of a script to tokens.
 
-use crate::parser::Refusal;
+/// Why a script is not compiled, and the byte at which that is seen.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub at: usize,
+    pub reason: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(at: usize, reason: impl Into<String>) -> Self {
+        Self { at, reason: reason.into() }
+    }
+}
 
 /// A token, and the bytes between which it is.
 #[derive(Debug, Clone, PartialEq)]

@@ -23,30 +23,27 @@
 
 mod cache;
 mod change;
-mod collection;
 mod context;
 mod error;
 mod lexer;
 mod machine;
 mod methods;
-mod moment;
-mod object;
 mod parser;
 mod regexes;
 mod scores;
 mod script;
 mod source;
-mod text;
+mod tables;
 mod tree;
 mod types;
 mod value;
 
 pub use cache::Cache;
 pub use change::{ChangeScript, Changes, Decision, Found};
-pub use context::{Context, Field, Function, Host};
+pub use context::{Context, Function, Host};
 pub use error::{Fault, Position, Report, ScriptError};
 pub use machine::{Limits, Machine};
 pub use scores::ScoreFunction;
 pub use script::Script;
 pub use source::ScriptSource;
-pub use value::Value;
+pub use value::{Field, Value};

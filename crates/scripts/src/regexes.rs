@@ -1,14 +1,23 @@
 //! Regular expressions as Java writes them, for an engine whose time is linear in the text.
 
-use regex::RegexBuilder;
+use std::sync::Arc;
 
-use crate::tree::Pattern;
+use regex::{Regex, RegexBuilder};
 
 /// Most bytes of a compiled expression, and its deepest nesting.
 const MOST_BYTES: usize = 1 << 17;
 const MOST_LEVELS: u32 = 100;
 /// Longest expression in bytes.
 const MOST_LENGTH: usize = 4096;
+
+/// A regular expression with Java's flags.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    pub source: Arc<str>,
+    pub regex: Regex,
+    /// The same over a whole text.
+    pub whole: Regex,
+}
 
 /// Compiles an expression with Java's flags, such as `i`.
 ///

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::context::{Context, Function};
 use crate::error::{Report, ScriptError};
-use crate::parser::{Refusal, parse};
+use crate::lexer::Refusal;
+use crate::parser::parse;
 use crate::tree::Code;
 
 /// Longest script in characters.

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use regex::Regex;
-
+use crate::regexes::Pattern;
 use crate::types::Type;
 
 /// What a script compiles to.
@@ -38,15 +37,6 @@ pub(crate) struct Body {
     pub captures: Vec<(u16, u16)>,
     pub returns: Type,
     pub statements: Vec<Statement>,
-}
-
-/// A regular expression with Java's flags.
-#[derive(Debug, Clone)]
-pub struct Pattern {
-    pub source: Arc<str>,
-    pub regex: Regex,
-    /// The same over a whole text.
-    pub whole: Regex,
 }
 
 #[derive(Debug)]

@@ -1,7 +1,5 @@
 //! The classes that scripts can name.
 
-use crate::value::Value;
-
 /// Classes by their simple names, with their packages; `String` is in `java.lang`.
 const CLASSES: &[(&str, &str)] = &[
     (
@@ -98,22 +96,6 @@ impl Sort {
             "String" | "CharSequence" => Self::Text,
             "def" | "Object" => Self::Def,
             "void" => Self::Void,
-            _ => Self::Other,
-        }
-    }
-
-    /// The sort of a value.
-    pub(crate) fn of_value(value: &Value) -> Self {
-        match value {
-            Value::Bool(_) => Self::Boolean,
-            Value::Byte(_) => Self::Byte,
-            Value::Short(_) => Self::Short,
-            Value::Char(_) => Self::Char,
-            Value::Int(_) => Self::Int,
-            Value::Long(_) => Self::Long,
-            Value::Float(_) => Self::Float,
-            Value::Double(_) => Self::Double,
-            Value::Text(_) => Self::Text,
             _ => Self::Other,
         }
     }

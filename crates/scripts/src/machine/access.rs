@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use super::Run;
 use super::numbers::coerce;
-use crate::collection::{Form, Key, List, Name, Table};
-use crate::context::Field;
 use crate::error::Fault;
-use crate::object::{Cursor, Kept, Object, Source};
 use crate::types::Type;
+use crate::value::Field;
 use crate::value::Value;
+use crate::value::collection::{Form, Key, List, Name, Table};
+use crate::value::object::{Cursor, Kept, Object, Source};
 
 impl Run<'_> {
     /// `value.name`.
@@ -268,7 +268,7 @@ impl Run<'_> {
     pub(crate) fn cursor(&mut self, value: &Value) -> Result<Cursor, Fault> {
         Ok(Cursor::new(match value {
             Value::List(list) => Source::List(Rc::clone(list)),
-            Value::Set(table) => Source::Table(Rc::clone(table), crate::object::Part::Keys),
+            Value::Set(table) => Source::Table(Rc::clone(table), crate::value::object::Part::Keys),
             Value::Object(object) => match &**object {
                 Object::View(table, part) => Source::Table(Rc::clone(table), *part),
                 _ => Source::Items(Kept::new(self.items(value)?)),

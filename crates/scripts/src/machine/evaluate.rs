@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use super::Run;
 use super::numbers::{self, coerce, is_a};
-use crate::collection::{Form, Name};
 use crate::error::Fault;
-use crate::object::{Kept, Object};
 use crate::tree::{Kind, Node, Operator, Step, StepKind};
 use crate::types::{Sort, Type};
 use crate::value::Value;
+use crate::value::collection::{Form, Name};
+use crate::value::object::{Kept, Object};
 
 impl<'s> Run<'s> {
     /// The value of an expression. A fault says where it happened.
@@ -348,7 +348,7 @@ impl<'s> Run<'s> {
     /// The result of `left += value` and the like, which keeps the type of what is on the left: 4 becomes 5 by `+= 1.5`.
     fn updated(&mut self, operator: Operator, left: Value, value: &'s Node) -> Result<Value, Fault> {
         let right = self.value(value)?;
-        let sort = Sort::of_value(&left);
+        let sort = left.sort();
         if operator == Operator::Add
             && matches!(right, Value::Text(_))
             && !matches!(left, Value::Text(_) | Value::Null)

@@ -4,10 +4,10 @@ use super::Run;
 use super::evaluate::default_of;
 use super::numbers::coerce;
 use crate::error::Fault;
-use crate::object::Object;
 use crate::tree::{Body, Statement};
 use crate::types::{catches, exception};
 use crate::value::Value;
+use crate::value::object::Object;
 
 /// How a statement ended.
 pub(crate) enum Flow {
@@ -192,7 +192,7 @@ impl<'s> Run<'s> {
                 if &**name == "new" {
                     return self.construct(class, arguments);
                 }
-                if crate::methods::has_static(class, name, arguments.len()) {
+                if crate::tables::has_static(class, name, arguments.len()) {
                     return self.call_static(class, name, arguments);
                 }
                 match arguments.split_first() {

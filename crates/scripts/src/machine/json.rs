@@ -4,10 +4,10 @@ use serde_json::{Map, Number, Value as Json};
 use sparrow_wire::strict_json::MOST_LEVELS;
 
 use super::Run;
-use crate::collection::Key;
 use crate::error::Fault;
-use crate::object::Object;
 use crate::value::Value;
+use crate::value::collection::Key;
+use crate::value::object::Object;
 
 impl Run<'_> {
     /// Converts a value; `around` are the collections in which it is.

@@ -17,13 +17,15 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 use sparrow_types::work;
 
-use crate::context::{Field, Host};
+use crate::context::Host;
 use crate::error::{Fault, Report, ScriptError};
-use crate::object::Object;
+use crate::regexes::Pattern;
 use crate::script::Script;
-use crate::text::held;
-use crate::tree::{Code, Pattern};
+use crate::tree::Code;
+use crate::value::Field;
 use crate::value::Value;
+use crate::value::object::Object;
+use crate::value::text::held;
 
 /// Steps between two looks at the request and the memory.
 const STEPS_AT_ONCE: u64 = 256;

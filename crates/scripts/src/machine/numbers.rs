@@ -1,10 +1,10 @@
 //! Java's arithmetic, comparison and conversion of numbers.
 
-use crate::collection::Form;
 use crate::error::Fault;
 use crate::tree::Operator;
 use crate::types::{Sort, Type};
 use crate::value::Value;
+use crate::value::collection::Form;
 
 /// Two numbers of the wider of their types.
 enum Pair {
@@ -224,9 +224,7 @@ pub(crate) fn converted(value: &Value, to: Sort) -> Option<Value> {
 /// Converts a value to the type of a variable, a parameter, a result, or a cast, which may lose digits if it is explicit.
 #[inline]
 pub(crate) fn coerce(value: Value, to: Type, explicit: bool) -> Result<Value, Fault> {
-    if to.dimensions == 0
-        && (to.sort == Sort::Def || to.sort == Sort::of_value(&value) && to.sort != Sort::Other)
-    {
+    if to.dimensions == 0 && (to.sort == Sort::Def || to.sort == value.sort() && to.sort != Sort::Other) {
         return Ok(value);
     }
     changed(value, to, explicit)
@@ -242,7 +240,7 @@ fn changed(value: Value, to: Type, explicit: bool) -> Result<Value, Fault> {
             return Ok(Value::Char(text.unit(0).unwrap_or_default()));
         }
         (wanted, number) if wanted <= Sort::Double && rank(number).is_some() => {
-            let found = Sort::of_value(number);
+            let found = number.sort();
             // A constant of an int may be small enough for less.
             let is_small = match (number, wanted) {
                 (Value::Int(int), Sort::Byte) => i8::try_from(*int).is_ok(),
@@ -307,7 +305,7 @@ pub(crate) fn not_implicit(value: &Value, to: &str) -> Fault {
 
 /// Whether a value is an instance of a class.
 pub(crate) fn is_a(value: &Value, of: Type) -> bool {
-    use crate::object::{Object, Part};
+    use crate::value::object::{Object, Part};
     let name = of.name;
     let is_def = matches!(name, "Object" | "def");
     if let Value::List(list) = value

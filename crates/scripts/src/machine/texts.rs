@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::slice::from_ref;
 
 use super::{Run, numbers};
-use crate::collection::Key;
 use crate::error::Fault;
-use crate::object::{Kept, Object};
 use crate::value::Value;
+use crate::value::collection::Key;
+use crate::value::object::{Kept, Object};
 
 /// Deepest nesting of collections that is looked at.
 const MOST_LEVELS: usize = 100;
@@ -53,7 +53,7 @@ impl Run<'_> {
                 }
                 Object::Pattern(pattern) => out.push_str(&pattern.source),
                 Object::Moment(moment) => out.push_str(&moment.to_string()),
-                Object::Span(nanos) => out.push_str(&crate::moment::span_text(*nanos)),
+                Object::Span(nanos) => out.push_str(&crate::value::moment::span_text(*nanos)),
                 Object::Entry { key, value, .. } => {
                     if depth > MOST_LEVELS {
                         return Err(Fault::bare("stack_overflow_error"));
@@ -229,7 +229,7 @@ impl Run<'_> {
         }
         let mut text = String::new();
         self.canonical(value, &mut text, 0)?;
-        crate::text::hold(text.capacity().cast_signed());
+        crate::value::text::hold(text.capacity().cast_signed());
         Ok(Key::Deep(Rc::new((text, value.clone()))))
     }
 
@@ -316,7 +316,7 @@ impl Run<'_> {
                 (Object::Moment(a), Object::Moment(b)) => a.order(b),
                 (Object::Span(a), Object::Span(b)) => a.cmp(b),
                 (Object::Named(class, a), Object::Named(_, b)) => {
-                    let place = |name: &str| crate::methods::ordinal(class, name);
+                    let place = |name: &str| crate::tables::ordinal(class, name);
                     place(a).cmp(&place(b))
                 }
                 _ => return Err(Fault::cast(a.class_name(), "java.lang.Comparable")),

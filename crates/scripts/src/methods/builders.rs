@@ -4,8 +4,8 @@ use super::strings::outside;
 use super::{Found, int, objects::units, text};
 use crate::error::Fault;
 use crate::machine::{Run, count};
-use crate::object::Builder;
 use crate::value::Value;
+use crate::value::object::Builder;
 
 impl Run<'_> {
     pub(super) fn builder_method(

@@ -4,13 +4,13 @@ use std::rc::Rc;
 use std::slice::from_ref;
 
 use super::{Found, int, text};
-use crate::collection::{Form, Key, List, Table};
-use crate::context::Field;
 use crate::error::Fault;
 use crate::machine::{Run, count};
-use crate::object::{Kept, Object, Part};
 use crate::types::Type;
+use crate::value::Field;
 use crate::value::Value;
+use crate::value::collection::{Form, Key, List, Table};
+use crate::value::object::{Kept, Object, Part};
 
 impl Run<'_> {
     pub(super) fn list_method(&mut self, list: &Rc<List>, name: &str, arguments: &[Value]) -> Found {
@@ -115,7 +115,7 @@ impl Run<'_> {
             }
             ("clear", []) => {
                 let items = list.change(true, std::mem::take)?;
-                crate::text::free(items.into_iter());
+                crate::value::text::free(items.into_iter());
                 Value::Null
             }
             ("getByPath", [path]) => self.by_path(&own(), &text(path)?, None)?,
@@ -162,7 +162,7 @@ impl Run<'_> {
             }
             ("clear", []) => {
                 let entries = table.change(std::mem::take)?;
-                crate::text::free(entries.into_iter().map(|(key, _)| key.to_value()));
+                crate::value::text::free(entries.into_iter().map(|(key, _)| key.to_value()));
                 Value::Null
             }
             _ => return Ok(None),
@@ -396,7 +396,7 @@ impl Run<'_> {
         for part in path.split('.') {
             self.tick(1)?;
             let found = match &value {
-                Value::Map(table) => table.get(&crate::collection::Name(part)),
+                Value::Map(table) => table.get(&crate::value::collection::Name(part)),
                 Value::List(list) => part.parse::<usize>().ok().and_then(|at| list.get(at)),
                 _ => None,
             };
@@ -418,7 +418,7 @@ impl Run<'_> {
 
     /// A set of values.
     pub(super) fn set_of(&mut self, items: Vec<Value>, form: Form) -> Result<Value, Fault> {
-        let table = Rc::new(Table::new(crate::collection::Entries::default(), form, None));
+        let table = Rc::new(Table::new(crate::value::collection::Entries::default(), form, None));
         for item in items {
             let key: Key = self.key(&item)?;
             if !table.contains(&key) {

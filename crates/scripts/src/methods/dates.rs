@@ -8,9 +8,9 @@ use sparrow_wire::{DatePattern, Zone};
 use super::{Found, int, long, text};
 use crate::error::Fault;
 use crate::machine::Run;
-use crate::moment::{Class, Moment, out_of_range, unit_nanos, utc};
-use crate::object::{Object, ZoneName};
 use crate::value::Value;
+use crate::value::moment::{Class, Moment, out_of_range, unit_nanos, utc};
+use crate::value::object::{Object, ZoneName};
 
 fn moment(value: &Value) -> Result<Moment, Fault> {
     match value {
@@ -56,7 +56,7 @@ fn as_long(nanos: i128) -> Result<Value, Fault> {
 fn date(parts: &[Value]) -> Result<Date, Fault> {
     let [year, month, day, ..] = parts else { return Err(out_of_range()) };
     let month = match named(month) {
-        Ok(name) => super::ordinal("Month", name) as u8 + 1,
+        Ok(name) => crate::tables::ordinal("Month", name) as u8 + 1,
         Err(_) => u8::try_from(int(month)?).map_err(|_| out_of_range())?,
     };
     let (year, day) = (int(year)?, u8::try_from(int(day)?).map_err(|_| out_of_range())?);
@@ -91,14 +91,14 @@ impl Run<'_> {
             ("getYear", []) if has_date => Value::Int(at.year()),
             ("getMonthValue", []) if has_date => count(u8::from(at.month())),
             ("getMonth", []) if has_date => {
-                Object::Named("Month", super::tables::members("Month")[usize::from(u8::from(at.month())) - 1])
+                Object::Named("Month", crate::tables::members("Month")[usize::from(u8::from(at.month())) - 1])
                     .into()
             }
             ("getDayOfMonth", []) => count(at.day()),
             ("getDayOfYear", []) => Value::Int(i32::from(at.ordinal())),
             ("getDayOfWeek" | "getDayOfWeekEnum", []) if has_date => {
                 let day = usize::from(at.weekday().number_days_from_monday());
-                Object::Named("DayOfWeek", super::tables::members("DayOfWeek")[day]).into()
+                Object::Named("DayOfWeek", crate::tables::members("DayOfWeek")[day]).into()
             }
             ("getHour", []) => count(at.hour()),
             ("getMinute", []) => count(at.minute()),
@@ -200,7 +200,7 @@ impl Run<'_> {
                     None => (-1, &name["minus".len()..]),
                 };
                 let unit = unit.to_uppercase();
-                let known = super::tables::members("ChronoUnit").into_iter().find(|known| *known == unit);
+                let known = crate::tables::members("ChronoUnit").into_iter().find(|known| *known == unit);
                 let Some(unit) = known.filter(|unit| !matches!(*unit, "DECADES" | "HALF_DAYS" | "MICROS"))
                 else {
                     return Ok(None);
@@ -257,13 +257,13 @@ impl Run<'_> {
                 let offset = UtcOffset::from_hms(i8::try_from(int(hours)?).unwrap_or(i8::MAX), 0, 0)
                     .map_err(|_| out_of_range())?;
                 let zone = Zone::Fixed(i64::from(offset.whole_seconds()) * 1000);
-                Object::Zone(ZoneName { name: crate::moment::offset_name(offset).into(), zone }).into()
+                Object::Zone(ZoneName { name: crate::value::moment::offset_name(offset).into(), zone }).into()
             }
             ("ZoneId" | "ZoneOffset" | "TimeZone", _, [name]) => {
                 Object::Zone(ZoneName::named(&text(name)?)?).into()
             }
             ("DayOfWeek" | "Month", "of", [number]) => {
-                let all = super::tables::members(class);
+                let all = crate::tables::members(class);
                 let at = usize::try_from(int(number)?).unwrap_or_default().checked_sub(1);
                 let member = at
                     .and_then(|at| all.get(at))
@@ -272,7 +272,7 @@ impl Run<'_> {
             }
             (_, "valueOf", [name]) => {
                 let name = text(name)?;
-                let member = super::tables::members(class).into_iter().find(|member| **member == **name);
+                let member = crate::tables::members(class).into_iter().find(|member| **member == **name);
                 Object::Named(
                     class,
                     member.ok_or_else(|| Fault::illegal(format!("No enum constant {class}.{}", &**name)))?,

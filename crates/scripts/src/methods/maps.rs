@@ -4,11 +4,11 @@ use std::rc::Rc;
 use std::slice::from_ref;
 
 use super::{Found, text};
-use crate::collection::{Form, Key, Table};
 use crate::error::Fault;
 use crate::machine::{Run, count};
-use crate::object::{Part, entry};
 use crate::value::Value;
+use crate::value::collection::{Form, Key, Table};
+use crate::value::object::{Part, entry};
 
 impl Run<'_> {
     pub(super) fn map_method(&mut self, table: &Rc<Table>, name: &str, arguments: &[Value]) -> Found {
@@ -110,7 +110,7 @@ impl Run<'_> {
             }
             ("clear", []) => {
                 let entries = table.change(std::mem::take)?;
-                crate::text::free(entries.into_values());
+                crate::value::text::free(entries.into_values());
                 Value::Null
             }
             ("clone", []) => Value::Map(Rc::new(Table::new(table.copy(), table.form(), None))),

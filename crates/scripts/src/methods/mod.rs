@@ -10,19 +10,16 @@ mod objects;
 mod statics;
 mod streams;
 mod strings;
-mod tables;
 
 use std::rc::Rc;
-
-pub(crate) use self::tables::{constant, has_constructor, has_static, ordinal};
 
 use crate::error::Fault;
 use crate::machine::Run;
 use crate::machine::numbers::{coerce, converted};
-use crate::object::Object;
-use crate::text::Text;
 use crate::types::{Sort, Type};
 use crate::value::Value;
+use crate::value::object::Object;
+use crate::value::text::Text;
 
 /// The result of a method; none if the class does not have it.
 pub(crate) type Found = Result<Option<Value>, Fault>;

@@ -7,10 +7,10 @@ use std::slice::from_ref;
 use super::{Found, int, long, text};
 use crate::error::Fault;
 use crate::machine::{Run, count};
-use crate::object::{Matcher, Object, Part, Source};
-use crate::text::Text;
-use crate::tree::Pattern;
+use crate::regexes::Pattern;
 use crate::value::Value;
+use crate::value::object::{Matcher, Object, Part, Source};
+use crate::value::text::Text;
 
 /// A matcher of a pattern over a text, with a match.
 pub(super) fn matcher(pattern: &Pattern, text: &Value, found: Option<&regex::Captures<'_>>) -> Value {
@@ -25,7 +25,7 @@ pub(super) fn matcher(pattern: &Pattern, text: &Value, found: Option<&regex::Cap
     .into()
 }
 
-fn spans(captures: &regex::Captures<'_>) -> crate::object::Groups {
+fn spans(captures: &regex::Captures<'_>) -> crate::value::object::Groups {
     captures.iter().map(|group| group.map(|group| (group.start(), group.end()))).collect()
 }
 
@@ -222,7 +222,7 @@ impl Run<'_> {
     }
 
     fn predicate(&self, pattern: &Value) -> Value {
-        Object::Reference(None, crate::object::Kept::new(vec![pattern.clone()]), "test".into()).into()
+        Object::Reference(None, crate::value::object::Kept::new(vec![pattern.clone()]), "test".into()).into()
     }
 
     fn matcher_method(&mut self, matcher: &Matcher, name: &str, arguments: &[Value]) -> Found {
@@ -301,7 +301,7 @@ impl Run<'_> {
         name: &str,
         arguments: &[Value],
     ) -> Found {
-        let place = super::ordinal(class, constant);
+        let place = crate::tables::ordinal(class, constant);
         let as_count = |at: usize| i32::try_from(at).unwrap_or_default();
         Ok(Some(match (name, arguments) {
             ("name" | "toString", []) => Value::text(constant),
@@ -314,7 +314,7 @@ impl Run<'_> {
                 Value::text(if is_short { full[..3].to_owned() } else { full })
             }
             ("plus" | "minus", [by]) if matches!(class, "DayOfWeek" | "Month") => {
-                let all = super::tables::members(class);
+                let all = crate::tables::members(class);
                 let by = if name == "plus" { long(by)? } else { -long(by)? };
                 let at = (place as i64 + by % all.len() as i64).rem_euclid(all.len() as i64) as usize;
                 Object::Named(class, all[at]).into()
@@ -329,7 +329,7 @@ impl Run<'_> {
 
 /// An `Optional`.
 pub(super) fn optional(value: Option<Value>) -> Value {
-    Object::Optional(crate::object::Kept::new(value.into_iter().collect())).into()
+    Object::Optional(crate::value::object::Kept::new(value.into_iter().collect())).into()
 }
 
 /// The units of a builder's text, for positions.

@@ -5,13 +5,13 @@ use std::slice::from_ref;
 
 use super::streams::stream;
 use super::{int, long, text};
-use crate::collection::{Entries, Form, Table};
 use crate::error::Fault;
 use crate::machine::{Run, count};
-use crate::moment::{Class, Moment};
-use crate::object::{Builder, Object, ZoneName};
 use crate::types::{Type, exception};
 use crate::value::Value;
+use crate::value::collection::{Entries, Form, Table};
+use crate::value::moment::{Class, Moment};
+use crate::value::object::{Builder, Object, ZoneName};
 
 impl Run<'_> {
     /// Calls a static method that [`has_static`].
@@ -90,7 +90,7 @@ impl Run<'_> {
                 _ => Err(unknown()),
             },
             "Collectors" => {
-                let known = super::tables::statics(class)
+                let known = crate::tables::statics(class)
                     .filter_map(|known| known.split_once('/'))
                     .find(|known| known.0 == name);
                 let name = known.map_or("", |known| known.0);
@@ -129,7 +129,7 @@ impl Run<'_> {
             }
             "Function" | "UnaryOperator" => Ok(Object::Reference(
                 Some("Objects"),
-                crate::object::Kept::new(Vec::new()),
+                crate::value::object::Kept::new(Vec::new()),
                 "requireNonNullElse".into(),
             )
             .into()),
@@ -276,7 +276,8 @@ impl Run<'_> {
             "Object" => Ok(Object::Named("java.lang.Object", "java.lang.Object").into()),
             "Date" => {
                 let millis = arguments.first().map_or(Ok(0), long)?;
-                Ok(Moment::of(Class::Legacy, i128::from(millis) * 1_000_000, &crate::moment::utc())?.into())
+                Ok(Moment::of(Class::Legacy, i128::from(millis) * 1_000_000, &crate::value::moment::utc())?
+                    .into())
             }
             "SimpleDateFormat" => self.formatter(class, arguments),
             _ => Err(Fault::illegal(format!("constructor [{class}, <init>/{}] not found", arguments.len()))),
@@ -288,7 +289,7 @@ impl Run<'_> {
         match value {
             Value::Object(object) => match &**object {
                 Object::Zone(zone) => Ok(zone.clone()),
-                Object::Named("ZoneOffset", _) => Ok(crate::moment::utc()),
+                Object::Named("ZoneOffset", _) => Ok(crate::value::moment::utc()),
                 _ => Err(Fault::cast(value.class_name(), "java.time.ZoneId")),
             },
             other => ZoneName::named(&text(other)?),

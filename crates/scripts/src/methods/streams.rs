@@ -2,13 +2,13 @@
 
 use super::objects::optional;
 use super::{Found, double, length, long, text};
-use crate::collection::Form;
 use crate::error::Fault;
 use crate::machine::{Run, count};
-use crate::object::{Kept, Object};
-use crate::text::Text;
 use crate::types::Type;
 use crate::value::Value;
+use crate::value::collection::Form;
+use crate::value::object::{Kept, Object};
+use crate::value::text::Text;
 use std::slice::from_ref;
 
 /// A stream of values, of numbers if a type is given.

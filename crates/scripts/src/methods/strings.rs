@@ -7,14 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::Digest as _;
 
 use super::{Found, int, length, text};
-use crate::collection::Form;
 use crate::error::Fault;
 use crate::machine::{Run, count};
-use crate::object::{Kept, Object};
-use crate::text::Text;
-use crate::tree::Pattern;
+use crate::regexes::Pattern;
 use crate::types::Type;
 use crate::value::Value;
+use crate::value::collection::Form;
+use crate::value::object::{Kept, Object};
+use crate::value::text::Text;
 
 impl Run<'_> {
     pub(super) fn string_method(&mut self, own: &Rc<Text>, name: &str, arguments: &[Value]) -> Found {

@@ -1,8 +1,8 @@
 //! Expressions.
 
-use super::{KEYWORDS, Parser, Refusal};
-use crate::lexer::TokenKind;
-use crate::methods::{constant, has_constructor, has_static};
+use super::{KEYWORDS, Parser};
+use crate::lexer::{Refusal, TokenKind};
+use crate::tables::{constant, has_constructor, has_static};
 use crate::tree::{Kind, Node, Operator, Step, StepKind};
 use crate::types::Type;
 

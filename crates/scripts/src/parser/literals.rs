@@ -1,8 +1,9 @@
 //! Numbers, regular expressions, lists and maps, and `new`.
 
-use super::{Parser, Refusal};
-use crate::methods::has_constructor;
+use super::Parser;
+use crate::lexer::Refusal;
 use crate::regexes;
+use crate::tables::has_constructor;
 use crate::tree::Kind;
 
 /// Most regular expressions of a script.

@@ -7,7 +7,7 @@ mod statements;
 use std::sync::Arc;
 
 use crate::context::Context;
-use crate::lexer::{Token, TokenKind, tokens};
+use crate::lexer::{Refusal, Token, TokenKind, tokens};
 use crate::tree::{Body, Code, Statement};
 use crate::types::Type;
 
@@ -49,19 +49,6 @@ const KEYWORDS: [&str; 28] = [
     "float",
     "double",
 ];
-
-/// Why a script is not compiled, and the byte at which that is seen.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    pub at: usize,
-    pub reason: String,
-}
-
-impl Refusal {
-    pub(crate) fn new(at: usize, reason: impl Into<String>) -> Self {
-        Self { at, reason: reason.into() }
-    }
-}
 
 /// Reads a script.
 pub(crate) fn parse(source: &str, context: &Context) -> Result<Code, Refusal> {

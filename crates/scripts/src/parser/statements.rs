@@ -1,6 +1,7 @@
 //! Statements.
 
-use super::{Parser, Refusal, return_last};
+use super::{Parser, return_last};
+use crate::lexer::Refusal;
 use crate::tree::{Body, Statement};
 use crate::types::{Type, exception};
 

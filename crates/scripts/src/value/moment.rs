@@ -8,8 +8,8 @@ use sparrow_wire::{DatePattern, Zone, parse_iso8601};
 use time::{Date, Duration, Month, OffsetDateTime, Time, UtcOffset};
 
 use crate::error::Fault;
-use crate::object::{Object, ZoneName};
 use crate::value::Value;
+use crate::value::object::{Object, ZoneName};
 
 /// Nanoseconds of a second.
 const SECOND: i128 = 1_000_000_000;

@@ -117,7 +117,7 @@ fn of_class(table: &'static [(&str, &str)], class: &str) -> impl Iterator<Item =
 }
 
 /// The static methods of a class.
-pub(super) fn statics(class: &str) -> impl Iterator<Item = &'static str> {
+pub(crate) fn statics(class: &str) -> impl Iterator<Item = &'static str> {
     of_class(STATICS, class)
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn has_constructor(class: &str, arguments: usize) -> bool {
 }
 
 /// Members of an enumeration.
-pub(super) fn members(class: &str) -> Vec<&'static str> {
+pub(crate) fn members(class: &str) -> Vec<&'static str> {
     of_class(MEMBERS, class).collect()
 }
 

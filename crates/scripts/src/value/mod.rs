@@ -1,16 +1,22 @@
 //! Values of scripts.
 
+pub(crate) mod collection;
+pub(crate) mod moment;
+pub(crate) mod object;
+pub(crate) mod text;
+
 use std::cell::{Cell, Ref};
 use std::fmt;
 use std::rc::Rc;
 
 use serde_json::{Map as JsonMap, Value as Json};
 
-use crate::collection::{Form, Key, List, Name, Table};
-use crate::context::Field;
-use crate::moment::Moment;
-use crate::object::Object;
-use crate::text::Text;
+use crate::types::Sort;
+
+use self::collection::{Form, Key, List, Name, Table};
+use self::moment::Moment;
+use self::object::Object;
+use self::text::Text;
 
 /// A value. Copies of a collection refer to the same.
 #[derive(Clone, Default)]
@@ -49,7 +55,32 @@ pub enum Value {
     Object(Rc<Object>),
 }
 
+/// A field that a script reads as `doc['name']`.
+#[derive(Debug)]
+pub struct Field {
+    /// Name of the field in the script.
+    pub name: Rc<str>,
+    /// Position of the name in [`Script::doc_fields`](crate::Script::doc_fields); none if the name was computed.
+    pub place: Option<usize>,
+}
+
 impl Value {
+    /// The sort of a value.
+    pub(crate) fn sort(&self) -> Sort {
+        match self {
+            Self::Bool(_) => Sort::Boolean,
+            Self::Byte(_) => Sort::Byte,
+            Self::Short(_) => Sort::Short,
+            Self::Char(_) => Sort::Char,
+            Self::Int(_) => Sort::Int,
+            Self::Long(_) => Sort::Long,
+            Self::Float(_) => Sort::Float,
+            Self::Double(_) => Sort::Double,
+            Self::Text(_) => Sort::Text,
+            _ => Sort::Other,
+        }
+    }
+
     /// Converts a value of a document or a request. Numbers become the smallest of int, long and double that holds them.
     pub fn from_json(json: &Json) -> Self {
         Self::converted(json, None)

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use sparrow_wire::{DatePattern, Zone};
 
-use crate::collection::{Form, Key, Table};
-use crate::context::Field;
-use crate::moment::Moment;
-use crate::text::{free, hold};
-use crate::tree::Pattern;
+use crate::regexes::Pattern;
+use crate::value::Field;
 use crate::value::Value;
+use crate::value::collection::{Form, Key, Table};
+use crate::value::moment::Moment;
+use crate::value::text::{free, hold};
 
 /// An object.
 pub enum Object {
@@ -192,7 +192,7 @@ pub struct Cursor {
 
 /// What a cursor goes through.
 pub enum Source {
-    List(Rc<crate::collection::List>),
+    List(Rc<crate::value::collection::List>),
     Table(Rc<Table>, Part),
     Items(Kept),
 }
