@@ -15,10 +15,6 @@ const KNOWN: &[(&str, &[&str])] = &[
     // A dynamic template is a definition, which is parsed when a document brings its field.
     ("mapping", &["dynamic", "parse"]),
     ("mapping", &["semantic", "slots", "types"]),
-    // A value is a text, a collection or another object, which hold values, and an object may be a field of the context.
-    ("scripts", &["collection", "context", "moment", "object", "text", "value"]),
-    // The parser looks for the methods that a script names; methods call lambdas, which the machine runs; a script is parsed.
-    ("scripts", &["lexer", "machine", "methods", "parser", "script"]),
     // A search holds searches: `inner_hits` of a collapse, `top_hits` of an aggregation, the lists of a retriever.
     ("search", &["aggs", "body", "collapse", "retriever"]),
 ];

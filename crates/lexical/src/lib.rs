@@ -1,4 +1,5 @@
-//! Word searches in one segment: for any of several terms ([`any`]), all of them, or a phrase ([`all`]).
+//! Word searches in one segment: for any of several terms ([`any`]), all of them, or a phrase ([`all`]); and scores that are
+//! computed for each document ([`computed`]).
 //!
 //! They read posting lists themselves ([`list`]), and their BM25 scores equal tantivy's bit for bit. What a query
 //! means, which documents are live and which pass its filters is decided above, in `sparrow-index`, whose tests
@@ -6,6 +7,7 @@
 
 pub mod all;
 pub mod any;
+pub mod computed;
 mod field;
 #[cfg(test)]
 mod fuzz;

@@ -7,7 +7,6 @@
 
 mod cache;
 mod compile;
-mod computed;
 mod error;
 mod explain;
 mod filters;

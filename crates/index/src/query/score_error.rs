@@ -4,6 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use sparrow_scripts::ScriptError;
+use tantivy::DocId;
 
 use crate::query::error::QueryError;
 
@@ -33,10 +34,36 @@ impl ScoreErrors {
     }
 
     /// As [`ScoreErrors::note`], the error of a script. One that the request has to stop for is reported by what stops it.
-    pub(super) fn note_script(&self, error: ScriptError) {
+    fn note_script(&self, error: ScriptError) {
         if !matches!(error, ScriptError::Stopped(_)) {
             self.0.get_or_init(|| Noted::Script(Box::new(error)));
         }
+    }
+
+    /// The value that a script gave; `None` for an error, which is recorded: its own, or that it gave nothing of the kind that is
+    /// `wanted`.
+    pub(super) fn value<T>(&self, given: Result<Option<T>, ScriptError>, wanted: &str) -> Option<T> {
+        match given {
+            Ok(None) => self.note("class_cast_exception", || format!("the script must return {wanted}")),
+            Ok(value) => return value,
+            Err(error) => self.note_script(error),
+        }
+        None
+    }
+
+    /// The score that a script gave to a document; `None` for an error, which is recorded.
+    pub(super) fn score(&self, given: Result<Option<f64>, ScriptError>, doc: DocId) -> Option<f64> {
+        let score = self.value(given, "a number")?;
+        if score >= 0.0 {
+            return Some(score);
+        }
+        self.note("illegal_argument_exception", || {
+            format!(
+                "script_score script returned an invalid score [{:?}] for doc [{doc}]. Must be a non-negative score!",
+                score as f32
+            )
+        });
+        None
     }
 
     /// Whether an error has been recorded, so that what is computed further is of no use.

@@ -121,11 +121,7 @@ fn bad_reindex_requests_are_refused_in_known_words() {
             &[("slices", "5")],
             "Validation Failed: 1: [max_docs] should be >= [slices];",
         ),
-        (
-            json!({"script": {"source": "ctx.op="}}),
-            &[],
-            "compile error",
-        ),
+        (json!({"script": {"source": "ctx.op="}}), &[], "compile error"),
     ] {
         assert_eq!(refused(&a, &b, &rest, parameters), message);
     }
@@ -215,12 +211,7 @@ fn bad_requests_by_query_are_refused_in_known_words() {
             &[],
             "Validation Failed: 1: stored_fields is not supported in this context;",
         ),
-        (
-            Kind::UpdateByQuery,
-            json!({"script": {"source": "x"}}),
-            &[],
-            "compile error",
-        ),
+        (Kind::UpdateByQuery, json!({"script": {"source": "x"}}), &[], "compile error"),
         (Kind::UpdateByQuery, json!({"junk": 1}), &[], "Unknown key for a VALUE_NUMBER in [junk]."),
         (
             Kind::DeleteByQuery,

@@ -47,7 +47,10 @@ impl Parser<'_> {
     pub(super) fn regex(&mut self, source: &str, flags: &str) -> Result<Kind, Refusal> {
         let at = self.at();
         if self.code.patterns.len() >= MOST_PATTERNS {
-            return Err(Refusal::new(at, format!("the script has more than [{MOST_PATTERNS}] regular expressions")));
+            return Err(Refusal::new(
+                at,
+                format!("the script has more than [{MOST_PATTERNS}] regular expressions"),
+            ));
         }
         let pattern = regexes::compile(source, flags)
             .map_err(|reason| Refusal::new(at, format!("Error compiling regex: {reason}")))?;

@@ -10,16 +10,16 @@ use tantivy::{DocId, DocSet, Score, SegmentReader};
 
 use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
-use crate::query::computed::{ComputeScore, ComputedScorer};
 use crate::query::error::QueryError;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::decay::Decay;
 use crate::query::score_error::ScoreErrors;
-use crate::query::scripts::{ScoringScript, SharedSegmentScript};
+use crate::query::scripts::{ScoringScript, VisibleScript};
 use crate::query::terms::fields::keyword_column;
 use crate::query::values::columns::NumericColumns;
 use crate::query::weights;
+use sparrow_lexical::computed::{ComputeScore, ComputedScorer};
 use sparrow_mapping::FieldType;
 use sparrow_query::{
     BoostMode, BoostingQuery, FunctionKind, FunctionScoreQuery, Modifier, ScoreFunction, ScoreMode,
@@ -233,7 +233,7 @@ impl Weight for FunctionScoreWeight {
         for function in self.functions.iter() {
             columns.push(match &function.kind {
                 Kind::Weight => Source::None,
-                Kind::Script(script) => Source::Script(SharedSegmentScript::new(script, reader)),
+                Kind::Script(script) => Source::Script(script.open(reader)),
                 Kind::Field { path, .. } | Kind::Random { path: Some(path), .. } => {
                     Source::Numbers(NumericColumns::open(reader, path)?)
                 }
@@ -269,7 +269,7 @@ enum Source {
     Numbers(NumericColumns),
     SeqNo(Column<u64>),
     Words(Option<StrColumn>),
-    Script(SharedSegmentScript),
+    Script(VisibleScript),
 }
 
 /// Scoring functions with the columns that they read in one segment.
@@ -321,26 +321,8 @@ impl Function {
         match (&self.kind, column) {
             (_, Source::Script(script)) if !script.is_visible(doc) => 0.0,
             (_, Source::Script(script)) => {
-                match script.run(doc, Some(f64::from(query_score)), |value| value.as_f64()) {
-                    Ok(Some(score)) if score >= 0.0 => score,
-                    Ok(Some(score)) => {
-                        errors.note("illegal_argument_exception", || {
-                            format!(
-                                "script_score script returned an invalid score [{score:?}] for doc [{doc}]. Must be a \
-                                 non-negative score!"
-                            )
-                        });
-                        0.0
-                    }
-                    Ok(None) => {
-                        errors.note("class_cast_exception", || "the script must return a number".to_owned());
-                        0.0
-                    }
-                    Err(error) => {
-                        errors.note_script(error);
-                        0.0
-                    }
-                }
+                let given = script.script.run(doc, Some(f64::from(query_score)), |value| value.as_f64());
+                errors.score(given, doc).unwrap_or(0.0)
             }
             (Kind::Field { path, factor, modifier, missing }, Source::Numbers(numbers)) => {
                 let Some(value) = numbers.first(doc).or(*missing) else {

@@ -3,6 +3,7 @@
 //! Vectors are read from the segment at full precision, even if quantized codes or graphs are stored beside
 //! them, so that the comparison is exact.
 
+use sparrow_lexical::computed::{ComputeScore, ComputedScorer};
 use sparrow_query::script::QueryScript;
 use sparrow_query::{ScriptQuery, ScriptScoreQuery};
 use sparrow_types::work;
@@ -10,12 +11,11 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
 
 use crate::query::compile::Compiler;
-use crate::query::computed::{ComputeScore, ComputedScorer};
 use crate::query::error::QueryError;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::{Meaning, no_words};
 use crate::query::score_error::ScoreErrors;
-use crate::query::scripts::{ScoringScript, SharedSegmentScript};
+use crate::query::scripts::{ScoringScript, VisibleScript};
 use crate::query::weights;
 
 impl Compiler<'_> {
@@ -66,8 +66,8 @@ struct ScriptWeight {
 impl Weight for ScriptWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let computation = ScriptScore {
-            script: SharedSegmentScript::new(&self.script, reader),
-            needs_score: self.script.needs_score(),
+            script: self.script.open(reader),
+            needs_score: self.script.script.needs_score(),
             result: self.result,
             boost,
             errors: self.errors.clone(),
@@ -93,7 +93,7 @@ impl Weight for ScriptWeight {
 
 /// A script over the documents of one segment.
 struct ScriptScore {
-    script: SharedSegmentScript,
+    script: VisibleScript,
     needs_score: bool,
     result: Computes,
     boost: Score,
@@ -111,35 +111,18 @@ impl ComputeScore for ScriptScore {
             return NO_MATCH;
         }
         let score = self.needs_score.then(|| f64::from(inner.score()));
-        let result = self.script.run(doc, score, |value| match self.result {
-            Computes::Match { .. } => value.as_bool().map(|matches| f64::from(u8::from(matches))),
-            Computes::Score { .. } => value.as_f64(),
-        });
-        match (result, self.result) {
-            (Ok(Some(matches)), Computes::Match { adds }) => {
-                if matches > 0.0 { inner.score() + adds * self.boost } else { NO_MATCH }
-            }
-            (Ok(Some(score)), Computes::Score { .. }) => {
-                let score = score as Score;
-                if score.is_nan() || score < 0.0 {
-                    self.errors.note("illegal_argument_exception", || {
-                        format!(
-                            "script_score script returned an invalid score [{score:?}] for doc [{doc}]. Must be a \
-                             non-negative score!"
-                        )
-                    });
-                    return 0.0;
+        match self.result {
+            Computes::Match { adds } => {
+                let matches = self.script.script.run(doc, score, |value| value.as_bool());
+                match self.errors.value(matches, "true or false") {
+                    Some(true) => inner.score() + adds * self.boost,
+                    _ => NO_MATCH,
                 }
-                (score * self.boost).min(Score::MAX)
             }
-            (Ok(None), wanted) => {
-                let wanted = if let Computes::Match { .. } = wanted { "true or false" } else { "a number" };
-                self.errors.note("class_cast_exception", || format!("the script must return {wanted}"));
-                0.0
-            }
-            (Err(error), _) => {
-                self.errors.note_script(error);
-                0.0
+            Computes::Score { .. } => {
+                let given = self.script.script.run(doc, score, |value| value.as_f64());
+                let score = self.errors.score(given, doc).unwrap_or(0.0);
+                (score as Score * self.boost).min(Score::MAX)
             }
         }
     }

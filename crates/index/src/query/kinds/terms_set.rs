@@ -10,7 +10,7 @@ use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::text::should;
 use crate::query::score_error::ScoreErrors;
-use crate::query::scripts::{ScoringScript, SharedSegmentScript};
+use crate::query::scripts::{ScoringScript, VisibleScript};
 use crate::query::terms::minimum::minimum_should_match;
 use crate::query::values::columns::NumericColumns;
 use crate::query::weights;
@@ -78,7 +78,7 @@ enum Minimum {
 /// The same in one segment.
 enum SegmentMinimum {
     Field(NumericColumns),
-    Script(SharedSegmentScript, ScoreErrors),
+    Script(VisibleScript, ScoreErrors),
 }
 
 impl SegmentMinimum {
@@ -88,17 +88,9 @@ impl SegmentMinimum {
             Self::Field(columns) => columns.first(doc),
             Self::Script(script, _) if !script.is_visible(doc) => None,
             Self::Script(_, errors) if errors.is_noted() || sparrow_types::work::is_stopped() => None,
-            Self::Script(script, errors) => match script.run(doc, None, |value| value.as_f64()) {
-                Ok(Some(number)) => Some(number),
-                Ok(None) => {
-                    errors.note("class_cast_exception", || "the script must return a number".to_owned());
-                    None
-                }
-                Err(error) => {
-                    errors.note_script(error);
-                    None
-                }
-            },
+            Self::Script(script, errors) => {
+                errors.value(script.script.run(doc, None, |value| value.as_f64()), "a number")
+            }
         }
     }
 }
@@ -112,7 +104,7 @@ impl Weight for CoveringWeight {
         let minimum = match &self.minimum {
             Minimum::Field(path) => SegmentMinimum::Field(NumericColumns::open(reader, path)?),
             Minimum::Script(script) => {
-                let script = SharedSegmentScript::new(script, reader);
+                let script = script.open(reader);
                 SegmentMinimum::Script(script, self.errors.clone())
             }
         };

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use sparrow_types::work;
 use tantivy::{DocId, SegmentReader};
 
 use crate::query::score_error::ScoreErrors;
@@ -21,19 +22,12 @@ impl ScriptReader {
 
     /// The number that the script computes for a document; 0 after an error.
     pub(super) fn number(&self, doc: DocId, score: f32) -> f64 {
-        if self.errors.is_noted() {
+        if self.errors.is_noted() || work::is_stopped() {
             return 0.0;
         }
         let score = self.needs_score.then(|| f64::from(score));
-        match self.running.borrow_mut().run(doc, score) {
-            Ok(value) => match value.as_f64().filter(|number| !number.is_nan()) {
-                Some(number) => return number,
-                None => self.errors.note("class_cast_exception", || {
-                    format!("the script of a [_script] sort must return a number, not [{value:?}]")
-                }),
-            },
-            Err(error) => self.errors.note_script(error),
-        }
-        0.0
+        let value = self.running.borrow_mut().run(doc, score);
+        let number = value.map(|value| value.as_f64().filter(|number| !number.is_nan()));
+        self.errors.value(number, "a number").unwrap_or(0.0)
     }
 }

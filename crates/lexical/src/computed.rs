@@ -5,7 +5,7 @@ use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, Score, TERMINATED};
 
 /// Computes a document's score from its position and the score that a query gives it.
-pub(super) trait ComputeScore: Send + 'static {
+pub trait ComputeScore: Send + 'static {
     /// Score of the document that `inner` is at, 0 or more.
     fn compute(&self, inner: &mut dyn Scorer) -> Score;
 
@@ -18,7 +18,7 @@ pub(super) trait ComputeScore: Send + 'static {
 
 /// The documents of a scorer whose computed score reaches a minimum. A score is computed at most once: when
 /// it is asked for, or to decide whether its document qualifies.
-pub(super) struct ComputedScorer<C> {
+pub struct ComputedScorer<C> {
     inner: Box<dyn Scorer>,
     computation: C,
     min_score: Option<f32>,
@@ -31,7 +31,7 @@ pub(super) struct ComputedScorer<C> {
 impl<C: ComputeScore> ComputedScorer<C> {
     /// A scorer at its first document. A scorer that is cancelled has no more documents: callers must check
     /// afterwards whether the search was cancelled.
-    pub(super) fn new(inner: Box<dyn Scorer>, computation: C, min_score: Option<f32>) -> Self {
+    pub fn new(inner: Box<dyn Scorer>, computation: C, min_score: Option<f32>) -> Self {
         let mut scorer = Self { inner, computation, min_score, score: None, is_over: false };
         scorer.settle();
         scorer

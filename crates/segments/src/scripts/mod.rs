@@ -1,5 +1,7 @@
 //! Scripts over the documents of a segment: the fields that they read, and the functions of scores.
 
+mod shared;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use tantivy::columnar::{DynamicColumn, StrColumn};
 use tantivy::index::SegmentId;
 use tantivy::{DocId, SegmentReader, TantivyError};
 
+pub use self::shared::SharedSegmentScript;
 use crate::plugins::DenseReader;
 use crate::schema::{keyword_column, number_column};
 
@@ -92,7 +95,14 @@ impl SegmentScript {
     /// # Errors
     /// As [`SegmentScript::run`], and for a result that JSON does not have.
     pub fn json(&mut self, doc: DocId, score: Option<f64>) -> Result<Json, ScriptError> {
-        let value = self.run(doc, score)?;
+        let value = match self.run(doc, score)? {
+            // What only refers to the document is read before the script goes on to another one.
+            Value::Doc(field) => {
+                let values = self.fields.values(&field, doc).map(|values| values.to_vec());
+                Value::list(values.unwrap_or_default())
+            }
+            value => value,
+        };
         self.machine.to_json(&value)
     }
 }
