@@ -63,6 +63,7 @@ const CALLS = [
   ['GET', '/{index}/_termvectors/{id}', 'termvectors'],
   ['POST', '/{index}/_termvectors', 'termvectors'],
   ['POST', '/{index}/_termvectors/{id}', 'termvectors'],
+  ['POST', '/{index}/_update/{id}', 'update'],
   ['POST', '/{index}/_update_by_query', 'updateByQuery'],
 ];
 

@@ -59,6 +59,9 @@ impl Newest {
     }
 }
 
+/// Id, source and passages of a stored document.
+type Stored = (String, Vec<u8>, Option<Vec<u8>>);
+
 /// A fixed list of segments, with the mapping and schema through which they are read.
 pub struct Snapshot {
     searcher: Searcher,
@@ -329,7 +332,7 @@ impl Snapshot {
     }
 
     /// Id, source and passages of a document, which is no object.
-    fn stored(&self, root: DocAddress) -> Result<(String, Vec<u8>, Option<Vec<u8>>), IndexError> {
+    fn stored(&self, root: DocAddress) -> Result<Stored, IndexError> {
         let stored: TantivyDocument = match &self.segment(root.segment_ord).past_cache {
             Some(store) => store.get(root.doc_id)?,
             None => self.searcher.doc(root)?,

@@ -38,10 +38,9 @@ impl Line {
     pub(super) fn extend(&mut self, mut new: Vec<Item>) {
         let Some(first) = new.first() else { return };
         let last = self.items.iter().rfind(|item| Arc::ptr_eq(&item.call, &first.call));
-        let mut round = last.map_or(self.round, |last| last.round) + 1;
-        for item in &mut new {
+        let round = last.map_or(self.round, |last| last.round) + 1;
+        for (item, round) in new.iter_mut().zip(round..) {
             item.round = round;
-            round += 1;
         }
         // Those behind which all of the new ones belong stay where they are.
         let stay = self.items.partition_point(|item| item.round <= new[0].round);

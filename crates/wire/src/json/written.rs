@@ -30,7 +30,7 @@ impl WrittenNumbers {
     /// The numbers of a JSON text, which has been found to be valid; `None` if a [`Value`] prints all of them as they are
     /// written.
     pub fn of(text: &[u8]) -> Option<Self> {
-        if tokens(text).all(|token| prints_the_same(token)) {
+        if tokens(text).all(prints_the_same) {
             return None;
         }
         let (node, _) = read(text).ok()?;

@@ -118,7 +118,8 @@ impl Compiler<'_> {
         excluded: impl IntoIterator<Item = &'q Query>,
     ) -> Result<Docs, QueryError> {
         let mut docs = self.every(SegmentDocs::All);
-        let mut scripts: Vec<(&ScriptQuery, fn(&mut SegmentDocs, SegmentDocs))> = Vec::new();
+        type Join = fn(&mut SegmentDocs, SegmentDocs);
+        let mut scripts: Vec<(&ScriptQuery, Join)> = Vec::new();
         for query in wanted {
             match &query.kind {
                 QueryKind::Script(script) => scripts.push((script, SegmentDocs::intersect)),

@@ -233,7 +233,7 @@ impl Weight for FunctionScoreWeight {
         for function in self.functions.iter() {
             columns.push(match &function.kind {
                 Kind::Weight => Source::None,
-                Kind::Script(script) => Source::Script(script.open(reader)),
+                Kind::Script(script) => Source::Script(Box::new(script.open(reader))),
                 Kind::Field { path, .. } | Kind::Random { path: Some(path), .. } => {
                     Source::Numbers(NumericColumns::open(reader, path)?)
                 }
@@ -269,7 +269,7 @@ enum Source {
     Numbers(NumericColumns),
     SeqNo(Column<u64>),
     Words(Option<StrColumn>),
-    Script(VisibleScript),
+    Script(Box<VisibleScript>),
 }
 
 /// Scoring functions with the columns that they read in one segment.

@@ -78,7 +78,7 @@ enum Minimum {
 /// The same in one segment.
 enum SegmentMinimum {
     Field(NumericColumns),
-    Script(VisibleScript, ScoreErrors),
+    Script(Box<VisibleScript>, ScoreErrors),
 }
 
 impl SegmentMinimum {
@@ -104,7 +104,7 @@ impl Weight for CoveringWeight {
         let minimum = match &self.minimum {
             Minimum::Field(path) => SegmentMinimum::Field(NumericColumns::open(reader, path)?),
             Minimum::Script(script) => {
-                let script = script.open(reader);
+                let script = Box::new(script.open(reader));
                 SegmentMinimum::Script(script, self.errors.clone())
             }
         };
