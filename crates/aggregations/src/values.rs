@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use sparrow_types::work;
+use tantivy::SegmentReader;
 use tantivy::columnar::{Column, ColumnIndex, DynamicColumn, StrColumn};
-use tantivy::{SegmentReader, TantivyError};
 
 use super::error::AggregationError;
 use super::fields::{Kind, Place, Resolved};
 use super::key::Key;
 use sparrow_index::query::QueryError;
+use sparrow_segments::schema::open_columns;
 
 impl Resolved {
     /// Opens the column of a segment.
@@ -24,8 +25,8 @@ impl Resolved {
             },
             Place::Numbers(name) => {
                 let mut column_values = ColumnValues::Nothing;
-                for handle in columns.dynamic_column_handles(name).map_err(QueryError::from)? {
-                    match handle.open().map_err(|error| QueryError::from(TantivyError::from(error)))? {
+                for column in open_columns(reader, name).map_err(QueryError::from)? {
+                    match column {
                         DynamicColumn::I64(column) => column_values = ColumnValues::I64(column),
                         DynamicColumn::U64(column) => column_values = ColumnValues::U64(column),
                         DynamicColumn::F64(column) => column_values = ColumnValues::F64(column),

@@ -179,7 +179,9 @@ impl<'e> Execution<'e> {
             match target(self.service, action, &document.index, right) {
                 Ok(handle) => {
                     document.index.clone_from(&handle.name);
-                    if let Stage::Update(body) = &mut document.stage {
+                    if let Stage::Update(body) = &mut document.stage
+                        && body.has_script()
+                    {
                         let deletes = self.caller.to(ActionKind::Delete.needed(document.id.as_deref()));
                         body.no_deletion =
                             deletes.check([handle.name.as_str()]).err().map(|refused| refused.exception());

@@ -33,7 +33,7 @@ pub(super) struct UpdateBody {
     doc_as_upsert: bool,
     detect_noop: bool,
     script: Option<ChangeScript>,
-    /// Whether the script also makes the document if there is none yet.
+    /// Whether the script also runs on `upsert` where the document does not exist.
     scripted_upsert: bool,
     /// Why the caller may not delete documents of the index, as a script may ask for.
     pub(super) no_deletion: Option<Exception>,
@@ -150,6 +150,11 @@ impl UpdateBody {
         problems
     }
 
+    /// Whether the update has a script, which may decide to delete the document.
+    pub(super) fn has_script(&self) -> bool {
+        self.script.is_some()
+    }
+
     /// Whether the update can write a document if there is none yet.
     pub(super) fn has_upsert(&self) -> bool {
         self.doc_as_upsert || self.upsert.is_some()
@@ -219,23 +224,20 @@ impl UpdateBody {
                 stored_numbers.as_ref(),
             );
         }
-        let written = |fields: Map<String, Value>, numbers: &[&WrittenNumbers]| {
-            Source::written(Value::Object(fields), numbers)
-        };
         // Two ids of 30 digits may be the same double: only their texts say whether one has changed.
-        let stored =
-            self.doc_numbers.as_ref().map(|_| written(source.clone(), stored_numbers.as_ref().as_slice()));
-        let mut changed = self.doc.as_ref().is_some_and(|doc| merge(&mut source, doc));
+        let before = self
+            .doc_numbers
+            .as_ref()
+            .map(|_| Source::written(Value::Object(source.clone()), stored_numbers.as_ref().as_slice()));
+        let merged = self.doc.as_ref().is_some_and(|doc| merge(&mut source, doc));
         let numbers: Vec<&WrittenNumbers> = stored_numbers.iter().chain(&self.doc_numbers).collect();
-        let source = written(source, &numbers);
-        changed |= stored.is_some_and(|stored| stored.raw != source.raw);
+        let source = Value::Object(source);
         let stale = self.conditions.if_seq_no.is_some_and(|required| required != document.seq_no);
-        if !changed && self.detect_noop && !stale {
-            let mut success = Success::noop(id.to_owned(), document.version, document.seq_no);
-            success.source = self.returned(&document.source);
-            return Ok(Plan::Noop(success));
+        let is_kept = |before: Source| before.raw == Source::written(source.clone(), &numbers).raw;
+        if self.detect_noop && !stale && !merged && before.is_none_or(is_kept) {
+            return Ok(self.noop(id, &document));
         }
-        Ok(self.rewrite(id, document, source))
+        Ok(self.rewrite(id, document, Source::written(source, &numbers)))
     }
 
     /// Plans what the script decides for a document.
@@ -259,12 +261,15 @@ impl UpdateBody {
                 }
                 Ok(Plan::Write(self.conditional(WriteOp::delete(id.to_owned()), document.seq_no), None))
             }
-            Decision::Noop => {
-                let mut success = Success::noop(id.to_owned(), document.version, document.seq_no);
-                success.source = self.returned(&document.source);
-                Ok(Plan::Noop(success))
-            }
+            Decision::Noop => Ok(self.noop(id, &document)),
         }
+    }
+
+    /// What is answered where the document stays as it is.
+    fn noop(&self, id: &str, document: &StoredDocument) -> Plan {
+        let mut success = Success::noop(id.to_owned(), document.version, document.seq_no);
+        success.source = self.returned(&document.source);
+        Plan::Noop(success)
     }
 
     /// The write that replaces a document, unless another one came in between.

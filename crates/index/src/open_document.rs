@@ -28,8 +28,8 @@ impl OpenDocument {
         self.at == at
     }
 
-    /// The object at the end of these places (see [`crate::Snapshot::place_of`]) inside the names of the fields around it, without anything
-    /// beside it: what its document would be if it had nothing else. Empty if there is none.
+    /// The JSON that the document would be if it held nothing but the object at the end of these places (see
+    /// [`crate::Snapshot::place_of`]), inside the fields around it. Empty if there is no object at these places.
     pub(crate) fn object(&mut self, places: Vec<(String, usize)>) -> Vec<u8> {
         let (mut span, mut around) = (0..self.source.len(), String::new());
         for (path, offset) in places {

@@ -39,18 +39,12 @@ pub struct Source {
 impl Source {
     /// A document that exists as a value only.
     pub fn from_value(value: Value) -> Self {
-        let mut raw = Vec::with_capacity(1024);
-        // A value always serialises, and a vector takes all bytes. (Printing it would go through text formatting.)
-        let _ = serde_json::to_writer(&mut raw, &value);
-        Self { raw, value: Some(value) }
+        Self::written(value, &[])
     }
 
     /// As [`Source::from_value`], with numbers written as in the JSON that the value, or a part of it, was parsed from; see
     /// [`json::write`].
     pub fn written(value: Value, numbers: &[&WrittenNumbers]) -> Self {
-        if numbers.is_empty() {
-            return Self::from_value(value);
-        }
         let mut raw = Vec::with_capacity(1024);
         json::write(&value, numbers, &mut raw);
         Self { raw, value: Some(value) }

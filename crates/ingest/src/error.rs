@@ -76,7 +76,7 @@ pub enum ConfigError {
         tag: Option<String>,
         /// Name of the property that holds the script.
         property: String,
-        /// What is wrong with it.
+        /// Why the script cannot be used.
         error: Box<ScriptError>,
     },
     /// Handlers are nested too deeply.

@@ -45,7 +45,7 @@ impl ScriptUse {
 pub struct QueryScript {
     /// The compiled script.
     pub script: Arc<Script>,
-    /// Its constants.
+    /// The constants that the request gave the script.
     pub params: Option<Arc<Map<String, Value>>>,
 }
 

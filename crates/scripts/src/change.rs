@@ -49,15 +49,15 @@ impl Changes {
 pub struct Found<'a> {
     /// The index that it is written to.
     pub index: &'a str,
-    /// Its id; none if it gets one when it is written.
+    /// The document's id; none if it gets one when it is written.
     pub id: Option<&'a str>,
-    /// Its version; none if there is no such document yet.
+    /// The document's version; none for an upsert, whose document does not exist yet.
     pub version: Option<u64>,
-    /// Its fields.
+    /// The document's fields, a JSON object.
     pub source: &'a Json,
 }
 
-/// What is to be done with a document by a script's decision.
+/// What a script has decided to do with a document.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Write it with these fields. A script of `_reindex` may have changed its metadata: names are those of `ctx`.

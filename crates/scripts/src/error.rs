@@ -38,7 +38,7 @@ pub enum ScriptError {
     /// What a script left in `ctx` cannot be done.
     #[error("{reason}")]
     Context {
-        /// What it is.
+        /// What cannot be done, as a sentence.
         reason: String,
     },
     /// A stored script, which only search templates are.

@@ -1,7 +1,5 @@
 //! `script_fields`: values that scripts compute for each hit.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 use sparrow_index::query::scripts::SegmentScript;
@@ -85,26 +83,22 @@ impl<'a> ScriptFields<'a> {
         source: &[u8],
         out: &mut Map<String, Value>,
     ) -> Result<(), ScriptError> {
-        if self.fields.is_empty() {
-            return Ok(());
-        }
         let target = &targets[hit.target];
         let reader = target.snapshot.searcher().segment_reader(hit.addr.segment_ord);
         let running = self.running.entry((hit.target, hit.addr.segment_ord)).or_insert_with(|| {
             let scripts = self.fields.iter().map(|field| target.snapshot.script(&field.script));
             scripts.map(|script| script.open(reader)).collect()
         });
+        let mut parsed: Option<Value> = None;
         for (field, running) in self.fields.iter().zip(running) {
-            let computed = match reads_source(&field.script) {
-                false => running.json(hit.addr.doc_id, None),
-                true => {
-                    // The source is among the constants, which a machine has for all its runs.
-                    let mut params = field.script.params.as_deref().cloned().unwrap_or_default();
-                    params.insert("_source".to_owned(), serde_json::from_slice(source).unwrap_or_default());
-                    let script = QueryScript { params: Some(Arc::new(params)), ..field.script.clone() };
-                    target.snapshot.script(&script).open(reader).json(hit.addr.doc_id, None)
-                }
-            };
+            if reads_source(&field.script) {
+                // The source is among the constants.
+                let mut params = field.script.params.as_deref().cloned().unwrap_or_default();
+                let parsed = parsed.get_or_insert_with(|| serde_json::from_slice(source).unwrap_or_default());
+                params.insert("_source".to_owned(), parsed.clone());
+                running.set_params(params);
+            }
+            let computed = running.json(hit.addr.doc_id, None);
             let value = match computed {
                 Err(ScriptError::Runtime(_)) if field.ignore_failure => continue,
                 computed => computed?,

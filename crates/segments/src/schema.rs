@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde_json::json;
+use tantivy::SegmentReader;
+use tantivy::columnar::DynamicColumn;
 use tantivy::schema::{
     FAST, Field, FieldEntry, FieldType as TantivyType, INDEXED, IndexRecordOption, JsonObjectOptions,
     NumericOptions, STORED, Schema, TextFieldIndexing, TextOptions,
@@ -283,4 +285,17 @@ pub fn number_column(path: &str) -> String {
 /// Name under which tantivy finds the column of a keyword field.
 pub fn keyword_column(path: &str) -> String {
     format!("{KEYWORDS}.{}", flat_key(path))
+}
+
+/// The columns of this name in a segment. There are several where its values are of different types, which may differ between
+/// segments: tantivy keeps whole numbers as integers.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn open_columns(reader: &SegmentReader, name: &str) -> tantivy::Result<Vec<DynamicColumn>> {
+    let mut columns = Vec::new();
+    for handle in reader.fast_fields().dynamic_column_handles(name)? {
+        columns.push(handle.open()?);
+    }
+    Ok(columns)
 }

@@ -126,7 +126,8 @@ fn calls_take_turns() {
     let order: Vec<_> = (0..7).map(|_| next()).collect();
     // The texts of a call stay in their order.
     assert_eq!(order, [(10, 1), (20, 0), (30, 0), (10, 2), (20, 1), (10, 3), (20, 2)]);
-    // What comes in pieces is one call, and who comes later is not put behind what was read before.
+    // Texts that arrive in several parts belong to one call, and a call that arrives later does not wait for rounds that have
+    // been read already.
     let mut many = call_of(4, 10);
     let rest = many.split_off(2);
     push(many);

@@ -202,7 +202,8 @@ fn relieved(executor: &Executor, lane: Lane, key: &str) -> mpsc::Sender<()> {
     sender
 }
 
-/// Whoever holds the workers, each key has one operation at a time, and callers without restrictions have some of the workers.
+/// Even if other keys hold all workers, each key can run one operation at a time, and some workers are left to callers without
+/// restrictions.
 #[test]
 fn several_keys_together_keep_nobody_out() {
     let executor = Executor::new(1, None);

@@ -123,7 +123,7 @@ impl Machine {
         Self { script, params, state }
     }
 
-    /// The same machine with other limits.
+    /// Bounds the steps and the memory of each run otherwise than by default.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.state.limits = limits;

@@ -282,7 +282,7 @@ impl<'a> Parser<'a> {
         self.refuse(format!("invalid sequence of tokens near ['{}'].", &self.source[token.start..token.end]))
     }
 
-    /// Goes one level deeper; whoever calls it comes back by `self.depth -= 1`.
+    /// Counts one more level of nesting. The caller ends the level by `self.depth -= 1`.
     fn deeper(&mut self) -> Result<(), Refusal> {
         self.depth += 1;
         if self.depth > MOST_LEVELS {

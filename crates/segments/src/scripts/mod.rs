@@ -11,11 +11,11 @@ use sparrow_mapping::{FieldType, KeywordKind, Mapping, ip};
 use sparrow_scripts::{Fault, Field, Host, Machine, ScoreFunction, Script, ScriptError, Value};
 use tantivy::columnar::{DynamicColumn, StrColumn};
 use tantivy::index::SegmentId;
-use tantivy::{DocId, SegmentReader, TantivyError};
+use tantivy::{DocId, SegmentReader};
 
 pub use self::shared::SharedSegmentScript;
 use crate::plugins::DenseReader;
-use crate::schema::{keyword_column, number_column};
+use crate::schema::{keyword_column, number_column, open_columns};
 
 /// Nanoseconds of a millisecond.
 const NANOS: i128 = 1_000_000;
@@ -88,6 +88,11 @@ impl SegmentScript {
             self.machine.set("_score", Value::Double(score));
         }
         self.machine.run(&mut OfDocument { fields: &mut self.fields, doc })
+    }
+
+    /// Gives the script other constants for the runs that follow.
+    pub fn set_params(&mut self, params: Map<String, Json>) {
+        self.machine = Machine::new(Arc::clone(&self.fields.script.script), Some(Arc::new(params)));
     }
 
     /// As [`SegmentScript::run`], as JSON.
@@ -203,11 +208,8 @@ impl SegmentFields {
                     || number.is_float()
                     || matches!(number, FieldType::Date { .. } | FieldType::Boolean) =>
             {
-                let mut opened = Vec::new();
-                for handle in columns.dynamic_column_handles(&number_column(path))? {
-                    opened.push(handle.open().map_err(TantivyError::from)?);
-                }
-                Opened::Numbers { columns: opened, is_date: matches!(number, FieldType::Date { .. }) }
+                let columns = open_columns(&self.reader, &number_column(path))?;
+                Opened::Numbers { columns, is_date: matches!(number, FieldType::Date { .. }) }
             }
             other => Opened::Refused(format!(
                 "Fielddata is not supported on field [{path}] of type [{}]",

@@ -1,7 +1,7 @@
 //! Numbers that a [`Value`] cannot give back as they were written: `1.10`, `1E5`, an id of 30 digits.
 //!
-//! A [`Value`] holds what does not fit into 64 bits as a double, and prints every double in one way. Whoever changes a
-//! part of a document keeps the rest of it by writing these numbers from here.
+//! A [`Value`] holds what does not fit into 64 bits as a double, and prints every double in one way. To change a
+//! part of a document and keep the bytes of the rest, these numbers are written as they stand here.
 
 use std::collections::HashMap;
 
@@ -71,8 +71,11 @@ impl<'a> TextsByAddress<'a> {
 }
 
 /// Appends `value` to `out` as JSON. Its numbers are written as in the last of `texts` that has the same number at the same
-/// place, else as in any of them that has that number with one spelling only.
+/// place, else as in any of them that has that number with one spelling only; without `texts`, as a [`Value`] prints itself.
 pub fn write(value: &Value, texts: &[&WrittenNumbers], out: &mut Vec<u8>) {
+    if texts.is_empty() {
+        return print(value, out);
+    }
     let parts: Vec<&Part> = texts.iter().map(|text| &text.root).collect();
     write_part(value, &parts, texts, out);
 }
@@ -122,7 +125,7 @@ fn write_part(value: &Value, parts: &[&Part], texts: &[&WrittenNumbers], out: &m
 }
 
 fn print<T: serde::Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
-    // Strings and numbers always serialise, and a vector takes all bytes.
+    // A value always serialises, and a vector takes all bytes. (Printing it would go through text formatting.)
     let _ = serde_json::to_writer(out, value);
 }
 
@@ -178,7 +181,8 @@ impl Part {
     }
 }
 
-/// The numbers below a node that are printed in another way; `None` if there are none.
+/// The numbers in a node and below it that a [`Value`] prints in another way than they are written; `None` if it prints all
+/// of them as they are.
 fn part(node: Node) -> Option<Part> {
     match node.json {
         Json::Number(text) if !prints_the_same(text.as_bytes()) => {

@@ -120,19 +120,15 @@ impl Compiler<'_> {
         let mut docs = self.every(SegmentDocs::All);
         type Join = fn(&mut SegmentDocs, SegmentDocs);
         let mut scripts: Vec<(&ScriptQuery, Join)> = Vec::new();
-        for query in wanted {
+        let wanted = wanted.into_iter().map(|query| (query, SegmentDocs::intersect as Join));
+        let excluded = excluded.into_iter().map(|query| (query, SegmentDocs::subtract as Join));
+        for (query, join) in wanted.chain(excluded) {
             match &query.kind {
-                QueryKind::Script(script) => scripts.push((script, SegmentDocs::intersect)),
-                _ => combine(&mut docs, self.matching_docs(query)?, SegmentDocs::intersect),
+                QueryKind::Script(script) => scripts.push((script, join)),
+                _ => combine(&mut docs, self.matching_docs(query)?, join),
             }
         }
-        for query in excluded {
-            match &query.kind {
-                QueryKind::Script(script) => scripts.push((script, SegmentDocs::subtract)),
-                _ => combine(&mut docs, self.matching_docs(query)?, SegmentDocs::subtract),
-            }
-        }
-        // Last, as in Elasticsearch: a script need not expect what another clause excludes.
+        // Scripts run last, as in Elasticsearch: they may fail on documents that another clause excludes.
         for (script, join) in scripts {
             let found = self.script_docs(script, &docs)?;
             combine(&mut docs, found, join);

@@ -109,8 +109,8 @@ impl Compiler<'_> {
     }
 }
 
-/// A `bool` without the scripts that it requires, and these with what each adds to the score. They run last, as in
-/// Elasticsearch: a script need not expect what another clause excludes. `None` if there are none.
+/// A `bool` without the scripts that it requires, and these scripts with what each adds to the score; `None` for a `bool` that
+/// requires no script. Scripts run last, as in Elasticsearch: they may fail on documents that another clause excludes.
 fn without_scripts(query: &BoolQuery) -> Option<(BoolQuery, Vec<(&QueryScript, f32)>)> {
     let script_of = |query: &Query| matches!(query.kind, QueryKind::Script(_));
     if !query.must.iter().chain(&query.filter).any(script_of) {

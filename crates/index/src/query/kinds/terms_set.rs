@@ -75,7 +75,7 @@ enum Minimum {
     Script(ScoringScript),
 }
 
-/// The same in one segment.
+/// What says how many clauses a document of one segment must match.
 enum SegmentMinimum {
     Field(NumericColumns),
     Script(Box<VisibleScript>, ScoreErrors),

@@ -97,7 +97,7 @@ impl Snapshot {
         Ok(top.finish(matched, options.track_total_hits))
     }
 
-    /// Searches in a way that pays where very many documents may match; `None` if there is none for this query.
+    /// Searches by a method that is faster where very many documents may match; `None` if no such method fits the query.
     fn search_all(
         &self,
         query: &Query,

@@ -10,7 +10,7 @@ use crate::query::explain::explained_bm25;
 use sparrow_lexical::K1;
 use sparrow_mapping::NumberValue;
 use sparrow_segments::schema::{IndexSchema, flat_key};
-pub use sparrow_segments::schema::{keyword_column, number_column};
+pub use sparrow_segments::schema::{keyword_column, number_column, open_columns};
 
 /// The term of a number in the inverted index, where whole numbers are `i64` if they fit, whatever type they
 /// were written with.

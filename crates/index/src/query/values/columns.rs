@@ -1,9 +1,9 @@
 //! Numbers, booleans and dates of single documents, read from columns.
 
 use tantivy::columnar::DynamicColumn;
-use tantivy::{DocId, SegmentReader, TantivyError};
+use tantivy::{DocId, SegmentReader};
 
-use crate::query::terms::fields::number_column;
+use crate::query::terms::fields::{number_column, open_columns};
 
 /// The columns of one field in one segment. A field has several where its values are of different types.
 pub(crate) struct NumericColumns(Vec<DynamicColumn>);
@@ -11,11 +11,7 @@ pub(crate) struct NumericColumns(Vec<DynamicColumn>);
 impl NumericColumns {
     /// Opens the columns of the field at `path`.
     pub(crate) fn open(reader: &SegmentReader, path: &str) -> tantivy::Result<Self> {
-        let mut columns = Vec::new();
-        for handle in reader.fast_fields().dynamic_column_handles(&number_column(path))? {
-            columns.push(handle.open().map_err(TantivyError::from)?);
-        }
-        Ok(Self(columns))
+        open_columns(reader, &number_column(path)).map(Self)
     }
 
     /// Calls `see` with each value of a document; booleans as 0 and 1, dates in milliseconds since the epoch.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tantivy::columnar::{Column, DynamicColumn, StrColumn};
-use tantivy::{DocId, SegmentReader, TantivyError};
+use tantivy::{DocId, SegmentReader};
 
 use super::scripts::ScriptReader;
 use super::value::{decode_double, decode_long, encode_double, encode_long};
 use super::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use crate::query::score_error::ScoreErrors;
 use crate::query::scripts::DocumentScript;
-use crate::query::terms::fields::{keyword_column, number_column};
+use crate::query::terms::fields::{keyword_column, number_column, open_columns};
 use sparrow_segments::nested::Owners;
 
 /// Reads the values of one sort key in a segment, as `u64`s that ascend in the order of the result.
@@ -145,10 +145,7 @@ pub(super) struct NumberReader {
 
 impl NumberReader {
     pub(super) fn open(reader: &SegmentReader, key: &ColumnKey, descending: bool) -> tantivy::Result<Self> {
-        let mut columns = Vec::new();
-        for handle in reader.fast_fields().dynamic_column_handles(&number_column(&key.path))? {
-            columns.push(handle.open().map_err(TantivyError::from)?);
-        }
+        let columns = open_columns(reader, &number_column(&key.path))?;
         let single = columns.len() == 1
             && columns.iter().all(|column| {
                 !matches!(column.get_cardinality(), tantivy::columnar::Cardinality::Multivalued)

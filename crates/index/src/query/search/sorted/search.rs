@@ -10,12 +10,15 @@ use tantivy::{DocAddress, DocId, TERMINATED};
 use super::collect::{Entry, Groups, Top};
 use super::columns::{GroupReader, KeyReader, SeveralValues};
 use super::value::compare;
-use super::{MAX_SORT_KEYS, Slice, SortSource, SortValue, SortedDocs, SortedHit, SortedSearch, Ties};
+use super::{
+    ColumnKey, MAX_SORT_KEYS, Slice, SortSource, SortValue, SortedDocs, SortedHit, SortedSearch, Ties,
+};
 use crate::filter_cache::SegmentDocs;
 use crate::query::SearchOptions;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::score_error::ScoreErrors;
+use crate::query::scripts::DocumentScript;
 use crate::snapshot::Snapshot;
 use sparrow_query::Query;
 use sparrow_segments::nested::Owners;
@@ -125,11 +128,13 @@ impl Snapshot {
         } else {
             (compiler.filter_docs([query].into_iter().chain(&options.post_filter), [])?, None)
         };
-        let mut objects = Vec::with_capacity(sorted.keys.len());
+        let mut bound = Vec::with_capacity(sorted.keys.len());
         for key in &sorted.keys {
-            objects.push(match &key.source {
-                SortSource::Column(column) => self.objects_of(&column.nested)?,
-                _ => None,
+            bound.push(match &key.source {
+                SortSource::Score => BoundSource::Score,
+                SortSource::SeqNo => BoundSource::SeqNo,
+                SortSource::Column(column) => BoundSource::Column(column, self.objects_of(&column.nested)?),
+                SortSource::Script(script) => BoundSource::Script(self.script(script)),
             });
         }
         let mut sorted_docs = SortedDocs::default();
@@ -140,7 +145,7 @@ impl Snapshot {
             }
             let left = sorted.terminate_after.map(|limit| limit - sorted_docs.total.min(limit));
             let mut segment =
-                Segment::<N>::open(self, ord, sorted, &objects, options, left, compiler.score_errors())?;
+                Segment::<N>::open(self, ord, sorted, &bound, options, left, compiler.score_errors())?;
             match &weight {
                 Some(weight) => segment.scored(&**weight, docs, &compiler)?,
                 None => segment.unscored(docs, &compiler)?,
@@ -158,6 +163,15 @@ impl Snapshot {
         sorted_docs.executors = compiler.executors.noted();
         Ok(sorted_docs)
     }
+}
+
+/// A [`SortSource`] with what its values need of a whole snapshot.
+enum BoundSource<'a> {
+    Score,
+    SeqNo,
+    /// A column, and the view of the objects whose values it has; none for those of the documents themselves.
+    Column(&'a ColumnKey, Option<Arc<Snapshot>>),
+    Script(DocumentScript),
 }
 
 /// The search of one segment.
@@ -183,24 +197,23 @@ impl<'a, const N: usize> Segment<'a, N> {
         snapshot: &'a Snapshot,
         ord: u32,
         sorted: &'a SortedSearch,
-        objects: &[Option<Arc<Snapshot>>],
+        bound: &[BoundSource<'_>],
         options: &SearchOptions,
         left: Option<u64>,
         errors: &ScoreErrors,
     ) -> Result<Self, QueryError> {
         let reader = snapshot.searcher().segment_reader(ord);
         let mut keys = Vec::with_capacity(sorted.keys.len());
-        for (number, key) in sorted.keys.iter().enumerate() {
+        for (number, (key, source)) in sorted.keys.iter().zip(bound).enumerate() {
             let after = sorted.after.as_ref().and_then(|after| after.values.get(number));
-            keys.push(match &key.source {
-                SortSource::Score => KeyReader::score(key.descending),
-                SortSource::SeqNo => KeyReader::seq_no(key.descending),
-                SortSource::Script(script) => {
-                    let script = snapshot.script(script);
-                    KeyReader::script(&script, reader, key.descending, errors.clone())
+            keys.push(match source {
+                BoundSource::Score => KeyReader::score(key.descending),
+                BoundSource::SeqNo => KeyReader::seq_no(key.descending),
+                BoundSource::Script(script) => {
+                    KeyReader::script(script, reader, key.descending, errors.clone())
                 }
-                SortSource::Column(column) => {
-                    let owners = match &objects[number] {
+                BoundSource::Column(column, objects) => {
+                    let owners = match objects {
                         None => Owners::Document,
                         Some(view) => Owners::Objects(snapshot.blocks(view, ord)),
                     };
