@@ -103,6 +103,8 @@ describe('an aggregation against a naive evaluator', () => {
     'derivative',
     'serial_diff',
     'normalize',
+    'bucket_script',
+    'bucket_selector',
     'bucket_sort',
     'avg_bucket',
     'sum_bucket',
@@ -128,6 +130,6 @@ describe('an aggregation against a naive evaluator', () => {
   });
 
   it('is made for every kind that there is an evaluator for', () => {
-    expect(KINDS).toHaveLength(41);
+    expect(KINDS).toHaveLength(43);
   });
 });

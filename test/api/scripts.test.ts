@@ -376,6 +376,53 @@ describe('a search', () => {
     expect(await names({ query: { terms_set }, sort: ['name'] })).toEqual(['a', 'b']);
   });
 
+  it('computes numbers of buckets from others, and drops buckets', async () => {
+    const days = (aggs: object): Promise<any> =>
+      ok('POST', '/shop/_search', {
+        size: 0,
+        aggs: { by: { date_histogram: { field: 'day', calendar_interval: 'year' }, aggs } },
+      });
+    const sums = { paid: { sum: { field: 'price' } }, left: { sum: { field: 'stock' } } };
+    const paths = { paid: 'paid', left: 'left', n: '_count' };
+    const mean = { bucket_script: { buckets_path: paths, script: 'params.paid / params.n', format: '0.00' } };
+    // What reads another one is computed behind it, wherever it stands.
+    const doubled = { bucket_script: { buckets_path: 'mean', script: 'params._value * 2' } };
+    const listed = {
+      bucket_script: { buckets_path: ['left', '_key'], script: 'params._value1 > 0 ? params._value0 : null' },
+    };
+    const { aggregations } = await days({ doubled, mean, listed, ...sums });
+    expect(aggregations.by.buckets.map((bucket: any) => [bucket.mean, bucket.doubled, bucket.listed])).toEqual([
+      [{ value: 9, value_as_string: '9.00' }, { value: 18 }, { value: 0 }],
+      [{ value: 2.375, value_as_string: '2.38' }, { value: 4.75 }, { value: 9 }],
+    ]);
+    const few = {
+      bucket_selector: {
+        buckets_path: { mean: 'mean' },
+        script: { source: 'params.mean < params.most', params: { most: 5 } },
+      },
+    };
+    const kept = (await days({ few, mean, ...sums })).aggregations.by.buckets;
+    expect(kept.map((bucket: any) => bucket.key_as_string)).toEqual(['2026-01-01T00:00:00.000Z']);
+  });
+
+  it.each([
+    ['a circle', { a: ['b', '1'], b: ['a', '1'] }, 'Cyclic dependency found with aggregator [a]'],
+    ['a path that leads nowhere', { a: ['nope', '1'] }, 'No aggregation found for path [nope]'],
+    ['a script that returns a text', { a: ['_count', "'x'"] }, 'the script must return a number'],
+    ['a script that fails', { a: ['_count', 'def x = null; x.y'] }, 'cannot access method/field [y] from a null def'],
+    ['a script that reads documents', { a: ['_count', "doc['price'].value"] }, 'compile error'],
+    ['no script', { a: ['_count'] }, 'Missing required field [script] for bucket_script aggregation [a]'],
+  ])('is refused with a bucket_script that has %s', async (_, scripts, reason) => {
+    const aggs = Object.entries(scripts).map(([name, [path, script]]) => [
+      name,
+      { bucket_script: { buckets_path: path, script } },
+    ]);
+    const body = { aggs: { by: { terms: { field: 'name' }, aggs: Object.fromEntries(aggs) } } };
+    const answer = await server.request('POST', '/shop/_search', body);
+    expect(answer.status, answer.text).toBe(400);
+    expect(answer.text).toContain(reason);
+  });
+
   it.each([
     [
       'a field that is not there',

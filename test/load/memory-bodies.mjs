@@ -234,6 +234,13 @@ const PIPELINES = [
   (of) => ({ serial_diff: { buckets_path: of } }),
   (of) => ({ normalize: { buckets_path: of, method: 'mean' } }),
   (of) => ({ bucket_sort: { sort: [{ [of]: 'desc' }] } }),
+  (of) => ({
+    bucket_script: {
+      buckets_path: { a: of },
+      script: 'def l = []; for (int i = 0; i < 1000; i++) l.add(params.a); l[0]',
+    },
+  }),
+  (of) => ({ bucket_selector: { buckets_path: { a: of }, script: 'params.a >= 0' } }),
 ];
 const SIBLINGS = [
   (of) => ({ percentiles_bucket: { buckets_path: of, percents: many(1024, (at) => at / 11) } }),

@@ -1,13 +1,15 @@
 //! Pipeline aggregations, which are computed from the results of others.
 
-use super::ast_order::{MetricPath, Order};
+use sparrow_query::script::QueryScript;
+
+use super::ast_order::{MetricPath, Order, OrderBy};
 
 /// A pipeline aggregation: computed from the results of another aggregation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
     /// Type of the pipeline aggregation, with its parameters.
     pub kind: PipelineKind,
-    /// Path of the metric that the pipeline reads.
+    /// Path of the metric that the pipeline reads; empty if its type has paths of its own.
     pub path: MetricPath,
     /// How buckets without a value are treated.
     pub gaps: GapPolicy,
@@ -58,6 +60,10 @@ pub enum PipelineKind {
     SerialDiff(usize),
     /// `normalize`
     Normalize(Normalization),
+    /// `bucket_script`: the number that a script makes of others.
+    Script(BucketScript),
+    /// `bucket_selector`: the buckets that a script does not want are dropped.
+    Selector(BucketScript),
     /// `bucket_sort`
     Sort {
         /// Sort keys of the buckets, the most significant first; if empty, their order is kept.
@@ -67,6 +73,34 @@ pub enum PipelineKind {
         /// Largest number of buckets kept; `None` for all.
         size: Option<usize>,
     },
+}
+
+/// A script over numbers of each bucket.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BucketScript {
+    /// The script.
+    pub script: QueryScript,
+    /// Names of the numbers in `params`, and the paths to them.
+    pub paths: Vec<(String, MetricPath)>,
+}
+
+impl Pipeline {
+    /// The paths to the numbers that the pipeline reads.
+    pub fn paths(&self) -> Vec<&MetricPath> {
+        match &self.kind {
+            PipelineKind::Script(script) | PipelineKind::Selector(script) => {
+                script.paths.iter().map(|(_, path)| path).collect()
+            }
+            PipelineKind::Sort { order, .. } => order
+                .iter()
+                .filter_map(|key| match &key.by {
+                    OrderBy::Metric(path) => Some(path),
+                    OrderBy::Count | OrderBy::Key => None,
+                })
+                .collect(),
+            _ => vec![&self.path],
+        }
+    }
 }
 
 impl PipelineKind {
@@ -98,6 +132,8 @@ impl PipelineKind {
             PipelineKind::Derivative(_) => "derivative",
             PipelineKind::SerialDiff(_) => "serial_diff",
             PipelineKind::Normalize(_) => "normalize",
+            PipelineKind::Script(_) => "bucket_script",
+            PipelineKind::Selector(_) => "bucket_selector",
             PipelineKind::Sort { .. } => "bucket_sort",
         }
     }

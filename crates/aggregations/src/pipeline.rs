@@ -2,10 +2,14 @@
 //! sub-aggregations.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
+
+use sparrow_index::query::QueryError;
+use sparrow_types::work;
 
 use super::ast::{
-    Aggregation, AggregationKind, GapPolicy, MetricPath, Normalization, Order, OrderBy, Pipeline,
-    PipelineKind, StatsKind,
+    Aggregation, AggregationKind, BucketScript, GapPolicy, MetricPath, Normalization, Order, OrderBy,
+    Pipeline, PipelineKind, StatsKind,
 };
 use super::error::AggregationError;
 use super::key::Key;
@@ -183,19 +187,19 @@ fn summary(kind: &PipelineKind, values: &[(Key, f64)]) -> Computed {
 }
 
 /// Computes the pipelines that are sub-aggregations of `aggregation`, over its buckets.
-pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Result<(), AggregationError> {
-    for (place, sub) in aggregation.subs.iter().enumerate() {
-        let AggregationKind::Pipeline(pipeline) = &sub.kind else { continue };
-        if let Some(name) = pipeline.path.names.first()
-            && name != "_count"
-            && name != "_key"
-            && !aggregation.subs.iter().any(|other| other.name == *name)
-        {
-            return Err(AggregationError::IllegalArgument(format!(
-                "No aggregation found for path [{}]",
-                pipeline.path.text
-            )));
-        }
+///
+/// `places` are theirs, from [`in_order`].
+///
+/// # Errors
+/// If a script fails, or the request must stop.
+pub fn parents(
+    aggregation: &Aggregation,
+    places: &[usize],
+    list: &mut Vec<(Key, Bucket)>,
+) -> Result<(), AggregationError> {
+    for &place in places {
+        let AggregationKind::Pipeline(pipeline) = &aggregation.subs[place].kind else { continue };
+        work::check()?;
         match &pipeline.kind {
             PipelineKind::CumulativeSum => {
                 let mut sum = 0.0;
@@ -246,6 +250,35 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
                     }
                 }
             }
+            PipelineKind::Script(script) => {
+                let mut running = script.script.over_numbers();
+                for (key, bucket) in list.iter_mut() {
+                    work::check()?;
+                    let numbers: Option<Vec<_>> = numbers_of(aggregation, key, bucket, script, pipeline)
+                        .into_iter()
+                        .map(shown)
+                        .collect();
+                    let Some(numbers) = numbers else { continue };
+                    if let Some(number) = running.number(numbers).map_err(QueryError::from)?
+                        && let Some(slot) = bucket.subs.get_mut(place)
+                    {
+                        *slot = Partial::Computed(Computed::Number(number));
+                    }
+                }
+            }
+            PipelineKind::Selector(script) => {
+                let mut running = script.script.over_numbers();
+                let mut kept = Vec::with_capacity(list.len());
+                for (key, mut bucket) in list.drain(..) {
+                    work::check()?;
+                    let numbers = numbers_of(aggregation, &key, &mut bucket, script, pipeline);
+                    let numbers = numbers.into_iter().map(|(name, value)| (name, value.unwrap_or(f64::NAN)));
+                    if running.holds(numbers.collect()).map_err(QueryError::from)? {
+                        kept.push((key, bucket));
+                    }
+                }
+                *list = kept;
+            }
             PipelineKind::Sort { order, from, size } => {
                 let numbers = |bucket: &mut Bucket| -> Vec<Option<f64>> {
                     let number = |key: &Order| match &key.by {
@@ -270,6 +303,77 @@ pub fn parents(aggregation: &Aggregation, list: &mut Vec<(Key, Bucket)>) -> Resu
             _ => {}
         }
     }
+    Ok(())
+}
+
+/// The numbers of a bucket that a script reads, with their names in the script; none where the bucket is a gap.
+fn numbers_of(
+    aggregation: &Aggregation,
+    key: &Key,
+    bucket: &mut Bucket,
+    script: &BucketScript,
+    pipeline: &Pipeline,
+) -> Vec<(Rc<str>, Option<f64>)> {
+    let number = |(name, path): &(String, MetricPath)| {
+        let is_key = path.names.len() == 1 && path.names[0] == "_key";
+        let value = if is_key {
+            Some(key.number()).filter(|number| number.is_finite())
+        } else {
+            value_of(aggregation, bucket, path, pipeline)
+        };
+        (Rc::from(name.as_str()), value)
+    };
+    script.paths.iter().map(number).collect()
+}
+
+/// The number of a bucket that is no gap, with its name.
+fn shown((name, value): (Rc<str>, Option<f64>)) -> Option<(Rc<str>, f64)> {
+    Some((name, value?))
+}
+
+/// Positions of the pipelines among sub-aggregations, each behind those that it reads.
+///
+/// # Errors
+/// If some of them read each other in a circle, or one reads what is not there.
+pub fn in_order(subs: &[Aggregation]) -> Result<Vec<usize>, AggregationError> {
+    let mut ordered = Vec::new();
+    // A pipeline whose paths are being followed is met again only in a circle.
+    let mut open = Vec::new();
+    for place in 0..subs.len() {
+        follow(subs, place, &mut open, &mut ordered)?;
+    }
+    Ok(ordered)
+}
+
+fn follow(
+    subs: &[Aggregation],
+    place: usize,
+    open: &mut Vec<usize>,
+    ordered: &mut Vec<usize>,
+) -> Result<(), AggregationError> {
+    let AggregationKind::Pipeline(pipeline) = &subs[place].kind else { return Ok(()) };
+    if ordered.contains(&place) {
+        return Ok(());
+    }
+    if open.contains(&place) {
+        let name = &subs[place].name;
+        return Err(AggregationError::IllegalArgument(format!(
+            "Cyclic dependency found with aggregator [{name}]"
+        )));
+    }
+    open.push(place);
+    for path in pipeline.paths() {
+        let Some(name) = path.names.first().filter(|name| !matches!(name.as_str(), "_count" | "_key")) else {
+            continue;
+        };
+        let Some(read) = subs.iter().position(|sub| sub.name == *name) else {
+            let reason = format!("No aggregation found for path [{}]", path.text);
+            return Err(AggregationError::IllegalArgument(reason));
+        };
+        follow(subs, read, open, ordered)?;
+    }
+    open.pop();
+    ordered.push(place);
     Ok(())
 }
 

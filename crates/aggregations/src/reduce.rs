@@ -2,6 +2,7 @@
 //! with empty buckets, then written.
 
 use std::cmp::Ordering;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
@@ -48,7 +49,13 @@ pub fn reduce(
     for aggregation in aggregations {
         choose_fields(aggregation, &collected, &mut fields, &mut widened)?;
     }
-    let mut reducer = Reducer { collected: &collected, fields, max_buckets: options.max_buckets, buckets: 0 };
+    let mut reducer = Reducer {
+        collected: &collected,
+        fields,
+        max_buckets: options.max_buckets,
+        buckets: 0,
+        pipelines: FxHashMap::default(),
+    };
     let mut results = Vec::with_capacity(aggregations.len());
     for aggregation in aggregations {
         let of_all = parts.iter_mut().filter_map(Iterator::next).collect();
@@ -112,6 +119,8 @@ struct Reducer<'a> {
     fields: FxHashMap<usize, &'a Resolved>,
     max_buckets: usize,
     buckets: usize,
+    /// Positions of the pipelines among the sub-aggregations of an aggregation, by its id.
+    pipelines: FxHashMap<usize, Vec<usize>>,
 }
 
 impl Reducer<'_> {
@@ -182,7 +191,11 @@ impl Reducer<'_> {
             let text = |id: usize| fields.get(&id).is_some_and(|field| field.kind == Kind::Text);
             pipeline::siblings(&aggregation.subs, &mut bucket.subs, &text)?;
         }
-        pipeline::parents(aggregation, &mut list)?;
+        let pipelines = match self.pipelines.entry(aggregation.id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(pipeline::in_order(&aggregation.subs)?),
+        };
+        pipeline::parents(aggregation, pipelines, &mut list)?;
         Ok(Partial::Ordered(list, other))
     }
 

@@ -13,7 +13,7 @@ const LEAST: u64 = 1 << 20;
 
 /// The limits on the memory of requests, from the settings.
 pub fn limited_by(settings: &ClusterSettings) -> Arc<Memory> {
-    let memory = Memory::new(0, 0);
+    let memory = Memory::new(0, 0).watched();
     apply(&memory, settings);
     Arc::new(memory)
 }

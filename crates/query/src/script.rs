@@ -1,9 +1,12 @@
 //! Scripts of queries, sorts and fields: what they may refer to.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sparrow_scripts::{Cache, Context, ScoreFunction, Script, ScriptError, ScriptSource};
+use sparrow_scripts::{
+    Cache, Context, Machine, ScoreFunction, Script, ScriptError, ScriptSource, Value as ScriptValue,
+};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
 
@@ -21,6 +24,10 @@ pub enum ScriptUse {
     /// How many terms a document must have: `minimum_should_match_script`. The number of terms that are asked for is
     /// `params.num_terms`.
     TermsSet,
+    /// A number that is computed from others of a bucket: `bucket_script`.
+    BucketNumber,
+    /// Whether a bucket is kept: `bucket_selector`.
+    BucketFilter,
 }
 
 impl ScriptUse {
@@ -28,6 +35,8 @@ impl ScriptUse {
         const FIELD: Context = Context { name: "field", variables: &["doc"], functions: &[] };
         const FILTER: Context = Context { name: "filter", ..FIELD };
         const TERMS_SET: Context = Context { name: "terms_set", ..FIELD };
+        const BUCKET: Context = Context { name: "bucket_aggregation", variables: &[], functions: &[] };
+        const BUCKET_FILTER: Context = Context { name: "aggregation_selector", ..BUCKET };
         const SORT: Context = Context { name: "sort", variables: &["doc", "_score"], functions: &[] };
         const SCORE: Context = Context { name: "score", functions: &ScoreFunction::DECLARED, ..SORT };
         match self {
@@ -36,6 +45,8 @@ impl ScriptUse {
             Self::Field => &FIELD,
             Self::Sort => &SORT,
             Self::TermsSet => &TERMS_SET,
+            Self::BucketNumber => &BUCKET,
+            Self::BucketFilter => &BUCKET_FILTER,
         }
     }
 }
@@ -77,5 +88,44 @@ impl QueryScript {
     /// The text of the script.
     pub fn source(&self) -> &str {
         self.script.source()
+    }
+
+    /// The script over numbers, which it finds in `params`.
+    pub fn over_numbers(&self) -> NumbersScript {
+        NumbersScript(Machine::new(Arc::clone(&self.script), self.params.clone()))
+    }
+}
+
+/// A script that is run on one row of numbers after another, in one thread.
+#[derive(Debug)]
+pub struct NumbersScript(Machine);
+
+impl NumbersScript {
+    /// The number that the script makes of named numbers; none if it returns `null`.
+    ///
+    /// # Errors
+    /// When the script fails or returns something else, or the request must stop.
+    pub fn number(&mut self, named: Vec<(Rc<str>, f64)>) -> Result<Option<f64>, ScriptError> {
+        let value = self.run(named)?;
+        match value.as_f64() {
+            None if !value.is_null() => Err(self.0.wrong_result("a number")),
+            number => Ok(number),
+        }
+    }
+
+    /// Whether named numbers are as the script wants them.
+    ///
+    /// # Errors
+    /// As [`NumbersScript::number`].
+    pub fn holds(&mut self, named: Vec<(Rc<str>, f64)>) -> Result<bool, ScriptError> {
+        let value = self.run(named)?;
+        value.as_bool().ok_or_else(|| self.0.wrong_result("a boolean"))
+    }
+
+    fn run(&mut self, named: Vec<(Rc<str>, f64)>) -> Result<ScriptValue, ScriptError> {
+        self.0.add_params(
+            named.into_iter().map(|(name, number)| (name, ScriptValue::Double(number))).collect(),
+        );
+        self.0.run(&mut ())
     }
 }

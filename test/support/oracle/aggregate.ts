@@ -22,7 +22,7 @@ export const subs = (aggregation: Aggregation): Record<string, Aggregation> =>
 
 /** Aggregations that look at the results of others. */
 const SIBLINGS = /_bucket$/;
-const PARENTS = /^(cumulative_sum|derivative|serial_diff|normalize|bucket_sort)$/;
+const PARENTS = /^(cumulative_sum|derivative|serial_diff|normalize|bucket_sort|bucket_script|bucket_selector)$/;
 
 export const kindOf = (aggregation: Aggregation): string =>
   Object.keys(aggregation).find((key) => !['aggs', 'aggregations', 'meta'].includes(key)) ?? '';

@@ -184,6 +184,15 @@ const PARENTS: Readonly<Record<string, Make>> = {
     buckets_path: random.pick(['_count', 't.max']),
     method: random.pick(['percent_of_sum', 'rescale_0_1']),
   }),
+  bucket_script: (random) => ({
+    buckets_path: { n: '_count', x: random.pick(['s', 't.max']) },
+    script: { source: 'params.x / params.n + params.more', params: { more: random.int(0, 3) } },
+    ...random.maybe(0.3, () => ({ gap_policy: 'insert_zeros' })),
+  }),
+  bucket_selector: (random) => ({
+    buckets_path: { n: '_count', x: random.pick(['s', 't.max']) },
+    script: { source: 'params.x > params.least || params.n > 4', params: { least: random.int(-9, 9) } },
+  }),
   bucket_sort: (random) => ({
     ...random.maybe(0.5, () => ({ sort: [{ _key: random.pick(['asc', 'desc']) }] })),
     from: random.int(0, 3),

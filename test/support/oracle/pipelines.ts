@@ -57,6 +57,10 @@ export function siblingPipeline(
   }
 }
 
+/** The two numbers that a script reads; 0 in place of those of a gap where that is asked for. */
+const numbers = (bucket: Result, { buckets_path: { n, x }, gap_policy: gaps }: Aggregation): (number | null)[] =>
+  [n, x].map((path) => at(bucket, String(path)) ?? (gaps === 'insert_zeros' ? 0 : null));
+
 /** Adds what looks along the buckets of a histogram; they are by key then if asked for. */
 export function parentPipeline(aggregation: Aggregation, made: Result[], byKey: boolean): Result {
   let buckets = made;
@@ -98,6 +102,20 @@ export function parentPipeline(aggregation: Aggregation, made: Result[], byKey: 
         }
         break;
       }
+      case 'bucket_script':
+        for (const one of buckets) {
+          const [n, x] = numbers(one, body);
+          const number = x === null || n === null ? null : x / n + Number(body.script.params.more);
+          // A quotient by zero is no number, and is shown as such; without numbers there is nothing to show.
+          if (number !== null) Object.assign(one, { [name]: { value: Number.isFinite(number) ? number : null } });
+        }
+        break;
+      case 'bucket_selector':
+        buckets = buckets.filter((one) => {
+          const [n, x] = numbers(one, body);
+          return (x !== null && x > Number(body.script.params.least)) || Number(n) > 4;
+        });
+        break;
       case 'bucket_sort': {
         const [[by, direction] = ['_key', 'asc']] = Object.entries((body.sort?.[0] ?? {}) as Record<string, string>);
         const sign = direction === 'desc' ? -1 : 1;

@@ -59,6 +59,8 @@ impl Default for Limits {
 pub struct Machine {
     script: Arc<Script>,
     params: Option<Arc<Map<String, Json>>>,
+    /// Constants beside those of the request.
+    added: Vec<(Rc<str>, Value)>,
     state: State,
 }
 
@@ -120,7 +122,7 @@ impl Machine {
         if let Some(place) = script.variables().iter().position(|name| *name == "doc") {
             state.globals[place] = Object::Docs.into();
         }
-        Self { script, params, state }
+        Self { script, params, added: Vec::new(), state }
     }
 
     /// Bounds the steps and the memory of each run otherwise than by default.
@@ -142,6 +144,13 @@ impl Machine {
         }
     }
 
+    /// Gives the script more constants for the runs that follow, in place of those given so before. They hide those of the request that
+    /// have the same name.
+    pub fn add_params(&mut self, added: Vec<(Rc<str>, Value)>) {
+        self.added = added;
+        self.state.params_changed.set(true);
+    }
+
     /// Runs the script, and gives what it returns: null if it returns nothing.
     ///
     /// # Errors
@@ -153,8 +162,8 @@ impl Machine {
             && let Some(params) = self.state.globals.last_mut()
         {
             *params = match &self.params {
-                Some(json) => Value::constants(json, &self.state.params_changed),
-                None => Value::map([]),
+                Some(json) => Value::constants(json, &self.added, &self.state.params_changed),
+                None => Value::map(self.added.iter().map(|(name, value)| (&**name, value.clone()))),
             };
         }
         let script = Arc::clone(&self.script);
@@ -166,6 +175,11 @@ impl Machine {
             None => Ok(Value::Null),
         };
         result.map_err(|fault| failed(&script, fault))
+    }
+
+    /// The error of a run that returned something else than its caller can use.
+    pub fn wrong_result(&self, wanted: &str) -> ScriptError {
+        failed(&self.script, Fault::new("class_cast_exception", format!("the script must return {wanted}")))
     }
 
     /// Converts a value of the last run. Dates become texts, and sets lists.

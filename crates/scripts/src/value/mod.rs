@@ -86,15 +86,25 @@ impl Value {
         Self::converted(json, None)
     }
 
-    /// A map of the constants of a request: changing one of its collections sets the flag.
-    pub(crate) fn constants(json: &JsonMap<String, Json>, changed: &Rc<Cell<bool>>) -> Self {
-        Self::members(json, Some(changed))
+    /// A map of the constants of a request and of others, which hide those of the same name: changing one of its collections sets the
+    /// flag.
+    pub(crate) fn constants(
+        json: &JsonMap<String, Json>,
+        others: &[(Rc<str>, Value)],
+        changed: &Rc<Cell<bool>>,
+    ) -> Self {
+        Self::members(json, others, Some(changed))
     }
 
-    fn members(json: &JsonMap<String, Json>, changed: Option<&Rc<Cell<bool>>>) -> Self {
-        let entries =
+    fn members(
+        json: &JsonMap<String, Json>,
+        others: &[(Rc<str>, Value)],
+        changed: Option<&Rc<Cell<bool>>>,
+    ) -> Self {
+        let others = others.iter().map(|(name, value)| (Key::from(&**name), value.clone()));
+        let own =
             json.iter().map(|(name, value)| (Key::from(name.as_str()), Self::converted(value, changed)));
-        Self::Map(Rc::new(Table::new(entries.collect(), Form::Growing, changed.cloned())))
+        Self::Map(Rc::new(Table::new(own.chain(others).collect(), Form::Growing, changed.cloned())))
     }
 
     fn converted(json: &Json, changed: Option<&Rc<Cell<bool>>>) -> Self {
@@ -110,7 +120,7 @@ impl Value {
                 let items = items.iter().map(|item| Self::converted(item, changed)).collect();
                 Self::List(Rc::new(List::new(items, Form::Growing, changed.cloned())))
             }
-            Json::Object(members) => Self::members(members, changed),
+            Json::Object(members) => Self::members(members, &[], changed),
         }
     }
 

@@ -10,6 +10,7 @@ mod allocated;
 mod limits;
 mod output;
 mod probe;
+mod resident;
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering::Relaxed};
@@ -77,6 +78,10 @@ impl Account {
         let all = self.memory.allocated().saturating_add(more);
         if all > limit && own > ALWAYS.min(limit) {
             return too_much(PARENT, all, limit);
+        }
+        if all > limit / 2 && own > ALWAYS.min(limit) {
+            let (resident, limit) = self.memory.beyond_resident_limit(more)?;
+            return too_much(PARENT, resident, limit);
         }
         None
     }

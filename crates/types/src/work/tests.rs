@@ -146,6 +146,39 @@ fn the_process_has_a_limit_that_small_requests_do_not_feel() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "memory that the process has and that is not counted")]
+fn what_the_system_counts_has_a_limit_too() {
+    use std::alloc::{GlobalAlloc as _, Layout};
+
+    let _alone = alone();
+    let total = live() + 20 * MB;
+    let watched = Arc::new(Memory::new(total, 100 * MB).watched());
+    let unwatched = Arc::new(Memory::new(total, 100 * MB));
+    let refused = |memory: &Arc<Memory>| {
+        let _entered = enter(Some(work(memory)));
+        let _mine = vec![0_u8; 12 * MB];
+        // One reading answers several questions.
+        (0..100).map(|_| room_for(0)).find(Result::is_err)
+    };
+    assert_eq!((refused(&watched), refused(&unwatched)), (None, None));
+    let layout = Layout::from_size_align(400 * MB, 4096).unwrap();
+    // SAFETY: the memory is written to within its size, and given back once.
+    let elsewhere = unsafe {
+        let memory = System.alloc(layout);
+        memory.write_bytes(1, layout.size());
+        memory
+    };
+    let limit = exceeded_memory(refused(&watched).expect("the limit is met"));
+    assert_eq!((limit.limit_of, limit.limit), ("parent", (total + total / 6 + 160 * MB) as u64));
+    assert!(limit.wanted > 400 * MB as u64, "{}", limit.wanted);
+    assert_eq!(refused(&unwatched), None);
+    // SAFETY: as above.
+    unsafe { System.dealloc(elsewhere, layout) };
+    assert_eq!(refused(&watched), None, "it is looked at again");
+}
+
+#[test]
 fn an_allocation_is_refused_before_it_is_made() {
     let _alone = alone();
     let memory = Arc::new(Memory::new(usize::MAX, 4 * MB));

@@ -1,18 +1,21 @@
 //! Parsers of pipeline aggregations, which work on the results of others.
 
 use sparrow_aggregations::{
-    Aggregation, AggregationKind, GapPolicy, MetricPath, Normalization, Order, OrderBy, Pipeline,
-    PipelineKind,
+    Aggregation, AggregationKind, BucketScript, GapPolicy, MetricPath, Normalization, Order, OrderBy,
+    Pipeline, PipelineKind,
 };
 
 use super::metric_path;
 use super::parameter_reader::ParameterReader;
+use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
 pub fn pipeline(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    if reader.parser == "bucket_sort" {
-        return bucket_sort(reader);
+    match reader.parser {
+        "bucket_sort" => return bucket_sort(reader),
+        "bucket_script" | "bucket_selector" => return bucket_script(reader),
+        _ => {}
     }
     let (mut path, mut gaps, mut format, mut unit) = (None, GapPolicy::Skip, None, None);
     let (mut percents, mut keyed, mut sigma) = (vec![1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0], true, 2.0);
@@ -164,6 +167,60 @@ fn bucket_sort(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError
     }))
 }
 
+/// Most numbers that a script reads of each bucket.
+const MOST_PATHS: usize = 100;
+
+/// Reads `bucket_script` and `bucket_selector`.
+fn bucket_script(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+    let keeps = reader.parser == "bucket_selector";
+    let used = if keeps { ScriptUse::BucketFilter } else { ScriptUse::BucketNumber };
+    let (mut paths, mut script, mut gaps, mut format) = (None, None, GapPolicy::Skip, None);
+    for member in reader.members() {
+        match &*member.name {
+            "buckets_path" => paths = Some(named_paths(&reader, member)?),
+            "script" => script = Some(QueryScript::read(&member.value, used)?),
+            "gap_policy" => gaps = gap_policy(&reader, member)?,
+            "format" if !keeps => format = Some(reader.format(member)?),
+            _ if keeps => return Err(reader.unknown(member, &["buckets_path", "script", "gap_policy"])),
+            _ => return Err(reader.unknown(member, &["buckets_path", "script", "gap_policy", "format"])),
+        }
+    }
+    let missing = |field: &str| {
+        let reason =
+            format!("Missing required field [{field}] for {} aggregation [{}]", reader.parser, reader.name);
+        BodyError::parsing(reader.node.at, reason)
+    };
+    let paths = paths.ok_or_else(|| missing("buckets_path"))?;
+    let script = BucketScript { script: script.ok_or_else(|| missing("script"))?, paths };
+    let kind = if keeps { PipelineKind::Selector(script) } else { PipelineKind::Script(script) };
+    Ok(AggregationKind::Pipeline(Pipeline { kind, path: metric_path(""), gaps, format }))
+}
+
+/// Reads the paths of a script, with the names that its numbers have in `params`: those of an object, `_value` for a single path, and
+/// `_value0`, `_value1`, … for a list.
+fn named_paths(
+    reader: &ParameterReader<'_>,
+    member: &Member,
+) -> Result<Vec<(String, MetricPath)>, BodyError> {
+    let path = |name: String, node: &Node| match &node.json {
+        Json::String(path) => Ok((name, metric_path(path))),
+        _ => Err(reader.wrong_type("buckets_path", node)),
+    };
+    let paths = match &member.value.json {
+        Json::Object(members) => {
+            members.iter().map(|member| path(member.name.to_string(), &member.value)).collect()
+        }
+        Json::Array(items) => {
+            items.iter().enumerate().map(|(at, item)| path(format!("_value{at}"), item)).collect()
+        }
+        _ => path("_value".to_owned(), &member.value).map(|path| vec![path]),
+    }?;
+    if paths.len() > MOST_PATHS {
+        return Err(reader.invalid(member, format!("[buckets_path] has more than [{MOST_PATHS}] paths")));
+    }
+    Ok(paths)
+}
+
 fn sort_key(reader: &ParameterReader<'_>, node: &Node) -> Result<Vec<Order>, BodyError> {
     let by = |name: &str| match name {
         "_count" => OrderBy::Count,
@@ -229,7 +286,10 @@ pub fn check(
     }
     let Some(parent) = parent else {
         return fail(match &pipeline.kind {
-            PipelineKind::Sort { .. } | PipelineKind::Normalize(_) => {
+            PipelineKind::Sort { .. }
+            | PipelineKind::Normalize(_)
+            | PipelineKind::Script(_)
+            | PipelineKind::Selector(_) => {
                 format!("{type_name} aggregation [{name}] must be declared inside of another aggregation")
             }
             _ => format!(
@@ -239,16 +299,16 @@ pub fn check(
         });
     };
     let histogram = matches!(parent.kind, AggregationKind::Histogram(_) | AggregationKind::DateHistogram(_));
+    let check_all = || pipeline.paths().into_iter().try_for_each(|path| check_names(parent, path, 0));
     match &pipeline.kind {
-        PipelineKind::Sort { .. } if !parent.is_multi_bucket() => {
+        PipelineKind::Sort { .. } | PipelineKind::Script(_) | PipelineKind::Selector(_)
+            if !parent.is_multi_bucket() =>
+        {
             fail(format!("{type_name} aggregation [{name}] must be declared inside of another aggregation"))
         }
-        PipelineKind::Sort { order, .. } => order.iter().try_for_each(|key| match &key.by {
-            OrderBy::Metric(path) => check_names(parent, path, 0),
-            OrderBy::Count | OrderBy::Key => Ok(()),
-        }),
-        PipelineKind::Normalize(_) if parent.is_multi_bucket() => check_names(parent, &pipeline.path, 0),
-        _ if histogram => check_names(parent, &pipeline.path, 0),
+        PipelineKind::Sort { .. } | PipelineKind::Script(_) | PipelineKind::Selector(_) => check_all(),
+        PipelineKind::Normalize(_) if parent.is_multi_bucket() => check_all(),
+        _ if histogram => check_all(),
         _ => fail(format!(
             "{type_name} aggregation [{name}] must have a histogram, date_histogram or auto_date_histogram as parent"
         )),

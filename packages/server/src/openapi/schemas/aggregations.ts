@@ -1,4 +1,4 @@
-import { scalar } from './query.js';
+import { scalar, script } from './query.js';
 import {
   type Schema,
   type Schemas,
@@ -64,12 +64,12 @@ const interval = {
 };
 const range = object({ key: text(), from: any(), to: any() });
 const metric = object(SOURCE);
-const PIPELINE = {
+const BUCKETS = {
   buckets_path: either(text(), list(text()), map(text())),
   gap_policy: preset(one(['skip', 'insert_zeros', 'keep_values']), 'skip'),
-  format,
 };
-const pipeline = (more: Schemas = {}): Schema => object({ ...PIPELINE, ...more }, ['buckets_path']);
+const pipeline = (more: Schemas = {}, required: readonly string[] = []): Schema =>
+  object({ ...BUCKETS, format, ...more }, ['buckets_path', ...required]);
 const filters = either(map(ref('Query')), list(ref('Query')));
 const digest = { compression: preset(num(), 100), execution_hint: hint };
 const percents = {
@@ -90,6 +90,8 @@ export const AGGREGATIONS: Schemas = {
   avg: metric,
   avg_bucket: pipeline(),
   boxplot: object({ ...SOURCE, ...digest }),
+  bucket_script: pipeline({ script }, ['script']),
+  bucket_selector: object({ ...BUCKETS, script }, ['buckets_path', 'script']),
   bucket_sort: object({ from: int(), size: int(), gap_policy: text(), sort: ref('Sort') }),
   cardinality: object({ ...SOURCE, precision_threshold: int(), rehash: bool(), execution_hint: hint }),
   composite: object(
