@@ -298,6 +298,265 @@ describe('filters', () => {
   });
 });
 
+describe('an alias whose filter hides documents', () => {
+  const properties = {
+    g: { type: 'keyword' },
+    k: { type: 'keyword' },
+    n: { type: 'integer' },
+    d: { type: 'date' },
+    f: { type: 'double' },
+    ip: { type: 'ip' },
+    own: { type: 'keyword' },
+    t: { type: 'text', fields: { raw: { type: 'keyword' } } },
+    s: { type: 'sparse_vector' },
+    v: { type: 'dense_vector', dims: 3 },
+    o: { type: 'nested', properties: { k: { type: 'keyword' }, n: { type: 'integer' } } },
+  };
+  const document = (n: number): object => ({
+    g: 'mine',
+    k: `v${String(n % 4)}`,
+    n,
+    d: 1.6e12 + n * 864e5,
+    f: n / 4,
+    ip: `10.0.0.${String(n)}`,
+    t: `open salary word${String(n % 3)}`,
+    s: { a: 1 + n, [`b${String(n % 3)}`]: 2 },
+    v: [n + 1, 1, 2],
+    o: [
+      { k: `o${String(n % 3)}`, n },
+      { k: 'shared', n: -n },
+    ],
+  });
+  const hidden = (n: number): object => ({
+    g: 'theirs',
+    k: n % 2 === 0 ? `canary${String(n)}` : 'v1',
+    n: 1000 + n,
+    d: 1.7e12 + n * 864e5,
+    f: -5e5 - n,
+    ip: `192.168.${String(n % 7)}.${String(n % 250)}`,
+    own: 'canary',
+    t: `salary word1 canary${String(n)} openx${String(n)} opal`,
+    s: { b1: 4, canary: 3 },
+    v: [n, 7, 1],
+    o: [{ k: `canary${String(n)}`, n: 5000 + n }],
+  });
+
+  beforeAll(async () => {
+    const lines = (index: string, ids: string, make: (n: number) => object, from: number, to: number): string =>
+      Array.from(
+        { length: to - from },
+        (_, at) =>
+          `{"index":{"_index":"${index}","_id":"${ids}${String(from + at)}"}}\n${JSON.stringify(make(from + at))}\n`,
+      ).join('');
+    for (const [index, alias] of [
+      ['whole', 'veiled'],
+      ['part', 'plain'],
+    ] as const) {
+      const aliases = { [alias]: { filter: { term: { g: 'mine' } } } };
+      await call('PUT', `/${index}`, { mappings: { properties }, aliases });
+    }
+    // Two segments, in which documents of both kinds lie one beside the other.
+    for (const from of [0, 10]) {
+      const both =
+        lines('whole', 'm', document, from, from + 10) + lines('whole', 'h', hidden, from * 15, from * 15 + 150);
+      const { body } = await call('POST', '/_bulk?refresh=true', both + lines('part', 'm', document, from, from + 10));
+      expect(body.errors).toBe(false);
+    }
+  });
+  afterAll(() => call('DELETE', '/whole,part'));
+
+  /** An answer without what may differ: scores and explanations follow from statistics of the whole index, as the pages say. */
+  async function answer(method: string, path: string, body: unknown, alias: string): Promise<unknown> {
+    const { status, text } = await call(method, path.replace('@', alias), body);
+    const open = JSON.stringify(JSON.parse(text), (name, value: unknown) =>
+      /^(took|_index|index|index_uuid|_?explanation|profile|(max|_)score)$/u.test(name) ? undefined : value,
+    );
+    return [status, open.replaceAll(/\b(whole|part|veiled|plain)\b/gu, 'it')];
+  }
+  async function same(method: string, path: string, body?: unknown): Promise<void> {
+    const [veiled, plain] = [await answer(method, path, body, 'veiled'), await answer(method, path, body, 'plain')];
+    expect(veiled, `${path} ${JSON.stringify(body)}`).toEqual(plain);
+  }
+
+  const aggregations = (field: string): object[] => {
+    const any: object[] = [
+      { terms: { field, min_doc_count: 0, size: 100 } },
+      { terms: { field, min_doc_count: 0, size: 100, order: { _key: 'desc' } } },
+      { terms: { field, size: 1, show_term_doc_count_error: true } },
+      { rare_terms: { field, max_doc_count: 50 } },
+      { missing: { field } },
+      { cardinality: { field } },
+      { value_count: { field } },
+      { composite: { size: 100, sources: [{ x: { terms: { field, missing_bucket: true } } }] } },
+      { multi_terms: { terms: [{ field }, { field: 'k', missing: 'none' }], min_doc_count: 0, size: 100 } },
+      { top_metrics: { metrics: [{ field }], sort: { n: 'desc' }, size: 3 } },
+      { filters: { filters: { has: { exists: { field } } }, other_bucket: true } },
+      { adjacency_matrix: { filters: { has: { exists: { field } }, all: { match_all: {} } } } },
+    ];
+    const numbers: object[] = ['stats', 'extended_stats', 'percentiles', 'boxplot', 'median_absolute_deviation'].map(
+      (kind) => ({ [kind]: { field } }),
+    );
+    numbers.push(
+      { histogram: { field, interval: 500, min_doc_count: 0 } },
+      { range: { field, ranges: [{ from: -1e9 }] } },
+    );
+    if (['n', 'f'].includes(field)) return [...any, ...numbers];
+    if (field === 'd') return [...any, { date_histogram: { field, fixed_interval: '30d', min_doc_count: 0 } }];
+    return [...any, { string_stats: { field, show_distribution: true } }];
+  };
+
+  it.each(['k', 'n', 'd', 'f', 'ip', 'own', 't.raw'])(
+    'answers as if there were no others: aggregations of [%s]',
+    async (field) => {
+      for (const query of [{ match_all: {} }, { match_none: {} }, { term: { g: 'theirs' } }]) {
+        for (const a of aggregations(field)) {
+          const below = { size: 0, query, aggs: { a, all: { global: {}, aggs: { a } } } };
+          await same('POST', '/@/_search', 'composite' in a ? { ...below, aggs: { a } } : below);
+        }
+      }
+      await same('POST', '/@/_search', {
+        size: 50,
+        sort: [{ [field]: 'desc' }, 'n'],
+        fields: [field],
+        docvalue_fields: [field],
+      });
+      await same('POST', '/@/_search', {
+        sort: 'n',
+        collapse: { field, inner_hits: { name: 'i', size: 50, sort: 'n' } },
+      });
+      await same('POST', '/@/_search', {
+        sort: 'n',
+        size: 50,
+        script_fields: { x: { script: `doc['${field}'].size()` } },
+      });
+    },
+  );
+
+  it('answers as if there were no others: objects', async () => {
+    for (const field of ['o.k', 'o.n']) {
+      const back = { reverse_nested: {}, aggs: { k: { terms: { field: 'k', min_doc_count: 0 } } } };
+      const t = { terms: { field, min_doc_count: 0, size: 500 }, aggs: { back } };
+      const a = { nested: { path: 'o' }, aggs: { t, c: { cardinality: { field } } } };
+      for (const query of [{ match_all: {} }, { match_none: {} }]) {
+        await same('POST', '/@/_search', { size: 0, query, aggs: { a, all: { global: {}, aggs: { a } } } });
+      }
+      const query = { nested: { path: 'o', query: { exists: { field } }, inner_hits: { size: 50 } } };
+      await same('POST', '/@/_search', { size: 50, sort: 'n', query });
+    }
+    const farthest = { 'o.n': { order: 'desc', mode: 'max', nested: { path: 'o' } } };
+    await same('POST', '/@/_search', { size: 50, sort: [farthest, 'n'] });
+  });
+
+  const queries: Record<string, object> = {
+    prefix: { prefix: { t: 'canary' } },
+    wildcard: { wildcard: { k: '*a*' } },
+    regexp: { regexp: { t: 'cana.*|word1' } },
+    query_string: { query_string: { query: 'cana* OR word1' } },
+    match: { match: { t: 'canary1 word1' } },
+    cross_fields: { multi_match: { query: 'canary1 word1', fields: ['t', 'k'], type: 'cross_fields' } },
+    exists: { exists: { field: 'own' } },
+    ids: { ids: { values: ['h1', 'm1'] } },
+    nested: { nested: { path: 'o', query: { prefix: { 'o.k': 'canary' } } } },
+    knn: { knn: { field: 'v', query_vector: [1, 7, 1], k: 5, num_candidates: 10 } },
+    script: { script: { script: "doc['n'].value > 3" } },
+    script_score: { script_score: { query: { match_all: {} }, script: { source: "doc['n'].value + 1" } } },
+    terms_set: { terms_set: { k: { terms: ['v1', 'canary2'], minimum_should_match: 1 } } },
+    pinned: { pinned: { ids: ['h1'], organic: { match_all: {} } } },
+    distance: { distance_feature: { field: 'd', origin: '2026-01-01', pivot: '7d' } },
+    sparse_vector: { sparse_vector: { field: 's', query_vector: { a: 1, canary: 1 }, prune: false } },
+  };
+
+  it.each(Object.entries(queries))('answers as if there were no others: %s', async (_, query) => {
+    for (const clause of [query, { bool: { must_not: query } }]) {
+      await same('POST', '/@/_search', { size: 50, sort: 'n', query: clause, highlight: { fields: { '*': {} } } });
+      await same('POST', '/@/_count', { query: clause });
+      await same('POST', '/@/_field_caps?fields=*&include_empty_fields=false', { index_filter: clause });
+    }
+    await same('POST', '/@/_search', { size: 50, sort: 'n', post_filter: query });
+    await same('POST', '/@/_search', {
+      size: 50,
+      retriever: { standard: { query: { constant_score: { filter: query } } } },
+    });
+    for (const id of ['h1', 'm1']) await same('POST', `/@/_explain/${id}`, { query });
+    for (const more of ['', '&rewrite=true']) await same('POST', `/@/_validate/query?explain=true${more}`, { query });
+    const profiled = await call('POST', '/veiled/_search', {
+      query: { bool: { filter: query } },
+      profile: true,
+      size: 0,
+    });
+    const words = JSON.stringify(query).match(/\w+/gu) ?? [];
+    const told = JSON.stringify(profiled.body.profile ?? '').match(/\bcanary\w*/gu) ?? [];
+    expect(told.filter((word) => !words.includes(word))).toEqual([]);
+  });
+
+  it('answers as if there were no others: terms, suggestions, lists of searches', async () => {
+    for (const field of ['k', 'own', 't.raw']) {
+      for (const string of ['', 'can']) {
+        const { body } = await call('POST', '/veiled/_terms_enum', { field, string, size: 1000 });
+        expect(body.terms).toEqual([]);
+      }
+    }
+    for (const text of ['canari2 salart', 'canary2', 'word9']) {
+      for (const suggest_mode of ['always', 'missing', 'popular']) {
+        await same('POST', '/@/_search', { size: 0, suggest: { s: { text, term: { field: 't', suggest_mode } } } });
+      }
+    }
+    const search = { size: 0, aggs: { a: { terms: { field: 'k', min_doc_count: 0, size: 500 } } } };
+    await same('POST', '/@/_msearch', `{}\n${JSON.stringify(search)}\n`);
+    await same('POST', '/@/_search/template', { source: JSON.stringify(search) });
+    await same('POST', '/@/_knn_search', { knn: { field: 'v', query_vector: [1, 7, 1], k: 50, num_candidates: 50 } });
+    await same('GET', '/@/_count?q=k:can*');
+    const pit = (await call('POST', '/veiled/_pit?keep_alive=1m')).body.id as string;
+    const within = await call('POST', '/_search', { pit: { id: pit }, query: { term: { g: 'theirs' } } });
+    expect(within.body.hits.total.value).toBe(0);
+    for (const operation of ['_update_by_query', '_delete_by_query']) {
+      const none = await call('POST', `/veiled/${operation}`, { query: { term: { g: 'theirs' } } });
+      expect([none.status, none.body.total]).toEqual([200, 0]);
+    }
+  });
+
+  // What a word of the dictionary decides that only hidden documents have: which words an example is told by, how often a token is, and which
+  // words a text with mistakes or a beginning stands for.
+  it.fails.each([
+    {
+      more_like_this: {
+        fields: ['t'],
+        like: 'open canary2',
+        min_term_freq: 1,
+        min_doc_freq: 1,
+        minimum_should_match: '100%',
+      },
+    },
+    { more_like_this: { fields: ['t'], like: 'open word1', min_term_freq: 1, min_doc_freq: 1, max_doc_freq: 19 } },
+    {
+      sparse_vector: {
+        field: 's',
+        query_vector: { b1: 0.1, b2: 1 },
+        prune: true,
+        pruning_config: { tokens_freq_ratio_threshold: 1, tokens_weight_threshold: 0.4 },
+      },
+    },
+    { fuzzy: { t: { value: 'openx', fuzziness: 1, max_expansions: 1 } } },
+    { match_phrase_prefix: { t: { query: 'op', max_expansions: 1 } } },
+    { intervals: { t: { prefix: { prefix: 'open' } } } },
+  ])('finds as if there were no others: %j', async (query) => {
+    await same('POST', '/@/_count', { query });
+  });
+
+  it.fails('is no way to a copy of the whole index', async () => {
+    const role_descriptors = { r: { indices: [{ names: ['veiled*'], privileges: ['all'] }] } };
+    const apiKey = (await call('POST', '/_security/api_key', { name: 'k', role_descriptors })).body.encoded as string;
+    await call('PUT', '/whole/_settings', { 'index.blocks.write': true });
+    try {
+      const { status } = await server.request('PUT', '/veiled/_clone/veiled-copy', undefined, { apiKey });
+      expect(status).toBe(400);
+    } finally {
+      await call('PUT', '/whole/_settings', { 'index.blocks.write': null });
+      await call('DELETE', '/veiled-copy?ignore_unavailable=true');
+    }
+  });
+});
+
 describe('reindex', () => {
   it('writes through an alias, and not into what it reads', async () => {
     await call('PUT', '/into', { aliases: { door: {} } });
