@@ -172,7 +172,8 @@ describe.runIf(process.platform === 'linux')('what takes long', () => {
   const some = STOPS.filter((_, place) => place % byTier(6, 1) === 0);
 
   it.each(some)('stops: %s (%s)', { timeout: 120_000 }, async (_, way, call) => {
-    const { answered, seen, wentOnMs } = await stopped(target, call(), way);
+    const { answered, refused, seen, wentOnMs } = await stopped(target, call(), way);
+    expect(refused).toBe('');
     if (answered) return;
     expect(wentOnMs).toBeLessThan(WORKS_ON_MS);
     // A request that has run for a second must have been listed as a task.

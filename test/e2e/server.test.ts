@@ -162,6 +162,25 @@ describe('the process', () => {
     await own.stop();
   });
 
+  it('writes into its logs what clients send without what a terminal would obey or nobody would see', async () => {
+    const auditLog = join(await mkdtemp(join(tmpdir(), 'sparrow-audit-')), 'log');
+    const args = ['--deploy-at-start', 'false', '--log-level', 'debug', '--audit-log', auditLog];
+    const one = await startServer({ args });
+    const strange = 'a\u009b31m\u0085';
+    const apiKey = Buffer.from(`${strange}\u202e:secret`).toString('base64');
+    for (const key of [one.apiKey, apiKey]) {
+      const path = `/${encodeURIComponent(`${strange}\u202e\u2066`)}/_doc/1`;
+      const options = { apiKey: key, headers: { 'x-opaque-id': strange } };
+      expect((await one.request('PUT', path, { a: 1 }, options)).status).toBeGreaterThanOrEqual(400);
+    }
+    await one.stop();
+    const [log, audit] = [one.output(), await readFile(auditLog, 'utf8')];
+    for (const text of [log, audit]) {
+      expect(text).not.toMatch(/[\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/u);
+      expect(text).toContain('a\\u009b31m\\u0085');
+    }
+  });
+
   it('finishes what is under way before it ends', async () => {
     const own = await startServer({ args: ['--deploy-at-start', 'false'] });
     await own.request('PUT', '/from');

@@ -1,6 +1,6 @@
 // How the process ends under load, and how it refuses to start on what it cannot read.
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdtemp, readFile, readdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -182,4 +182,25 @@ describe('a file that cannot be read', () => {
     expect(said[0]).toContain('Nothing was changed.');
     expect(await readFile(path, 'utf8')).toBe(text);
   });
+
+  it.skipIf(process.platform === 'win32').each(['lock', ...files])(
+    'a pipe in place of %s ends the start with one sentence, and nobody waits for it',
+    async (file) => {
+      const data = await mkdtemp(join(tmpdir(), 'sparrow-pipe-'));
+      const first = await startServer({ data, args: ARGS });
+      await first.request('PUT', '/_ingest/pipeline/p', { processors: [] });
+      await first.stop();
+      const path = join(data, file);
+      await rm(path);
+      expect(spawnSync('mkfifo', [path]).status).toBe(0);
+      const { status, signal, stderr } = spawnSync(process.execPath, [CLI, '--port', '0', '--data', data, ...ARGS], {
+        encoding: 'utf8',
+        timeout: 60_000,
+      });
+      expect([status, signal], stderr).toEqual([1, null]);
+      const said = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+      expect(said).toEqual([expect.stringMatching(/^sparrow: .*not a regular file/u)]);
+      expect(said[0]).toContain(path);
+    },
+  );
 });

@@ -25,12 +25,13 @@ const PATIENCE_MS = 30_000;
  */
 export const LONG_ROWS = [
   [
-    '`date_histogram` with a format of 100 kB',
-    () =>
-      search({
-        size: 0,
-        aggs: { a: { date_histogram: { field: 'd', fixed_interval: '1d', format: "yyyy-MM-dd'x' ".repeat(7000) } } },
-      }),
+    '`date_histogram` with the longest format that is possible',
+    () => {
+      const format = 'yyyy-MM-dd '.repeat(18);
+      const metrics = many(20, (at) => [`m${at}`, { max: { field: 'd', format } }]);
+      const of = { field: 'd', fixed_interval: '1d', format };
+      return search({ size: 0, aggs: { a: { date_histogram: of, aggs: Object.fromEntries(metrics) } } });
+    },
   ],
   [
     'formats of dates in 20,000 buckets',
@@ -43,9 +44,8 @@ export const LONG_ROWS = [
     },
   ],
   [
-    '`explain` of 1,000 clauses over 10,000 hits',
-    () =>
-      search({ query: { bool: { should: clauses(1000).bool.should } }, size: 10_000, explain: true, _source: false }),
+    '`explain` of 1,000 clauses over 250 hits',
+    () => search({ query: clauses(1000), size: 250, explain: true, _source: false }),
   ],
   [
     '`explain` of 50 clauses over 5,000 hits',
@@ -85,13 +85,13 @@ export const LONG_ROWS = [
       search({ size: 0, aggs: { a: { filters: { filters: many(1000, (at) => ({ wildcard: { k: `*${at}*` } })) } } } }),
   ],
   [
-    '10,000 functions of a score',
+    '8,000 functions of a score',
     () =>
       search({
         query: {
           function_score: {
             query: all,
-            functions: many(10_000, (at) => ({ filter: { range: { n: { gte: at } } }, weight: 2 })),
+            functions: many(8000, (at) => ({ filter: { range: { n: { gte: at } } }, weight: 2 })),
           },
         },
       }),
@@ -215,7 +215,8 @@ async function tasks(target) {
  * Sends a request and stops it, after so many milliseconds where it has no time of its own.
  *
  * @param {import('../fuzz/run.mjs').Target} target
- * @returns `answered`: before it was to stop; `seen`: among the tasks, of one that runs for a second; for how long the process went on
+ * @returns `answered`: before it was to stop; `refused`: with this answer; `seen`: among the tasks, of one that runs for a second; for how
+ *   long the process went on
  */
 export async function stopped(target, call, way, afterMs = SEEN_MS) {
   const [{ path, ...request }, begun] = [requestOf(call), performance.now()];
@@ -239,9 +240,11 @@ export async function stopped(target, call, way, afterMs = SEEN_MS) {
       for (const one of cancelled) await target.send(one);
     }
   }
-  const { status } = await sent;
+  const { status, text = '' } = await sent;
+  // A request that a limit refuses is not stopped, however long it takes to find that out.
+  const refused = status >= 400 && !text.includes('task_cancelled_exception') ? text : '';
   const waited = leaves ? 0 : performance.now() - stop;
   const answered = leaves ? status !== 'hang' : waited <= 0;
-  if (answered) return { answered, seen, wentOnMs: 0 };
-  return { answered, seen, wentOnMs: waited + (await untilIdle(target.pid, PATIENCE_MS)) };
+  if (answered) return { answered, refused, seen, wentOnMs: 0 };
+  return { answered, refused, seen, wentOnMs: waited + (await untilIdle(target.pid, PATIENCE_MS)) };
 }

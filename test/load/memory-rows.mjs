@@ -69,6 +69,12 @@ const rated = (n, request) => [
   },
 ];
 
+/** A script that puts a text into a list 1,000 times. */
+const lists = (length, into = 'ctx') => ({
+  source: `List l = []; for (int i = 0; i < 1000; i++) { l.add(params.s) } ${into}.big = ['l': l]`,
+  params: { s: long(length) },
+});
+
 const objects = (inner_hits, query = all) => ({ nested: { path: 'o', query, inner_hits } });
 const ofObjects = (aggs) => ({
   o: { nested: { path: 'o' }, aggs: { t: { terms: { field: 'o.k', size: 60_000 }, aggs } } },
@@ -409,6 +415,93 @@ export const MEMORY_ROWS = [
         })),
       }),
     ],
+  ],
+  // As long as a text may be that an answer repeats.
+  [
+    '1,000 `filters` with keys of 990 characters in 60 buckets',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          terms: { field: 'k', size: 60 },
+          aggs: {
+            b: { filters: { filters: Object.fromEntries(many(1000, (at) => [`${at}${long(990)}`, all])) } },
+          },
+        },
+      }),
+    ],
+    4,
+  ],
+  [
+    '`adjacency_matrix` of 100 keys of 990 characters in 10 buckets',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          terms: { field: 'k', size: 10 },
+          aggs: {
+            b: {
+              adjacency_matrix: {
+                separator: long(999),
+                filters: Object.fromEntries(many(100, (at) => [`${at}${long(990)}`, all])),
+              },
+            },
+          },
+        },
+      }),
+    ],
+    4,
+  ],
+  [
+    'a metric with `meta` of 10 kB in 20,000 buckets',
+    'read',
+    () => [metrics(1, { ...stats, meta: { m: long(9900) } })],
+    2,
+  ],
+  [
+    '`composite` with 30 names of sources of 990 characters',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          composite: {
+            size: 60_000,
+            sources: many(30, (at) => ({ [`${at}${long(990)}`]: { terms: { field: 'k' } } })),
+          },
+        },
+      }),
+    ],
+    2,
+  ],
+  [
+    '10,000 hits with a field that a script makes of a parameter of 1 MB',
+    'read',
+    () => [
+      searched({
+        size: 10_000,
+        _source: false,
+        script_fields: { a: { script: { source: 'params.s', params: { s: long(1 << 20) } } } },
+      }),
+    ],
+  ],
+  [
+    '`_simulate` of scripts that make lists of long texts',
+    'write',
+    () => [
+      [
+        '/_ingest/pipeline/_simulate?verbose=true',
+        {
+          pipeline: { processors: many(50, () => ({ script: lists(3000) })) },
+          docs: many(50, () => ({ _source: { a: 1 } })),
+        },
+      ],
+    ],
+    4,
+  ],
+  [
+    '`_update_by_query` with a script that makes lists of long texts',
+    'write',
+    () => [['/written/_update_by_query?conflicts=proceed', { script: lists(10_000, 'ctx._source') }]],
   ],
   ['`more_like_this` of 600 times a document of 1 MB', 'read', () => [liked(600)], 8],
   ['400 lookups of a document of 1 MB', 'read', () => [searched({ size: 0, ...should(400, () => lookup) })], 8],
