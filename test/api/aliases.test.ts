@@ -484,8 +484,8 @@ describe('an alias whose filter hides documents', () => {
       profile: true,
       size: 0,
     });
-    const words = JSON.stringify(query).match(/\w+/gu) ?? [];
-    const told = JSON.stringify(profiled.body.profile ?? '').match(/\bcanary\w*/gu) ?? [];
+    const words: readonly string[] = JSON.stringify(query).match(/\w+/gu) ?? [];
+    const told: readonly string[] = JSON.stringify(profiled.body.profile ?? '').match(/\bcanary\w*/gu) ?? [];
     expect(told.filter((word) => !words.includes(word))).toEqual([]);
   });
 

@@ -246,6 +246,12 @@ describe('texts that an answer repeats', () => {
     ['the name of a query', 1000, (text) => ({ query: { match_all: { _name: text } } })],
     ['of one inside', 1000, (text) => ({ query: { bool: { must: { term: { k: { value: 1, _name: text } } } } } })],
     ['of a retriever', 1000, (text) => ({ retriever: { standard: { query: all, _name: text } } })],
+    ['of hits of a group', 1000, (text) => ({ collapse: { field: 'k', inner_hits: { name: text } } })],
+    [
+      'of hits of objects',
+      1000,
+      (text) => ({ query: { nested: { path: 'o', query: all, inner_hits: { name: text } } } }),
+    ],
     ['a tag', 1000, (text) => ({ query: all, highlight: { pre_tags: [text], post_tags: '', fields: { t: {} } } })],
     [
       'a closing tag of a field',
@@ -293,7 +299,13 @@ describe('texts that an answer repeats', () => {
   ];
 
   beforeAll(async () => {
-    const properties = { k: { type: 'keyword' }, n: { type: 'integer' }, d: { type: 'date' }, t: { type: 'text' } };
+    const properties = {
+      k: { type: 'keyword' },
+      n: { type: 'integer' },
+      d: { type: 'date' },
+      t: { type: 'text' },
+      o: { type: 'nested' },
+    };
     await server.request('PUT', '/repeated', { mappings: { properties } });
     await server.request('PUT', '/repeated/_doc/1?refresh=true', { k: 'a', n: 1, d: '2026-01-01', t: 'words' });
   });
@@ -308,6 +320,12 @@ describe('texts that an answer repeats', () => {
       expect(refused.status).toBe(400);
       expect(refused.text).toMatch(new RegExp(`at most \\[${String(most)}\\] (characters )?are possible`, 'u'));
     }
+  });
+
+  // Each hit repeats it, and nothing bounds it yet but the memory of the request.
+  it.fails('of a field that a script makes', async () => {
+    const body = { script_fields: { [long(1001)]: { script: '1' } } };
+    expect((await server.request('POST', '/repeated/_search', body)).status).toBe(400);
   });
 
   it.each(['token_separator', 'filler_token'])('of _analyze: [%s]', async (name) => {
