@@ -22,12 +22,28 @@ it.each(['pretty', 'format=yaml'])('does not lay out what gets a hundred times a
   expect((await server.request('GET', '/deep/_doc/1')).status).toBe(200);
 });
 
+/** Bytes that the process has in use, as its limit counts them. */
+async function used(): Promise<number> {
+  const { body } = await server.request('GET', '/_nodes/stats/breaker');
+  const [node] = Object.values<{ breakers: { parent: { estimated_size_in_bytes: number } } }>(body.nodes);
+  return node?.breakers.parent.estimated_size_in_bytes ?? NaN;
+}
+
+it.each(['pretty', 'format=yaml'])('does not lay out what there is no memory for: %s', async (how) => {
+  await server.request('PUT', '/zeros', { mappings: { properties: { m: { type: 'object', enabled: false } } } });
+  await server.request('PUT', '/zeros/_doc/1', { m: { l: Array(500_000).fill(0) } });
+  const limit = (value: string | null): Promise<unknown> =>
+    server.request('PUT', '/_cluster/settings', { persistent: { 'indices.breaker.total.limit': value } });
+  const ask = () => server.request('POST', `/zeros/_mget?${how}`, { ids: Array(10).fill('1') });
+  // The answer has 10 MB, laid out 50 or more.
+  await limit(`${String((await used()) + 40 * 2 ** 20)}b`);
+  const { status, text } = await ask();
+  await limit(null);
+  expect([status, text.slice(0, 1000)]).toEqual([429, expect.stringContaining('no memory left to lay out the answer')]);
+  expect((await ask()).status).toBe(200);
+});
+
 it('gives the memory of an answer back once it is sent', async () => {
-  const used = async (): Promise<number> => {
-    const { body } = await server.request('GET', '/_nodes/stats/breaker');
-    const [node] = Object.values<{ breakers: { parent: { estimated_size_in_bytes: number } } }>(body.nodes);
-    return node?.breakers.parent.estimated_size_in_bytes ?? NaN;
-  };
   await server.request('PUT', '/long', { mappings: { properties: { m: { type: 'object', enabled: false } } } });
   await server.request('PUT', '/long/_doc/1', { m: 'x'.repeat(8 << 20) });
   const before = await used();
