@@ -7,8 +7,10 @@ mod executor;
 mod operations;
 mod options;
 
+use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use sparrow_admin::cluster::{Ledger, Waits};
 pub use sparrow_call::error::{ApiError, EngineError, Exception};
@@ -53,7 +55,23 @@ pub struct Engine {
 }
 
 /// Bytes that a request had at once from which on its thread gives freed memory back to the system when it ends (64 MiB).
-const LARGE: usize = 64 << 20;
+const RELEASED_ABOVE: usize = 64 << 20;
+/// The same where the process keeps much that is not in use (1 MiB), at most once a second for each thread: what the encoder's runtime
+/// and JavaScript have looks the same, and is given back by nobody.
+const RELEASED_WHEN_TIGHT: usize = 1 << 20;
+
+/// Whether the current thread has looked for memory to give back more than a second ago, or never; it is asked when it is about to.
+fn is_due() -> bool {
+    thread_local! {
+        static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+    }
+    let now = Instant::now();
+    let is_due = LAST.get().is_none_or(|last| now.duration_since(last) > Duration::from_secs(1));
+    if is_due {
+        LAST.set(Some(now));
+    }
+    is_due
+}
 
 impl Engine {
     /// Opens the data directory, recovers every index (last commit and replay of the log), starts the deployments
@@ -235,14 +253,18 @@ impl Engine {
         }
         let owner = request.caller.holder().map_or(0, |holder| self.owners.hash_one(holder));
         let memory = Arc::clone(&self.parts.node.memory);
-        let work = Work::new(Arc::clone(cancel.flag()), memory, "<http_request>").of(owner);
+        let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&memory), "<http_request>").of(owner);
         let _body = work.hold_outside(body.len());
         let _entered = work::enter(Some(work.clone()));
         // The parser for documents and administrative bodies has no place to check in.
         work::room_for(operation.tree_bytes(body))?;
         let result = (operation.run)(&self.parts, request, body, cancel);
         // This thread may rest now, and what it freed would stay with it while other threads allocate anew.
-        if let Some(release) = self.release_memory.filter(|_| work.peak() > LARGE) {
+        let had = work.peak();
+        if let Some(release) = self.release_memory
+            && !attempt::is_active()
+            && (had > RELEASED_ABOVE || (had > RELEASED_WHEN_TIGHT && is_due() && memory.is_kept_unused()))
+        {
             release(true);
         }
         match work.exceeded() {

@@ -173,6 +173,27 @@ fn owners_take_turns() {
     assert_eq!(queue.pending(), 15);
 }
 
+/// What a key has sent that fills the queue is no reason to refuse another one that has little.
+#[test]
+fn an_owner_of_few_finds_room_in_a_full_queue() {
+    let queue = Queue::new(100, 1);
+    let reserve = |owner: u64, count: usize| {
+        let request =
+            work::Work::new(Arc::default(), Arc::new(work::Memory::new(1 << 30, 1 << 30)), "<test>");
+        let _entered = work::enter(Some(request.of(owner)));
+        let places = queue.reserve(count);
+        places.map(|mut places| places.push(call_of(count, 10), Priority::Search).unwrap()).is_ok()
+    };
+    assert!(reserve(1, 100));
+    assert!(!reserve(1, 1), "it has filled the queue");
+    assert!(!reserve(0, 1), "nobody in particular has no part of its own");
+    assert!(reserve(2, 10));
+    assert!(!reserve(2, 10), "more than a few");
+    assert!(reserve(2, 6) && !reserve(2, 1));
+    assert!(!reserve(3, 17) && reserve(3, 9));
+    assert!(!reserve(4, 1), "a quarter more is all");
+}
+
 #[test]
 fn a_full_queue_takes_nothing() {
     let queue = Queue::new(3, 1);

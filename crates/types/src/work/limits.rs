@@ -10,6 +10,9 @@ use super::resident::Resident;
 /// an administrator can still raise it or delete an index.
 pub(super) const ALWAYS: usize = 1 << 20;
 
+/// Memory of JavaScript and of the encoder's runtime, which no account shows, as a server without load has it: 160 MiB.
+const ELSEWHERE: usize = 160 << 20;
+
 /// Limits on the memory of requests, and what they use.
 #[derive(Debug)]
 pub struct Memory {
@@ -60,17 +63,23 @@ impl Memory {
     }
 
     /// The same limits, and one on the process's resident memory, as far as it is not mapped from files: a sixth more than it may
-    /// allocate, for blocks that were freed and not given back yet, and 160 MiB for JavaScript and the encoder's runtime.
+    /// allocate, for blocks that were freed and not given back yet, and [`ELSEWHERE`].
     #[must_use]
     pub fn watched(self) -> Self {
-        Self { resident: Some(Resident::default()), ..self }
+        Self { resident: Some(Resident::new()), ..self }
+    }
+
+    /// Whether much of the process's memory is allocated to nothing: it was freed, and is kept by the threads that freed it.
+    pub fn is_kept_unused(&self) -> bool {
+        let most = (self.total_limit.load(Relaxed) / 8).saturating_add(ELSEWHERE);
+        self.resident.as_ref().is_some_and(|resident| resident.now().saturating_sub(allocated::live()) > most)
     }
 
     /// The bytes that the process has with so many more, if these are more than it may have, and how many it may have.
     pub(super) fn beyond_resident_limit(&self, more: usize) -> Option<(usize, usize)> {
         let total = self.total_limit.load(Relaxed);
-        let limit = total.saturating_add(total / 6).saturating_add(160 << 20);
-        Some((self.resident.as_ref()?.beyond(limit.saturating_sub(more))?.saturating_add(more), limit))
+        let limit = total.saturating_add(total / 6).saturating_add(ELSEWHERE);
+        Some((self.resident.as_ref()?.beyond(limit, more)?, limit))
     }
 
     /// A limit on the process alone: of `room` bytes more than it has allocated now.

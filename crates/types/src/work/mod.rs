@@ -52,8 +52,10 @@ struct Account {
 
 impl Account {
     /// Adds bytes to the usage, or takes negative ones off. Returns the limit that is exceeded then, if it grew.
-    fn charge(&self, bytes: isize) -> Option<TooMuch> {
-        // Never below 0: a request that frees what others had allocated gets no more than its limit for it.
+    /// `more` of them are not part of the process's total yet.
+    fn charge(&self, bytes: isize, more: usize) -> Option<TooMuch> {
+        // Never below 0: a request that frees what others had allocated, such as an entry of a cache, may allocate as much in its place,
+        // and no more than its limit.
         let after = |used: isize| (used + bytes).max(0);
         let before = self.used.fetch_update(Relaxed, Relaxed, |used| Some(after(used))).unwrap_or_default();
         let own = after(before);
@@ -62,7 +64,7 @@ impl Account {
             return None;
         }
         self.peak.fetch_max(own, Relaxed);
-        self.exceeds(positive(own), bytes.unsigned_abs())
+        self.exceeds(positive(own), more)
     }
 
     /// The limit that is exceeded when the request uses `own` bytes, `more` of which are not part of the process's total yet.
@@ -80,8 +82,10 @@ impl Account {
             return too_much(PARENT, all, limit);
         }
         if all > limit / 2 && own > ALWAYS.min(limit) {
+            // With less the process is in no danger, but for a limit that is lower than what a server has without any request.
             let (resident, limit) = self.memory.beyond_resident_limit(more)?;
-            return too_much(PARENT, resident, limit);
+            let label = "resident memory";
+            return Some(TooMuch { limit_of: PARENT, label, wanted: resident as u64, limit: limit as u64 });
         }
         None
     }
@@ -162,10 +166,10 @@ impl Work {
     /// Counts memory that is held for the request outside of the allocator, until the returned guard is dropped.
     #[must_use]
     pub fn hold_outside(&self, bytes: usize) -> HeldOutside {
-        if let Some(limit) = self.account.charge(bytes.cast_signed()) {
+        self.account.memory.outside.fetch_add(bytes, Relaxed);
+        if let Some(limit) = self.account.charge(bytes.cast_signed(), 0) {
             self.exceed(limit.into());
         }
-        self.account.memory.outside.fetch_add(bytes, Relaxed);
         HeldOutside { account: Arc::clone(&self.account), bytes }
     }
 
@@ -203,7 +207,7 @@ pub struct HeldOutside {
 impl Drop for HeldOutside {
     fn drop(&mut self) {
         self.account.memory.outside.fetch_sub(self.bytes, Relaxed);
-        self.account.charge(-self.bytes.cast_signed());
+        self.account.charge(-self.bytes.cast_signed(), 0);
     }
 }
 
@@ -251,7 +255,7 @@ pub(crate) fn settle(bytes: isize) -> bool {
     let settled = CURRENT.try_with(|current| {
         let Ok(current) = current.try_borrow() else { return false };
         if let Some(work) = &*current
-            && let Some(limit) = work.account.charge(bytes)
+            && let Some(limit) = work.account.charge(bytes, positive(bytes))
         {
             work.exceed(limit.into());
         }
@@ -343,7 +347,7 @@ impl Mark {
         allocated::settle();
         if let Some(work) = current() {
             let more = work.used().saturating_sub(self.0.saturating_add(kept));
-            work.account.charge(-more.cast_signed());
+            work.account.charge(-more.cast_signed(), 0);
         }
     }
 }

@@ -5,46 +5,63 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// How many questions one reading answers. A thread asks for each 64 KiB that it allocates, so a reading is at most
-/// 1 MiB old for each thread.
-const QUESTIONS: usize = 16;
+/// Bytes that may be allocated before the memory is read anew: 1 MiB.
+const READ_EVERY: usize = 1 << 20;
 
 /// Reads the process's memory now and then.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Resident {
+    /// `/proc/self/statm`, held open: under load there may be no descriptor for it.
+    #[cfg(target_os = "linux")]
+    statm: Option<std::fs::File>,
+    /// Bytes that were to be allocated so far.
     asked: AtomicUsize,
     last: AtomicUsize,
 }
 
 impl Resident {
-    /// Bytes that the process has beyond `limit` as its own, not mapped from files; `None` if it has no more than that, or if the
-    /// system does not say. What is beyond the limit is read anew each time, since it is given back soon.
-    pub(super) fn beyond(&self, limit: usize) -> Option<usize> {
-        let turn = self.asked.fetch_add(1, Relaxed);
-        if turn.is_multiple_of(QUESTIONS) || self.last.load(Relaxed) > limit {
-            self.last.store(anonymous(), Relaxed);
+    pub(super) fn new() -> Self {
+        Self {
+            #[cfg(target_os = "linux")]
+            statm: std::fs::File::open("/proc/self/statm").ok(),
+            asked: AtomicUsize::new(0),
+            last: AtomicUsize::new(0),
         }
-        Some(self.last.load(Relaxed)).filter(|bytes| *bytes > limit)
     }
-}
 
-/// Bytes that are resident and not mapped from files, from `/proc/self/statm`; 0 where there is no such file. Does not allocate, since
-/// the allocator calls it.
-fn anonymous() -> usize {
-    #[cfg(target_os = "linux")]
-    {
-        use std::fs::File;
-        use std::os::unix::fs::FileExt as _;
-        use std::sync::OnceLock;
-
-        static STATM: OnceLock<Option<File>> = OnceLock::new();
-        let Some(file) = STATM.get_or_init(|| File::open("/proc/self/statm").ok()) else { return 0 };
-        let mut text = [0; 128];
-        let Ok(length) = file.read_at(&mut text, 0) else { return 0 };
-        pages_of(&text[..length]).saturating_mul(page_bytes())
+    /// Bytes that the process has as its own, not mapped from files, read anew; 0 if the system does not say.
+    pub(super) fn now(&self) -> usize {
+        let bytes = self.anonymous();
+        self.last.store(bytes, Relaxed);
+        bytes
     }
-    #[cfg(not(target_os = "linux"))]
-    0
+
+    /// Does not allocate, since the allocator calls it.
+    fn anonymous(&self) -> usize {
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::unix::fs::FileExt as _;
+
+            let mut text = [0; 128];
+            let length = self.statm.as_ref().and_then(|file| file.read_at(&mut text, 0).ok());
+            length.map_or(0, |length| pages_of(&text[..length]).saturating_mul(page_bytes()))
+        }
+        #[cfg(not(target_os = "linux"))]
+        0
+    }
+
+    /// Bytes that the process has as its own, not mapped from files, with `more`, if that is more than `limit`; `None` as well if the
+    /// system does not say. What is beyond the limit is read anew each time, since it is given back soon.
+    pub(super) fn beyond(&self, limit: usize, more: usize) -> Option<usize> {
+        let before = self.asked.fetch_add(more, Relaxed);
+        let is_old = before % READ_EVERY + more >= READ_EVERY;
+        let limit = limit.saturating_sub(more);
+        if is_old || self.last.load(Relaxed) > limit {
+            self.now();
+        }
+        let last = self.last.load(Relaxed);
+        (last > limit).then(|| last.saturating_add(more))
+    }
 }
 
 /// Pages of a line of `statm` (all, resident, shared, …) that are resident and not shared.

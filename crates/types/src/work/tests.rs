@@ -158,8 +158,8 @@ fn what_the_system_counts_has_a_limit_too() {
     let refused = |memory: &Arc<Memory>| {
         let _entered = enter(Some(work(memory)));
         let _mine = vec![0_u8; 12 * MB];
-        // One reading answers several questions.
-        (0..100).map(|_| room_for(0)).find(Result::is_err)
+        // A reading is good for 1 MiB.
+        (0..5).map(|_| room_for(MB)).find(Result::is_err)
     };
     assert_eq!((refused(&watched), refused(&unwatched)), (None, None));
     let layout = Layout::from_size_align(400 * MB, 4096).unwrap();
@@ -173,9 +173,11 @@ fn what_the_system_counts_has_a_limit_too() {
     assert_eq!((limit.limit_of, limit.limit), ("parent", (total + total / 6 + 160 * MB) as u64));
     assert!(limit.wanted > 400 * MB as u64, "{}", limit.wanted);
     assert_eq!(refused(&unwatched), None);
+    assert_eq!((watched.is_kept_unused(), unwatched.is_kept_unused()), (true, false));
     // SAFETY: as above.
     unsafe { System.dealloc(elsewhere, layout) };
     assert_eq!(refused(&watched), None, "it is looked at again");
+    assert!(!watched.is_kept_unused());
 }
 
 #[test]

@@ -6,11 +6,25 @@ import { onError } from './on-error.js';
 import { logRequest } from './request-log.js';
 
 /**
- * Ends every request, refused or not: gives back the room that it held, gives its answer the headers, shape and encoding that it asked for,
- * writes it down, counts it and sends it. Needs an answer and whatever is known of the request.
+ * Ends every request, refused or not: gives its answer the headers, shape and encoding that it asked for, writes it down, counts it, sends
+ * it, and gives back the room that the request held. Needs an answer and whatever is known of the request.
  */
 export function respond(call: Call, answer: Answer): Response | Promise<Response> {
-  call.hold.release();
+  const release = (): void => {
+    call.hold.release();
+  };
+  let isLater = false;
+  try {
+    const response = shapeAndSend(call, answer);
+    isLater = response instanceof Promise;
+    return response instanceof Promise ? response.finally(release) : response;
+  } finally {
+    // What is shaped or compressed is held until it is sent, when it counts as an answer that is not read yet.
+    if (!isLater) release();
+  }
+}
+
+function shapeAndSend(call: Call, answer: Answer): Response | Promise<Response> {
   const { exchange, query, application } = call;
   const headers = headersOf(call, answer);
   const finished = finish(answer, exchange, query, headers, application.room);
