@@ -406,7 +406,7 @@ describe('a search', () => {
   });
 
   it.each([
-    ['a circle', { a: ['b', '1'], b: ['a', '1'] }, 'Cyclic dependency found with aggregator [a]'],
+    ['a circle', { a: ['b', '1'], b: ['a', '1'] }, 'Cyclical dependency found with pipeline aggregator [a]'],
     ['a path that leads nowhere', { a: ['nope', '1'] }, 'No aggregation found for path [nope]'],
     ['a script that returns a text', { a: ['_count', "'x'"] }, 'the script must return a number'],
     ['a script that fails', { a: ['_count', 'def x = null; x.y'] }, 'cannot access method/field [y] from a null def'],

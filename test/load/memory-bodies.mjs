@@ -234,6 +234,7 @@ const PIPELINES = [
   (of) => ({ serial_diff: { buckets_path: of } }),
   (of) => ({ normalize: { buckets_path: of, method: 'mean' } }),
   (of) => ({ bucket_sort: { sort: [{ [of]: 'desc' }] } }),
+  (of) => ({ bucket_sort: { sort: many(100, () => ({ [of]: 'desc' })) } }),
   (of) => ({
     bucket_script: {
       buckets_path: { a: of },

@@ -88,6 +88,33 @@ const thereAndBack = (times) =>
 /** @type {[name: string, key: 'read' | 'write', calls: () => Call[], at?: number][]} */
 export const MEMORY_ROWS = [
   ['100 `stats` in 20,000 buckets', 'read', () => [metrics(100, stats)]],
+  [
+    'buckets sorted by 100 and by 10,000 keys',
+    'read',
+    () =>
+      [100, 10_000].map((n) =>
+        aggregated({ a: { terms: TERMS, aggs: { s: { bucket_sort: { sort: many(n, () => '_key') } } } } }),
+      ),
+  ],
+  [
+    'scripts with long constants over 20,000 buckets',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          terms: TERMS,
+          aggs: {
+            s: {
+              bucket_script: {
+                buckets_path: { n: '_count' },
+                script: { source: 'params.n', params: { x: many(20_000, () => 'x') } },
+              },
+            },
+          },
+        },
+      }),
+    ],
+  ],
   ['50 `extended_stats` in 20,000 buckets', 'read', () => [metrics(50, { extended_stats: { field: 'n' } })]],
   [
     '`percentiles` of 1,024 values in 20,000 buckets',

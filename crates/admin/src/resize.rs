@@ -50,7 +50,12 @@ fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result
         }
     }
     crate::index::check_aliases(request, &target, &aliases)?;
-    let source = node.indices.get(request.part("index"), request.right())?;
+    // The filter of an alias would not be the copy's.
+    let name = sparrow_indices::date_math::resolve(request.part("index"))?;
+    if node.indices.is_alias(&name) {
+        return Err(sparrow_indices::only_an_index(&name));
+    }
+    let source = node.indices.get(&name, request.right())?;
     let shards = shards_after(&request.op, &source.settings(), &Settings::parse(&given)?)?;
     if !source.settings().is_blocked("write") && !source.settings().is_blocked("read_only") {
         return Err(illegal_state(format!(

@@ -84,6 +84,13 @@ pub struct BucketScript {
     pub paths: Vec<(String, MetricPath)>,
 }
 
+impl BucketScript {
+    /// Names of the numbers in `params`.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(|(name, _)| name.as_str())
+    }
+}
+
 impl Pipeline {
     /// The paths to the numbers that the pipeline reads.
     pub fn paths(&self) -> Vec<&MetricPath> {

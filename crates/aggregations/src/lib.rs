@@ -42,6 +42,7 @@ pub use format::ValueFormat;
 pub use hits::HitWriter;
 pub use key::Key;
 pub use partial::{TopHit, TopList};
+pub use pipeline::pipeline_order;
 pub use reduce::{ReduceOptions, reduce};
 pub use rounding::{CalendarUnit, Interval, Rounding};
 

@@ -2,8 +2,8 @@
 //! sub-aggregations.
 
 use std::cmp::Ordering;
-use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
 use sparrow_index::query::QueryError;
 use sparrow_types::work;
 
@@ -188,7 +188,7 @@ fn summary(kind: &PipelineKind, values: &[(Key, f64)]) -> Computed {
 
 /// Computes the pipelines that are sub-aggregations of `aggregation`, over its buckets.
 ///
-/// `places` are theirs, from [`in_order`].
+/// `places` are theirs, from [`pipeline_order`].
 ///
 /// # Errors
 /// If a script fails, or the request must stop.
@@ -251,15 +251,13 @@ pub fn parents(
                 }
             }
             PipelineKind::Script(script) => {
-                let mut running = script.script.over_numbers();
+                let mut running = script.script.over_numbers(script.names());
                 for (key, bucket) in list.iter_mut() {
                     work::check()?;
-                    let numbers: Option<Vec<_>> = numbers_of(aggregation, key, bucket, script, pipeline)
-                        .into_iter()
-                        .map(shown)
-                        .collect();
+                    let numbers: Option<Vec<f64>> =
+                        numbers_of(aggregation, key, bucket, script, pipeline).into_iter().collect();
                     let Some(numbers) = numbers else { continue };
-                    if let Some(number) = running.number(numbers).map_err(QueryError::from)?
+                    if let Some(number) = running.number(&numbers).map_err(QueryError::from)?
                         && let Some(slot) = bucket.subs.get_mut(place)
                     {
                         *slot = Partial::Computed(Computed::Number(number));
@@ -267,13 +265,14 @@ pub fn parents(
                 }
             }
             PipelineKind::Selector(script) => {
-                let mut running = script.script.over_numbers();
+                let mut running = script.script.over_numbers(script.names());
                 let mut kept = Vec::with_capacity(list.len());
                 for (key, mut bucket) in list.drain(..) {
                     work::check()?;
                     let numbers = numbers_of(aggregation, &key, &mut bucket, script, pipeline);
-                    let numbers = numbers.into_iter().map(|(name, value)| (name, value.unwrap_or(f64::NAN)));
-                    if running.holds(numbers.collect()).map_err(QueryError::from)? {
+                    let numbers: Vec<f64> =
+                        numbers.into_iter().map(|number| number.unwrap_or(f64::NAN)).collect();
+                    if running.holds(&numbers).map_err(QueryError::from)? {
                         kept.push((key, bucket));
                     }
                 }
@@ -288,8 +287,11 @@ pub fn parents(
                     order.iter().map(number).collect()
                 };
                 if !order.is_empty() {
-                    let mut ranked: Vec<Ranked> =
-                        list.drain(..).map(|mut entry| (numbers(&mut entry.1), entry)).collect();
+                    let mut ranked: Vec<Ranked> = Vec::with_capacity(list.len());
+                    for mut entry in list.drain(..) {
+                        work::check()?;
+                        ranked.push((numbers(&mut entry.1), entry));
+                    }
                     // Buckets with nothing to order them by have no place in the order.
                     ranked.retain(|(numbers, _)| numbers.iter().any(Option::is_some));
                     ranked.sort_by(|a, b| compare_ranked(order, a, b));
@@ -306,75 +308,68 @@ pub fn parents(
     Ok(())
 }
 
-/// The numbers of a bucket that a script reads, with their names in the script; none where the bucket is a gap.
+/// The numbers of a bucket that a script reads; none where the bucket is a gap.
 fn numbers_of(
     aggregation: &Aggregation,
     key: &Key,
     bucket: &mut Bucket,
     script: &BucketScript,
     pipeline: &Pipeline,
-) -> Vec<(Rc<str>, Option<f64>)> {
-    let number = |(name, path): &(String, MetricPath)| {
-        let is_key = path.names.len() == 1 && path.names[0] == "_key";
-        let value = if is_key {
-            Some(key.number()).filter(|number| number.is_finite())
-        } else {
-            value_of(aggregation, bucket, path, pipeline)
-        };
-        (Rc::from(name.as_str()), value)
+) -> Vec<Option<f64>> {
+    let number = |(_, path): &(String, MetricPath)| {
+        if path.names.len() == 1 && path.names[0] == "_key" {
+            return Some(key.number()).filter(|number| number.is_finite());
+        }
+        value_of(aggregation, bucket, path, pipeline)
     };
     script.paths.iter().map(number).collect()
-}
-
-/// The number of a bucket that is no gap, with its name.
-fn shown((name, value): (Rc<str>, Option<f64>)) -> Option<(Rc<str>, f64)> {
-    Some((name, value?))
 }
 
 /// Positions of the pipelines among sub-aggregations, each behind those that it reads.
 ///
 /// # Errors
-/// If some of them read each other in a circle, or one reads what is not there.
-pub fn in_order(subs: &[Aggregation]) -> Result<Vec<usize>, AggregationError> {
-    let mut ordered = Vec::new();
-    // A pipeline whose paths are being followed is met again only in a circle.
-    let mut open = Vec::new();
-    for place in 0..subs.len() {
-        follow(subs, place, &mut open, &mut ordered)?;
-    }
-    Ok(ordered)
+/// The name of one of them, if some read each other in a circle.
+pub fn pipeline_order(subs: &[Aggregation]) -> Result<Vec<usize>, &str> {
+    let places: FxHashMap<&str, usize> =
+        subs.iter().enumerate().map(|(place, sub)| (sub.name.as_str(), place)).collect();
+    let mut visit = Visit { subs, places, met: vec![Met::Not; subs.len()], ordered: Vec::new() };
+    (0..subs.len()).try_for_each(|place| visit.follow(place))?;
+    Ok(visit.ordered)
 }
 
-fn follow(
-    subs: &[Aggregation],
-    place: usize,
-    open: &mut Vec<usize>,
-    ordered: &mut Vec<usize>,
-) -> Result<(), AggregationError> {
-    let AggregationKind::Pipeline(pipeline) = &subs[place].kind else { return Ok(()) };
-    if ordered.contains(&place) {
-        return Ok(());
+/// A walk over pipelines along what they read.
+struct Visit<'s> {
+    subs: &'s [Aggregation],
+    places: FxHashMap<&'s str, usize>,
+    met: Vec<Met>,
+    ordered: Vec<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Met {
+    Not,
+    /// What it reads is being followed: one that is met again now is part of a circle.
+    Open,
+    Ordered,
+}
+
+impl<'s> Visit<'s> {
+    fn follow(&mut self, place: usize) -> Result<(), &'s str> {
+        let AggregationKind::Pipeline(pipeline) = &self.subs[place].kind else { return Ok(()) };
+        match self.met[place] {
+            Met::Ordered => return Ok(()),
+            Met::Open => return Err(&self.subs[place].name),
+            Met::Not => self.met[place] = Met::Open,
+        }
+        for path in pipeline.paths() {
+            if let Some(read) = path.names.first().and_then(|name| self.places.get(name.as_str())) {
+                self.follow(*read)?;
+            }
+        }
+        self.met[place] = Met::Ordered;
+        self.ordered.push(place);
+        Ok(())
     }
-    if open.contains(&place) {
-        let name = &subs[place].name;
-        return Err(AggregationError::IllegalArgument(format!(
-            "Cyclic dependency found with aggregator [{name}]"
-        )));
-    }
-    open.push(place);
-    for path in pipeline.paths() {
-        let Some(name) = path.names.first().filter(|name| !matches!(name.as_str(), "_count" | "_key")) else {
-            continue;
-        };
-        let Some(read) = subs.iter().position(|sub| sub.name == *name) else {
-            let reason = format!("No aggregation found for path [{}]", path.text);
-            return Err(AggregationError::IllegalArgument(reason));
-        };
-        follow(subs, read, open, ordered)?;
-    }
-    open.pop();
-    ordered.push(place);
-    Ok(())
 }
 
 /// A bucket with the numbers by which `bucket_sort` sorts, one per sort key.

@@ -193,7 +193,8 @@ impl Reducer<'_> {
         }
         let pipelines = match self.pipelines.entry(aggregation.id) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(pipeline::in_order(&aggregation.subs)?),
+            // A request with a circle is refused when it is read.
+            Entry::Vacant(new) => new.insert(pipeline::pipeline_order(&aggregation.subs).unwrap_or_default()),
         };
         pipeline::parents(aggregation, pipelines, &mut list)?;
         Ok(Partial::Ordered(list, other))

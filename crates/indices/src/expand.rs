@@ -179,10 +179,7 @@ impl ExpandedNames<'_, '_> {
                 return Ok(());
             }
             if options.forbid_aliases {
-                return Err(EngineError::illegal_argument(format!(
-                    "The provided expression [{name}] matches an alias, specify the corresponding concrete indices \
-                     instead."
-                )));
+                return Err(only_an_index(name));
             }
             for index in indices.keys() {
                 self.steps.add(1)?;
@@ -288,6 +285,13 @@ fn with_beginning<'m, V>(
     map.range::<str, _>((Bound::Included(beginning), Bound::Unbounded)).take_while(move |(name, _)| {
         name.starts_with(beginning) && (!is_name || name.len() == beginning.len())
     })
+}
+
+/// The error for an alias where only an index may be named.
+pub fn only_an_index(name: &str) -> EngineError {
+    EngineError::illegal_argument(format!(
+        "The provided expression [{name}] matches an alias, specify the corresponding concrete indices instead."
+    ))
 }
 
 #[cfg(test)]

@@ -90,42 +90,47 @@ impl QueryScript {
         self.script.source()
     }
 
-    /// The script over numbers, which it finds in `params`.
-    pub fn over_numbers(&self) -> NumbersScript {
-        NumbersScript(Machine::new(Arc::clone(&self.script), self.params.clone()))
+    /// The script over numbers, which it finds in `params` by these names.
+    pub fn over_numbers<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> NumbersScript {
+        NumbersScript {
+            machine: Machine::new(Arc::clone(&self.script), self.params.clone()),
+            names: names.into_iter().map(Rc::from).collect(),
+        }
     }
 }
 
 /// A script that is run on one row of numbers after another, in one thread.
 #[derive(Debug)]
-pub struct NumbersScript(Machine);
+pub struct NumbersScript {
+    machine: Machine,
+    names: Vec<Rc<str>>,
+}
 
 impl NumbersScript {
-    /// The number that the script makes of named numbers; none if it returns `null`.
+    /// The number that the script makes of others, one for each name; none if it returns `null`.
     ///
     /// # Errors
     /// When the script fails or returns something else, or the request must stop.
-    pub fn number(&mut self, named: Vec<(Rc<str>, f64)>) -> Result<Option<f64>, ScriptError> {
-        let value = self.run(named)?;
+    pub fn number(&mut self, numbers: &[f64]) -> Result<Option<f64>, ScriptError> {
+        let value = self.run(numbers)?;
         match value.as_f64() {
-            None if !value.is_null() => Err(self.0.wrong_result("a number")),
+            None if !value.is_null() => Err(self.machine.wrong_result("a number")),
             number => Ok(number),
         }
     }
 
-    /// Whether named numbers are as the script wants them.
+    /// Whether numbers, one for each name, are as the script wants them.
     ///
     /// # Errors
     /// As [`NumbersScript::number`].
-    pub fn holds(&mut self, named: Vec<(Rc<str>, f64)>) -> Result<bool, ScriptError> {
-        let value = self.run(named)?;
-        value.as_bool().ok_or_else(|| self.0.wrong_result("a boolean"))
+    pub fn holds(&mut self, numbers: &[f64]) -> Result<bool, ScriptError> {
+        let value = self.run(numbers)?;
+        value.as_bool().ok_or_else(|| self.machine.wrong_result("a boolean"))
     }
 
-    fn run(&mut self, named: Vec<(Rc<str>, f64)>) -> Result<ScriptValue, ScriptError> {
-        self.0.add_params(
-            named.into_iter().map(|(name, number)| (name, ScriptValue::Double(number))).collect(),
-        );
-        self.0.run(&mut ())
+    fn run(&mut self, numbers: &[f64]) -> Result<ScriptValue, ScriptError> {
+        let named = self.names.iter().cloned().zip(numbers.iter().map(|number| ScriptValue::Double(*number)));
+        self.machine.add_params(named.collect());
+        self.machine.run(&mut ())
     }
 }

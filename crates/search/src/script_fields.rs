@@ -38,6 +38,7 @@ pub fn parse(node: &Node) -> Result<Vec<ScriptField>, BodyError> {
     }
     let mut fields = Vec::with_capacity(members.len());
     for member in members {
+        value::check_length("the name of a script field", &member.name, sparrow_wire::MOST_REPEATED)?;
         let (mut script, mut ignore_failure) = (None, false);
         for part in member.value.as_object().unwrap_or_default() {
             match &*part.name {

@@ -61,6 +61,8 @@ pub struct Machine {
     params: Option<Arc<Map<String, Json>>>,
     /// Constants beside those of the request.
     added: Vec<(Rc<str>, Value)>,
+    /// Whether these are others than the last run had.
+    is_added_new: bool,
     state: State,
 }
 
@@ -122,7 +124,7 @@ impl Machine {
         if let Some(place) = script.variables().iter().position(|name| *name == "doc") {
             state.globals[place] = Object::Docs.into();
         }
-        Self { script, params, added: Vec::new(), state }
+        Self { script, params, added: Vec::new(), is_added_new: false, state }
     }
 
     /// Bounds the steps and the memory of each run otherwise than by default.
@@ -147,8 +149,12 @@ impl Machine {
     /// Gives the script more constants for the runs that follow, in place of those given so before. They hide those of the request that
     /// have the same name.
     pub fn add_params(&mut self, added: Vec<(Rc<str>, Value)>) {
+        // One that is no longer given would stay.
+        if self.added.len() != added.len() || self.added.iter().zip(&added).any(|(old, new)| old.0 != new.0) {
+            self.state.params_changed.set(true);
+        }
         self.added = added;
-        self.state.params_changed.set(true);
+        self.is_added_new = true;
     }
 
     /// Runs the script, and gives what it returns: null if it returns nothing.
@@ -158,13 +164,13 @@ impl Machine {
     pub fn run(&mut self, host: &mut dyn Host) -> Result<Value, ScriptError> {
         self.state.clear();
         // The script may have changed the constants: each run has those of the request.
-        if self.state.params_changed.replace(false)
-            && let Some(params) = self.state.globals.last_mut()
-        {
-            *params = match &self.params {
-                Some(json) => Value::constants(json, &self.added, &self.state.params_changed),
-                None => Value::map(self.added.iter().map(|(name, value)| (&**name, value.clone()))),
-            };
+        let is_added_new = std::mem::take(&mut self.is_added_new);
+        if let Some(params) = self.state.globals.last_mut() {
+            if self.state.params_changed.replace(false) {
+                *params = Value::constants(self.params.as_deref(), &self.added, &self.state.params_changed);
+            } else if is_added_new {
+                params.overwrite(&self.added);
+            }
         }
         let script = Arc::clone(&self.script);
         let code = script.code();

@@ -196,6 +196,14 @@ impl Table {
         Ok(result)
     }
 
+    /// Gives an entry another value, or adds it, and does not count as a change.
+    pub(crate) fn overwrite(&self, key: Key, value: Value) {
+        let mut entries = self.entries.borrow_mut();
+        let before = Self::size(&entries);
+        entries.insert(key, value);
+        hold(Self::size(&entries) - before);
+    }
+
     /// Whether this is the first time that the table is suspected to be part of a circle.
     pub(crate) fn suspect(&self) -> bool {
         !self.common.suspected.replace(true)

@@ -89,21 +89,32 @@ impl Value {
     /// A map of the constants of a request and of others, which hide those of the same name: changing one of its collections sets the
     /// flag.
     pub(crate) fn constants(
-        json: &JsonMap<String, Json>,
+        json: Option<&JsonMap<String, Json>>,
         others: &[(Rc<str>, Value)],
         changed: &Rc<Cell<bool>>,
     ) -> Self {
         Self::members(json, others, Some(changed))
     }
 
+    /// Gives entries of a map other values; nobody is told of a change.
+    pub(crate) fn overwrite(&self, entries: &[(Rc<str>, Value)]) {
+        if let Self::Map(table) = self {
+            for (name, value) in entries {
+                table.overwrite(Key::from(&**name), value.clone());
+            }
+        }
+    }
+
     fn members(
-        json: &JsonMap<String, Json>,
+        json: Option<&JsonMap<String, Json>>,
         others: &[(Rc<str>, Value)],
         changed: Option<&Rc<Cell<bool>>>,
     ) -> Self {
         let others = others.iter().map(|(name, value)| (Key::from(&**name), value.clone()));
-        let own =
-            json.iter().map(|(name, value)| (Key::from(name.as_str()), Self::converted(value, changed)));
+        let own = json
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (Key::from(name.as_str()), Self::converted(value, changed)));
         Self::Map(Rc::new(Table::new(own.chain(others).collect(), Form::Growing, changed.cloned())))
     }
 
@@ -120,7 +131,7 @@ impl Value {
                 let items = items.iter().map(|item| Self::converted(item, changed)).collect();
                 Self::List(Rc::new(List::new(items, Form::Growing, changed.cloned())))
             }
-            Json::Object(members) => Self::members(members, &[], changed),
+            Json::Object(members) => Self::members(Some(members), &[], changed),
         }
     }
 

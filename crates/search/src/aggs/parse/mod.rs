@@ -355,6 +355,9 @@ fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<()
             )));
         }
         pipeline::check(aggregation, list, parent)?;
+        sparrow_aggregations::pipeline_order(&aggregation.subs).map_err(|name| {
+            BodyError::illegal(format!("Cyclical dependency found with pipeline aggregator [{name}]"))
+        })?;
         check_places(&aggregation.subs, Some(aggregation))?;
     }
     Ok(())

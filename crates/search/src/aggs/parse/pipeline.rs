@@ -7,6 +7,7 @@ use sparrow_aggregations::{
 
 use super::metric_path;
 use super::parameter_reader::ParameterReader;
+use sparrow_query::dsl::value;
 use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
@@ -151,6 +152,10 @@ fn bucket_sort(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError
             _ => return Err(reader.unknown(member, &["from", "size", "sort", "gap_policy"])),
         }
     }
+    if order.len() > MOST_PATHS {
+        let reason = format!("[sort] of aggregation [{}] has more than [{MOST_PATHS}] keys", reader.name);
+        return Err(BodyError::illegal(reason));
+    }
     if order.is_empty() && from == 0 && size.is_none() {
         return Err(BodyError::Validation {
             messages: vec![format!(
@@ -167,7 +172,7 @@ fn bucket_sort(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError
     }))
 }
 
-/// Most numbers that a script reads of each bucket.
+/// Most numbers that a script reads of each bucket, and most that buckets are sorted by.
 const MOST_PATHS: usize = 100;
 
 /// Reads `bucket_script` and `bucket_selector`.
@@ -203,7 +208,10 @@ fn named_paths(
     member: &Member,
 ) -> Result<Vec<(String, MetricPath)>, BodyError> {
     let path = |name: String, node: &Node| match &node.json {
-        Json::String(path) => Ok((name, metric_path(path))),
+        Json::String(path) => {
+            value::check_length("a name in [buckets_path]", &name, sparrow_wire::MOST_REPEATED)?;
+            Ok((name, metric_path(path)))
+        }
         _ => Err(reader.wrong_type("buckets_path", node)),
     };
     let paths = match &member.value.json {
