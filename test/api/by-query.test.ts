@@ -103,6 +103,40 @@ describe('by query', () => {
     expect((await finished(task)).response).toMatchObject({ canceled: 'by user request', total: 20 });
   });
 
+  it('shows, lists and cancels reindexes in a form of their own', async () => {
+    const begin = async (slow: string): Promise<string> => {
+      const body = { source: { index: 'books', size: 2 }, dest: { index: 'copied' } };
+      return (await server.request('POST', `/_reindex?wait_for_completion=false${slow}`, body)).body.task as string;
+    };
+    const done = await begin('');
+    const whole = await server.request('GET', `/_reindex/${done}?wait_for_completion=true`);
+    expect(whole.body, whole.text).toMatchObject({ completed: true, id: done, cancelled: false });
+    expect(whole.body).toMatchObject({ description: expect.stringContaining('[copied]'), response: { total: 20 } });
+    const slow = await begin('&requests_per_second=0.5');
+    const byQuery = await server.request('POST', '/books/_update_by_query?wait_for_completion=false', {});
+    const { body } = await server.request('GET', '/_reindex');
+    expect(body.reindex.map(({ id, status }: { id: string; status?: object }) => [id, status])).toEqual([
+      [slow, undefined],
+    ]);
+    const detailed = await server.request('GET', '/_reindex?detailed=true');
+    expect(detailed.body.reindex[0].status).toMatchObject({ requests_per_second: 0.5 });
+    expect((await server.request('GET', `/_reindex/${slow}`)).body).toMatchObject({ completed: false, id: slow });
+    const ended = await server.request('POST', `/_reindex/${slow}/_cancel`);
+    expect(ended.body, ended.text).toMatchObject({
+      completed: true,
+      cancelled: true,
+      response: { canceled: 'by user request' },
+    });
+    for (const [method, path, reason] of [
+      ['POST', `/_reindex/${slow}/_cancel`, `reindex task [${slow}] either not found or completed`],
+      ['GET', `/_reindex/${byQuery.body.task}`, `Reindex operation [${byQuery.body.task}] not found`],
+      ['GET', '/_reindex/other:1', 'Reindex operation [other:1] not found'],
+    ] as const) {
+      const none = await server.request(method, path);
+      expect([none.status, none.body.error.reason]).toEqual([404, reason]);
+    }
+  });
+
   it('warns of deprecated forms', async () => {
     const answer = await server.request('POST', '/_reindex', {
       size: 1,

@@ -62,13 +62,16 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [SEE_CLUSTER, 'info cat_help cat_health cat_master cat_nodes cat_allocation cat_tasks cat_thread_pool cat_fielddata'],
   [SEE_CLUSTER, 'cat_nodeattrs cat_pending_tasks cat_plugins cat_trained_models cluster_health cluster_state'],
   [SEE_CLUSTER, 'get_cluster_settings pending_tasks remote_info cluster_stats nodes_info nodes_stats hot_threads'],
-  [SEE_CLUSTER, 'get_task list_tasks ml_info get_trained_models trained_model_stats infer_trained_model get_inference'],
+  [
+    SEE_CLUSTER,
+    'get_task list_tasks get_reindex list_reindex ml_info get_trained_models trained_model_stats infer_trained_model get_inference',
+  ],
   [SEE_CLUSTER, 'license xpack_info health_report list_none'],
   [SEE_CLUSTER, 'openai_embeddings openai_models openai_model cohere_rerank'],
   [SEE_CLUSTER, 'infer infer_stream upgrade_assistance metrics'],
   [
     MANAGE_CLUSTER,
-    'put_cluster_settings cancel_tasks cancel_task rethrottle upgrade_index get_repository get_snapshot',
+    'put_cluster_settings cancel_tasks cancel_task cancel_reindex rethrottle upgrade_index get_repository get_snapshot',
   ],
   [
     MANAGE_CLUSTER,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::record;
+use crate::reindexes;
 use crate::spec::TaskSpec;
 use crate::task::Task;
 use crate::tasks::Tasks;
@@ -44,6 +45,21 @@ pub const OPERATIONS: &[Operation<Tasks>] = &[
         .stops()
         .unlisted()
         .may_wait(),
+    Operation::new("list_reindex", Action::ListTasks, Lane::Watch, reindexes::list)
+        .about("The reindexes that run.")
+        .takes(&["detailed"])
+        .unlisted(),
+    Operation::new("get_reindex", Action::GetTask, Lane::Watch, reindexes::get)
+        .about("How far a reindex is; waits for its end if asked to.")
+        .takes(&["wait_for_completion timeout"])
+        .unlisted()
+        .may_wait(),
+    // It waits unless it is asked not to.
+    Operation::new("cancel_reindex", Action::CancelTasks, Lane::Long, reindexes::cancel)
+        .about("Stops a reindex, and waits for its end unless asked not to.")
+        .takes(&["wait_for_completion"])
+        .stops()
+        .unlisted(),
     Operation::new("rethrottle", Action::Rethrottle, Lane::Write, rethrottle)
         .about("Lets a running job go faster or slower.")
         .takes(&["requests_per_second group_by"]),
@@ -56,30 +72,42 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 fn get_task(all: &Tasks, request: &Request, _body: &[u8], cancel: &CancelFlag) -> Result<Reply, EngineError> {
     let id = TaskId::parse(request.part("task"))?;
     let wait = request.params().bool("wait_for_completion", false)?;
-    let timeout = request.params().duration("timeout")?.unwrap_or(DEFAULT_WAIT);
+    let timeout = request.params().duration("timeout")?;
     if id.node != all.node() {
         return Err(id.of_another_node());
     }
-    if let Some(task) = all.find(id.number) {
-        let _place = wait.then(|| all.waiting(request)).transpose()?;
-        // A task that has just ended is still listed for a moment.
-        let timeout = if wait { timeout } else { Duration::ZERO };
-        return match task.wait_unless(Some(timeout), &|| cancel.is_cancelled()) {
-            Some(outcome) => Ok(Reply::ok(&record::view(&record::completed(&outcome)))),
-            None if cancel.is_cancelled() => Err(EngineError::Cancelled),
-            None if wait => Err(EngineError::api(
-                429,
-                Exception::new(
-                    "timeout_exception",
-                    format!("Timed out waiting for completion of [{}]", task.id()),
-                ),
-            )),
-            None => Ok(Reply::ok(&json!({"completed": false, "task": task.view(true)}))),
-        };
-    }
-    match all.kept(id.number)? {
-        Some(record) => Ok(Reply::ok(&record::view(&record))),
+    match shown(all, request, &id, wait.then_some(timeout), cancel)? {
+        Some(shown) => Ok(Reply::ok(&shown)),
         None => Err(EngineError::resource_not_found(id.not_running())),
+    }
+}
+
+/// A task of this node and, once it has ended, its stored result; none if there is no such task. `wait` says whether to wait for its
+/// end, and how long.
+pub(crate) fn shown(
+    all: &Tasks,
+    request: &Request,
+    id: &TaskId<'_>,
+    wait: Option<Option<Duration>>,
+    cancel: &CancelFlag,
+) -> Result<Option<Value>, EngineError> {
+    let Some(task) = all.find(id.number) else {
+        return Ok(all.kept(id.number)?.map(|record| record::view(&record)));
+    };
+    let _place = wait.map(|_| all.waiting(request)).transpose()?;
+    // A task that has just ended is still listed for a moment.
+    let timeout = wait.map_or(Duration::ZERO, |timeout| timeout.unwrap_or(DEFAULT_WAIT));
+    match task.wait_unless(Some(timeout), &|| cancel.is_cancelled()) {
+        Some(outcome) => Ok(Some(record::view(&record::completed(&outcome)))),
+        None if cancel.is_cancelled() => Err(EngineError::Cancelled),
+        None if wait.is_some() => Err(EngineError::api(
+            429,
+            Exception::new(
+                "timeout_exception",
+                format!("Timed out waiting for completion of [{}]", task.id()),
+            ),
+        )),
+        None => Ok(Some(json!({"completed": false, "task": task.view(true)}))),
     }
 }
 
@@ -167,8 +195,8 @@ fn cancel_tasks(
             }
         }
     };
-    let _place = wait.then(|| all.waiting(request)).transpose()?;
     all.cancel(&tasks);
+    let _place = wait.then(|| all.waiting(request)).transpose()?;
     let shown = group.show(all, &tasks, detailed);
     if wait {
         for task in &tasks {
@@ -238,13 +266,14 @@ fn illegal(reason: String) -> Value {
     json!({"type": "illegal_argument_exception", "reason": reason})
 }
 
-struct TaskId<'a> {
-    node: &'a str,
-    number: u64,
+/// Names a task: its node, and its number there.
+pub(crate) struct TaskId<'a> {
+    pub node: &'a str,
+    pub number: u64,
 }
 
 impl<'a> TaskId<'a> {
-    fn parse(text: &'a str) -> Result<Self, EngineError> {
+    pub fn parse(text: &'a str) -> Result<Self, EngineError> {
         text.rsplit_once(':')
             .and_then(|(node, number)| Some(Self { node, number: number.parse().ok()? }))
             .filter(|id| !id.node.is_empty())

@@ -5,6 +5,7 @@ pub mod api;
 mod context;
 mod progress;
 mod record;
+mod reindexes;
 mod requests;
 mod spec;
 mod store;

@@ -8,6 +8,7 @@ export type Operation =
   | "best_passages"
   | "bind_semantic"
   | "bulk"
+  | "cancel_reindex"
   | "cancel_task"
   | "cancel_tasks"
   | "cat_aliases"
@@ -81,6 +82,7 @@ export type Operation =
   | "get_inference"
   | "get_mapping"
   | "get_pipeline"
+  | "get_reindex"
   | "get_repository"
   | "get_settings"
   | "get_snapshot"
@@ -96,6 +98,7 @@ export type Operation =
   | "infer_trained_model"
   | "instruments"
   | "knn_search"
+  | "list_reindex"
   | "list_tasks"
   | "make_passages"
   | "mget"
@@ -302,6 +305,7 @@ export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "best_passages": {"about":"The best passages of hits from an index that is kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
   "bind_semantic": {"about":"What clauses on `semantic_text` fields come to in indices that are kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
   "bulk": {"about":"Writes and deletes many documents: lines of actions, each with its document on the next line.","action":"indices:data/write/bulk","body":"lines","parameters":["_source","_source_includes","_source_excludes","pipeline","refresh","routing","timeout","require_alias","wait_for_active_shards","list_executed_pipelines","require_data_stream","include_source_on_error"],"text":false,"stops":true,"reads":false,"shed":false},
+  "cancel_reindex": {"about":"Stops a reindex, and waits for its end unless asked not to.","action":"cluster:admin/tasks/cancel","body":"none","parameters":["wait_for_completion"],"text":false,"stops":true,"reads":false,"shed":false},
   "cancel_task": {"about":"Asks a task to stop.","action":"cluster:admin/tasks/cancel","body":"none","parameters":["actions","nodes","parent_task_id","group_by","detailed","timeout","wait_for_completion"],"text":false,"stops":true,"reads":true,"shed":false},
   "cancel_tasks": {"about":"Asks several tasks to stop.","action":"cluster:admin/tasks/cancel","body":"none","parameters":["actions","nodes","parent_task_id","group_by","detailed","timeout","wait_for_completion"],"text":false,"stops":true,"reads":true,"shed":false},
   "cat_aliases": {"about":"A table of aliases.","action":"indices:admin/aliases/get","body":"none","parameters":["format","h","help","v","s","bytes","time","local","master_timeout","expand_wildcards","allow_no_indices","ignore_unavailable"],"text":true,"stops":false,"reads":true,"shed":false},
@@ -375,6 +379,7 @@ export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "get_inference": {"about":"Inference endpoints.","action":"cluster:monitor/xpack/inference/get","body":"none","parameters":[],"text":false,"stops":false,"reads":true,"shed":false},
   "get_mapping": {"about":"The fields of indices.","action":"indices:admin/mappings/get","body":"none","parameters":["expand_wildcards","allow_no_indices","ignore_unavailable","flat_settings","include_defaults","local","master_timeout","features"],"text":false,"stops":false,"reads":true,"shed":false},
   "get_pipeline": {"about":"Ingest pipelines.","action":"cluster:admin/ingest/pipeline/get","body":"none","parameters":["master_timeout","summary"],"text":false,"stops":false,"reads":true,"shed":false},
+  "get_reindex": {"about":"How far a reindex is; waits for its end if asked to.","action":"cluster:monitor/task/get","body":"none","parameters":["wait_for_completion","timeout"],"text":false,"stops":false,"reads":true,"shed":false},
   "get_repository": {"about":"Snapshot repositories.","action":"cluster:admin/repository/get","body":"none","parameters":["local","master_timeout"],"text":false,"stops":false,"reads":false,"shed":false},
   "get_settings": {"about":"The settings of indices.","action":"indices:monitor/settings/get","body":"none","parameters":["expand_wildcards","allow_no_indices","ignore_unavailable","flat_settings","include_defaults","local","master_timeout","features"],"text":false,"stops":false,"reads":true,"shed":false},
   "get_snapshot": {"about":"Snapshots.","action":"cluster:admin/snapshot/get","body":"none","parameters":["after","from_sort_value","ignore_unavailable","include_repository","index_details","index_names","master_timeout","offset","order","size","slm_policy_filter","sort","verbose"],"text":false,"stops":false,"reads":false,"shed":false},
@@ -390,6 +395,7 @@ export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "infer_trained_model": {"about":"Runs a model on texts.","action":"cluster:monitor/xpack/ml/inference/infer","body":"json","parameters":["timeout"],"text":false,"stops":true,"reads":true,"shed":false},
   "instruments": {"about":"What the engine counts, for `_nodes/stats` and `/metrics`.","action":"cluster:monitor/nodes/stats","body":"none","parameters":[],"text":false,"stops":false,"reads":true,"shed":false},
   "knn_search": {"about":"The older form of a search for neighbours.","action":"indices:data/read/search","body":"json","parameters":["routing"],"text":false,"stops":true,"reads":true,"shed":true},
+  "list_reindex": {"about":"The reindexes that run.","action":"cluster:monitor/tasks/lists","body":"none","parameters":["detailed"],"text":false,"stops":false,"reads":true,"shed":false},
   "list_tasks": {"about":"What runs.","action":"cluster:monitor/tasks/lists","body":"none","parameters":["actions","nodes","parent_task_id","group_by","detailed","timeout","wait_for_completion","master_timeout"],"text":false,"stops":false,"reads":true,"shed":false},
   "make_passages": {"about":"The passages of documents whose index is kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":false,"shed":false},
   "mget": {"about":"Several documents.","action":"indices:data/read/mget","body":"json","parameters":["_source","_source_includes","_source_excludes","realtime","refresh","routing","preference","stored_fields"],"text":false,"stops":true,"reads":true,"shed":true},

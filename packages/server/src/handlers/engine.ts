@@ -78,15 +78,24 @@ function withoutCommon(query: Texts): Texts {
   if (entries.length === 0) return query;
   return Object.fromEntries(
     entries.filter(
-      ([name, value]) =>
-        !COMMON_PARAMS.has(name) && !changesNothing(name, value) && name !== 'source' && name !== 'source_content_type',
+      ([name]) =>
+        !COMMON_PARAMS.has(name) && !changesNothing(name) && name !== 'source' && name !== 'source_content_type',
     ),
   );
 }
 
 /** Operations whose answers count bytes and milliseconds, for people too with `?human`. */
 const STATISTICS: ReadonlySet<string> = new Set<Operation>([
-  ...(['get_index', 'get_settings', 'list_tasks', 'get_task', 'index_stats', 'recovery'] as const),
+  ...([
+    'get_index',
+    'get_settings',
+    'list_tasks',
+    'get_task',
+    'list_reindex',
+    'get_reindex',
+    'index_stats',
+    'recovery',
+  ] as const),
 ]);
 
 const NO_HEADERS: readonly (readonly [string, string])[] = [];

@@ -36,6 +36,7 @@ const REQUESTS: Readonly<Record<string, Said>> = {
       cancel_task: false,
       cancel_tasks: false,
       list_tasks: false,
+      get_reindex: false,
     },
   }),
   local: said(TAKEN),

@@ -119,7 +119,6 @@ const ELSEWHERE: readonly (readonly [what: string, paths: readonly string[], ins
     ],
     'use [_reindex]',
   ],
-  ['the list of reindex tasks is', ['/_reindex/{task_id}'], 'use [_tasks]'],
 ];
 
 interface Named {

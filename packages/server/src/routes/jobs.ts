@@ -6,6 +6,9 @@ const MIGRATION_PREFIXES = ['/_ext/migration', '/_xpack/migration', '/_migration
 /** Reindex, tasks, the index upgrade and the change of a field's model. */
 export const JOB_ENDPOINTS: readonly Endpoint[] = [
   ...engine('reindex', ['POST /_reindex']),
+  ...engine('list_reindex', ['GET /_reindex']),
+  ...engine('get_reindex', ['GET /_reindex/{task}']),
+  ...engine('cancel_reindex', ['POST /_reindex/{task}/_cancel']),
   ...engine('update_by_query', ['POST /{index}/_update_by_query']),
   ...engine('delete_by_query', ['POST /{index}/_delete_by_query']),
   ...engine(

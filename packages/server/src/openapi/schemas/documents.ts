@@ -218,6 +218,12 @@ export const DOCUMENT_SCHEMAS: Schemas = {
     },
     ['completed', 'task'],
   ),
+  ReindexTask: object({
+    ...{ completed: bool(), id: text(), description: text(), cancelled: bool(), status: ref('TaskStatus') },
+    ...{ start_time_in_millis: int(), start_time: text(), running_time_in_nanos: int(), running_time: text() },
+    ...{ response: { ...open(), description: 'The answer of the request, once it is done.' }, error: ref('Cause') },
+    acknowledged: bool(),
+  }),
   TaskList: object({
     nodes: map(
       object({
