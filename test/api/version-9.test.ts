@@ -105,9 +105,6 @@ describe('a request of version 9', () => {
   it('may say what is so in any case', async () => {
     const line = '{"index":{"_id":"1"}}\n{"v":[1,1],"n":7}\n';
     const taken: (readonly [string, string, (object | string)?])[] = [
-      ['POST', '/points/_search?_source_exclude_vectors=false', {}],
-      ['GET', '/points/_doc/1?_source_exclude_vectors=false'],
-      ['GET', '/points/_source/1?_source_exclude_vectors=false'],
       ['POST', '/points/_bulk?require_data_stream=false&include_source_on_error=false', line],
       ['PUT', '/points/_doc/1?require_data_stream=false&include_source_on_error=true', { v: [1, 1], n: 7 }],
       ['PUT', '/points/_create/new?require_data_stream=false&include_source_on_error=false', { n: 7 }],
@@ -161,6 +158,26 @@ describe('a request of version 9', () => {
     // Writing it again keeps what was only not shown.
     await ask(9, 'POST', '/left/_update/1?refresh=true', { doc: { t: 'more' } });
     expect((await ask(9, 'GET', '/left/_source/1')).body).toEqual({ ...whole, t: 'more' });
+  });
+
+  it('leaves out vectors by default where an index is set so', async () => {
+    const mappings = { properties: { d: { type: 'dense_vector', dims: 2 } } };
+    await ask(9, 'PUT', '/lean', { settings: { 'index.mapping.exclude_source_vectors': true }, mappings });
+    await ask(9, 'PUT', '/lean/_doc/1?refresh=true', { t: 'text', d: [1, 2] });
+    expect((await ask(9, 'GET', '/lean/_doc/1')).body._source).toEqual({ t: 'text' });
+    expect((await ask(9, 'GET', '/lean/_search')).body.hits.hits[0]._source).toEqual({ t: 'text' });
+    expect((await ask(9, 'POST', '/lean/_mget', { ids: ['1'] })).body.docs[0]._source).toEqual({ t: 'text' });
+    const shown = await ask(9, 'POST', '/lean/_search', { _source: { exclude_vectors: false } });
+    expect(shown.body.hits.hits[0]._source).toEqual({ t: 'text', d: [1, 2] });
+    await ask(9, 'POST', '/lean/_update/1?refresh=true', { doc: { t: 'more' } });
+    expect((await ask(9, 'GET', '/lean/_source/1?_source_exclude_vectors=false')).body).toEqual({
+      t: 'more',
+      d: [1, 2],
+    });
+    await ask(9, 'POST', '/_reindex?refresh=true', { source: { index: 'lean' }, dest: { index: 'fat' } });
+    expect((await ask(9, 'GET', '/fat/_source/1')).body).toEqual({ t: 'more', d: [1, 2] });
+    const changed = await ask(9, 'PUT', '/lean/_settings', { 'index.mapping.exclude_source_vectors': false });
+    expect(changed.status).toBe(400);
   });
 
   it('may end blocks', async () => {

@@ -189,8 +189,8 @@ fn read(handle: &IndexHandle, params: &Params<'_>, id: &str) -> Result<Option<St
 struct View {
     /// The requested parts of the source; `None` for all of it, or nothing if stored fields are requested.
     source: Option<SourceSelection>,
-    /// Whether the source is returned without its vectors.
-    excludes_vectors: bool,
+    /// Whether the source is returned without its vectors; by default as the index is set.
+    excludes_vectors: Option<bool>,
     /// Patterns in the `stored_fields` parameter.
     stored: Vec<String>,
 }
@@ -200,7 +200,7 @@ impl View {
         let stored = params.get("stored_fields").into_iter().flat_map(|list| list.split(','));
         Self {
             source: source_of_params(*params),
-            excludes_vectors: matches!(params.get("_source_exclude_vectors"), Some("true" | "")),
+            excludes_vectors: params.get("_source_exclude_vectors").map(|given| matches!(given, "true" | "")),
             stored: stored.filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         }
     }
@@ -217,7 +217,7 @@ impl View {
 
     /// Appends the parts of the document's source that the request wants; returns `false`, and appends nothing, if it wants none.
     fn write_source(&self, handle: &IndexHandle, document: &StoredDocument, out: &mut Vec<u8>) -> bool {
-        if !self.excludes_vectors {
+        if !self.excludes_vectors.unwrap_or_else(|| handle.settings().excludes_vectors()) {
             return self.source().write(&document.source, out);
         }
         let mut rest = Vec::with_capacity(document.source.len());
@@ -364,7 +364,12 @@ fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<RequestedDocu
             ("_source", _) => {
                 let mut value = value;
                 if let Some(given) = value.as_object_mut().and_then(|it| it.shift_remove("exclude_vectors")) {
-                    wanted.view.excludes_vectors = given == Value::Bool(true);
+                    let given = given.as_bool().ok_or_else(|| {
+                        EngineError::illegal_argument(format!(
+                            "Failed to parse value [{given}] as only [true] or [false] are allowed."
+                        ))
+                    })?;
+                    wanted.view.excludes_vectors = Some(given);
                 }
                 wanted.view.source = Some(source_selection(&value)?);
             }

@@ -300,6 +300,11 @@ impl Settings {
         self.text("query.default_field")
     }
 
+    /// Whether the sources of documents are shown without their vectors, unless a request says otherwise.
+    pub fn excludes_vectors(&self) -> bool {
+        self.number("mapping.exclude_source_vectors", false)
+    }
+
     /// The limits for the index's mapping.
     pub fn limits(&self) -> Limits {
         Limits {

@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
             };
             let fields = (!fields.is_empty()).then(|| serde_json::Value::Object(fields).to_string());
             // Fields and fragments are read from the whole source.
-            if body.excludes_vectors == Some(true) {
+            if body.excludes_vectors.unwrap_or(target.excludes_vectors) {
                 let selection = without_vectors[hit.target]
                     .get_or_insert_with(|| SourceSelection::without_vectors(target.snapshot.mapping()));
                 let mut rest = Vec::with_capacity(stored.source.len());

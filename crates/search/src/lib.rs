@@ -367,6 +367,7 @@ fn target(service: &SearchService, searched: &Searched) -> Target {
         snapshot: searched.restricted.clone().unwrap_or_else(|| handle.snapshot()),
         limits: settings.search_limits(),
         default_fields,
+        excludes_vectors: settings.excludes_vectors(),
         counters: Arc::clone(&handle.counters),
         slow: SlowSearches::read(&settings),
     }

@@ -84,6 +84,7 @@ impl Order {
                 counters: Arc::clone(&handle.counters),
                 limits: SearchLimits { result_window: usize::MAX, ..handle.settings().search_limits() },
                 default_fields: default_fields(&handle.settings()),
+                excludes_vectors: false,
                 slow: None,
             })
             .collect();

@@ -7,8 +7,9 @@ use sparrow_indices::SearchLimits;
 use sparrow_indices::counters::Counters;
 use sparrow_indices::slow_log::SlowSearches;
 use sparrow_mapping::Mapping;
+use sparrow_types::work;
 
-use super::error::Shard;
+use super::error::{SearchError, Shard};
 
 /// An index that a search looks at, as of one moment.
 #[derive(Clone)]
@@ -21,10 +22,20 @@ pub struct Target {
     pub limits: SearchLimits,
     /// Fields to search for query strings that name none (`index.query.default_field`); empty for all.
     pub default_fields: Vec<String>,
+    /// Whether hits show their sources without vectors, unless the request says otherwise
+    /// (`index.mapping.exclude_source_vectors`).
+    pub excludes_vectors: bool,
     /// Counters of the operations on the index, for its statistics.
     pub counters: Arc<Counters>,
     /// Thresholds from which a search of the index is logged as slow; `None` if none ever is.
     pub slow: Option<Box<SlowSearches>>,
+}
+
+impl Target {
+    /// The error of a request that must stop while it looks at the index.
+    pub fn stopped(&self, stopped: work::Stopped) -> SearchError {
+        SearchError::Query { shard: self.shard.clone(), source: stopped.into() }
+    }
 }
 
 /// The mapping of each target's snapshot: the one that its index is searched with.

@@ -157,10 +157,8 @@ const ONLY_OFF: Readonly<Record<string, string>> = {
 };
 
 /** Whether a parameter changes nothing: no engine gets to see it, nor a cluster behind it that may not know it. */
-export function changesNothing(name: string, value: string): boolean {
-  return (
-    name in ONLY_OFF || name === 'include_source_on_error' || (name === '_source_exclude_vectors' && value === 'false')
-  );
+export function changesNothing(name: string): boolean {
+  return name in ONLY_OFF || name === 'include_source_on_error';
 }
 
 function checkOnly(name: string, value: string): void {
