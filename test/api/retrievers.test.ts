@@ -43,6 +43,62 @@ afterAll(async () => {
 });
 
 describe('a retriever', () => {
+  it('pinned ranks chosen documents above all others', async () => {
+    const pinned = (more: object, retriever: object = scored('up')): object => ({
+      retriever: { pinned: { retriever, ...more } },
+    });
+    expect(ids(await search(pinned({ ids: ['2', '1'] })))).toEqual(['2', '1', '6', '5', '4', '3']);
+    const docs = [{ _id: '3' }, { _index: 'docs', _id: '1' }, { _index: 'other', _id: '2' }];
+    expect(ids(await search(pinned({ docs, filter: { term: { kind: 'even' } } })))).toEqual(['3', '1', '6', '4', '2']);
+    const fused = { rrf: { retrievers: [standard('odd'), scored('down')] } };
+    expect(ids(await search(pinned({ ids: ['6'] }, fused))).slice(0, 2)).toEqual(['6', '1']);
+    expect(ids(await search({ ...pinned({ ids: ['6'] }, scored('down')), from: 1, size: 2 }))).toEqual(['1', '2']);
+    const inside = {
+      rrf: { retrievers: [(pinned({ ids: ['4'] }) as { retriever: object }).retriever], rank_window_size: 2 },
+    };
+    expect(ids(await search({ retriever: inside, size: 2 }))).toEqual(['4', '6']);
+    // Chosen documents that do not match, or are not there, are shown or missed as they are.
+    expect(ids(await search(pinned({ ids: ['9', '2'] }, standard('odd'))))).toEqual(['2', '1', '3', '5']);
+  });
+
+  it('diversify keeps hits that differ', async () => {
+    const kept = (more: object, extra: object = {}): Promise<Answer> =>
+      search({
+        retriever: { diversify: { type: 'mmr', field: 'around', retriever: scored('up'), lambda: 0, ...more } },
+        ...extra,
+      });
+    const lines = [1, 2, 3, 4, 5, 6].flatMap((n) => [
+      JSON.stringify({ update: { _id: String(n) } }),
+      JSON.stringify({ doc: { around: [n % 2 ? 1 : -1, n / 100] } }),
+    ]);
+    await server.request('PUT', '/docs/_mapping', {
+      properties: { around: { type: 'dense_vector', dims: 2, similarity: 'cosine' } },
+    });
+    await server.request('POST', '/docs/_bulk?refresh=true', `${lines.join('\n')}\n`);
+    expect(ids(await kept({ size: 2 }))).toEqual(['6', '1']);
+    // In the order of the retriever, whichever is chosen first.
+    expect(ids(await kept({ size: 2, query_vector: [1, 0], lambda: 1 }))).toEqual(['5', '3']);
+    expect(ids(await kept({ size: 2, query_vector: [1, 0], lambda: 0.5 }))).toEqual(['5', '2']);
+    expect(ids(await kept({ rank_window_size: 3 }))).toEqual(['6', '5', '4']);
+    expect(ids(await kept({ filter: { term: { kind: 'odd' } }, size: 1 }))).toEqual(['5']);
+    expect(ids(await kept({}, { from: 4, size: 5 }))).toEqual(['2', '1']);
+    const reason = async (more: object): Promise<string> => {
+      const { status, body } = await kept(more);
+      expect(status).toBe(400);
+      return JSON.stringify(body.error);
+    };
+    expect(await reason({ lambda: 2 })).toContain(
+      'must have a [lambda] between 0.0 and 1.0. The value provided was 2.0',
+    );
+    expect(await reason({ lambda: undefined })).toContain('The value provided was null');
+    expect(await reason({ size: 11 })).toContain('[size] of 11 cannot be greater than the [rank_window_size] of 10');
+    expect(await reason({ size: 0 })).toContain('[size] of 0 must be greater than zero');
+    expect(await reason({ type: 'other' })).toContain('unknown result diversification type [other]');
+    expect(await reason({ field: 'kind' })).toContain('Failed to retrieve vectors for field [kind]');
+    expect(await reason({ query_vector: [1] })).toContain('different numbers of dimensions');
+    expect(await reason({ query_vector: [1, 0], query_vector_builder: {} })).toContain('but not both');
+  });
+
   it('standard is a search with a filter, a least score, a sort, collapsed and ended early', async () => {
     expect(ids(await search({ retriever: standard('odd') }))).toEqual(['1', '3', '5']);
     const filter = { range: { up: { gte: 3 } } };

@@ -48,6 +48,12 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'window of a fusion': ['crates/search/src/window.rs', 'MAX_WINDOW'],
   'window of a rescore': [SETTINGS, 'max_rescore_window'],
   'keys of a sort': ['crates/index/src/query/search/sorted/mod.rs', 'MAX_SORT_KEYS'],
+  'numbers that `bucket_script` and `bucket_selector` read of a bucket, and keys of `bucket_sort`': [
+    'crates/search/src/aggs/parse/pipeline.rs',
+    'MOST_PATHS',
+  ],
+  'documents that `pinned` names': ['crates/query/src/kinds/pinned.rs', 'MOST'],
+  'parts of a text that `chunk_rescorer` reads': ['crates/search/src/retriever/rerank.rs', 'MOST_CHUNKS'],
   'hits for which `explain` names words': ['crates/search/src/explain/mod.rs', 'MAX_ATTRIBUTED'],
   'buckets of a response': ['crates/indices/src/cluster_settings.rs', 'search.max_buckets'],
   'aggregations of a request': ['crates/search/src/aggs/parse/mod.rs', 'MOST_AGGREGATIONS'],

@@ -328,7 +328,7 @@ impl SearchBody {
             min_score: None,
             name: None,
             form: Form::Rank,
-            rerank: None,
+            stage: None,
         });
     }
 

@@ -15,6 +15,13 @@ pub enum Window {
 }
 
 impl Window {
+    /// How far lists are read for the first page.
+    pub fn first(self) -> usize {
+        match self {
+            Window::Given(first) | Window::Default(first) | Window::Capped { first, .. } => first,
+        }
+    }
+
     /// How far lists are read at most, whatever page is asked for.
     pub fn most(self) -> usize {
         match self {

@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// Cuts a text into passages; gives them as byte ranges, in order. Together they cover all of its words. None for a text of white
 /// space only.
-pub(super) fn chunks(text: &str, chunking: &Chunking) -> Vec<Range<usize>> {
+pub fn chunks(text: &str, chunking: &Chunking) -> Vec<Range<usize>> {
     if text.trim().is_empty() {
         return Vec::new();
     }

@@ -4,6 +4,8 @@ pub mod apart;
 mod chunk;
 pub mod embed;
 
+pub use self::chunk::chunks;
+
 use std::sync::Weak;
 use std::sync::atomic::AtomicBool;
 

@@ -3,7 +3,7 @@
 use super::dsl::{Common, Context, members, not_supported, parse_query, unknown_field, value};
 use crate::{BoolQuery, ConstantScoreQuery, DisMaxQuery, IdsQuery, Query, QueryKind, TermQuery};
 use sparrow_wire::BodyError;
-use sparrow_wire::json::{Json, Node};
+use sparrow_wire::json::{Json, Member, Node};
 
 const CLAUSE: &str = "pinned";
 /// Most documents that a query may pin.
@@ -17,24 +17,12 @@ type Chosen = (Option<String>, String);
 pub(super) fn pinned(body: &Node, context: Context) -> Result<Query, BodyError> {
     let context = context.nested()?;
     let mut common = Common::default();
-    let (mut ids, mut docs, mut organic): (Option<Vec<Chosen>>, Option<Vec<Chosen>>, _) = (None, None, None);
+    let (mut pinned, mut organic) = (Pinned::default(), None);
     for member in members(body, CLAUSE)? {
         match (&*member.name, &member.value.json) {
-            ("ids", Json::Array(_)) => {
-                ids = Some(value::texts(&member.value)?.into_iter().map(|id| (None, id)).collect());
-            }
-            ("docs", Json::Array(items)) => {
-                docs = Some(items.iter().map(chosen).collect::<Result<_, _>>()?);
-            }
+            ("ids" | "docs", _) => pinned.take(CLAUSE, member)?,
             ("organic", Json::Object(_)) => organic = Some(parse_query(&member.value, context)?),
-            ("ids" | "docs" | "organic", _) => {
-                return Err(BodyError::ValueType {
-                    parser: CLAUSE,
-                    field: member.name.to_string(),
-                    token: member.value.token(),
-                    at: member.value.at,
-                });
-            }
+            ("organic", _) => return Err(wrong_type(CLAUSE, member)),
             _ if member.value.is_scalar() && common.take(CLAUSE, member)? => {}
             _ if member.value.is_scalar() => {
                 return Err(unknown_field(CLAUSE, member, &["ids", "docs", "organic", "boost", "_name"]));
@@ -42,17 +30,68 @@ pub(super) fn pinned(body: &Node, context: Context) -> Result<Query, BodyError> 
             _ => return Err(not_supported(CLAUSE, member)),
         }
     }
-    let (all, which) = match (ids, docs) {
-        (Some(_), Some(_)) => {
-            return Err(BodyError::illegal("The following fields are not allowed together: [ids, docs] "));
-        }
-        (Some(ids), None) => (ids, "ids"),
-        (None, Some(docs)) => (docs, "docs"),
-        (None, None) => {
-            return Err(BodyError::illegal("Required one of fields [ids, docs], but none were specified. "));
-        }
-    };
+    let chosen = pinned.chosen()?;
     let organic = organic.ok_or(BodyError::Required { field: "organic" })?;
+    Ok(common.query(above(chosen, organic)?))
+}
+
+/// The documents that a request pins, as `ids` or as `docs`.
+#[derive(Debug, Default)]
+pub struct Pinned {
+    ids: Option<Vec<Chosen>>,
+    docs: Option<Vec<Chosen>>,
+}
+
+impl Pinned {
+    /// Reads the member `ids` or `docs` of `parser`.
+    ///
+    /// # Errors
+    /// If it is no list of such.
+    pub fn take(&mut self, parser: &'static str, member: &Member) -> Result<(), BodyError> {
+        match (&*member.name, &member.value.json) {
+            ("ids", Json::Array(_)) => {
+                self.ids = Some(value::texts(&member.value)?.into_iter().map(|id| (None, id)).collect());
+            }
+            ("docs", Json::Array(items)) => {
+                self.docs = Some(items.iter().map(chosen).collect::<Result<_, _>>()?);
+            }
+            _ => return Err(wrong_type(parser, member)),
+        }
+        Ok(())
+    }
+
+    /// A query that ranks them above the hits of another one, in their order.
+    ///
+    /// # Errors
+    /// If there are none or too many, or both forms were used.
+    pub fn above(self, organic: Query) -> Result<QueryKind, BodyError> {
+        above(self.chosen()?, organic)
+    }
+
+    fn chosen(self) -> Result<(Vec<Chosen>, &'static str), BodyError> {
+        match (self.ids, self.docs) {
+            (Some(_), Some(_)) => {
+                Err(BodyError::illegal("The following fields are not allowed together: [ids, docs] "))
+            }
+            (Some(ids), None) => Ok((ids, "ids")),
+            (None, Some(docs)) => Ok((docs, "docs")),
+            (None, None) => {
+                Err(BodyError::illegal("Required one of fields [ids, docs], but none were specified. "))
+            }
+        }
+    }
+}
+
+fn wrong_type(parser: &'static str, member: &Member) -> BodyError {
+    BodyError::ValueType {
+        parser,
+        field: member.name.to_string(),
+        token: member.value.token(),
+        at: member.value.at,
+    }
+}
+
+fn above((all, which): (Vec<Chosen>, &'static str), organic: Query) -> Result<QueryKind, BodyError> {
     if all.len() > MOST {
         return Err(BodyError::illegal(format!(
             "[{CLAUSE}] Max of {MOST} {which} exceeded: {} provided.",
@@ -78,7 +117,7 @@ pub(super) fn pinned(body: &Node, context: Context) -> Result<Query, BodyError> 
         let constant = Query::new(QueryKind::ConstantScore(ConstantScoreQuery { filter: Box::new(one) }));
         queries.push(constant.with_boost(score));
     }
-    Ok(common.query(QueryKind::DisMax(DisMaxQuery { queries, tie_breaker: 0.0 })))
+    Ok(QueryKind::DisMax(DisMaxQuery { queries, tie_breaker: 0.0 }))
 }
 
 fn chosen(node: &Node) -> Result<Chosen, BodyError> {

@@ -19,7 +19,7 @@ use crate::error::SearchError;
 use crate::fusion::{Fused, Normalizer, Ranked, Ties, fuse};
 use crate::profile::timed;
 use crate::rescore::Rescore;
-use crate::retriever::{Form, Fusion, Knn, Retriever, Standard};
+use crate::retriever::{Form, Fusion, Knn, Retriever, Stage, Standard};
 use crate::window::windows;
 use sparrow_call::helpers::share_parts;
 
@@ -256,8 +256,14 @@ impl Run<'_> {
         if !failures.is_empty() {
             return Err(SearchError::Retrievers { kind: fusion.kind(), failures });
         }
-        if let (Some(rerank), Some(list)) = (&fusion.rerank, inputs.first()) {
-            let hits = self.reranked(rerank, list, &windows)?;
+        let arranged = match (&fusion.stage, inputs.first()) {
+            (Some(Stage::Rerank(rerank)), Some(list)) => Some(self.reranked(rerank, list, &windows)?),
+            (Some(Stage::Diversify(diversify)), Some(list)) => {
+                Some(self.diversified(diversify, list, longest)?)
+            }
+            _ => None,
+        };
+        if let Some(hits) = arranged {
             return Ok(self.fused_branch(fusion, hits, false, inputs, longest));
         }
         // Beside `rank`, a lowest score is that of the search.

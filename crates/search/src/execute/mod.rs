@@ -1,7 +1,9 @@
 //! Runs a search over the indices it names: union of query and kNN, fusion, merging.
 
 mod aggregated;
+mod best_chunks;
 mod calibrated;
+mod diversified;
 mod fused;
 mod plain;
 mod reranked;

@@ -4,6 +4,7 @@ use sparrow_mapping::values_at;
 use sparrow_models::ModelError;
 use sparrow_types::work;
 
+use super::best_chunks::best_chunks;
 use super::fused::{Branch, Key, Origin};
 use super::{Run, Target};
 use crate::error::SearchError;
@@ -63,10 +64,27 @@ impl Run<'_> {
                 let target = &self.targets[key.target()];
                 texts.push(text_of(target, rerank, *key)?);
             }
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            match models.rerank(&rerank.inference_id, &rerank.text, &texts, Some(self.cancel.as_ref()), None)
-            {
-                Ok(scored) => scores.extend(scored.iter().map(|scored| scored.score)),
+            let read: Vec<Vec<&str>> = texts
+                .iter()
+                .map(|text| match &rerank.chunks {
+                    // A text without words is read as it is, too.
+                    Some(wanted) => {
+                        Some(best_chunks(text, &rerank.text, wanted)).filter(|best| !best.is_empty())
+                    }
+                    None => None,
+                })
+                .zip(&texts)
+                .map(|(best, text)| best.unwrap_or_else(|| vec![text]))
+                .collect();
+            work::check().map_err(|stopped| self.targets[documents[0].target()].stopped(stopped))?;
+            let flat: Vec<&str> = read.iter().flatten().copied().collect();
+            match models.rerank(&rerank.inference_id, &rerank.text, &flat, Some(self.cancel.as_ref()), None) {
+                Ok(scored) => {
+                    let mut scored = scored.iter().map(|scored| scored.score);
+                    for parts in &read {
+                        scores.push(scored.by_ref().take(parts.len()).fold(f32::NEG_INFINITY, f32::max));
+                    }
+                }
                 Err(ModelError::Cancelled) if self.partial => break,
                 Err(error) => return Err(error.into()),
             }
@@ -83,7 +101,7 @@ fn positive(score: f32) -> f32 {
 /// The text of a document's field, as its source has it: the first value, or an empty one.
 fn text_of(target: &Target, rerank: &Rerank, key: Key) -> Result<String, SearchError> {
     let failed = |source: QueryError| SearchError::Query { shard: target.shard.clone(), source };
-    work::check().map_err(|stopped| failed(stopped.into()))?;
+    work::check().map_err(|stopped| target.stopped(stopped))?;
     let mapping = target.snapshot.mapping();
     if !mapping.source_filter().enabled {
         return Err(SearchError::OfShard {

@@ -69,7 +69,7 @@ fn in_window(
     if fusion.is_calibrated() {
         return calibrated(targets, fusion, branch, origin, longest, hit, cancel);
     }
-    if let (Some(rerank), [input], [list]) = (&fusion.rerank, &fusion.inputs[..], &branch.inputs[..]) {
+    if let (Some(rerank), [input], [list]) = (fusion.rerank(), &fusion.inputs[..], &branch.inputs[..]) {
         let inner_score =
             list.hits.iter().find(|(document, _)| *document == key).map_or(0.0, |(_, score)| *score);
         let inner = source(targets, &input.retriever, list, longest, hit, inner_score, cancel)?;

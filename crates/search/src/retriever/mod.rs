@@ -2,8 +2,10 @@
 //!
 //! `rank` with `query`, `sub_searches` and `knn` is a tree of one level, so that there is one way to fuse.
 
+mod diversify;
 mod expand;
 mod parse;
+mod pinned;
 mod rerank;
 mod simplified;
 
@@ -16,9 +18,10 @@ use sparrow_query::{BoolQuery, KnnBuilderQuery, KnnSearch, Query, QueryKind, wal
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Member;
 
+pub use diversify::Diversify;
 pub use expand::{ShortForm, expand};
 pub use parse::parse;
-pub use rerank::{Rerank, bind_rerankers};
+pub use rerank::{ChunkRescorer, Rerank, bind_rerankers};
 
 /// Highest number of lists in a search: each is held in memory.
 pub const MAX_LISTS: usize = 100;
@@ -89,8 +92,19 @@ pub struct Fusion {
     pub name: Option<String>,
     /// Which form of fusion the request used; responses differ.
     pub form: Form,
-    /// The reranker of the hits, for a fusion of a single list.
-    pub rerank: Option<Rerank>,
+    /// What the retriever does beside fusing lists.
+    pub stage: Option<Stage>,
+}
+
+/// What a retriever does with its lists beside fusing them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stage {
+    /// `text_similarity_reranker`: the hits of the single list are scored again by a model.
+    Rerank(Rerank),
+    /// `diversify`: of the hits of the single list, those are kept that differ.
+    Diversify(Diversify),
+    /// `pinned`: the first list holds chosen documents, with scores that are above all others.
+    Pin,
 }
 
 /// One of the lists of a fusion.
@@ -151,7 +165,7 @@ impl Retriever {
         }
     }
 
-    /// Queries of the tree's leaves, from left to right.
+    /// Queries of the tree's leaves, from left to right. What only compares hits finds none.
     pub fn queries(&self) -> Vec<&Query> {
         match self {
             Retriever::Standard(standard) => vec![&standard.query],
@@ -191,18 +205,28 @@ impl Retriever {
 impl Fusion {
     /// The kind of the fusion, as the request spells it.
     pub fn kind(&self) -> &'static str {
-        match self.method {
-            _ if self.rerank.is_some() => rerank::KIND,
+        match (&self.stage, self.method) {
+            (Some(Stage::Rerank(_)), _) => rerank::KIND,
+            (Some(Stage::Diversify(_)), _) => diversify::KIND,
+            (Some(Stage::Pin), _) => pinned::KIND,
             // One list whose scores stay as they are, but for the passes.
-            Method::Linear if self.inputs.iter().any(|input| !input.rescore.is_empty()) => "rescorer",
-            Method::Rrf { .. } => "rrf",
-            Method::Linear => "linear",
+            (None, Method::Linear) if self.inputs.iter().any(|input| !input.rescore.is_empty()) => "rescorer",
+            (None, Method::Rrf { .. }) => "rrf",
+            (None, Method::Linear) => "linear",
         }
     }
 
     /// Lowest score that a hit may have: a fused score or, for a reranker, the model's.
     pub fn least(&self) -> Option<f32> {
-        self.min_score.or(self.rerank.as_ref().and_then(|rerank| rerank.min_score))
+        self.min_score.or(self.rerank().and_then(|rerank| rerank.min_score))
+    }
+
+    /// The reranker of the hits, if the retriever is one.
+    pub fn rerank(&self) -> Option<&Rerank> {
+        match &self.stage {
+            Some(Stage::Rerank(rerank)) => Some(rerank),
+            _ => None,
+        }
     }
 
     /// Whether the scores of the lists are calibrated into probabilities.
@@ -215,12 +239,15 @@ impl Fusion {
         self.inputs.iter().flat_map(|input| input.retriever.queries()).collect()
     }
 
-    /// Every query of the tree for modification, including those of rescoring passes.
+    /// Every query of the tree for modification, including those of rescoring passes and the one that hits are compared with.
     pub fn queries_mut(&mut self) -> Vec<&mut Query> {
         let mut queries = Vec::new();
         for input in &mut self.inputs {
             queries.extend(input.retriever.queries_mut());
             queries.extend(input.rescore.iter_mut().map(|rescore| &mut rescore.query));
+        }
+        if let Some(Stage::Diversify(diversify)) = &mut self.stage {
+            queries.extend(&mut diversify.query);
         }
         queries
     }
@@ -258,8 +285,11 @@ impl Fusion {
     /// Checks windows against the number of hits asked for (`size`) and against each other. Validation errors
     /// are appended to `messages`.
     pub fn validate(&self, size: usize, messages: &mut Vec<String>) {
+        // What is kept of a window is never more than it, however many hits are asked for.
+        let keeps_some = matches!(self.stage, Some(Stage::Diversify(_)));
         if let Window::Given(window) = self.window
             && window < size
+            && !keeps_some
         {
             messages.push(format!(
                 "[{}] requires [rank_window_size: {window}] be greater than or equal to [size: {size}]",

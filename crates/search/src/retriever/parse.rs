@@ -6,8 +6,8 @@ use super::super::window::Window;
 use super::super::{rank, rescore};
 use super::simplified::{self, Simplified};
 use super::{
-    DEFAULT_WINDOW, Form, Fusion, Input, Knn, MAX_LISTS, Retriever, Standard, filtered, not_supported_inside,
-    rerank as reranker,
+    DEFAULT_WINDOW, Form, Fusion, Input, Knn, MAX_LISTS, Retriever, Standard, diversify, filtered,
+    not_supported_inside, pinned, rerank as reranker,
 };
 use sparrow_query::dsl::{self, Context, value};
 use sparrow_query::{Query, parse_knn_search};
@@ -18,8 +18,9 @@ use sparrow_wire::suggest::suggestions;
 /// Deepest nesting of retrievers, in levels.
 const MAX_DEPTH: usize = 10;
 /// Retrievers of Elasticsearch that this server does not support.
-const REFUSED: &[&str] = &["rule", "pinned", "random_reranker", "diversify"];
-const KNOWN: &[&str] = &["standard", "knn", "rrf", "linear", "rescorer", "text_similarity_reranker"];
+const REFUSED: &[&str] = &["rule", "random_reranker"];
+const KNOWN: &[&str] =
+    &["standard", "knn", "rrf", "linear", "rescorer", "text_similarity_reranker", "pinned", "diversify"];
 const STANDARD_KEYS: &[&str] =
     &["query", "filter", "min_score", "sort", "search_after", "terminate_after", "collapse", "_name"];
 const KNN_KEYS: &[&str] = &[
@@ -96,6 +97,8 @@ fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, B
         "linear" => linear(members, context, depth).map(Retriever::Fused),
         "rescorer" => rescorer(members, body.end, context, depth).map(Retriever::Fused),
         reranker::KIND => reranker::read(members, body.end, context, depth).map(Retriever::Fused),
+        pinned::KIND => pinned::read(members, body.end, context, depth).map(Retriever::Fused),
+        diversify::KIND => diversify::read(members, body.end, context, depth).map(Retriever::Fused),
         _ if REFUSED.contains(&name) => {
             Err(BodyError::parsing(body.at, format!("retriever [{name}] is not supported by this server")))
         }
@@ -213,7 +216,7 @@ impl Common {
             min_score: self.min_score,
             name: self.name,
             form: Form::Retriever,
-            rerank: None,
+            stage: None,
         };
         let messages = self.simplified.problems(&fusion, normalizer);
         if !messages.is_empty() {

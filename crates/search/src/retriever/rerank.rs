@@ -4,15 +4,16 @@
 use std::sync::Arc;
 
 use sparrow_call::error::EngineError;
+use sparrow_mapping::{Chunking, ChunkingError};
 use sparrow_models::Models;
 use sparrow_query::dsl::{Context, value};
 use sparrow_wire::BodyError;
-use sparrow_wire::json::{Location, Member};
+use sparrow_wire::json::{Location, Member, Node};
 
 use super::super::error::SearchError;
 use super::super::fusion::Method;
 use super::parse::{self, Common};
-use super::{Fusion, Input, Retriever};
+use super::{Fusion, Input, Retriever, Stage};
 use crate::window::Window;
 
 /// Name of the retriever in requests.
@@ -22,6 +23,7 @@ const KEYS: &[&str] = &[
     "inference_id",
     "inference_text",
     "field",
+    "chunk_rescorer",
     "rank_window_size",
     "filter",
     "min_score",
@@ -37,6 +39,8 @@ pub struct Rerank {
     pub text: String,
     /// Field whose text is ranked.
     pub field: String,
+    /// Which parts of a text are ranked in place of the whole text.
+    pub chunks: Option<ChunkRescorer>,
     /// Lowest score of the model that a hit may have.
     pub min_score: Option<f32>,
     /// The node's models, set once the endpoint has been checked.
@@ -46,8 +50,54 @@ pub struct Rerank {
 impl PartialEq for Rerank {
     /// Compares what the request says; the models do not matter.
     fn eq(&self, other: &Self) -> bool {
-        (&self.inference_id, &self.text, &self.field, self.min_score)
-            == (&other.inference_id, &other.text, &other.field, other.min_score)
+        (&self.inference_id, &self.text, &self.field, &self.chunks, self.min_score)
+            == (&other.inference_id, &other.text, &other.field, &other.chunks, other.min_score)
+    }
+}
+
+/// Parts of a text that a model reads in its place: those whose words are nearest to the question. The best of them counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChunkRescorer {
+    /// How many parts of a text the model reads.
+    pub size: usize,
+    /// How texts are cut.
+    pub chunking: Chunking,
+}
+
+/// Most parts of a text that a model reads.
+const MOST_CHUNKS: i32 = 10;
+
+impl ChunkRescorer {
+    fn read(node: &Node) -> Result<Self, BodyError> {
+        const PARSER: &str = "chunk_rescorer";
+        let Some(members) = node.as_object() else {
+            return Err(BodyError::parsing(node.at, "[chunk_rescorer] must be an object"));
+        };
+        let (mut size, mut chunking) = (1, None);
+        for member in members {
+            match &*member.name {
+                "size" => size = value::int(&member.value)?,
+                "chunking_settings" => {
+                    let given = member.value.to_value();
+                    let given = given.as_object().ok_or_else(|| {
+                        BodyError::parsing(member.value.at, "[chunking_settings] must be an object")
+                    })?;
+                    let parsed = Chunking::parse(given);
+                    chunking = parsed.map_err(|error| match error {
+                        ChunkingError::Strategy(reason) | ChunkingError::Invalid(reason) => {
+                            BodyError::illegal(reason)
+                        }
+                    })?;
+                }
+                _ => return Err(parse::unknown(PARSER, member, &["size", "chunking_settings"])),
+            }
+        }
+        if !(1..=MOST_CHUNKS).contains(&size) {
+            return Err(BodyError::illegal(format!(
+                "[size] of [{PARSER}] must be from [1] to [{MOST_CHUNKS}], was [{size}]"
+            )));
+        }
+        Ok(Self { size: size as usize, chunking: chunking.unwrap_or_default() })
     }
 }
 
@@ -58,7 +108,7 @@ pub(super) fn read(
     context: Context,
     depth: usize,
 ) -> Result<Fusion, BodyError> {
-    let (mut inner, mut least) = (None, None);
+    let (mut inner, mut least, mut chunks) = (None, None, None);
     let (mut inference_id, mut text, mut field) = (None, None, None);
     let mut common = Common::default();
     for member in members {
@@ -75,6 +125,7 @@ pub(super) fn read(
                 }
                 "inference_text" => text = Some(value::text(node)?),
                 "field" => field = Some(value::text(node)?),
+                "chunk_rescorer" => chunks = Some(ChunkRescorer::read(node)?),
                 // Of the model's scores, which may be negative.
                 "min_score" => least = Some(value::float(node)?),
                 "rank_window_size" | "filter" | "_name" => {
@@ -101,7 +152,8 @@ pub(super) fn read(
     common.set_list(Input::new(inner));
     let mut fusion = common.build(Method::Linear, None, context)?;
     let inference_id = inference_id.unwrap_or_default();
-    fusion.rerank = Some(Rerank { inference_id, text, field, min_score: least, models: None });
+    fusion.stage =
+        Some(Stage::Rerank(Rerank { inference_id, text, field, chunks, min_score: least, models: None }));
     Ok(fusion)
 }
 
@@ -115,13 +167,12 @@ pub fn bind_rerankers(fusion: &mut Fusion, models: &Arc<Models>) -> Result<(), E
             bind_rerankers(inner, models)?;
         }
     }
-    let Some(rerank) = &mut fusion.rerank else { return Ok(()) };
+    let Some(Stage::Rerank(rerank)) = &mut fusion.stage else { return Ok(()) };
     if rerank.inference_id.is_empty() {
         rerank.inference_id = models.only_reranker().map_err(SearchError::illegal)?;
     }
     let most = models.reranker(&rerank.inference_id)?;
-    let (Window::Given(window) | Window::Default(window) | Window::Capped { first: window, .. }) =
-        fusion.window;
+    let window = fusion.window.first();
     if let Some(most) = most
         && most < window
     {

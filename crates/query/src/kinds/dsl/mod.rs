@@ -5,6 +5,7 @@ pub mod value;
 
 use serde_json::Value;
 
+pub use super::pinned::Pinned;
 use super::{Query, QueryKind, read};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Location, Member, Node};

@@ -68,9 +68,28 @@ export const RETRIEVERS: Schemas = {
   text_similarity_reranker: object(
     {
       ...{ retriever: ref('Retriever'), field: text('whose text is read'), inference_id: text() },
+      chunk_rescorer: object({ size: preset(int('how many parts of a text are read'), 1), chunking_settings: open() }),
       ...{ inference_text: text('the question'), rank_window_size: window, ...named },
     },
     ['retriever', 'field', 'inference_text'],
+  ),
+  pinned: object(
+    {
+      ...{ retriever: ref('Retriever'), ids: list(text()) },
+      docs: list(object({ _index: text(), _id: text() }, ['_id'])),
+      ...{ rank_window_size: window, ...named },
+    },
+    ['retriever'],
+  ),
+  diversify: object(
+    {
+      ...{ retriever: ref('Retriever'), type: one(['mmr']), field: text('whose vectors are compared') },
+      lambda: num('how much relevance counts, from 0 to 1'),
+      size: preset(int('how many hits are kept'), 10),
+      ...{ query_vector: list(num()), query_vector_builder: ref('QueryVectorBuilder') },
+      ...{ rank_window_size: window, ...named },
+    },
+    ['retriever', 'type', 'field', 'lambda'],
   ),
   rescorer: object({ retriever: ref('Retriever'), rescore: several(ref('Rescore')), ...named }, [
     'retriever',

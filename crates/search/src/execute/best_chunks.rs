@@ -1,0 +1,88 @@
+//! Parts of a text that are likely to answer a question: what a model reads of a text that is too long for it.
+
+use std::collections::HashMap;
+
+use sparrow_indices::chunks;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::retriever::ChunkRescorer;
+
+/// BM25's usual parameters.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+
+/// The parts of a text that its words say are nearest to a question, best first. Where no part has a word of the question, the first
+/// ones. A part counts rare words of this text more, as each text is searched by itself.
+pub(super) fn best_chunks<'t>(text: &'t str, question: &str, wanted: &ChunkRescorer) -> Vec<&'t str> {
+    let parts: Vec<&str> =
+        chunks(text, &wanted.chunking).into_iter().map(|range| text[range].trim()).collect();
+    if parts.len() <= wanted.size {
+        return parts;
+    }
+    let asked: Vec<String> = words(question).collect();
+    let counted: Vec<(HashMap<String, f32>, f32)> = parts
+        .iter()
+        .map(|part| {
+            let (mut counts, mut length) = (HashMap::new(), 0.0);
+            for word in words(part) {
+                length += 1.0;
+                if asked.contains(&word) {
+                    *counts.entry(word).or_insert(0.0) += 1.0;
+                }
+            }
+            (counts, length)
+        })
+        .collect();
+    let number = parts.len() as f32;
+    let average = counted.iter().map(|(_, length)| length).sum::<f32>() / number;
+    let idf: HashMap<&str, f32> = asked
+        .iter()
+        .map(|word| {
+            let having = counted.iter().filter(|(counts, _)| counts.contains_key(word)).count() as f32;
+            (word.as_str(), (1.0 + (number - having + 0.5) / (having + 0.5)).ln())
+        })
+        .collect();
+    let score = |(counts, length): &(HashMap<String, f32>, f32)| -> f32 {
+        let of_word = |(word, count): (&String, &f32)| {
+            idf.get(word.as_str()).unwrap_or(&0.0) * count * (K1 + 1.0)
+                / (count + K1 * (1.0 - B + B * length / average))
+        };
+        counts.iter().map(of_word).sum()
+    };
+    let mut ranked: Vec<(f32, &str)> = counted.iter().map(score).zip(parts).collect();
+    // A stable sort: of equals, the first of the text.
+    ranked.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    ranked.truncate(wanted.size);
+    ranked.into_iter().map(|(_, part)| part).collect()
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.unicode_words().map(str::to_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use sparrow_mapping::Chunking;
+
+    use super::best_chunks;
+    use crate::retriever::ChunkRescorer;
+
+    #[test]
+    fn parts_with_rare_words_of_the_question_come_first() {
+        let text =
+            "The owl hunts at night. The fox hunts by day. The owl and the fox sleep. The hare eats grass.";
+        let chunking = Chunking::Sentence { max_chunk_size: 20, sentence_overlap: 0 };
+        let best = |question: &str, size: usize, chunking: Chunking| {
+            best_chunks(text, question, &ChunkRescorer { size, chunking })
+        };
+        assert_eq!(
+            best("What does the hare eat?", 1, Chunking::Word { max_chunk_size: 5, overlap: 0 }),
+            ["The hare eats grass"]
+        );
+        assert_eq!(best("a fox", 2, chunking.clone()).len(), 1, "one part holds all of it");
+        let by_words = Chunking::Word { max_chunk_size: 5, overlap: 0 };
+        assert_eq!(best("FOX by day", 1, by_words.clone()), ["The fox hunts by day"]);
+        assert_eq!(best("whale", 2, by_words), ["The owl hunts at night", "The fox hunts by day"]);
+        assert_eq!(best_chunks(" ", "a", &ChunkRescorer { size: 1, chunking }), Vec::<&str>::new());
+    }
+}

@@ -1,0 +1,55 @@
+//! `pinned`: chosen documents are ranked above the hits of a list.
+
+use sparrow_query::dsl::{Context, Pinned};
+use sparrow_query::{Query, QueryKind};
+use sparrow_wire::BodyError;
+use sparrow_wire::json::{Location, Member};
+
+use super::super::fusion::Method;
+use super::super::sort::Sort;
+use super::parse::{self, Common};
+use super::{Fusion, Input, Retriever, Stage, Standard};
+
+/// Name of the retriever in requests.
+pub(super) const KIND: &str = "pinned";
+const KEYS: &[&str] = &["retriever", "ids", "docs", "rank_window_size", "filter", "min_score", "_name"];
+
+/// Reads a `pinned` retriever, as the sum of two lists: the chosen documents have scores beside which those of the other list do
+/// not count. Filters are for the other list only, as in Elasticsearch.
+pub(super) fn read(
+    members: &[Member],
+    end: Location,
+    context: Context,
+    depth: usize,
+) -> Result<Fusion, BodyError> {
+    let (mut inner, mut pinned) = (None, Pinned::default());
+    let mut common = Common::default();
+    for member in members {
+        let mut read = || -> Result<(), BodyError> {
+            match &*member.name {
+                "retriever" => inner = Some(parse::child_of(&member.value, context, depth)?),
+                "ids" | "docs" => pinned.take(KIND, member)?,
+                "rank_window_size" | "filter" | "min_score" | "_name" => {
+                    common.take(KIND, member, context)?;
+                }
+                _ => return Err(parse::unknown(KIND, member, KEYS)),
+            }
+            Ok(())
+        };
+        read().map_err(|error| parse::within(error, KIND, member))?;
+    }
+    let Some(inner) = inner else {
+        return Err(BodyError::parsing(end, "Required [retriever]"));
+    };
+    if let Retriever::Standard(Standard { search: Some(search), .. }) = &inner
+        && search.sort != Sort::Score
+    {
+        return Err(BodyError::illegal(format!("[{KIND}] retriever only supports sorting by score")));
+    }
+    common.set_list(Input::new(inner));
+    let mut fusion = common.build(Method::Linear, None, context)?;
+    let chosen = pinned.above(QueryKind::MatchNone.into())?;
+    fusion.inputs.insert(0, Input::new(Retriever::Standard(Standard::new(Query::new(chosen)))));
+    fusion.stage = Some(Stage::Pin);
+    Ok(fusion)
+}
