@@ -49,7 +49,7 @@ static OPERATIONS: LazyLock<BTreeMap<&'static str, Entry>> = LazyLock::new(|| {
     all.add(models::OPERATIONS, |parts| &parts.node.model_service);
     all.add(sparrow_search::OPERATIONS, |parts| &*parts.search);
     all.add(sparrow_snapshots::OPERATIONS, |parts| &parts.snapshots);
-    all.add(&[tasks::OPERATIONS], |parts| &parts.node.tasks);
+    all.add(&[tasks::OPERATIONS, sparrow_tasks::reindexes::OPERATIONS], |parts| &parts.node.tasks);
     all.add(&[OF_SEVERAL_PARTS], |parts| parts);
     all.0
 });

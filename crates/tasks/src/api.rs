@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::record;
-use crate::reindexes;
 use crate::spec::TaskSpec;
 use crate::task::Task;
 use crate::tasks::Tasks;
@@ -45,21 +44,6 @@ pub const OPERATIONS: &[Operation<Tasks>] = &[
         .stops()
         .unlisted()
         .may_wait(),
-    Operation::new("list_reindex", Action::ListTasks, Lane::Watch, reindexes::list)
-        .about("The reindexes that run.")
-        .takes(&["detailed"])
-        .unlisted(),
-    Operation::new("get_reindex", Action::GetTask, Lane::Watch, reindexes::get)
-        .about("How far a reindex is; waits for its end if asked to.")
-        .takes(&["wait_for_completion timeout"])
-        .unlisted()
-        .may_wait(),
-    // It waits unless it is asked not to.
-    Operation::new("cancel_reindex", Action::CancelTasks, Lane::Long, reindexes::cancel)
-        .about("Stops a reindex, and waits for its end unless asked not to.")
-        .takes(&["wait_for_completion"])
-        .stops()
-        .unlisted(),
     Operation::new("rethrottle", Action::Rethrottle, Lane::Write, rethrottle)
         .about("Lets a running job go faster or slower.")
         .takes(&["requests_per_second group_by"]),

@@ -5,7 +5,7 @@ pub mod api;
 mod context;
 mod progress;
 mod record;
-mod reindexes;
+pub mod reindexes;
 mod requests;
 mod spec;
 mod store;

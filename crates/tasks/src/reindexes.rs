@@ -4,22 +4,38 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use sparrow_call::error::EngineError;
+use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_call::rights::Action;
 
 use crate::api::{TaskId, shown};
 use crate::record;
 use crate::tasks::Tasks;
 
+/// The operations on these tasks.
+pub const OPERATIONS: &[Operation<Tasks>] = &[
+    Operation::new("list_reindex", Action::ListTasks, Lane::Watch, list)
+        .about("The reindexes that run.")
+        .takes(&["detailed"])
+        .unlisted(),
+    Operation::new("get_reindex", Action::GetTask, Lane::Watch, get)
+        .about("How far a reindex is; waits for its end if asked to.")
+        .takes(&["wait_for_completion timeout"])
+        .unlisted()
+        .may_wait(),
+    // It waits unless it is asked not to.
+    Operation::new("cancel_reindex", Action::CancelTasks, Lane::Long, cancel)
+        .about("Stops a reindex, and waits for its end unless asked not to.")
+        .takes(&["wait_for_completion"])
+        .stops()
+        .unlisted(),
+];
+
 /// Action of the tasks that are meant.
 const ACTION: &str = "indices:data/write/reindex";
 
 /// `GET /_reindex`: those that run.
-pub(crate) fn list(
-    all: &Tasks,
-    request: &Request,
-    _body: &[u8],
-    _cancel: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn list(all: &Tasks, request: &Request, _body: &[u8], _cancel: &CancelFlag) -> Result<Reply, EngineError> {
     let detailed = request.params().bool("detailed", false)?;
     let mut running: Vec<Value> = Vec::new();
     // A part of a job that is divided is no job.
@@ -34,12 +50,7 @@ pub(crate) fn list(
 }
 
 /// `GET /_reindex/{task}`: how far one is and, once it has ended, what came of it.
-pub(crate) fn get(
-    all: &Tasks,
-    request: &Request,
-    _body: &[u8],
-    cancel: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn get(all: &Tasks, request: &Request, _body: &[u8], cancel: &CancelFlag) -> Result<Reply, EngineError> {
     let params = request.params();
     let wait = params.bool("wait_for_completion", false)?;
     let timeout = params.duration("timeout")?;
@@ -54,12 +65,7 @@ pub(crate) fn get(
 }
 
 /// `POST /_reindex/{task}/_cancel`: stops one, and shows what came of it unless the request does not wait.
-pub(crate) fn cancel(
-    all: &Tasks,
-    request: &Request,
-    _body: &[u8],
-    cancel: &CancelFlag,
-) -> Result<Reply, EngineError> {
+fn cancel(all: &Tasks, request: &Request, _body: &[u8], cancel: &CancelFlag) -> Result<Reply, EngineError> {
     let wait = request.params().bool("wait_for_completion", true)?;
     let text = request.part("task");
     let id = TaskId::parse(text)?;

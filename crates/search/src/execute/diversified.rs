@@ -141,7 +141,7 @@ mod tests {
         let around = vectors(&[0.0, 0.1, 1.2, 0.05, 2.8]);
         assert_eq!(kept(&around, None, 0.0, 3), Ok(vec![0, 2, 4]));
         assert_eq!(kept(&around, Some(&[1.0, 0.0]), 1.0, 3), Ok(vec![0, 1, 3]));
-        assert_eq!(kept(&around, Some(&[1.0, 0.0]), 0.7, 3), Ok(vec![0, 2, 3]));
+        assert_eq!(kept(&around, Some(&[1.0, 0.0]), 0.7, 3), Ok(vec![0, 1, 3]));
         assert_eq!(kept(&around, Some(&[1.0, 0.0]), 0.4, 3), Ok(vec![0, 2, 4]));
         assert_eq!(
             kept(&around, Some(&[0.0, 1.0]), 0.5, 1),
