@@ -39,6 +39,7 @@ export {
 } from './fuse.js';
 export { embeddedModels, modelDirectories } from './models.js';
 export { NativeSearchEngine, type NativeEngineOptions } from './native-engine.js';
+export type { ModelPhase, Phases } from './phases.js';
 export { ADDON_FILE, platformName, runtimeLibraryNames } from './platform.js';
 export {
   ACTIONS,

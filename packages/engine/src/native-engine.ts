@@ -3,6 +3,7 @@ import { isMainThread } from 'node:worker_threads';
 import type { NativeEngine, NativeReply } from './addon.generated.js';
 import { findBinding, loadAddon } from './binding.js';
 import { unwrapNative } from './errors.js';
+import { askingForProfile, phasesIn, withoutProfile } from './phases.js';
 import { remember } from './shape.js';
 import type { Cancel, EngineReply, EngineRequest, SearchEngine } from './search-engine.js';
 
@@ -140,7 +141,26 @@ export class NativeSearchEngine implements SearchEngine {
     return new NativeSearchEngine(unwrapNative<NativeEngine>(opened), waiting);
   }
 
-  async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+  execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    const { phases, op } = request;
+    if (phases === undefined || op !== 'search') return this.#carryOut(request, body, cancel);
+    return this.#measured(request, phases, body, cancel);
+  }
+
+  async #measured(
+    request: EngineRequest,
+    tell: NonNullable<EngineRequest['phases']>,
+    body?: Uint8Array,
+    cancel?: Cancel,
+  ): Promise<EngineReply> {
+    const asking = askingForProfile(body);
+    const reply = await this.#carryOut(request, asking ?? body, cancel);
+    const phases = await phasesIn(reply.body);
+    if (phases !== undefined) tell(phases);
+    return asking === undefined ? reply : { ...reply, body: await withoutProfile(reply.body) };
+  }
+
+  async #carryOut(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
     const { op, path, query, opaqueId, requestId, traceId, action, rights, named, concurrent } = request;
     // What is undefined is left out of the JSON; one form of object for all requests is made faster than one with what is there.
     const asked = JSON.stringify({

@@ -1,4 +1,5 @@
 import type { Operation } from './operations.js';
+import type { Phases } from './phases.js';
 
 /** One request to an engine: what to do and with which parameters. The body travels beside it, as bytes. */
 export interface EngineRequest {
@@ -23,6 +24,11 @@ export interface EngineRequest {
    * date math, patterns as they are.
    */
   readonly named?: ((names: readonly string[]) => void) | undefined;
+  /**
+   * Told how long the parts of a search took, before it is answered; never where that cannot be told. Such a search is measured as with
+   * `profile`, so its lists are made one after another.
+   */
+  readonly phases?: ((phases: Phases) => void) | undefined;
   /**
    * Whether others are about to ask too. They would have to wait if the engine answered on this thread, as it may do otherwise when
    * a read is short.

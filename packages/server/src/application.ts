@@ -22,6 +22,7 @@ import type { Route } from './routes/table.js';
 import type { Endpoint } from './routes/types.js';
 import { Attempts } from './security/attempts.js';
 import type { AppOptions, Application } from './services.js';
+import { findTracing } from './tracing/find.js';
 
 /*
  * The steps of a request, from Hono's router (`app.ts`) to an answer. Each is a function that takes the call and says what it needs of
@@ -30,8 +31,13 @@ import type { AppOptions, Application } from './services.js';
  * is a promise, which costs more than most of the steps, and all but three of them have nothing to wait for.
  */
 
-/** The steps of a request for an endpoint. */
-export async function answerEndpoint(call: Call, endpoint: Endpoint): Promise<Answer> {
+/** The steps of a request for an endpoint. What it calls in this process is a part of its span, if it has one. */
+export function answerEndpoint(call: Call, endpoint: Endpoint): Promise<Answer> {
+  const { span } = call;
+  return span === undefined ? stepThrough(call, endpoint) : span.run(() => stepThrough(call, endpoint));
+}
+
+async function stepThrough(call: Call, endpoint: Endpoint): Promise<Answer> {
   const elsewhere = enter(call);
   if (elsewhere !== undefined) return elsewhere;
   call.endpoint = endpoint;
@@ -105,5 +111,6 @@ export function makeApplication(options: AppOptions): Application {
   const headers = securityHeaders(config.tlsCert !== undefined);
   const [attempts, admission] = [new Attempts(), new Admission()];
   const asyncSearches = new AsyncSearches();
-  return { ...options, instruments, attempts, admission, asyncSearches, inFlight, room, headers };
+  const tracing = findTracing(options.log);
+  return { ...options, tracing, instruments, attempts, admission, asyncSearches, inFlight, room, headers };
 }

@@ -11,6 +11,7 @@ import type { Attempts } from './security/attempts.js';
 import type { ScriptStore } from './search-templates/script-store.js';
 import type { AuditLog } from './security/audit.js';
 import type { KeyStore } from './security/key-store.js';
+import type { Tracing } from './tracing/tracing.js';
 
 /** What the application needs once it serves. */
 export interface Services {
@@ -52,6 +53,8 @@ export interface Application extends AppOptions {
   readonly asyncSearches: AsyncSearches;
   /** What bodies and answers hold on their way. */
   readonly inFlight: InFlight;
+  /** Makes spans of requests, where the process has somewhere to send them. */
+  readonly tracing: Tracing | undefined;
   /** Bytes that the engine may still allocate. */
   readonly room: () => number;
   /** Headers of every answer. */

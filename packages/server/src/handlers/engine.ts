@@ -34,7 +34,7 @@ export async function carryOutInEngine(
     query: asText && explicit ? { ...query, format: 'json' } : query,
     requestId: call.requestId,
     opaqueId: exchange.header('x-opaque-id'),
-    traceId: traceOf(exchange.header('traceparent')),
+    traceId: call.span?.traceId ?? traceOf(exchange.header('traceparent')),
     action,
     rights,
     named: application.audit === undefined ? undefined : (names) => void (call.named = names),
@@ -42,7 +42,10 @@ export async function carryOutInEngine(
   };
   const sent = MEASURED.has(op) ? await measured(serving(call)) : body;
   if (op === 'restore_snapshot') await restoreKeys(serving(call), request, body);
-  const reply = await engine.execute(request, sent, cancel);
+  const reply =
+    call.span === undefined
+      ? await engine.execute(request, sent, cancel)
+      : await call.span.carryOut(op, (phases) => engine.execute({ ...request, phases }, sent, cancel));
   const warnings = warningsOf(endpoint, call.query, reply);
   return {
     status: reply.status,

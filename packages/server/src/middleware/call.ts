@@ -7,6 +7,7 @@ import type { Endpoint } from '../routes/types.js';
 import type { Route } from '../routes/table.js';
 import type { ApiKey } from '../security/key-store.js';
 import type { Application, Services } from '../services.js';
+import type { RequestSpan } from '../tracing/tracing.js';
 
 /** The values of parameters by their names. */
 export type Texts = Readonly<Record<string, string>>;
@@ -30,6 +31,8 @@ export class Call {
   caller: ApiKey | undefined;
   /** Its body as JSON, once it is read; undefined if it has none. */
   body: Uint8Array | undefined;
+  /** Its span, where somebody traces it. */
+  readonly span: RequestSpan | undefined;
   /** The indices and aliases that the engine read in it, if somebody wants to know. */
   named: readonly string[] = [];
 
@@ -47,6 +50,7 @@ export class Call {
   ) {
     this.hold = application.inFlight.request();
     this.services = application.services();
+    this.span = application.tracing?.begin(exchange, route);
     application.instruments.requests.active += 1;
   }
 }

@@ -14,9 +14,9 @@ export function logRequest(call: Call, status: number): void {
 }
 
 /** What a request is called in the log. */
-export function namesOf({ exchange, requestId }: Call): Record<string, string> {
+export function namesOf({ exchange, requestId, span }: Call): Record<string, string> {
   const opaqueId = exchange.header('x-opaque-id');
-  const traceId = traceOf(exchange.header('traceparent'));
+  const traceId = span?.traceId ?? traceOf(exchange.header('traceparent'));
   return {
     request_id: requestId,
     method: exchange.method,

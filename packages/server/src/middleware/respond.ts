@@ -59,6 +59,7 @@ function end(call: Call, answer: Answer, finished: Finished): Response | Promise
   const { application, exchange, route, begun } = call;
   audit(call, answer);
   logRequest(call, answer.status);
+  call.span?.end(answer.status);
   const { requests } = application.instruments;
   requests.active -= 1;
   requests.answered(route, exchange.method, answer.status, (performance.now() - begun) / 1000);
