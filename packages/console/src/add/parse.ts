@@ -1,5 +1,6 @@
 // Reads files into documents: JSON, JSON lines, CSV, and plain text.
 import { type Column, Sample, typedDocument } from '../../../server/src/file-mapping';
+import { TextParts } from '../../../server/src/text-parts';
 import { plural } from '../lib/format';
 import type { Document } from './bulk';
 
@@ -13,8 +14,6 @@ export interface Table {
   readonly left: readonly string[];
 }
 
-/** Most paragraphs of a text that go into one document, in words. */
-const WORDS_OF_PART = 200;
 const ID_COLUMNS = ['_id', 'id'];
 /** Characters by which a file is judged to be a text. */
 const LOOKED_AT = 100_000;
@@ -199,31 +198,9 @@ function placeIn(text: string, part: string, from: number): number {
 
 /** Paragraphs of a text, small ones together, with the last heading as their title. */
 function fromText(text: string): Source[] {
-  const parts: Source[] = [];
-  let title = '';
-  let open: string[] = [];
-  const close = (): void => {
-    if (open.length === 0) return;
-    parts.push({ ...(title === '' ? {} : { title }), text: open.join('\n\n'), part: parts.length + 1 });
-    open = [];
-  };
-  for (const raw of text.split(/\n\s*\n/)) {
-    const heading = /^\s*#{1,6}\s+(.+)/.exec(raw);
-    const paragraph = raw.replace(/^\s*#{1,6}\s+.+\n?/, '').trim();
-    if (heading !== null) {
-      close();
-      title = heading[1]?.trim() ?? '';
-    }
-    if (paragraph === '') continue;
-    if (wordsIn([...open, paragraph].join(' ')) > WORDS_OF_PART) close();
-    open.push(paragraph);
-  }
-  close();
-  return parts;
-}
-
-function wordsIn(text: string): number {
-  return text.trim().split(/\s+/).length;
+  const parts = new TextParts();
+  const all = [...text.split('\n').flatMap((line) => parts.add(line)), ...parts.end()];
+  return all.map(({ document }) => ({ ...document }));
 }
 
 /** Takes the ids out of the sources, if a column has a different one for each document. */

@@ -38,7 +38,7 @@ interface Chosen {
 
 /** How a file is loaded that is too large for the page. */
 function remedy(name: string): string {
-  if (!/\.(?:jsonl|ndjson|csv|tsv)$/i.test(name)) {
+  if (!/\.(?:jsonl|ndjson|csv|tsv|txt|md)$/i.test(name)) {
     return 'Turn it into JSON lines, one document a line, and load these with `sparrow import`.';
   }
   return `Load it on the command line: sparrow import '${name.replaceAll("'", "'\\''")}' --index NAME`;

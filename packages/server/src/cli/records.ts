@@ -7,13 +7,14 @@ import { createGunzip } from 'node:zlib';
 import { fileProblem } from '@sparrow-search/engine';
 import { CsvError, type Info, type Parser, parse } from 'csv-parse';
 
+import { type PlacedPart, TextParts } from '../text-parts.js';
 import { type Encoding, inUtf8 } from './encoding.js';
 import { CommandError } from './errors.js';
 import { jsonValues } from './json-values.js';
 import { linesOf } from './lines.js';
 import { number } from './terminal.js';
 
-export const FORMATS = ['jsonl', 'json', 'csv', 'tsv'] as const;
+export const FORMATS = ['jsonl', 'json', 'csv', 'tsv', 'text'] as const;
 
 /** How a file is written. */
 export type Format = (typeof FORMATS)[number];
@@ -70,6 +71,7 @@ export function formatOf(file: string): Format | undefined {
   const name = file.toLowerCase().replace(/\.gz$/, '');
   if (/\.(?:jsonl|ndjson|jsonlines)$/.test(name)) return 'jsonl';
   if (name.endsWith('.json')) return 'json';
+  if (/\.(?:txt|text|md|markdown)$/.test(name)) return 'text';
   return name.endsWith('.csv') ? 'csv' : /\.(?:tsv|tab)$/.test(name) ? 'tsv' : undefined;
 }
 
@@ -82,6 +84,8 @@ export function readRecords(file: string, options: ReadOptions): AsyncGenerator<
       return fromLines(stream);
     case 'json':
       return fromValues(stream);
+    case 'text':
+      return fromText(stream);
     default:
       return fromColumns(stream, options.format, options.signal);
   }
@@ -158,6 +162,20 @@ async function* fromValues(stream: AsyncIterable<Buffer>): AsyncGenerator<Record
     const flat = text.replaceAll(/[\r\n]+/g, ' ');
     yield parsed((n += 1), line, flat.startsWith('"') ? `{"text":${flat}}` : flat);
   }
+}
+
+/** Paragraphs of a text, small ones together, as in the console. */
+async function* fromText(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_> {
+  const parts = new TextParts();
+  const tooLong = (): CommandError => new CommandError('it has a paragraph longer than 100 MB: is this a text?');
+  const recorded = ({ document, line }: PlacedPart): Record_ => {
+    return { n: document.part, line, document: { ...document }, text: JSON.stringify(document), problem: undefined };
+  };
+  for await (const line of linesOf(stream, MOST_BYTES, tooLong)) {
+    yield* parts.add(line.replace(/^\ufeff/, '')).map(recorded);
+    if (parts.open > MOST_BYTES) throw tooLong();
+  }
+  yield* parts.end().map(recorded);
 }
 
 /** Objects in objects, and lists in lists, that a document may have: as in Elasticsearch. */

@@ -53,7 +53,9 @@ export function addImport(program: Command): void {
   withServer(
     program
       .command('import')
-      .description('load documents from files: JSON lines, JSON, CSV or TSV, also compressed (.gz)')
+      .description(
+        'load documents from files: JSON lines, JSON, CSV, TSV, plain text or Markdown, also compressed (.gz)',
+      )
       .argument('<file...>', 'the files; - for standard input')
       .option('--index <name>', 'index to load them into; by default the name of the file')
       .addOption(
@@ -86,8 +88,10 @@ export function addImport(program: Command): void {
     ),
   ).action(async (files: readonly string[], options: Options) => {
     if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
-    if (options.follow === true && files.some((file) => (options.format ?? formatOf(file)) === 'json'))
-      throw new UsageError('--follow takes lines, which a file of JSON need not have');
+    const [followed = ''] = options.follow === true ? [options.format ?? formatOf(files[0] ?? '')] : [];
+    if (followed === 'json') throw new UsageError('--follow takes lines, which a file of JSON need not have');
+    if (followed === 'text')
+      throw new UsageError('--follow takes documents of a line each, and not paragraphs of a text');
     if (options.follow === true && /^-$|\.gz$/.test(files[0] ?? ''))
       throw new UsageError('--follow takes a plain file');
     if (options.vectors !== undefined && options.semantic === false)
@@ -208,9 +212,11 @@ class Import {
     if (file !== undefined) [this.#key, this.#size] = [keyOf(file), file.size];
     await this.#checkVectors();
     const isFresh = file === undefined || this.#options.restart === true;
-    const before = isFresh ? undefined : await checkpointOf(this.#context, this.#index.name, file);
+    const known = isFresh ? undefined : await checkpointOf(this.#context, this.#index.name, file);
     // Before the index gets fields that no document of it would have.
-    if (before !== undefined && before.options !== this.#recorded) throw otherOptions(before.options, this.#recorded);
+    if (known !== undefined && known.options !== this.#recorded) throw otherOptions(known.options, this.#recorded);
+    // What is added to a text may belong to its last part.
+    const before = this.#format === 'text' && known?.size !== file?.size ? undefined : known;
     await this.#prepare(signal);
     if (before?.done === true && before.size === file?.size && this.#options.follow !== true) {
       this.#context.note(`${this.#file}: all of it was imported before; --restart does it again`);
