@@ -1,5 +1,7 @@
 // Requests to the server that the page came from, and to nobody else.
 
+import { warningTexts } from '../../../server/src/http/warning-texts';
+
 const STORED_KEY = 'sparrow-key';
 /** A header takes no other letters. */
 const KEY = /^[\x21-\x7e]+$/;
@@ -32,6 +34,8 @@ export interface Reply {
   /** From sending to the last byte, in milliseconds. */
   readonly ms: number;
   readonly retryAfter: number | undefined;
+  /** What the server warns of. */
+  readonly warnings: readonly string[];
 }
 
 /** The key of this tab; it is forgotten with the tab. */
@@ -91,6 +95,7 @@ export async function send(method: string, path: string, body?: string, options:
     type: response.headers.get('content-type') ?? '',
     ms: performance.now() - begun,
     retryAfter: after === null ? undefined : Number(after),
+    warnings: warningTexts(response.headers.get('warning')),
   };
 }
 

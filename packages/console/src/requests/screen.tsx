@@ -21,6 +21,8 @@ interface Answer {
   readonly ok: boolean;
   readonly text: string;
   readonly ms: number;
+  /** What the server warns of. */
+  readonly warnings: readonly string[];
   readonly says: string | undefined;
 }
 
@@ -288,6 +290,9 @@ function Answered({ answer }: { readonly answer: Answer }): JSX.Element {
         <Copy text={() => text} label="Copy the answer" />
       </div>
       {answer.says !== undefined && <Note>{answer.says}</Note>}
+      {answer.warnings.map((sentence) => (
+        <Note key={sentence}>{sentence}</Note>
+      ))}
       {!answer.ok && wrong !== '' && <Note kind="bad">{wrong}</Note>}
       <pre tabIndex={0} aria-label="The answer">
         {text === '' ? '(nothing)' : <Json text={text} />}

@@ -20,7 +20,9 @@ export class Context {
   readonly isJson: boolean;
 
   constructor(options: ServerOptions) {
-    this.remote = new Remote(findTarget(options, process.env));
+    this.remote = new Remote(findTarget(options, process.env), (sentence) => {
+      this.note(`warning: ${sentence}`);
+    });
     this.sparrow = Sparrow.over(this.remote);
     this.isJson = options.json !== undefined && options.json !== false;
   }

@@ -14,6 +14,7 @@ import {
 } from '@sparrow-search/engine';
 
 import { ENDPOINTS } from '../routes/table.js';
+import { warningTexts } from '../http/warning-texts.js';
 import type { Endpoint } from '../routes/types.js';
 import { CommandError } from './errors.js';
 import { inLine } from './terminal.js';
@@ -121,7 +122,11 @@ export interface RemoteRequest {
 
 /** A server elsewhere, as an engine: operations become requests to their routes. */
 export class Remote implements SearchEngine {
-  constructor(readonly target: Target) {}
+  /** @param warn is told what the server warns of */
+  constructor(
+    readonly target: Target,
+    readonly warn: (sentence: string) => void = () => undefined,
+  ) {}
 
   /**
    * Sends a request and reads its answer, which is JSON.
@@ -235,6 +240,7 @@ export class Remote implements SearchEngine {
       clearTimeout(timer);
     }
     const { status } = response;
+    for (const sentence of warningTexts(response.headers.get('warning'))) this.warn(inLine(sentence));
     if (status === 401 && key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyHint}`);
     return { status, body: bytes };
   }

@@ -9,6 +9,7 @@ import { measure } from '../node/machine.js';
 import { changesNothing } from '../routes/parameters.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
 import { rightsFor } from '../security/authorize.js';
+import { MAPPING, unknownEndpoints } from './unknown-endpoints.js';
 
 /**
  * Carries out an operation of the engine.
@@ -46,7 +47,12 @@ export async function carryOutInEngine(
     call.span === undefined
       ? await engine.execute(request, sent, cancel)
       : await call.span.carryOut(op, (phases) => engine.execute({ ...request, phases }, sent, cancel));
-  const warnings = warningsOf(endpoint, call.query, reply);
+  const warnings = warningsOf(
+    endpoint,
+    call.query,
+    reply,
+    MAPPING.has(op) ? await unknownEndpoints(engine, sent) : NOTHING,
+  );
   return {
     status: reply.status,
     body: reply.body,
@@ -101,12 +107,18 @@ const STATISTICS: ReadonlySet<string> = new Set<Operation>([
   ] as const),
 ]);
 
+const NOTHING: readonly string[] = [];
 const NO_HEADERS: readonly (readonly [string, string])[] = [];
 
-function warningsOf(endpoint: Endpoint, query: Texts, { warnings }: EngineReply): typeof NO_HEADERS {
+function warningsOf(
+  endpoint: Endpoint,
+  query: Texts,
+  { warnings }: EngineReply,
+  unknown: readonly string[],
+): typeof NO_HEADERS {
   const said = deprecations(endpoint, query);
-  if (said.length === 0 && warnings === undefined) return NO_HEADERS;
-  return [...said, ...(warnings ?? [])].map((sentence) => ['Warning', warning(sentence)] as const);
+  if (said.length === 0 && unknown.length === 0 && warnings === undefined) return NO_HEADERS;
+  return [...said, ...(warnings ?? []), ...unknown].map((sentence) => ['Warning', warning(sentence)] as const);
 }
 
 /** Where a created document is. */

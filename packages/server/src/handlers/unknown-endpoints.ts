@@ -1,0 +1,74 @@
+import type { Operation, SearchEngine } from '@sparrow-search/engine';
+
+import { near } from '../near.js';
+
+/** Operations whose bodies hold mappings. */
+export const MAPPING: ReadonlySet<Operation> = new Set([
+  ...(['create_index', 'put_mapping', 'put_template', 'put_index_template', 'put_component_template'] as const),
+]);
+
+/** Members of a `semantic_text` field that name what encodes its texts. */
+const NAMING = ['inference_id', 'search_inference_id'] as const;
+
+/** Models of which the list shows all: more than any server has. */
+const ALL = { size: '10000' };
+
+/**
+ * Sentences about fields of a mapping that name an endpoint, a deployment or a model that is not there. As in Elasticsearch, a mapping
+ * may name one that is made later; a name that is misspelt would come out with the first document.
+ */
+export async function unknownEndpoints(engine: SearchEngine, body: Uint8Array | undefined): Promise<readonly string[]> {
+  if (body === undefined) return [];
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (!bytes.includes('inference_id')) return [];
+  const named = namedIn(JSON.parse(bytes.toString()), '');
+  if (named.length === 0) return [];
+  const known = await knownNames(engine).catch(() => undefined);
+  // What was asked for is done: that the lists could not be read for once is no reason to refuse it.
+  if (known === undefined) return [];
+  return named
+    .filter(([, name]) => !known.has(name))
+    .map(([field, name]) => {
+      const [meant] = near(name, known);
+      const hint = meant === undefined ? '' : `; did you mean [${meant}]?`;
+      return `the field [${field}] names the inference endpoint [${name}], which does not exist: its texts are refused until it does${hint}`;
+    });
+}
+
+/** Fields with the names of what encodes their texts. */
+function namedIn(value: unknown, key: string): [field: string, name: string][] {
+  if (typeof value !== 'object' || value === null) return [];
+  const members = value as Readonly<Record<string, unknown>>;
+  if (members['type'] === 'semantic_text') {
+    const names = NAMING.map((member) => members[member]).filter((name) => typeof name === 'string');
+    return [...new Set(names)].map((name) => [key, name]);
+  }
+  return Object.entries(members).flatMap(([name, inner]) => namedIn(inner, name));
+}
+
+/** Ids of everything that a field may name. */
+async function knownNames(engine: SearchEngine): Promise<ReadonlySet<string>> {
+  const ask = async (op: Operation, query: Readonly<Record<string, string>>): Promise<unknown> =>
+    JSON.parse(new TextDecoder().decode((await engine.execute({ op, path: {}, query })).body));
+  const [inference, models, stats] = (await Promise.all([
+    ask('get_inference', {}),
+    ask('get_trained_models', ALL),
+    ask('trained_model_stats', ALL),
+  ])) as [
+    { readonly endpoints?: readonly { readonly inference_id: string }[] },
+    {
+      readonly trained_model_configs?: readonly {
+        readonly model_id: string;
+        readonly metadata?: { readonly aliases?: readonly string[] };
+      }[];
+    },
+    { readonly trained_model_stats?: readonly { readonly deployment_stats?: { readonly deployment_id: string } }[] },
+  ];
+  return new Set([
+    ...(inference.endpoints ?? []).map(({ inference_id: id }) => id),
+    ...(models.trained_model_configs ?? []).flatMap(({ model_id: id, metadata }) => [id, ...(metadata?.aliases ?? [])]),
+    ...(stats.trained_model_stats ?? []).flatMap(({ deployment_stats: one }) =>
+      one === undefined ? [] : [one.deployment_id],
+    ),
+  ]);
+}
