@@ -286,6 +286,10 @@ describe('a file of JSON lines', () => {
         const { code, stdout, stderr } = await search(index, by);
         expect([code, stderr], `${index} by ${by}`).toEqual([0, '']);
         expect(stdout, `${index} by ${by}`).toContain('Blue whales');
+        // All documents are near in some way: how many were looked at says nothing.
+        expect(stdout, `${index} by ${by}`).toMatch(
+          by === 'dense' ? /\nthe nearest document, \d+ ms\n$/ : /found, \d+ ms\n$/,
+        );
       }
     }
     expect(await search('kinds-sparse', 'dense')).toMatchObject({

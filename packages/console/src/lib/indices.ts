@@ -10,6 +10,8 @@ export interface Index {
   readonly documents: number | undefined;
   readonly bytes: number | undefined;
   readonly health: string | undefined;
+  /** When it was made, in milliseconds; absent where the key may not see statistics. */
+  readonly created: number | undefined;
 }
 
 export interface Known {
@@ -24,6 +26,7 @@ interface CatRow {
   readonly health: string;
   readonly 'docs.count': string;
   readonly 'store.size': string;
+  readonly 'creation.date': string;
 }
 
 interface ModelConfig {
@@ -34,7 +37,11 @@ interface ModelConfig {
 export async function loadIndices(): Promise<Known> {
   const [mappings, rows, endpoints, models] = await Promise.all([
     optional<Record<string, { mappings: { properties?: Properties } }>>({}, 'GET', '/_mapping'),
-    optional<CatRow[]>([], 'GET', '/_cat/indices?format=json&bytes=b&h=index,health,docs.count,store.size'),
+    optional<CatRow[]>(
+      [],
+      'GET',
+      '/_cat/indices?format=json&bytes=b&h=index,health,docs.count,store.size,creation.date',
+    ),
     optional<{ endpoints: { inference_id: string; task_type: string }[] }>(
       { endpoints: [] },
       'GET',
@@ -58,6 +65,7 @@ export async function loadIndices(): Promise<Known> {
         documents: row === undefined ? undefined : Number(row['docs.count']),
         bytes: row === undefined ? undefined : Number(row['store.size']),
         health: row?.health,
+        created: row === undefined ? undefined : Number(row['creation.date']),
       };
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -69,6 +77,23 @@ export async function loadIndices(): Promise<Known> {
       dense: ofKind(models.trained_model_configs, 'text_embedding', '.all-minilm-l6-v2'),
     },
   };
+}
+
+const LAST_SEARCHED = 'sparrow-index';
+
+/** Which index somebody wants who names none: the one that was searched last in this browser, or else the one that was made last. */
+export function usualIndex(indices: readonly Index[], storage: Storage = localStorage): Index | undefined {
+  const last = indices.find(({ name }) => name === storage.getItem(LAST_SEARCHED));
+  return last ?? [...indices].sort((a, b) => (b.created ?? 0) - (a.created ?? 0))[0];
+}
+
+/** Notes that an index is searched. */
+export function keepUsual(name: string, storage: Storage = localStorage): void {
+  try {
+    storage.setItem(LAST_SEARCHED, name);
+  } catch {
+    // A browser may keep nothing.
+  }
 }
 
 /** Models of a kind, the one that comes with the server first. */

@@ -182,6 +182,7 @@ interface CardProps {
 }
 
 function ModelCard({ config, deployments, rates, onAct }: CardProps): JSX.Element {
+  const [starting, setStarting] = useState(false);
   const aliases = config.metadata?.aliases ?? [];
   const kind = Object.keys(config.inference_config ?? {}).find((name) => Object.hasOwn(KINDS, name));
   const path = `/_ml/trained_models/${encodeURIComponent(config.model_id)}/deployment`;
@@ -193,11 +194,17 @@ function ModelCard({ config, deployments, rates, onAct }: CardProps): JSX.Elemen
           <button
             type="button"
             class="quiet"
+            disabled={starting}
             onClick={() => {
-              onAct(call('POST', `${path}/_start?wait_for=started`));
+              setStarting(true);
+              onAct(
+                call('POST', `${path}/_start?wait_for=started`).finally(() => {
+                  setStarting(false);
+                }),
+              );
             }}
           >
-            Start
+            {starting ? 'Starting …' : 'Start'}
           </button>
         )}
       </div>
@@ -207,7 +214,11 @@ function ModelCard({ config, deployments, rates, onAct }: CardProps): JSX.Elemen
         {config.description === undefined ? '' : ` · ${config.description}`}
       </p>
       {aliases.length > 0 && <p class="small">Also known as {aliases.join(', ')}.</p>}
-      {deployments.length === 0 && <p class="small">Not at work.</p>}
+      {deployments.length === 0 && (
+        <p class="small" role="status">
+          {starting ? 'It is starting. A large model takes some seconds the first time.' : 'Not started.'}
+        </p>
+      )}
       {deployments.map((deployment) => (
         <DeploymentRow
           key={deployment.deployment_id}

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 
-import { count } from '../lib/format';
+import { count, plural } from '../lib/format';
 import type { Index } from '../lib/indices';
 import { useLoad } from '../lib/load';
 import { countedFields, facetsOf, loadFacets, toggled } from './facets';
@@ -23,6 +23,7 @@ export function FacetList({ index, results, filter, onFilter }: Props): JSX.Elem
   if (facets.length === 0) return null;
   return (
     <section class="facets" aria-label="Facets of the documents shown">
+      <p class="small">In the {plural(ids.length, 'document')} shown:</p>
       {facets.map(({ field, values }) => (
         <fieldset key={field} class="facet">
           <legend>{field.replace(/\.keyword$/, '')}</legend>
@@ -33,7 +34,7 @@ export function FacetList({ index, results, filter, onFilter }: Props): JSX.Elem
                 type="button"
                 class="chip"
                 aria-pressed={isChosen}
-                title={isChosen ? 'Take this filter away' : 'Only documents with this value'}
+                title={isChosen ? 'Remove this filter' : 'Search only documents with this value'}
                 onClick={() => {
                   onFilter(toggled(filter, field, text, !isChosen));
                 }}

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import { Refused } from '../lib/api';
 import { count } from '../lib/format';
-import { type Index, type Known, loadIndices } from '../lib/indices';
+import { type Index, type Known, keepUsual, loadIndices, usualIndex } from '../lib/indices';
 import { foreignLanguage } from '../lib/language';
 import { useLoad } from '../lib/load';
 import { current, go, remember } from '../lib/route';
@@ -23,6 +23,8 @@ type Mode = 'compare' | Kind;
 
 /** How long to wait for the next letter before asking. */
 const TYPING_MS = 180;
+/** How long a search may take before the page says that it goes on. */
+const PATIENCE_MS = 1000;
 /** Longest wait for the next letter: the slower the last search was, the fewer are asked for while one types. */
 const LONGEST_WAIT_MS = 1500;
 
@@ -58,8 +60,8 @@ function Searching({
   readonly onReload: () => void;
 }): JSX.Element {
   const asked = useMemo(() => current().params, []);
-  const [name, setName] = useState(() => asked.get('index') ?? searchable[0]?.name ?? '');
-  const index = searchable.find((one) => one.name === name) ?? searchable[0];
+  const [name, setName] = useState(() => asked.get('index') ?? usualIndex(searchable)?.name ?? '');
+  const index = searchable.find((one) => one.name === name) ?? usualIndex(searchable);
   const [text, setText] = useState(asked.get('q') ?? '');
   const [filter, setFilter] = useState(asked.get('filter') ?? '');
   const [mode, setMode] = useState<Mode>((asked.get('by') as Mode | null) ?? 'compare');
@@ -84,6 +86,7 @@ function Searching({
       setError('');
       return;
     }
+    keepUsual(index.name);
     const { signal } = (running.current = new AbortController());
     const begun = performance.now();
     setBusy(true);
@@ -215,6 +218,7 @@ function Searching({
         </Note>
       )}
       {text.trim() === '' && index !== undefined && <Start index={index} onAsk={setText} onReload={onReload} />}
+      {busy && <Waiting />}
       <Problem text={error} />
       {unknown.length > 0 && filter.trim() !== '' && (
         <Note kind="warn">
@@ -301,5 +305,23 @@ function Start({
         Search your own file
       </button>
     </div>
+  );
+}
+
+/** That a search goes on, where it takes long. */
+function Waiting(): JSX.Element {
+  const [isLong, setIsLong] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      setIsLong(true);
+    }, PATIENCE_MS);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, []);
+  return (
+    <p class="small" role="status">
+      {isLong && 'Waiting for the answer. A model that starts with this question takes some seconds.'}
+    </p>
   );
 }

@@ -12,6 +12,25 @@ export function progressBeside(isJson: boolean, sink: Sink, one: string): Progre
   return new Progress(isJson ? { ...sink, isTerminal: false } : sink, one);
 }
 
+/** How long something may take before it is said that it goes on. */
+const PATIENCE_MS = 1000;
+
+/** Says on a terminal what is waited for where it takes long, and takes that away at the end. */
+export async function whileWaiting<T>(sink: Sink, sentence: string, work: Promise<T>): Promise<T> {
+  if (!sink.isTerminal) return work;
+  let isShown = false;
+  const timer = setTimeout(() => {
+    isShown = true;
+    sink.write(sink.dim(sentence));
+  }, PATIENCE_MS);
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+    if (isShown) sink.steer(CLEAR);
+  }
+}
+
 /** How far something has come: a bar with rate and time left on a terminal, nothing elsewhere. */
 export class Progress {
   readonly #sink: Sink;

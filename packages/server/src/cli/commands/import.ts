@@ -270,6 +270,8 @@ class Import {
       }
     }
     try {
+      // A model that starts with the first documents takes some seconds.
+      this.#progress.update(0, this.#share());
       let counted = 0;
       const result = await this.#index.bulk(items(this), {
         id: ({ id }) => id,

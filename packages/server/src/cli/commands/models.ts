@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
-import { bytes, number, table } from '../terminal.js';
+import { whileWaiting } from '../progress.js';
+import { bytes, inLine, number, table } from '../terminal.js';
 import { addModelTest } from './model-test.js';
 
 interface Config {
@@ -85,9 +86,12 @@ export function addModels(program: Command): void {
   ).action(async (model: string, options: ServerOptions & { workers?: number }) => {
     const context = new Context(options);
     const query = { wait_for: 'started', number_of_allocations: options.workers };
-    const answer = await context.remote.request('POST', `${MODELS}/${encodeURIComponent(model)}/deployment/_start`, {
-      query,
-    });
+    const path = `${MODELS}/${encodeURIComponent(model)}/deployment/_start`;
+    const answer = await whileWaiting(
+      context.terminal.err,
+      `${inLine(model)} is starting; a large model takes some seconds the first time`,
+      context.remote.request('POST', path, { query }),
+    );
     context.show(answer, () => `${model} is started\n`);
   });
 

@@ -6,6 +6,7 @@ import { type Hit, type Query, type SearchRequest, type SearchResponse, fileProb
 
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
+import { whileWaiting } from '../progress.js';
 import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
 import { fieldsOfFilter, noteUnknownFields } from '../unknown-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
@@ -79,17 +80,23 @@ export function addSearch(program: Command): void {
     const context = new Context(options);
     const body = options.body === undefined ? undefined : readBody(options.body);
     await noteUnknownFields(context, options.index, (options.filter ?? []).flatMap(fieldsOfFilter));
-    const answer = await ask(context, question, body, options).catch(async (error: unknown) => {
+    const asked = ask(context, question, body, options);
+    const waiting = 'waiting for the answer; a model that starts with this question takes some seconds';
+    const answer = await whileWaiting(context.terminal.err, waiting, asked).catch(async (error: unknown) => {
       throw await namingIndices(context, error);
     });
     context.show(answer, (out) => {
       const { total, hits } = answer.hits;
-      const count =
-        total === undefined ? '' : `${total.relation === 'gte' ? 'at least ' : ''}${number(total.value)} found, `;
-      const footer = out.dim(`${count}${duration(answer.took)}`);
+      const footer = out.dim(`${foundBy(options, hits.length, total)}${duration(answer.took)}`);
       return `${hits.map((hit, at) => described(out, hit, at)).join('')}${footer}\n`;
     });
   });
+}
+
+/** How many documents were found. Dense vectors order all documents, and those that the search looked at say nothing. */
+function foundBy({ by }: Options, shown: number, total: SearchResponse<Document>['hits']['total']): string {
+  if (by === 'dense') return shown === 1 ? 'the nearest document, ' : `the ${number(shown)} nearest documents, `;
+  return total === undefined ? '' : `${total.relation === 'gte' ? 'at least ' : ''}${number(total.value)} found, `;
 }
 
 async function ask(
