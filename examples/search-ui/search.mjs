@@ -6,17 +6,39 @@ const SUGGESTED = 5;
 /** Characters of a text in which passages are marked. */
 const MOST_ANALYZED = 500_000;
 
-const SETTINGS = {
+/** Letters of a word by which it is completed. */
+const LONGEST_BEGINNING = 15;
+
+/** Settings of the index: how titles are cut into the beginnings of their words, and what is typed into words. */
+export const SETTINGS = {
   analysis: {
-    filter: { beginnings: { type: 'edge_ngram', min_gram: 1, max_gram: 15 } },
-    analyzer: { typed: { tokenizer: 'standard', filter: ['lowercase', 'beginnings'] } },
+    filter: {
+      beginnings: { type: 'edge_ngram', min_gram: 1, max_gram: LONGEST_BEGINNING },
+      shortened: { type: 'truncate', length: LONGEST_BEGINNING },
+    },
+    analyzer: {
+      beginnings: { tokenizer: 'standard', filter: ['lowercase', 'beginnings'] },
+      typed: { tokenizer: 'standard', filter: ['lowercase', 'shortened'] },
+    },
   },
 };
+export const TITLE = {
+  type: 'text',
+  fields: { typed: { type: 'text', analyzer: 'beginnings', search_analyzer: 'typed' } },
+};
 const PROPERTIES = {
-  title: { type: 'text', fields: { typed: { type: 'text', analyzer: 'typed', search_analyzer: 'standard' } } },
+  title: TITLE,
   topic: { type: 'keyword' },
   text: { type: 'text', fields: { semantic: { type: 'semantic_text', inference_id: '.hybrid' } } },
 };
+
+/** Titles with words that begin as those that are typed. */
+export async function complete(index, typed) {
+  if (typed === '') return [];
+  const query = { match: { 'title.typed': { query: typed, operator: 'and' } } };
+  const { hits } = await index.search({ query, size: SUGGESTED, _source: ['title'] });
+  return hits.hits.map(({ _source }) => _source.title);
+}
 
 /**
  * @param {import('@sparrow-search/engine').Sparrow} sparrow
@@ -28,13 +50,7 @@ export async function openArticles(sparrow, articles) {
     await index.bulk(articles, { refresh: true });
   }
 
-  /** Titles with words that begin as those that are typed. */
-  const suggest = async (typed) => {
-    if (typed === '') return [];
-    const query = { match: { 'title.typed': { query: typed, operator: 'and' } } };
-    const { hits } = await index.search({ query, size: SUGGESTED, _source: ['title'] });
-    return hits.hits.map(({ _source }) => _source.title);
-  };
+  const suggest = (typed) => complete(index, typed);
 
   /** The best hits for a question by words, sparse and dense vectors; of one topic only, where one is chosen. */
   const search = async (question, topic) => {
