@@ -25,7 +25,7 @@ export async function notesApp(sparrow) {
     const request =
       question === ''
         ? { query: { match_all: {} }, sort: [{ written: 'desc' }] }
-        : { retriever: { linear: { query: question, normalizer: 'zscore' } } };
+        : { retriever: { linear: { query: question } } };
     const { hits } = await notes.search({ ...request, size: SHOWN }, { signal });
     return hits.hits.map(({ _id, _source }) => ({ id: _id, ..._source }));
   };

@@ -103,7 +103,7 @@ async function retrieve() {
   const { hits } = await client.search({
     index,
     size: PASSAGES,
-    retriever: { linear: { query: question, normalizer: 'zscore' } },
+    retriever: { linear: { query: question } },
     highlight: { fields: { 'text.semantic': { number_of_fragments: 2, order: 'score' } } },
   });
   return hits.hits.map(({ _source: { file, heading, text }, highlight }) => ({

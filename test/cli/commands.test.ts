@@ -327,7 +327,7 @@ describe('search', () => {
     const mistaken = async (filter: string): Promise<string> =>
       (await run('search', 'x', '--index', 'articles', '--filter', filter)).stderr;
     expect(await mistaken('n<2')).toContain('a comparison is written as n:<50');
-    expect(await mistaken('name=a AND n:1')).toContain('with = the rest is one value');
+    expect(await mistaken('name=a AND n:1')).toContain('everything after the = is one value');
     const both = await run('search', '--index', 'articles', '--body', '{}', '--filter', 'n:1');
     expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('leave out --filter')]);
   });
@@ -627,7 +627,9 @@ describe.skipIf(isFirstTier)('demo', () => {
     for (const args of [['demo'], ['demo', '--remove']]) {
       const { code, stdout, stderr } = await run(...args, '--index', 'articles');
       expect([code, stdout]).toEqual([1, '']);
-      expect(stderr).toBe('sparrow: [articles] is an index of yours: say with --index where the demo may be\n');
+      expect(stderr).toBe(
+        'sparrow: [articles] is one of your own indices: name another one for the demo with --index\n',
+      );
     }
     expect((await server.request('GET', '/articles/_count')).body.count).toBe(3);
   });

@@ -176,7 +176,7 @@ describe('a file of JSON lines', () => {
     expect([again.code, again.stdout, again.stderr]).toEqual([
       1,
       '',
-      `sparrow: ${path}: it was imported without options ${now}: add --restart to import all of it again; documents that are there under other ids stay\n`,
+      `sparrow: ${path}: it was imported without options ${now}: add --restart to import all of it again; documents that have other ids stay\n`,
     ]);
     // Nothing was changed for it either.
     expect((await server.request('GET', '/options/_mapping')).text).not.toContain('sku_text');
@@ -302,7 +302,7 @@ describe('a file of JSON lines', () => {
     });
   });
 
-  it('goes on behind documents that are refused, and names them', async () => {
+  it('continues after documents that are refused, and names them', async () => {
     await server.request('PUT', '/strict', { mappings: { properties: { n: { type: 'integer' } } } });
     const path = await file('bad.jsonl', `{"n":1}\n{"n":\n[1]\n{"n":"seven"}\n{"n":5}\n{"_id":"${'i'.repeat(600)}"}\n`);
     const { code, stdout, stderr } = await run(path, '--index', 'strict');

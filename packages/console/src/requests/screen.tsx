@@ -51,7 +51,7 @@ function examplesFor(indices: readonly Index[]): readonly Example[] {
     [
       'Hybrid search',
       `GET /${name}/_search`,
-      json({ retriever: { linear: { query: 'how to avoid pain after running', normalizer: 'zscore' } } }),
+      json({ retriever: { linear: { query: 'how to avoid pain after running' } } }),
     ],
     ['By meaning', `GET /${name}/_search`, json({ query: { semantic: { field, query: 'why does bread rise' } } })],
     [

@@ -108,7 +108,7 @@ export class Admission {
     if (this.#owed >= 1) {
       this.#owed -= 1;
       if (!this.#isOfOthers(key))
-        throw new HttpError('rejected', 'rejected execution: more reads come than there is time for');
+        throw new HttpError('rejected', 'rejected execution: reads come in faster than they can be answered');
     }
     this.#count(key);
     return new Place(this, key);

@@ -425,7 +425,7 @@ export class KeyStore {
       }
       if (!isWritten) {
         if (attempt < TRIES) return change(attempt + 1);
-        throw new HttpError('rejected', 'the API keys were changed by other servers again and again: try once more');
+        throw new HttpError('rejected', 'other servers keep changing the API keys: try again');
       }
       this.#keys = after;
       this.#isUncertain = false;

@@ -134,7 +134,8 @@ async function mustBeOurs({ sparrow }: Context, { name }: Index<Meaning>): Promi
     Readonly<Record<string, { mappings: { _meta?: Readonly<Record<string, unknown>> } }>>
   >('get_mapping', { path: { index: name } });
   const isOurs = Object.keys(found).join() === name && found[name]?.mappings._meta?.[MARK] !== undefined;
-  if (!isOurs) throw new CommandError(`[${name}] is an index of yours: say with --index where the demo may be`);
+  if (!isOurs)
+    throw new CommandError(`[${name}] is one of your own indices: name another one for the demo with --index`);
 }
 
 async function ask(index: Index<Meaning>, request: SearchRequest): Promise<Answer> {

@@ -89,9 +89,9 @@ export function addImport(program: Command): void {
   ).action(async (files: readonly string[], options: Options) => {
     if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
     const [followed = ''] = options.follow === true ? [options.format ?? formatOf(files[0] ?? '')] : [];
-    if (followed === 'json') throw new UsageError('--follow takes lines, which a file of JSON need not have');
+    if (followed === 'json') throw new UsageError('--follow reads line by line, and cannot follow a JSON file');
     if (followed === 'text')
-      throw new UsageError('--follow takes documents of a line each, and not paragraphs of a text');
+      throw new UsageError('--follow reads line by line, and cannot follow the paragraphs of a text');
     if (options.follow === true && /^-$|\.gz$/.test(files[0] ?? ''))
       throw new UsageError('--follow takes a plain file');
     if (options.vectors !== undefined && options.semantic === false)
@@ -155,7 +155,7 @@ function recordedOptions({ encoding, id, semantic, vectors, pipeline }: Options)
 function otherOptions(before: string, now: string): CommandError {
   const said = (options: string): string => (options === '' ? 'without options' : `with ${options}`);
   return new CommandError(
-    `it was imported ${said(before)} before, and this command is ${said(now)}: add --restart to import all of it again; documents that are there under other ids stay`,
+    `it was imported ${said(before)} before, and this command is ${said(now)}: add --restart to import all of it again; documents that have other ids stay`,
   );
 }
 
@@ -222,7 +222,7 @@ class Import {
       this.#context.note(`${this.#file}: all of it was imported before; --restart does it again`);
       return this.#result({ skipped: before.records });
     }
-    if (before !== undefined) this.#context.note(`${this.#file}: goes on behind document ${number(before.records)}`);
+    if (before !== undefined) this.#context.note(`${this.#file}: continues after document ${number(before.records)}`);
     try {
       return await this.#load(signal, file, before?.records ?? 0);
     } catch (error) {

@@ -145,7 +145,7 @@ async function noteUnmatched(context: Context, pattern: string): Promise<void> {
     .catch((error: unknown) => (error instanceof SparrowError && error.status === 404 ? 0 : undefined));
   if (found === 0)
     context.note(
-      `there is no index [${pattern}] yet: the key may use it once there is one; if the name is wrong, revoke it`,
+      `there is no index [${pattern}] yet: the key can use it as soon as it exists; if the name is misspelt, revoke the key`,
     );
 }
 

@@ -57,7 +57,7 @@ async function run(options: Options): Promise<void> {
   const { out, err } = terminal();
   const { from, to, index = [], shards, batch, samples, json = false } = options;
   if (isAddress(from) === isAddress(to)) {
-    throw new UsageError('one of --from and --to is a data directory, the other one the address of a cluster');
+    throw new UsageError('--from and --to are a data directory and the address of a cluster, in either order');
   }
   if (!isAddress(from) && !existsSync(from)) throw new CommandError(`there is no data directory ${from}`);
   if (batch > 10_000) throw new UsageError('--batch is 10000 at most');

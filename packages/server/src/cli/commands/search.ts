@@ -213,7 +213,7 @@ function luceneOf(filter: string): string {
   const [, field, value] = /^([A-Za-z_][\w.-]*)=([^]+)$/.exec(filter) ?? [];
   if (value !== undefined && / (?:AND|OR|NOT) /.test(value))
     throw new UsageError(
-      `--filter ${filter}: with = the rest is one value; write ${String(field)}:value AND …, or --filter several times`,
+      `--filter ${filter}: everything after the = is one value; for several conditions write ${String(field)}:value AND …, or repeat --filter`,
     );
   return field === undefined || value === undefined ? filter : `${field}:"${value.replaceAll(/["\\]/g, '\\$&')}"`;
 }
