@@ -64,8 +64,9 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [SEE_CLUSTER, 'get_cluster_settings pending_tasks remote_info cluster_stats nodes_info nodes_stats hot_threads'],
   [
     SEE_CLUSTER,
-    'get_task list_tasks get_reindex list_reindex ml_info get_trained_models trained_model_stats infer_trained_model get_inference',
+    'get_task list_tasks ended_tasks get_reindex list_reindex ml_info get_trained_models trained_model_stats',
   ],
+  [SEE_CLUSTER, 'infer_trained_model get_inference'],
   [SEE_CLUSTER, 'license xpack_info health_report list_none'],
   [SEE_CLUSTER, 'openai_embeddings openai_models openai_model cohere_rerank'],
   [SEE_CLUSTER, 'infer infer_stream upgrade_assistance metrics'],

@@ -22,6 +22,7 @@ import { AuditLog } from './security/audit.js';
 import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
 import { sharedKeys } from './security/key-text.js';
 import type { Services } from './services.js';
+import { TaskHistory } from './tasks/task-history.js';
 import { createTlsServer } from './tls/listener.js';
 
 /** Idle connections are kept longer than any client keeps them, so that none is closed under a request. */
@@ -119,12 +120,14 @@ export async function startServer(
     stopKeys = keys.follow(log);
     // Servers over one cluster would each have others.
     const scripts = config.cluster === undefined ? await ScriptStore.open(config.data) : undefined;
+    const tasks = await TaskHistory.open(config.data, log);
     const newOwnerKey = await ensureOwner(keys, config, log);
     services = {
       engine,
       keys,
       identity: await readIdentity(config.data),
       scripts,
+      tasks,
       data: config.data,
       address: new URL(url).host,
     };
@@ -146,6 +149,7 @@ export async function startServer(
     await open?.scripts?.close().catch((error: unknown) => {
       log.error('the file of the stored scripts may hold a change that was refused', { error: String(error) });
     });
+    await open?.tasks?.close();
     await open?.engine.close();
     stopTls();
     instruments.runtime.stop();

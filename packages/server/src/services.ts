@@ -11,6 +11,7 @@ import type { Attempts } from './security/attempts.js';
 import type { ScriptStore } from './search-templates/script-store.js';
 import type { AuditLog } from './security/audit.js';
 import type { KeyStore } from './security/key-store.js';
+import type { TaskHistory } from './tasks/task-history.js';
 import type { Tracing } from './tracing/tracing.js';
 
 /** What the application needs once it serves. */
@@ -20,6 +21,8 @@ export interface Services {
   readonly identity: Identity;
   /** The stored scripts; over a cluster there are none. */
   readonly scripts?: ScriptStore | undefined;
+  /** Which tasks were started; absent where nobody notes that. */
+  readonly tasks?: TaskHistory | undefined;
   /** The data directory. */
   readonly data: string;
   /** `host:port` that the server listens on. */

@@ -2,11 +2,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
-import { call } from '../lib/api';
+import { call, optional } from '../lib/api';
 import { count, duration, when } from '../lib/format';
 import { useLoad } from '../lib/load';
 import { Head, Note, Problem, Progress, Raw, Sure } from '../shell/parts';
-import { type Past, endedWith } from './history';
 
 interface Task {
   readonly node: string;
@@ -18,6 +17,13 @@ interface Task {
   readonly cancellable: boolean;
   readonly cancelled?: boolean;
   readonly status?: Readonly<Record<string, unknown>>;
+}
+
+/** A task that has ended, and what it did. */
+interface Past {
+  readonly task: Task;
+  readonly response?: Readonly<Record<string, unknown>>;
+  readonly error?: unknown;
 }
 
 const WATCH_MS = 1000;
@@ -35,12 +41,8 @@ export function TasksScreen(): JSX.Element {
   } = useLoad(
     async () => {
       const { tasks } = await call<{ tasks: Task[] }>('GET', '/_tasks?detailed=true&group_by=none');
-      const now = tasks.filter(({ action }) => !action.startsWith(OURS));
-      const jobs = now.filter(isJob);
-      setEnded(
-        endedWith(jobs.map((task) => ({ name: nameOf(task), title: titleOf(task), begun: task.start_time_in_millis }))),
-      );
-      return now;
+      setEnded((await optional<{ tasks: Past[] }>({ tasks: [] }, 'GET', '/_ext/tasks')).tasks);
+      return tasks.filter(({ action }) => !action.startsWith(OURS));
     },
     [],
     WATCH_MS,
@@ -72,10 +74,10 @@ export function TasksScreen(): JSX.Element {
       {ended.length > 0 && (
         <section>
           <h2>History</h2>
-          <p class="small">What this browser has seen running. The server keeps what each task did.</p>
+          <p class="small">The last tasks that went on in the background and have ended.</p>
           <ul class="tasks">
-            {ended.map((task) => (
-              <Ended key={task.name} task={task} />
+            {ended.map((past) => (
+              <Ended key={nameOf(past.task)} past={past} />
             ))}
           </ul>
         </section>
@@ -92,10 +94,6 @@ function nameOf({ node, id }: Task): string {
 /** Some tasks have an empty description. */
 function titleOf({ description = '', action }: Task): string {
   return description === '' ? action : description;
-}
-
-function isJob({ action }: Task): boolean {
-  return !/:(?:data\/read|monitor)/.test(action);
 }
 
 function number(status: Task['status'], name: string): number {
@@ -143,22 +141,16 @@ function TaskCard({ task, onCancel }: { readonly task: Task; readonly onCancel: 
   );
 }
 
-function Ended({ task }: { readonly task: Past }): JSX.Element {
-  const { value, error } = useLoad(
-    () => call<Readonly<Record<string, unknown>>>('GET', `/_tasks/${task.name}`),
-    [task.name],
-  );
-  const response = value?.['response'] as Readonly<Record<string, unknown>> | undefined;
+function Ended({ past: { task, response, error } }: { readonly past: Past }): JSX.Element {
   return (
     <li class="task">
       <div class="one-head">
-        <h2>{task.title}</h2>
-        <span class={value?.['error'] === undefined ? '' : 'bad'}>
-          {value === undefined ? (error ?? '') : value['error'] === undefined ? 'done' : 'failed'}
-        </span>
+        <h2>{titleOf(task)}</h2>
+        <span class={error === undefined ? '' : 'bad'}>{error === undefined ? 'done' : 'failed'}</span>
       </div>
       <p class="small">
-        <code>{task.name}</code> · begun {when(task.begun)}
+        <code>{nameOf(task)}</code> · begun {when(task.start_time_in_millis)}, took{' '}
+        {duration(task.running_time_in_nanos / 1e6)}
       </p>
       {response !== undefined && (
         <p class="small">
@@ -167,7 +159,7 @@ function Ended({ task }: { readonly task: Past }): JSX.Element {
             .join(', ')}
         </p>
       )}
-      {value !== undefined && <Raw title="What it answered" value={value['error'] ?? response ?? value} />}
+      <Raw title="What it answered" value={error ?? response} />
     </li>
   );
 }

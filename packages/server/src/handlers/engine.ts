@@ -23,7 +23,7 @@ export async function carryOutInEngine(
   cancel: Cancel | undefined = stoppedWith(call, endpoint),
 ): Promise<Answer> {
   const { exchange, path, body, application } = call;
-  const { engine, caller } = serving(call);
+  const { engine, caller, tasks } = serving(call);
   const asText = endpoint.reply === 'text';
   const { explicit } = negotiate(exchange.header('accept'), undefined, call.query['format']);
   const { action, rights } = rightsFor(caller, endpoint);
@@ -47,6 +47,7 @@ export async function carryOutInEngine(
     call.span === undefined
       ? await engine.execute(request, sent, cancel)
       : await call.span.carryOut(op, (phases) => engine.execute({ ...request, phases }, sent, cancel));
+  if (call.query['wait_for_completion'] === 'false') tasks?.note(reply.body);
   const warnings = warningsOf(
     endpoint,
     call.query,

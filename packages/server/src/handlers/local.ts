@@ -35,6 +35,7 @@ import {
   updateApiKey,
   updateApiKeys,
 } from '../security/api.js';
+import { endedTasks } from '../tasks/ended-tasks.js';
 
 /** The operations that the HTTP layer answers itself. */
 export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<Answer>>> = {
@@ -122,6 +123,7 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
   put_script: putScript,
   get_script: getScript,
   delete_script: deleteScript,
+  ended_tasks: endedTasks,
   openai_embeddings: (call) => embeddings(inferenceOf(call), call.body),
   openai_models: (call) => listModels(inferenceOf(call)),
   openai_model: (call) => showModel(inferenceOf(call), call.path['model'] ?? ''),

@@ -11,6 +11,7 @@ import { createLogger } from '../log.js';
 import { ScriptStore } from '../search-templates/script-store.js';
 import { KeyStore } from '../security/key-store.js';
 import type { AppOptions, Services } from '../services.js';
+import { TaskHistory } from '../tasks/task-history.js';
 import { LocalExchange, type RestRequest, type RestResponse, responseOf } from './local-exchange.js';
 
 export type { RestRequest, RestResponse } from './local-exchange.js';
@@ -62,7 +63,8 @@ export class Rest {
     const keys = await KeyStore.open(data);
     await keys.ensureOwner(data, Date.now());
     const [identity, scripts] = [await readIdentity(data), await ScriptStore.open(data)];
-    return new Rest({ engine, keys, data, identity, scripts, address: '127.0.0.1:0' });
+    const tasks = await TaskHistory.open(data, createLogger('silent'));
+    return new Rest({ engine, keys, data, identity, scripts, tasks, address: '127.0.0.1:0' });
   }
 
   /**

@@ -63,8 +63,8 @@ export interface Serving extends Services {
 /** What a call has once its caller is known. Public endpoints never ask for it. */
 export function serving({ services, caller }: Call): Serving {
   if (services === undefined || caller === undefined) throw starting();
-  const { engine, keys, identity, scripts, data, address } = services;
-  return { engine, keys, identity, scripts, data, address, caller };
+  const { engine, keys, identity, scripts, tasks, data, address } = services;
+  return { engine, keys, identity, scripts, tasks, data, address, caller };
 }
 
 /** The refusal of everything that needs the engine as long as it is opening. */

@@ -391,6 +391,10 @@ export const BODIES: Described = {
   get_reindex: { answer: ref('ReindexTask') },
   cancel_reindex: { answer: ref('ReindexTask') },
   list_tasks: { answer: ref('TaskList') },
+  ended_tasks: {
+    about: 'The last tasks that were started with `wait_for_completion=false` and have ended, with what they did.',
+    answer: object({ tasks: list(ref('TaskAnswer')) }, ['tasks']),
+  },
   cancel_tasks: { answer: ref('TaskList') },
   cancel_task: { answer: ref('TaskList') },
   upgrade_index: { answer: byQuery },

@@ -1,4 +1,4 @@
-import { type Endpoint, engine } from './types.js';
+import { type Endpoint, engine, local } from './types.js';
 
 /** Every prefix under which the index upgrade has been published. */
 const MIGRATION_PREFIXES = ['/_ext/migration', '/_xpack/migration', '/_migration'];
@@ -17,6 +17,7 @@ export const JOB_ENDPOINTS: readonly Endpoint[] = [
   ),
   ...engine('get_task', ['GET /_tasks/{task}']),
   ...engine('list_tasks', ['GET /_tasks']),
+  ...local('ended_tasks', 'cluster:monitor/tasks/lists', ['GET /_ext/tasks']),
   ...engine('cancel_tasks', ['POST /_tasks/_cancel']),
   ...engine('cancel_task', ['POST /_tasks/{task}/_cancel']),
   ...engine(

@@ -39,6 +39,7 @@ export type LocalOperation =
   | 'get_async_search'
   | 'async_search_status'
   | 'delete_async_search'
+  | 'ended_tasks'
   | 'openapi'
   | 'mcp';
 
