@@ -60,17 +60,17 @@ describe('with a tracer provider', () => {
       },
     });
     const engine = parts.find(({ span }) => span === 'engine search');
-    expect(engine).toMatchObject({ kind: INTERNAL, parent: request?.spanId });
+    expect(engine).toMatchObject({ kind: INTERNAL, parent: request?.['spanId'] });
     const inner = parts.filter(({ span }) => span !== 'engine search');
     const names = inner.map(({ span }) => span);
     expect(names).toEqual(['encode', 'encode', 'search', 'fuse', 'fetch']);
-    expect(new Set(inner.map(({ parent }) => parent))).toEqual(new Set([engine?.spanId]));
+    expect(new Set(inner.map(({ parent }) => parent))).toEqual(new Set([engine?.['spanId']]));
     expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
     for (const [at, { begun, ended }] of inner.entries()) {
       expect(ended).toBeGreaterThan(begun);
-      if (at > 0) expect(begun).toBeGreaterThanOrEqual(inner[at - 1]?.ended - 1);
+      if (at > 0) expect(begun).toBeGreaterThanOrEqual(inner[at - 1]?.['ended'] - 1);
     }
-    expect(inner[0]?.attributes).toMatchObject({ 'sparrow.texts': 1, 'sparrow.cache_hits': 0 });
+    expect(inner[0]?.['attributes']).toMatchObject({ 'sparrow.texts': 1, 'sparrow.cache_hits': 0 });
   });
 
   it.each([

@@ -10,13 +10,17 @@ export interface Phases {
   readonly fuse: number;
   /** Reading the documents of the hits. */
   readonly fetch: number;
+  /** Marking words and passages in them. */
   readonly highlight: number;
+  /** Explaining scores. */
   readonly explain: number;
 }
 
 /** What a model did for a search. */
 export interface ModelPhase {
+  /** The model. */
   readonly id: string;
+  /** How many texts it was given. */
   readonly texts: number;
   /** How many of the texts it had read before. */
   readonly cached: number;

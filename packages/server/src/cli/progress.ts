@@ -18,16 +18,18 @@ const PATIENCE_MS = 1000;
 /** Says on a terminal what is waited for where it takes long, and takes that away at the end. */
 export async function whileWaiting<T>(sink: Sink, sentence: string, work: Promise<T>): Promise<T> {
   if (!sink.isTerminal) return work;
-  let isShown = false;
+  let clear = (): void => undefined;
   const timer = setTimeout(() => {
-    isShown = true;
     sink.write(sink.dim(sentence));
+    clear = () => {
+      sink.steer(CLEAR);
+    };
   }, PATIENCE_MS);
   try {
     return await work;
   } finally {
     clearTimeout(timer);
-    if (isShown) sink.steer(CLEAR);
+    clear();
   }
 }
 
