@@ -11,7 +11,6 @@ mod shedding;
 mod state;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use parking_lot::Mutex;
@@ -50,8 +49,8 @@ pub(crate) struct Executor {
     trial: Arc<Queue>,
     watch: Arc<Queue>,
     health: Arc<Queue>,
-    /// Number of long operations that are running now.
-    long: Arc<AtomicUsize>,
+    /// Owners of the long operations that are running now.
+    long: Arc<Mutex<Vec<Option<Holder>>>>,
     inline: Inline,
 }
 
@@ -122,7 +121,7 @@ impl Executor {
             Lane::Trial => self.trial.send(job, load, cancel),
             Lane::Watch => self.watch.send(job, load, cancel),
             Lane::Health => self.health.send(job, load, cancel),
-            Lane::Long => self.run_long(job),
+            Lane::Long => self.run_long(job, load.owner),
         };
         if let Err(error) = sent
             && let Some(done) = slot.lock().take()
@@ -131,11 +130,16 @@ impl Executor {
         }
     }
 
-    fn run_long(&self, job: Job) -> Result<(), EngineError> {
-        let running = Running(Arc::clone(&self.long));
-        if running.0.fetch_add(1, Relaxed) >= LONG_CAPACITY {
-            return Err(EngineError::Rejected { queue: "management", capacity: LONG_CAPACITY });
-        }
+    /// Runs a long operation, of which a restricted key may have as many as it leaves free for others.
+    fn run_long(&self, job: Job, owner: Option<Holder>) -> Result<(), EngineError> {
+        let running = {
+            let mut owners = self.long.lock();
+            let held = owners.iter().map(Option::as_ref);
+            Holder::check_share(owner.as_ref(), held, LONG_CAPACITY)
+                .map_err(|capacity| EngineError::Rejected { queue: "management", capacity })?;
+            owners.push(owner.clone());
+            Running { all: Arc::clone(&self.long), owner }
+        };
         let job = move || {
             let _running = running;
             time_slice::restore();
@@ -161,11 +165,17 @@ impl Executor {
 }
 
 /// Counts one long operation as running until it is dropped.
-struct Running(Arc<AtomicUsize>);
+struct Running {
+    all: Arc<Mutex<Vec<Option<Holder>>>>,
+    owner: Option<Holder>,
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        let mut owners = self.all.lock();
+        if let Some(place) = owners.iter().position(|owner| *owner == self.owner) {
+            owners.swap_remove(place);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! How the lanes order operations, refuse them, and let short ones past long ones.
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -314,6 +314,34 @@ fn long_operations_are_bounded_and_can_be_seen_and_ended_all_the_same() {
         assert!(is_answered(&executor, lane(op, "")), "{op}");
     }
     assert_eq!(lane("get_task", "true"), Lane::Long, "who waits is one of them");
+    drop(held);
+}
+
+#[test]
+fn a_key_leaves_long_operations_for_others() {
+    let executor = Executor::new(1, None);
+    let (held, wait) = mpsc::channel::<()>();
+    let wait = Arc::new(Mutex::new(wait));
+    let began = |key: Option<&str>| {
+        let (sender, receiver) = mpsc::channel();
+        let refused = sender.clone();
+        let wait = Arc::clone(&wait);
+        let work = move || {
+            let _ = sender.send(true);
+            let _ = wait.lock().recv();
+            Ok(Reply::acknowledged())
+        };
+        let done = Box::new(move |result: Result<Reply, EngineError>| {
+            let _ = refused.send(result.is_ok());
+        });
+        let load = Load { owner: key.map(|key| Holder::new(key, "{}")), ..Load::default() };
+        executor.run(Lane::Long, load, &CancelFlag::default(), work, done);
+        receiver.recv().unwrap()
+    };
+    let count = |key: Option<&str>| (0..=LONG_CAPACITY).take_while(|_| began(key)).count();
+    assert_eq!(count(Some("one")), LONG_CAPACITY / 2);
+    assert_eq!(count(Some("other")), LONG_CAPACITY / 4);
+    assert_eq!(count(None), LONG_CAPACITY / 4);
     drop(held);
 }
 
