@@ -14,8 +14,10 @@ const B: f32 = 0.75;
 /// The parts of a text that its words say are nearest to a question, best first. Where no part has a word of the question, the first
 /// ones. A part counts rare words of this text more, as each text is searched by itself.
 pub(super) fn best_chunks<'t>(text: &'t str, question: &str, wanted: &ChunkRescorer) -> Vec<&'t str> {
-    let parts: Vec<&str> =
-        chunks(text, &wanted.chunking).into_iter().map(|range| text[range].trim()).collect();
+    // What ends the sentence of the part before is none of this one's.
+    let is_end = |letter: char| letter.is_whitespace() || ".,;:!?)]}…".contains(letter);
+    let part = |range: std::ops::Range<usize>| text[range].trim_start_matches(is_end).trim_end();
+    let parts: Vec<&str> = chunks(text, &wanted.chunking).into_iter().map(part).collect();
     if parts.len() <= wanted.size {
         return parts;
     }
@@ -80,8 +82,8 @@ mod tests {
         );
         assert_eq!(best("a fox", 2, chunking.clone()).len(), 1, "one part holds all of it");
         let by_words = Chunking::Word { max_chunk_size: 5, overlap: 0 };
-        assert_eq!(best("FOX by day", 1, by_words.clone()), ["The fox hunts by day."]);
-        assert_eq!(best("whale", 2, by_words), ["The owl hunts at night.", "The fox hunts by day."]);
+        assert_eq!(best("FOX by day", 1, by_words.clone()), ["The fox hunts by day"]);
+        assert_eq!(best("whale", 2, by_words), ["The owl hunts at night", "The fox hunts by day"]);
         assert_eq!(best_chunks(" ", "a", &ChunkRescorer { size: 1, chunking }), Vec::<&str>::new());
     }
 }
