@@ -512,7 +512,7 @@ describe('a file of JSON', () => {
     expect(await imported(long)).toMatchObject({ written: 30_000, rejected: 0 });
     const args = ['import', '-', '--format', 'json', '--index', 'follow', '--follow'];
     const { code, stderr } = await sparrow([...args, '--url', server.url, '--data', server.data], {}, '[]');
-    expect([code, stderr]).toEqual([2, expect.stringContaining('--follow takes lines')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('cannot follow a JSON file')]);
   });
 });
 

@@ -80,7 +80,12 @@ fn msearch(
     let refused = AtomicBool::new(false);
     let answers: Vec<Mutex<Vec<u8>>> = items.iter().map(|_| Mutex::default()).collect();
     let search_all = || {
+        let mut is_over = false;
         loop {
+            // Where what the answers hold leaves no room, each search to come would only add an error to them.
+            if is_over && work::room_for(0).is_err() {
+                return;
+            }
             let place = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(place) else { return };
             // A search that goes over the limit on memory fails by itself: the others may still have room.
@@ -92,7 +97,10 @@ fn msearch(
                 run(service, request, item, cancel)
             };
             let ran = match part.and_then(|part| part.exceeded()) {
-                Some(limit) => Err(limit.into()),
+                Some(limit) => {
+                    is_over = true;
+                    Err(limit.into())
+                }
                 None => ran,
             };
             *answers[place].lock() = match ran {

@@ -122,7 +122,7 @@ export interface RemoteRequest {
 
 /** A server elsewhere, as an engine: operations become requests to their routes. */
 export class Remote implements SearchEngine {
-  /** @param warn is told what the server warns of */
+  /** @param warn is told what the server warns of when something is set up */
   constructor(
     readonly target: Target,
     readonly warn: (sentence: string) => void = () => undefined,
@@ -240,7 +240,10 @@ export class Remote implements SearchEngine {
       clearTimeout(timer);
     }
     const { status } = response;
-    for (const sentence of warningTexts(response.headers.get('warning'))) this.warn(inLine(sentence));
+    // Of what is set up, such as a mapping. What is deprecated in a search is the command's own affair.
+    if (method === 'PUT') {
+      for (const sentence of warningTexts(response.headers.get('warning'))) this.warn(inLine(sentence));
+    }
     if (status === 401 && key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyHint}`);
     return { status, body: bytes };
   }

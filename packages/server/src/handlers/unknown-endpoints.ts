@@ -10,6 +10,9 @@ export const MAPPING: ReadonlySet<Operation> = new Set([
 /** Members of a `semantic_text` field that name what encodes its texts. */
 const NAMING = ['inference_id', 'search_inference_id'] as const;
 
+/** Bytes of a mapping beyond which nobody looks for misspelt names: reading it again would hold the event loop. */
+const MOST_BYTES = 256 * 1024;
+
 /** Models of which the list shows all: more than any server has. */
 const ALL = { size: '10000' };
 
@@ -18,7 +21,7 @@ const ALL = { size: '10000' };
  * may name one that is made later; a name that is misspelt would come out with the first document.
  */
 export async function unknownEndpoints(engine: SearchEngine, body: Uint8Array | undefined): Promise<readonly string[]> {
-  if (body === undefined) return [];
+  if (body === undefined || body.length > MOST_BYTES) return [];
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (!bytes.includes('inference_id')) return [];
   const named = namedIn(JSON.parse(bytes.toString()), '');
