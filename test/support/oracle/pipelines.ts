@@ -58,8 +58,13 @@ export function siblingPipeline(
 }
 
 /** The two numbers that a script reads; 0 in place of those of a gap where that is asked for. */
-const numbers = (bucket: Result, { buckets_path: { n, x }, gap_policy: gaps }: Aggregation): (number | null)[] =>
-  [n, x].map((path) => at(bucket, String(path)) ?? (gaps === 'insert_zeros' ? 0 : null));
+const numbers = (
+  bucket: Result,
+  { buckets_path: { n, x }, gap_policy: gaps }: Aggregation,
+): [n: number | null, x: number | null] => {
+  const of = (path: string): number | null => at(bucket, path) ?? (gaps === 'insert_zeros' ? 0 : null);
+  return [of(String(n)), of(String(x))];
+};
 
 /** Adds what looks along the buckets of a histogram; they are by key then if asked for. */
 export function parentPipeline(aggregation: Aggregation, made: Result[], byKey: boolean): Result {

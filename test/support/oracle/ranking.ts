@@ -140,8 +140,11 @@ export function retrieved(retriever: Query, layout: Layout, window: number, filt
       const normalized =
         kind === 'rrf'
           ? 1 / ((body.rank_constant ?? 60) + place + 1)
-          : entry['normalizer'] === 'minmax' && max > min
-            ? (hit.score - min) / (max - min)
+          : entry['normalizer'] === 'minmax'
+            ? // Scores that are all equal are all the best.
+              max > min
+              ? (hit.score - min) / (max - min)
+              : 1
             : entry['normalizer'] === 'l2_norm' && norm > 0
               ? hit.score / norm
               : hit.score;

@@ -34,7 +34,7 @@ pub struct Diversify {
     /// Path of the `dense_vector` field whose vectors are compared.
     pub field: String,
     /// A search for neighbours of what the hits are to be relevant to, of which only the vector counts.
-    pub query: Option<Query>,
+    pub query: Option<Box<Query>>,
     /// How much relevance counts, from 0 to 1; the rest is how much hits are to differ.
     pub lambda: f32,
     /// Number of hits that are kept.
@@ -83,7 +83,7 @@ pub(super) fn read(
     }
     let query = match &vectors[..] {
         [] => None,
-        [vector] => Some(query(&field, vector, context)?),
+        [vector] => Some(Box::new(query(&field, vector, context)?)),
         _ => {
             return Err(refused(
                 "can have one of [query_vector] or [query_vector_builder], but not both".to_owned(),

@@ -247,7 +247,7 @@ impl Fusion {
             queries.extend(input.rescore.iter_mut().map(|rescore| &mut rescore.query));
         }
         if let Some(Stage::Diversify(diversify)) = &mut self.stage {
-            queries.extend(&mut diversify.query);
+            queries.extend(diversify.query.as_deref_mut());
         }
         queries
     }

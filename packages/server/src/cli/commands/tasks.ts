@@ -174,7 +174,8 @@ function shown(out: Sink, tasks: readonly Task[]): string {
 }
 
 function described(out: Sink, { completed, task, error, response }: Known): string {
-  const state = error !== undefined ? out.bad('failed') : completed ? out.good('completed') : 'running';
+  const ended = task.cancelled === true ? 'cancelled' : out.good('completed');
+  const state = error !== undefined ? out.bad('failed') : completed ? ended : 'running';
   const result = response === undefined ? '' : `${JSON.stringify(response, null, 2)}\n`;
   return `${shown(out, [task])}${state}\n${result}`;
 }
