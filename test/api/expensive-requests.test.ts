@@ -62,7 +62,10 @@ describe.runIf(process.platform === 'linux')('an expensive request', () => {
       await limit(most);
       const body = { query: { query_string: { default_field: 'k', query } } };
       const { status, text } = await server.request('POST', `/base/${operation}`, body);
-      expect([status, text]).toEqual([429, expect.stringMatching(/circuit_breaking_exception.*<(?:http_request|by_query)>/u)]);
+      expect([status, text]).toEqual([
+        429,
+        expect.stringMatching(/circuit_breaking_exception.*<(?:http_request|by_query)>/u),
+      ]);
     });
   });
 });

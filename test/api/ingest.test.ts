@@ -232,6 +232,17 @@ describe('a node', () => {
     }
   });
 
+  it.each([
+    ['gsub', 'pattern', { field: 't', replacement: 'y' }],
+    ['split', 'separator', { field: 't' }],
+    ['kv', 'field_split', { field: 't', value_split: '=' }],
+  ])('of %s keeps no regular expression that takes much memory', async (kind, name, more) => {
+    const { status, text } = await put('large', { [kind]: { ...more, [name]: String.raw`\w{100}` } });
+    expect(status, text).toBe(400);
+    expect(text).toContain('Compiled regex exceeds size limit of 1048576 bytes');
+    expect((await put('usual', { [kind]: { ...more, [name]: String.raw`(\w+)\s+(\d{4})` } })).status).toBe(200);
+  });
+
   it('counts what its pipelines do', async () => {
     await put('counted', { set: { field: 'a', value: 1, tag: 't' } }, { json: { field: 'j', ignore_failure: true } });
     await call(

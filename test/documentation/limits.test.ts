@@ -72,6 +72,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'documents of a request to `/v1/rerank`': ['packages/server/src/openai/rerank.ts', 'MOST_TEXTS'],
   'separators of `recursive` chunking': ['crates/mapping/src/chunking.rs', 'MOST_SEPARATORS'],
   'pipelines that a document runs through': ['crates/ingest/src/effort.rs', 'MOST_PIPELINES'],
+  'bytes that a regular expression of a processor is compiled to': ['crates/ingest/src/config.rs', 'EXPRESSION_BYTES'],
   'bytes that a pipeline adds to a document': ['crates/ingest/src/effort.rs', 'MOST_ADDED'],
   "bytes of the terms of a document's texts": ['crates/segments/src/plugins/texts/document.rs', 'MAX_TERM_BYTES'],
   'jobs at once (reindexing and the like)': ['crates/tasks/src/tasks.rs', 'MOST_RUNNING'],

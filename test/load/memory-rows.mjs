@@ -89,6 +89,33 @@ const thereAndBack = (times) =>
 export const MEMORY_ROWS = [
   ['100 `stats` in 20,000 buckets', 'read', () => [metrics(100, stats)]],
   [
+    '1,990 `min_bucket` over 60,000 equal buckets',
+    'read',
+    () => [
+      aggregated({
+        a: { histogram: { field: 'n', interval: 0.35, min_doc_count: 0, extended_bounds: { min: 0, max: 20_900 } } },
+        ...Object.fromEntries(
+          many(1990, (at) => [`s${at}`, { min_bucket: { buckets_path: 'a>_count', gap_policy: 'insert_zeros' } }]),
+        ),
+      }),
+    ],
+  ],
+  [
+    'a pipeline of 1,000 large regular expressions',
+    'write',
+    () => [
+      [
+        '/_ingest/pipeline/_simulate',
+        {
+          pipeline: {
+            processors: many(1000, (at) => ({ gsub: { field: 't', pattern: `\\w{15}x${at}`, replacement: 'y' } })),
+          },
+          docs: [{ _source: { t: 'a' } }],
+        },
+      ],
+    ],
+  ],
+  [
     'buckets sorted by 100 and by 10,000 keys',
     'read',
     () =>

@@ -16,6 +16,9 @@ use super::key::Key;
 use super::order::metric;
 use super::partial::{Bucket, Computed, Partial, Stats};
 
+/// Buckets that are read between two looks at whether the request must stop.
+const BUCKETS_AT_ONCE: usize = 1024;
+
 /// Computes the sibling pipelines of a list of aggregations.
 ///
 /// `is_text` says whether the values of the aggregation with an id are texts.
@@ -32,6 +35,7 @@ pub fn siblings(
         if !pipeline.kind.is_sibling() {
             continue;
         }
+        work::check()?;
         let mut values = Vec::new();
         let Some((first, rest)) = pipeline.path.names.split_first() else { continue };
         let Some(read) = aggregations.iter().position(|other| other.name == *first) else {
@@ -135,7 +139,10 @@ fn gather(
         )));
     }
     let Partial::Ordered(list, _) = result else { return Ok(()) };
-    for (key, bucket) in list {
+    for (number, (key, bucket)) in list.iter_mut().enumerate() {
+        if number % BUCKETS_AT_ONCE == 0 {
+            work::check()?;
+        }
         if let Some(value) = value_of(aggregation, bucket, path, pipeline) {
             values.push((key.clone(), value));
         }

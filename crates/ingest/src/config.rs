@@ -1,12 +1,17 @@
 //! Parsing the parameters of a processor: each is removed when it is read, and what remains is an error.
 
+use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use sparrow_scripts::ScriptError;
+use sparrow_types::work;
 
 use super::document::java_type;
 use super::error::{ConfigError, PropertyProblem};
 use super::template::{Escape, Template, ValueTemplate};
+
+/// Most bytes that a regular expression of a processor is compiled to: 1 MiB.
+const EXPRESSION_BYTES: usize = 1 << 20;
 
 /// The parameters of one processor, or of a pipeline, that have not been read yet.
 #[derive(Debug)]
@@ -204,6 +209,21 @@ impl Config {
     /// The error for a value that the processor cannot use.
     pub fn unusable(&self, name: &str, reason: impl Into<String>) -> ConfigError {
         self.problem(name, PropertyProblem::Unusable(reason.into()))
+    }
+
+    /// Compiles a regular expression, which the pipeline keeps.
+    ///
+    /// # Errors
+    /// For one that is malformed or takes more than [`EXPRESSION_BYTES`], and when the request must stop.
+    pub fn expression(&self, name: &str, pattern: &str) -> Result<Regex, ConfigError> {
+        if work::check().is_err() {
+            return Err(self.unusable(name, "the request must stop before this expression is compiled"));
+        }
+        RegexBuilder::new(pattern)
+            .size_limit(EXPRESSION_BYTES)
+            .dfa_size_limit(EXPRESSION_BYTES)
+            .build()
+            .map_err(|error| self.unusable(name, format!("Invalid regex pattern. {error}")))
     }
 
     /// The error for a script that cannot be used.

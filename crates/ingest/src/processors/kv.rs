@@ -100,16 +100,14 @@ impl Processor for KeyValue {
 
 fn regex(config: &mut Config, name: &str) -> Result<Regex, ConfigError> {
     let text = config.text(name)?;
-    Regex::new(&text).map_err(|error| config.unusable(name, format!("Invalid regex pattern. {error}")))
+    config.expression(name, &text)
 }
 
 /// A regular expression that matches a run of certain characters at the start or end of a text; the parameter gives
 /// them in the syntax of a character class. `None` if the parameter is absent.
 fn trimmer(config: &mut Config, name: &str) -> Result<Option<Regex>, ConfigError> {
     let Some(characters) = config.optional_text(name)? else { return Ok(None) };
-    Regex::new(&format!("^[{characters}]+|[{characters}]+$"))
-        .map(Some)
-        .map_err(|error| config.unusable(name, format!("Invalid regex pattern. {error}")))
+    config.expression(name, &format!("^[{characters}]+|[{characters}]+$")).map(Some)
 }
 
 fn trim(trimmer: Option<&Regex>, text: &str) -> String {

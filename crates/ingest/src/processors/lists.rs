@@ -30,8 +30,7 @@ impl Split {
         Ok(Self {
             target: config.target_field(&field)?,
             field,
-            separator: Regex::new(&separator)
-                .map_err(|error| config.unusable("separator", format!("Invalid regex pattern. {error}")))?,
+            separator: config.expression("separator", &separator)?,
             ignore_missing: config.boolean("ignore_missing", false)?,
             preserve_trailing: config.boolean("preserve_trailing", false)?,
         })

@@ -3,7 +3,6 @@
 
 use std::fmt;
 
-use regex::Regex;
 use serde_json::Value;
 
 use crate::chain::Processor;
@@ -67,8 +66,7 @@ pub(super) fn read(
 pub(crate) fn gsub(config: &mut Config) -> Result<ChangeText, ConfigError> {
     let pattern = config.text("pattern")?;
     let replacement = replacement_syntax(&config.text("replacement")?);
-    let regex = Regex::new(&pattern)
-        .map_err(|error| config.unusable("pattern", format!("Invalid regex pattern. {error}")))?;
+    let regex = config.expression("pattern", &pattern)?;
     read(
         config,
         move |text, end| replace_all(&regex, text, &replacement, end).map(Value::String),

@@ -64,19 +64,16 @@ impl Run<'_> {
                 let target = &self.targets[key.target()];
                 texts.push(text_of(target, rerank, *key)?);
             }
-            let read: Vec<Vec<&str>> = texts
-                .iter()
-                .map(|text| match &rerank.chunks {
-                    // A text without words is read as it is, too.
-                    Some(wanted) => {
-                        Some(best_chunks(text, &rerank.text, wanted)).filter(|best| !best.is_empty())
-                    }
-                    None => None,
-                })
-                .zip(&texts)
-                .map(|(best, text)| best.unwrap_or_else(|| vec![text]))
-                .collect();
-            work::check().map_err(|stopped| self.targets[documents[0].target()].stopped(stopped))?;
+            let mut read: Vec<Vec<&str>> = Vec::with_capacity(texts.len());
+            for (text, key) in texts.iter().zip(documents) {
+                let best = match &rerank.chunks {
+                    Some(wanted) => best_chunks(text, &rerank.text, wanted)
+                        .map_err(|stopped| self.targets[key.target()].stopped(stopped))?,
+                    None => Vec::new(),
+                };
+                // A text without words is read as it is, too.
+                read.push(if best.is_empty() { vec![text] } else { best });
+            }
             let flat: Vec<&str> = read.iter().flatten().copied().collect();
             match models.rerank(&rerank.inference_id, &rerank.text, &flat, Some(self.cancel.as_ref()), None) {
                 Ok(scored) => {
