@@ -39,7 +39,9 @@ it.each(['pretty', 'format=yaml'])('does not lay out what there is no memory for
   await limit(`${String((await used()) + 40 * 2 ** 20)}b`);
   const { status, text } = await ask();
   await limit(null);
-  expect([status, text.slice(0, 1000)]).toEqual([429, expect.stringContaining('no memory left to lay out the answer')]);
+  // What the tests before have left may be more than the process may have at so low a limit.
+  const refusal = expect.stringMatching(/no memory left to lay out the answer|data for \[resident memory\]/u) as string;
+  expect([status, text.slice(0, 1000)]).toEqual([429, refusal]);
   expect((await ask()).status).toBe(200);
 });
 

@@ -44,6 +44,8 @@ export const REFUSED_EXAMPLES: Readonly<Record<number, readonly string[]>> = {
     'POST /{index}/_ext/model/_change',
   ],
   404: [
+    'GET /_reindex/{task}',
+    'POST /_reindex/{task}/_cancel',
     'GET /_async_search/{id}',
     'GET /_async_search/status/{id}',
     'DELETE /_async_search/{id}',
