@@ -355,7 +355,7 @@ struct Visit<'s> {
 #[derive(Clone, Copy, PartialEq)]
 enum Met {
     Not,
-    /// What it reads is being followed: one that is met again now is part of a circle.
+    /// The walk is at a pipeline below this one. If it meets this one again, the two are part of a circle.
     Open,
     Ordered,
 }

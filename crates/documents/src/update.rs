@@ -265,7 +265,7 @@ impl UpdateBody {
         }
     }
 
-    /// What is answered where the document stays as it is.
+    /// The response to an update that leaves the document as it is.
     fn noop(&self, id: &str, document: &StoredDocument) -> Plan {
         let mut success = Success::noop(id.to_owned(), document.version, document.seq_no);
         success.source = self.returned(&document.source);

@@ -56,8 +56,9 @@ pub struct Engine {
 
 /// Bytes that a request had at once from which on its thread gives freed memory back to the system when it ends (64 MiB).
 const RELEASED_ABOVE: usize = 64 << 20;
-/// The same where the process keeps much that is not in use (1 MiB), at most once a second for each thread: what the encoder's runtime
-/// and JavaScript have looks the same, and is given back by nobody.
+/// Bytes that a request had at once from which on its thread gives freed memory back if the process holds much unused memory (1 MiB).
+/// Each thread does so at most once a second, since memory of the encoder's runtime and of JavaScript looks unused too, and nothing
+/// gives it back.
 const RELEASED_WHEN_TIGHT: usize = 1 << 20;
 
 /// Whether the current thread has looked for memory to give back more than a second ago, or never; it is asked when it is about to.

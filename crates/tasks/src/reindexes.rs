@@ -86,7 +86,7 @@ fn cancel(all: &Tasks, request: &Request, _body: &[u8], cancel: &CancelFlag) -> 
     }
 }
 
-/// What is said of a task, without what it is made of.
+/// The id, description, times and progress of a task, without the fields that only `_tasks` shows.
 fn described(task: &Value) -> Map<String, Value> {
     let text = |name: &str| task[name].as_str().unwrap_or_default();
     let mut about = Map::new();

@@ -1,5 +1,5 @@
-//! Shared vocabulary of Sparrow: identifiers, sparse vectors, token weights, and what the processors are busy with. No I/O, but for what the system says
-//! of the process.
+//! Shared vocabulary of Sparrow: identifiers, sparse vectors, token weights, and what the processors are busy with. The only I/O reads
+//! what the system says of the process.
 
 pub mod attempt;
 mod executor;

@@ -39,8 +39,8 @@ interface Profile {
 const NANOS_OF_MS = 1e6;
 
 /**
- * The body of a search with a profile of it; undefined where the body says already whether it wants one, or is none that could be
- * extended. The profile is asked for at the end: errors name the places that they have in the original.
+ * A search body that also asks for a profile; undefined if the body sets `profile` itself, or if it is not a JSON object. `profile` is added
+ * at the end, so that errors name the same places as in the original.
  */
 export function askingForProfile(body: Uint8Array | undefined): Uint8Array | undefined {
   const text = body === undefined ? '{}' : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
@@ -50,12 +50,12 @@ export function askingForProfile(body: Uint8Array | undefined): Uint8Array | und
     const separator = Object.keys(asked).length === 0 ? '' : ',';
     return Buffer.from(`${text.slice(0, text.lastIndexOf('}'))}${separator}"profile":true}`);
   } catch {
-    // What is wrong with it, the engine says.
+    // The engine reports why a body cannot be read.
     return undefined;
   }
 }
 
-/** The parts of a search by the profile in its answer; undefined if there is none. */
+/** The times of a search's parts, read from the profile in its response; undefined if the response has no profile. */
 export async function phasesIn(answer: Uint8Array): Promise<Phases | undefined> {
   const part = await shapeAnswer(answer, { filter_path: 'profile.phases,profile.models' });
   if (typeof part === 'string') return undefined;
@@ -73,7 +73,7 @@ export async function phasesIn(answer: Uint8Array): Promise<Phases | undefined> 
   };
 }
 
-/** An answer without the profile that whoever asked knows nothing of. */
+/** The response without its profile, for a client that did not ask for one. */
 export async function withoutProfile(answer: Uint8Array): Promise<Uint8Array> {
   const rest = await shapeAnswer(answer, { filter_path: '-profile' });
   return typeof rest === 'string' ? answer : rest;

@@ -145,14 +145,18 @@ fn calls_take_turns() {
     assert_eq!(read.iter().filter(|(length, _)| *length == 10).count(), 3, "{read:?}");
 }
 
+/// Has the thread work for a request of an owner.
+fn of_owner(owner: u64) -> work::Entered {
+    let memory = Arc::new(work::Memory::new(1 << 30, 1 << 30));
+    work::enter(Some(work::Work::new(Arc::default(), memory, "<test>").of(owner)))
+}
+
 /// A key with very many calls does not keep another one waiting that has one.
 #[test]
 fn owners_take_turns() {
     let queue = Queue::new(100, 1);
     let push = |owner: u64, length: usize| {
-        let request =
-            work::Work::new(Arc::default(), Arc::new(work::Memory::new(1 << 30, 1 << 30)), "<test>");
-        let _entered = work::enter(Some(request.of(owner)));
+        let _entered = of_owner(owner);
         queue.reserve(2).unwrap().push(call_of(2, length), Priority::Search).unwrap();
     };
     let next = || {
@@ -178,9 +182,7 @@ fn owners_take_turns() {
 fn an_owner_of_few_finds_room_in_a_full_queue() {
     let queue = Queue::new(100, 1);
     let reserve = |owner: u64, count: usize| {
-        let request =
-            work::Work::new(Arc::default(), Arc::new(work::Memory::new(1 << 30, 1 << 30)), "<test>");
-        let _entered = work::enter(Some(request.of(owner)));
+        let _entered = of_owner(owner);
         let places = queue.reserve(count);
         places.map(|mut places| places.push(call_of(count, 10), Priority::Search).unwrap()).is_ok()
     };

@@ -63,7 +63,7 @@ impl Pinned {
     /// A query that ranks them above the hits of another one, in their order.
     ///
     /// # Errors
-    /// If there are none or too many, or both forms were used.
+    /// If no documents are given, or more than 100, or if both `ids` and `docs` are.
     pub fn above(self, organic: Query) -> Result<QueryKind, BodyError> {
         above(self.chosen()?, organic)
     }

@@ -27,7 +27,7 @@ pub(super) fn best_chunks<'t>(
     wanted: &ChunkRescorer,
 ) -> Result<Vec<&'t str>, Stopped> {
     work::check()?;
-    // What ends the sentence of the part before is none of this one's.
+    // A part may begin with the punctuation that ends the sentence before it.
     let is_end = |letter: char| letter.is_whitespace() || ".,;:!?)]}…".contains(letter);
     let part = |range: std::ops::Range<usize>| text[range].trim_start_matches(is_end).trim_end();
     let parts: Vec<&str> = chunks(text, &wanted.chunking).into_iter().map(part).collect();

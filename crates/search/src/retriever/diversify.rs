@@ -51,30 +51,25 @@ pub(super) fn read(
     let (mut inner, mut kind, mut field, mut lambda, mut size) = (None, None, None, None, None);
     let mut vectors: Vec<&Member> = Vec::new();
     let mut common = Common::default();
-    for member in members {
+    parse::each(KIND, members, |member| {
         let node = &member.value;
-        let mut read = || -> Result<(), BodyError> {
-            match &*member.name {
-                "retriever" => inner = Some(parse::child_of(node, context, depth)?),
-                "type" => kind = Some(value::text(node)?),
-                "field" => field = Some(value::text(node)?),
-                "lambda" => lambda = Some(value::float(node)?),
-                "size" => size = Some(value::int(node)?),
-                "query_vector" | "query_vector_builder" => vectors.push(member),
-                "rank_window_size" | "filter" | "min_score" | "_name" => {
-                    common.take(KIND, member, context)?;
-                }
-                _ => return Err(parse::unknown(KIND, member, KEYS)),
+        match &*member.name {
+            "retriever" => inner = Some(parse::child_of(node, context, depth)?),
+            "type" => kind = Some(value::text(node)?),
+            "field" => field = Some(value::text(node)?),
+            "lambda" => lambda = Some(value::float(node)?),
+            "size" => size = Some(value::int(node)?),
+            "query_vector" | "query_vector_builder" => vectors.push(member),
+            "rank_window_size" | "filter" | "min_score" | "_name" => {
+                common.take(KIND, member, context)?;
             }
-            Ok(())
-        };
-        read().map_err(|error| parse::within(error, KIND, member))?;
-    }
+            _ => return Err(parse::unknown(KIND, member, KEYS)),
+        }
+        Ok(())
+    })?;
     let missing = [("retriever", inner.is_none()), ("type", kind.is_none()), ("field", field.is_none())];
     let (Some(inner), Some(kind), Some(field)) = (inner, kind, field) else {
-        let missing: Vec<&str> =
-            missing.iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| *name).collect();
-        return Err(BodyError::parsing(end, format!("Required [{}]", missing.join(", "))));
+        return Err(parse::required(end, &missing));
     };
     if !kind.eq_ignore_ascii_case("mmr") {
         return Err(BodyError::illegal(format!(
@@ -92,7 +87,7 @@ pub(super) fn read(
     };
     common.set_list(Input::new(inner));
     let mut fusion = common.build(Method::Linear, None, context)?;
-    // What is kept of a window depends on all of it, so that there is no other one behind it.
+    // Which hits are kept depends on the whole window, so later pages have no wider window.
     let window = fusion.window.first();
     fusion.window = Window::Given(window);
     let size = match size {

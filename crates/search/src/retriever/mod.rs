@@ -285,7 +285,7 @@ impl Fusion {
     /// Checks windows against the number of hits asked for (`size`) and against each other. Validation errors
     /// are appended to `messages`.
     pub fn validate(&self, size: usize, messages: &mut Vec<String>) {
-        // What is kept of a window is never more than it, however many hits are asked for.
+        // A `diversify` retriever returns only a part of its window, so the page may be larger than the window.
         let keeps_some = matches!(self.stage, Some(Stage::Diversify(_)));
         if let Window::Given(window) = self.window
             && window < size

@@ -115,22 +115,19 @@ fn standard(members: &[Member], context: Context) -> Result<Standard, BodyError>
     const PARSER: &str = "standard";
     let (mut query, mut filters) = (None, Vec::new());
     let mut standard = Standard::new(Query::match_all());
-    for member in members {
-        let mut read = || -> Result<(), BodyError> {
-            match &*member.name {
-                "query" => query = Some(dsl::parse_query(&member.value, context)?),
-                "filter" => filters = queries(&member.value, context)?,
-                "min_score" => standard.min_score = Some(value::float(&member.value)?),
-                "_name" => standard.name = value::name(&member.value)?,
-                "sort" | "search_after" | "terminate_after" | "collapse" => {
-                    standard.sections.push(member.clone());
-                }
-                _ => return Err(unknown(PARSER, member, STANDARD_KEYS)),
+    each(PARSER, members, |member| {
+        match &*member.name {
+            "query" => query = Some(dsl::parse_query(&member.value, context)?),
+            "filter" => filters = queries(&member.value, context)?,
+            "min_score" => standard.min_score = Some(value::float(&member.value)?),
+            "_name" => standard.name = value::name(&member.value)?,
+            "sort" | "search_after" | "terminate_after" | "collapse" => {
+                standard.sections.push(member.clone());
             }
-            Ok(())
-        };
-        read().map_err(|error| within(error, PARSER, member))?;
-    }
+            _ => return Err(unknown(PARSER, member, STANDARD_KEYS)),
+        }
+        Ok(())
+    })?;
     standard.query = filtered(query, filters);
     if standard.name.is_some() {
         standard.query.name.clone_from(&standard.name);
@@ -248,23 +245,20 @@ fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, Bod
     ];
     let mut common = Common::default();
     let mut rank_constant = rank::DEFAULT_RANK_CONSTANT;
-    for member in members {
-        let mut read = || -> Result<(), BodyError> {
-            match &*member.name {
-                "retrievers" => {
-                    common.inputs = Some(inputs(&member.value, |item| rrf_input(item, context, depth))?);
-                }
-                "rank_constant" => {
-                    rank_constant = rank::rank_constant(value::int(&member.value)?)?;
-                    common.names_constant = true;
-                }
-                _ if common.take(PARSER, member, context)? => {}
-                _ => return Err(unknown(PARSER, member, KEYS)),
+    each(PARSER, members, |member| {
+        match &*member.name {
+            "retrievers" => {
+                common.inputs = Some(inputs(&member.value, |item| rrf_input(item, context, depth))?);
             }
-            Ok(())
-        };
-        read().map_err(|error| within(error, PARSER, member))?;
-    }
+            "rank_constant" => {
+                rank_constant = rank::rank_constant(value::int(&member.value)?)?;
+                common.names_constant = true;
+            }
+            _ if common.take(PARSER, member, context)? => {}
+            _ => return Err(unknown(PARSER, member, KEYS)),
+        }
+        Ok(())
+    })?;
     common.build(Method::Rrf { rank_constant }, None, context)
 }
 
@@ -278,20 +272,17 @@ fn linear(members: &[Member], context: Context, depth: usize) -> Result<Fusion, 
         &["retrievers", "fields", "query", "normalizer", "rank_window_size", "filter", "min_score", "_name"];
     let mut common = Common::default();
     let mut of_all = None;
-    for member in members {
-        let mut read = || -> Result<(), BodyError> {
-            match &*member.name {
-                "retrievers" => {
-                    common.inputs = Some(inputs(&member.value, |item| linear_input(item, context, depth))?);
-                }
-                "normalizer" => of_all = Some(normalizer(&member.value)?),
-                _ if common.take(PARSER, member, context)? => {}
-                _ => return Err(unknown(PARSER, member, KEYS)),
+    each(PARSER, members, |member| {
+        match &*member.name {
+            "retrievers" => {
+                common.inputs = Some(inputs(&member.value, |item| linear_input(item, context, depth))?);
             }
-            Ok(())
-        };
-        read().map_err(|error| within(error, PARSER, member))?;
-    }
+            "normalizer" => of_all = Some(normalizer(&member.value)?),
+            _ if common.take(PARSER, member, context)? => {}
+            _ => return Err(unknown(PARSER, member, KEYS)),
+        }
+        Ok(())
+    })?;
     common.build(Method::Linear, of_all, context)
 }
 
@@ -340,18 +331,15 @@ fn component(
         ));
     };
     let (mut child, mut weight, mut normalized) = (None, 1.0, Normalizer::None);
-    for member in members {
-        let mut read = || -> Result<(), BodyError> {
-            match &*member.name {
-                "retriever" => child = Some(child_of(&member.value, context, depth)?),
-                "weight" => weight = value::float(&member.value)?,
-                "normalizer" if keys.contains(&"normalizer") => normalized = normalizer(&member.value)?,
-                _ => return Err(unknown(parser, member, keys)),
-            }
-            Ok(())
-        };
-        read().map_err(|error| within(error, parser, member))?;
-    }
+    each(parser, members, |member| {
+        match &*member.name {
+            "retriever" => child = Some(child_of(&member.value, context, depth)?),
+            "weight" => weight = value::float(&member.value)?,
+            "normalizer" if keys.contains(&"normalizer") => normalized = normalizer(&member.value)?,
+            _ => return Err(unknown(parser, member, keys)),
+        }
+        Ok(())
+    })?;
     let Some(retriever) = child else {
         return Err(BodyError::Required { field: "retriever" });
     };
@@ -396,20 +384,17 @@ fn rescorer(members: &[Member], end: Location, context: Context, depth: usize) -
     const KEYS: &[&str] = &["retriever", "rescore", "filter", "min_score", "_name"];
     let (mut child, mut passes) = (None, Vec::new());
     let mut common = Common::default();
-    for member in members {
-        let mut read = || -> Result<(), BodyError> {
-            match &*member.name {
-                "retriever" => child = Some(child_of(&member.value, context, depth)?),
-                "rescore" => passes = rescore::parse(&member.value, context)?,
-                "filter" | "min_score" | "_name" => {
-                    common.take(PARSER, member, context)?;
-                }
-                _ => return Err(unknown(PARSER, member, KEYS)),
+    each(PARSER, members, |member| {
+        match &*member.name {
+            "retriever" => child = Some(child_of(&member.value, context, depth)?),
+            "rescore" => passes = rescore::parse(&member.value, context)?,
+            "filter" | "min_score" | "_name" => {
+                common.take(PARSER, member, context)?;
             }
-            Ok(())
-        };
-        read().map_err(|error| within(error, PARSER, member))?;
-    }
+            _ => return Err(unknown(PARSER, member, KEYS)),
+        }
+        Ok(())
+    })?;
     let missing = match (&child, passes.is_empty()) {
         (None, _) => "retriever",
         (_, true) => "rescore",
@@ -458,9 +443,25 @@ pub(super) fn unknown(parser: &'static str, member: &Member, names: &[&'static s
     }
 }
 
+/// Reads every member of a retriever. Errors name the member in which they occurred.
+pub(super) fn each<'m>(
+    parser: &'static str,
+    members: &'m [Member],
+    mut read: impl FnMut(&'m Member) -> Result<(), BodyError>,
+) -> Result<(), BodyError> {
+    members.iter().try_for_each(|member| read(member).map_err(|error| within(error, parser, member)))
+}
+
+/// The error for parameters that are required and not given; `parameters` are names with whether each is missing.
+pub(super) fn required(end: Location, parameters: &[(&str, bool)]) -> BodyError {
+    let missing: Vec<&str> =
+        parameters.iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| *name).collect();
+    BodyError::parsing(end, format!("Required [{}]", missing.join(", ")))
+}
+
 /// Wraps an error in the name of the field it occurred in, unless it is about the field itself or about the
 /// whole retriever.
-pub(super) fn within(error: BodyError, parser: &'static str, member: &Member) -> BodyError {
+fn within(error: BodyError, parser: &'static str, member: &Member) -> BodyError {
     match error {
         BodyError::UnknownField { parser: of, .. } if of == parser => error,
         BodyError::Validation { .. } => error,

@@ -24,22 +24,19 @@ pub(super) fn read(
 ) -> Result<Fusion, BodyError> {
     let (mut inner, mut pinned) = (None, Pinned::default());
     let mut common = Common::default();
-    for member in members {
-        let mut read = || -> Result<(), BodyError> {
-            match &*member.name {
-                "retriever" => inner = Some(parse::child_of(&member.value, context, depth)?),
-                "ids" | "docs" => pinned.take(KIND, member)?,
-                "rank_window_size" | "filter" | "min_score" | "_name" => {
-                    common.take(KIND, member, context)?;
-                }
-                _ => return Err(parse::unknown(KIND, member, KEYS)),
+    parse::each(KIND, members, |member| {
+        match &*member.name {
+            "retriever" => inner = Some(parse::child_of(&member.value, context, depth)?),
+            "ids" | "docs" => pinned.take(KIND, member)?,
+            "rank_window_size" | "filter" | "min_score" | "_name" => {
+                common.take(KIND, member, context)?;
             }
-            Ok(())
-        };
-        read().map_err(|error| parse::within(error, KIND, member))?;
-    }
+            _ => return Err(parse::unknown(KIND, member, KEYS)),
+        }
+        Ok(())
+    })?;
     let Some(inner) = inner else {
-        return Err(BodyError::parsing(end, "Required [retriever]"));
+        return Err(parse::required(end, &[("retriever", true)]));
     };
     if let Retriever::Standard(Standard { search: Some(search), .. }) = &inner
         && search.sort != Sort::Score

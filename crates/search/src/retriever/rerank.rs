@@ -111,38 +111,33 @@ pub(super) fn read(
     let (mut inner, mut least, mut chunks) = (None, None, None);
     let (mut inference_id, mut text, mut field) = (None, None, None);
     let mut common = Common::default();
-    for member in members {
+    parse::each(KIND, members, |member| {
         let node = &member.value;
-        let mut read = || -> Result<(), BodyError> {
-            match &*member.name {
-                "retriever" => inner = Some(parse::child_of(node, context, depth)?),
-                "inference_id" => {
-                    let id = value::text(node)?;
-                    if id.is_empty() {
-                        return Err(BodyError::illegal("[inference_id] must not be empty"));
-                    }
-                    inference_id = Some(id);
+        match &*member.name {
+            "retriever" => inner = Some(parse::child_of(node, context, depth)?),
+            "inference_id" => {
+                let id = value::text(node)?;
+                if id.is_empty() {
+                    return Err(BodyError::illegal("[inference_id] must not be empty"));
                 }
-                "inference_text" => text = Some(value::text(node)?),
-                "field" => field = Some(value::text(node)?),
-                "chunk_rescorer" => chunks = Some(ChunkRescorer::read(node)?),
-                // Of the model's scores, which may be negative.
-                "min_score" => least = Some(value::float(node)?),
-                "rank_window_size" | "filter" | "_name" => {
-                    common.take(KIND, member, context)?;
-                }
-                _ => return Err(parse::unknown(KIND, member, KEYS)),
+                inference_id = Some(id);
             }
-            Ok(())
-        };
-        read().map_err(|error| parse::within(error, KIND, member))?;
-    }
+            "inference_text" => text = Some(value::text(node)?),
+            "field" => field = Some(value::text(node)?),
+            "chunk_rescorer" => chunks = Some(ChunkRescorer::read(node)?),
+            // Of the model's scores, which may be negative.
+            "min_score" => least = Some(value::float(node)?),
+            "rank_window_size" | "filter" | "_name" => {
+                common.take(KIND, member, context)?;
+            }
+            _ => return Err(parse::unknown(KIND, member, KEYS)),
+        }
+        Ok(())
+    })?;
     let missing =
         [("retriever", inner.is_none()), ("inference_text", text.is_none()), ("field", field.is_none())];
     let (Some(inner), Some(text), Some(field)) = (inner, text, field) else {
-        let missing: Vec<&str> =
-            missing.iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| *name).collect();
-        return Err(BodyError::parsing(end, format!("Required [{}]", missing.join(", "))));
+        return Err(parse::required(end, &missing));
     };
     if text.is_empty() {
         return Err(BodyError::Validation {

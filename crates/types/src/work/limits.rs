@@ -62,8 +62,8 @@ impl Memory {
         }
     }
 
-    /// The same limits, and one on the process's resident memory, as far as it is not mapped from files: a sixth more than it may
-    /// allocate, for blocks that were freed and not given back yet, and [`ELSEWHERE`].
+    /// Adds a limit on the resident memory of the process, without pages that are mapped from files: the limit on what it allocates,
+    /// a sixth of that for blocks that were freed and not given back yet, and [`ELSEWHERE`].
     #[must_use]
     pub fn watched(self) -> Self {
         Self { resident: Some(Resident::new()), ..self }

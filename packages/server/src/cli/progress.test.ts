@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** What is written, with what steers as `⌫`. */
+/** A sink that records text as it is written, and control sequences as `⌫`. */
 function written(isTerminal: boolean): { readonly sink: Sink; readonly text: () => string } {
   let text = '';
   const plain = (part: string): string => part;

@@ -24,11 +24,16 @@ export async function unknownEndpoints(engine: SearchEngine, body: Uint8Array | 
   if (body === undefined || body.length > MOST_BYTES) return [];
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (!bytes.includes('inference_id')) return [];
-  const named = namedIn(JSON.parse(bytes.toString()), '');
-  if (named.length === 0) return [];
-  const known = await knownNames(engine).catch(() => undefined);
-  // What was asked for is done: that the lists could not be read for once is no reason to refuse it.
-  if (known === undefined) return [];
+  let named: readonly [field: string, name: string][];
+  let known: ReadonlySet<string>;
+  try {
+    named = namedIn(JSON.parse(bytes.toString()), '');
+    if (named.length === 0) return [];
+    known = await knownNames(engine);
+  } catch {
+    // The mapping is in force already. It is answered for even if its names cannot be checked.
+    return [];
+  }
   return named
     .filter(([, name]) => !known.has(name))
     .map(([field, name]) => {

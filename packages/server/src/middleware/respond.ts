@@ -10,18 +10,20 @@ import { logRequest } from './request-log.js';
  * it, and gives back the room that the request held. Needs an answer and whatever is known of the request.
  */
 export function respond(call: Call, answer: Answer): Response | Promise<Response> {
+  // An answer that is being shaped or compressed counts as held until it is sent; then it counts as one that is not read yet.
   const release = (): void => {
     call.hold.release();
   };
-  let isLater = false;
+  let response: Response | Promise<Response>;
   try {
-    const response = shapeAndSend(call, answer);
-    isLater = response instanceof Promise;
-    return response instanceof Promise ? response.finally(release) : response;
-  } finally {
-    // What is shaped or compressed is held until it is sent, when it counts as an answer that is not read yet.
-    if (!isLater) release();
+    response = shapeAndSend(call, answer);
+  } catch (error) {
+    release();
+    throw error;
   }
+  if (response instanceof Promise) return response.finally(release);
+  release();
+  return response;
 }
 
 function shapeAndSend(call: Call, answer: Answer): Response | Promise<Response> {

@@ -215,7 +215,7 @@ class Import {
     const known = isFresh ? undefined : await checkpointOf(this.#context, this.#index.name, file);
     // Before the index gets fields that no document of it would have.
     if (known !== undefined && known.options !== this.#recorded) throw otherOptions(known.options, this.#recorded);
-    // What is added to a text may belong to its last part.
+    // Lines that were added to a text may extend its last part, so the text is imported from its start.
     const before = this.#format === 'text' && known?.size !== file?.size ? undefined : known;
     await this.#prepare(signal);
     if (before?.done === true && before.size === file?.size && this.#options.follow !== true) {
