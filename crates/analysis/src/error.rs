@@ -1,5 +1,7 @@
 //! Errors in the definition of an analyzer or one of its components.
 
+use sparrow_types::work::Stopped;
+
 /// Error for an invalid definition. A client error (400), with Elasticsearch's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
@@ -9,17 +11,25 @@ pub struct AnalysisError {
     pub reason: String,
     /// Underlying cause: its exception type and message.
     pub caused_by: Option<(&'static str, String)>,
+    /// Why the request had to stop while the definition was read, if that is the error.
+    pub stopped: Option<Stopped>,
 }
 
 impl AnalysisError {
     /// An `illegal_argument_exception`.
     pub(crate) fn illegal(reason: impl Into<String>) -> Self {
-        Self { es_type: "illegal_argument_exception", reason: reason.into(), caused_by: None }
+        Self { es_type: "illegal_argument_exception", reason: reason.into(), caused_by: None, stopped: None }
     }
 
     /// Adds an underlying cause to the error.
     pub(crate) fn because(mut self, es_type: &'static str, reason: impl Into<String>) -> Self {
         self.caused_by = Some((es_type, reason.into()));
         self
+    }
+}
+
+impl From<Stopped> for AnalysisError {
+    fn from(stopped: Stopped) -> Self {
+        Self { stopped: Some(stopped), ..Self::illegal("the request was stopped while analyzers were built") }
     }
 }

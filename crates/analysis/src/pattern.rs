@@ -43,6 +43,7 @@ pub(super) fn compile(pattern: &str, flags: &str) -> Result<Regex, AnalysisError
             es_type: "pattern_syntax_exception",
             reason: format!("{error} near index 0\n{pattern}"),
             caused_by: None,
+            stopped: None,
         },
     )
 }

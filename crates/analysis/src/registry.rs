@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
+use sparrow_types::work::{self, Kept};
 
 use super::built_in::{Lookup, built_in, chain, typed};
 use super::chain::{Analyzer, POSITION_INCREMENT_GAP};
@@ -18,6 +19,16 @@ use super::words::MAX_CHARS;
 
 /// Definitions of one kind by name.
 type Definitions = BTreeMap<String, Map<String, Value>>;
+
+/// Components that the settings define, each built once: analyzers that name one share it.
+#[derive(Debug, Clone, Default)]
+struct Built {
+    tokenizers: BTreeMap<String, Arc<dyn Tokenizer>>,
+    char_filters: BTreeMap<String, Arc<dyn CharFilter>>,
+    filters: BTreeMap<String, Arc<dyn filters::Filter>>,
+    /// Synonym filters by their name and the names of the chain in front of them, by which their rules are analyzed.
+    synonyms: BTreeMap<(String, Vec<String>), Arc<dyn filters::Filter>>,
+}
 
 /// Limits from the index settings that definitions are checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +55,9 @@ pub struct Analysis {
     char_filters: Definitions,
     analyzers: BTreeMap<String, Arc<Analyzer>>,
     normalizers: BTreeMap<String, Arc<Analyzer>>,
+    built: Built,
+    /// The memory of all this.
+    kept: Option<Arc<Kept>>,
 }
 
 /// A custom analyzer given in a request: the name or the inline definition of each component.
@@ -65,8 +79,15 @@ impl Analysis {
     /// `char_filter`, each with definitions by name.
     ///
     /// # Errors
-    /// For the first definition that cannot be used, also if nothing uses it.
+    /// For the first definition that cannot be used, also if nothing uses it; when the request must stop, or the definitions of
+    /// all indices would keep more memory than they may.
     pub fn parse(settings: &Map<String, Value>, limits: AnalysisLimits) -> Result<Self, AnalysisError> {
+        let (mut analysis, kept) = Kept::by(|| Self::read(settings, limits))?;
+        analysis.kept = Some(Arc::new(kept));
+        Ok(analysis)
+    }
+
+    fn read(settings: &Map<String, Value>, limits: AnalysisLimits) -> Result<Self, AnalysisError> {
         let mut analysis = Self { limits, ..Self::default() };
         let mut analyzers = Definitions::new();
         let mut normalizers = Definitions::new();
@@ -92,7 +113,7 @@ impl Analysis {
                 target.insert(name.clone(), definition.clone());
             }
         }
-        analysis.check_parts()?;
+        analysis.build_parts()?;
         for (name, definition) in &analyzers {
             if name.starts_with('_') {
                 return Err(AnalysisError::illegal(format!(
@@ -187,26 +208,31 @@ impl Analysis {
     }
 
     /// Builds every component once, so that errors in components that nothing uses are found too.
-    fn check_parts(&self) -> Result<(), AnalysisError> {
+    fn build_parts(&mut self) -> Result<(), AnalysisError> {
         let whitespace: Arc<dyn Tokenizer> = Arc::new(Runs::whitespace(MAX_CHARS));
         let before = chain("", Vec::new(), ("whitespace", whitespace), Vec::new());
+        let mut built = Built::default();
         for name in self.tokenizers.keys() {
-            self.tokenizer(&Value::String(name.clone()))?;
+            built.tokenizers.extend(self.tokenizer(&Value::String(name.clone()))?);
         }
         for name in self.char_filters.keys() {
-            self.char_filter(&Value::String(name.clone()))?;
+            built.char_filters.extend(self.char_filter(&Value::String(name.clone()))?);
         }
         for (name, definition) in &self.filters {
             // Synonyms mean something only in a chain.
-            if !definition.get("type").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("synonym"))
-            {
-                self.filter(&Value::String(name.clone()), &before)?;
+            if !is_synonym(Some(definition)) {
+                built.filters.extend(self.filter(&Value::String(name.clone()), &before)?);
             }
         }
+        self.built = built;
         Ok(())
     }
 
     fn tokenizer(&self, part: &Value) -> Lookup<dyn Tokenizer> {
+        if let Some(built) = already(&self.built.tokenizers, part) {
+            return Ok(Some(built));
+        }
+        work::check()?;
         let Some((name, kind, map)) = locate(part, "tokenizer", &self.tokenizers, tokenizers::BUILT_IN)?
         else {
             return Ok(None);
@@ -219,6 +245,10 @@ impl Analysis {
     }
 
     fn char_filter(&self, part: &Value) -> Lookup<dyn CharFilter> {
+        if let Some(built) = already(&self.built.char_filters, part) {
+            return Ok(Some(built));
+        }
+        work::check()?;
         let located = locate(part, "char_filter", &self.char_filters, char_filters::BUILT_IN)?;
         let Some((name, kind, map)) = located else { return Ok(None) };
         let params = Params::new("char_filter", &name, map);
@@ -230,6 +260,15 @@ impl Analysis {
 
     /// Builds a token filter; `before` is the chain in front of it.
     fn filter(&self, part: &Value, before: &Analyzer) -> Lookup<dyn filters::Filter> {
+        if let Some(built) = already(&self.built.filters, part) {
+            return Ok(Some(built));
+        }
+        if let Some(key) = synonym_key(part, before)
+            && let Some(filter) = self.built.synonyms.get(&key)
+        {
+            return Ok(Some((key.0, Arc::clone(filter))));
+        }
+        work::check()?;
         let Some((name, kind, map)) = locate(part, "filter", &self.filters, filters::BUILT_IN)? else {
             return Ok(None);
         };
@@ -247,7 +286,7 @@ impl Analysis {
     }
 
     fn define_analyzer(
-        &self,
+        &mut self,
         name: &str,
         definition: &Map<String, Value>,
     ) -> Result<Analyzer, AnalysisError> {
@@ -281,7 +320,7 @@ impl Analysis {
         Ok(analyzer)
     }
 
-    fn define_custom(&self, name: &str, params: &Params<'_>) -> Result<Analyzer, AnalysisError> {
+    fn define_custom(&mut self, name: &str, params: &Params<'_>) -> Result<Analyzer, AnalysisError> {
         let missing = |part: &str, wanted: &Value| {
             AnalysisError::illegal(format!(
                 "Custom Analyzer [{name}] failed to find {part} under name [{}]",
@@ -302,6 +341,11 @@ impl Analysis {
         analyzer.custom = true;
         for part in each_name(&params.parts("filter")) {
             let filter = self.filter(&part, &analyzer)?.ok_or_else(|| missing("filter", &part))?;
+            if is_synonym(self.filters.get(&filter.0))
+                && let Some(key) = synonym_key(&part, &analyzer)
+            {
+                self.built.synonyms.insert(key, Arc::clone(&filter.1));
+            }
             analyzer.filters.push(filter);
         }
         analyzer.gap = gap(params)?;
@@ -368,6 +412,29 @@ impl Analysis {
     }
 }
 
+/// The component that a part of an analyzer names, if it was built already.
+fn already<T: ?Sized>(built: &BTreeMap<String, Arc<T>>, part: &Value) -> Option<(String, Arc<T>)> {
+    let (name, component) = built.get_key_value(part.as_str()?)?;
+    Some((name.clone(), Arc::clone(component)))
+}
+
+/// What decides how a synonym filter reads its rules: its name and those of the chain before it; `None` where an inline definition
+/// has a name that does not say what it is.
+fn synonym_key(part: &Value, before: &Analyzer) -> Option<(String, Vec<String>)> {
+    let name = part.as_str()?;
+    let chain = before.char_filters.iter().map(|(name, _)| name);
+    let chain = chain.chain([&before.tokenizer.0]).chain(before.filters.iter().map(|(name, _)| name));
+    // The tokenizer's place tells char filters and filters of one name apart.
+    let mut names: Vec<String> = vec![before.char_filters.len().to_string()];
+    names.extend(chain.cloned());
+    names.iter().all(|name| !name.starts_with(ANONYMOUS)).then(|| (name.to_owned(), names))
+}
+
+fn is_synonym(definition: Option<&Map<String, Value>>) -> bool {
+    let kind = definition.and_then(|definition| definition.get("type")).and_then(Value::as_str);
+    kind.is_some_and(|kind| kind.starts_with("synonym"))
+}
+
 fn gap(params: &Params<'_>) -> Result<usize, AnalysisError> {
     usize::try_from(params.number("position_increment_gap", POSITION_INCREMENT_GAP as i64)?)
         .map_err(|_| AnalysisError::illegal("[position_increment_gap] must be positive, or 0"))
@@ -399,6 +466,9 @@ fn unknown(part: &str, kind: &str, name: &str, value: &Value) -> AnalysisError {
     })
 }
 
+/// What the name of an inline definition begins with.
+const ANONYMOUS: &str = "__anonymous__";
+
 /// A component definition: its name, type and parameters.
 type Located<'a> = (String, String, &'a Map<String, Value>);
 
@@ -424,7 +494,7 @@ fn locate<'a>(
             None => Ok(None),
         },
         Value::Object(map) => match map.get("type") {
-            Some(Value::String(kind)) => Ok(Some((format!("__anonymous__{kind}"), kind.clone(), map))),
+            Some(Value::String(kind)) => Ok(Some((format!("{ANONYMOUS}{kind}"), kind.clone(), map))),
             _ => Err(AnalysisError::illegal(format!("Missing [type] setting for anonymous {what}: {part}"))),
         },
         other => Err(AnalysisError::illegal(format!("{what} must be a name or an object, found [{other}]"))),
@@ -457,4 +527,45 @@ fn rule_tokens(before: &Analyzer, text: &str) -> Result<Vec<Token>, AnalysisErro
         tokens = filter.apply(tokens);
     }
     Ok(tokens.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn analyzers_share_the_components_that_they_name() {
+        let settings = json!({
+            "filter": {
+                "same": {"type": "synonym_graph", "synonyms": ["quick, fast"]},
+                "replaced": {"type": "pattern_replace", "pattern": "a", "replacement": "b"},
+            },
+            "analyzer": {
+                "one": {"tokenizer": "standard", "filter": ["replaced", "lowercase", "same"]},
+                "two": {"tokenizer": "standard", "filter": ["replaced", "lowercase", "same"]},
+                "other": {"tokenizer": "keyword", "filter": ["replaced", "lowercase", "same"]},
+                "inline": {"tokenizer": "standard", "filter": [{"type": "lowercase"}, "same"]},
+                "inlined": {"tokenizer": "standard", "filter": [{"type": "lowercase"}, "same"]},
+            },
+        });
+        let analysis = Analysis::parse(settings.as_object().unwrap(), AnalysisLimits::default()).unwrap();
+        let filter = |analyzer: &str, at: usize| analysis.analyzers[analyzer].filters[at].1.clone();
+        assert!(Arc::ptr_eq(&filter("one", 0), &filter("other", 0)));
+        assert!(Arc::ptr_eq(&filter("one", 2), &filter("two", 2)));
+        // Another tokenizer reads the rules in another way, and inline definitions do not say by their name what they are.
+        assert!(!Arc::ptr_eq(&filter("one", 2), &filter("other", 2)));
+        assert!(!Arc::ptr_eq(&filter("inline", 1), &filter("inlined", 1)));
+    }
+
+    #[test]
+    fn building_ends_when_the_request_must_stop() {
+        let stop = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        let memory = Arc::new(work::Memory::new(usize::MAX, usize::MAX));
+        let _entered = work::enter(Some(work::Work::new(stop, memory, "<test>")));
+        let settings = json!({"filter": {"f": {"type": "pattern_replace", "pattern": "a"}}});
+        let error = Analysis::parse(settings.as_object().unwrap(), AnalysisLimits::default()).unwrap_err();
+        assert_eq!(error.stopped, Some(work::Stopped::Cancelled));
+    }
 }

@@ -139,3 +139,28 @@ fn the_terms_of_a_single_pass_are_those_of_the_chain() {
         }
     }
 }
+
+#[test]
+fn analyzers_of_all_indices_have_a_bound() {
+    use sparrow_types::work::{Exceeded, Memory, Stopped, Work, enter};
+    // Other tests keep analyzers meanwhile, though little: an eighth of this is 4 MiB.
+    let memory = Arc::new(Memory::new(32 << 20, usize::MAX));
+    let _entered = enter(Some(Work::new(Arc::default(), memory, "<test>")));
+    let of = |count: usize| {
+        let rules: Vec<String> = (0..count).map(|number| format!("a{number}, b{number}")).collect();
+        let definition = json!({
+            "filter": {"f": {"type": "synonym_graph", "synonyms": rules}},
+            "analyzer": {"x": {"tokenizer": "standard", "filter": ["f"]}},
+        });
+        analysis(definition, AnalysisLimits::default())
+    };
+    // About 2.5 MB each.
+    let first = of(5_000).unwrap();
+    let error = of(5_000).unwrap_err();
+    assert!(
+        matches!(&error.stopped, Some(Stopped::Exceeded(Exceeded::Memory(limit))) if limit.limit == 4 << 20),
+        "{error:?}"
+    );
+    drop(first);
+    assert!(of(10).is_err(), "a request that went over a limit stops");
+}

@@ -9,7 +9,7 @@ use crate::private_paths;
 use sparrow_analysis::AnalysisError;
 use sparrow_index::IndexError;
 use sparrow_inference::ModelError;
-use sparrow_ingest::IngestError;
+use sparrow_ingest::{ConfigError, IngestError};
 use sparrow_mapping::{DocumentError, MappingError};
 use sparrow_scripts::ScriptError;
 use sparrow_storage::{StorageError, disk_is_full};
@@ -372,6 +372,7 @@ impl From<IngestError> for EngineError {
     fn from(error: IngestError) -> Self {
         match error {
             IngestError::Storage(error) => Self::Storage(error),
+            IngestError::Config(ConfigError::Stopped(stopped)) => stopped.into(),
             IngestError::NotAnObject { .. } => Self::internal(error.to_string()),
             other => Self::api(other.status(), other.exception()),
         }
@@ -380,6 +381,9 @@ impl From<IngestError> for EngineError {
 
 impl From<AnalysisError> for EngineError {
     fn from(error: AnalysisError) -> Self {
+        if let Some(stopped) = error.stopped {
+            return stopped.into();
+        }
         let mut exception = Exception::new(error.es_type, error.reason);
         if let Some((kind, reason)) = error.caused_by {
             exception = exception.because(Exception::new(kind, reason));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Map, Value, json};
-use sparrow_types::work;
+use sparrow_types::work::{self, Kept};
 
 pub(crate) use self::call::PipelineCall;
 pub(crate) use self::foreach::ForEach;
@@ -77,6 +77,8 @@ pub(crate) struct Pipeline {
     pub counters: Counters,
     /// Why a stored definition cannot be run by this version; its documents fail with it.
     pub unusable: Option<String>,
+    /// The memory of all this.
+    pub kept: Option<Kept>,
 }
 
 impl Pipeline {
@@ -89,6 +91,7 @@ impl Pipeline {
             on_failure: Vec::new(),
             counters: Counters::default(),
             unusable: Some(reason),
+            kept: None,
         }
     }
 

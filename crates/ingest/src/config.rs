@@ -12,6 +12,9 @@ use super::template::{Escape, Template, ValueTemplate};
 
 /// Most bytes that a regular expression of a processor is compiled to: 1 MiB.
 const EXPRESSION_BYTES: usize = 1 << 20;
+/// Most bytes that each automaton of such an expression keeps between texts, for each thread that matches it: 256 KiB. Expressions with more
+/// states are matched more slowly.
+const EXPRESSION_CACHE_BYTES: usize = 256 << 10;
 
 /// The parameters of one processor, or of a pipeline, that have not been read yet.
 #[derive(Debug)]
@@ -216,12 +219,10 @@ impl Config {
     /// # Errors
     /// For one that is malformed or takes more than [`EXPRESSION_BYTES`], and when the request must stop.
     pub fn expression(&self, name: &str, pattern: &str) -> Result<Regex, ConfigError> {
-        if work::check().is_err() {
-            return Err(self.unusable(name, "the request must stop before this expression is compiled"));
-        }
+        work::check()?;
         RegexBuilder::new(pattern)
             .size_limit(EXPRESSION_BYTES)
-            .dfa_size_limit(EXPRESSION_BYTES)
+            .dfa_size_limit(EXPRESSION_CACHE_BYTES)
             .build()
             .map_err(|error| self.unusable(name, format!("Invalid regex pattern. {error}")))
     }

@@ -11,6 +11,9 @@ use sparrow_wire::strict_json::MOST_LEVELS;
 /// A pipeline definition that cannot be accepted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConfigError {
+    /// The request has to stop before the definition is read.
+    #[error("the request was stopped while a pipeline was built")]
+    Stopped(work::Stopped),
     /// A processor of an unknown type.
     #[error("No processor type exists with name [{kind}]")]
     UnknownProcessor {
@@ -117,7 +120,8 @@ impl ConfigError {
             Self::UnknownPipelineParameters { .. }
             | Self::EmptyPipelineOnFailure { .. }
             | Self::MalformedProcessor { .. }
-            | Self::TooDeep { .. } => None,
+            | Self::TooDeep { .. }
+            | Self::Stopped(_) => None,
         }
     }
 
@@ -132,7 +136,8 @@ impl ConfigError {
             | Self::UnknownPipelineParameters { .. }
             | Self::EmptyPipelineOnFailure { .. }
             | Self::MalformedProcessor { .. }
-            | Self::TooDeep { .. } => None,
+            | Self::TooDeep { .. }
+            | Self::Stopped(_) => None,
         }
     }
 
@@ -146,7 +151,8 @@ impl ConfigError {
             | Self::UnknownPipelineParameters { .. }
             | Self::EmptyPipelineOnFailure { .. }
             | Self::MalformedProcessor { .. }
-            | Self::TooDeep { .. } => None,
+            | Self::TooDeep { .. }
+            | Self::Stopped(_) => None,
         }
     }
 }
@@ -555,6 +561,12 @@ impl From<work::Stopped> for ProcessorError {
             work::Stopped::Exceeded(work::Exceeded::Memory(limit)) => Self::Memory(limit),
             _ => Self::Model(ModelError::Cancelled),
         }
+    }
+}
+
+impl From<work::Stopped> for ConfigError {
+    fn from(stopped: work::Stopped) -> Self {
+        Self::Stopped(stopped)
     }
 }
 

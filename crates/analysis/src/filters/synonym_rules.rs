@@ -3,6 +3,7 @@
 use std::fmt;
 
 use rustc_hash::FxHashMap;
+use sparrow_types::work;
 
 use super::super::error::AnalysisError;
 use super::super::token::Token;
@@ -53,6 +54,7 @@ impl Rules {
     ) -> Result<Self, AnalysisError> {
         let mut rules = Self::default();
         for (number, line) in lines.iter().enumerate() {
+            work::check()?;
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;

@@ -16,6 +16,7 @@ mod text;
 mod uri_parts;
 
 use serde_json::{Map, Value};
+use sparrow_types::work::Kept;
 
 use super::chain::{Action, ForEach, Inference, Node, Pipeline, PipelineCall, Processor};
 use super::config::Config;
@@ -29,8 +30,14 @@ const MAX_DEPTH: usize = 20;
 /// Builds a pipeline from its definition.
 ///
 /// # Errors
-/// The first problem in the definition.
+/// The first problem in the definition; when the request must stop, or all definitions would keep more memory than they may.
 pub(crate) fn build_pipeline(id: &str, definition: &Map<String, Value>) -> Result<Pipeline, ConfigError> {
+    let (mut pipeline, kept) = Kept::by(|| read_pipeline(id, definition))?;
+    pipeline.kept = Some(kept);
+    Ok(pipeline)
+}
+
+fn read_pipeline(id: &str, definition: &Map<String, Value>) -> Result<Pipeline, ConfigError> {
     let mut config = Config::pipeline(definition.clone());
     config.optional_text("description")?;
     match config.optional("version") {
@@ -56,6 +63,7 @@ pub(crate) fn build_pipeline(id: &str, definition: &Map<String, Value>) -> Resul
         on_failure: build_nodes(handlers.unwrap_or_default(), 0)?,
         counters: Counters::default(),
         unusable: None,
+        kept: None,
     })
 }
 

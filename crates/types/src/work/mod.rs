@@ -7,6 +7,7 @@
 //! replays are not anybody's request.
 
 mod allocated;
+mod kept;
 mod limits;
 mod output;
 mod probe;
@@ -18,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use self::allocated::{Counted, HUGE};
+pub use self::kept::Kept;
 use self::limits::{ALWAYS, positive};
 pub use self::limits::{Exceeded, MOST_EFFORT, Memory, MemoryFigures, PARENT, Size, TooMuch, TooMuchEffort};
 pub use self::output::{Output, grow};
@@ -344,11 +346,16 @@ impl Mark {
     /// Hands over to the process what the request has made since: it pays for `kept` bytes of it only. What it left behind, such
     /// as documents that wait to be written to a segment, has a limit of its own.
     pub fn hand_over(self, kept: usize) {
-        allocated::settle();
+        let more = self.made().saturating_sub(kept);
         if let Some(work) = current() {
-            let more = work.used().saturating_sub(self.0.saturating_add(kept));
             work.account.charge(-more.cast_signed(), 0);
         }
+    }
+
+    /// Bytes that the request has allocated and not freed since.
+    fn made(&self) -> usize {
+        allocated::settle();
+        current().map_or(0, |work| work.used().saturating_sub(self.0))
     }
 }
 
