@@ -16,7 +16,7 @@ use super::error::SearchError;
 use super::execute::{self, Outcome};
 use super::explain;
 use super::fields::FieldSource;
-use super::highlight::Highlighter;
+use super::highlight::{Highlighter, Prepared};
 use super::nested_hits::NestedHits;
 use super::profile::{self, Profile};
 use super::response::{self, ShownHit};
@@ -36,7 +36,7 @@ pub struct Reader<'a> {
     shown: Presentation,
     /// The flag that is set when reading has to stop.
     cancel: &'a Arc<AtomicBool>,
-    /// The time limit of the search. Reading goes on when it is over, but searches nothing any more for what is shown inside hits.
+    /// The time limit of the search. Reading goes on when it is over, but without what takes long.
     deadline: Option<&'a Deadline>,
     /// The document of the object that was read last.
     open: Option<OpenDocument>,
@@ -46,7 +46,8 @@ pub struct Reader<'a> {
 pub struct Read<'a> {
     /// What is shown of each: of all, or of the first ones.
     pub hits: Vec<ShownHit<'a>>,
-    /// Whether the others are left out because the time for what they show inside was over.
+    /// Whether the time was over before everything that they show was there: they are without highlights and explanations, or the others are
+    /// left out.
     pub timed_out: bool,
 }
 
@@ -56,7 +57,7 @@ impl<'a> Reader<'a> {
         Self { service, shown, cancel, deadline: None, open: None }
     }
 
-    /// Has it leave out hits for whose inner hits there is no time.
+    /// Has it leave out highlights, explanations, and hits for whose scripts or inner hits there is no time.
     pub fn until(self, deadline: &'a Deadline) -> Self {
         Self { deadline: Some(deadline), ..self }
     }
@@ -70,16 +71,39 @@ impl<'a> Reader<'a> {
         targets: &'t [Target],
         body: &SearchBody,
         outcome: &Outcome,
-        mut profile: Option<&mut Profile>,
+        profile: Option<&mut Profile>,
     ) -> Result<Read<'t>, EngineError> {
-        let cancel = self.cancel;
+        self.read_prepared(targets, body, outcome, profile, &mut Prepared::default())
+    }
+
+    /// Does the same with what was prepared for the hits of the same search, such as those of another bucket.
+    ///
+    /// # Errors
+    /// As [`Reader::read`].
+    pub fn read_prepared<'t>(
+        &mut self,
+        targets: &'t [Target],
+        body: &SearchBody,
+        outcome: &Outcome,
+        mut profile: Option<&mut Profile>,
+        prepared: &mut Prepared,
+    ) -> Result<Read<'t>, EngineError> {
+        let deadline = self.deadline;
+        let stop = deadline.map_or(self.cancel, Deadline::flag);
         let wants_fields =
             !body.fields.is_empty() || !body.docvalue_fields.is_empty() || body.stored_fields.is_some();
         let mut highlighter = match &body.highlight {
             Some(highlight) => {
                 let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);
                 Some(profile::timed(clock, || {
-                    Highlighter::new(self.service, targets, body.matching_queries(), highlight, cancel)
+                    Highlighter::new(
+                        self.service,
+                        targets,
+                        body.matching_queries(),
+                        highlight,
+                        prepared,
+                        stop,
+                    )
                 })?)
             }
             None => None,
@@ -109,19 +133,22 @@ impl<'a> Reader<'a> {
                 fields = source.read(&body.fields, &body.docvalue_fields, body.stored_fields.as_ref())?;
             }
             if !body.script_fields.is_empty() {
-                if self.deadline.is_some_and(Deadline::is_over) {
+                let read =
+                    || script_fields.read(targets, hit, &stored.source, &mut fields).map_err(Into::into);
+                if in_time(deadline, read)?.is_none() {
                     timed_out = true;
                     break;
                 }
-                script_fields.read(targets, hit, &stored.source, &mut fields)?;
             }
-            let highlight = match &mut highlighter {
-                Some(highlighter) => {
-                    let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);
-                    profile::timed(clock, || highlighter.highlight(hit, &stored.source))?
+            let mut highlight = Vec::new();
+            if let Some(highlighter) = &mut highlighter {
+                let clock = profile.as_deref_mut().map(|profile| &mut profile.highlight);
+                let highlighted = || profile::timed(clock, || highlighter.highlight(hit, &stored.source));
+                match in_time(deadline, highlighted)? {
+                    Some(fragments) => highlight = fragments,
+                    None => timed_out = true,
                 }
-                None => Vec::new(),
-            };
+            }
             if let (Some(collapse), Some(group)) = (&body.collapse, outcome.groups.get(number))
                 && let Some(value) = json_of(group)
             {
@@ -163,9 +190,11 @@ impl<'a> Reader<'a> {
         name(targets, body, &mut hits)?;
         if body.explain {
             let clock = profile.map(|profile| &mut profile.explain);
-            let explanations =
-                profile::timed(clock, || explain::hits(self.service, targets, body, outcome, cancel))?;
-            for (hit, explanation) in hits.iter_mut().zip(explanations) {
+            let explained =
+                || profile::timed(clock, || explain::hits(self.service, targets, body, outcome, stop));
+            let explanations = in_time(deadline, explained)?;
+            timed_out |= explanations.is_none();
+            for (hit, explanation) in hits.iter_mut().zip(explanations.unwrap_or_default()) {
                 hit.explained = Some((&*targets[hit.hit.target].shard, explanation));
             }
         }
@@ -185,15 +214,11 @@ impl<'a> Reader<'a> {
         let Some(deadline) = self.deadline.take() else {
             return self.inner(targets, body, nested, hit, group).map(Some);
         };
-        let _until_over = work::stopped_by(deadline.flag());
         let cancel = std::mem::replace(&mut self.cancel, deadline.flag());
-        let inner = self.inner(targets, body, nested, hit, group);
+        let inner = in_time(Some(deadline), || self.inner(targets, body, nested, hit, group));
         self.cancel = cancel;
         self.deadline = Some(deadline);
-        match inner {
-            Err(error) if deadline.is_over() && is_cancelled(&error) => Ok(None),
-            inner => inner.map(Some),
-        }
+        inner
     }
 
     /// What is shown inside a hit: the further hits of its group, and the objects in it that match nested clauses.
@@ -258,6 +283,22 @@ impl<'a> Reader<'a> {
         response::write_hits(out, &search, self.shown, targets.len(), &outcome, &hits)?;
         out.push(b'}');
         Ok(())
+    }
+}
+
+/// Does what takes long; `None` when the time is over before it is done.
+fn in_time<T>(
+    deadline: Option<&Deadline>,
+    read: impl FnOnce() -> Result<T, EngineError>,
+) -> Result<Option<T>, EngineError> {
+    let Some(deadline) = deadline else { return read().map(Some) };
+    if deadline.is_over() {
+        return Ok(None);
+    }
+    let _until_over = work::stopped_by(deadline.flag());
+    match read() {
+        Err(error) if deadline.is_over() && is_cancelled(&error) => Ok(None),
+        read => read.map(Some),
     }
 }
 

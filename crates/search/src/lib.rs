@@ -164,7 +164,7 @@ fn answer(
         .collect();
     let began = Instant::now();
     // As in Elasticsearch the limit is on the search itself: what it found in time is read and shown, whatever the clock says. Only
-    // searches for what is shown inside hits end with it.
+    // what takes long for each hit ends with it.
     let _until_cancelled = work::stopped_by(deadline.caller());
     let mut reader = Reader::new(service, shown, deadline.caller());
     // A scroll goes on behind the last hit that was found, so that none may be missing.
@@ -184,7 +184,13 @@ fn answer(
     outcome.profile = profile;
     let aggregations = match (&body.aggs, outcome.aggregated.take()) {
         (Some(asked), Some(collected)) => {
-            Some(top_hits::reduce(asked, service, collected, targets, body, shown, deadline.caller())?)
+            let (reduced, too_late) =
+                top_hits::reduce(asked, service, collected, targets, body, shown, deadline)?;
+            if too_late && shown.all_or_nothing {
+                return Err(time_exceeded());
+            }
+            outcome.timed_out |= too_late;
+            Some(reduced)
         }
         _ => None,
     };

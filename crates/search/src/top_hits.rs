@@ -1,16 +1,15 @@
 //! Reduces aggregations to their final results; the hits of `top_hits` are read and written like those of a
 //! search.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use serde_json::{Map, Value};
 use sparrow_aggregations::{AggregationError, Collected, HitWriter, ReduceOptions, TopHits, TopList};
 
 use crate::aggs::Aggregations;
 use crate::body::SearchBody;
+use crate::deadline::Deadline;
 use crate::error::SearchError;
 use crate::execute::Outcome;
+use crate::highlight::Prepared;
 use crate::hits::Reader;
 use crate::response;
 use crate::retriever::Fusion;
@@ -24,6 +23,8 @@ use sparrow_query::walk;
 ///
 /// # Errors
 /// When the parts do not fit together, or there are too many buckets.
+///
+/// Also says whether the time was over before all hits were there.
 pub fn reduce(
     aggregations: &Aggregations,
     service: &SearchService,
@@ -31,12 +32,13 @@ pub fn reduce(
     targets: &[Target],
     search: &SearchBody,
     shown: Presentation,
-    cancel: &Arc<AtomicBool>,
-) -> Result<Map<String, Value>, EngineError> {
+    deadline: &Deadline,
+) -> Result<(Map<String, Value>, bool), EngineError> {
     let options = ReduceOptions { typed_keys: shown.typed_keys, max_buckets: service.cluster.max_buckets() };
-    let mut hits = Hits::new(service, targets, &aggregations.hits, search, shown, cancel);
-    sparrow_aggregations::reduce(&aggregations.tree, collected, options, &mut hits)
-        .map_err(|source| hits.error.take().unwrap_or_else(|| SearchError::Reduce { source }.into()))
+    let mut hits = Hits::new(service, targets, &aggregations.hits, search, shown, deadline);
+    let reduced = sparrow_aggregations::reduce(&aggregations.tree, collected, options, &mut hits)
+        .map_err(|source| hits.error.take().unwrap_or_else(|| SearchError::Reduce { source }.into()))?;
+    Ok((reduced, hits.timed_out))
 }
 
 /// Reads the documents of `top_hits` from the indices that were searched.
@@ -46,7 +48,11 @@ struct Hits<'a> {
     /// The search sections (`_source`, `highlight` and so on) that say what hits show, one for each
     /// `top_hits` of the request.
     bodies: Vec<SearchBody>,
+    /// What was prepared for each of them.
+    prepared: Vec<Prepared>,
     shown: Presentation,
+    deadline: &'a Deadline,
+    timed_out: bool,
     /// The first error of reading a document, to be reported like that of a search.
     error: Option<EngineError>,
 }
@@ -60,7 +66,7 @@ impl<'a> Hits<'a> {
         asked: &[SearchBody],
         search: &SearchBody,
         shown: Presentation,
-        cancel: &'a Arc<AtomicBool>,
+        deadline: &'a Deadline,
     ) -> Self {
         let any = search.fusion.as_ref().map(Fusion::any);
         let named = search.queries().any(walk::has_names);
@@ -81,8 +87,16 @@ impl<'a> Hits<'a> {
             body
         };
         let shown = Presentation { total_as_int: false, ..shown };
-        let reader = Reader::new(service, shown, cancel);
-        Self { reader, targets, bodies: asked.iter().map(body).collect(), shown, error: None }
+        Self {
+            reader: Reader::new(service, shown, deadline.caller()).until(deadline),
+            targets,
+            bodies: asked.iter().map(body).collect(),
+            prepared: asked.iter().map(|_| Prepared::default()).collect(),
+            shown,
+            deadline,
+            timed_out: false,
+            error: None,
+        }
     }
 
     fn written(
@@ -93,7 +107,10 @@ impl<'a> Hits<'a> {
         sort: &[Vec<Value>],
     ) -> Result<Value, EngineError> {
         let scored = top.scores_shown() || body.track_scores;
-        let page = list.hits.iter().zip(sort).skip(top.from).take(top.size);
+        // Buckets for whose hits there is no time show how many there are.
+        let is_over = self.deadline.is_over();
+        let size = if is_over { 0 } else { top.size };
+        let page = list.hits.iter().zip(sort).skip(top.from).take(size);
         let mut outcome = Outcome { total: Some((list.total, true)), ..Outcome::default() };
         for (hit, sort) in page {
             outcome.hits.push(Hit {
@@ -108,7 +125,9 @@ impl<'a> Hits<'a> {
             }
         }
         outcome.max_score = list.max_score.filter(|_| scored && !outcome.hits.is_empty());
-        let read = self.reader.read(self.targets, body, &outcome, None)?;
+        let prepared = &mut self.prepared[top.options];
+        let read = self.reader.read_prepared(self.targets, body, &outcome, None, prepared)?;
+        self.timed_out |= is_over || read.timed_out;
         let mut out = Vec::new();
         response::write_hits(&mut out, body, self.shown, self.targets.len(), &outcome, &read.hits)?;
         serde_json::from_slice(&out)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::super::attribution::Attributor;
 use super::super::error::SearchError;
+use super::super::source_filter::SourceSelection;
 use super::super::{body, encode, is_cancelled, resolve, resolve_indices, target, uri};
 use super::write;
 use crate::service::SearchService;
@@ -99,7 +100,12 @@ fn explain_document(
     push(&mut out, format_args!(",\"matched\":{},\"explanation\":", score.is_some()));
     write(&explanation, &mut out);
     if source.is_some() || stored_fields {
-        let stored = target.snapshot.fetch(document.addr)?;
+        let mut stored = target.snapshot.fetch(document.addr)?;
+        if target.excludes_vectors {
+            let mut rest = Vec::with_capacity(stored.source.len());
+            SourceSelection::without_vectors(target.snapshot.mapping()).write(&stored.source, &mut rest);
+            stored.source = rest;
+        }
         push(
             &mut out,
             format_args!(

@@ -8,8 +8,10 @@ mod fragments;
 mod options;
 mod passages;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 use sparrow_index::query::{Explanation, MatchedText, TextMatcher};
 use sparrow_mapping::{FieldType, Mapping, is_above};
@@ -50,16 +52,27 @@ const DEFAULT_LIMIT: usize = 1_000_000;
 /// The highlighted fields of a hit, each with its fragments.
 pub type Highlighted = Vec<(String, Vec<String>)>;
 
+/// What a query looks for in each field: the number of an index, that of a field of the request, and a path.
+type Matchers = FxHashMap<(usize, usize, String), Arc<TextMatcher>>;
+
+/// What is made once for all hits of a search, also where they are highlighted bucket by bucket.
+#[derive(Default)]
+pub struct Prepared {
+    matchers: Matchers,
+    /// Number of hits whose words were traced.
+    traced: usize,
+}
+
 /// Makes the fragments of all hits of one search.
 pub struct Highlighter<'a> {
     node: &'a Node,
     targets: &'a [Target],
     fields: Vec<(&'a str, FieldOptions<'a>)>,
     queries: Vec<&'a Query>,
+    prepared: &'a mut Prepared,
     cancel: &'a AtomicBool,
     /// For each target, what to highlight in its fields; made when the first hit of the target is seen.
     plans: Vec<Option<Vec<Plan<'a>>>>,
-    traced: usize,
 }
 
 /// What to highlight in one field of one index.
@@ -68,9 +81,9 @@ struct Plan<'a> {
     source_path: String,
     ignore_above: Option<usize>,
     options: FieldOptions<'a>,
-    matcher: TextMatcher,
+    matcher: Arc<TextMatcher>,
     /// Other fields that hold the same text (`matched_fields`), whose matches are marked as well.
-    matched: Vec<(String, TextMatcher)>,
+    matched: Vec<(String, Arc<TextMatcher>)>,
     /// Sparse clauses whose words are to be marked.
     sparse: Vec<Query>,
     limit: usize,
@@ -88,6 +101,7 @@ impl<'a> Highlighter<'a> {
         targets: &'a [Target],
         queries: Vec<&'a Query>,
         highlight: &'a Highlight,
+        prepared: &'a mut Prepared,
         cancel: &'a AtomicBool,
     ) -> Result<Self, SearchError> {
         Ok(Self {
@@ -95,9 +109,9 @@ impl<'a> Highlighter<'a> {
             targets,
             fields: highlight.fields()?,
             queries,
+            prepared,
             cancel,
             plans: targets.iter().map(|_| None).collect(),
-            traced: 0,
         })
     }
 
@@ -125,13 +139,13 @@ impl<'a> Highlighter<'a> {
 
     /// What to highlight in the fields of one index: each field with the words that the query looks for in
     /// it.
-    fn plan(&self, number: usize) -> Result<Vec<Plan<'a>>, SearchError> {
+    fn plan(&mut self, number: usize) -> Result<Vec<Plan<'a>>, SearchError> {
         let target = &self.targets[number];
         let handle = self.node.indices.get(&target.shard.index, Right::unlimited()).ok();
         let mapping = target.snapshot.mapping();
         let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
         let mut plans = Vec::new();
-        for (name, options) in &self.fields {
+        for (place, (name, options)) in self.fields.iter().enumerate() {
             let mut paths: Vec<&str> = match name.contains('*') {
                 false => mapping.field(name).map(|_| *name).into_iter().collect(),
                 true => mapping
@@ -166,7 +180,7 @@ impl<'a> Highlighter<'a> {
                 if let Some(FieldType::SemanticText(_)) = mapping.field(path) {
                     // The other highlighters look for words, which such a field does not index.
                     if !options.kind_given || options.kind == Kind::Semantic {
-                        plans.push(self.semantic_plan(path, options));
+                        plans.push(semantic_plan(path, options));
                     }
                     continue;
                 }
@@ -178,8 +192,15 @@ impl<'a> Highlighter<'a> {
                     });
                 }
                 let queries: Vec<&Query> = adapted.iter().collect();
-                let matcher = |path: &str| {
-                    target.snapshot.text_matcher(&queries, path, !options.require_field_match).map_err(failed)
+                let matchers = &mut self.prepared.matchers;
+                let mut matcher = |path: &str| -> Result<Arc<TextMatcher>, SearchError> {
+                    let key = (number, place, path.to_owned());
+                    if let Some(matcher) = matchers.get(&key) {
+                        return Ok(Arc::clone(matcher));
+                    }
+                    let any_field = !options.require_field_match;
+                    let made = target.snapshot.text_matcher(&queries, path, any_field).map_err(failed)?;
+                    Ok(Arc::clone(matchers.entry(key).or_insert(Arc::new(made))))
                 };
                 let mut matched = Vec::new();
                 for other in options.matched_fields.iter().filter(|other| *other != path) {
@@ -189,7 +210,7 @@ impl<'a> Highlighter<'a> {
                 let own_counts = !options.fast_vectors
                     || options.matched_fields.is_empty()
                     || options.matched_fields.iter().any(|field| field == path);
-                let own_matcher = if own_counts { matcher(path)? } else { TextMatcher::default() };
+                let own_matcher = if own_counts { matcher(path)? } else { Arc::default() };
                 let nothing = own_matcher.is_empty() && matched.iter().all(|(_, matcher)| matcher.is_empty());
                 let mut sparse = Vec::new();
                 if options.kind == Kind::Semantic || nothing {
@@ -202,11 +223,7 @@ impl<'a> Highlighter<'a> {
                     source_path: mapping.source_path(path).unwrap_or(path).to_owned(),
                     ignore_above,
                     options: options.clone(),
-                    matcher: if options.kind == Kind::Semantic {
-                        TextMatcher::default()
-                    } else {
-                        own_matcher
-                    },
+                    matcher: if options.kind == Kind::Semantic { Arc::default() } else { own_matcher },
                     matched,
                     sparse,
                     limit: match handle.as_ref() {
@@ -220,21 +237,6 @@ impl<'a> Highlighter<'a> {
             }
         }
         Ok(plans)
-    }
-
-    /// The plan for a `semantic_text` field whose best passages are shown.
-    fn semantic_plan(&self, path: &str, options: &FieldOptions<'a>) -> Plan<'a> {
-        Plan {
-            path: path.to_owned(),
-            source_path: path.to_owned(),
-            ignore_above: None,
-            options: options.clone(),
-            matcher: TextMatcher::default(),
-            matched: Vec::new(),
-            sparse: Vec::new(),
-            limit: DEFAULT_LIMIT,
-            passages: true,
-        }
     }
 
     /// Texts of the best passages of a `semantic_text` field, ready to be shown.
@@ -325,10 +327,10 @@ impl<'a> Highlighter<'a> {
 
     /// The words of a text that made sparse clauses match, with what each adds to the score.
     fn traced(&mut self, hit: &Hit, plan: &Plan<'_>, text: &str) -> Result<Vec<Mark>, EngineError> {
-        if self.traced >= MAX_TRACED {
+        if self.prepared.traced >= MAX_TRACED {
             return Ok(Vec::new());
         }
-        self.traced += 1;
+        self.prepared.traced += 1;
         let target = &self.targets[hit.target];
         let mut attributor = Attributor::new(self.node, target, hit.addr);
         let mut marks: Vec<Mark> = Vec::new();
@@ -372,6 +374,21 @@ impl<'a> Highlighter<'a> {
         marks.sort_by_key(|mark| (mark.range.start, mark.range.end));
         marks.dedup_by(|next, last| next.range.start < last.range.end);
         Ok(marks)
+    }
+}
+
+/// The plan for a `semantic_text` field whose best passages are shown.
+fn semantic_plan<'a>(path: &str, options: &FieldOptions<'a>) -> Plan<'a> {
+    Plan {
+        path: path.to_owned(),
+        source_path: path.to_owned(),
+        ignore_above: None,
+        options: options.clone(),
+        matcher: Arc::default(),
+        matched: Vec::new(),
+        sparse: Vec::new(),
+        limit: DEFAULT_LIMIT,
+        passages: true,
     }
 }
 
