@@ -19,6 +19,15 @@ const lines = (n, line) => many(n, line).join('');
 const long = (length) => 'x'.repeat(length);
 const stats = { stats: { field: 'n' } };
 const percents = many(1024, (at) => (at + 1) / 11);
+/** Creates an index with analyzers. */
+const analyzed = (index, analysis) => [`/${index}`, { settings: { analysis } }, { method: 'PUT' }];
+const synonymous = {
+  filter: {
+    same: { type: 'synonym_graph', synonyms: many(5000, (at) => `quick${at}, fast${at}, rapid${at}`) },
+    ...Object.fromEntries(many(100, (at) => [`f${at}`, { type: 'stop', stopwords: [`s${at}`] }])),
+  },
+  analyzer: Object.fromEntries(many(100, (at) => [`a${at}`, { tokenizer: 'standard', filter: [`f${at}`, 'same'] }])),
+};
 const simulated = (verbose) => [
   `/_ingest/pipeline/_simulate?verbose=${verbose}`,
   {
@@ -428,6 +437,27 @@ export const MEMORY_ROWS = [
         },
       ],
     ],
+  ],
+  [
+    '100 analyzers of 100 expressions each, which they share',
+    'write',
+    () => [
+      analyzed('analyzed', {
+        filter: Object.fromEntries(
+          many(100, (at) => [`f${at}`, { type: 'pattern_replace', pattern: `[a-zäöü]{180}${at}` }]),
+        ),
+        analyzer: Object.fromEntries(
+          many(100, (at) => [`a${at}`, { tokenizer: 'standard', filter: many(100, (other) => `f${other}`) }]),
+        ),
+      }),
+    ],
+    4,
+  ],
+  [
+    '100 analyzers that read 5,000 synonyms in 100 ways',
+    'write',
+    () => many(3, (index) => analyzed(`analyzed${index}`, synonymous)),
+    2,
   ],
   [
     'a `_reindex` of documents of a million zeros',

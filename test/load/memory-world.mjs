@@ -92,7 +92,7 @@ export const KEYS = {
   write: {
     cluster: ['monitor', 'manage_pipeline'],
     indices: [
-      { names: ['written', 'copy'], privileges: ['all'] },
+      { names: ['written', 'copy', 'analyzed*'], privileges: ['all'] },
       { names: ['many'], privileges: ['read'] },
     ],
   },
