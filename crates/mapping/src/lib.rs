@@ -224,9 +224,21 @@ impl Mapping {
         update::merge_update(self, definition)
     }
 
-    /// Type of the field, object or multi-field (`title.raw`) at `path`.
+    /// Type of the field, object or multi-field (`title.raw`) at `path`, or of the `flattened` field that it lies in.
     pub fn field(&self, path: &str) -> Option<&FieldType> {
-        self.by_path.get(path)
+        self.by_path.get(path).or_else(|| self.flattened_around(path))
+    }
+
+    /// Type of the `flattened` field in whose objects a path lies.
+    fn flattened_around(&self, path: &str) -> Option<&FieldType> {
+        let mut path = path;
+        while let Some((around, _)) = path.rsplit_once('.') {
+            if let Some(field_type) = self.by_path.get(around) {
+                return field_type.is_flattened().then_some(field_type);
+            }
+            path = around;
+        }
+        None
     }
 
     /// All fields with values, multi-fields included and objects not, in no particular order.
@@ -359,6 +371,7 @@ impl Mapping {
             end += part.len();
             match object.properties.get(part)? {
                 Node::Object(inner) => object = inner,
+                Node::Leaf(leaf) if leaf.field_type.is_flattened() => return Some(path),
                 Node::Leaf(_) => return self.field(path).map(|_| &path[..end]),
             }
             end += 1;

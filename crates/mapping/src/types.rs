@@ -95,6 +95,9 @@ pub enum KeywordKind {
     Wildcard,
     /// `constant_keyword`: every document has this same value; `None` until it is known.
     Constant(Option<Arc<str>>),
+    /// `flattened`: all values of an object of at most so many levels, each also under its path in the object. The type of the field and
+    /// of each of these paths.
+    Flattened { depth_limit: usize },
 }
 
 impl KeywordKind {
@@ -103,6 +106,7 @@ impl KeywordKind {
             Self::Keyword => "keyword",
             Self::Wildcard => "wildcard",
             Self::Constant(_) => "constant_keyword",
+            Self::Flattened { .. } => "flattened",
         }
     }
 }
@@ -198,11 +202,17 @@ impl FieldType {
     /// Name of the type family that behaves alike, as `_field_caps` shows it.
     pub fn family(&self) -> &'static str {
         match self {
+            FieldType::Keyword { kind: KeywordKind::Flattened { .. }, .. } => "flattened",
             FieldType::Keyword { .. } => "keyword",
             // As Elasticsearch has it.
             FieldType::Text { .. } | FieldType::SemanticText(_) => "text",
             other => other.name(),
         }
+    }
+
+    /// Whether a value is an object whose members are no fields of the mapping.
+    pub fn is_flattened(&self) -> bool {
+        matches!(self, FieldType::Keyword { kind: KeywordKind::Flattened { .. }, .. })
     }
 
     /// Whether a value is an object of weights by token.

@@ -457,6 +457,7 @@ fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Option
     };
     match field_type {
         FieldType::Text { .. } => text().map(Value::from),
+        FieldType::Keyword { .. } if field_type.is_flattened() && value.is_object() => Some(value.clone()),
         FieldType::Keyword { ignore_above, .. } => {
             let text = text()?;
             (!is_above(*ignore_above, &text)).then(|| text.into())

@@ -128,6 +128,9 @@ impl<'a> Reader<'a> {
             return self.each(values, |reader, value| reader.leaf(leaf, path, value));
         }
         let shown = value;
+        if leaf.field_type.is_flattened() {
+            return self.flattened(leaf, path, value);
+        }
         let value = match (value, &leaf.options.null_value) {
             (Value::Null, Some(null_value)) => null_value,
             (value, _) => value,
@@ -187,7 +190,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Converts a JSON scalar to text; `None` for null.
-    fn text_of<'v>(&mut self, value: &'v Value) -> Result<Option<Cow<'v, str>>, Vec<Cause>>
+    pub(super) fn text_of<'v>(&mut self, value: &'v Value) -> Result<Option<Cow<'v, str>>, Vec<Cause>>
     where
         'a: 'v,
     {
@@ -305,7 +308,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn keyword(
+    pub(super) fn keyword(
         &mut self,
         leaf: &LeafNode,
         path: &str,
@@ -387,7 +390,9 @@ impl<'a> Reader<'a> {
 pub(super) fn takes_texts(leaf: &LeafNode) -> bool {
     let takes = match &leaf.field_type {
         FieldType::Text { .. } => true,
-        FieldType::Keyword { kind, .. } => !matches!(kind, KeywordKind::Constant(_)),
+        FieldType::Keyword { kind, .. } => {
+            !matches!(kind, KeywordKind::Constant(_) | KeywordKind::Flattened { .. })
+        }
         _ => false,
     };
     takes && leaf.options.copy_to.is_empty() && leaf.fields.values().all(takes_texts)

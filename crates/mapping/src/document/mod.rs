@@ -1,6 +1,7 @@
 //! Reading a JSON document into values of its fields, with dynamic mapping.
 
 mod dense;
+mod flattened;
 mod leaf;
 mod names;
 mod nested;

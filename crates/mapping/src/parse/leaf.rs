@@ -14,6 +14,9 @@ use super::super::{DateFormat, LeafNode, LeafOptions, date, ip};
 use super::super::{dense, semantic};
 use super::text;
 
+/// Default of `depth_limit`, the levels that an object in a `flattened` field may have.
+const FLATTENED_LEVELS: usize = 20;
+
 pub(super) fn leaf(
     name: &str,
     type_name: &str,
@@ -28,7 +31,7 @@ pub(super) fn leaf(
     params.keep("meta");
     read_type(&mut field_type, &mut params, &mut options)?;
     let mut fields = BTreeMap::new();
-    if multi_fields {
+    if multi_fields && !field_type.is_flattened() {
         params.asked.push("fields");
         fields = sub_fields(name, map, &field_type)?;
         options.copy_to = copy_to(&mut params)?;
@@ -59,6 +62,19 @@ fn read_type(
         FieldType::Keyword { ignore_above, kind: KeywordKind::Wildcard, .. } => {
             *ignore_above = params.unsigned("ignore_above")?.map(|limit| limit as usize);
             null_value(params, options);
+        }
+        FieldType::Keyword { ignore_above, kind: KeywordKind::Flattened { depth_limit }, .. } => {
+            *ignore_above = params.unsigned("ignore_above")?.map(|limit| limit as usize);
+            if let Some(limit) = params.unsigned("depth_limit")? {
+                *depth_limit = limit as usize;
+            }
+            searchable(params, options)?;
+            null_value(params, options);
+            params.flag("eager_global_ordinals", false)?;
+            params.flag("split_queries_on_whitespace", false)?;
+            params.only("index_options", &["docs".into()])?;
+            params.only("similarity", &["BM25".into()])?;
+            params.only("time_series_dimensions", &[Value::Array(Vec::new())])?;
         }
         FieldType::Keyword { ignore_above, normalizer, .. } => {
             *ignore_above = params.unsigned("ignore_above")?.map(|limit| limit as usize);
@@ -239,6 +255,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "keyword" => keyword(KeywordKind::Keyword),
         "wildcard" => keyword(KeywordKind::Wildcard),
         "constant_keyword" => keyword(KeywordKind::Constant(None)),
+        "flattened" => keyword(KeywordKind::Flattened { depth_limit: FLATTENED_LEVELS }),
         "long" => FieldType::Long,
         "integer" => FieldType::Integer,
         "short" => FieldType::Short,
