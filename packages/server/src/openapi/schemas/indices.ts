@@ -82,6 +82,14 @@ const FIELDS = [
     'A value that is compared as a whole.',
   ),
   field(
+    ['flattened'],
+    {
+      ...{ ...indexed, ...nothing, depth_limit: preset(int(), 20), ignore_above: int(), index_options: text() },
+      ...{ eager_global_ordinals: flag, similarity: text(), split_queries_on_whitespace: flag },
+    },
+    'An object of any keys, each of whose values is compared as a whole.',
+  ),
+  field(
     ['long', 'integer', 'short', 'byte', 'unsigned_long', 'double', 'float', 'half_float', 'scaled_float'],
     {
       ...indexed,
