@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::rounding::Rounding;
+use sparrow_index::query::sorted::Distance;
 use sparrow_query::Query;
 
 pub use super::ast_order::*;
@@ -104,6 +105,8 @@ pub struct ValueSource {
     pub time_zone: Option<String>,
     /// Type that values have in indices where the field is not mapped.
     pub value_type: Option<ValueType>,
+    /// From where the points of a `geo_point` field are measured; the values are these distances.
+    pub distance: Option<Distance>,
 }
 
 /// Types that the `value_type` parameter can name.
@@ -177,7 +180,7 @@ pub enum Selection {
     },
 }
 
-/// `range` and `date_range`
+/// `range`, `date_range` and `geo_distance`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Range {
     /// Field whose values are sorted into the ranges.
@@ -462,6 +465,9 @@ impl Aggregation {
             AggregationKind::Boxplot(_) => "boxplot",
             AggregationKind::StringStats { .. } => "string_stats",
             AggregationKind::Range(range) if range.dates => "date_range",
+            AggregationKind::Range(Range { source: ValueSource { distance: Some(_), .. }, .. }) => {
+                "geo_distance"
+            }
             AggregationKind::Range(_) => "range",
             AggregationKind::Histogram(_) => "histogram",
             AggregationKind::DateHistogram(_) => "date_histogram",

@@ -9,6 +9,7 @@ use super::error::AggregationError;
 use super::format::{Decimal, ValueFormat, date_format};
 use super::key::Key;
 use sparrow_index::Snapshot;
+use sparrow_index::query::sorted::Distance;
 use sparrow_index::query::{DateRequest, QueryError, keyword_column, number_column};
 use sparrow_mapping::{DateFormat, FieldType, date, ip, java_string};
 use sparrow_segments::schema::{SEQ_NO, VERSION};
@@ -64,6 +65,8 @@ pub enum Place {
     Texts(String),
     /// In the column of numbers with this name.
     Numbers(String),
+    /// As points in the column of this name, whose distances are the values.
+    Distances(String, Distance),
     /// In the mapping: all documents have this one value.
     Constant(Arc<str>),
 }
@@ -104,7 +107,11 @@ impl Fields<'_> {
         accepts: Accepts,
     ) -> Result<Resolved, AggregationError> {
         let path = source.field.as_str();
-        let (mut kind, place, mut dates) = match self.place(path, aggregation)? {
+        let found = match &source.distance {
+            Some(distance) => self.distances(path, distance)?,
+            None => self.place(path, aggregation)?,
+        };
+        let (mut kind, place, mut dates) = match found {
             Some(field) => field,
             None => {
                 let kind = match (source.value_type, accepts) {
@@ -175,6 +182,22 @@ impl Fields<'_> {
             resolved.missing = Some(resolved.key(missing, self.now, false)?);
         }
         Ok(resolved)
+    }
+
+    /// Where the points are whose distances are the values.
+    fn distances(
+        &self,
+        path: &str,
+        distance: &Distance,
+    ) -> Result<Option<(Kind, Place, Vec<DateFormat>)>, AggregationError> {
+        match self.snapshot.mapping().field(path) {
+            None => Ok(None),
+            Some(FieldType::GeoPoint) => {
+                let place = Place::Distances(number_column(path), distance.clone());
+                Ok(Some((Kind::Double, place, Vec::new())))
+            }
+            Some(other) => Err(unsupported(path, other.name(), "geo_distance")),
+        }
     }
 
     fn place(

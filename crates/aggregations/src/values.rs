@@ -10,6 +10,7 @@ use super::error::AggregationError;
 use super::fields::{Kind, Place, Resolved};
 use super::key::Key;
 use sparrow_index::query::QueryError;
+use sparrow_index::query::sorted::Distance;
 use sparrow_segments::schema::open_columns;
 
 impl Resolved {
@@ -23,6 +24,14 @@ impl Resolved {
                 Some(column) => ColumnValues::Texts(column),
                 None => ColumnValues::Nothing,
             },
+            Place::Distances(name, distance) => {
+                let columns = open_columns(reader, name).map_err(QueryError::from)?;
+                let points = columns.into_iter().find_map(|column| match column {
+                    DynamicColumn::I64(column) => Some(column),
+                    _ => None,
+                });
+                points.map_or(ColumnValues::Nothing, |column| ColumnValues::Points(column, distance.clone()))
+            }
             Place::Numbers(name) => {
                 let mut column_values = ColumnValues::Nothing;
                 for column in open_columns(reader, name).map_err(QueryError::from)? {
@@ -85,6 +94,7 @@ enum ColumnValues {
     U64(Column<u64>),
     F64(Column<f64>),
     Bool(Column<bool>),
+    Points(Column<i64>, Distance),
     Constant(Arc<str>),
 }
 
@@ -130,6 +140,9 @@ impl Values {
             }
             ColumnValues::U64(column) => read(column, docs, missing, &mut scratch.u64, |value| value, out),
             ColumnValues::F64(column) => read(column, docs, missing, &mut scratch.f64, from_f64, out),
+            ColumnValues::Points(column, distance) => {
+                read(column, docs, missing, &mut scratch.i64, |point| from_f64(distance.of(point)), out);
+            }
             ColumnValues::Bool(column) => {
                 read(column, docs, missing, &mut scratch.bool, u64::from, out);
             }
@@ -153,6 +166,9 @@ impl Values {
                 read(column, docs, missing, &mut scratch.u64, |value| value as f64, out);
             }
             ColumnValues::F64(column) => read(column, docs, missing, &mut scratch.f64, |value| value, out),
+            ColumnValues::Points(column, distance) => {
+                read(column, docs, missing, &mut scratch.i64, |point| distance.of(point), out);
+            }
             ColumnValues::Bool(column) => {
                 read(column, docs, missing, &mut scratch.bool, |value| f64::from(u8::from(value)), out);
             }
@@ -236,7 +252,7 @@ impl Values {
             ColumnValues::Nothing => false,
             ColumnValues::Constant(_) => true,
             ColumnValues::Texts(column) => column.ords().index.has_value(doc),
-            ColumnValues::I64(column) => column.index.has_value(doc),
+            ColumnValues::I64(column) | ColumnValues::Points(column, _) => column.index.has_value(doc),
             ColumnValues::U64(column) => column.index.has_value(doc),
             ColumnValues::F64(column) => column.index.has_value(doc),
             ColumnValues::Bool(column) => column.index.has_value(doc),

@@ -12,6 +12,7 @@ mod filters;
 mod languages;
 mod light;
 mod params;
+mod parts;
 mod pattern;
 mod porter;
 mod registry;

@@ -10,25 +10,14 @@ use super::built_in::{Lookup, built_in, chain, typed};
 use super::chain::{Analyzer, POSITION_INCREMENT_GAP};
 use super::char_filters::{self, CharFilter};
 use super::error::AnalysisError;
-use super::filters::{self, Context, InRules, RuleAnalyzer, lowercase_filter};
+use super::filters::{self, Context, RuleAnalyzer, lowercase_filter};
 use super::languages;
 use super::params::Params;
-use super::token::{Token, Tokens};
+use super::parts::{
+    Built, Definitions, already, each_name, is_synonym, locate, rule_tokens, shown, synonym_key, unknown,
+};
 use super::tokenizers::{self, Keyword, Runs, Tokenizer};
 use super::words::MAX_CHARS;
-
-/// Definitions of one kind by name.
-type Definitions = BTreeMap<String, Map<String, Value>>;
-
-/// Components that the settings define, each built once: analyzers that name one share it.
-#[derive(Debug, Clone, Default)]
-struct Built {
-    tokenizers: BTreeMap<String, Arc<dyn Tokenizer>>,
-    char_filters: BTreeMap<String, Arc<dyn CharFilter>>,
-    filters: BTreeMap<String, Arc<dyn filters::Filter>>,
-    /// Synonym filters by their name and the names of the chain in front of them, by which their rules are analyzed.
-    synonyms: BTreeMap<(String, Vec<String>), Arc<dyn filters::Filter>>,
-}
 
 /// Limits from the index settings that definitions are checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -412,121 +401,9 @@ impl Analysis {
     }
 }
 
-/// The component that a part of an analyzer names, if it was built already.
-fn already<T: ?Sized>(built: &BTreeMap<String, Arc<T>>, part: &Value) -> Option<(String, Arc<T>)> {
-    let (name, component) = built.get_key_value(part.as_str()?)?;
-    Some((name.clone(), Arc::clone(component)))
-}
-
-/// What decides how a synonym filter reads its rules: its name and those of the chain before it; `None` where an inline definition
-/// has a name that does not say what it is.
-fn synonym_key(part: &Value, before: &Analyzer) -> Option<(String, Vec<String>)> {
-    let name = part.as_str()?;
-    let chain = before.char_filters.iter().map(|(name, _)| name);
-    let chain = chain.chain([&before.tokenizer.0]).chain(before.filters.iter().map(|(name, _)| name));
-    // The tokenizer's place tells char filters and filters of one name apart.
-    let mut names: Vec<String> = vec![before.char_filters.len().to_string()];
-    names.extend(chain.cloned());
-    names.iter().all(|name| !name.starts_with(ANONYMOUS)).then(|| (name.to_owned(), names))
-}
-
-fn is_synonym(definition: Option<&Map<String, Value>>) -> bool {
-    let kind = definition.and_then(|definition| definition.get("type")).and_then(Value::as_str);
-    kind.is_some_and(|kind| kind.starts_with("synonym"))
-}
-
 fn gap(params: &Params<'_>) -> Result<usize, AnalysisError> {
     usize::try_from(params.number("position_increment_gap", POSITION_INCREMENT_GAP as i64)?)
         .map_err(|_| AnalysisError::illegal("[position_increment_gap] must be positive, or 0"))
-}
-
-/// Splits a list of component names; a single string may hold several, separated by commas.
-fn each_name(parts: &[&Value]) -> Vec<Value> {
-    match parts {
-        [Value::String(names)] => {
-            names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Value::from).collect()
-        }
-        parts => parts.iter().map(|&part| part.clone()).collect(),
-    }
-}
-
-fn shown(part: &Value) -> String {
-    match part {
-        Value::String(name) => name.clone(),
-        Value::Object(map) => map.get("type").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        other => other.to_string(),
-    }
-}
-
-fn unknown(part: &str, kind: &str, name: &str, value: &Value) -> AnalysisError {
-    AnalysisError::illegal(if value.is_object() {
-        format!("failed to find global {part} under [{kind}]")
-    } else {
-        format!("Unknown {part} type [{kind}] for [{name}]")
-    })
-}
-
-/// What the name of an inline definition begins with.
-const ANONYMOUS: &str = "__anonymous__";
-
-/// A component definition: its name, type and parameters.
-type Located<'a> = (String, String, &'a Map<String, Value>);
-
-/// Finds a component by name, or takes an inline definition; `None` if there is none of that name.
-fn locate<'a>(
-    part: &'a Value,
-    what: &'static str,
-    defined: &'a Definitions,
-    built_in: &[&str],
-) -> Result<Option<Located<'a>>, AnalysisError> {
-    static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
-    match part {
-        Value::String(name) => match defined.get(name) {
-            Some(map) => match map.get("type").and_then(Value::as_str) {
-                Some(kind) => Ok(Some((name.clone(), kind.to_owned(), map))),
-                // A definition that changes what is always there.
-                None if built_in.contains(&name.as_str()) => Ok(Some((name.clone(), name.clone(), map))),
-                None => Err(AnalysisError::illegal(format!(
-                    "{what} [{name}] must have a type associated with it"
-                ))),
-            },
-            None if built_in.contains(&name.as_str()) => Ok(Some((name.clone(), name.clone(), &NONE))),
-            None => Ok(None),
-        },
-        Value::Object(map) => match map.get("type") {
-            Some(Value::String(kind)) => Ok(Some((format!("{ANONYMOUS}{kind}"), kind.clone(), map))),
-            _ => Err(AnalysisError::illegal(format!("Missing [type] setting for anonymous {what}: {part}"))),
-        },
-        other => Err(AnalysisError::illegal(format!("{what} must be a name or an object, found [{other}]"))),
-    }
-}
-
-/// Analyzes one side of a synonym rule with the chain before the synonym filter, except for filters that rules are
-/// not applied to.
-fn rule_tokens(before: &Analyzer, text: &str) -> Result<Vec<Token>, AnalysisError> {
-    let (text, mut filters) = (
-        before
-            .char_filters
-            .iter()
-            .fold(text.to_owned(), |text, (_, filter)| filter.filter(&text, &|| false).text),
-        Vec::new(),
-    );
-    for (name, filter) in &before.filters {
-        match filter.in_rules() {
-            InRules::Applies => filters.push(filter),
-            InRules::Skipped => {}
-            InRules::Refused => {
-                return Err(AnalysisError::illegal(format!(
-                    "Token filter [{name}] cannot be used to parse synonyms"
-                )));
-            }
-        }
-    }
-    let mut tokens: Tokens<'_> = before.tokenizer.1.tokens(&text);
-    for filter in filters {
-        tokens = filter.apply(tokens);
-    }
-    Ok(tokens.collect())
 }
 
 #[cfg(test)]

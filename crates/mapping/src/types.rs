@@ -144,6 +144,8 @@ pub enum FieldType {
     },
     /// An IPv4 or IPv6 address, in `_kw` as [`super::ip`] encodes it.
     Ip,
+    /// A point on the earth, in `_num` as [`super::geo`] encodes it.
+    GeoPoint,
     /// Bytes in base64, in `_source` only. With `doc_values` or `store` an `exists` query finds them.
     Binary,
     /// Token weights, custom field `s:<path>`.
@@ -188,6 +190,7 @@ impl FieldType {
             FieldType::Boolean => "boolean",
             FieldType::Date { .. } => "date",
             FieldType::Ip => "ip",
+            FieldType::GeoPoint => "geo_point",
             FieldType::Binary => "binary",
             FieldType::SparseVector => "sparse_vector",
             FieldType::RankFeatures => "rank_features",

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use sparrow_call::body::tree_bytes;
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, Snapshot};
-use sparrow_mapping::{FieldType, Mapping, ip, is_above, values_at, wrapped};
+use sparrow_mapping::{FieldType, GeoPoint, Mapping, ip, is_above, values_at, wrapped};
 use sparrow_types::work;
 use sparrow_wire::{BodyError, glob};
 
@@ -311,7 +311,10 @@ impl FieldSource<'_> {
         exact: bool,
     ) -> Result<Vec<Value>, SearchError> {
         let off = self.snapshot.mapping().parameter(path, "doc_values") == Some(&Value::Bool(false));
-        if let Some(reason) = without_columns(path, field_type, off, &self.shard.index) {
+        let is_point = matches!(field_type, FieldType::GeoPoint);
+        if let Some(reason) =
+            without_columns(path, field_type, off, &self.shard.index).filter(|_| off || !is_point)
+        {
             return if exact { Err(self.refused(reason)) } else { Ok(Vec::new()) };
         }
         let format = format.filter(|format| *format != "use_field_mapping");
@@ -363,6 +366,10 @@ impl FieldSource<'_> {
                 (SortValue::Text(text), _) => Value::from(&*text),
                 (SortValue::Long(number), FieldType::Boolean) => Value::Bool(number != 0),
                 (SortValue::Long(millis), FieldType::Date { .. }) => format_date(&formats, millis).into(),
+                (SortValue::Long(encoded), FieldType::GeoPoint) => {
+                    let GeoPoint { lat, lon } = GeoPoint::decoded(encoded);
+                    format!("{lat}, {lon}").into()
+                }
                 (SortValue::Long(number), _) => number.into(),
                 (SortValue::Unsigned(number), _) => number.into(),
                 (SortValue::Double(number), FieldType::Float | FieldType::HalfFloat) => short(number as f32),
@@ -400,6 +407,13 @@ fn source_values(
     values_at(source, mapping.source_path(path).unwrap_or(path), &mut raw);
     if matches!(field_type, FieldType::DenseVector { .. }) {
         return raw.into_iter().cloned().collect();
+    }
+    if matches!(field_type, FieldType::GeoPoint) {
+        let points =
+            GeoPoint::all(raw.into_iter().filter_map(|it| if it.is_null() { null_value } else { Some(it) }));
+        let shown =
+            |GeoPoint { lat, lon }: GeoPoint| serde_json::json!({"type": "Point", "coordinates": [lon, lat]});
+        return points.into_iter().map(shown).collect();
     }
     let mut values = Vec::new();
     for value in raw {

@@ -13,7 +13,7 @@ use super::super::java::{java_string, token_name};
 use super::super::location::Step;
 use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
 use super::super::values::{self, is_above};
-use super::super::{LeafNode, LeafOptions, Node, date, ip, join};
+use super::super::{GeoPoint, LeafNode, LeafOptions, Node, date, ip, join};
 use super::Reader;
 use crate::IGNORED;
 
@@ -124,7 +124,12 @@ impl<'a> Reader<'a> {
             FieldType::SemanticText(_) => return self.semantic(path, value),
             _ => {}
         }
-        if let Value::Array(values) = value {
+        let is_point = |values: &[Value]| {
+            matches!(leaf.field_type, FieldType::GeoPoint) && GeoPoint::is_position(values)
+        };
+        if let Value::Array(values) = value
+            && !is_point(values)
+        {
             return self.each(values, |reader, value| reader.leaf(leaf, path, value));
         }
         let shown = value;
@@ -252,6 +257,19 @@ impl<'a> Reader<'a> {
                 if leaf.options.indexed {
                     self.values.seen(path);
                     self.values.add_keyword(path, ip::keyword(address).into());
+                }
+            }
+            FieldType::GeoPoint => {
+                if value.is_null() {
+                    return Ok(());
+                }
+                let point = GeoPoint::parse(value).map_err(|reason| vec![("parse_exception", reason)])?;
+                if let Some(reason) = point.problem(path) {
+                    return Err(vec![(ILLEGAL_ARGUMENT, reason)]);
+                }
+                if leaf.options.indexed {
+                    self.values.seen(path);
+                    self.values.out.numbers.push((path.to_owned(), NumberValue::I64(point.encoded())));
                 }
             }
             FieldType::Binary => {

@@ -10,7 +10,7 @@ use super::super::java::java_string;
 use super::super::parameters::{Params, bad};
 use super::super::sparse_options::SparseIndexOptions;
 use super::super::types::{FieldType, KeywordKind, TextOptions};
-use super::super::{DateFormat, LeafNode, LeafOptions, date, ip};
+use super::super::{DateFormat, GeoPoint, LeafNode, LeafOptions, date, ip};
 use super::super::{dense, semantic};
 use super::text;
 
@@ -106,6 +106,21 @@ fn read_type(
             options.ignore_malformed = params.flag("ignore_malformed", false)?;
             params.only("script", &[])?;
             params.only("time_series_dimension", &[Value::Bool(false)])?;
+        }
+        FieldType::GeoPoint => {
+            searchable(params, options)?;
+            null_value(params, options);
+            if let Some(value) = &options.null_value {
+                let point = GeoPoint::parse(value)
+                    .and_then(|point| point.problem("null_value").map_or(Ok(point), Err));
+                point.map_err(|reason| {
+                    bad(format!("Error parsing [null_value] on field [{}]: {reason}", params.field))
+                })?;
+            }
+            options.ignore_malformed = params.flag("ignore_malformed", false)?;
+            params.only("ignore_z_value", &[Value::Bool(true)])?;
+            params.only("script", &[])?;
+            params.only("time_series_metric", &[])?;
         }
         FieldType::Binary => {
             let doc_values = params.flag("doc_values", false)?;
@@ -268,6 +283,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "boolean" => FieldType::Boolean,
         "date" => FieldType::Date { formats: Vec::new() },
         "ip" => FieldType::Ip,
+        "geo_point" => FieldType::GeoPoint,
         "binary" => FieldType::Binary,
         "sparse_vector" => FieldType::SparseVector,
         "rank_features" => FieldType::RankFeatures,

@@ -1,4 +1,4 @@
-//! Decay functions of `function_score`: the nearer a number or a date is to an origin, the higher the score.
+//! Decay functions of `function_score`: the nearer a number, a date or a point is to an origin, the higher the score.
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use super::dsl::{members, value};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
-/// A function that falls from 1 with the distance from an origin. `origin`, `scale` and `offset` are numbers or, for a date field,
-/// dates and durations.
+/// A function that falls from 1 with the distance from an origin. `origin`, `scale` and `offset` are numbers or,
+/// for a date field, dates and durations, and for a `geo_point` field a point and distances.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecayFunction {
     /// Shape of the curve.
     pub curve: DecayCurve,
-    /// Path of the numeric or date field.
+    /// Path of the numeric, date or `geo_point` field.
     pub field: String,
     /// Value at which the result is 1; by default the current time, for date fields.
     pub origin: Option<Value>,
@@ -95,15 +95,6 @@ pub(super) fn decay(curve: DecayCurve, node: &Node) -> Result<DecayFunction, Bod
                             });
                         }
                     };
-                    if !node.is_scalar() {
-                        return Err(BodyError::parsing(
-                            node.at,
-                            format!(
-                                "[{name}] takes numbers and dates: [{}] of a geo_point is not supported by Sparrow",
-                                option.name
-                            ),
-                        ));
-                    }
                     *slot = (node.json != Json::Null).then(|| node.to_value());
                 }
             }

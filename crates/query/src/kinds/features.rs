@@ -32,14 +32,14 @@ pub enum RankFunction {
     Linear,
 }
 
-/// A `distance_feature` query on a date field.
+/// A `distance_feature` query on a date or `geo_point` field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DistanceFeatureQuery {
-    /// Path of a date field.
+    /// Path of a date or `geo_point` field.
     pub field: String,
-    /// The date from which distances are measured; date math is allowed.
+    /// The date, in which date math is allowed, or the point from which distances are measured.
     pub origin: Value,
-    /// Duration such as `7d`: the distance at which the score is half of its maximum.
+    /// Duration such as `7d`, or length such as `1km`: the distance at which the score is half of its maximum.
     pub pivot: String,
 }
 
@@ -127,13 +127,7 @@ pub(super) fn distance_feature(body: &Node, _: Context) -> Result<Query, BodyErr
         let node = &member.value;
         match &*member.name {
             "field" => field = Some(value::text(node)?),
-            "origin" if node.is_scalar() => origin = Some(node.to_value()),
-            "origin" => {
-                return Err(BodyError::parsing(
-                    node.at,
-                    "[distance_feature] on geo_point fields is not supported by Sparrow",
-                ));
-            }
+            "origin" => origin = Some(node.to_value()),
             "pivot" => pivot = Some(value::text(node)?),
             _ if !node.is_scalar() => return Err(unknown_token(CLAUSE, member)),
             _ if common.take(CLAUSE, member)? => {}

@@ -10,6 +10,7 @@ mod decay;
 pub mod dsl;
 mod features;
 mod function_score;
+pub mod geo;
 mod intervals;
 mod knn;
 mod more_like_this;
@@ -40,6 +41,7 @@ pub use constants::{MatchAllQuery, MatchNoneQuery};
 pub use decay::{DecayCurve, DecayFunction, MultiValue};
 pub use features::{DistanceFeatureQuery, RankFeatureQuery, RankFunction};
 pub use function_score::*;
+pub use geo::{GeoArea, GeoQuery};
 pub use intervals::*;
 pub use knn::*;
 pub use more_like_this::*;
@@ -69,6 +71,8 @@ const NAMED: &[(&str, Read)] = &[
     ("exists", term::exists),
     ("function_score", function_score::function_score),
     ("fuzzy", patterns::fuzzy),
+    ("geo_bounding_box", geo::geo_bounding_box),
+    ("geo_distance", geo::geo_distance),
     ("ids", term::ids),
     ("intervals", intervals::intervals),
     ("knn", knn::query),
@@ -104,8 +108,6 @@ const NAMED: &[(&str, Read)] = &[
 /// Names of Elasticsearch's queries that this server does not support.
 const UNSUPPORTED: &[&str] = &[
     "field_masking_span",
-    "geo_bounding_box",
-    "geo_distance",
     "geo_grid",
     "geo_polygon",
     "geo_shape",
@@ -321,6 +323,8 @@ pub enum QueryKind {
     RankFeature(RankFeatureQuery),
     /// Documents scored by the distance of a date: the nearer, the higher.
     DistanceFeature(DistanceFeatureQuery),
+    /// Documents by where their points lie; score 1.
+    Geo(GeoQuery),
     /// Documents by the objects of a nested field that match a query.
     Nested(NestedQuery),
     /// Documents by the positions and order of words in a text.
@@ -378,6 +382,7 @@ macro_rules! of_kind {
             $crate::QueryKind::Script($query) => $out,
             $crate::QueryKind::RankFeature($query) => $out,
             $crate::QueryKind::DistanceFeature($query) => $out,
+            $crate::QueryKind::Geo($query) => $out,
             $crate::QueryKind::Nested($query) => $out,
             $crate::QueryKind::Intervals($query) => $out,
             $crate::QueryKind::MoreLikeThis($query) => $out,

@@ -174,7 +174,7 @@ fn type_name(key: &SortKey) -> &'static str {
     use sparrow_index::query::sorted::ColumnKind;
     match &key.source {
         SortSource::Score => "FLOAT",
-        SortSource::Script(_) => "DOUBLE",
+        SortSource::Script(_) | SortSource::Distance(..) => "DOUBLE",
         SortSource::SeqNo => "LONG",
         SortSource::Column(column) => match column.kind {
             ColumnKind::Keyword => "STRING",

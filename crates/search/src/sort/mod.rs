@@ -4,11 +4,13 @@ pub mod plan;
 pub mod values;
 
 use serde_json::Value;
-use sparrow_index::query::sorted::SortMode;
+use sparrow_index::query::sorted::{Distance, SortMode};
 
-use sparrow_mapping::MOST_LEVELS;
+use sparrow_mapping::geo::meters_of_unit;
+use sparrow_mapping::{GeoPoint, MOST_LEVELS};
 use sparrow_query::Query;
 use sparrow_query::dsl::{Context, DEFAULT_SIZE, parse_query, value};
+use sparrow_query::geo::{Validation, distance_type, point};
 use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
@@ -42,10 +44,23 @@ pub struct SortField {
     pub numeric_type: Option<String>,
     /// Format in which dates are read and shown.
     pub format: Option<String>,
+    /// What a `_geo_distance` key measures.
+    pub distance: Option<FieldDistance>,
     /// The script of a `_script` key.
     pub script: Option<QueryScript>,
     /// The nested fields on the way to the objects whose values count, each with what its objects have to match.
     pub nested: Vec<(String, Option<Query>)>,
+}
+
+/// Distances of the points of a field.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldDistance {
+    /// Path of a `geo_point` field.
+    pub field: String,
+    /// From where, and in which unit.
+    pub distance: Distance,
+    /// Whether documents of an index without the field are infinitely far, instead of the key being refused there.
+    pub ignore_unmapped: bool,
 }
 
 impl SortField {
@@ -137,6 +152,7 @@ fn parse_object(members: &[Member], keys: &mut Vec<SortField>) -> Result<(), Bod
         match &member.value.json {
             Json::String(order) => key.descending = descending(order)?,
             Json::Object(options) if key.name == "_script" => parse_script(options, &mut key)?,
+            Json::Object(options) if is_distance(&key.name) => parse_distance(options, &mut key)?,
             Json::Object(options) => parse_options(options, &mut key)?,
             _ => {
                 return Err(BodyError::parsing(
@@ -153,6 +169,9 @@ fn parse_object(members: &[Member], keys: &mut Vec<SortField>) -> Result<(), Bod
     }
     Ok(())
 }
+
+/// Most points from which a `_geo_distance` key measures.
+const MOST_POINTS: usize = 100;
 
 /// Options of a sort key; `_score` takes only `order`.
 const OPTIONS: &[&str] = &["order", "missing", "mode", "unmapped_type", "numeric_type", "format", "nested"];
@@ -252,6 +271,58 @@ fn parse_script(options: &[Member], key: &mut SortField) -> Result<(), BodyError
     }
 }
 
+fn is_distance(name: &str) -> bool {
+    matches!(name, "_geo_distance" | "_geoDistance")
+}
+
+/// Options of a `_geo_distance` key, one of which is the field.
+fn parse_distance(options: &[Member], key: &mut SortField) -> Result<(), BodyError> {
+    let (mut unit, mut ignore_unmapped, mut validation) = (1.0, false, Validation::default());
+    let mut field: Option<(String, Vec<GeoPoint>)> = None;
+    for option in options {
+        let node = &option.value;
+        match &*option.name {
+            "order" => key.descending = descending(&value::text(node)?)?,
+            "unit" => unit = meters_of_unit(&value::text(node)?).map_err(BodyError::illegal)?,
+            "mode" | "sort_mode" => key.mode = Some(mode(&value::text(node)?)?),
+            "distance_type" => distance_type(node)?,
+            "ignore_unmapped" => ignore_unmapped = value::boolean(node)?,
+            "validation_method" => validation = Validation::read(node)?,
+            "nested" => nested(node, &mut key.nested)?,
+            name => {
+                if let Some((first, _)) = &field {
+                    return Err(BodyError::illegal(format!(
+                        "Trying to reset fieldName to [{name}], already set to [{first}]."
+                    )));
+                }
+                field = Some((name.to_owned(), points(node)?));
+            }
+        }
+    }
+    if key.mode == Some(SortMode::Sum) {
+        return Err(BodyError::illegal("sort_mode [sum] isn't supported for sorting by geo distance"));
+    }
+    let (field, from) =
+        field.ok_or_else(|| BodyError::illegal("no field and points given for [_geo_distance]"))?;
+    let from = from.into_iter().map(|point| validation.checked(point, "[_geo_distance]"));
+    let from = from.collect::<Result<_, _>>()?;
+    key.distance = Some(FieldDistance { field, distance: Distance { from, unit }, ignore_unmapped });
+    Ok(())
+}
+
+/// Reads one point or a list of them; an array that begins with a number is one.
+fn points(node: &Node) -> Result<Vec<GeoPoint>, BodyError> {
+    match node.as_array() {
+        Some([]) => Err(BodyError::illegal("no points provided for [_geo_distance]")),
+        Some(items) if items.len() > MOST_POINTS => Err(BodyError::illegal(format!(
+            "[_geo_distance] takes at most [{MOST_POINTS}] points, found [{}]",
+            items.len()
+        ))),
+        Some(items) if !matches!(items[0].json, Json::Number(_)) => items.iter().map(point).collect(),
+        _ => point(node).map(|point| vec![point]),
+    }
+}
+
 /// Reads the path to nested objects, with filters.
 fn nested(node: &Node, out: &mut Vec<(String, Option<Query>)>) -> Result<(), BodyError> {
     const KEYS: &[&str] = &["path", "filter", "nested"];
@@ -284,8 +355,8 @@ fn nested(node: &Node, out: &mut Vec<(String, Option<Query>)>) -> Result<(), Bod
 fn checked(key: SortField) -> Result<SortField, BodyError> {
     match &*key.name {
         "_script" if key.script.is_none() => Err(BodyError::Required { field: "script" }),
-        "_geo_distance" | "_geoDistance" => {
-            Err(BodyError::illegal(format!("[sort] by [{}] is not supported by this server", key.name)))
+        name if is_distance(name) && key.distance.is_none() => {
+            Err(BodyError::illegal("[_geo_distance] needs a field and a point"))
         }
         "_shard_doc" if key.descending => Err(BodyError::illegal(
             "[sort] by [_shard_doc] in descending order is not supported by this server",

@@ -8,8 +8,8 @@ use sparrow_index::query::sorted::{
 };
 use sparrow_mapping::{DateFormat, FieldType, Mapping};
 
-use super::SortField;
 use super::values::{Shown, parse_formats};
+use super::{FieldDistance, SortField};
 use crate::error::{SearchError, Shard};
 use sparrow_query::Query;
 
@@ -70,6 +70,12 @@ impl Plan {
             }
             if let Some(script) = &key.script {
                 let source = SortSource::Script(script.clone());
+                plan.keys.push(SortKey { source, descending: key.descending });
+                plan.shown.push(Shown::Double);
+                continue;
+            }
+            if let Some(distance) = &key.distance {
+                let source = distances(key, distance, mapping, scope, shard)?;
                 plan.keys.push(SortKey { source, descending: key.descending });
                 plan.shown.push(Shown::Double);
                 continue;
@@ -234,6 +240,44 @@ fn column(
     Ok((SortSource::Column(column), shown))
 }
 
+/// The distances that a `_geo_distance` key sorts by.
+fn distances(
+    key: &SortField,
+    of: &FieldDistance,
+    mapping: &Mapping,
+    scope: Option<&str>,
+    shard: &Shard,
+) -> Result<SortSource, SearchError> {
+    let FieldDistance { field, distance, ignore_unmapped } = of;
+    let refused = |reason: String| SearchError::OfShard {
+        shard: Box::new(shard.clone()),
+        kind: "query_shard_exception",
+        reason,
+    };
+    match mapping.field(field) {
+        Some(FieldType::GeoPoint) => {}
+        None if *ignore_unmapped => {}
+        None => {
+            return Err(refused(format!("failed to find mapper for [{field}] for geo distance based sort")));
+        }
+        Some(other) => {
+            return Err(refused(format!(
+                "field [{field}] is of type [{}], but [_geo_distance] sorts by [geo_point] fields",
+                other.name()
+            )));
+        }
+    }
+    let named = SortField { name: field.clone(), ..key.clone() };
+    let column = ColumnKey {
+        path: field.clone(),
+        kind: ColumnKind::Double,
+        mode: key.mode.unwrap_or(if key.descending { SortMode::Max } else { SortMode::Min }),
+        missing: Missing::Value(SortValue::Double(f64::INFINITY)),
+        nested: nested(&named, mapping, scope).map_err(refused)?,
+    };
+    Ok(SortSource::Distance(column, distance.clone()))
+}
+
 /// The nested fields on the way from what is sorted to the objects whose values count.
 ///
 /// # Errors
@@ -286,6 +330,10 @@ pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &st
         FieldType::DenseVector { .. } | FieldType::Binary => {
             Some(format!("Field [{path}] of type [{}] doesn't support sort", field_type.name()))
         }
+        FieldType::GeoPoint => Some(
+            "can't sort on geo_point field without using specific sorting feature, like geo_distance"
+                .to_owned(),
+        ),
         _ if off => Some(format!(
             "Can't load fielddata on [{path}] because fielddata is unsupported on fields of type [{}]. Use doc \
              values instead.",

@@ -441,11 +441,7 @@ fn malformed_queries_are_refused_in_elasticsearchs_words() {
             "[nested] failed to find nested object under path [p]",
         ),
         (json!({"wrapper": {"query": "???"}}), "parsing_exception", "[wrapper] query malformed"),
-        (
-            json!({"geo_distance": {}}),
-            "parsing_exception",
-            "[geo_distance] query is not supported by Sparrow",
-        ),
+        (json!({"geo_shape": {}}), "parsing_exception", "[geo_shape] query is not supported by Sparrow"),
         (json!({"script": {}}), "parsing_exception", "script must be provided with a [script] filter"),
         (json!({"functoin_score": {}}), "parsing_exception", "unknown query [functoin_score] did you mean"),
         (

@@ -1,4 +1,4 @@
-//! Decay functions of a `function_score`: the nearer a number or date is to the origin, the higher the score.
+//! Decay functions of a `function_score`: the nearer a number, date or point is to the origin, the higher the score.
 
 use serde_json::Value;
 
@@ -7,13 +7,15 @@ use crate::query::error::QueryError;
 use crate::query::kinds::term::scalar_text;
 use crate::query::values::columns::NumericColumns;
 use crate::query::values::dates::DateRequest;
-use sparrow_mapping::FieldType;
+use sparrow_mapping::{FieldType, GeoPoint, geo};
 use sparrow_query::{DecayCurve, DecayFunction, MultiValue};
 
 /// A decay function with its parameters converted to numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Decay {
     pub(crate) path: String,
+    /// The point from which those of a `geo_point` field are measured.
+    pub(crate) center: Option<GeoPoint>,
     curve: DecayCurve,
     origin: f64,
     offset: f64,
@@ -60,7 +62,25 @@ impl Compiler<'_> {
     pub(crate) fn decay(&self, function: &DecayFunction) -> Result<Decay, QueryError> {
         let DecayFunction { curve, field, origin, scale, offset, decay, multi_value } = function;
         let invalid = |reason: String| QueryError::Invalid { reason };
+        let mut center = None;
         let (origin, scale, offset) = match self.snapshot.mapping().field(field) {
+            Some(FieldType::GeoPoint) => {
+                let Some(origin) = origin else {
+                    return Err(invalid(
+                        "both [scale] and [origin] must be set for geo fields: [origin] is missing"
+                            .to_owned(),
+                    ));
+                };
+                let point = GeoPoint::parse(origin).map_err(invalid)?;
+                if let Some(problem) = point.problem("[origin]") {
+                    return Err(invalid(problem));
+                }
+                center = Some(point);
+                let meters = |value: &Value| geo::meters(&scalar_text(field, value)?, "m").map_err(invalid);
+                let scale = scale.as_ref().map(meters).transpose()?;
+                // The values are distances already.
+                (0.0, scale, offset.as_ref().map_or(Ok(0.0), meters)?)
+            }
             Some(FieldType::Date { formats }) => {
                 let request = DateRequest::new(formats, self.now, None)?;
                 let origin = match origin {
@@ -96,7 +116,7 @@ impl Compiler<'_> {
             None => return Err(QueryError::NoFunctionField { field: field.clone() }),
             Some(other) => {
                 return Err(invalid(format!(
-                    "field [{field}] is of type [{}], but only numeric and date types are supported.",
+                    "field [{field}] is of type [{}], but only numeric, date and geo_point types are supported.",
                     other.name()
                 )));
             }
@@ -116,7 +136,15 @@ impl Compiler<'_> {
             DecayCurve::Exp => decay.ln() / scale,
             DecayCurve::Linear => scale / (1.0 - decay),
         };
-        Ok(Decay { path: field.clone(), curve: *curve, origin, offset, scale, multi_value: *multi_value })
+        Ok(Decay {
+            path: field.clone(),
+            center,
+            curve: *curve,
+            origin,
+            offset,
+            scale,
+            multi_value: *multi_value,
+        })
     }
 }
 
@@ -154,6 +182,7 @@ mod tests {
                 };
                 let function = Decay {
                     path: String::new(),
+                    center: None,
                     curve,
                     origin: 0.0,
                     offset: 0.0,

@@ -16,7 +16,7 @@ use crate::query::kinds::{Meaning, no_words};
 use crate::query::values::columns::NumericColumns;
 use crate::query::values::dates::DateRequest;
 use crate::query::weights;
-use sparrow_mapping::FieldType;
+use sparrow_mapping::{FieldType, GeoPoint, geo};
 use sparrow_postings::SparseCursor;
 use sparrow_query::{DistanceFeatureQuery, ExistsQuery, QueryKind, RankFeatureQuery, RankFunction};
 use sparrow_segments::plugins::SegmentPlugins;
@@ -88,7 +88,7 @@ impl Compiler<'_> {
     fn column_docs(&mut self, field: &str) -> Result<ColumnSource, QueryError> {
         let exists =
             self.compile(&QueryKind::Exists(ExistsQuery { field: field.to_owned() }).into(), false)?;
-        Ok(ColumnSource { exists, path: field.to_owned() })
+        Ok(ColumnSource { exists, path: field.to_owned(), center: None })
     }
 
     /// Approximate geometric mean of a feature over all documents, computed as Lucene does, from the highest
@@ -119,6 +119,7 @@ impl Compiler<'_> {
         let formats = match self.snapshot.mapping().field(field) {
             None => return Ok(weights::none()),
             Some(FieldType::Date { formats }) => formats,
+            Some(FieldType::GeoPoint) => return self.distance_from_point(query),
             Some(other) => return Err(QueryError::DistanceFeatureType { actual: other.name() }),
         };
         let request = DateRequest::new(formats, self.now, None)?;
@@ -132,6 +133,24 @@ impl Compiler<'_> {
         }
         let source = Source::Column(self.column_docs(field)?);
         Ok(Box::new(FeatureWeight { source, function: Function::Near { origin, pivot: pivot as f64 } }))
+    }
+
+    /// Scores documents by how far their nearest point is from the origin.
+    fn distance_from_point(&mut self, query: &DistanceFeatureQuery) -> Result<Box<dyn Weight>, QueryError> {
+        let DistanceFeatureQuery { field, origin, pivot } = query;
+        let invalid = |reason: String| QueryError::Invalid { reason };
+        let center = GeoPoint::parse(origin).map_err(invalid)?;
+        if let Some(problem) = center.problem("[origin]") {
+            return Err(invalid(problem));
+        }
+        let meters = geo::meters(pivot, "m").map_err(invalid)?;
+        if meters.is_nan() || meters <= 0.0 {
+            return Err(invalid(format!("pivotDistance must be > 0, got {meters:?}")));
+        }
+        let source = ColumnSource { center: Some(center), ..self.column_docs(field)? };
+        // The values are distances already.
+        let function = Function::Near { origin: 0.0, pivot: meters };
+        Ok(Box::new(FeatureWeight { source: Source::Column(source), function }))
     }
 }
 
@@ -167,6 +186,8 @@ impl Function {
 struct ColumnSource {
     exists: Box<dyn Weight>,
     path: String,
+    /// The point from which those of a `geo_point` field are measured.
+    center: Option<GeoPoint>,
 }
 
 /// Where the values of a feature are stored.
@@ -184,7 +205,7 @@ impl Source {
         let docs = match self {
             Source::Column(source) => Docs::Column {
                 docs: source.exists.scorer(reader, 1.0)?,
-                numbers: NumericColumns::open(reader, &source.path)?,
+                numbers: NumericColumns::open(reader, &source.path)?.around(source.center),
             },
             Source::Postings { field, tokens, segments } => {
                 let cursor = segments.get(&reader.segment_id()).and_then(|plugins| {

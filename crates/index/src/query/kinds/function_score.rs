@@ -237,7 +237,9 @@ impl Weight for FunctionScoreWeight {
                 Kind::Field { path, .. } | Kind::Random { path: Some(path), .. } => {
                     Source::Numbers(NumericColumns::open(reader, path)?)
                 }
-                Kind::Decay(decay) => Source::Numbers(NumericColumns::open(reader, &decay.path)?),
+                Kind::Decay(decay) => {
+                    Source::Numbers(NumericColumns::open(reader, &decay.path)?.around(decay.center))
+                }
                 Kind::Random { path: None, .. } => Source::SeqNo(reader.fast_fields().u64(SEQ_NO)?),
                 Kind::RandomWord { path, .. } => {
                     Source::Words(reader.fast_fields().str(&keyword_column(path))?)

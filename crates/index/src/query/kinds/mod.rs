@@ -8,6 +8,7 @@ mod constants;
 mod decay;
 mod features;
 pub(super) mod function_score;
+pub(super) mod geo;
 pub(super) mod intervals;
 pub(super) mod knn;
 pub(super) mod more_like_this;

@@ -62,6 +62,7 @@ impl Compiler<'_> {
             | FieldType::RankFeatures
             | FieldType::RankFeature { .. }
             | FieldType::DenseVector(_)
+            | FieldType::GeoPoint
             | FieldType::SemanticText(_) => {
                 return Err(QueryError::Unsupported {
                     field: field.to_owned(),

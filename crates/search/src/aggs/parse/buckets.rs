@@ -5,7 +5,10 @@ use sparrow_aggregations::{
 };
 
 use super::parameter_reader::ParameterReader;
+use sparrow_index::query::sorted::Distance;
+use sparrow_mapping::geo::meters_of_unit;
 use sparrow_query::dsl::{self, Context};
+use sparrow_query::geo::{Validation, distance_type, point};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
@@ -208,8 +211,13 @@ const MOST_FILTERS: usize = 1_024;
 pub fn range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "keyed", "ranges"];
     let dates = reader.parser == "date_range";
-    let takes: &[&str] =
-        if dates { &["field", "missing", "format", "time_zone"] } else { &["field", "missing", "format"] };
+    let distances = reader.parser == "geo_distance";
+    let takes: &[&str] = match (dates, distances) {
+        (true, _) => &["field", "missing", "format", "time_zone"],
+        (_, true) => &["field"],
+        _ => &["field", "missing", "format"],
+    };
+    let (mut origin, mut unit) = (None, 1.0);
     let mut range = Range { source: ValueSource::default(), ranges: Vec::new(), keyed: false, dates };
     for member in reader.members() {
         if reader.source(member, &mut range.source, takes)? {
@@ -217,6 +225,13 @@ pub fn range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
         }
         match &*member.name {
             "keyed" => range.keyed = reader.boolean(member)?,
+            "origin" if distances => {
+                origin = Some(Validation::Strict.checked(point(&member.value)?, "[origin]")?);
+            }
+            "unit" if distances => {
+                unit = meters_of_unit(&reader.text(member)?).map_err(BodyError::illegal)?;
+            }
+            "distance_type" if distances => distance_type(&member.value)?,
             "ranges" => {
                 let Some(items) = member.value.as_array() else {
                     return Err(reader.wrong_type("ranges", &member.value));
@@ -236,6 +251,10 @@ pub fn range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
         }
     }
     reader.need_field(&range.source)?;
+    if distances {
+        let from = vec![origin.ok_or(BodyError::Required { field: "origin" })?];
+        range.source.distance = Some(Distance { from, unit });
+    }
     if range.ranges.is_empty() {
         return Err(BodyError::illegal(format!(
             "No [ranges] specified for the [{}] aggregation",

@@ -82,6 +82,11 @@ const FIELDS = [
     'A value that is compared as a whole.',
   ),
   field(
+    ['geo_point'],
+    { ...indexed, ...tolerant, ...nothing, ignore_z_value: preset(flag, true) },
+    'A point on the earth.',
+  ),
+  field(
     ['flattened'],
     {
       ...{ ...indexed, ...nothing, depth_limit: preset(int(), 20), ignore_above: int(), index_options: text() },

@@ -8,7 +8,7 @@ use tantivy::{DocId, SegmentReader};
 
 use super::scripts::ScriptReader;
 use super::value::{decode_double, decode_long, encode_double, encode_long};
-use super::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
+use super::{ColumnKey, ColumnKind, Distance, Missing, SortMode, SortValue};
 use crate::query::score_error::ScoreErrors;
 use crate::query::scripts::DocumentScript;
 use crate::query::terms::fields::{keyword_column, number_column, open_columns};
@@ -66,6 +66,19 @@ impl KeyReader {
             _ => Values::Number(NumberReader::open(reader, key, descending)?.of(owners)),
         };
         Ok(Self { values, flip })
+    }
+
+    /// A reader of the distances of the points in a column.
+    pub(super) fn distance(
+        reader: &SegmentReader,
+        key: &ColumnKey,
+        distance: Distance,
+        descending: bool,
+        owners: Owners,
+    ) -> tantivy::Result<Self> {
+        let numbers =
+            NumberReader { distance: Some(distance), ..NumberReader::open(reader, key, descending)? };
+        Ok(Self { values: Values::Number(numbers.of(owners)), flip: flip(descending) })
     }
 
     /// The key of a document. `seq_no` is only called when sorting by sequence number.
@@ -141,6 +154,8 @@ pub(super) struct NumberReader {
     /// Whether every document has at most one value.
     single: bool,
     owners: Owners,
+    /// How far the values are, where they are points.
+    distance: Option<Distance>,
 }
 
 impl NumberReader {
@@ -155,7 +170,15 @@ impl NumberReader {
             Missing::First => flip(descending),
             Missing::Last => !flip(descending),
         };
-        Ok(Self { columns, kind: key.kind, mode: key.mode, missing, single, owners: Owners::Document })
+        Ok(Self {
+            columns,
+            kind: key.kind,
+            mode: key.mode,
+            missing,
+            single,
+            owners: Owners::Document,
+            distance: None,
+        })
     }
 
     /// This reader for values that a hit has through its objects.
@@ -181,7 +204,7 @@ impl NumberReader {
         if self.single {
             let kind = self.kind;
             return match self.columns.first()? {
-                DynamicColumn::I64(column) => column.first(doc).map(|value| long_as(kind, value)),
+                DynamicColumn::I64(column) => column.first(doc).map(|value| self.whole(value)),
                 DynamicColumn::F64(column) => column.first(doc).map(|value| double_as(kind, value)),
                 DynamicColumn::U64(column) => column.first(doc).map(|value| unsigned_as(kind, value)),
                 DynamicColumn::Bool(column) => column.first(doc).map(|value| long_as(kind, i64::from(value))),
@@ -189,6 +212,15 @@ impl NumberReader {
             };
         }
         self.combined(doc)
+    }
+
+    /// The key of a whole number or a point.
+    #[inline]
+    fn whole(&self, value: i64) -> u64 {
+        match &self.distance {
+            None => long_as(self.kind, value),
+            Some(distance) => encode_double(distance.of(value)),
+        }
     }
 
     /// All values of a document as keys, in no particular order.
@@ -201,7 +233,7 @@ impl NumberReader {
         for column in &self.columns {
             match column {
                 DynamicColumn::I64(column) => {
-                    out.extend(column.values_for_doc(doc).map(|value| long_as(kind, value)));
+                    out.extend(column.values_for_doc(doc).map(|value| self.whole(value)));
                 }
                 DynamicColumn::U64(column) => {
                     out.extend(column.values_for_doc(doc).map(|value| unsigned_as(kind, value)));

@@ -15,6 +15,7 @@ mod search;
 mod tests;
 mod value;
 
+use sparrow_mapping::GeoPoint;
 use sparrow_query::Query;
 use sparrow_query::script::QueryScript;
 use sparrow_types::Executors;
@@ -43,8 +44,28 @@ pub enum SortSource {
     SeqNo,
     /// Values of a field's column.
     Column(ColumnKey),
+    /// Distances of the points in a field's column, each a [`SortValue::Double`].
+    Distance(ColumnKey, Distance),
     /// The numbers that a script computes, each a [`SortValue::Double`].
     Script(QueryScript),
+}
+
+/// How far the points of a `geo_point` field are from others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Distance {
+    /// The points; that which is nearest counts.
+    pub from: Vec<GeoPoint>,
+    /// Meters of the unit in which it is measured.
+    pub unit: f64,
+}
+
+impl Distance {
+    /// The distance of a point as it is indexed; infinite from no point.
+    pub fn of(&self, encoded: i64) -> f64 {
+        let point = GeoPoint::decoded(encoded);
+        let meters = self.from.iter().map(|from| from.meters_to(point)).fold(f64::INFINITY, f64::min);
+        meters / self.unit
+    }
 }
 
 /// A column and how its values become one key per document.

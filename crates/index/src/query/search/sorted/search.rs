@@ -11,7 +11,8 @@ use super::collect::{Entry, Groups, Top};
 use super::columns::{GroupReader, KeyReader, SeveralValues};
 use super::value::compare;
 use super::{
-    ColumnKey, MAX_SORT_KEYS, Slice, SortSource, SortValue, SortedDocs, SortedHit, SortedSearch, Ties,
+    ColumnKey, Distance, MAX_SORT_KEYS, Slice, SortSource, SortValue, SortedDocs, SortedHit, SortedSearch,
+    Ties,
 };
 use crate::filter_cache::SegmentDocs;
 use crate::query::SearchOptions;
@@ -119,7 +120,7 @@ impl Snapshot {
         let by_score = sorted.keys.iter().any(|key| match &key.source {
             SortSource::Score => true,
             SortSource::Script(script) => script.script.uses("_score"),
-            SortSource::SeqNo | SortSource::Column(_) => false,
+            SortSource::SeqNo | SortSource::Column(_) | SortSource::Distance(..) => false,
         });
         let scores = by_score || sorted.scored || options.min_score.is_some();
         let (docs, weight) = if scores {
@@ -134,6 +135,9 @@ impl Snapshot {
                 SortSource::Score => BoundSource::Score,
                 SortSource::SeqNo => BoundSource::SeqNo,
                 SortSource::Column(column) => BoundSource::Column(column, self.objects_of(&column.nested)?),
+                SortSource::Distance(column, distance) => {
+                    BoundSource::Distance(column, distance, self.objects_of(&column.nested)?)
+                }
                 SortSource::Script(script) => BoundSource::Script(self.script(script)),
             });
         }
@@ -171,7 +175,17 @@ enum BoundSource<'a> {
     SeqNo,
     /// A column, and the view of the objects whose values it has; none for those of the documents themselves.
     Column(&'a ColumnKey, Option<Arc<Snapshot>>),
+    /// The same for distances of points.
+    Distance(&'a ColumnKey, &'a Distance, Option<Arc<Snapshot>>),
     Script(DocumentScript),
+}
+
+/// What has the values of a document of a segment: itself, or the objects that a view shows of it.
+fn owners(snapshot: &Snapshot, objects: &Option<Arc<Snapshot>>, ord: u32) -> Owners {
+    match objects {
+        None => Owners::Document,
+        Some(view) => Owners::Objects(snapshot.blocks(view, ord)),
+    }
 }
 
 /// The search of one segment.
@@ -213,11 +227,11 @@ impl<'a, const N: usize> Segment<'a, N> {
                     KeyReader::script(script, reader, key.descending, errors.clone())
                 }
                 BoundSource::Column(column, objects) => {
-                    let owners = match objects {
-                        None => Owners::Document,
-                        Some(view) => Owners::Objects(snapshot.blocks(view, ord)),
-                    };
-                    KeyReader::column(reader, column, key.descending, after, owners)?
+                    KeyReader::column(reader, column, key.descending, after, owners(snapshot, objects, ord))?
+                }
+                BoundSource::Distance(column, distance, objects) => {
+                    let owners = owners(snapshot, objects, ord);
+                    KeyReader::distance(reader, column, (*distance).clone(), key.descending, owners)?
                 }
             });
         }

@@ -151,7 +151,9 @@ fn naive(doc: &Doc, key: &SortKey) -> SortValue {
         SortSource::Score => return SortValue::Double(1.0),
         SortSource::SeqNo => return SortValue::Long(doc.seq_no as i64),
         SortSource::Column(column) => column,
-        SortSource::Script(_) => panic!("no script is among the keys"),
+        SortSource::Script(_) | SortSource::Distance(..) => {
+            panic!("neither scripts nor points are among the keys")
+        }
     };
     let first = (column.missing == Missing::First) != key.descending;
     let values = values(doc, &column.path);

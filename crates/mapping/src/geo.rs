@@ -1,0 +1,332 @@
+//! Points on the earth: how requests and documents write them, the number under which `geo_point` fields index one, and distances.
+
+use serde_json::Value;
+
+/// Mean radius of the earth in meters, as Lucene has it.
+const EARTH_RADIUS: f64 = 6_371_008.771_4;
+
+/// Degrees between two latitudes that are told apart: half a circle in 2^32 steps.
+const LATITUDE_STEP: f64 = 180.0 / 4_294_967_296.0;
+const LONGITUDE_STEP: f64 = 360.0 / 4_294_967_296.0;
+
+/// Digits of a geohash.
+const GEOHASH: &str = "0123456789bcdefghjkmnpqrstuvwxyz";
+/// Digits of a geohash that say more than a point holds.
+const GEOHASH_DIGITS: usize = 12;
+
+/// A point on the earth, in degrees.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GeoPoint {
+    /// Latitude, north of the equator positive.
+    pub lat: f64,
+    /// Longitude, east of Greenwich positive.
+    pub lon: f64,
+}
+
+impl GeoPoint {
+    /// Reads a point in any of its forms: `{"lat", "lon"}`, GeoJSON, `"lat,lon"`, `"POINT (lon lat)"`, a geohash, or `[lon, lat]`. Whether it
+    /// lies on the earth is not checked.
+    ///
+    /// # Errors
+    /// What is wrong with the value.
+    pub fn parse(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Self::from_text(text),
+            Value::Array(_) => Self::from_position(value),
+            Value::Object(members) if members.contains_key("type") || members.contains_key("coordinates") => {
+                let is_point = members
+                    .get("type")
+                    .and_then(Value::as_str)
+                    .is_some_and(|kind| kind.eq_ignore_ascii_case("point"));
+                match members.get("coordinates") {
+                    Some(position) if is_point => Self::from_position(position),
+                    _ => Err("[type] for geo_point can only be 'Point', with [coordinates]".to_owned()),
+                }
+            }
+            Value::Object(members) => {
+                if let Some(unknown) =
+                    members.keys().find(|key| !matches!(key.as_str(), "lat" | "lon" | "geohash"))
+                {
+                    return Err(format!(
+                        "field [{unknown}] not supported - must be one of: lon, lat, z, type, coordinates, geohash"
+                    ));
+                }
+                match (members.get("geohash"), members.get("lat"), members.get("lon")) {
+                    (Some(Value::String(hash)), None, None) => Self::from_geohash(hash),
+                    (Some(_), ..) => Err("field must be either lat/lon or geohash".to_owned()),
+                    (None, Some(lat), Some(lon)) => {
+                        let degrees = |value, name: &str| {
+                            degrees(value).ok_or(format!("[{name}] must be a valid double value"))
+                        };
+                        Ok(Self { lat: degrees(lat, "lat")?, lon: degrees(lon, "lon")? })
+                    }
+                    (None, Some(_), None) => Err("Required [lon]".to_owned()),
+                    (None, None, _) => Err("Required [lat]".to_owned()),
+                }
+            }
+            _ => Err("geo_point expected".to_owned()),
+        }
+    }
+
+    /// The points among the values of a field, whose arrays are flattened: two numbers in a row are one. What is no point is left out.
+    pub fn all<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<Self> {
+        let mut points = Vec::new();
+        let mut lon = None;
+        for value in values {
+            match (lon.take(), value.as_f64()) {
+                (None, Some(number)) => lon = Some(number),
+                (Some(lon), Some(lat)) => points.push(Self { lat, lon }),
+                (_, None) => points.extend(Self::parse(value)),
+            }
+        }
+        points
+    }
+
+    /// Whether an array is one point, and no list of points.
+    pub(crate) fn is_position(values: &[Value]) -> bool {
+        values.first().is_some_and(Value::is_number)
+    }
+
+    fn from_position(value: &Value) -> Result<Self, String> {
+        match value.as_array().map(Vec::as_slice) {
+            // A height, which is ignored, may follow.
+            Some([lon, lat] | [lon, lat, _]) if lon.is_number() && lat.is_number() => {
+                Ok(Self { lat: lat.as_f64().unwrap_or(f64::NAN), lon: lon.as_f64().unwrap_or(f64::NAN) })
+            }
+            _ => Err("[coordinates] must be [longitude, latitude]".to_owned()),
+        }
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let unreadable = || format!("failed to parse [{text}] as a geo_point");
+        if text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("point")) {
+            let inner = text[5..].trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+            let numbers: Vec<f64> = inner
+                .ok_or_else(unreadable)?
+                .split_whitespace()
+                .map(|number| number.parse().map_err(|_| unreadable()))
+                .collect::<Result<_, _>>()?;
+            return match numbers[..] {
+                [lon, lat] | [lon, lat, _] => Ok(Self { lat, lon }),
+                _ => Err(unreadable()),
+            };
+        }
+        if !text.contains(',') {
+            return Self::from_geohash(text);
+        }
+        let mut parts = text.split(',').map(str::trim);
+        let mut next = |name: &str| -> Result<f64, String> {
+            let part = parts.next().ok_or_else(unreadable)?;
+            part.parse().map_err(|_| format!("{name} must be a number"))
+        };
+        let point = Self { lat: next("latitude")?, lon: next("longitude")? };
+        match parts.count() {
+            0 | 1 => Ok(point),
+            _ => Err(unreadable()),
+        }
+    }
+
+    /// The south-western corner of a geohash's cell.
+    fn from_geohash(hash: &str) -> Result<Self, String> {
+        if hash.is_empty() {
+            return Err("empty geohash".to_owned());
+        }
+        let (mut lat, mut lon) = ((-90.0, 90.0), (-180.0, 180.0));
+        let mut of_longitude = true;
+        for digit in hash.chars().take(GEOHASH_DIGITS) {
+            let bits = GEOHASH
+                .find(digit.to_ascii_lowercase())
+                .ok_or_else(|| format!("unsupported symbol [{digit}] in geohash [{hash}]"))?;
+            for bit in (0..5).rev() {
+                let range = if of_longitude { &mut lon } else { &mut lat };
+                let middle: f64 = f64::midpoint(range.0, range.1);
+                if bits >> bit & 1 == 1 {
+                    range.0 = middle
+                } else {
+                    range.1 = middle
+                }
+                of_longitude = !of_longitude;
+            }
+        }
+        Ok(Self { lat: lat.0, lon: lon.0 })
+    }
+
+    /// Why the point does not lie on the earth, as Elasticsearch says it; `of` is what it was given for.
+    pub fn problem(self, of: &str) -> Option<String> {
+        if !(-90.0..=90.0).contains(&self.lat) {
+            return Some(format!("illegal latitude value [{:?}] for {of}", self.lat));
+        }
+        (!(-180.0..=180.0).contains(&self.lon))
+            .then(|| format!("illegal longitude value [{:?}] for {of}", self.lon))
+    }
+
+    /// The point on the earth that is reached by going on beyond a pole or round the earth.
+    #[must_use]
+    pub fn normalized(self) -> Self {
+        let mut lat = (self.lat + 180.0).rem_euclid(360.0) - 180.0;
+        let mut lon = self.lon;
+        if lat.abs() > 90.0 {
+            lat = 180.0_f64.copysign(lat) - lat;
+            lon += 180.0;
+        }
+        if !(-180.0..=180.0).contains(&lon) {
+            lon = (lon + 180.0).rem_euclid(360.0) - 180.0;
+        }
+        Self { lat, lon }
+    }
+
+    /// The number under which the point is indexed: each coordinate in 32 bits, as Lucene rounds them.
+    pub fn encoded(self) -> i64 {
+        let steps = |degrees: f64, step: f64, most: f64| -> i32 {
+            // The cast saturates, so that the highest value is the last step.
+            if degrees >= most { i32::MAX } else { (degrees / step).floor() as i32 }
+        };
+        let lat = steps(self.lat, LATITUDE_STEP, 90.0);
+        let lon = steps(self.lon, LONGITUDE_STEP, 180.0);
+        i64::from(lat) << 32 | i64::from(lon.cast_unsigned())
+    }
+
+    /// The point that was indexed under a number.
+    pub fn decoded(encoded: i64) -> Self {
+        let lat = (encoded >> 32) as i32;
+        let lon = encoded as i32;
+        Self { lat: f64::from(lat) * LATITUDE_STEP, lon: f64::from(lon) * LONGITUDE_STEP }
+    }
+
+    /// Meters to another point, along the surface.
+    pub fn meters_to(self, other: Self) -> f64 {
+        let (from, to) = (self.lat.to_radians(), other.lat.to_radians());
+        let half = |difference: f64| (difference / 2.0).sin().powi(2);
+        let of_longitudes = half((other.lon - self.lon).to_radians());
+        let chord = half(to - from) + from.cos() * to.cos() * of_longitudes;
+        2.0 * EARTH_RADIUS * chord.sqrt().min(1.0).asin()
+    }
+}
+
+fn degrees(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Meters of a distance such as `12km` or `1.5 mi`; without a unit it is one of `unit`.
+///
+/// # Errors
+/// The message about what is no distance, or an unknown unit.
+pub fn meters(text: &str, unit: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    // `e` may belong to the number.
+    let split = match text[split..].strip_prefix(['e', 'E']) {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+') => {
+            let digits = rest[1..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - 1);
+            split + 2 + digits
+        }
+        _ => split,
+    };
+    let (number, own) = text.split_at(split);
+    let factor = meters_of_unit(if own.is_empty() { unit } else { own })?;
+    let number: f64 = number.trim().parse().map_err(|_| format!("failed to parse distance [{text}]"))?;
+    Ok(number * factor)
+}
+
+/// Meters of a unit of length.
+///
+/// # Errors
+/// The message about an unknown unit.
+pub fn meters_of_unit(unit: &str) -> Result<f64, String> {
+    Ok(match unit.trim() {
+        "m" | "meters" => 1.0,
+        "km" | "kilometers" => 1000.0,
+        "cm" | "centimeters" => 0.01,
+        "mm" | "millimeters" => 0.001,
+        "mi" | "miles" => 1609.344,
+        "yd" | "yards" => 0.9144,
+        "ft" | "feet" => 0.3048,
+        "in" | "inch" => 0.0254,
+        "NM" | "nmi" | "nauticalmiles" => 1852.0,
+        other => return Err(format!("No distance unit match [{other}]")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn all_forms_say_the_same_point() {
+        let point = GeoPoint { lat: 41.12, lon: -71.34 };
+        for value in [
+            json!({"lat": 41.12, "lon": -71.34}),
+            json!({"lat": "41.12", "lon": "-71.34"}),
+            json!({"type": "Point", "coordinates": [-71.34, 41.12]}),
+            json!([-71.34, 41.12]),
+            json!([-71.34, 41.12, 12.0]),
+            json!("41.12,-71.34"),
+            json!("41.12, -71.34"),
+            json!("POINT (-71.34 41.12)"),
+            json!("point(-71.34 41.12)"),
+        ] {
+            assert_eq!(GeoPoint::parse(&value), Ok(point), "{value}");
+        }
+        let hashed = GeoPoint::parse(&json!("drm3btev3e86")).unwrap();
+        assert!((hashed.lat - 41.12).abs() < 1e-6 && (hashed.lon + 71.34).abs() < 1e-6, "{hashed:?}");
+        for wrong in [
+            json!(1),
+            json!("1,x"),
+            json!("1,2,3,4"),
+            json!("a!b"),
+            json!({"lat": 1}),
+            json!({"lat": 1, "lon": 2, "x": 3}),
+            json!({"type": "Polygon", "coordinates": [1, 2]}),
+            json!([1]),
+            json!("POINT (1)"),
+            json!(null),
+        ] {
+            assert!(GeoPoint::parse(&wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn distances_are_those_of_the_earth() {
+        let of = |lat, lon| GeoPoint { lat, lon };
+        // A quarter of a meridian, and the two ways round the 180th.
+        assert!((of(0.0, 0.0).meters_to(of(90.0, 0.0)) - 10_007_557.2).abs() < 1.0);
+        assert!((of(0.0, 179.5).meters_to(of(0.0, -179.5)) - 111_195.08).abs() < 1.0);
+        // Paris to London.
+        let to_london = of(48.8566, 2.3522).meters_to(of(51.5074, -0.1278));
+        assert!((to_london - 343_556.5).abs() < 100.0, "{to_london}");
+        for (text, meters_of) in [
+            ("12km", 12_000.0),
+            ("1.5 mi", 2414.016),
+            ("7", 7.0),
+            ("1e3m", 1000.0),
+            ("2NM", 3704.0),
+            ("1e2", 100.0),
+        ] {
+            assert!((meters(text, "m").unwrap() - meters_of).abs() < 1e-6, "{text}");
+        }
+        for wrong in ["", "km", "12 parsecs", "x1km"] {
+            assert!(meters(wrong, "m").is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn points_are_indexed_to_a_hundred_millionth(lat in -90.0..=90.0f64, lon in -180.0..=180.0f64) {
+            let point = GeoPoint { lat, lon };
+            let again = GeoPoint::decoded(point.encoded());
+            prop_assert!((again.lat - lat).abs() <= LATITUDE_STEP && (again.lon - lon).abs() <= LONGITUDE_STEP);
+            prop_assert_eq!(again.encoded(), point.encoded());
+            prop_assert!(point.meters_to(again) < 0.02);
+            let far = GeoPoint { lat: lat + 360.0, lon: lon - 720.0 }.normalized();
+            prop_assert!(far.meters_to(point) < 0.001, "{:?} {:?}", far, point);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Queries over points on the earth: `geo_distance` and `geo_bounding_box`.
+
+use std::fmt;
+
+use sparrow_mapping::GeoPoint;
+use sparrow_mapping::geo::{meters, meters_of_unit};
+
+use super::dsl::{Common, Context, members, unknown_token, value};
+use super::no_children;
+use crate::{Clause, Query, QueryKind};
+use sparrow_wire::BodyError;
+use sparrow_wire::json::{Member, Node};
+
+/// A `geo_distance` or `geo_bounding_box` query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GeoQuery {
+    /// Path of a `geo_point` field.
+    pub field: String,
+    /// Where a point of a document has to lie.
+    pub area: GeoArea,
+    /// Whether an index without the field has no such documents, instead of refusing the query.
+    pub ignore_unmapped: bool,
+}
+
+/// A part of the earth's surface.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum GeoArea {
+    /// At most so many meters around a point.
+    Circle { center: GeoPoint, meters: f64 },
+    /// Between two latitudes and two longitudes, edges included. One whose left edge is east of its right one crosses the 180th meridian.
+    Box { top: f64, left: f64, bottom: f64, right: f64 },
+}
+
+impl GeoArea {
+    /// Whether a point lies in it.
+    pub fn contains(&self, point: GeoPoint) -> bool {
+        match *self {
+            Self::Circle { center, meters } => center.meters_to(point) <= meters,
+            Self::Box { top, left, bottom, right } => {
+                let of_longitude = match left <= right {
+                    true => (left..=right).contains(&point.lon),
+                    false => point.lon >= left || point.lon <= right,
+                };
+                (bottom..=top).contains(&point.lat) && of_longitude
+            }
+        }
+    }
+}
+
+/// What is done about points that do not lie on the earth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Validation {
+    /// They are errors.
+    #[default]
+    Strict,
+    /// They stand for the point that is reached by going on beyond a pole or round the earth.
+    Coerce,
+    /// They are taken as they are.
+    IgnoreMalformed,
+}
+
+impl Validation {
+    /// Reads `validation_method`.
+    ///
+    /// # Errors
+    /// For another name.
+    pub fn read(node: &Node) -> Result<Self, BodyError> {
+        let name = value::text(node)?;
+        match name.to_ascii_uppercase().as_str() {
+            "STRICT" => Ok(Self::Strict),
+            "COERCE" => Ok(Self::Coerce),
+            "IGNORE_MALFORMED" => Ok(Self::IgnoreMalformed),
+            _ => Err(BodyError::illegal(format!(
+                "operator needs to be either STRICT, COERCE or IGNORE_MALFORMED, but not [{name}]"
+            ))),
+        }
+    }
+
+    /// The point that is meant, for `of`.
+    ///
+    /// # Errors
+    /// When it does not lie on the earth and has to.
+    pub fn checked(self, point: GeoPoint, of: &str) -> Result<GeoPoint, BodyError> {
+        match (self, point.problem(of)) {
+            (Self::Strict, Some(problem)) => Err(BodyError::illegal(problem)),
+            (Self::Coerce, Some(_)) => Ok(point.normalized()),
+            _ => Ok(point),
+        }
+    }
+}
+
+/// Reads a point.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn point(node: &Node) -> Result<GeoPoint, BodyError> {
+    GeoPoint::parse(&node.to_value()).map_err(|reason| BodyError::parsing(node.at, reason))
+}
+
+/// Reads a `geo_distance` query.
+pub(super) fn geo_distance(body: &Node, _: Context) -> Result<Query, BodyError> {
+    const CLAUSE: &str = "geo_distance";
+    let (mut common, mut ignore_unmapped) = (Common::default(), false);
+    let (mut center, mut distance, mut unit) = (None, None, "m".to_owned());
+    let mut validation = Validation::default();
+    for member in members(body, CLAUSE)? {
+        let node = &member.value;
+        match &*member.name {
+            "distance" => distance = Some(value::text(node)?),
+            "unit" => {
+                unit = value::text(node)?;
+                meters_of_unit(&unit).map_err(BodyError::illegal)?;
+            }
+            // Both are the same to the millimeter on a sphere as small as ours.
+            "distance_type" => distance_type(node)?,
+            "validation_method" => validation = Validation::read(node)?,
+            "ignore_unmapped" => ignore_unmapped = value::boolean(node)?,
+            _ if node.is_scalar() && common.take(CLAUSE, member)? => {}
+            _ => one_field(&mut center, CLAUSE, member, point(node)?)?,
+        }
+    }
+    let (field, center) = center.ok_or(BodyError::Required { field: "field" })?;
+    let center = validation.checked(center, "query")?;
+    let distance =
+        distance.ok_or_else(|| BodyError::illegal("geo_distance requires 'distance' to be specified"))?;
+    let meters = meters(&distance, &unit).map_err(BodyError::illegal)?;
+    if meters.is_nan() || meters <= 0.0 {
+        return Err(BodyError::illegal("distance must be greater than zero"));
+    }
+    let area = GeoArea::Circle { center, meters };
+    Ok(common.query(QueryKind::Geo(GeoQuery { field, area, ignore_unmapped })))
+}
+
+/// Reads `distance_type`, which changes nothing here: distances are always those on the surface of a sphere.
+///
+/// # Errors
+/// For another name.
+pub fn distance_type(node: &Node) -> Result<(), BodyError> {
+    let name = value::text(node)?;
+    match name.to_ascii_lowercase().as_str() {
+        "arc" | "plane" => Ok(()),
+        _ => Err(BodyError::illegal(format!("No geo distance for [{name}]"))),
+    }
+}
+
+/// Reads a `geo_bounding_box` query.
+pub(super) fn geo_bounding_box(body: &Node, _: Context) -> Result<Query, BodyError> {
+    const CLAUSE: &str = "geo_bounding_box";
+    let (mut common, mut ignore_unmapped) = (Common::default(), false);
+    let mut corners = None;
+    let mut validation = Validation::default();
+    for member in members(body, CLAUSE)? {
+        let node = &member.value;
+        match &*member.name {
+            "validation_method" => validation = Validation::read(node)?,
+            "ignore_unmapped" => ignore_unmapped = value::boolean(node)?,
+            // Of old clients; it changes nothing.
+            "type" if node.is_scalar() => {}
+            _ if node.is_scalar() && common.take(CLAUSE, member)? => {}
+            _ if node.as_object().is_some() => one_field(&mut corners, CLAUSE, member, bounds(node)?)?,
+            _ => return Err(unknown_token(CLAUSE, member)),
+        }
+    }
+    let (field, (first, second)) = corners.ok_or(BodyError::Required { field: "field" })?;
+    let first = validation.checked(first, "bounding box")?;
+    let second = validation.checked(second, "bounding box")?;
+    if first.lat < second.lat {
+        return Err(BodyError::illegal(format!(
+            "top is below bottom corner: {:?} vs. {:?}",
+            first.lat, second.lat
+        )));
+    }
+    let area = GeoArea::Box { top: first.lat, left: first.lon, bottom: second.lat, right: second.lon };
+    Ok(common.query(QueryKind::Geo(GeoQuery { field, area, ignore_unmapped })))
+}
+
+/// The north-western and the south-eastern corner of a box.
+fn bounds(node: &Node) -> Result<(GeoPoint, GeoPoint), BodyError> {
+    const CLAUSE: &str = "bounding box";
+    let (mut top, mut left, mut bottom, mut right) = (None, None, None, None);
+    for member in node.as_object().unwrap_or_default() {
+        let node = &member.value;
+        let corner = |lat: &mut Option<f64>, lon: &mut Option<f64>| -> Result<(), BodyError> {
+            let point = point(node)?;
+            (*lat, *lon) = (Some(point.lat), Some(point.lon));
+            Ok(())
+        };
+        match &*member.name {
+            "top" => top = Some(value::double(node)?),
+            "left" => left = Some(value::double(node)?),
+            "bottom" => bottom = Some(value::double(node)?),
+            "right" => right = Some(value::double(node)?),
+            "top_left" | "topLeft" => corner(&mut top, &mut left)?,
+            "top_right" | "topRight" => corner(&mut top, &mut right)?,
+            "bottom_left" | "bottomLeft" => corner(&mut bottom, &mut left)?,
+            "bottom_right" | "bottomRight" => corner(&mut bottom, &mut right)?,
+            "wkt" => {
+                let [west, east, north, south] = envelope(&value::text(node)?)?;
+                (left, right, top, bottom) = (Some(west), Some(east), Some(north), Some(south));
+            }
+            name => {
+                return Err(BodyError::parsing(
+                    member.at,
+                    format!("failed to parse {CLAUSE}. unexpected field [{name}]"),
+                ));
+            }
+        }
+    }
+    match (top, left, bottom, right) {
+        (Some(top), Some(left), Some(bottom), Some(right)) => {
+            Ok((GeoPoint { lat: top, lon: left }, GeoPoint { lat: bottom, lon: right }))
+        }
+        _ => Err(BodyError::illegal(format!(
+            "failed to parse {CLAUSE}. two opposite corners, or [top], [left], [bottom] and [right], are needed"
+        ))),
+    }
+}
+
+/// The four numbers of `BBOX (west, east, north, south)`.
+fn envelope(text: &str) -> Result<[f64; 4], BodyError> {
+    let inner = text.trim().get(4..).filter(|_| text.trim()[..4].eq_ignore_ascii_case("bbox"));
+    let inner = inner.and_then(|rest| rest.trim().strip_prefix('(')?.strip_suffix(')'));
+    let numbers = inner
+        .map(|inner| inner.split(',').map(|number| number.trim().parse()).collect::<Result<Vec<f64>, _>>());
+    match numbers {
+        Some(Ok(numbers)) => <[f64; 4]>::try_from(numbers).ok(),
+        _ => None,
+    }
+    .ok_or_else(|| BodyError::illegal(format!("failed to parse WKT bounding box [{text}]")))
+}
+
+/// Remembers what is said of the field; there may be one.
+fn one_field<T>(
+    found: &mut Option<(String, T)>,
+    clause: &str,
+    member: &Member,
+    said: T,
+) -> Result<(), BodyError> {
+    match found.replace((member.name.to_string(), said)) {
+        None => Ok(()),
+        Some((first, _)) => Err(BodyError::parsing(
+            member.at,
+            format!(
+                "[{clause}] query doesn't support multiple fields, found [{first}] and [{}]",
+                member.name
+            ),
+        )),
+    }
+}
+
+impl Clause for GeoQuery {
+    fn lucene_name(&self) -> &'static str {
+        match self.area {
+            GeoArea::Circle { .. } => "LatLonPointDistanceQuery",
+            GeoArea::Box { .. } => "LatLonPointQuery",
+        }
+    }
+
+    fn print(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let field = &self.field;
+        match self.area {
+            GeoArea::Circle { center, meters } => {
+                write!(out, "{field}:{:?},{:?} +/- {meters:?} meters", center.lat, center.lon)
+            }
+            GeoArea::Box { top, left, bottom, right } => {
+                write!(out, "{field}:[{bottom:?} TO {top:?}],[{left:?} TO {right:?}]")
+            }
+        }
+    }
+
+    no_children!();
+}
