@@ -60,7 +60,7 @@ describe('objects in a flattened field', () => {
   it('are counted, sorted and shown by their paths', async () => {
     const answer = await search({
       size: 4,
-      sort: [{ 'labels.priority': 'desc' }, { _id: 'asc' }],
+      sort: [{ 'labels.priority': 'desc' }, '_seq_no'],
       fields: ['labels', 'labels.owner.name'],
       aggs: {
         all: { terms: { field: 'labels' } },

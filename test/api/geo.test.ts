@@ -237,10 +237,10 @@ describe('what is no place', () => {
       'No distance unit match [parsec]',
     );
     expect(await query({ geo_distance: { distance: '1km', elsewhere: center } })).toBe(
-      '400 failed to find geo field [elsewhere]',
+      '400 failed to create query: failed to find geo field [elsewhere]',
     );
     expect(await query({ geo_distance: { distance: '1km', n: center } })).toBe(
-      '400 Field [n] is of unsupported type [integer] for [geo_distance] query',
+      '400 failed to create query: Field [n] is of unsupported type [integer] for [geo_distance] query',
     );
     expect(await query({ geo_bounding_box: { place: { top: 1, left: 0, bottom: 2, right: 1 } } })).toBe(
       '400 top is below bottom corner: 1.0 vs. 2.0',

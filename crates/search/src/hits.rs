@@ -210,6 +210,9 @@ impl<'a> Reader<'a> {
         hit: &Hit,
         group: Option<&SortValue>,
     ) -> Result<Option<Option<Vec<u8>>>, EngineError> {
+        if nested.is_empty() && body.collapse.as_ref().is_none_or(|collapse| collapse.inner_hits.is_empty()) {
+            return Ok(Some(None));
+        }
         // Only a whole hit is left out, not one inside it.
         let Some(deadline) = self.deadline.take() else {
             return self.inner(targets, body, nested, hit, group).map(Some);

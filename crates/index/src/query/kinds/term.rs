@@ -117,6 +117,14 @@ impl Compiler<'_> {
             .leaf_fields()
             .map(|(path, _)| path)
             .chain((pattern == IGNORED).then_some(IGNORED))
+            // A path in a flattened object is no field of the mapping.
+            .chain(
+                self.snapshot
+                    .mapping()
+                    .field(pattern)
+                    .is_some_and(FieldType::is_flattened)
+                    .then_some(pattern),
+            )
             .filter(|path| match &wildcard {
                 Some(wildcard) => wildcard.matches(path, false),
                 None => *path == pattern || path.starts_with(&object),

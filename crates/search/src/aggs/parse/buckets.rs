@@ -1,5 +1,6 @@
 //! Parsers of bucket aggregations; those of equal intervals are in `histograms`.
 
+use serde_json::Value;
 use sparrow_aggregations::{
     AggregationKind, Filters, Order, OrderBy, Range, RangeBucket, Selection, Terms, ValueSource,
 };
@@ -252,6 +253,15 @@ pub fn range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
     }
     reader.need_field(&range.source)?;
     if distances {
+        for bucket in &mut range.ranges {
+            // Nothing is nearer than the origin: the bucket says so, and its name does not.
+            if bucket.from.is_none() {
+                let to = bucket.to.as_ref().and_then(Value::as_f64);
+                let named = to.map_or_else(|| "*-*".to_owned(), |to| format!("*-{to:?}"));
+                bucket.key.get_or_insert(named);
+                bucket.from = Some(0.0.into());
+            }
+        }
         let from = vec![origin.ok_or(BodyError::Required { field: "origin" })?];
         range.source.distance = Some(Distance { from, unit });
     }

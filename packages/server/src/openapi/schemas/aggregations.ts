@@ -124,6 +124,10 @@ export const AGGREGATIONS: Schemas = {
   filters: object({ filters, other_bucket: bool(), other_bucket_key: text(), keyed: preset(bool(), true) }, [
     'filters',
   ]),
+  geo_distance: object(
+    { ...{ field: text(), origin: any(), unit: text(), distance_type: text(), keyed }, ranges: list(range) },
+    ['field', 'origin', 'ranges'],
+  ),
   global: object({}),
   histogram: object({ ...{ field: text(), missing, format }, interval: num(), offset: num(), ...HISTOGRAM }, [
     'interval',

@@ -89,7 +89,7 @@ const FIELDS = [
   field(
     ['flattened'],
     {
-      ...{ ...indexed, ...nothing, depth_limit: preset(int(), 20), ignore_above: int(), index_options: text() },
+      ...{ ...indexed, null_value: any(), depth_limit: preset(int(), 20), ignore_above: int(), index_options: text() },
       ...{ eager_global_ordinals: flag, similarity: text(), split_queries_on_whitespace: flag },
     },
     'An object of any keys, each of whose values is compared as a whole.',

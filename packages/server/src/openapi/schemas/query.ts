@@ -155,11 +155,22 @@ const like = several(
     }),
   ),
 );
+/** A point on the earth: an object, `[lon, lat]` or a text. */
+const point = any('a point: `{"lat", "lon"}`, `[lon, lat]`, `"lat,lon"`, WKT, GeoJSON or a geohash');
+const geo: Schemas = {
+  validation_method: preset(one(['STRICT', 'COERCE', 'IGNORE_MALFORMED']), 'STRICT'),
+  ignore_unmapped: preset(bool('an index without the field finds nothing, instead of being an error'), false),
+  ...COMMON,
+};
+const corners = object({
+  ...{ top_left: point, bottom_right: point, top_right: point, bottom_left: point },
+  ...{ top: num(), left: num(), bottom: num(), right: num(), wkt: text() },
+});
 const decay = (description: string): Schema => ({
   type: 'object',
   description,
   properties: { multi_value_mode: one(['min', 'max', 'avg', 'sum']) },
-  additionalProperties: object({ origin: scalar, scale: scalar, offset: scalar, decay: preset(num(), 0.5) }),
+  additionalProperties: object({ origin: any(), scale: scalar, offset: scalar, decay: preset(num(), 0.5) }),
 });
 /** A script: its text, or an object. */
 export const script = either(
@@ -218,6 +229,17 @@ export const QUERIES: Schemas = {
     max_boost: num(),
     min_score: num(),
   }),
+  geo_bounding_box: {
+    type: 'object',
+    properties: { ...geo, type: text() },
+    additionalProperties: corners,
+  },
+  geo_distance: {
+    type: 'object',
+    required: ['distance'],
+    properties: { distance: { type: ['string', 'number'] }, unit: text(), distance_type: text(), ...geo },
+    additionalProperties: point,
+  },
   fuzzy: ofField('value', {
     ...{ fuzziness, prefix_length: preset(int(), 0), max_expansions: preset(int(), 50) },
     ...{ transpositions: preset(bool(), true), rewrite },

@@ -1,5 +1,6 @@
 import { scalar, script } from './query.js';
 import {
+  type Schema,
   type Schemas,
   any,
   bool,
@@ -128,6 +129,15 @@ const showing = {
   seq_no_primary_term: bool('hits show sequence number and primary term'),
   track_scores: bool('scores are shown although hits are sorted by something else'),
 };
+const distanceSort: Schema = {
+  type: 'object',
+  description: 'by distance: the field with one point or several, and options',
+  properties: {
+    ...{ order: text(), unit: text(), mode: text(), distance_type: text() },
+    ...{ ignore_unmapped: bool(), validation_method: text(), nested: open() },
+  },
+  additionalProperties: any(),
+};
 const sortOptions = object({
   order: one(['asc', 'desc', 'ASC', 'DESC']),
   missing: { ...scalar, description: '`_first`, `_last`, or a value' },
@@ -218,7 +228,13 @@ export const SEARCH_SCHEMAS: Schemas = {
   FieldRequests: list(
     either(text('name or pattern'), object({ field: text(), format: text(), include_unmapped: bool() }, ['field'])),
   ),
-  Sort: several(either(text('a field, `_score`, or `_doc`'), map(either(text('`asc` or `desc`'), sortOptions)))),
+  Sort: several(
+    either(text('a field, `_score`, or `_doc`'), {
+      type: 'object',
+      properties: { _geo_distance: distanceSort },
+      additionalProperties: either(text('`asc` or `desc`'), sortOptions),
+    }),
+  ),
   Highlight: object({
     ...HIGHLIGHT,
     fields: either(map(highlightedField), list(map(highlightedField))),
