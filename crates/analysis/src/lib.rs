@@ -26,7 +26,7 @@ mod words;
 pub use chain::{Analyzer, Detail, POSITION_INCREMENT_GAP, Step};
 pub use error::AnalysisError;
 pub use pattern::JavaPattern;
-pub use registry::{Analysis, AnalysisLimits, CustomAnalyzer};
+pub use registry::{Analysis, AnalysisLimits, CustomAnalyzer, shingles};
 pub use similarity::{StringDistance, edit_distance};
 pub use token::{Token, Tokens};
 pub use trial::{Trial, Unfinished};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use sparrow_types::work::{self, Kept};
 
@@ -18,6 +19,14 @@ use super::parts::{
 };
 use super::tokenizers::{self, Keyword, Runs, Tokenizer};
 use super::words::MAX_CHARS;
+
+/// Separates the name of an analyzer from the number of its neighbouring words that are joined.
+const SHINGLES: char = '\u{1}';
+
+/// Name of the analyzer that joins so many neighbouring terms of another.
+pub fn shingles(analyzer: &str, size: usize) -> String {
+    format!("{analyzer}{SHINGLES}{size}")
+}
 
 /// Limits from the index settings that definitions are checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +54,8 @@ pub struct Analysis {
     analyzers: BTreeMap<String, Arc<Analyzer>>,
     normalizers: BTreeMap<String, Arc<Analyzer>>,
     built: Built,
+    /// Analyzers that [`shingles`] names, made when they are first asked for.
+    derived: Arc<Mutex<BTreeMap<String, Arc<Analyzer>>>>,
     /// The memory of all this.
     kept: Option<Arc<Kept>>,
 }
@@ -128,8 +139,28 @@ impl Analysis {
     pub fn analyzer(&self, name: &str) -> Option<Arc<Analyzer>> {
         match self.analyzers.get(name) {
             Some(analyzer) => Some(analyzer.clone()),
+            None if name.contains(SHINGLES) => self.of_shingles(name),
             None => built_in(if name == "default" { "standard" } else { name }),
         }
+    }
+
+    /// The analyzer that [`shingles`] names.
+    fn of_shingles(&self, name: &str) -> Option<Arc<Analyzer>> {
+        if let Some(analyzer) = self.derived.lock().get(name) {
+            return Some(Arc::clone(analyzer));
+        }
+        let (base, size) = name.split_once(SHINGLES)?;
+        // Requests name analyzers too, and what they name is kept.
+        let size = ["2", "3", "4"].iter().position(|known| *known == size)? + 2;
+        let shingle = serde_json::json!({
+            "type": "shingle", "min_shingle_size": size, "max_shingle_size": size, "output_unigrams": false,
+        });
+        let mut analyzer = Analyzer { name: name.to_owned(), fast: None, ..(*self.analyzer(base)?).clone() };
+        let shingle = self.filter(&shingle, &analyzer).ok()??;
+        analyzer.filters.push(shingle);
+        let analyzer = Arc::new(analyzer);
+        self.derived.lock().insert(name.to_owned(), Arc::clone(&analyzer));
+        Some(analyzer)
     }
 
     /// The analyzer for queries on fields that do not name one: `default_search` or, if that is not defined,

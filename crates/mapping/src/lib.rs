@@ -51,7 +51,7 @@ pub use source::{SourceFilter, objects_at, values_at, wrapped, wrapping};
 pub use sparse_options::{PruningConfig, SparseIndexOptions};
 pub use types::{
     DEFAULT_ANALYZER, Dynamic, FieldType, KeywordKind, Limits, MOST_LEVELS, NumberValue, ParsedDocument,
-    TextIndexOptions, TextOptions, feature_value,
+    TextIndexOptions, TextKind, TextOptions, feature_value,
 };
 pub use values::{is_above, normalize_float};
 

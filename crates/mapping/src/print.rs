@@ -92,9 +92,12 @@ fn leaf(node: &LeafNode) -> Value {
     for (name, value) in &node.params {
         out.entry(name.clone()).or_insert_with(|| value.clone());
     }
-    if !node.fields.is_empty() {
-        let fields = node.fields.iter().map(|(name, sub)| (name.clone(), leaf(sub)));
-        out.insert("fields".to_owned(), Value::Object(fields.collect()));
+    // Those of the type's own are not written.
+    let is_own = |name: &str| node.field_type.name() == "search_as_you_type" && name.starts_with('_');
+    let fields = node.fields.iter().filter(|(name, _)| !is_own(name));
+    let fields: Map<String, Value> = fields.map(|(name, sub)| (name.clone(), leaf(sub))).collect();
+    if !fields.is_empty() {
+        out.insert("fields".to_owned(), Value::Object(fields));
     }
     Value::Object(out)
 }

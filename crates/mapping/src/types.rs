@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use sparrow_analysis::shingles;
 use sparrow_types::PackedTokens;
 
 use super::date::DateFormat;
 use super::dense::DenseVector;
 use super::semantic::SemanticText;
 use crate::passages::Passage;
+
+/// Default of `max_shingle_size` of a `search_as_you_type` field.
+const DEFAULT_SHINGLE_SIZE: u8 = 3;
 
 /// Name of the analyzer of `text` fields whose mapping does not name one.
 pub const DEFAULT_ANALYZER: &str = "default";
@@ -28,8 +32,29 @@ pub struct TextOptions {
     pub position_increment_gap: Option<usize>,
     /// Name of the similarity, if the mapping names one that the index's settings define.
     pub similarity: Option<String>,
-    /// Whether the field is a `match_only_text`, which has no parameters and ignores the length of texts in scores.
-    pub match_only: bool,
+    pub kind: TextKind,
+}
+
+/// Field types whose values are analyzed texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TextKind {
+    /// `text`.
+    #[default]
+    Text,
+    /// `match_only_text`, which has no parameters and ignores the length of texts in scores.
+    MatchOnly,
+    /// `search_as_you_type`, which has sub-fields of its own for each number of neighbouring words up to this one.
+    AsYouType { max_shingle_size: u8 },
+}
+
+impl TextKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::MatchOnly => "match_only_text",
+            Self::AsYouType { .. } => "search_as_you_type",
+        }
+    }
 }
 
 impl Default for TextOptions {
@@ -42,15 +67,36 @@ impl Default for TextOptions {
             norms: true,
             position_increment_gap: None,
             similarity: None,
-            match_only: false,
+            kind: TextKind::Text,
         }
     }
 }
 
 impl TextOptions {
+    /// Options of a `search_as_you_type` field.
+    pub fn as_you_type() -> Self {
+        Self { kind: TextKind::AsYouType { max_shingle_size: DEFAULT_SHINGLE_SIZE }, ..Self::default() }
+    }
+
+    /// Options of its sub-field for so many neighbouring words.
+    pub(crate) fn of_shingles(&self, size: u8) -> Self {
+        let analyzer = shingles(&self.analyzer, usize::from(size));
+        let search_analyzer = self
+            .search_analyzer
+            .as_ref()
+            .map_or_else(|| analyzer.clone(), |analyzer| shingles(analyzer, usize::from(size)));
+        Self {
+            analyzer,
+            search_analyzer: Some(search_analyzer),
+            search_quote_analyzer: None,
+            kind: TextKind::Text,
+            ..self.clone()
+        }
+    }
+
     /// Options of a `match_only_text` field.
     pub fn match_only() -> Self {
-        Self { norms: false, match_only: true, ..Self::default() }
+        Self { norms: false, kind: TextKind::MatchOnly, ..Self::default() }
     }
 }
 
@@ -175,8 +221,7 @@ impl FieldType {
     /// Name of the type in mappings and error messages.
     pub fn name(&self) -> &'static str {
         match self {
-            FieldType::Text { options } if options.match_only => "match_only_text",
-            FieldType::Text { .. } => "text",
+            FieldType::Text { options } => options.kind.name(),
             FieldType::Keyword { kind, .. } => kind.name(),
             FieldType::Long => "long",
             FieldType::Integer => "integer",

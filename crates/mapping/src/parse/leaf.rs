@@ -9,7 +9,7 @@ use super::super::error::MappingError;
 use super::super::java::java_string;
 use super::super::parameters::{Params, bad};
 use super::super::sparse_options::SparseIndexOptions;
-use super::super::types::{FieldType, KeywordKind, TextOptions};
+use super::super::types::{FieldType, KeywordKind, TextKind, TextOptions};
 use super::super::{DateFormat, GeoPoint, LeafNode, LeafOptions, date, ip};
 use super::super::{dense, semantic};
 use super::text;
@@ -36,6 +36,19 @@ pub(super) fn leaf(
         fields = sub_fields(name, map, &field_type)?;
         options.copy_to = copy_to(&mut params)?;
     }
+    if let FieldType::Text { options: text } = &field_type
+        && let TextKind::AsYouType { max_shingle_size } = text.kind
+    {
+        fields.extend((2..=max_shingle_size).map(|size| {
+            let sub = LeafNode {
+                field_type: FieldType::Text { options: Arc::new(text.of_shingles(size)) },
+                options: LeafOptions { indexed: options.indexed, ..LeafOptions::default() },
+                params: Map::new(),
+                fields: BTreeMap::new(),
+            };
+            (format!("_{size}gram"), sub)
+        }));
+    }
     if let Some(parameter) = map.keys().find(|key| !params.asked.contains(&key.as_str())) {
         return Err(MappingError::UnknownParameter {
             field: name.to_owned(),
@@ -53,9 +66,13 @@ fn read_type(
     options: &mut LeafOptions,
 ) -> Result<(), MappingError> {
     match field_type {
-        FieldType::Text { options: text } if text.match_only => {}
+        FieldType::Text { options: text } if text.kind == TextKind::MatchOnly => {}
         FieldType::Text { options: text } => {
-            *text = Arc::new(text::text(params)?);
+            let kind = match text.kind {
+                TextKind::AsYouType { max_shingle_size } => text::as_you_type(params, max_shingle_size)?,
+                kind => kind,
+            };
+            *text = Arc::new(TextOptions { kind, ..text::text(params)? });
             options.indexed = params.flag("index", true)?;
         }
         FieldType::Keyword { kind: KeywordKind::Constant(value), .. } => *value = constant(params)?,
@@ -266,6 +283,7 @@ fn check_sub_field(parent: &FieldType, name: &str, sub: &LeafNode) -> Result<(),
 fn plain_type(type_name: &str) -> Option<FieldType> {
     Some(match type_name {
         "text" => FieldType::Text { options: Arc::default() },
+        "search_as_you_type" => FieldType::Text { options: Arc::new(TextOptions::as_you_type()) },
         "match_only_text" => FieldType::Text { options: Arc::new(TextOptions::match_only()) },
         "keyword" => keyword(KeywordKind::Keyword),
         "wildcard" => keyword(KeywordKind::Wildcard),

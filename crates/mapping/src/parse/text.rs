@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::error::MappingError;
 use super::super::java::java_string;
 use super::super::parameters::{Params, bad};
-use super::super::types::{DEFAULT_ANALYZER, TextIndexOptions, TextOptions};
+use super::super::types::{DEFAULT_ANALYZER, TextIndexOptions, TextKind, TextOptions};
 
 pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError> {
     let mut options = TextOptions::default();
@@ -70,6 +70,22 @@ pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError>
     )?;
     params.keep("fielddata_frequency_filter");
     Ok(options)
+}
+
+/// Reads how many neighbouring words a `search_as_you_type` field joins at most.
+pub(super) fn as_you_type(params: &mut Params<'_>, default: u8) -> Result<TextKind, MappingError> {
+    let size = params.unsigned("max_shingle_size")?;
+    let max_shingle_size = match size.map(u8::try_from) {
+        None => default,
+        Some(Ok(size @ 2..=4)) => size,
+        Some(_) => {
+            return Err(bad(format!(
+                "[max_shingle_size] must be at least [2] and at most [4], got [{}]",
+                size.unwrap_or_default()
+            )));
+        }
+    };
+    Ok(TextKind::AsYouType { max_shingle_size })
 }
 
 /// Reads the parameters of a keyword field; returns the name of its normalizer.

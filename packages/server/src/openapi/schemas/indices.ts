@@ -62,8 +62,9 @@ const chunking = object({
 
 const FIELDS = [
   field(
-    ['text', 'match_only_text'],
+    ['text', 'match_only_text', 'search_as_you_type'],
     {
+      max_shingle_size: preset(int(), 3),
       ...{ analyzer: text(), search_analyzer: text(), search_quote_analyzer: text() },
       ...{ index: preset(flag, true), store: flag, norms: preset(flag, true), similarity: text() },
       index_options: one(['positions', 'docs', 'freqs', 'offsets']),
