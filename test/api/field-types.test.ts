@@ -121,3 +121,41 @@ describe('a binary field', () => {
     expect(body.fields.blob.binary).toMatchObject({ searchable: false, aggregatable: false });
   });
 });
+
+describe('an index that ignores what its fields cannot take', () => {
+  const properties = {
+    n: { type: 'integer' },
+    day: { type: 'date' },
+    strict: { type: 'integer', ignore_malformed: false },
+    word: { type: 'keyword' },
+  };
+  const found = async (query: object): Promise<string[]> => {
+    const { body } = await call('POST', '/loose/_search', { query });
+    return body.hits.hits.map((hit: { _id: string }) => hit._id).sort();
+  };
+
+  it('takes the rest of the documents, and says which fields it ignored', async () => {
+    const settings = { 'index.mapping.ignore_malformed': true };
+    expect((await call('PUT', '/loose', { settings, mappings: { properties } })).status).toBe(200);
+    await call('PUT', '/loose/_doc/a', { n: 'many', day: '2024-01-02', word: 'x' });
+    await call('PUT', '/loose/_doc/b?refresh=true', { n: [1, 'two'], day: 'soon', word: 'x' });
+    expect((await call('PUT', '/loose/_doc/c', { strict: 'no' })).status).toBe(400);
+    expect((await call('PUT', '/loose/_doc/c', { word: { an: 'object' } })).status).toBe(400);
+    expect(await found({ term: { word: 'x' } })).toEqual(['a', 'b']);
+    expect(await found({ term: { n: 1 } })).toEqual(['b']);
+    expect(await found({ exists: { field: 'day' } })).toEqual(['a']);
+    expect(await found({ term: { _ignored: 'n' } })).toEqual(['a', 'b']);
+    expect(await found({ term: { _ignored: 'day' } })).toEqual(['b']);
+    const shown = await call('GET', '/loose/_mapping');
+    expect(shown.body.loose.mappings.properties).toEqual(properties);
+  });
+
+  it('does so again when its log is replayed', async () => {
+    await call('PUT', '/loose/_doc/d', { n: 'many', word: 'late' });
+    await server.kill();
+    server = await startServer({ data: server.data });
+    await call('POST', '/loose/_refresh');
+    expect(await found({ term: { word: 'late' } })).toEqual(['d']);
+    expect(await found({ term: { _ignored: 'n' } })).toEqual(['a', 'b', 'd']);
+  });
+});

@@ -167,6 +167,12 @@ describe('a request of version 9', () => {
     expect((await ask(9, 'GET', '/lean/_doc/1')).body._source).toEqual({ t: 'text' });
     expect((await ask(9, 'GET', '/lean/_search')).body.hits.hits[0]._source).toEqual({ t: 'text' });
     expect((await ask(9, 'POST', '/lean/_mget', { ids: ['1'] })).body.docs[0]._source).toEqual({ t: 'text' });
+    const explained = await ask(9, 'POST', '/lean/_explain/1?_source=true', { query: { match_all: {} } });
+    expect(explained.body.get._source).toEqual({ t: 'text' });
+    const grouped = await ask(9, 'POST', '/lean/_search', {
+      collapse: { field: 't.keyword', inner_hits: { name: 'all' } },
+    });
+    expect(grouped.body.hits.hits[0].inner_hits.all.hits.hits[0]._source).toEqual({ t: 'text' });
     const shown = await ask(9, 'POST', '/lean/_search', { _source: { exclude_vectors: false } });
     expect(shown.body.hits.hits[0]._source).toEqual({ t: 'text', d: [1, 2] });
     await ask(9, 'POST', '/lean/_update/1?refresh=true', { doc: { t: 'more' } });

@@ -52,6 +52,7 @@ const KNOWN: &[KnownSetting] = &[
     known("mapping.nested_fields.limit", Kind::Integer { min: 0 }, true, "50"),
     known("mapping.nested_objects.limit", Kind::Integer { min: 0 }, true, "10000"),
     known("mapping.dimension_fields.limit", Kind::Integer { min: 0 }, true, "32768"),
+    known("mapping.ignore_malformed", Kind::Boolean, false, "false"),
     known("mapping.exclude_source_vectors", Kind::Boolean, false, "false"),
     // What 8.18 and later hold documents in; the earlier format is not there.
     known("mapping.semantic_text.use_legacy_format", Kind::Choice(&["false"]), false, "false"),
@@ -141,7 +142,6 @@ const ELSEWHERE: &[&str] = &[
     "load_fixed_bitset_filters_eagerly",
     "mapper.",
     "mapping.coerce",
-    "mapping.ignore_malformed",
     "max_adjacency_matrix_filters",
     "merge.",
     "mode",

@@ -23,6 +23,7 @@ const LIMITS: Limits = Limits {
     field_name: usize::MAX,
     nested_fields: usize::MAX,
     nested_objects: usize::MAX,
+    ignore_malformed: true,
 };
 
 /// Parses a logged document by the current mapping, leaving out the fields that do not fit.

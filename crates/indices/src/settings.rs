@@ -315,6 +315,7 @@ impl Settings {
             field_name: self.number("mapping.field_name_length.limit", usize::MAX),
             nested_fields: self.number("mapping.nested_fields.limit", Limits::default().nested_fields),
             nested_objects: self.number("mapping.nested_objects.limit", Limits::default().nested_objects),
+            ignore_malformed: self.number("mapping.ignore_malformed", false),
         }
     }
 

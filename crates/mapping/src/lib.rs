@@ -93,7 +93,8 @@ pub(crate) struct LeafOptions {
     /// Whether values are indexed; otherwise they are only checked.
     pub indexed: bool,
     pub coerce: bool,
-    pub ignore_malformed: bool,
+    /// Whether values that the field cannot take are left out; as the index is set, if the mapping does not say.
+    pub ignore_malformed: Option<bool>,
     pub null_value: Option<Value>,
     /// Paths of the fields that `copy_to` copies the values to.
     pub copy_to: Vec<String>,
@@ -101,7 +102,7 @@ pub(crate) struct LeafOptions {
 
 impl Default for LeafOptions {
     fn default() -> Self {
-        Self { indexed: true, coerce: true, ignore_malformed: false, null_value: None, copy_to: Vec::new() }
+        Self { indexed: true, coerce: true, ignore_malformed: None, null_value: None, copy_to: Vec::new() }
     }
 }
 

@@ -32,6 +32,14 @@ impl Params<'_> {
         Ok(flag)
     }
 
+    /// Reads a boolean parameter whose default is not the mapping's to say.
+    pub fn given_flag(&mut self, name: &'static str) -> Result<Option<bool>, MappingError> {
+        let Some(value) = self.take(name).cloned() else { return Ok(None) };
+        let flag = boolean(name, &value)?;
+        self.kept.insert(name.to_owned(), Value::Bool(flag));
+        Ok(Some(flag))
+    }
+
     /// Reads a parameter of which only some values are implemented, and refuses any other.
     pub fn only(&mut self, name: &'static str, allowed: &[Value]) -> Result<(), MappingError> {
         let Some(value) = self.take(name).cloned() else { return Ok(()) };

@@ -258,6 +258,13 @@ impl FieldType {
         }
     }
 
+    /// Whether values that the field cannot take may be left out of the index.
+    pub(crate) fn may_ignore_malformed(&self) -> bool {
+        let others =
+            matches!(self, FieldType::Boolean | FieldType::Date { .. } | FieldType::Ip | FieldType::GeoPoint);
+        others || self.is_integer() || self.is_float()
+    }
+
     /// Whether a value is an object whose members are no fields of the mapping.
     pub fn is_flattened(&self) -> bool {
         matches!(self, FieldType::Keyword { kind: KeywordKind::Flattened { .. }, .. })
@@ -362,6 +369,8 @@ pub struct Limits {
     pub nested_fields: usize,
     /// `index.mapping.nested_objects.limit`: most objects of `nested` fields in one document.
     pub nested_objects: usize,
+    /// `index.mapping.ignore_malformed`: whether values that their fields cannot take are left out, where the mapping does not say.
+    pub ignore_malformed: bool,
 }
 
 impl Limits {
@@ -383,6 +392,7 @@ impl Default for Limits {
             field_name: usize::MAX,
             nested_fields: 50,
             nested_objects: 10_000,
+            ignore_malformed: false,
         }
     }
 }

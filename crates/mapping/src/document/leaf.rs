@@ -141,7 +141,11 @@ impl<'a> Reader<'a> {
             (value, _) => value,
         };
         if let Err(causes) = self.scalar(leaf, path, value) {
-            if leaf.options.ignore_malformed {
+            let is_ignored = leaf
+                .options
+                .ignore_malformed
+                .unwrap_or(self.limits.ignore_malformed && leaf.field_type.may_ignore_malformed());
+            if is_ignored {
                 self.ignored(path);
                 return Ok(());
             }

@@ -102,12 +102,12 @@ fn read_type(
         FieldType::Boolean => {
             searchable(params, options)?;
             null_value(params, options);
-            options.ignore_malformed = params.flag("ignore_malformed", false)?;
+            options.ignore_malformed = params.given_flag("ignore_malformed")?;
         }
         FieldType::Date { formats } => {
             searchable(params, options)?;
             null_value(params, options);
-            options.ignore_malformed = params.flag("ignore_malformed", false)?;
+            options.ignore_malformed = params.given_flag("ignore_malformed")?;
             params.only("locale", &["ENGLISH".into(), "en".into(), "".into()])?;
             *formats = date_formats(params)?;
         }
@@ -120,7 +120,7 @@ fn read_type(
                 let reason = ip::not_an_address(&java_string(value));
                 return Err(bad(format!("Error parsing [null_value] on field [{}]: {reason}", params.field)));
             }
-            options.ignore_malformed = params.flag("ignore_malformed", false)?;
+            options.ignore_malformed = params.given_flag("ignore_malformed")?;
             params.only("script", &[])?;
             params.only("time_series_dimension", &[Value::Bool(false)])?;
         }
@@ -134,7 +134,7 @@ fn read_type(
                     bad(format!("Error parsing [null_value] on field [{}]: {reason}", params.field))
                 })?;
             }
-            options.ignore_malformed = params.flag("ignore_malformed", false)?;
+            options.ignore_malformed = params.given_flag("ignore_malformed")?;
             params.only("ignore_z_value", &[Value::Bool(true)])?;
             params.only("script", &[])?;
             params.only("time_series_metric", &[])?;
@@ -355,7 +355,7 @@ fn number_params(params: &mut Params<'_>, options: &mut LeafOptions) -> Result<(
     searchable(params, options)?;
     null_value(params, options);
     options.coerce = params.flag("coerce", true)?;
-    options.ignore_malformed = params.flag("ignore_malformed", false)?;
+    options.ignore_malformed = params.given_flag("ignore_malformed")?;
     params.only("script", &[])?;
     params.only("time_series_dimension", &[Value::Bool(false)])?;
     Ok(())
