@@ -172,7 +172,7 @@ pub(super) struct Action<'a> {
     pub(super) conditions: Conditions,
     pub(super) retry_on_conflict: usize,
     /// Which parts of the new source an update returns; `None` if it is not to be returned.
-    pub(super) returned_source: Option<sparrow_search::SourceSelection>,
+    pub(super) returned_source: Option<sparrow_mapping::SourceSelection>,
     /// The document, as a line of a bulk body or the whole body; empty for a deletion.
     pub(super) body: &'a [u8],
 }

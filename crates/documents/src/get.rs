@@ -17,8 +17,9 @@ use sparrow_call::params::Params;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_indices::{IndexHandle, PRIMARY_TERM, StoredDocument};
+use sparrow_mapping::SourceSelection;
 use sparrow_search::SearchService;
-use sparrow_search::{SourceSelection, source_of_params, stored_values};
+use sparrow_search::{source_of_params, stored_values};
 
 /// How one document is read.
 const READ: &str =

@@ -11,7 +11,7 @@ use sparrow_types::work;
 use super::action::{Action, ActionKind, VersionType, primary_term, sequence_number};
 use sparrow_call::body::{parse_json, token};
 use sparrow_call::error::EngineError;
-use sparrow_search::SourceSelection;
+use sparrow_mapping::SourceSelection;
 
 /// Values from the URL, which apply to every action that does not override them.
 #[derive(Debug, Clone, Default)]

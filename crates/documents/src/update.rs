@@ -8,8 +8,9 @@ use super::reply::Success;
 use sparrow_call::body::parse_json;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_indices::{IndexHandle, Source, StoredDocument, WriteOp};
+use sparrow_mapping::SourceSelection;
 use sparrow_scripts::{ChangeScript, Changes, Decision, Found, ScriptError};
-use sparrow_search::{SourceSelection, did_you_mean, suggestions};
+use sparrow_search::{did_you_mean, suggestions};
 use sparrow_wire::json::WrittenNumbers;
 
 /// Names of the members that the body of an update may have.

@@ -5,7 +5,6 @@
 //! [`SparrowIndex::flush`]; a [`Snapshot`] is what a search reads. Sequence numbers, versions and the
 //! WAL belong to the engine: this crate stores the numbers it is given.
 
-mod filter_cache;
 mod forced_merge;
 mod index;
 mod merge_policy;
@@ -22,13 +21,13 @@ mod upgrade;
 mod values;
 mod writer;
 
-pub use filter_cache::{FilterCache, FilterCacheStats};
 pub use index::SparrowIndex;
 pub use open_document::OpenDocument;
 pub use options::{IndexOptions, WriteDocument};
 pub use segment_snapshot::SegmentSnapshot;
 pub use snapshot::{DocMeta, Snapshot, StoredDoc};
 pub use sparrow_postings::Format;
+pub use sparrow_segments::filter_cache::{FilterCache, FilterCacheStats};
 pub use sparrow_segments::nested::Blocks;
 pub use sparrow_segments::plugins::MAX_TERM_BYTES;
 pub use sparrow_segments::salvage::{SalvagedDoc, SalvagedIndex, salvage};

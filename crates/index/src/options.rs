@@ -7,7 +7,7 @@ use sparrow_mapping::ParsedDocument;
 use sparrow_postings::Format;
 use sparrow_segments::plugins;
 
-use crate::filter_cache::FilterCache;
+use sparrow_segments::filter_cache::FilterCache;
 
 /// How an index uses memory and threads, and what it shares with other indices.
 #[derive(Debug, Clone)]

@@ -8,9 +8,9 @@ use tantivy::schema::Field;
 use tantivy::store::StoreReader;
 use tantivy::{SegmentReader, TantivyError};
 
-use crate::filter_cache::SegmentFilters;
 use sparrow_segments::IndexError;
 use sparrow_segments::doc_bits::contains;
+use sparrow_segments::filter_cache::SegmentFilters;
 use sparrow_segments::nested::NestedObjects;
 use sparrow_segments::plugins::{DenseGraph, DenseReader, SegmentPlugins, SparseReader};
 use sparrow_segments::schema::{SEQ_NO, VERSION};

@@ -16,7 +16,6 @@ use tantivy::{
     TantivyDocument, Term,
 };
 
-use crate::filter_cache::SegmentFilters;
 use crate::merge_policy::{Pauses, Tiers};
 use crate::options::{IndexOptions, WriteDocument};
 use crate::segment_snapshot::SegmentSnapshot;
@@ -26,6 +25,7 @@ use sparrow_analysis::Analysis;
 use sparrow_mapping::{DenseVector, FieldType, Mapping, NumberValue, ParsedDocument};
 use sparrow_segments::IndexError;
 use sparrow_segments::directory::LazyDirectory;
+use sparrow_segments::filter_cache::SegmentFilters;
 use sparrow_segments::nested::{self, NestedObjects};
 use sparrow_segments::plugins::{
     InFlightLimiter, SegmentParts, SegmentPlugins, VectorSettings, encode_passages, encode_tokens,

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::body::{SearchBody, parse_count};
 use super::error::{SearchError, Shard};
 use super::sort::Sort;
-use super::source_filter::SourceSelection;
 use sparrow_call::error::EngineError;
 use sparrow_index::query::TotalHits;
+use sparrow_mapping::SourceSelection;
 use sparrow_query::{Operator, Pruning, Query, QueryKind, SparseOrigin, TermQuery};
 
 fn parse(text: &str) -> Result<SearchBody, SearchError> {

@@ -7,8 +7,8 @@ use super::fields::StoredFields;
 use super::nested_hits::has_inner_hits;
 use super::retriever::MAX_LISTS;
 use super::sort::{Sort, SortField};
-use super::source_filter::SourceSelection;
 use super::window::Window;
+use sparrow_mapping::SourceSelection;
 use sparrow_wire::BodyError;
 
 impl SearchBody {

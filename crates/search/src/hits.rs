@@ -22,12 +22,12 @@ use super::profile::{self, Profile};
 use super::response::{self, ShownHit};
 use super::retriever::Fusion;
 use super::script_fields::ScriptFields;
-use super::source_filter::SourceSelection;
 use super::target::{Hit, Target};
 use super::uri::Presentation;
 use crate::is_cancelled;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
+use sparrow_mapping::SourceSelection;
 use sparrow_query::walk;
 
 /// Loads what hits contain, and the hits inside them.

@@ -349,9 +349,9 @@ mod tests {
     use super::{OpenIds, ShownHit, write, write_count};
     use crate::body::SearchBody;
     use crate::execute::Outcome;
-    use crate::source_filter::SourceSelection;
     use crate::target::Hit;
     use crate::uri::Presentation;
+    use sparrow_mapping::SourceSelection;
 
     const PLAIN: Presentation =
         Presentation { total_as_int: false, all_or_nothing: false, typed_keys: false };

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::body::{self, SearchBody};
 use super::error::SearchError;
-use super::source_filter::SourceSelection;
 use super::{fields, sort};
 use sparrow_call::error::EngineError;
 use sparrow_call::params::{Params, parse_duration};
+use sparrow_mapping::SourceSelection;
 use sparrow_query::{Query, QueryKind, QueryStringQuery, operator_named};
 use sparrow_wire::BodyError;
 

@@ -5,6 +5,7 @@
 pub mod directory;
 pub mod doc_bits;
 mod error;
+pub mod filter_cache;
 pub mod manifest;
 pub mod nested;
 pub mod plugins;
@@ -12,6 +13,7 @@ pub mod range_index;
 pub mod salvage;
 pub mod schema;
 pub mod scripts;
+pub mod segment_docs;
 mod stored_documents;
 pub mod verify;
 

@@ -19,9 +19,10 @@ use sparrow_call::name_steps;
 use sparrow_call::request::Request;
 use sparrow_call::rights::{Action, Caller, Right};
 use sparrow_indices::ResolveOptions;
+use sparrow_mapping::SourceSelection;
 use sparrow_scripts::ChangeScript;
+use sparrow_search::Order;
 use sparrow_search::SearchService;
-use sparrow_search::{Order, SourceSelection};
 
 /// Most parts of a job that run side by side (`index.max_slices_per_scroll`).
 const MOST_SLICES: u64 = 1024;

@@ -11,8 +11,8 @@ use sparrow_call::body::place;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::Request;
 use sparrow_indices::ResolveOptions;
+use sparrow_mapping::SourceSelection;
 use sparrow_scripts::{ChangeScript, Changes};
-use sparrow_search::SourceSelection;
 use sparrow_tasks::throttle::requests_per_second;
 use sparrow_wire::deprecation;
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::super::attribution::Attributor;
 use super::super::error::SearchError;
-use super::super::source_filter::SourceSelection;
 use super::super::{body, encode, is_cancelled, resolve, resolve_indices, target, uri};
 use super::write;
 use crate::service::SearchService;
@@ -16,6 +15,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_index::query::{Explanation, SearchOptions, TotalHits};
 use sparrow_indices::PRIMARY_TERM;
+use sparrow_mapping::SourceSelection;
 use sparrow_query::{IdsQuery, Query, QueryKind};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =

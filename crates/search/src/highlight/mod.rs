@@ -7,11 +7,11 @@
 mod fragments;
 mod options;
 mod passages;
+mod prepared;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 use sparrow_index::query::{Explanation, MatchedText, TextMatcher};
 use sparrow_mapping::{FieldType, Mapping, is_above};
@@ -33,6 +33,7 @@ use sparrow_query::walk;
 
 pub use self::options::Highlight;
 pub use self::passages::best_passages;
+pub use self::prepared::Prepared;
 
 /// Highest number of hits in one request whose words are traced by running the model.
 const MAX_TRACED: usize = 100;
@@ -51,17 +52,6 @@ const DEFAULT_LIMIT: usize = 1_000_000;
 
 /// The highlighted fields of a hit, each with its fragments.
 pub type Highlighted = Vec<(String, Vec<String>)>;
-
-/// What a query looks for in each field: the number of an index, that of a field of the request, and a path.
-type Matchers = FxHashMap<(usize, usize, String), Arc<TextMatcher>>;
-
-/// What is made once for all hits of a search, also where they are highlighted bucket by bucket.
-#[derive(Default)]
-pub struct Prepared {
-    matchers: Matchers,
-    /// Number of hits whose words were traced.
-    traced: usize,
-}
 
 /// Makes the fragments of all hits of one search.
 pub struct Highlighter<'a> {

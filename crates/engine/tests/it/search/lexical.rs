@@ -402,7 +402,7 @@ fn malformed_queries_are_refused_in_elasticsearchs_words() {
         (
             json!({"function_score": {"gauss": {"title": {"scale": 5}}}}),
             "query_shard_exception",
-            "is of type [text], but only numeric and date types are supported.",
+            "is of type [text], but only numeric, date and geo_point types are supported.",
         ),
         (
             json!({"function_score": {"field_value_factor": {"field": "n"}}}),

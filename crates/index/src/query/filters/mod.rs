@@ -1,18 +1,15 @@
 //! Clauses in filter context: the documents of each segment that match, as bitmaps.
 //!
-//! Bitmaps of single clauses come from the segment's [`SegmentFilters`](crate::filter_cache::SegmentFilters)
+//! Bitmaps of single clauses come from the segment's [`SegmentFilters`](sparrow_segments::filter_cache::SegmentFilters)
 //! if they have been computed before; compound clauses combine the bitmaps of their parts word by word.
 
 pub(super) mod key;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use tantivy::query::Scorer;
-use tantivy::{SegmentReader, TERMINATED};
+use tantivy::TERMINATED;
 
 use super::kinds::meaning;
-use crate::filter_cache::{Cached, SegmentDocs};
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::key::filter_key;
@@ -20,83 +17,8 @@ use crate::query::stoppable::stops_after;
 use sparrow_query::{Query, QueryKind, ScriptQuery};
 use sparrow_segments::doc_bits::next_in;
 use sparrow_segments::doc_bits::{BitsScorer, DocBits};
-
-impl SegmentDocs {
-    /// The documents of a scorer from its current one on; incomplete if `cancel` is set meanwhile.
-    fn collect(scorer: &mut dyn Scorer, reader: &SegmentReader, cancel: Option<&AtomicBool>) -> Self {
-        if scorer.doc() == TERMINATED {
-            return SegmentDocs::None;
-        }
-        match scorer.downcast_ref::<BitsScorer>() {
-            Some(scorer) => Self::of(scorer.bits()),
-            None => Self::of(Arc::new(DocBits::from_docset(scorer, reader.max_doc(), cancel))),
-        }
-    }
-
-    pub(crate) fn of(bits: Arc<DocBits>) -> Self {
-        if bits.is_empty() {
-            SegmentDocs::None
-        } else if bits.is_full() {
-            SegmentDocs::All
-        } else {
-            SegmentDocs::Some(bits)
-        }
-    }
-
-    /// Whether `doc` is in the set.
-    pub(crate) fn contains(&self, doc: tantivy::DocId) -> bool {
-        match self {
-            SegmentDocs::All => true,
-            SegmentDocs::None => false,
-            SegmentDocs::Some(bits) => bits.contains(doc),
-        }
-    }
-
-    /// The words of the bitmap; `None` if the set has all documents, and an empty slice if it has none.
-    pub(crate) fn words(&self) -> Option<&[u64]> {
-        match self {
-            SegmentDocs::All => None,
-            SegmentDocs::None => Some(&[]),
-            SegmentDocs::Some(bits) => Some(bits.words()),
-        }
-    }
-
-    /// Keeps the documents that are in both sets.
-    pub(crate) fn intersect(&mut self, other: SegmentDocs) {
-        match (&mut *self, other) {
-            (SegmentDocs::None, _) | (_, SegmentDocs::All) => {}
-            (SegmentDocs::All, other) => *self = other,
-            (_, SegmentDocs::None) => *self = SegmentDocs::None,
-            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => match Arc::get_mut(bits) {
-                Some(bits) => bits.intersect(&other),
-                None => *bits = Arc::new(bits.intersection(&other)),
-            },
-        }
-    }
-
-    fn unite(&mut self, other: SegmentDocs) {
-        match (&mut *self, other) {
-            (SegmentDocs::All, _) | (_, SegmentDocs::None) => {}
-            (SegmentDocs::None, other) => *self = other,
-            (_, SegmentDocs::All) => *self = SegmentDocs::All,
-            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => Arc::make_mut(bits).unite(&other),
-        }
-    }
-
-    fn subtract(&mut self, other: SegmentDocs) {
-        match (&mut *self, other) {
-            (SegmentDocs::None, _) | (_, SegmentDocs::None) => {}
-            (_, SegmentDocs::All) => *self = SegmentDocs::None,
-            (SegmentDocs::All, SegmentDocs::Some(other)) => {
-                *self = SegmentDocs::Some(Arc::new(DocBits::clone(&other).complement()));
-            }
-            (SegmentDocs::Some(bits), SegmentDocs::Some(other)) => match Arc::get_mut(bits) {
-                Some(bits) => bits.subtract(&other),
-                None => *bits = Arc::new(bits.difference(&other)),
-            },
-        }
-    }
-}
+use sparrow_segments::filter_cache::Cached;
+use sparrow_segments::segment_docs::SegmentDocs;
 
 /// For each segment of the snapshot, the set of documents that remain.
 pub(crate) type Docs = Vec<SegmentDocs>;

@@ -3,7 +3,6 @@
 use tantivy::query::{BooleanWeight, Occur, SumCombiner, Weight};
 
 use super::{Explained, Meaning, constant};
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::{Docs, combine};
@@ -14,6 +13,7 @@ use sparrow_query::script::QueryScript;
 use sparrow_query::{
     BoolQuery, BoostingQuery, ConstantScoreQuery, DisMaxQuery, LenientQuery, Query, QueryKind,
 };
+use sparrow_segments::segment_docs::SegmentDocs;
 
 impl Meaning for BoolQuery {
     fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {

@@ -3,12 +3,12 @@
 use tantivy::query::Weight;
 
 use super::{Explained, Meaning, no_words};
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::Docs;
 use crate::query::weights;
 use sparrow_query::{MatchAllQuery, MatchNoneQuery};
+use sparrow_segments::segment_docs::SegmentDocs;
 
 impl Meaning for MatchAllQuery {
     fn compile(&self, _: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {

@@ -8,7 +8,6 @@ use tantivy::index::SegmentId;
 use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader};
 
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::highlight::WantedWords;
@@ -25,6 +24,7 @@ use sparrow_query::{
     BoostMode, BoostingQuery, FunctionKind, FunctionScoreQuery, Modifier, ScoreFunction, ScoreMode,
 };
 use sparrow_segments::schema::SEQ_NO;
+use sparrow_segments::segment_docs::SegmentDocs;
 
 /// A set of documents for each segment, by segment id.
 type DocsBySegment = FxHashMap<SegmentId, SegmentDocs>;

@@ -9,7 +9,6 @@ use tantivy::query::{EmptyScorer, Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError};
 
 use super::Meaning;
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::Docs;
@@ -21,6 +20,7 @@ use sparrow_mapping::FieldType;
 use sparrow_query::{NestedQuery, NestedScore};
 use sparrow_segments::doc_bits::{DocBits, next_in};
 use sparrow_segments::nested::Blocks;
+use sparrow_segments::segment_docs::SegmentDocs;
 
 /// The view that a clause searches; `None` if there is nothing to be found.
 ///

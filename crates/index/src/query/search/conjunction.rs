@@ -8,7 +8,6 @@ use std::cell::{Cell, RefCell};
 
 use tantivy::{DocAddress, DocId};
 
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::search::dis_max::DisMaxOfSums;
@@ -17,6 +16,7 @@ use crate::query::search::top_docs::TopCollector;
 use crate::query::{SearchOptions, TotalHits};
 use sparrow_lexical::least_score;
 use sparrow_postings::{ScoreBounds, SharedThreshold, TopKRequest};
+use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::Executor;
 
 /// Number of best sparse matches that are found first: the more there are, the lower the bound on the others,

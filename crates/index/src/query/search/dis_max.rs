@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tantivy::{DocId, SegmentReader};
 
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::search::document_at_a_time::{BLOCK, DocumentAtATime};
@@ -17,6 +16,7 @@ use crate::query::search::max_score::{MaxScoreDisjunction, ROUNDING, RequiredBit
 use crate::query::search::window_at_a_time::{Source, WINDOW};
 use crate::query::search::words::Word;
 use sparrow_query::{BoolQuery, DisMaxQuery, Query, QueryKind};
+use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::Executor;
 
 /// Highest number of sums: each is walked beside all others, so the cost grows with the square of their

@@ -15,7 +15,6 @@ use tantivy::query::{Scorer, Weight};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, Searcher, SegmentReader, Term};
 
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::kinds::{query_string, required_should, simple_query_string};
@@ -32,6 +31,7 @@ use sparrow_query::{
 };
 use sparrow_segments::doc_bits::DocBits;
 use sparrow_segments::schema::ID;
+use sparrow_segments::segment_docs::SegmentDocs;
 
 /// Highest number of parts of a sum. With more, documents are scored one by one: the accumulated rounding
 /// error would come near [`ROUNDING`].

@@ -19,7 +19,6 @@ use std::sync::atomic::AtomicBool;
 use tantivy::query::Scorer;
 use tantivy::{DocAddress, DocId, TERMINATED};
 
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::kinds::semantic;
@@ -31,6 +30,7 @@ use crate::segment_snapshot::SegmentSnapshot;
 use crate::snapshot::Snapshot;
 use sparrow_query::{Query, QueryKind};
 use sparrow_segments::doc_bits::next_in;
+use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::{Executor, SeqNo, work};
 
 /// Number of documents between two checks of the cancel flag.

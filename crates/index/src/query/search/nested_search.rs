@@ -3,7 +3,6 @@
 
 use tantivy::{DocAddress, TERMINATED};
 
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::Docs;
@@ -14,6 +13,7 @@ use crate::query::stoppable::stops_after;
 use crate::query::{ScoredDoc, SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
 use sparrow_query::{NestedQuery, NestedScore, Query, QueryKind};
+use sparrow_segments::segment_docs::SegmentDocs;
 
 /// A `nested` clause that scores by the best object, with clauses that only restrict the documents.
 struct NestedPlan<'q> {

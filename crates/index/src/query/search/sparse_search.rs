@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED};
 
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::Docs;
@@ -26,6 +25,7 @@ use sparrow_postings::{
 };
 use sparrow_query::{BoolQuery, Query, QueryKind, SparseQuery};
 use sparrow_segments::doc_bits::DocBits;
+use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::Executor;
 
 /// Number of best sparse matches that are found first when other clauses add to the scores: the more there

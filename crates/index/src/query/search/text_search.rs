@@ -10,7 +10,6 @@ use std::cell::RefCell;
 
 use tantivy::DocAddress;
 
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::Docs;
@@ -23,6 +22,7 @@ use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
 use sparrow_lexical::least_score;
 use sparrow_query::{BoolQuery, Query, QueryKind};
+use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::Executor;
 
 /// Number of documents counted at a time, a multiple of 64.

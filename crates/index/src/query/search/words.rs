@@ -12,7 +12,6 @@ use std::sync::Arc;
 use tantivy::postings::TermInfo;
 use tantivy::{DocAddress, DocId, Term};
 
-use crate::filter_cache::SegmentDocs;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::kinds::required_should;
@@ -29,6 +28,7 @@ use sparrow_lexical::all::{self, Hits, Place};
 use sparrow_lexical::any::{self, Clause};
 use sparrow_mapping::{FieldType, TextIndexOptions};
 use sparrow_query::{MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, ZeroTerms};
+use sparrow_segments::segment_docs::SegmentDocs;
 
 /// Lowest weight for which scores are still normal floating-point numbers.
 const LEAST_WEIGHT: f32 = 1e-20;

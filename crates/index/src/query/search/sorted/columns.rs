@@ -152,7 +152,7 @@ pub(super) struct NumberReader {
     mode: SortMode,
     missing: u64,
     /// Whether every document has at most one value.
-    single: bool,
+    pub(super) single: bool,
     owners: Owners,
     /// How far the values are, where they are points.
     distance: Option<Distance>,
@@ -200,7 +200,7 @@ impl NumberReader {
     }
 
     #[inline]
-    fn first(&self, doc: DocId) -> Option<u64> {
+    pub(super) fn first(&self, doc: DocId) -> Option<u64> {
         if self.single {
             let kind = self.kind;
             return match self.columns.first()? {
@@ -464,66 +464,5 @@ mod tantivy_ord {
             (Bound::Excluded(ord), _) => (ord + 1).min(end),
             (Bound::Unbounded, _) => 0,
         }))
-    }
-}
-
-/// Reads the collapse group of documents, as a number that is only valid in the segment; `None` for documents
-/// without a value.
-pub(super) enum GroupReader {
-    Number(NumberReader),
-    Keyword(Option<StrColumn>),
-}
-
-/// Error: a document has several values where only one is allowed.
-pub(super) struct SeveralValues;
-
-impl GroupReader {
-    pub(super) fn open(reader: &SegmentReader, key: &ColumnKey) -> tantivy::Result<Self> {
-        Ok(match key.kind {
-            ColumnKind::Keyword => {
-                GroupReader::Keyword(reader.fast_fields().str(&keyword_column(&key.path))?)
-            }
-            _ => GroupReader::Number(NumberReader::open(reader, key, false)?),
-        })
-    }
-
-    pub(super) fn group(&self, doc: DocId) -> Result<Option<u64>, SeveralValues> {
-        match self {
-            GroupReader::Number(column) if column.single => Ok(column.first(doc)),
-            GroupReader::Number(column) => {
-                let mut values = Vec::new();
-                column.all(doc, &mut values);
-                values.sort_unstable();
-                values.dedup();
-                match &values[..] {
-                    [] => Ok(None),
-                    [one] => Ok(Some(*one)),
-                    _ => Err(SeveralValues),
-                }
-            }
-            GroupReader::Keyword(None) => Ok(None),
-            GroupReader::Keyword(Some(column)) => {
-                let mut ords = column.term_ords(doc);
-                let first = ords.next();
-                match ords.any(|other| Some(other) != first) {
-                    true => Err(SeveralValues),
-                    false => Ok(first),
-                }
-            }
-        }
-    }
-
-    pub(super) fn value_of(&self, group: Option<u64>) -> tantivy::Result<SortValue> {
-        let Some(group) = group else { return Ok(SortValue::Null) };
-        Ok(match self {
-            GroupReader::Number(column) => column.decode(group),
-            GroupReader::Keyword(column) => {
-                let mut text = String::new();
-                if let Some(column) = column {
-                    column.ord_to_str(group, &mut text)?;
-                }
-                SortValue::Text(text.into())
-            }
-        })
     }
 }

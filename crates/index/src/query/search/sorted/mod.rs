@@ -8,6 +8,7 @@
 
 mod collect;
 mod columns;
+mod groups;
 mod scores;
 mod scripts;
 mod search;

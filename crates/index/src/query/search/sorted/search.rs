@@ -8,13 +8,13 @@ use tantivy::query::Weight;
 use tantivy::{DocAddress, DocId, TERMINATED};
 
 use super::collect::{Entry, Groups, Top};
-use super::columns::{GroupReader, KeyReader, SeveralValues};
+use super::columns::KeyReader;
+use super::groups::{GroupReader, SeveralValues};
 use super::value::compare;
 use super::{
     ColumnKey, Distance, MAX_SORT_KEYS, Slice, SortSource, SortValue, SortedDocs, SortedHit, SortedSearch,
     Ties,
 };
-use crate::filter_cache::SegmentDocs;
 use crate::query::SearchOptions;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
@@ -23,6 +23,7 @@ use crate::query::scripts::DocumentScript;
 use crate::snapshot::Snapshot;
 use sparrow_query::Query;
 use sparrow_segments::nested::Owners;
+use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::Executor;
 
 /// Number of documents between two checks of the cancel flag.

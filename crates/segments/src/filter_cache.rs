@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use sparrow_types::attempt;
 
-use sparrow_segments::doc_bits::DocBits;
-use sparrow_segments::range_index::RangeIndex;
+use crate::range_index::RangeIndex;
+use crate::segment_docs::SegmentDocs;
 
 /// Default size of the cache, in bytes. A bitmap takes one bit per document: this holds two hundred filters
 /// over a million documents.
@@ -85,7 +85,7 @@ impl FilterCache {
     }
 
     /// Adds a segment, and returns the store for its filter results.
-    pub(crate) fn segment(self: &Arc<Self>) -> Arc<SegmentFilters> {
+    pub fn segment(self: &Arc<Self>) -> Arc<SegmentFilters> {
         let filters = Arc::new(SegmentFilters { cache: self.clone(), filters: Mutex::default() });
         let mut segments = self.segments.lock();
         segments.retain(|segment| segment.strong_count() > 0);
@@ -123,23 +123,15 @@ impl FilterCache {
 
 /// The result of a clause in one segment.
 #[derive(Debug, Clone)]
-pub(crate) struct Cached {
-    pub(crate) docs: SegmentDocs,
+pub struct Cached {
+    pub docs: SegmentDocs,
     /// Number of clauses that the query counts for this one, against its limit.
-    pub(crate) clauses: usize,
-}
-
-/// The documents of one segment that pass a filter; deleted documents may be among them.
-#[derive(Debug, Clone)]
-pub(crate) enum SegmentDocs {
-    All,
-    None,
-    Some(Arc<DocBits>),
+    pub clauses: usize,
 }
 
 /// How to find the documents whose value in a column lies in a range.
 #[derive(Debug)]
-pub(crate) enum RangeAccess {
+pub enum RangeAccess {
     /// By scanning all values of the column.
     Scan,
     /// By scanning, or by sorting the column first: past scans have cost as much as sorting would.
@@ -177,14 +169,14 @@ impl Default for CachedFilters {
 
 /// Cached filter results of one segment.
 #[derive(Debug)]
-pub(crate) struct SegmentFilters {
+pub struct SegmentFilters {
     cache: Arc<FilterCache>,
     filters: Mutex<CachedFilters>,
 }
 
 impl SegmentFilters {
     /// The cached result of the clause with this key, if there is one.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Cached> {
+    pub fn get(&self, key: &[u8]) -> Option<Cached> {
         let mut filters = self.filters.lock();
         let Some(Entry { value: Value::Clause(cached), last_used, .. }) = filters.entries.get_mut(key) else {
             self.cache.misses.fetch_add(1, Ordering::Relaxed);
@@ -197,7 +189,7 @@ impl SegmentFilters {
 
     /// Caches the result of the clause with this key. A result that is `cheap` to compute is only cached the
     /// second time: ranges that are searched once would displace everything else.
-    pub(crate) fn insert(&self, key: &Arc<[u8]>, cached: Cached, cheap: bool) {
+    pub fn insert(&self, key: &Arc<[u8]>, cached: Cached, cheap: bool) {
         if cheap && self.is_first(key) {
             return;
         }
@@ -217,19 +209,19 @@ impl SegmentFilters {
 
     /// The key of a column for [`SegmentFilters::ranges`]. It differs from the keys of all clauses, which
     /// begin with the number of a mapping.
-    pub(crate) fn column_key(column: &str) -> Arc<[u8]> {
+    pub fn column_key(column: &str) -> Arc<[u8]> {
         [&u64::MAX.to_le_bytes(), column.as_bytes()].concat().into()
     }
 
     /// Whether the cache may take an entry of `bytes` bytes: at most a quarter of its size, so that no entry
     /// displaces most others.
-    pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
+    pub fn has_room_for(&self, bytes: usize) -> bool {
         ENTRY_OVERHEAD + bytes <= self.cache.budget / 4
     }
 
     /// How to find ranges over the column with this key. Of several searches with `may_sort`, only one is
     /// told to sort ([`RangeAccess::Sort`]).
-    pub(crate) fn ranges(&self, key: &Arc<[u8]>, may_sort: bool) -> RangeAccess {
+    pub fn ranges(&self, key: &Arc<[u8]>, may_sort: bool) -> RangeAccess {
         if let Some(entry) = self.filters.lock().entries.get_mut(key) {
             entry.last_used = self.cache.tick();
             match &mut entry.value {
@@ -252,7 +244,7 @@ impl SegmentFilters {
     }
 
     /// Caches the sorted column with this key.
-    pub(crate) fn keep_ranges(&self, key: &Arc<[u8]>, index: &Arc<RangeIndex>) {
+    pub fn keep_ranges(&self, key: &Arc<[u8]>, index: &Arc<RangeIndex>) {
         self.put(key, Value::Sorted(index.clone()), index.bytes());
     }
 
@@ -288,6 +280,7 @@ mod tests {
     use tantivy::columnar::{Column, ColumnIndex, ColumnType, ColumnValues};
 
     use super::*;
+    use crate::doc_bits::DocBits;
 
     fn key(number: usize) -> Arc<[u8]> {
         Arc::from(number.to_le_bytes().as_slice())

@@ -3,8 +3,9 @@
 //! The filter works on the stored bytes. Values that it keeps whole are copied as they were written, so that
 //! numbers and escapes come back as they were sent.
 
-use sparrow_mapping::{FieldType, Mapping};
 use sparrow_types::attempt;
+
+use super::{FieldType, Mapping};
 
 /// Which parts of a document's source are shown.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -15,7 +16,7 @@ pub enum SourceSelection {
     /// No `_source` at all.
     Nothing,
     /// The fields that a filter keeps.
-    Fields(SourceFilter),
+    Fields(PathFilter),
 }
 
 impl SourceSelection {
@@ -24,7 +25,7 @@ impl SourceSelection {
         if includes.is_empty() && excludes.is_empty() {
             SourceSelection::Whole
         } else {
-            SourceSelection::Fields(SourceFilter {
+            SourceSelection::Fields(PathFilter {
                 includes: PathSet::new(includes),
                 excludes: PathSet::new(excludes),
             })
@@ -61,12 +62,12 @@ impl SourceSelection {
 
 /// Paths to include (all if none are given) and paths to exclude. A path also stands for everything below it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SourceFilter {
+pub struct PathFilter {
     includes: PathSet,
     excludes: PathSet,
 }
 
-impl SourceFilter {
+impl PathFilter {
     /// Appends the part of `source`, a JSON object, that the filter keeps.
     pub fn write(&self, source: &[u8], out: &mut Vec<u8>) {
         // Each pattern looks at each key; eight of them take about as long as reading the document.
@@ -183,7 +184,7 @@ impl State {
 }
 
 struct FilteredCopy<'a, 'b> {
-    filter: &'a SourceFilter,
+    filter: &'a PathFilter,
     source: &'a [u8],
     offset: usize,
     out: &'b mut Vec<u8>,
