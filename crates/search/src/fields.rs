@@ -440,8 +440,13 @@ fn insert(out: &mut Map<String, Value>, path: &str, values: Vec<Value>) {
 }
 
 /// Path and type of the mapped fields that a pattern matches, sorted by path.
-fn matching<'a>(mapping: &'a Mapping, wanted: &str) -> Vec<(&'a str, &'a FieldType)> {
+fn matching<'a>(mapping: &'a Mapping, wanted: &'a str) -> Vec<(&'a str, &'a FieldType)> {
     let mut fields: Vec<_> = mapping.leaf_fields().filter(|(path, _)| glob::matches(wanted, path)).collect();
+    // A path in a flattened object is no field of the mapping.
+    if fields.is_empty() {
+        fields
+            .extend(mapping.field(wanted).filter(|found| found.is_flattened()).map(|found| (wanted, found)));
+    }
     fields.sort_by_key(|(path, _)| *path);
     fields
 }
