@@ -91,6 +91,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'bytes of request line and headers': ['packages/server/src/server.ts', 'MAX_HEADER_BYTES'],
   'headers of a request': ['packages/server/src/http/header-lines.ts', 'MOST'],
   'bytes of a body in YAML': ['packages/server/src/http/yaml.ts', 'MAX_BODY'],
+  'bodies in YAML of one key that wait to be read': ['packages/server/src/http/yaml.ts', 'MAX_OF_CALLER'],
   'bytes of a reason in an error': ['crates/wire/src/exception.rs', 'MAX_TEXT'],
   'bytes of a request body about keys, or for agents': ['packages/server/src/middleware/body.ts', 'MAX_LOCAL_BODY'],
   'messages for agents in one request': ['packages/server/src/mcp/http.ts', 'MOST_MESSAGES'],

@@ -6,26 +6,47 @@ import { parseDocument } from 'yaml';
 /** Deepest nesting that is read. */
 const MAX_DEPTH = 100;
 
-/** What the thread answers: the JSON, or what is wrong with the YAML. */
-export type YamlReply = { readonly json: string } | { readonly problem: string };
+/** Most characters of JSON that are written for one body: aliases may stand for far more than there is in YAML. */
+const MAX_WRITTEN = 8 * 1024 * 1024;
 
-parentPort?.on('message', (text: string) => {
-  parentPort?.postMessage(read(text));
+/** What the thread answers: the JSON, or what is wrong with the YAML. */
+export type YamlReply = { readonly json: Uint8Array<ArrayBuffer> } | { readonly problem: string };
+
+parentPort?.on('message', (bytes: Uint8Array) => {
+  const reply = read(bytes);
+  parentPort?.postMessage(reply, 'json' in reply ? [reply.json.buffer] : []);
 });
 
-function read(text: string): YamlReply {
+function read(bytes: Uint8Array): YamlReply {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return { problem: 'Invalid UTF-8' };
+  }
   try {
     const document = parseDocument(text, { intAsBigInt: true, prettyErrors: false, stringKeys: true });
     const [error] = document.errors;
     if (error !== undefined) return { problem: error.message };
-    return { json: written(document.toJS({ maxAliasCount: 100 }), 0) };
+    left = MAX_WRITTEN;
+    return { json: new TextEncoder().encode(written(document.toJS({ maxAliasCount: 100 }), 0)) };
   } catch (error) {
     // Nested too deeply for the parser, or aliases that stand for too much.
     return { problem: error instanceof Error ? error.message : String(error) };
   }
 }
 
+/** Characters that may still be written for this body. */
+let left = MAX_WRITTEN;
+
 function written(value: unknown, depth: number): string {
+  const text = textOf(value, depth);
+  if (typeof value !== 'object' || value === null) left -= text.length;
+  if (left < 0) throw new Error(`stands for more than [${String(MAX_WRITTEN)}] characters of JSON`);
+  return text;
+}
+
+function textOf(value: unknown, depth: number): string {
   if (depth > MAX_DEPTH) throw new Error(`nested deeper than [${String(MAX_DEPTH)}] levels`);
   if (typeof value === 'bigint') return String(value);
   if (typeof value === 'number') {
@@ -36,7 +57,7 @@ function written(value: unknown, depth: number): string {
   if (typeof value === 'string' || typeof value === 'boolean') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((item) => written(item, depth + 1)).join(',')}]`;
   if (typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) {
-    const members = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}:${written(item, depth + 1)}`);
+    const members = Object.entries(value).map(([key, item]) => `${written(key, depth)}:${written(item, depth + 1)}`);
     return `{${members.join(',')}}`;
   }
   throw new Error('a value that JSON does not have');

@@ -4,7 +4,8 @@ import { readBody as read } from '../http/body.js';
 import { kindOfBody, negotiate } from '../http/media-types.js';
 import { yamlToJson } from '../http/yaml.js';
 import type { Endpoint } from '../routes/types.js';
-import type { Call, Texts } from './call.js';
+import { network } from '../security/attempts.js';
+import type { Call } from './call.js';
 
 /** Longest body of an operation that the engine does not carry out, in bytes: it is read on the event loop. */
 const MAX_LOCAL_BODY = 256 * 1024;
@@ -25,7 +26,7 @@ export async function readBody(call: Call, endpoint: Endpoint, place: Place | un
   const reading = read(exchange, limit, hold);
   const body = await (place?.whileReading(reading) ?? reading);
   if (body === undefined) {
-    if (endpoint.body) call.body = await fromSource(query);
+    if (endpoint.body) call.body = await fromSource(call);
     return;
   }
   if (!endpoint.body) {
@@ -38,12 +39,22 @@ export async function readBody(call: Call, endpoint: Endpoint, place: Place | un
   if (isYaml && endpoint.ndjson === true) {
     throw new RoutingError(406, 'Content-Type [YAML] does not support stream parsing. Use JSON or SMILE instead');
   }
-  call.body = isYaml ? await yamlToJson(body) : body;
+  call.body = isYaml ? await readYaml(call, body) : body;
+}
+
+/** A body in YAML as JSON. What that is longer by, as aliases make it, takes room as well. */
+async function readYaml({ exchange, caller, hold }: Call, body: Uint8Array): Promise<Uint8Array> {
+  const json = await yamlToJson(body, {
+    caller: caller?.id ?? network(exchange.from),
+    onGone: (callback) => exchange.onGone(callback),
+  });
+  hold.take(Math.max(0, json.length - body.length));
+  return json;
 }
 
 /** A body in the query string, for clients that cannot send one with GET. */
-async function fromSource(query: Texts): Promise<Uint8Array | undefined> {
-  const { source, source_content_type: type } = query;
+async function fromSource(call: Call): Promise<Uint8Array | undefined> {
+  const { source, source_content_type: type } = call.query;
   if (source === undefined && type === undefined) return undefined;
   if (source === undefined || type === undefined) {
     throw new HttpError('illegal_argument', 'source and source_content_type parameters are required');
@@ -55,5 +66,5 @@ async function fromSource(query: Texts): Promise<Uint8Array | undefined> {
     throw new HttpError('illegal_argument', `Unknown value for source_content_type [${type}]`);
   }
   const bytes = new TextEncoder().encode(source);
-  return kind === 'yaml' ? yamlToJson(bytes) : bytes;
+  return kind === 'yaml' ? readYaml(call, bytes) : bytes;
 }

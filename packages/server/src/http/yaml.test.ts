@@ -1,0 +1,89 @@
+// Bodies in YAML, with the thread that reads them: it is started from what was compiled.
+import { describe, expect, it } from 'vitest';
+
+import { yamlToJson } from '../../dist/http/yaml.js';
+
+/** Takes some 50 ms to read: all that a test sends is there before the first of them is read. */
+const LONG = Buffer.from(`n:\n${'  - 1\n'.repeat(5_000)}`);
+
+/** Clients, each of which can leave. */
+class Clients {
+  readonly #gone: (() => void)[] = [];
+
+  /** What becomes of a body, in time. */
+  send(caller: string, body: Uint8Array = LONG): Promise<string> {
+    const onGone = (callback: () => void): (() => void) => {
+      this.#gone.push(callback);
+      return () => undefined;
+    };
+    return yamlToJson(body, { caller, onGone }).then(
+      (json) => Buffer.from(json).toString(),
+      (error: unknown) => String(error),
+    );
+  }
+
+  /** As {@link send}, for so many bodies. */
+  sendAll(caller: string, count: number, body?: Uint8Array): Promise<string>[] {
+    return Array.from({ length: count }, () => this.send(caller, body));
+  }
+
+  leave(first: number, last: number): void {
+    for (const gone of this.#gone.slice(first, last)) gone();
+  }
+}
+
+const small = Buffer.from('a: 1');
+
+describe('bodies in YAML', () => {
+  it('are read in turns of those who send them', async () => {
+    const clients = new Clients();
+    const order: string[] = [];
+    const note = (name: string, bodies: Promise<string>[]): Promise<void>[] =>
+      bodies.map((body) => body.then(() => void order.push(name)));
+    await Promise.all([
+      ...note('many', clients.sendAll('many', 8)),
+      ...note('few', clients.sendAll('few', 2)),
+      ...note('one', clients.sendAll('one', 1)),
+    ]);
+    expect(order.slice(0, 6)).toEqual(['many', 'few', 'one', 'many', 'few', 'many']);
+    expect(order).toHaveLength(11);
+  });
+
+  it('are refused for now where too many of one caller wait, and those of others are not', async () => {
+    const clients = new Clients();
+    const bodies = clients.sendAll('many', 9);
+    const other = clients.send('other', small);
+    expect(await bodies[8]).toContain('[8] bodies in YAML of this caller wait to be read: send it later, or as JSON');
+    expect(await other).toBe('{"a":1}');
+    for (const body of await Promise.all(bodies.slice(0, 8))) expect(body).toContain('{"n":[1,');
+  });
+
+  it('are refused for now where too many of all callers wait', async () => {
+    const clients = new Clients();
+    const bodies = Array.from({ length: 101 }, (_, number) => clients.send(`caller ${String(number >> 3)}`, small));
+    expect(await bodies[100]).toContain('rejected execution: [100] bodies in YAML wait to be read');
+    expect(new Set(await Promise.all(bodies.slice(0, 100)))).toEqual(new Set(['{"a":1}']));
+  });
+
+  it('are not read for clients that have left', async () => {
+    const clients = new Clients();
+    const bodies = clients.sendAll('many', 8);
+    clients.leave(0, 8);
+    expect(new Set(await Promise.all(bodies))).toEqual(
+      new Set(['HttpError: the client went away before its body was read']),
+    );
+    // The first one is being read, and keeps its place; the others left theirs.
+    const [first, ...others] = await Promise.all(clients.sendAll('many', 8, small));
+    expect([...others.slice(0, 6), first]).toEqual(Array(7).fill('{"a":1}'));
+    expect(others[6]).toContain('[8] bodies in YAML of this caller');
+  });
+
+  it('are refused where aliases stand for more than is read', async () => {
+    const text = `a: &a ${'x'.repeat(500_000)}\nb: [${Array(50).fill('*a').join(', ')}]\n`;
+    expect(await new Clients().send('one', Buffer.from(text))).toContain('stands for more than [8388608] characters');
+  });
+
+  it('are refused where they are no UTF-8', async () => {
+    expect(await new Clients().send('one', Buffer.from([0xff]))).toContain('[1:1] Invalid UTF-8');
+  });
+});
