@@ -449,7 +449,20 @@ describe('a message', () => {
     const bytes = Buffer.from(
       JSON.stringify(call({ index: 'notes', query: 'x', filters: 'HERE' })).replace('"HERE"', deep),
     );
-    expect((await post(bytes, { 'content-type': 'application/json' })).text).toMatch(/Invalid arguments|maximum/);
+    const reasonOf = async (body: unknown): Promise<unknown> => (await post(body, json)).body.error?.reason;
+    const json = { 'content-type': 'application/json' };
+    expect(await reasonOf(bytes)).toBe('levels of lists and objects in one request are more than [150]; send fewer');
+    const ones = (count: number): number[] => Array<number>(count).fill(1);
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    expect(await reasonOf(call({ vector: ones(20_000) }))).toMatch(
+      /^\[200\d\d\] values in one request are more than \[20000\]/,
+    );
+    expect(await reasonOf(call({ vector: ones(19_900) }))).toBeUndefined();
+    expect(await reasonOf({ ...list, params: { _meta: ones(1000) } })).toContain(
+      'values that are no arguments of a tool in one request are more than [1000]',
+    );
+    // Commas and brackets in a text are no values.
+    expect((await post(call({ index: 'notes', query: '[,"{\\'.repeat(20_000) }))).text).toContain('more than 4000');
     expect((await server.request('GET', '/_health')).body).toEqual({ status: 'ready' });
   });
 });

@@ -89,6 +89,19 @@ describe('the event loop', () => {
     expect(time).toBeLessThan(MAX_MS);
   });
 
+  it.each([
+    ['of many values', { params: { _meta: Array(60_000).fill({}) } }],
+    ['in batches', undefined],
+  ])('is free while many messages for agents come, %s', async (_, more) => {
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const body = more === undefined ? Array(20).fill(list) : { ...list, ...more };
+    const time = await held(async () => {
+      const answers = await Promise.all(Array.from({ length: 40 }, () => server.request('POST', '/mcp', body)));
+      for (const { status } of answers) expect(status).toBe(more === undefined ? 200 : 400);
+    });
+    expect(time).toBeLessThan(MAX_MS);
+  });
+
   it('is free while a key with a long body is asked for', async () => {
     // It is refused before it is read to its end, which a client that still writes may take for a broken connection.
     const time = await held(async () => {

@@ -10,7 +10,7 @@ import { type Answer, json } from '../http/respond.js';
 import { describe } from '../identity.js';
 import type { EngineFigures } from '../instruments/engine.js';
 import { Exposition } from '../instruments/exposition.js';
-import { type Call, serving } from '../middleware/call.js';
+import { type Call, senderOf, serving } from '../middleware/call.js';
 import { clusterStats } from '../node/cluster-stats.js';
 import type { NodeContext } from '../node/common.js';
 import { healthFigures, healthReport } from '../node/health-report.js';
@@ -82,10 +82,11 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     return json(200, healthReport(figures, call.path['feature'], call.query['verbose'] !== 'false'));
   },
   list_none: ({ endpoint, path, query }) => json(200, listNone(endpoint?.path ?? '', path, query)),
-  mcp: async ({ exchange, body, dispatch, application }) => {
+  mcp: async (call) => {
+    const { exchange, body, dispatch, application } = call;
     // Only servers that agents talk to load what that takes.
     const { answerMessage } = await import('../mcp/http.js');
-    return answerMessage(exchange, body, dispatch, application.config.mcpWrite === true);
+    return answerMessage(exchange, body, senderOf(call), dispatch, application.config.mcpWrite === true);
   },
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
   create_api_key: async (call) => {

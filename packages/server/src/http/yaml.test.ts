@@ -70,7 +70,7 @@ describe('bodies in YAML', () => {
     const bodies = clients.sendAll('many', 8);
     clients.leave(0, 8);
     expect(new Set(await Promise.all(bodies))).toEqual(
-      new Set(['HttpError: the client went away before its body was read']),
+      new Set(['HttpError: the client went away before it was the turn of its request']),
     );
     // The first one is being read, and keeps its place; the others left theirs.
     const [first, ...others] = await Promise.all(clients.sendAll('many', 8, small));

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+
 import {
   WebStandardStreamableHTTPServerTransport,
   createMcpHandler,
@@ -5,10 +7,11 @@ import {
 } from '@modelcontextprotocol/server';
 import { EngineError, SparrowError } from '@sparrow-search/engine';
 
-import { HttpError } from '../errors.js';
 import type { Dispatch, Exchange } from '../http/exchange.js';
+import { FairQueue, type Sender } from '../http/fair-queue.js';
 import type { Answer } from '../http/respond.js';
 import { LocalExchange } from '../in-process/local-exchange.js';
+import { parseMessage } from './bounds.js';
 import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';
 import { mcpServer } from './server.js';
 
@@ -18,13 +21,22 @@ const MOST_BYTES = 8 * 1024 * 1024;
 /** Headers of the protocol. */
 const HEADERS = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
 
-/** Messages in one request, each of which may be a search. */
-const MOST_MESSAGES = 20;
+/**
+ * Messages whose turn has not come. Each holds the event loop for some milliseconds, and other requests are answered in between. Many of a
+ * caller may wait: that takes little.
+ */
+const queue = new FairQueue({
+  what: 'messages to /mcp',
+  advice: 'send it later',
+  ofCaller: 100,
+  together: 2000,
+});
 
 /** Answers one message of the Model Context Protocol. Nothing is kept from one to the next. */
 export async function answerMessage(
   exchange: Exchange,
   body: Uint8Array | undefined,
+  sender: Sender,
   dispatch: Dispatch,
   isWriting: boolean,
 ): Promise<Answer> {
@@ -34,8 +46,14 @@ export async function answerMessage(
   });
   try {
     const rest = new SameServer(dispatch, exchange, gone.signal);
-    const message = parsed(body);
-    const response = await respond(requestOf(exchange, body, gone.signal), message, rest, isWriting);
+    const { answering } = await queue.run(sender, async () => {
+      const begun = respond(requestOf(exchange, body, gone.signal), body, rest, isWriting);
+      begun.catch(() => undefined);
+      // The next message is begun in another turn of the event loop, while this one waits for what its tool asks.
+      await setImmediate();
+      return { answering: begun };
+    });
+    const response = await answering;
     const contentType = response.headers.get('content-type');
     return {
       status: response.status,
@@ -63,29 +81,13 @@ function requestOf(exchange: Exchange, body: Uint8Array | undefined, signal: Abo
   return new Request('http://localhost/mcp', { method: 'POST', headers, body: bytes, signal });
 }
 
-/**
- * A message, or several of them in a list, as revisions before 2025-06-18 allow it.
- *
- * @returns undefined for what is no JSON, which the library refuses in the form of the protocol
- * @throws {HttpError} 400 for too many
- */
-function parsed(body: Uint8Array | undefined): unknown {
-  let message: unknown;
-  try {
-    message = JSON.parse(new TextDecoder().decode(body));
-  } catch {
-    return undefined;
-  }
-  if (Array.isArray(message) && message.length > MOST_MESSAGES) {
-    throw new HttpError(
-      'illegal_argument',
-      `[${String(message.length)}] messages in one request are more than [${String(MOST_MESSAGES)}]; send each in its own`,
-    );
-  }
-  return message;
-}
-
-async function respond(request: Request, message: unknown, rest: RestInterface, isWriting: boolean): Promise<Response> {
+async function respond(
+  request: Request,
+  body: Uint8Array | undefined,
+  rest: RestInterface,
+  isWriting: boolean,
+): Promise<Response> {
+  const message = parseMessage(body);
   const options = message === undefined ? {} : { parsedBody: message };
   if (!(await isLegacyRequest(request.clone(), message))) {
     // A stream of changes would never end, and the tools do not change.

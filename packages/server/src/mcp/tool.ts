@@ -53,6 +53,7 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(
     // They look at this server alone.
     openWorldHint: false,
   };
+  for (const schema of [input, output]) describeOnce(schema);
   return {
     isWriting: effect !== 'read',
     addTo(server, rest) {
@@ -74,6 +75,17 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(
       );
     },
   };
+}
+
+/** Makes the JSON of a schema once: the library asks for it for each list of the tools, and it takes longer than the rest of that. */
+function describeOnce(schema: z.ZodObject): void {
+  const standard = schema['~standard'];
+  const once = (make: typeof standard.jsonSchema.input): typeof make => {
+    let made: ReturnType<typeof make> | undefined;
+    return (options) => (made ??= make(options));
+  };
+  const jsonSchema = { input: once(standard.jsonSchema.input), output: once(standard.jsonSchema.output) };
+  Object.defineProperty(schema, '~standard', { value: { ...standard, jsonSchema } });
 }
 
 function sentenceOf(error: unknown): string {

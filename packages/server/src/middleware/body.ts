@@ -4,8 +4,7 @@ import { readBody as read } from '../http/body.js';
 import { kindOfBody, negotiate } from '../http/media-types.js';
 import { yamlToJson } from '../http/yaml.js';
 import type { Endpoint } from '../routes/types.js';
-import { network } from '../security/attempts.js';
-import type { Call } from './call.js';
+import { type Call, senderOf } from './call.js';
 
 /** Longest body of an operation that the engine does not carry out, in bytes: it is read on the event loop. */
 const MAX_LOCAL_BODY = 256 * 1024;
@@ -43,12 +42,9 @@ export async function readBody(call: Call, endpoint: Endpoint, place: Place | un
 }
 
 /** A body in YAML as JSON. What that is longer by, as aliases make it, takes room as well. */
-async function readYaml({ exchange, caller, hold }: Call, body: Uint8Array): Promise<Uint8Array> {
-  const json = await yamlToJson(body, {
-    caller: caller?.id ?? network(exchange.from),
-    onGone: (callback) => exchange.onGone(callback),
-  });
-  hold.take(Math.max(0, json.length - body.length));
+async function readYaml(call: Call, body: Uint8Array): Promise<Uint8Array> {
+  const json = await yamlToJson(body, senderOf(call));
+  call.hold.take(Math.max(0, json.length - body.length));
   return json;
 }
 

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 
 import { HttpError } from '../errors.js';
 import type { Dispatch, Exchange } from '../http/exchange.js';
+import type { Sender } from '../http/fair-queue.js';
 import type { Hold } from '../http/in-flight.js';
 import type { Endpoint } from '../routes/types.js';
 import type { Route } from '../routes/table.js';
+import { network } from '../security/attempts.js';
 import type { ApiKey } from '../security/key-store.js';
 import type { Application, Services } from '../services.js';
 import type { RequestSpan } from '../tracing/tracing.js';
@@ -65,6 +67,11 @@ export function serving({ services, caller }: Call): Serving {
   if (services === undefined || caller === undefined) throw starting();
   const { engine, keys, identity, scripts, tasks, data, address } = services;
   return { engine, keys, identity, scripts, tasks, data, address, caller };
+}
+
+/** Who a call is of, where callers take turns: a key, or the address of who has none. */
+export function senderOf({ caller, exchange }: Call): Sender {
+  return { caller: caller?.id ?? network(exchange.from), onGone: (callback) => exchange.onGone(callback) };
 }
 
 /** The refusal of everything that needs the engine as long as it is opening. */

@@ -73,8 +73,8 @@ export const BODIES: Described = {
   openapi: { about: 'This document.', answer: open() },
   mcp: {
     about: 'Takes a message of the Model Context Protocol: tools for agents, over streamable HTTP.',
-    request: open('A message, JSON-RPC 2.0.'),
-    answer: open('The answer to it.'),
+    request: several(open('A message, JSON-RPC 2.0; with revisions of the protocol before 2025-06-18 also several.')),
+    answer: several(open('The answer to it.')),
   },
   license: {
     about: 'The license, as clients ask for it: basic, and active.',

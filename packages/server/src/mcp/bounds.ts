@@ -1,0 +1,87 @@
+import { HttpError } from '../errors.js';
+
+/** Messages in one request, each of which may be a search. */
+const MOST_MESSAGES = 20;
+
+/** Values in one request: more than any of the tools can use, and few enough to be looked at in no time. */
+const MOST_VALUES = 20_000;
+
+/** Those that are no arguments of a tool: the library for the protocol looks at each of them several times. */
+const MOST_OTHER_VALUES = 1000;
+
+/** Levels of lists and objects: those of the deepest document, and of the message that it comes in. */
+const MOST_LEVELS = 150;
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b]);
+const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+
+/**
+ * A message, or several of them in a list, as revisions before 2025-06-18 allow it. What is read of it on the event loop is bounded: a
+ * few bytes are a value each, which takes a hundred times as long as the bytes of a text do.
+ *
+ * @returns undefined for what is no JSON, which the library refuses in the form of the protocol
+ * @throws {HttpError} 400 for too many messages, values or levels
+ */
+export function parseMessage(body: Uint8Array = new Uint8Array(0)): unknown {
+  checkText(body);
+  let message: unknown;
+  try {
+    message = JSON.parse(new TextDecoder().decode(body));
+  } catch {
+    return undefined;
+  }
+  const messages: readonly unknown[] = Array.isArray(message) ? message : [message];
+  if (messages.length > MOST_MESSAGES) {
+    throw refused(`[${String(messages.length)}] messages`, MOST_MESSAGES, 'send each in its own');
+  }
+  if (messages.reduce<number>((count, one) => count + valuesBesideArguments(one), 0) > MOST_OTHER_VALUES) {
+    throw refused(
+      'values that are no arguments of a tool',
+      MOST_OTHER_VALUES,
+      'leave out what the server does not need',
+    );
+  }
+  return message;
+}
+
+/** Counts the values and levels of a text before it is parsed: each comma and each bracket begins a value. */
+function checkText(body: Uint8Array): void {
+  let values = 1;
+  let levels = 0;
+  let isInText = false;
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at] ?? 0;
+    if (isInText) {
+      if (byte === BACKSLASH) at += 1;
+      else if (byte === QUOTE) isInText = false;
+    } else if (byte === QUOTE) isInText = true;
+    else if (byte === COMMA) values += 1;
+    else if (OPENING.has(byte)) {
+      values += 1;
+      levels += 1;
+      if (levels > MOST_LEVELS) throw refused('levels of lists and objects', MOST_LEVELS, 'send fewer');
+    } else if (CLOSING.has(byte)) levels -= 1;
+  }
+  if (values > MOST_VALUES) {
+    throw refused(`[${String(values)}] values`, MOST_VALUES, 'send fewer documents at once');
+  }
+}
+
+function valuesBesideArguments(message: unknown): number {
+  if (!isObject(message) || !isObject(message['params'])) return valuesOf(message);
+  return valuesOf({ ...message, params: { ...message['params'], arguments: null } });
+}
+
+function valuesOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  return Object.values(value).reduce<number>((count, one) => count + valuesOf(one), 1);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function refused(what: string, most: number, advice: string): HttpError {
+  return new HttpError('illegal_argument', `${what} in one request are more than [${String(most)}]; ${advice}`);
+}
