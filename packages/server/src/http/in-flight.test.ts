@@ -56,6 +56,22 @@ describe('what is in flight', () => {
     expect(inFlight.held).toBe(8 * MB);
   });
 
+  it('does not take off answers twice, which are in the memory of the engine', () => {
+    const MB = 1024 * 1024;
+    let answers = 0;
+    const inFlight = new InFlight(100 * MB, { memory: 0, room: () => 10 * MB - answers });
+    const [body, answer, unread] = [inFlight.request(), inFlight.request(), inFlight.request()];
+    body.take(2 * MB);
+    answers = 6 * MB;
+    answer.takeAnswer(4 * MB);
+    const over = inFlight.unread(2 * MB, { key: 'a', from: '' }, Infinity, () => undefined);
+    unread.takeAnswer(MB, 'a');
+    expect(() => {
+      body.take(2 * MB + 1);
+    }).toThrow(HttpError);
+    over();
+  });
+
   it('tells the engine of bodies, and not of answers, when they have changed by much', () => {
     const MB = 1024 * 1024;
     const told: number[] = [];

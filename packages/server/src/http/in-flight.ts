@@ -143,8 +143,9 @@ export class InFlight {
     this.#keepBodies(this.#bodies);
   }
 
+  /** Whether there is room. Answers are in memory of the engine, which has taken them off its own room already. */
   #fits(own: number): boolean {
-    return this.#held <= this.limit && (own <= ALWAYS || this.#held <= this.#room());
+    return this.#held <= this.limit && (own <= ALWAYS || this.#bodies <= this.#room());
   }
 
   /**
@@ -152,7 +153,8 @@ export class InFlight {
    * that have had their time make room.
    */
   #leavesToOthers(key: string | undefined): boolean {
-    const leaves = (): boolean => (this.#unreadBy.get(key) ?? 0) <= Math.min(this.limit, this.#room()) - this.#held;
+    const left = (): number => Math.min(this.limit - this.#held, this.#room() - this.#bodies);
+    const leaves = (): boolean => (this.#unreadBy.get(key) ?? 0) <= left();
     if (leaves()) return true;
     const now = performance.now();
     for (const answer of this.#unread) {
