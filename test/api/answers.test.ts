@@ -150,7 +150,15 @@ describe('bounds', () => {
     const { call, engine } = await fakeApp({ maxBodyBytes: 10 });
     const response = await call('POST', '/_bulk', 'x'.repeat(11));
     expect(response.status).toBe(413);
-    expect(await response.text()).toContain('[10]');
+    const { error } = (await response.json()) as { error: { reason: string } };
+    expect(error.reason).toBe(
+      'entity content is too long [11] for the configured buffer limit [10]; send less in one request, or start the server with a larger [--max-body-bytes] (SPARROW_MAX_BODY_BYTES)',
+    );
+    // The limit of an endpoint is no setting.
+    const long = await (
+      await fakeApp({ maxBodyBytes: 1_000_000 })
+    ).call('POST', '/_security/api_key', { name: 'x'.repeat(300_000) });
+    expect([long.status, await long.text()]).toEqual([413, expect.not.stringContaining('max-body-bytes')]);
     expect((await call('POST', '/_bulk', 'x'.repeat(10))).status).toBe(200);
     expect(engine.asked).toHaveLength(1);
   });

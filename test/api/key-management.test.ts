@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { type Answer, type RunningServer, startServer } from '../support/server.js';
+import { type Answer, type RunningServer, logLines, startServer } from '../support/server.js';
 
 interface Key {
   readonly id: string;
@@ -406,8 +406,33 @@ describe('failed attempts', () => {
       from: '127.0.0.1',
       key_id: 'somebody',
       failures: 1,
+      reason: 'unknown key',
+      request_id: expect.stringMatching(/^[\da-f-]{36}$/),
     });
     expect(own.output()).not.toContain(guess);
+  });
+
+  it('are logged with the reason and the request, and never with the secret', async () => {
+    const own = await startServer({ args: ['--deploy-at-start', 'false'] });
+    const { body: revoked } = await own.request('POST', '/_security/api_key', { name: 'revoked' });
+    const { body: expired } = await own.request('POST', '/_security/api_key', { name: 'expired', expiration: '1ms' });
+    await own.request('DELETE', '/_security/api_key', { ids: [revoked.id] });
+    const wrong = Buffer.from(`${String(expired.id)}:a-secret`).toString('base64');
+    for (const apiKey of [revoked.encoded, expired.encoded, wrong, 'nonsense']) {
+      expect((await own.request('GET', '/', undefined, { apiKey })).status).toBe(401);
+    }
+    await own.stop();
+    const lines = logLines(own).filter(({ msg }) => msg === 'authentication failed');
+    expect(lines.map(({ reason, key_id: id }) => [reason, id])).toEqual([
+      ['revoked', revoked.id],
+      ['expired', expired.id],
+      ['wrong secret', expired.id],
+      ['no key in the header', undefined],
+    ]);
+    expect(new Set(lines.map(({ request_id: id }) => id)).size).toBe(4);
+    for (const secret of [revoked.api_key, expired.api_key, 'a-secret', 'nonsense']) {
+      expect(own.output()).not.toContain(secret);
+    }
   });
 });
 

@@ -35,7 +35,8 @@ describe('requests without a valid key', () => {
     const response = await app.request(path, { method });
     const cause = {
       type: 'security_exception',
-      reason: `missing authentication credentials for REST request [${path}]`,
+      // The same for every server: it says nothing of this one.
+      reason: `missing authentication credentials for REST request [${path}]: send [Authorization: ApiKey <key>]; the first key of a server is in the file [owner.key] of its data directory, [data] unless told otherwise`,
       header: { 'WWW-Authenticate': CHALLENGES },
     };
     expect(response.status).toBe(401);
@@ -252,6 +253,7 @@ describe('the life of a key', () => {
     [{ name: '' }, 'api key name must not be empty'],
     [{ name: 'x', nope: 1 }, 'unknown field [nope]'],
     [{ name: 'x', expiration: 'soon' }, 'failed to parse setting [expiration]'],
+    [{ name: 'x', expiration: '90 days' }, 'a whole number and one of [ms, s, m, h, d] is expected, such as [90d]'],
     [{ name: 'x', role_descriptors: { r: { cluster: ['nope'] } } }, 'unknown cluster privilege [nope]'],
     [{ name: 'x', role_descriptors: indexRole(['a'], ['nope']) }, 'unknown index privilege [nope]'],
     [{ name: 'x', role_descriptors: { r: { nope: [] } } }, 'unexpected field [nope]'],

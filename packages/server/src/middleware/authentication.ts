@@ -31,12 +31,13 @@ export function authenticate(call: Call): Promise<void> | undefined {
  *
  * @throws {HttpError} as {@link authenticate} does
  */
-function callerOf({ services, exchange, application }: Call): ApiKey {
+function callerOf(call: Call): ApiKey {
+  const { services, exchange, application } = call;
   if (services === undefined) throw starting();
   const { keys } = services;
   const { attempts, log, trusting = false } = application;
   const owner = trusting && exchange.header('authorization') === undefined ? keys.owner() : undefined;
-  const caller = owner ?? verify(keys, attempts, log, exchange, Date.now());
+  const caller = owner ?? verify(keys, attempts, log, call, Date.now());
   exchange.recognize?.(caller.id);
   return caller;
 }

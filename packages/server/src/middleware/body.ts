@@ -23,7 +23,12 @@ export async function readBody(call: Call, endpoint: Endpoint, place: Place | un
     'local' in endpoint.handler ? Math.min(maxBodyBytes, endpoint.mostBytes ?? MAX_LOCAL_BODY) : maxBodyBytes;
   negotiate(exchange.header('accept'), undefined, query['format']);
   const reading = read(exchange, limit, hold);
-  const body = await (place?.whileReading(reading) ?? reading);
+  let body;
+  try {
+    body = await (place?.whileReading(reading) ?? reading);
+  } catch (error) {
+    throw limit === maxBodyBytes ? withSetting(error) : error;
+  }
   if (body === undefined) {
     if (endpoint.body) call.body = await fromSource(call);
     return;
@@ -39,6 +44,13 @@ export async function readBody(call: Call, endpoint: Endpoint, place: Place | un
     throw new RoutingError(406, 'Content-Type [YAML] does not support stream parsing. Use JSON or SMILE instead');
   }
   call.body = isYaml ? await readYaml(call, body) : body;
+}
+
+/** Says which setting the limit comes from that a body is too long for. Other limits are those of endpoints. */
+function withSetting(error: unknown): unknown {
+  if (!(error instanceof HttpError) || error.code !== 'body_too_large') return error;
+  const reason = `${error.reason}; send less in one request, or start the server with a larger [--max-body-bytes] (SPARROW_MAX_BODY_BYTES)`;
+  return new HttpError('body_too_large', reason, error.details);
 }
 
 /** A body in YAML as JSON. What that is longer by, as aliases make it, takes room as well. */

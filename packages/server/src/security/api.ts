@@ -350,7 +350,7 @@ function duration(value: unknown): number {
   if (match === null || unit === undefined || !(milliseconds <= LONGEST_LIFE_MS)) {
     throw new HttpError(
       'illegal_argument',
-      `failed to parse setting [expiration] with value [${String(value)}] as a time value: unit is missing or unrecognized`,
+      `failed to parse setting [expiration] with value [${String(value)}] as a time value: unit is missing or unrecognized; a whole number and one of [ms, s, m, h, d] is expected, such as [90d]`,
     );
   }
   if (milliseconds === 0) throw invalid('API key expiration must be in the future');

@@ -15,18 +15,18 @@ export function authenticate(
   keys: KeyStore,
   attempts: Attempts,
   log: Logger,
-  exchange: Pick<Exchange, 'header' | 'from' | 'uri'>,
+  { exchange, requestId }: { exchange: Pick<Exchange, 'header' | 'from' | 'uri'>; requestId: string },
   now: number,
 ): ApiKey {
   const authorization = exchange.header('authorization');
   if (authorization === undefined || authorization.trim() === '') {
-    throw unauthenticated(`missing authentication credentials for REST request [${exchange.uri}]`);
+    throw unauthenticated(`missing authentication credentials for REST request [${exchange.uri}]: ${WHERE}`);
   }
   const isSentByItself = isBasic(authorization) && isFromAnotherPage(exchange);
   const parts = isSentByItself ? undefined : credentials(authorization);
   // A right key is let in whoever else knocks from there: secrets have too many bits to be guessed at any rate.
-  const key = parts === undefined ? undefined : keys.verify(parts.id, parts.secret, now);
-  if (key !== undefined) return key;
+  const key = parts === undefined ? undefined : keys.check(parts.id, parts.secret, now);
+  if (typeof key === 'object') return key;
   const { from } = exchange;
   const wait = attempts.wait(from, now);
   if (wait > 0) {
@@ -35,7 +35,13 @@ export function authenticate(
     });
   }
   const failures = attempts.failed(from, now);
-  log.warn('authentication failed', { from, failures, ...(parts === undefined ? {} : { key_id: claimed(parts.id) }) });
+  log.warn('authentication failed', {
+    request_id: requestId,
+    from,
+    failures,
+    reason: isSentByItself ? 'sent from the page of another site' : (key ?? 'no key in the header'),
+    ...(parts === undefined ? {} : { key_id: claimed(parts.id) }),
+  });
   if (failures === MOST_FAILURES) log.warn('no more attempts to authenticate for a while', { from });
   if (isSentByItself) throw unknownKey(`: ${BY_ITSELF}`);
   throw parts === undefined ? unknownKey(`: ${EXPECTED}`) : unknownKey();
@@ -61,6 +67,10 @@ function unknownKey(more = ''): HttpError {
 /** What a header should have been that cannot be of any key. Nothing of it is repeated: it may hold a secret. */
 const EXPECTED =
   '[ApiKey <key>], [Bearer <key>] or [Basic <key>] is expected in the header [Authorization], with base64 of [id:api_key] as the key';
+
+/** Where a newcomer finds a key. It is the same for every server, so that it tells strangers nothing of this one. */
+const WHERE =
+  'send [Authorization: ApiKey <key>]; the first key of a server is in the file [owner.key] of its data directory, [data] unless told otherwise';
 
 const BY_ITSELF = '[Basic <key>] is not taken from the page of another site, for which a browser sends it by itself';
 

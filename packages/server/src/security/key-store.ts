@@ -54,6 +54,9 @@ export interface ApiKey {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
+/** Why credentials are those of no valid key. */
+export type KeyProblem = 'unknown key' | 'wrong secret' | 'revoked' | 'expired';
+
 /** A secret that is shown once, with the form that goes into the `Authorization` header. */
 export interface IssuedKey {
   readonly key: ApiKey;
@@ -193,14 +196,23 @@ export class KeyStore {
    * secret is wrong.
    */
   verify(id: string, secret: string, now: number): ApiKey | undefined {
+    const found = this.check(id, secret, now);
+    return typeof found === 'string' ? undefined : found;
+  }
+
+  /** As {@link verify}, with the reason why there is no such key: for the log, and for nobody else. */
+  check(id: string, secret: string, now: number): ApiKey | KeyProblem {
     const key = this.#keys.get(id);
     const given = Buffer.from(secret);
     const known = key === undefined ? undefined : this.#verified.get(key);
     if (known?.length !== given.length || !timingSafeEqual(known, given)) {
       const expected = Buffer.from(key?.hash ?? sha256(''), 'hex');
-      if (!timingSafeEqual(expected, Buffer.from(sha256(secret), 'hex'))) return undefined;
+      if (!timingSafeEqual(expected, Buffer.from(sha256(secret), 'hex'))) {
+        return key === undefined ? 'unknown key' : 'wrong secret';
+      }
     }
-    if (key === undefined || !holds(key, now)) return undefined;
+    if (key === undefined) return 'unknown key';
+    if (!holds(key, now)) return key.invalidated ? 'revoked' : 'expired';
     if (known === undefined) this.#verified.set(key, given);
     return key;
   }
