@@ -194,6 +194,9 @@ it('status tells what there is', async () => {
   expect(status).toMatchObject({ url: server.url, status: 'ready', models: ['.sparse_encoder_model_2'] });
   expect(status.indices).toContainEqual(expect.objectContaining({ name: 'articles', documents: 3 }));
   expect(await said('status')).toMatch(/^articles +3 +[\d.]+ kB +open$/m);
+  expect(await said('status')).toMatch(
+    /^health is yellow, as is usual for one server: \d+ ind.* replicas, which only/m,
+  );
 });
 
 it('a path that cannot be used is told with its option', async () => {
@@ -373,7 +376,8 @@ describe('key', () => {
     expect((await server.request('GET', '/articles/_count', undefined, { apiKey })).status).toBe(200);
     expect((await server.request('DELETE', '/articles', undefined, { apiKey })).status).toBe(403);
     const [shop] = (await json('key', 'list')).filter((key: any) => key.name === 'shop');
-    expect(await said('key', 'list')).toMatch(/^\S+ +shop +\d{4}-\d\d-\d\d +\d{4}-\d\d-\d\d +valid$/m);
+    expect(await said('key', 'list')).toMatch(/^\S+ +shop +\d{4}-\d\d-\d\d +\d{4}-\d\d-\d\d +valid +articles: read$/m);
+    expect(await said('key', 'list')).toMatch(/ owner .* valid +everything$/m);
     expect(await said('key', 'revoke', shop.id)).toBe(`${shop.id as string} is revoked\n`);
     expect((await server.request('GET', '/articles/_count', undefined, { apiKey })).status).toBe(401);
     expect(await said('key', 'list')).not.toContain('shop');
@@ -447,10 +451,19 @@ it('tasks shows jobs, waits for them, and cancels them', async () => {
   expect((await json('tasks')).map((task: any) => `${task.node as string}:${String(task.id)}`)).toContain(slow);
   expect(await said('tasks', 'show', slow)).toMatch(/running\n$/);
   expect(await said('tasks', 'cancel', slow)).toBe(`${slow} was asked to stop\n`);
-  await expect.poll(() => said('tasks')).toBe('no jobs\n');
+  await expect.poll(() => said('tasks')).toBe('no jobs run; --all shows those that have ended\n');
+  expect(await said('tasks', 'list', '--all')).toMatch(new RegExp(`^${slow} +reindex .* cancelled +reindex`, 'm'));
   const quick = await reindex('-1');
   const known = await json('tasks', 'show', quick, '--watch');
   expect(known).toMatchObject({ completed: true, response: { total: 3 } });
+  expect(await said('tasks', 'list', '--all')).toMatch(
+    new RegExp(`^${quick} +reindex +3 +3 .* completed +reindex`, 'm'),
+  );
+  expect((await json('tasks', 'list', '--all'))[0]).toMatchObject({
+    completed: true,
+    task: { action: known.task.action },
+  });
+  expect((await run('tasks', 'list', '--all', '--watch')).code).toBe(2);
   const { code, stderr } = await run('tasks', 'show', 'a:1');
   expect([code, stderr]).toEqual([1, expect.stringContaining('a:1')]);
 });

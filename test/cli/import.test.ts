@@ -472,11 +472,23 @@ describe('a file of columns', () => {
       expect.stringContaining('twice.csv: its first line has the column [a] twice'),
     ]);
     const ragged = await run(await file('ragged.csv', 'a,b\n1,2\n1,2,3\n4,5\n'));
-    expect([ragged.code, ragged.stderr]).toEqual([
-      1,
-      expect.stringContaining('line 3: it has another number of columns'),
-    ]);
+    const unequal = 'it has 3 columns, and the first line has 2: a value with a separator in it is written in quotes';
+    expect([ragged.code, ragged.stderr]).toEqual([1, expect.stringContaining(`ragged.csv, line 3: ${unequal}\n`)]);
     expect(await count('ragged')).toBe(2);
+    // Line and column are those of the file: a place in the JSON that is made of the row would be a third one.
+    await server.request('PUT', '/prices', { mappings: { properties: { price: { type: 'integer' } } } });
+    const prices = await run(await file('prices.csv', 'name,price\nTea,3\nMilk,cheap\n'), '--no-semantic');
+    expect([prices.code, prices.stderr]).toEqual([
+      1,
+      expect.stringMatching(/prices\.csv, line 3: failed to parse field \[price\] of type \[integer\] .*'cheap'/),
+    ]);
+    const { code: wrong, stderr: why } = await run(folder);
+    expect([wrong, why]).toEqual([
+      2,
+      expect.stringContaining(
+        `${folder} is a folder, which is not read: name the files in it, as in sparrow import ${folder}/*.csv`,
+      ),
+    ]);
     const missing = await run(join(folder, 'missing.csv'));
     expect([missing.code, missing.stderr]).toEqual([
       1,

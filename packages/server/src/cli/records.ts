@@ -12,7 +12,7 @@ import { type Encoding, inUtf8 } from './encoding.js';
 import { CommandError } from './errors.js';
 import { jsonValues } from './json-values.js';
 import { linesOf } from './lines.js';
-import { number } from './terminal.js';
+import { counted, number } from './terminal.js';
 
 export const FORMATS = ['jsonl', 'json', 'csv', 'tsv', 'text'] as const;
 
@@ -227,13 +227,14 @@ async function* fromColumns(
   signal: AbortSignal,
 ): AsyncGenerator<Record_> {
   const { delimiter, bytes } = format === 'csv' ? await separated(stream) : { delimiter: '\t', bytes: stream };
-  const progress: Progress = { hasNames: false, rows: 0, end: { lines: 0, empty: 0 }, extra: 0 };
+  const progress: Progress = { hasNames: false, columns: 0, rows: 0, end: { lines: 0, empty: 0 }, extra: 0 };
   // The lines in which rows begin that are parsed and not read yet.
   const lines: number[] = [];
   const parser: Parser = parse({
     bom: true,
     columns: (names: string[]) => {
       progress.hasNames = true;
+      progress.columns = names.length;
       endsRow(progress, names, parser.info);
       return checkedNames(names);
     },
@@ -258,7 +259,7 @@ async function* fromColumns(
   try {
     for await (const { record, info } of source.pipe(parser) as AsyncIterable<Row>) {
       n += 1;
-      const problem = info.error === undefined ? undefined : `it has another number of columns than the first line`;
+      const problem = info.error === undefined ? undefined : unequal(info.error, progress);
       const line = lines.shift() ?? 0;
       yield { n, line, document: problem === undefined ? record : undefined, text: undefined, problem };
     }
@@ -278,6 +279,8 @@ interface Row {
 /** How far the parser is. */
 interface Progress {
   hasNames: boolean;
+  /** Columns of the line of names. */
+  columns: number;
   /** Rows behind the names. */
   rows: number;
   /** Where the last of them, or the line of names, ended: lines by the parser's count, and how many of them were empty. */
@@ -296,6 +299,12 @@ function endsRow(progress: Progress, values: readonly string[], { lines, empty_l
 /** The line in which the row behind the last one begins, from 1. `empty`: the empty lines up to there. */
 function nextLine({ end, extra }: Progress, empty: number): number {
   return end.lines + 1 + (empty - end.empty) - extra;
+}
+
+/** A sentence about a row that has another number of columns than the line of names. */
+function unequal({ record }: CsvError, { columns }: Progress): string {
+  const own = Array.isArray(record) ? counted(record.length, 'column') : 'another number of columns';
+  return `it has ${own}, and the first line has ${number(columns)}: a value with a separator in it is written in quotes`;
 }
 
 /** A sentence about CSV that the parser cannot read any further: the line in which the row begins, from 1, its column, and what is wrong. */

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import process from 'node:process';
 
@@ -96,6 +97,7 @@ export function addImport(program: Command): void {
       throw new UsageError('--follow takes a plain file');
     if (options.vectors !== undefined && options.semantic === false)
       throw new UsageError('--no-semantic makes no vectors: leave out --vectors');
+    for (const file of files) await refuseFolder(file);
     const jobs = files.map((file) => ({ file, format: knownFormat(file, options), index: nameOf(file, options) }));
     const context = new Context(options);
     const results: Imported[] = [];
@@ -116,6 +118,18 @@ export function addImport(program: Command): void {
     if (results.some(({ rejected }) => rejected > 0)) process.exitCode = 1;
     if (results.some(({ interrupted }) => interrupted) && options.follow !== true) process.exitCode = 130;
   });
+}
+
+/**
+ * A folder may hold files of any kind, and each of them goes into an index: which ones are meant, the shell is told better.
+ *
+ * @throws {UsageError} that says how to load many files
+ */
+async function refuseFolder(file: string): Promise<void> {
+  if (file === '-' || (await stat(file).catch(() => undefined))?.isDirectory() !== true) return;
+  throw new UsageError(
+    `${file} is a folder, which is not read: name the files in it, as in sparrow import ${shellWord(file.replace(/\/+$/, ''))}/*.csv; each is loaded into the index of its name, or all into one with --index`,
+  );
 }
 
 function knownFormat(file: string, { format }: Options): Format {
@@ -233,6 +247,11 @@ class Import {
     }
   }
 
+  /** What the server says of a document. A place in it is not one in a file of columns, of whose rows documents are made. */
+  #inFile(reason: string): string {
+    return hasColumns(this.#format) ? reason.replace(/^\[\d+:\d+\] /, '') : reason;
+  }
+
   async #load(signal: AbortSignal, file: KnownFile | undefined, skipped: number): Promise<Imported> {
     const { follow = false, pipeline, batch } = this.#options;
     const { err } = this.#context.terminal;
@@ -284,7 +303,7 @@ class Import {
           // The lines of a file are there to be read again.
           if (!this.#onlyAdds && file !== undefined && mayOnlyAdd(error)) throw new MayOnlyAdd();
           if (this.#onlyAdds && error.status === 409) present += 1;
-          else tell(record, error.message);
+          else tell(record, this.#inFile(error.message));
         },
         onProgress: ({ documents, written }) => {
           hold.records = ends[documents - counted - 1] ?? hold.records;

@@ -8,7 +8,7 @@ import { KeyStore } from '../../security/key-store.js';
 import { Context, type ServerOptions, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { dataOf } from '../remote.js';
-import { table, terminal } from '../terminal.js';
+import { oneLine, table, terminal } from '../terminal.js';
 
 const KEYS = '/_security/api_key';
 
@@ -19,6 +19,17 @@ interface Key {
   readonly expiration?: number;
   readonly invalidated: boolean;
   readonly username: string;
+  readonly role_descriptors?: Readonly<Record<string, Role>>;
+  /** Present where the key that made it may not do everything itself. */
+  readonly limited_by?: unknown;
+}
+
+/** What a key may do, as it was said when it was made. */
+interface Role {
+  readonly cluster?: readonly string[];
+  readonly indices?: readonly { readonly names: string | readonly string[]; readonly privileges: readonly string[] }[];
+  /** Another name for `indices`. */
+  readonly index?: Role['indices'];
 }
 
 interface NewOptions extends ServerOptions {
@@ -66,17 +77,19 @@ export function addKeys(program: Command): void {
   withServer(
     key
       .command('list')
-      .description('list the valid keys')
+      .description('list the valid keys, and what each may do')
       .option('--all', 'also those that have expired or were revoked'),
     jsonOption('a list of keys, each as in the answer of GET /_security/api_key'),
   ).action(async (options: ServerOptions & { all?: boolean }) => {
     const context = new Context(options);
-    const { api_keys: keys } = await context.remote.request<{ api_keys: readonly Key[] }>('GET', KEYS);
+    const { api_keys: keys } = await context.remote.request<{ api_keys: readonly Key[] }>('GET', KEYS, {
+      query: { with_limited_by: true },
+    });
     const shown = keys.filter((one) => options.all === true || stateOf(one) === 'valid');
     context.show(shown, (out) =>
       table(
         out,
-        ['id', 'name', 'made', 'ends', 'state'],
+        ['id', 'name', 'made', 'ends', 'state', 'may do'],
         shown.map((one) => {
           const state = stateOf(one);
           return [
@@ -85,6 +98,7 @@ export function addKeys(program: Command): void {
             day(one.creation),
             one.expiration === undefined ? 'never' : day(one.expiration),
             state === 'valid' ? out.good(state) : out.dim(state),
+            oneLine(rightsOf(one), 80),
           ];
         }),
       ),
@@ -181,6 +195,19 @@ async function resetOwner(data: string): Promise<Awaited<ReturnType<KeyStore['cr
 function stateOf({ invalidated, expiration = Infinity }: Key): 'valid' | 'revoked' | 'expired' {
   if (invalidated) return 'revoked';
   return expiration <= Date.now() ? 'expired' : 'valid';
+}
+
+/** The rights of a key in words: `articles: read; cluster: monitor`. */
+function rightsOf({ role_descriptors: roles = {}, limited_by: limits }: Key): string {
+  const each = Object.values(roles).flatMap(({ cluster = [], indices, index }) => [
+    ...(indices ?? index ?? []).map(
+      ({ names, privileges }) => `${[names].flat().join(', ')}: ${privileges.join(', ')}`,
+    ),
+    ...(cluster.length === 0 ? [] : [`cluster: ${cluster.join(', ')}`]),
+  ]);
+  const within = limits === undefined ? '' : ' (within the rights of its maker)';
+  if (Object.keys(roles).length === 0) return limits === undefined ? 'everything' : 'what its maker may';
+  return `${each.join('; ') || 'nothing'}${within}`;
 }
 
 function day(ms: number): string {

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { Context, type ServerOptions, jsonOption, withServer } from '../context.js';
 import { CommandError } from '../errors.js';
 import { strange } from '../remote.js';
-import { bytes, duration, number, table } from '../terminal.js';
+import { bytes, counted, duration, number, table } from '../terminal.js';
 
 interface Stats {
   readonly nodes: Readonly<
@@ -18,6 +18,8 @@ interface CatIndex {
   readonly index: string;
   readonly health: string;
   readonly status: string;
+  /** Replicas, of which one server holds none. */
+  readonly rep: string;
   readonly 'docs.count': string | null;
   readonly 'store.size': string | null;
 }
@@ -84,10 +86,26 @@ export function addStatus(program: Command): void {
                 one.status !== 'open' ? one.status : one.health === 'red' ? out.bad('red') : 'open',
               ]),
               'documents size',
-            )}`,
+            )}${whyYellow(indices)}`,
       ].join(''),
     );
   });
+}
+
+/** Why `_cluster/health` is yellow, where it is. */
+function whyYellow(indices: readonly CatIndex[]): string {
+  const yellow = indices.filter(({ health }) => health === 'yellow');
+  const failing = yellow.filter(({ rep }) => rep === '0').map(({ index }) => index);
+  const waiting = yellow.length - failing.length;
+  const replicas =
+    waiting === 0
+      ? ''
+      : `health is yellow, as is usual for one server: ${counted(waiting, 'index has', 'indices have')} replicas, which only a second one could hold\n`;
+  const work =
+    failing.length === 0
+      ? ''
+      : `health is yellow as work in the background fails for ${failing.join(', ')}: the log of the server says why\n`;
+  return `${replicas}${work}`;
 }
 
 async function deployed({ remote }: Context): Promise<string[]> {

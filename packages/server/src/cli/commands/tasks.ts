@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 
 import { Context, type ServerOptions, interruptible, jsonOption, withServer } from '../context.js';
-import { CommandError } from '../errors.js';
+import { CommandError, UsageError } from '../errors.js';
 import { type Sink, duration, number, oneLine, table } from '../terminal.js';
 
 interface Status {
@@ -36,6 +36,8 @@ interface Known {
 
 const POLL_MS = 500;
 
+const NONE = 'no jobs run; --all shows those that have ended\n';
+
 /** `sparrow tasks`: what the server is doing that takes its time. */
 export function addTasks(program: Command): void {
   const tasks = program.command('tasks').description('list, show and cancel jobs, such as a reindex');
@@ -44,13 +46,24 @@ export function addTasks(program: Command): void {
     tasks
       .command('list', { isDefault: true })
       .description('list the running jobs')
+      .option('--all', 'also jobs that have ended, the latest first')
       .option('--watch', 'keep refreshing the list, until Ctrl-C'),
-    jsonOption('a list of jobs, each as in the answer of GET /_tasks'),
-  ).action(async (options: ServerOptions & { watch?: boolean }) => {
+    jsonOption('a list of jobs, each as in the answer of GET /_tasks; with --all, of GET /_tasks/TASK'),
+  ).action(async (options: ServerOptions & { all?: boolean; watch?: boolean }) => {
+    if (options.all === true && options.watch === true) {
+      throw new UsageError('--watch shows the jobs that run: leave out --all');
+    }
     const context = new Context(options);
+    if (options.all === true) {
+      const running = (await list(context)).map((task): Known => ({ completed: false, task }));
+      const ended = await context.remote.request<{ tasks: readonly Known[] }>('GET', '/_ext/tasks');
+      const all = [...running, ...ended.tasks];
+      context.show(all, (out) => (all.length === 0 ? 'no jobs\n' : withStates(out, all)));
+      return;
+    }
     if (options.watch !== true) {
       const running = await list(context);
-      context.show(running, (out) => (running.length === 0 ? 'no jobs\n' : shown(out, running)));
+      context.show(running, (out) => (running.length === 0 ? NONE : shown(out, running)));
       return;
     }
     await watchAll(context);
@@ -107,11 +120,7 @@ async function watchAll(context: Context): Promise<void> {
   try {
     for (;;) {
       const running = await list(context, signal);
-      const text = context.isJson
-        ? `${JSON.stringify(running)}\n`
-        : running.length === 0
-          ? 'no jobs\n'
-          : shown(out, running);
+      const text = context.isJson ? `${JSON.stringify(running)}\n` : running.length === 0 ? NONE : shown(out, running);
       if (out.isTerminal && !context.isJson && before !== '')
         out.steer(`\u001b[${String(before.split('\n').length - 1)}A\u001b[J`);
       // A log of what stays the same helps nobody.
@@ -153,29 +162,43 @@ function countsOf({ status = {} }: Task): { readonly done: number; readonly tota
   return { done: created + updated + deleted + noops + conflicts, total };
 }
 
+const HEADING = ['task', 'job', 'done', 'of', 'running for', 'what'];
+
 function shown(out: Sink, tasks: readonly Task[]): string {
-  return table(
-    out,
-    ['task', 'job', 'done', 'of', 'running for', 'what'],
-    tasks.map((task) => {
-      const { done, total } = countsOf(task);
-      const counted = task.status?.total !== undefined;
-      return [
-        `${task.node}:${String(task.id)}`,
-        task.action.split('/').at(-1) ?? '',
-        counted ? number(done) : '',
-        counted ? number(total) : '',
-        duration(task.running_time_in_nanos / 1e6),
-        oneLine(task.description, 60),
-      ];
-    }),
-    'done of',
-  );
+  return table(out, HEADING, tasks.map(cellsOf), 'done of');
 }
 
-function described(out: Sink, { completed, task, error, response }: Known): string {
-  const ended = task.cancelled === true ? 'cancelled' : out.good('completed');
-  const state = error !== undefined ? out.bad('failed') : completed ? ended : 'running';
+/** As {@link shown}, for jobs that may have ended. */
+function withStates(out: Sink, all: readonly Known[]): string {
+  const rows = all.map((one) => [
+    ...cellsOf(one.task).slice(0, -1),
+    stateOf(out, one),
+    oneLine(one.task.description, 60),
+  ]);
+  return table(out, [...HEADING.slice(0, -2), 'took', 'state', 'what'], rows, 'done of');
+}
+
+function cellsOf(task: Task): readonly string[] {
+  const { done, total } = countsOf(task);
+  const counted = task.status?.total !== undefined;
+  return [
+    `${task.node}:${String(task.id)}`,
+    task.action.split('/').at(-1) ?? '',
+    counted ? number(done) : '',
+    counted ? number(total) : '',
+    duration(task.running_time_in_nanos / 1e6),
+    oneLine(task.description, 60),
+  ];
+}
+
+function stateOf(out: Sink, { completed, task, error }: Known): string {
+  if (error !== undefined) return out.bad('failed');
+  if (!completed) return 'running';
+  return task.cancelled === true ? 'cancelled' : out.good('completed');
+}
+
+function described(out: Sink, known: Known): string {
+  const { task, response } = known;
   const result = response === undefined ? '' : `${JSON.stringify(response, null, 2)}\n`;
-  return `${shown(out, [task])}${state}\n${result}`;
+  return `${shown(out, [task])}${stateOf(out, known)}\n${result}`;
 }
