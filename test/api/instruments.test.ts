@@ -76,6 +76,10 @@ describe('GET /metrics', () => {
     }
     // This request itself holds some.
     expect(valueOf(families, 'sparrow_request_memory_limit_bytes', { of: 'all' })).toBeGreaterThan(1e8);
+    const allocated = valueOf(families, 'sparrow_allocated_memory_bytes');
+    const { body } = await call('GET', '/_nodes/stats/breaker');
+    const [node] = Object.values<any>(body.nodes);
+    expect(allocated / node.breakers.parent.estimated_size_in_bytes).toBeCloseTo(1, 0);
     expect(valueOf(families, 'sparrow_in_flight_limit_bytes')).toBeGreaterThan(1e7);
     expect(valueOf(families, 'sparrow_process_resident_memory_bytes')).toBeGreaterThan(1e7);
   });

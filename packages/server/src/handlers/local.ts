@@ -160,6 +160,11 @@ function nodeContext(call: Call): NodeContext {
 /** What the engine says about itself, if it is open. */
 async function figuresOf({ services }: Call): Promise<EngineFigures | undefined> {
   if (services === undefined) return undefined;
-  const reply = await services.engine.execute({ op: 'instruments', path: {}, query: {} });
-  return JSON.parse(new TextDecoder().decode(reply.body)) as EngineFigures;
+  const { engine } = services;
+  const reply = await engine.execute({ op: 'instruments', path: {}, query: {} });
+  const figures = JSON.parse(new TextDecoder().decode(reply.body)) as EngineFigures;
+  const { total_limit: limit } = figures.memory;
+  const room = engine.room?.();
+  if (room === undefined || limit === undefined) return figures;
+  return { ...figures, memory: { ...figures.memory, allocated: Math.max(0, limit - room) } };
 }

@@ -117,6 +117,11 @@ export function exposeEngine(
     snapshots['deletions_failed'] ?? 0,
   );
   page.gauge('sparrow_request_memory_bytes', 'Memory that requests have taken, as it is counted.', memory['used'] ?? 0);
+  page.gauge(
+    'sparrow_allocated_memory_bytes',
+    'Memory that the engine has allocated, for requests or not, up to the limit of all.',
+    memory['allocated'],
+  );
   page.gauge('sparrow_request_memory_limit_bytes', 'Most that requests may take, all together and each.', [
     { labels: { of: 'all' }, value: memory['total_limit'] ?? 0 },
     { labels: { of: 'each' }, value: memory['request_limit'] ?? 0 },
