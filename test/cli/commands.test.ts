@@ -318,11 +318,19 @@ describe('search', () => {
       (await json('search', 'b', '--index', 'signs', '--filter', `name.keyword=${value}`)).hits.hits.length as number;
     expect([await signs('a "b" (c) \\ d: e'), await signs('a')]).toEqual([1, 0]);
     await server.request('DELETE', '/signs');
-    expect((await run('search', 'x', '--index', 'articles', '--filter', 'titel=x')).stderr).toContain(
-      'no field [titel]',
-    );
-    const { code, stderr } = await run('search', 'x', '--index', 'articles', '--filter', 'title:"a:b" OR titel:x');
-    expect([code, stderr]).toEqual([0, '[articles] has no field [titel], so nothing is found by it\n']);
+    const fields = ['titel^2', 'title', 'ti*'];
+    for (const args of [
+      ['x', '--filter', 'titel=x'],
+      ['x', '--filter', 'n:1 OR title:"a:b" OR titel:x'],
+      ['--body', '{"query":{"match":{"titel":"x"}}}'],
+      ['--body', JSON.stringify({ query: { multi_match: { query: 'bread', fields } } })],
+    ]) {
+      const { code, stderr } = await run('search', '--index', 'articles', ...args);
+      expect([code, stderr], args.join(' ')).toEqual([
+        0,
+        '[articles] has no field [titel], so nothing is found by it\n',
+      ]);
+    }
     // Neither the first nor the last is the only one that counts.
     expect(await ids('--filter', 'n=1', '--filter', 'n:>1')).toEqual([]);
     expect(await ids('--filter', 'n:>1', '--filter', 'n=1')).toEqual([]);

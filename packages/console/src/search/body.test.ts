@@ -7,7 +7,7 @@ import { sentences } from '../lib/api';
 import { fusedLists, searchBody } from './body';
 import { shown } from './document';
 import { type Way, firstOfEach, leaves, vectorFields, waysOf, withPassages } from './fields';
-import { fieldsOfFilter, filterProblem } from './filter';
+import { filterProblem } from './filter';
 import { type Hit, passageOf } from './results';
 import { fromFirstWord, markWords, partsOf, saidAs, telling, withoutEmptyMarks, wordsOf } from './why';
 
@@ -239,15 +239,6 @@ describe('the console', () => {
     expect(await problem('AND a')).toBe('The filter “AND a” cannot be read: “AND” is not expected there.');
     expect(await problem('gloss^x')).toBe('The filter “gloss^x” cannot be read: “x” is not expected there.');
     expect(filterProblem('no such index [x]', 'a:b')).toBe('no such index [x]');
-  });
-
-  it('finds the fields that a filter names', () => {
-    expect(fieldsOfFilter('topic:a AND (year:[2020 TO *] OR -meta.n:"x:y") AND topic:b')).toEqual([
-      'topic',
-      'year',
-      'meta.n',
-    ]);
-    expect(fieldsOfFilter('_exists_:a AND "quoted:x" AND plain')).toEqual([]);
   });
 
   it('gives a document a title that people read', () => {

@@ -10,6 +10,7 @@ import { changesNothing } from '../routes/parameters.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
 import { rightsFor } from '../security/authorize.js';
 import { MAPPING, unknownEndpoints } from './unknown-endpoints.js';
+import { foundNothing, unknownFields } from './unknown-fields.js';
 
 /**
  * Carries out an operation of the engine.
@@ -48,12 +49,9 @@ export async function carryOutInEngine(
       ? await engine.execute(request, sent, cancel)
       : await call.span.carryOut(op, (phases) => engine.execute({ ...request, phases }, sent, cancel));
   if (call.query['wait_for_completion'] === 'false') tasks?.note(reply.body);
-  const warnings = warningsOf(
-    endpoint,
-    call.query,
-    reply,
-    MAPPING.has(op) ? await unknownEndpoints(engine, sent) : NOTHING,
-  );
+  let unknown = MAPPING.has(op) ? await unknownEndpoints(engine, sent) : NOTHING;
+  if (foundNothing(op, reply)) unknown = await unknownFields(engine, caller, request, sent);
+  const warnings = warningsOf(endpoint, call.query, reply, unknown);
   return {
     status: reply.status,
     body: reply.body,

@@ -50,7 +50,7 @@ function replaces({ handler }: Endpoint, path: Texts, query: Texts): boolean {
 }
 
 /** What a request of this key brings along for the engine to check names by; nothing for a key that may do everything there. */
-export function rightsFor(key: ApiKey, { action }: Endpoint): Pick<EngineRequest, 'action' | 'rights'> {
+export function rightsFor(key: ApiKey, { action }: Pick<Endpoint, 'action'>): Pick<EngineRequest, 'action' | 'rights'> {
   const { everyIndex, rights } = knownOf(key);
   const showsMore =
     action !== null &&

@@ -8,7 +8,8 @@ import { Context, type ServerOptions, integerOption, jsonOption, withServer } fr
 import { CommandError, UsageError } from '../errors.js';
 import { whileWaiting } from '../progress.js';
 import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
-import { fieldsOfFilter, noteUnknownFields } from '../unknown-fields.js';
+import { fieldsOfFilter, fieldsOfSearch } from '../../named-fields.js';
+import { noteUnknownFields } from '../unknown-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -79,12 +80,13 @@ export function addSearch(program: Command): void {
       throw new UsageError('a request with --body has filters of its own: leave out --filter');
     const context = new Context(options);
     const body = options.body === undefined ? undefined : readBody(options.body);
-    await noteUnknownFields(context, options.index, (options.filter ?? []).flatMap(fieldsOfFilter));
     const asked = ask(context, question, body, options);
     const waiting = 'waiting for the answer; a model that starts with this question takes some seconds';
     const answer = await whileWaiting(context.terminal.err, waiting, asked).catch(async (error: unknown) => {
       throw await namingIndices(context, error);
     });
+    const named = body === undefined ? (options.filter ?? []).flatMap(fieldsOfFilter) : fieldsOfSearch(body);
+    await noteUnknownFields(context, options.index, named);
     context.show(answer, (out) => {
       const { total, hits } = answer.hits;
       const footer = out.dim(`${foundBy(options, hits.length, total)}${duration(answer.took)}`);

@@ -1,0 +1,95 @@
+import type { EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
+
+import { fieldsOfFilter, fieldsOfSearch, unknownAmong, withParents } from '../named-fields.js';
+import { near } from '../near.js';
+import { rightsFor } from '../security/authorize.js';
+import type { ApiKey } from '../security/key-store.js';
+
+/** Operations that find documents by the fields which their bodies name. */
+const SEARCHING: ReadonlySet<string> = new Set<Operation>(['search', 'count']);
+
+/** What an answer that found nothing begins with: its counts stand before everything of any length. */
+const NOTHING_FOUND = /^\{"count":0,|"hits":\{(?:"total":\{"value":0,|"total":0,|"max_score":null,"hits":\[\])/;
+const BEGINNING = 400;
+
+/** Longest body that is read for its fields, in bytes: this happens on the event loop, and what people write is shorter. */
+const MOST_BYTES = 64 * 1024;
+/** Fields that are warned of: a header has only so much room. */
+const MOST_WARNED = 8;
+/** Fields among which one is looked for that may have been meant. */
+const MOST_COMPARED = 1000;
+
+/** What the names of indices in a path mean. */
+const OF_INDICES = ['expand_wildcards', 'allow_no_indices', 'ignore_unavailable'] as const;
+
+/** Whether a search found nothing, and may have looked in fields that no index has. Almost free, as every search asks it. */
+export function foundNothing(op: Operation, { status, body }: EngineReply): boolean {
+  if (status !== 200 || !SEARCHING.has(op)) return false;
+  const beginning = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, BEGINNING));
+  return NOTHING_FOUND.test(beginning.toString('latin1'));
+}
+
+/**
+ * Sentences about fields that a search names and none of its indices has, which Elasticsearch passes over in silence. The engine is
+ * asked for them with the rights of the caller, only for a search that found nothing.
+ *
+ * @param search the search, which was carried out
+ */
+export async function unknownFields(
+  engine: SearchEngine,
+  caller: ApiKey,
+  search: EngineRequest,
+  body: Uint8Array | undefined,
+): Promise<readonly string[]> {
+  const named = namedIn(search, body);
+  if (named.length === 0) return [];
+  const known = async (asked: Readonly<Record<string, string>>): Promise<object> => {
+    const given = OF_INDICES.flatMap((name) => {
+      const value = search.query[name];
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    const request: EngineRequest = {
+      op: 'field_caps',
+      path: search.path,
+      query: { ...Object.fromEntries(given), ...asked },
+      ...rightsFor(caller, FIELD_CAPS),
+    };
+    const reply = await engine.execute(request);
+    const read = JSON.parse(new TextDecoder().decode(reply.body)) as FieldCaps;
+    // Without an index there is nothing that a field could be missing in.
+    if (read.fields === undefined || read.indices.length === 0) throw new Error('no fields can be seen');
+    return read.fields;
+  };
+  try {
+    const unknown = unknownAmong(named, await known({ fields: withParents(named).join(',') })).slice(0, MOST_WARNED);
+    if (unknown.length === 0) return [];
+    const all = Object.keys(await known({ fields: '*', filters: '-parent,-metadata' }));
+    return unknown.map((name) => {
+      const [meant] = all.length > MOST_COMPARED ? [] : near(name, all);
+      const hint = meant === undefined ? '' : `; did you mean [${meant}]?`;
+      return `no index that was searched has a field [${name}], so nothing is found by it${hint}`;
+    });
+  } catch {
+    // The search has its answer: that nothing can be said about its fields is no reason to refuse it.
+    return [];
+  }
+}
+
+const FIELD_CAPS = { action: 'indices:data/read/field_caps' } as const;
+
+interface FieldCaps {
+  readonly indices: readonly string[];
+  readonly fields?: object;
+}
+
+function namedIn({ query }: EngineRequest, body: Uint8Array | undefined): readonly string[] {
+  const ofText = fieldsOfFilter(query['q'] ?? '');
+  if (body === undefined || body.byteLength > MOST_BYTES) return ofText;
+  try {
+    const read = JSON.parse(new TextDecoder().decode(body)) as object;
+    // The indices of a point in time are in its id.
+    return 'pit' in read ? [] : [...ofText, ...fieldsOfSearch(read)];
+  } catch {
+    return ofText;
+  }
+}

@@ -1,0 +1,90 @@
+// The fields that searches name, for the server, the command line and the console. It has no imports, as it runs in browsers too.
+
+/** A field before a colon, as Lucene's syntax names one: not within quotes, where colons are letters. */
+const FIELD = /(?<![\w.\\])([A-Za-z_][\w.-]*):/g;
+
+/** Queries that have a field as the name of a member. */
+const BY_MEMBER: ReadonlySet<string> = new Set([
+  ...['fuzzy', 'intervals', 'match', 'match_bool_prefix', 'match_phrase', 'match_phrase_prefix', 'prefix', 'range'],
+  ...['regexp', 'term', 'terms', 'terms_set', 'text_expansion', 'weighted_tokens', 'wildcard'],
+]);
+
+/** Their members that are no fields. */
+const OPTIONS: ReadonlySet<string> = new Set(['_name', 'boost', 'ignore_unmapped']);
+
+/** Queries and retrievers that name a field as their `field`. */
+const BY_FIELD: ReadonlySet<string> = new Set([
+  ...['distance_feature', 'exists', 'knn', 'rank_feature', 'semantic', 'sparse_vector', 'text_similarity_reranker'],
+]);
+
+/** Queries and retrievers that name several as their `fields`. */
+const BY_FIELDS: ReadonlySet<string> = new Set([
+  ...['combined_fields', 'linear', 'more_like_this', 'multi_match', 'query_string', 'rrf', 'simple_query_string'],
+]);
+
+/** Members of a search that hold queries. */
+const QUERYING = ['query', 'retriever', 'knn', 'post_filter', 'rescore'] as const;
+
+/** Members of queries that hold no queries, or those of another index. */
+const APART: ReadonlySet<string> = new Set([
+  ...['_source', 'inner_hits', 'like', 'params', 'query_vector', 'query_vector_builder', 'script', 'unlike'],
+]);
+
+/** The fields that a text in Lucene's syntax names; patterns and what is no field are left out. */
+export function fieldsOfFilter(filter: string): string[] {
+  const named = [...filter.replaceAll(/"(?:\\.|[^"\\])*"?/gs, '""').matchAll(FIELD)].map(([, name = '']) => name);
+  return [...new Set(named)].filter((name) => name !== '_exists_');
+}
+
+/** The fields that the queries of a search's body name: in full, so without patterns, and without those that every index has. */
+export function fieldsOfSearch(body: object): string[] {
+  const named = new Set<string>();
+  const members = body as Readonly<Record<string, unknown>>;
+  for (const member of QUERYING) collect(member, members[member], named);
+  return [...named].filter((name) => name !== '' && !name.startsWith('_') && !/[*,]/.test(name));
+}
+
+function collect(kind: string, value: unknown, named: Set<string>): void {
+  if (typeof value !== 'object' || value === null || APART.has(kind)) return;
+  if (Array.isArray(value)) {
+    for (const one of value) collect(kind, one, named);
+    return;
+  }
+  if (BY_MEMBER.has(kind)) {
+    for (const name of Object.keys(value)) if (!OPTIONS.has(name)) named.add(name);
+    return;
+  }
+  const { field, fields, query } = value as Readonly<Record<string, unknown>>;
+  if (BY_FIELD.has(kind) && typeof field === 'string') named.add(field);
+  if (BY_FIELDS.has(kind) && Array.isArray(fields)) {
+    for (const one of fields) if (typeof one === 'string') named.add(one.replace(/\^.*$/, ''));
+  }
+  if (kind === 'query_string' && typeof query === 'string') for (const name of fieldsOfFilter(query)) named.add(name);
+  for (const [name, inner] of Object.entries(value)) collect(name, inner, named);
+}
+
+/**
+ * Those of `names` that are not among the fields that `_field_caps` shows for them. What is below a field, as are the features of
+ * `rank_features`, belongs to it.
+ */
+export function unknownAmong(names: readonly string[], known: object): string[] {
+  const isKnown = (name: string): boolean => Object.hasOwn(known, name);
+  return names.filter(
+    (name) => !isKnown(name) && !parents(name).some((parent) => isKnown(parent) && !isObject(known, parent)),
+  );
+}
+
+/** `names` with those that are above them: what has to be asked for before {@link unknownAmong} can tell. */
+export function withParents(names: readonly string[]): string[] {
+  return [...new Set(names.flatMap((name) => [name, ...parents(name)]))];
+}
+
+function parents(name: string): string[] {
+  const parts = name.split('.');
+  return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join('.'));
+}
+
+function isObject(known: object, name: string): boolean {
+  const types = (known as Readonly<Record<string, object>>)[name] ?? {};
+  return 'object' in types || 'nested' in types;
+}

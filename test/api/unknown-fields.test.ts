@@ -1,0 +1,91 @@
+// A search by a field that no index has finds nothing, as in Elasticsearch, and is warned of.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+import { warningTexts } from '../../packages/server/src/http/warning-texts.js';
+import { type RequestOptions, type RunningServer, startServer } from '../support/server.js';
+
+let server: RunningServer;
+
+beforeAll(async () => {
+  server = await startServer({ args: ['--deploy-at-start', 'false'] });
+  const name = { type: 'text', fields: { raw: { type: 'keyword' } } };
+  const parts = { type: 'nested', properties: { land: { type: 'keyword' } } };
+  for (const [index, properties] of [
+    ['people', { name, topics: { type: 'rank_features' }, person: { properties: { age: { type: 'long' } } } }],
+    ['places', { town: { type: 'keyword' }, parts }],
+  ] as const) {
+    expect((await server.request('PUT', `/${index}`, { mappings: { properties } })).status).toBe(200);
+  }
+  await server.request('PUT', '/people/_doc/1?refresh=true', { name: 'Ada' });
+  await server.request('POST', '/_aliases', { actions: [{ add: { index: 'people', alias: 'folk' } }] });
+});
+afterAll(async () => {
+  await server.stop();
+});
+
+async function warned(path: string, body?: object, options?: RequestOptions): Promise<string[]> {
+  const { status, headers, text } = await server.request(body === undefined ? 'GET' : 'POST', path, body, options);
+  expect(status, text).toBe(200);
+  return warningTexts([headers['warning'] ?? ''].flat().join(', '));
+}
+const says = (field: string, hint = ''): string =>
+  `no index that was searched has a field [${field}], so nothing is found by it${hint}`;
+const MEANT = says('names', '; did you mean [name]?');
+
+it('is warned of, by whatever query', async () => {
+  for (const query of [
+    { match: { names: 'ada' } },
+    { multi_match: { query: 'ada', fields: ['names^2', 'person.*'] } },
+    { term: { names: 'ada' } },
+    { bool: { must: { match: { name: 'ada' } }, filter: { exists: { field: 'names' } } } },
+    { query_string: { query: 'names:ada' } },
+    { constant_score: { filter: { range: { names: { gte: 1 } } } } },
+  ]) {
+    const label = JSON.stringify(query);
+    expect(await warned('/people/_search', { query }), label).toEqual([MEANT]);
+    expect(await warned('/people/_count', { query }), label).toEqual([MEANT]);
+  }
+  const match = { query: { match: { names: 'ada' } } };
+  expect(await warned('/people/_search', { retriever: { standard: match } })).toEqual([MEANT]);
+  expect(await warned('/people/_search', { ...match, track_total_hits: false })).toEqual([MEANT]);
+  expect(await warned('/people/_search?rest_total_hits_as_int=true', match)).toEqual([MEANT]);
+  expect(await warned('/folk,places/_search?filter_path=took', match)).toEqual([MEANT]);
+  expect(await warned('/_search', match)).toEqual([MEANT]);
+  expect(await warned('/people/_search?q=names:ada')).toEqual([MEANT]);
+  const both = { query: { bool: { must: [{ term: { größe: 1 } }, { term: { 'person.x': 1 } }] } } };
+  expect(await warned('/people/_search', both)).toEqual([
+    says('größe'),
+    says('person.x', '; did you mean [person.age]?'),
+  ]);
+});
+
+it('is not warned of where there is such a field, or the search finds something', async () => {
+  for (const query of [
+    { match: { name: 'nobody' } },
+    { term: { 'name.raw': 'nobody' } },
+    { term: { town: 'x' } },
+    { exists: { field: 'person' } },
+    { rank_feature: { field: 'topics.art' } },
+    { nested: { path: 'parts', query: { term: { 'parts.land': 'x' } } } },
+    { multi_match: { query: 'x', fields: ['nothing*', 'name'] } },
+    { term: { _id: 'x' } },
+    { bool: { must: [{ match_all: {} }, { term: { _index: 'x' } }] } },
+  ]) {
+    expect(await warned('/people,places/_search', { query }), JSON.stringify(query)).toEqual([]);
+  }
+  expect(await warned('/people/_search', { query: { match: { town: 'x' } } })).toEqual([says('town')]);
+  const should = [{ match: { name: 'ada' } }, { match: { names: 'ada' } }];
+  expect(await warned('/people/_search', { query: { bool: { should } } })).toEqual([]);
+  expect(await warned('/nobody*/_search', { query: { match: { names: 'ada' } } })).toEqual([]);
+});
+
+it('tells a key nothing about fields that it may not see', async () => {
+  const descriptors = { r: { indices: [{ names: ['places'], privileges: ['read'] }] } };
+  const made = await server.request('POST', '/_security/api_key', { name: 'k', role_descriptors: descriptors });
+  const apiKey = (made.body as { encoded: string }).encoded;
+  // `name` is a field of the other index, which an owner is not warned of and this key is, without a hint at others like it.
+  const query = { match: { name: 'ada' } };
+  expect(await warned('/p*/_search', { query: { bool: { must: [query, { match_none: {} }] } } })).toEqual([]);
+  expect(await warned('/p*/_search', { query }, { apiKey })).toEqual([says('name')]);
+  expect(await warned('/_search', { query: { match: { names: 'ada' } } }, { apiKey })).toEqual([says('names')]);
+});
