@@ -54,9 +54,7 @@ function promtool(args: readonly string[], input = ''): Promise<Checked> {
 
 const hasPromtool = (await promtool(['--version'])).code === 0;
 if (!hasPromtool) {
-  console.warn(
-    'skipped: rules of Prometheus: there is no promtool; put it on the PATH, or its path in PROMTOOL',
-  );
+  console.warn('skipped: rules of Prometheus: there is no promtool; put it on the PATH, or its path in PROMTOOL');
 }
 
 let server: RunningServer;
