@@ -22,7 +22,12 @@ const STAGING = `${TARGET}.tmp`;
 /** The first heading of a page. */
 const headingOf = (text) => (/^# (.+)$/m.exec(text)?.[1] ?? '').replaceAll('`', '');
 const api = apiPage(JSON.parse(openapi()));
-const textOf = (page) => (page === 'api.md' ? api : readFileSync(join(DOCS, page), 'utf8'));
+/** Pages that are made here. The server writes what it found into the second. */
+const MADE = new Map([
+  ['api.md', api],
+  ['search.md', '# Search the documentation\n\n<!-- found -->\n'],
+]);
+const textOf = (page) => MADE.get(page) ?? readFileSync(join(DOCS, page), 'utf8');
 const hrefOf = (page) => `${BASE}/${addressOf(page)}`;
 const menu = MENU.map(({ title, pages }) => ({
   title,
@@ -41,7 +46,7 @@ const eleventy = new Eleventy('docs', 'packages/server/dist/docs.tmp', {
     configuration.setIncludesDirectory('../packages/site/layouts');
     configuration.setLayoutsDirectory('../packages/site/layouts');
     configuration.amendLibrary('md', extend);
-    configuration.addTemplate('api.md', api);
+    for (const [page, text] of MADE) configuration.addTemplate(page, text);
     configuration.addGlobalData('layout', 'page.njk');
     // The pages are plain Markdown: `{{field}}` stands in them for itself.
     configuration.addGlobalData('templateEngineOverride', 'md');

@@ -55,8 +55,13 @@ const STEPS = [
   {
     name: 'console',
     title: 'building the console',
-    // What the page shares with the command line is a file of the server's.
-    inputs: () => [join('packages', 'console'), join('packages', 'server', 'src', 'file-mapping.ts')],
+    // What the page shares with the command line are files of the server's.
+    inputs: () => [
+      join('packages', 'console'),
+      ...['file-mapping.ts', 'named-fields.ts', 'text-parts.ts', join('http', 'warning-texts.ts')].map((name) =>
+        join('packages', 'server', 'src', name),
+      ),
+    ],
     results: () => [CONSOLE],
     run: buildConsole,
   },

@@ -87,7 +87,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [MANAGE_CLUSTER, 'stop_deployment update_deployment put_inference delete_inference update_inference'],
   [MANAGE_CLUSTER, 'put_script get_script delete_script'],
   [SECURITY, 'create_api_key get_api_keys invalidate_api_keys query_api_keys update_api_key bulk_update_api_keys'],
-  [Object.keys(KINDS), 'authenticate health live openapi console documentation mcp'],
+  [Object.keys(KINDS), 'authenticate health live openapi console documentation search_documentation mcp'],
 ];
 
 const EXPECTED = new Map(

@@ -76,6 +76,38 @@ it('every link of a page leads to a page, a picture or a heading that is there',
   expect(links).toBeGreaterThan(1000);
 });
 
+it('answers a question with the sections that say most about it', async () => {
+  const linksOf = async (question: string): Promise<string[]> => {
+    const { status, headers, text } = await get(`/_docs/search?q=${encodeURIComponent(question)}`);
+    expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=UTF-8']);
+    expect(headers['content-security-policy']).toContain("form-action 'self'");
+    return [...text.matchAll(/<li><a href="(\/_docs\/[^"]*#[^"]*)">/g)].map(([, link = '']) => link);
+  };
+  for (const [question, wanted] of [
+    ['how do I back up', '/_docs/guides/running-a-server#back-it-up'],
+    ['ssl certificate', '/_docs/operating#tls'],
+    ['find the passage of a long text', '/_docs/guides/long-texts#find-the-passage'],
+  ] as const) {
+    const links = await linksOf(question);
+    expect(links.slice(0, 3), question).toContain(wanted);
+    expect(new Set(links).size).toBe(links.length);
+  }
+  // What it answers with leads somewhere.
+  for (const link of await linksOf('highlight')) {
+    const [path = '', anchor = ''] = link.split('#');
+    expect((await get(path)).text, link).toContain(`id="${decodeURIComponent(anchor)}"`);
+  }
+  expect(await linksOf('qqqq')).toEqual([]);
+  const { text } = await get(`/_docs/search?q=${encodeURIComponent('"><script>$& x')}`);
+  expect(text).toContain('value="&#34;&#62;&#60;script&#62;$&#38; x"');
+  expect(text).not.toContain('<script');
+  expect((await get('/_docs/search')).text).not.toContain('class="found"');
+  expect((await get(`/_docs/search?q=${'x'.repeat(5000)}`)).status).toBe(200);
+  // It is nobody's index.
+  const { body } = await server.request('GET', '/_cat/indices?format=json&expand_wildcards=all');
+  expect(body).toEqual([]);
+});
+
 it('and the console lead to each other', async () => {
   expect((await get('/_docs')).text).toContain('href="/_console"');
   const { text } = await get('/_console');

@@ -5,7 +5,7 @@ import {
   submitAsyncSearch,
 } from '../async-search/async-search.js';
 import { consolePage } from '../console.js';
-import { documentation } from '../documentation.js';
+import { documentation, documentationFor } from '../documentation.js';
 import { type Answer, json } from '../http/respond.js';
 import { describe } from '../identity.js';
 import type { EngineFigures } from '../instruments/engine.js';
@@ -60,6 +60,7 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
   console: () => consolePage(),
   documentation: ({ path }) =>
     documentation([path['folder'], path['page']].filter((part) => part !== undefined).join('/')),
+  search_documentation: ({ query }) => documentationFor(query['q']),
   openapi: () => ({ status: 200, body: openapi() }),
   nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
   nodes_stats: async (call) => ({

@@ -155,12 +155,15 @@ function opened(shape: Schema): Schema {
   );
 }
 
+/** Operations that answer with a page for a browser. */
+const PAGES: ReadonlySet<string> = new Set(['console', 'documentation', 'search_documentation']);
+
 function responsesOf(endpoint: Endpoint, isHead: boolean): object {
   const { action, reply, handler } = endpoint;
   const name = nameOf(endpoint);
   const isText = reply === 'text';
   const schema = bodiesOf(endpoint).answer ?? (isTable(name) ? TABLE : opened(SHAPES[name] ?? {}));
-  const isPage = 'local' in handler && (handler.local === 'console' || handler.local === 'documentation');
+  const isPage = 'local' in handler && PAGES.has(handler.local);
   const content = isPage
     ? { 'text/html': { schema: { type: 'string' } } }
     : {

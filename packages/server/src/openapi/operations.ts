@@ -70,6 +70,7 @@ export const BODIES: Described = {
   metrics: { about: 'Figures for Prometheus.' },
   console: { about: 'The console, for a browser.' },
   documentation: { about: 'The documentation, for a browser.' },
+  search_documentation: { about: 'What the documentation says about a question, for a browser.' },
   openapi: { about: 'This document.', answer: open() },
   mcp: {
     about: 'Takes a message of the Model Context Protocol: tools for agents, over streamable HTTP.',

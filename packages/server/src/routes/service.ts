@@ -12,6 +12,7 @@ export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
   ...local('openapi', 'public', ['GET|HEAD /_openapi.json']),
   ...local('console', 'public', ['GET|HEAD /_console']),
   ...local('documentation', 'public', ['GET|HEAD /_docs', 'GET|HEAD /_docs/{page}', 'GET|HEAD /_docs/{folder}/{page}']),
+  ...local('search_documentation', 'public', ['GET|HEAD /_docs/search'], { params: ['q'] }),
   ...local('mcp', null, ['POST /mcp'], { body: true, cancellable: true }),
   ...local('license', 'cluster:monitor/xpack/license/get', ['GET /_license'], {
     params: ['accept_enterprise', 'local'],

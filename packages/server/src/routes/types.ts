@@ -10,6 +10,7 @@ export type LocalOperation =
   | 'metrics'
   | 'console'
   | 'documentation'
+  | 'search_documentation'
   | 'nodes_info'
   | 'nodes_stats'
   | 'hot_threads'
