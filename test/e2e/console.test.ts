@@ -46,6 +46,29 @@ const SHOP_FILES: Readonly<Record<string, string>> = {
 };
 const GERMAN = JSON.stringify([{ text: 'Der Hund ist nicht im Haus und das ist gut für die Katze.' }]);
 
+/** Placeholders that their fields are too narrow for, and short words of tables that lie on two lines. Run in the page. */
+const CUT = `(() => {
+  const found = [];
+  const pen = document.createElement('canvas').getContext('2d');
+  for (const field of document.querySelectorAll('input[placeholder]')) {
+    const style = getComputedStyle(field);
+    pen.font = style.font;
+    const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    if (field.clientWidth > 0 && pen.measureText(field.placeholder).width > room + 1) found.push(field.placeholder);
+  }
+  for (const cell of document.querySelectorAll('td')) {
+    const text = cell.firstChild;
+    if (text?.nodeType !== Node.TEXT_NODE) continue;
+    for (const { 0: word, index } of text.data.matchAll(/(?<![^\\s])[A-Za-z]{2,12}(?![^\\s])/g)) {
+      const range = document.createRange();
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) found.push(word);
+    }
+  }
+  return found;
+})()`;
+
 describe.skipIf(CHROMIUM === undefined)(
   `the console in Chromium${CHROMIUM === undefined ? ' (skipped: there is none)' : ''}`,
   () => {
@@ -96,6 +119,7 @@ describe.skipIf(CHROMIUM === undefined)(
           'document.documentElement.scrollWidth - document.documentElement.clientWidth',
         );
         expect(sticksOut, `${name}, ${kind}: wider than the screen`).toBeLessThanOrEqual(0);
+        expect(await page.evaluate(CUT), `${name}, ${kind}: cut or broken`).toEqual([]);
         if (PICTURES !== undefined && isShown) await picture(`${name}-${kind}`);
       }
       await page.emulateMedia({ colorScheme: 'light' });

@@ -124,7 +124,7 @@ function rightsOf(roles: Readonly<Record<string, Role>>): string {
     ...(cluster.length === 0 ? [] : [`${cluster.join(', ')} on the server`]),
   ]);
   return parts.length === 0
-    ? 'no limits of its own: the owner key may do everything, another key what the key may that made it'
+    ? 'It has no roles of its own. The owner key may do everything; any other key may do what the key that created it may do.'
     : `may: ${parts.join('; ')}`;
 }
 

@@ -170,7 +170,7 @@ function measure(counts: Map<string, { at: number; total: number; rates: number[
 
 const KINDS: Readonly<Record<string, string>> = {
   text_expansion: 'sparse: texts to weighted tokens',
-  text_embedding: 'dense: texts to points',
+  text_embedding: 'dense: texts to vectors',
   text_similarity: 'reranking: how well texts answer a question',
 };
 
@@ -244,7 +244,9 @@ function DeploymentRow({
   const [node] = nodes;
   const pending = nodes.reduce((all, { number_of_pending_requests: one = 0 }) => all + one, 0);
   const hits = nodes.reduce((all, { inference_cache_hit_count: one = 0 }) => all + one, 0);
-  const latency = node?.average_inference_time_ms_last_minute ?? node?.average_inference_time_ms;
+  // Of a minute without texts the server says 0.
+  const latest = node?.average_inference_time_ms_last_minute ?? 0;
+  const latency = latest > 0 ? latest : node?.average_inference_time_ms;
   const path = `/_ml/trained_models/${encodeURIComponent(deployment.deployment_id)}/deployment`;
   const total = totalOf(deployment);
   const rows: [string, string][] = [
@@ -311,11 +313,12 @@ const [WIDTH, HEIGHT] = [600, 56];
 
 /** Texts a second since the page was opened, as a line. */
 function Sparkline({ values, label }: { readonly values: readonly number[]; readonly label: string }): JSX.Element {
-  const most = Math.max(1, ...values);
+  const most = Math.max(0, ...values);
   const step = WIDTH / (POINTS - 1);
   const begin = WIDTH - (values.length - 1) * step;
   const points = values.map(
-    (value, at) => `${(begin + at * step).toFixed(1)},${(HEIGHT - 4 - (value / most) * (HEIGHT - 12)).toFixed(1)}`,
+    (value, at) =>
+      `${(begin + at * step).toFixed(1)},${(HEIGHT - 4 - (value / Math.max(1, most)) * (HEIGHT - 12)).toFixed(1)}`,
   );
   const now = values.at(-1) ?? 0;
   return (
@@ -330,7 +333,7 @@ function Sparkline({ values, label }: { readonly values: readonly number[]; read
         {points.length > 1 && <polyline points={points.join(' ')} />}
       </svg>
       <figcaption class="small">
-        {count(now)} texts a second now, at most {count(values.length === 0 ? 0 : most)} since this page was opened
+        {count(now)} texts a second now, at most {count(most)} since this page was opened
       </figcaption>
     </figure>
   );

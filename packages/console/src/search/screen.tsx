@@ -147,7 +147,7 @@ function Searching({
           type="search"
           data-search
           aria-label="Question"
-          placeholder="Ask in your own words"
+          placeholder="Ask a question"
           autocomplete="off"
           autofocus
           value={text}
