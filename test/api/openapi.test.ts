@@ -166,6 +166,18 @@ describe('the OpenAPI document', () => {
     expect(own.toSorted()).toEqual(names.toSorted());
   });
 
+  it('names no type of a field that the server refuses', async () => {
+    const forms = document.components.schemas['Property'].anyOf as { properties: { type: Schema } }[];
+    const types = forms.flatMap((form) => form.properties.type.enum ?? []);
+    expect(types.length).toBeGreaterThan(20);
+    for (const type of types) {
+      const field = { type, ...(type === 'scaled_float' ? { scaling_factor: 10 } : {}) };
+      const { text } = await server.request('PUT', `/type-${type}`, { mappings: { properties: { field } } });
+      expect(text, type).toContain('"acknowledged":true');
+      await server.request('DELETE', `/type-${type}`);
+    }
+  });
+
   it('is no wider than what it describes', () => {
     const search = (request: object) =>
       undocumented({ method: 'POST', path: '/books/_search', request, status: 200, answer: undefined });

@@ -75,7 +75,7 @@ const FIELDS = [
     'A text, searched by its words.',
   ),
   field(
-    ['keyword', 'wildcard', 'constant_keyword', 'version'],
+    ['keyword', 'wildcard', 'constant_keyword'],
     {
       ...{ ...indexed, ...tolerant, ...nothing, ignore_above: int(), norms: flag, normalizer: text() },
       ...{ value: any(), similarity: text(), index_options: text(), split_queries_on_whitespace: flag },
@@ -108,7 +108,7 @@ const FIELDS = [
     'A number.',
   ),
   field(
-    ['date', 'date_nanos'],
+    ['date'],
     {
       ...indexed,
       ...tolerant,
@@ -147,7 +147,6 @@ const FIELDS = [
     },
     'A text of any length, split into passages and searched by meaning.',
   ),
-  field(['alias'], { path: text() }, 'Another name of a field.'),
   object(
     {
       type: one(['object', 'nested']),
