@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Mean radius of the earth in meters, as Lucene has it.
-const EARTH_RADIUS: f64 = 6_371_008.771_4;
+pub const EARTH_RADIUS: f64 = 6_371_008.771_4;
 
 /// Degrees between two latitudes that are told apart: half a circle in 2^32 steps.
 const LATITUDE_STEP: f64 = 180.0 / 4_294_967_296.0;

@@ -1,9 +1,10 @@
 //! Queries over points on the earth: `geo_distance` and `geo_bounding_box`.
 
+use std::f64::consts::{FRAC_PI_2, PI};
 use std::fmt;
 
 use sparrow_mapping::GeoPoint;
-use sparrow_mapping::geo::{meters, meters_of_unit};
+use sparrow_mapping::geo::{EARTH_RADIUS, meters, meters_of_unit};
 
 use super::dsl::{Common, Context, members, unknown_token, value};
 use super::no_children;
@@ -25,8 +26,8 @@ pub struct GeoQuery {
 /// A part of the earth's surface.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum GeoArea {
-    /// At most so many meters around a point.
-    Circle { center: GeoPoint, meters: f64 },
+    /// At most so far around a point.
+    Circle(Circle),
     /// Between two latitudes and two longitudes, edges included. One whose left edge is east of its right one crosses the 180th meridian.
     Box { top: f64, left: f64, bottom: f64, right: f64 },
 }
@@ -35,7 +36,7 @@ impl GeoArea {
     /// Whether a point lies in it.
     pub fn contains(&self, point: GeoPoint) -> bool {
         match *self {
-            Self::Circle { center, meters } => center.meters_to(point) <= meters,
+            Self::Circle(circle) => circle.contains(point),
             Self::Box { top, left, bottom, right } => {
                 let of_longitude = match left <= right {
                     true => (left..=right).contains(&point.lon),
@@ -44,6 +45,43 @@ impl GeoArea {
                 (bottom..=top).contains(&point.lat) && of_longitude
             }
         }
+    }
+}
+
+/// The points that are at most so far from one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Circle {
+    pub center: GeoPoint,
+    pub meters: f64,
+    /// Degrees to its northernmost and southernmost points, and to its easternmost and westernmost: most points are told apart by these.
+    reach: (f64, f64),
+}
+
+impl Circle {
+    /// So many meters around a point.
+    pub fn new(center: GeoPoint, meters: f64) -> Self {
+        let angle = (meters / EARTH_RADIUS).min(PI);
+        let to_pole = FRAC_PI_2 - center.lat.to_radians().abs();
+        // One with a pole in it reaches all longitudes.
+        let of_longitude = match angle < to_pole {
+            true => (angle.sin() / center.lat.to_radians().cos()).min(1.0).asin(),
+            false => PI,
+        };
+        // Rounding takes nothing off.
+        let wider = |angle: f64| angle.to_degrees() * (1.0 + 1e-12) + 1e-9;
+        Self { center, meters, reach: (wider(angle), wider(of_longitude)) }
+    }
+
+    fn contains(&self, point: GeoPoint) -> bool {
+        let (of_latitude, of_longitude) = self.reach;
+        if (point.lat - self.center.lat).abs() > of_latitude {
+            return false;
+        }
+        let apart = (point.lon - self.center.lon).abs();
+        if apart.min(360.0 - apart) > of_longitude {
+            return false;
+        }
+        self.center.meters_to(point) <= self.meters
     }
 }
 
@@ -127,7 +165,7 @@ pub(super) fn geo_distance(body: &Node, _: Context) -> Result<Query, BodyError> 
     if meters.is_nan() || meters <= 0.0 {
         return Err(BodyError::illegal("distance must be greater than zero"));
     }
-    let area = GeoArea::Circle { center, meters };
+    let area = GeoArea::Circle(Circle::new(center, meters));
     Ok(common.query(QueryKind::Geo(GeoQuery { field, area, ignore_unmapped })))
 }
 
@@ -251,7 +289,7 @@ fn one_field<T>(
 impl Clause for GeoQuery {
     fn lucene_name(&self) -> &'static str {
         match self.area {
-            GeoArea::Circle { .. } => "LatLonPointDistanceQuery",
+            GeoArea::Circle(_) => "LatLonPointDistanceQuery",
             GeoArea::Box { .. } => "LatLonPointQuery",
         }
     }
@@ -259,7 +297,7 @@ impl Clause for GeoQuery {
     fn print(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let field = &self.field;
         match self.area {
-            GeoArea::Circle { center, meters } => {
+            GeoArea::Circle(Circle { center, meters, .. }) => {
                 write!(out, "{field}:{:?},{:?} +/- {meters:?} meters", center.lat, center.lon)
             }
             GeoArea::Box { top, left, bottom, right } => {
@@ -269,4 +307,29 @@ impl Clause for GeoQuery {
     }
 
     no_children!();
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn point() -> impl Strategy<Value = GeoPoint> {
+        (-90.0..=90.0f64, -180.0..=180.0f64).prop_map(|(lat, lon)| GeoPoint { lat, lon })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn circles_have_the_points_that_are_near(center in point(), other in point(), more in -1.0..1.0f64) {
+            let distance = center.meters_to(other);
+            // Close to the edge, where only the distance decides, and far from it.
+            for meters in [distance * (1.0 + more * 1e-9), distance * (1.0 + more), 20_100_000.0] {
+                let circle = Circle::new(center, meters.max(1e-6));
+                prop_assert_eq!(circle.contains(other), distance <= circle.meters, "{:?} {:?}", circle, other);
+            }
+        }
+    }
 }

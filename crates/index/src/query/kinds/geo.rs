@@ -5,6 +5,7 @@
 
 use sparrow_lexical::computed::{ComputeScore, ComputedScorer};
 use sparrow_mapping::FieldType;
+use sparrow_query::geo::Circle;
 use sparrow_query::{ExistsQuery, GeoArea, GeoQuery, QueryKind};
 use sparrow_types::work;
 use tantivy::query::{Explanation, Scorer, Weight};
@@ -57,7 +58,7 @@ impl Meaning for GeoQuery {
     fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
         compiler.count_clause()?;
         let clause = match self.area {
-            GeoArea::Circle { .. } => "geo_distance",
+            GeoArea::Circle(_) => "geo_distance",
             GeoArea::Box { .. } => "geo_bounding_box",
         };
         match compiler.snapshot.mapping().field(&self.field) {
@@ -87,7 +88,7 @@ impl Meaning for GeoQuery {
     fn filter_key(&self, key: &mut Key) -> Option<()> {
         key.tag(10).text(&self.field);
         match self.area {
-            GeoArea::Circle { center, meters } => {
+            GeoArea::Circle(Circle { center, meters, .. }) => {
                 key.tag(0).number(center.lat.to_bits()).number(center.lon.to_bits()).number(meters.to_bits());
             }
             GeoArea::Box { top, left, bottom, right } => {
