@@ -257,7 +257,7 @@ describe('the limits of memory', () => {
     });
     expect(cause.bytes_wanted).toBeGreaterThan(1024 * 1024);
     expect(cause.reason).toMatch(
-      /^\[request\] Data too large, data for \[<http_request>\] would be \[\d+\/1mb\], which is larger than the limit of \[1048576\/1mb\]$/,
+      /^\[request\] Data too large, data for \[<http_request>\] would be \[\d+\/1mb\], which is larger than the limit of \[1048576\/1mb\]; ask for less at once, or raise \[indices\.breaker\.request\.limit\]$/,
     );
     expect((await server.request('POST', '/docs/_search', { size: 20 })).status).toBe(200);
     const below = [2, 3, 4, 5, 6, 7, 8].map((at) => [`b${String(at)}`, { terms: { field: `field_${String(at)}` } }]);

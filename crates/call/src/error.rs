@@ -270,7 +270,12 @@ pub fn start_refusal(error: EngineError) -> EngineError {
 
 /// The exception for an exceeded memory limit.
 pub fn circuit_breaking(error: &work::TooMuch) -> Exception {
-    Exception::new("circuit_breaking_exception", error.to_string())
+    // A sentence more than Elasticsearch's: what can be done.
+    let advice = match error.limit_of {
+        work::PARENT => "send the request again later, or raise [indices.breaker.total.limit]",
+        _ => "ask for less at once, or raise [indices.breaker.request.limit]",
+    };
+    Exception::new("circuit_breaking_exception", format!("{error}; {advice}"))
         .with("bytes_wanted", error.wanted)
         .with("bytes_limit", error.limit)
         // What all take together is over when the other requests are.

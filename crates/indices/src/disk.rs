@@ -26,7 +26,8 @@ impl DiskWatch {
         Self { data, cluster, flooded }
     }
 
-    /// Measures the free space, and blocks writes above the flood-stage watermark or allows them again below the high watermark.
+    /// Measures the free space, and blocks writes above the flood-stage watermark or allows them again below both it and the
+    /// high watermark.
     pub(super) fn look(&self) {
         let space = match sparrow_files::space(self.data.path()) {
             Ok(space) => space,
@@ -37,9 +38,7 @@ impl DiskWatch {
         };
         let before = self.flooded.load(Ordering::SeqCst);
         let watermarks = self.cluster.watermarks();
-        let after = watermarks.is_some_and(|marks| {
-            if before { marks.high.is_exceeded(space) } else { marks.flood_stage.is_exceeded(space) }
-        });
+        let after = watermarks.is_some_and(|marks| marks.block(before, space));
         if before == after {
             return;
         }

@@ -57,13 +57,32 @@ impl Watermark {
 pub struct Watermarks {
     /// Writes are refused while the disk is fuller than this.
     pub flood_stage: Watermark,
-    /// Writes are allowed again once the disk is no fuller than this.
+    /// Writes are allowed again once the disk is fuller neither than this nor than the flood stage, which may be set lower.
     pub high: Watermark,
+}
+
+impl Watermarks {
+    /// Whether writes are refused with so much space; `before` says whether they were.
+    pub fn block(self, before: bool, space: Space) -> bool {
+        self.flood_stage.is_exceeded(space) || (before && self.high.is_exceeded(space))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flood_stage_below_the_high_watermark_blocks_and_goes_on_blocking() {
+        let used = |share: f64| Space { total: 1000, available: ((1.0 - share) * 1000.0) as u64 };
+        let mark = |share| Watermark::Used { share, headroom: u64::MAX };
+        let low_flood = Watermarks { flood_stage: mark(0.5), high: mark(0.9) };
+        assert!(low_flood.block(false, used(0.6)) && low_flood.block(true, used(0.6)));
+        assert!(!low_flood.block(true, used(0.4)));
+        let usual = Watermarks { flood_stage: mark(0.95), high: mark(0.9) };
+        assert!(!usual.block(false, used(0.92)) && usual.block(true, used(0.92)));
+        assert!(usual.block(false, used(0.97)) && !usual.block(true, used(0.8)));
+    }
 
     #[test]
     fn the_default_headroom_is_for_the_default_share() {

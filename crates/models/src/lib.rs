@@ -384,6 +384,16 @@ impl Models {
         self.registry.find(id)
     }
 
+    /// Id of the model that encodes for an endpoint, a deployment or a model; the same id where there is none.
+    pub fn model_behind(&self, id: &str) -> String {
+        let endpoint = self.endpoints.get(id);
+        let deployed = endpoint.as_ref().map_or(id, |endpoint| match endpoint.preconfigured {
+            true => &endpoint.model_id,
+            false => endpoint.deployment(),
+        });
+        self.resolve(deployed).map_or_else(|| id.to_owned(), |model| model.id.clone())
+    }
+
     /// The running deployment of an id, woken if it slept; started if it may start without a request.
     fn running(&self, id: &str) -> Result<Arc<Running>, ModelError> {
         // Starting one takes seconds, and encoding mostly longer than an attempt may.

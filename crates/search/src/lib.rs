@@ -178,7 +178,9 @@ fn answer(
     drop(fetching);
     note_slow(Phase::Fetch, targets, &outcome, began, source);
     if let Some(profile) = &mut profile {
-        profile.models = timings;
+        // Those that are known under this name elsewhere, too.
+        profile.models =
+            timings.into_iter().map(|(id, times)| (service.models.model_behind(&id), times)).collect();
     }
     outcome.profile = profile;
     let aggregations = match (&body.aggs, outcome.aggregated.take()) {
