@@ -406,11 +406,13 @@ impl SemanticIndices for Indices {
 /// The options of an index's shard: its folder, and how it reads logged documents, the mapping and settings.
 fn shard_options(root: PathBuf, index: IndexOptions, metadata: &SharedMetadata) -> ShardOptions {
     let (settings, mapped) = (metadata.clone(), metadata.clone());
+    // Chosen when the index is created.
+    let ignore_malformed = metadata.read().settings.limits().ignore_malformed;
     ShardOptions {
         name: metadata.read().name.as_str().into(),
         root,
         index,
-        reread: Arc::new(reread),
+        reread: Arc::new(move |mapping, id, logged| reread(mapping, ignore_malformed, id, logged)),
         mapping: Arc::new(move || mapped.read().mapping.clone()),
         acknowledges_early: Arc::new(move || settings.read().settings.is_async()),
     }

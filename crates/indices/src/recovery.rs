@@ -23,11 +23,12 @@ const LIMITS: Limits = Limits {
     field_name: usize::MAX,
     nested_fields: usize::MAX,
     nested_objects: usize::MAX,
-    ignore_malformed: true,
+    ignore_malformed: false,
 };
 
-/// Parses a logged document by the current mapping, leaving out the fields that do not fit.
-pub fn reread(mapping: &Mapping, id: &str, logged: &[u8]) -> RereadDocument {
+/// Parses a logged document by the current mapping, leaving out the fields that do not fit. `ignore_malformed` is what the index is set to.
+pub fn reread(mapping: &Mapping, ignore_malformed: bool, id: &str, logged: &[u8]) -> RereadDocument {
+    let limits = Limits { ignore_malformed, ..LIMITS };
     let (json, payload) = passages::split(logged);
     let mut left_out = Vec::new();
     let numbers = WrittenNumbers::of(json);
@@ -36,7 +37,7 @@ pub fn reread(mapping: &Mapping, id: &str, logged: &[u8]) -> RereadDocument {
         Value::Object(Map::new())
     });
     let mut parsed = loop {
-        match mapping.parse_written_document(id, &value, numbers.as_ref(), &LIMITS) {
+        match mapping.parse_written_document(id, &value, numbers.as_ref(), &limits) {
             Ok((parsed, _)) => break parsed,
             Err(error) => {
                 let removed = field_of(&error).filter(|path| remove(&mut value, path));
@@ -45,7 +46,7 @@ pub fn reread(mapping: &Mapping, id: &str, logged: &[u8]) -> RereadDocument {
                     _ => {
                         left_out.push(format!("all ({error})"));
                         value = Value::Object(Map::new());
-                        match mapping.parse_written_document(id, &value, numbers.as_ref(), &LIMITS) {
+                        match mapping.parse_written_document(id, &value, numbers.as_ref(), &limits) {
                             Ok((parsed, _)) => break parsed,
                             Err(_) => break ParsedDocument::default(),
                         }
@@ -111,7 +112,7 @@ mod tests {
 
     fn reread_by(mapping: Value, document: &Value) -> RereadDocument {
         let mapping = Mapping::parse(&mapping).unwrap();
-        reread(&mapping, "1", document.to_string().as_bytes())
+        reread(&mapping, false, "1", document.to_string().as_bytes())
     }
 
     #[test]
@@ -139,7 +140,7 @@ mod tests {
         assert_eq!(reread_by(strict.clone(), &json!({"new": 1, "k": "a"})).left_out, ["new"]);
         let mapping = Mapping::parse(&strict).unwrap();
         let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
-        assert_eq!(reread(&mapping, "1", deep.as_bytes()).left_out.len(), 1);
+        assert_eq!(reread(&mapping, false, "1", deep.as_bytes()).left_out.len(), 1);
         let concrete = json!({"properties": {"o": {"properties": {"a": {"type": "keyword"}}}}});
         assert_eq!(reread_by(concrete, &json!({"o": 1})).left_out, ["o"]);
     }

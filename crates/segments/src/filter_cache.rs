@@ -25,7 +25,7 @@ const DEFAULT_BUDGET: usize = 32 << 20;
 /// Estimated overhead of a cache entry in bytes, besides its key and bitmap.
 const ENTRY_OVERHEAD: usize = 128;
 /// Number of scans of a column that take as long as sorting it.
-const SCANS_BEFORE_SORT: u32 = if cfg!(test) { 2 } else { 8 };
+const SCANS_BEFORE_SORT: u32 = 8;
 /// Number of slots, per segment, that remember cheap clauses seen once.
 const SEEN_ONCE: usize = 64;
 
@@ -46,6 +46,7 @@ pub struct FilterCacheStats {
 #[derive(Debug)]
 pub struct FilterCache {
     budget: usize,
+    scans_before_sort: u32,
     used: AtomicUsize,
     clock: AtomicU64,
     hits: AtomicU64,
@@ -65,6 +66,7 @@ impl FilterCache {
     pub fn new(budget: usize) -> Self {
         Self {
             budget,
+            scans_before_sort: SCANS_BEFORE_SORT,
             used: AtomicUsize::new(0),
             clock: AtomicU64::new(0),
             hits: AtomicU64::new(0),
@@ -72,6 +74,12 @@ impl FilterCache {
             evictions: AtomicU64::new(0),
             segments: Mutex::default(),
         }
+    }
+
+    /// Has columns sorted after another number of scans.
+    #[must_use]
+    pub fn sorting_after(self, scans: u32) -> Self {
+        Self { scans_before_sort: scans, ..self }
     }
 
     /// Current usage statistics.
@@ -226,7 +234,7 @@ impl SegmentFilters {
             entry.last_used = self.cache.tick();
             match &mut entry.value {
                 Value::Sorted(index) => return RangeAccess::Sorted(index.clone()),
-                Value::Scanned(scans) if *scans >= SCANS_BEFORE_SORT && may_sort => {
+                Value::Scanned(scans) if *scans >= self.cache.scans_before_sort && may_sort => {
                     // Left to whoever carries out the search instead.
                     if attempt::give_up() {
                         return RangeAccess::Scan;

@@ -217,7 +217,7 @@ fn add_salvaged(
     }
     let mut narrowed = 0;
     let mut add = |id: &str, seq_no: u64, version: u64, source: &[u8], lost_ids: &mut Vec<String>| {
-        let read = reread(&metadata.mapping, id, source);
+        let read = reread(&metadata.mapping, metadata.settings.limits().ignore_malformed, id, source);
         narrowed += u64::from(!read.left_out.is_empty());
         let (id, source) = (id.to_owned(), source.to_vec());
         let document =

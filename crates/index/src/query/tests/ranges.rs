@@ -172,7 +172,7 @@ fn numbers(cache: &Arc<FilterCache>) -> Fixture {
 
 #[test]
 fn a_column_is_sorted_after_some_scans_and_new_ranges_are_no_longer_kept() {
-    let cache = Arc::new(FilterCache::default());
+    let cache = Arc::new(FilterCache::default().sorting_after(2));
     let fixture = numbers(&cache);
     let snapshot = fixture.snapshot();
     let mut bytes = Vec::new();
@@ -196,7 +196,7 @@ fn a_column_is_sorted_after_some_scans_and_new_ranges_are_no_longer_kept() {
 #[test]
 fn a_column_that_has_no_room_is_scanned() {
     // A bitmap of a thousand documents fits, their order does not.
-    let cache = Arc::new(FilterCache::new(10_000));
+    let cache = Arc::new(FilterCache::new(10_000).sorting_after(2));
     let fixture = numbers(&cache);
     for from in 0..60_u32 {
         assert_eq!(fixture.snapshot().count(&range(f64::from(from) + 0.5)).unwrap(), 999 - u64::from(from));
@@ -207,7 +207,7 @@ fn a_column_that_has_no_room_is_scanned() {
 
 #[test]
 fn an_order_that_was_evicted_is_made_again() {
-    let cache = Arc::new(FilterCache::new(30_000));
+    let cache = Arc::new(FilterCache::new(30_000).sorting_after(2));
     let fixture = numbers(&cache);
     let snapshot = fixture.snapshot();
     for round in 0..3 {
