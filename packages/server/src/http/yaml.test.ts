@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { yamlToJson } from '../../dist/http/yaml.js';
 
-/** Takes some 50 ms to read: all that a test sends is there before the first of them is read. */
+/** As long as one that is read beside longer ones may be. It takes some 50 ms: all that a test sends is there before the first of them is read. */
 const LONG = Buffer.from(`n:\n${'  - 1\n'.repeat(5_000)}`);
 
 /** Clients, each of which can leave. */
@@ -76,6 +76,16 @@ describe('bodies in YAML', () => {
     const [first, ...others] = await Promise.all(clients.sendAll('many', 8, small));
     expect([...others.slice(0, 6), first]).toEqual(Array(7).fill('{"a":1}'));
     expect(others[6]).toContain('[8] bodies in YAML of this caller');
+  });
+
+  it('are read beside long ones where they are short', async () => {
+    const clients = new Clients();
+    const order: string[] = [];
+    const body = Buffer.from(`n:\n${'  - 1\n'.repeat(8_000)}`);
+    const long = clients.send('many', body).then(() => void order.push('long'));
+    await clients.send('other', small).then(() => void order.push('short'));
+    await long;
+    expect(order).toEqual(['short', 'long']);
   });
 
   it('are refused where aliases stand for more than is read', async () => {
