@@ -53,6 +53,17 @@ describe('the figures of README', () => {
   });
 });
 
+it('the cost of traces in docs/operating.md is that of the record', () => {
+  const { rows } = JSON.parse(read('benches/results/tracing-quick.json')) as Record_;
+  const measured = rows.filter(({ what }) => what.endsWith('processor time'));
+  const lines = read('docs/operating.md').split('\n');
+  const begin = lines.indexOf('| the process has | processor time of a search | ratio |') + 2;
+  expect(lines.slice(begin, begin + 4).map((line) => line.split(' | ').slice(1).join(' | '))).toEqual([
+    `${whole(measured[0]?.peer ?? 0)} µs | 1 |`,
+    ...measured.map(({ sparrow, ratio }) => `${whole(sparrow)} µs | ${ratio.toFixed(2)} |`),
+  ]);
+});
+
 it('README fits on the first screens', () => {
   expect(read('README.md').split('\n').length - 1).toBeLessThanOrEqual(150);
 });
