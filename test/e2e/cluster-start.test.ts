@@ -1,5 +1,6 @@
 // The start over a cluster that is not there, or not what it should be. What answers here is no cluster, which is the point.
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
@@ -158,6 +159,36 @@ describe('a start over a cluster', () => {
     const hints = servers.map(({ output }) => output().includes('the owner key was made by another server'));
     expect(hints).toEqual(files.map((name) => !existsSync(name)));
     expect(servers.map(({ output }) => output().includes('the owner key is in'))).toEqual(hints.map((hint) => !hint));
+    await fake.close();
+  });
+
+  it('keeps the owner key that the servers of a cluster have, unless it is told to replace it', async () => {
+    const fake = await fakeNode(() => undefined);
+    const folder = await mkdtemp(join(tmpdir(), 'sparrow-owner-'));
+    const [first, second] = await Promise.all(
+      ['one', 'two'].map(async (name) => {
+        const key = Buffer.from(`${name}:${randomBytes(16).toString('hex')}`).toString('base64');
+        const file = join(folder, name);
+        await writeFile(file, key);
+        return { authorization: `ApiKey ${key}`, args: ['--api-key-file', file] };
+      }),
+    );
+    const statusOf = async ({ url }: Started, authorization = '') =>
+      (await fetch(`${url() ?? ''}/_security/_authenticate`, { headers: { authorization } })).status;
+    const one = await start(fake.url, ...(first?.args ?? []));
+    await until(() => one.output().includes('"msg":"ready"'), one.output);
+
+    const refused = await start(fake.url, ...(second?.args ?? []));
+    expect(await refused.exited).toBe(2);
+    expect(refused.output()).toContain('sparrow: the servers of this cluster have another owner key than the one');
+    expect(refused.output()).toContain('--cluster-replace-owner-key');
+    expect(await statusOf(one, first?.authorization)).toBe(200);
+
+    const two = await start(fake.url, '--cluster-replace-owner-key', ...(second?.args ?? []));
+    await until(() => two.output().includes('"msg":"ready"'), two.output);
+    expect(await statusOf(two, second?.authorization)).toBe(200);
+    await until(async () => (await statusOf(one, first?.authorization)) === 401, one.output);
+    expect(await statusOf(one, second?.authorization)).toBe(200);
     await fake.close();
   });
 

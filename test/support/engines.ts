@@ -51,7 +51,8 @@ export const OVER_CLUSTER: Engine = {
     startServer({
       ...options,
       args: ['--cluster', CLUSTER ?? '', ...(options.args ?? [])],
-      env: { SPARROW_API_KEY: KEY, ...options.env },
+      // A cluster that is there for several runs has the owner key of the run before.
+      env: { SPARROW_API_KEY: KEY, SPARROW_CLUSTER_REPLACE_OWNER_KEY: 'true', ...options.env },
     }),
 };
 

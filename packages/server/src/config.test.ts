@@ -61,6 +61,8 @@ describe('the configuration', () => {
     [['--api-key-file', '/no/such/file'], {}, 'cannot read the file with the owner key /no/such/file'],
     [['--api-key-file', file('not a key')], {}, 'must hold base64'],
     [['--api-key-file', file(KEY)], { SPARROW_API_KEY: KEY }, 'leave one of them out'],
+    [['--cluster-replace-owner-key', '--cluster', 'http://a'], {}, 'needs SPARROW_API_KEY or --api-key-file'],
+    [['--cluster-replace-owner-key'], { SPARROW_API_KEY: KEY }, '--cluster-replace-owner-key needs --cluster'],
     [[], { SPARROW_PORT: 'tcp' }, 'SPARROW_PORT expects a port from 0 to 65535, not [tcp]'],
     [[], { SPARROW_SERVICE_PRT: '1' }, 'unknown environment variable SPARROW_SERVICE_PRT'],
     [[], { SPARROW_DATA_PROT: 'tcp://10.0.0.1:80' }, 'unknown environment variable SPARROW_DATA_PROT'],

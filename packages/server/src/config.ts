@@ -77,6 +77,8 @@ export interface Config {
   readonly clusterCredentials: string | undefined;
   /** What makes the graphs of dense vectors in an OpenSearch cluster. Only with `cluster`. */
   readonly clusterVectorEngine: VectorEngine | undefined;
+  /** Whether `apiKey` takes the place of another owner key that the servers of the cluster have. Only with `cluster`. */
+  readonly clusterReplaceOwnerKey: boolean;
 }
 
 export const CLIENT_AUTH = ['required', 'optional'] as const;
@@ -184,6 +186,12 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     VECTOR_ENGINES.join(' or '),
     'what makes the graphs of dense vectors in OpenSearch',
   ),
+  clusterReplaceOwnerKey: setting(
+    false,
+    boolean,
+    'true or false',
+    'let the given owner key replace another one that the servers of the cluster have',
+  ),
 };
 
 const KEYS = Object.keys(SCHEMA) as (keyof Config)[];
@@ -253,11 +261,15 @@ function checkTls({ tlsCert, tlsKey, tlsClientCa }: Config): void {
 }
 
 /** @throws {ConfigError} for settings of a cluster where there is none */
-function checkCluster({ cluster, clusterCa, clusterCredentials, clusterVectorEngine }: Config): void {
+function checkCluster(config: Config): void {
+  const { cluster, clusterCa, clusterCredentials, clusterVectorEngine, clusterReplaceOwnerKey } = config;
+  if (clusterReplaceOwnerKey && config.apiKey === undefined)
+    throw new ConfigError('--cluster-replace-owner-key needs SPARROW_API_KEY or --api-key-file');
   if (cluster !== undefined) return;
   if (clusterCa !== undefined) throw new ConfigError('--cluster-ca needs --cluster');
   if (clusterCredentials !== undefined) throw new ConfigError('--cluster-credentials needs --cluster');
   if (clusterVectorEngine !== undefined) throw new ConfigError('--cluster-vector-engine needs --cluster');
+  if (clusterReplaceOwnerKey) throw new ConfigError('--cluster-replace-owner-key needs --cluster');
 }
 
 /** Settings that name files and folders: from where the server is started. */

@@ -5,7 +5,7 @@ import { NativeSearchEngine, type SearchEngine, embeddedModels, fileProblem } fr
 
 import { createApp } from './app.js';
 import { makeApplication } from './application.js';
-import { type Config, withoutSecrets } from './config.js';
+import { type Config, ConfigError, withoutSecrets } from './config.js';
 import { UnusablePathError } from './errors.js';
 import { Drain } from './http/drain.js';
 import { malformedRequests, refuseExpectation } from './http/malformed.js';
@@ -217,8 +217,13 @@ function openNative(config: Config): Promise<SearchEngine> {
 async function ensureOwner(keys: KeyStore, config: Config, log: Logger): Promise<IssuedKey | undefined> {
   const given = config.apiKey === undefined ? undefined : decodeKey(config.apiKey);
   if (given !== undefined) {
-    await keys.setOwner(config.data, given.id, given.secret, Date.now());
-    return undefined;
+    // The other servers of a cluster would refuse the key that their clients have.
+    const replaces = !keys.isShared || config.clusterReplaceOwnerKey;
+    if (await keys.setOwner(config.data, given.id, given.secret, Date.now(), replaces)) return undefined;
+    throw new ConfigError(
+      'the servers of this cluster have another owner key than the one that was given: start this server with their key, or ' +
+        'without one. To replace their key by this one for all of them, start it with --cluster-replace-owner-key',
+    );
   }
   const made = await keys.ensureOwner(config.data, Date.now());
   if (made === undefined && keys.isShared && !(await keys.isOwnerIn(config.data, Date.now()))) {

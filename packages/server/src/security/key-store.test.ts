@@ -81,9 +81,9 @@ describe('keys that several servers have in common', () => {
     const one = await KeyStore.open(data, {}, common.server());
     // It looks when nobody has set a key, and sets its own when the other is already in use.
     const two = await KeyStore.open(data, {}, common.server());
-    await one.setOwner(data, 'mine', 'secret', NOW);
+    await one.setOwner(data, 'mine', 'secret', NOW, false);
     const caller = one.verify('mine', 'secret', NOW);
-    await two.setOwner(data, 'mine', 'secret', NOW + 1);
+    expect(await two.setOwner(data, 'mine', 'secret', NOW + 1, false)).toBe(true);
     await expect(one.create(named('k'), NOW, caller)).resolves.toMatchObject({ key: { name: 'k' } });
     await one.refresh();
     await two.refresh();
@@ -91,12 +91,18 @@ describe('keys that several servers have in common', () => {
     expect(two.owner()).toEqual(caller);
   });
 
-  it('have the owner key that was set last, and no other', async () => {
+  it('have the owner key that was set first, unless one is told to replace it', async () => {
     const common = inCommon();
     const one = await KeyStore.open(data, {}, common.server());
     const two = await KeyStore.open(data, {}, common.server());
-    await one.setOwner(data, 'mine', 'secret', NOW);
-    await two.setOwner(data, 'theirs', 'another', NOW);
+    expect(await one.setOwner(data, 'mine', 'secret', NOW, false)).toBe(true);
+    for (const [id, secret] of [
+      ['theirs', 'another'],
+      ['mine', 'another'],
+    ] as const)
+      expect(await two.setOwner(data, id, secret, NOW, false)).toBe(false);
+    expect(two.verify('mine', 'secret', NOW)).toBeDefined();
+    expect(await two.setOwner(data, 'theirs', 'another', NOW, true)).toBe(true);
     await one.refresh();
     for (const store of [one, two]) {
       expect(store.all()).toMatchObject([{ id: 'theirs', owner: true }]);
@@ -235,7 +241,7 @@ describe('a store that the disk does not take', () => {
     await expect(keys.create(named('two'), NOW)).rejects.toThrow('EISDIR');
     await expect(keys.invalidate([key.id], NOW)).rejects.toThrow('EISDIR');
     await expect(keys.update([key.id], { metadata: { team: 'b' } }, NOW)).rejects.toThrow('EISDIR');
-    await expect(keys.setOwner(data, 'mine', 'secret', NOW)).rejects.toThrow('EISDIR');
+    await expect(keys.setOwner(data, 'mine', 'secret', NOW, true)).rejects.toThrow('EISDIR');
     expect(keys.all()).toEqual([key]);
     expect(keys.verify(key.id, secret, NOW)).toBe(key);
     expect(await readFile(path, 'utf8')).toBe(before);

@@ -289,19 +289,25 @@ export class KeyStore {
   /**
    * Makes `id:secret` the owner key in place of the one before. Nothing is written if it is already, also where another server made
    * it so since this one looked: a key written anew is another key to requests under way.
+   *
+   * @param replaces whether it may take the place of another owner key
+   * @returns whether it is the owner key now
    */
-  async setOwner(data: string, id: string, secret: string, now: number): Promise<void> {
-    await this.#change(
+  async setOwner(data: string, id: string, secret: string, now: number, replaces: boolean): Promise<boolean> {
+    const isSet = await this.#change(
       (keys) => {
         const current = ownerAmong(keys);
-        if (current?.id === id && current.hash === sha256(secret)) return;
+        if (current?.id === id && current.hash === sha256(secret)) return true;
+        if (current !== undefined && !replaces) return false;
         if (current !== undefined) keys.delete(current.id);
         keys.set(issue(id, secret, ownerFields(), now).key);
+        return true;
       },
       { now },
     );
     // The file held the key before; the person who sets the key keeps it.
-    await rm(KeyStore.ownerKeyFile(data), { force: true });
+    if (isSet) await rm(KeyStore.ownerKeyFile(data), { force: true });
+    return isSet;
   }
 
   /**
