@@ -9,6 +9,12 @@ import type { RunningServer } from '../support/server.js';
 const MODEL = '.sparse_encoder_model_2';
 const run = randomBytes(4).toString('hex');
 const of = (name: string) => `together-${run}-${name}`;
+const rescorer = (window: number) => ({
+  rescorer: {
+    ...{ retriever: { standard: {} } },
+    rescore: { window_size: window, query: { rescore_query: { match_all: {} } } },
+  },
+});
 
 async function ask(server: RunningServer, method: string, path: string, body?: unknown, status = 200, apiKey?: string) {
   const answer = await server.request(method, path, body, apiKey === undefined ? {} : { apiKey });
@@ -262,7 +268,21 @@ describe.skipIf(CLUSTER === undefined)(
             ],
           ] as const)),
       ['POST', `/${of('dest')}/_ext/model/_change`, { field: 'a', inference_id: 'b' }, 'the change of a model'],
-      ['POST', `/${of('dest')}/_search`, { retriever: { rescorer: {} } }, 'retriever [rescorer]'],
+      ['POST', `/${of('dest')}/_search`, { retriever: { diversify: {} } }, 'retriever [diversify]'],
+      [
+        'POST',
+        `/${of('dest')}/_search`,
+        { retriever: { text_similarity_reranker: { chunk_rescorer: {} } } },
+        '[chunk_rescorer] of a [text_similarity_reranker]',
+      ],
+      ['POST', `/${of('dest')}/_search`, { retriever: rescorer(1001) }, 'with a [window_size] of more than [1000]'],
+      ['POST', `/${of('dest')}/_search?explain=true`, { retriever: rescorer(10) }, '[explain] of a search with a'],
+      [
+        'POST',
+        `/${of('dest')}/_search`,
+        { retriever: { linear: { query: 'a', normalizer: 'calibrated' } } },
+        'normalizer [calibrated]',
+      ],
       [
         'POST',
         `/${of('dest')}/_update_by_query?pipeline=${of('embed')}`,

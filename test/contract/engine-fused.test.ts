@@ -255,7 +255,139 @@ describe.each(ENGINES)('fused searches over the $name engine', ({ start }) => {
     }
     expect(queries.map((it: any) => it.description)).toContainEqual(expect.stringMatching(/body:.*coin/));
     expect(queries.map((it: any) => it.description)).toContainEqual(expect.stringContaining('n:['));
+    expect(Object.keys(profile.phases).sort()).toEqual(
+      ['explain', 'fetch', 'fuse', 'highlight', 'infer', 'queue', 'search', 'tokenize'].map((it) => `${it}_in_nanos`),
+    );
+    for (const phase of ['search', 'fuse', 'fetch']) expect(profile.phases[`${phase}_in_nanos`]).toBeGreaterThan(0);
+    expect([profile.phases.explain_in_nanos, profile.phases.infer_in_nanos]).toEqual([0, 0]);
+    const explained = await search('docs', { retriever: { rrf: lists }, profile: true, explain: true });
+    expect(explained.profile.phases.explain_in_nanos).toBeGreaterThan(0);
     expect(await search('docs', { retriever: { rrf: lists } })).not.toHaveProperty('profile');
+  });
+
+  it('shows further hits of each group', async () => {
+    const lists = { retrievers: [words, all], rank_window_size: 10 };
+    const first = (number: number) => ({ name: `first ${number}`, size: number, sort: [{ n: 'asc' }], _source: ['n'] });
+    const body = {
+      retriever: { rrf: lists },
+      collapse: { field: 'body.whole', inner_hits: [first(1), { name: 'best', _source: false }] },
+    };
+    const index = `${of('docs')},${of('groups')}`;
+    const groups = of('groups');
+    await ask('PUT', `/${groups}`, {
+      mappings: {
+        properties: { n: { type: 'integer' }, body: { type: 'text', fields: { whole: { type: 'keyword' } } } },
+      },
+    });
+    const doc = (n: number, more: object) => ask('PUT', `/${groups}/_doc/g${n}?refresh=true`, { n, ...more }, 201);
+    await doc(10, { body: 'green coin' });
+    await doc(11, { body: 'green coin' });
+    await doc(12, {});
+    const { hits } = await ask('POST', `/${index}/_search`, body);
+    const shown = (hits.hits as any[]).map(({ fields, inner_hits: inner }) => ({
+      group: fields?.['body.whole']?.[0] ?? null,
+      total: inner.best.hits.total.value,
+      ids: inner['first 1'].hits.hits.map((hit: Hit) => hit._id),
+      source: inner['first 1'].hits.hits[0]._source,
+      best: inner.best.hits.hits.length,
+    }));
+    expect(shown).toContainEqual({ group: 'green coin', total: 3, ids: ['1'], source: { n: 1 }, best: 3 });
+    expect(shown).toContainEqual({ group: null, total: 2, ids: ['3'], source: { n: 3 }, best: 2 });
+    expect(shown).toContainEqual({ group: 'red stamp', total: 1, ids: ['2'], source: { n: 2 }, best: 1 });
+    expect(shown).toHaveLength(6);
+    const behind = await ask('POST', `/${index}/_search`, { ...body, post_filter: { range: { n: { gte: 11 } } } });
+    expect(behind.hits.hits.map((hit: any) => hit.inner_hits.best.hits.total.value)).toEqual([1, 1]);
+    for (const [inner, reason] of [
+      [{}, 'inner_hits must have a [name]'],
+      [[first(1), first(1)], 'already contains an entry for key [first 1]'],
+      [{ name: 'a', query: {} }, '[inner_hits] unknown field [query]'],
+    ] as const)
+      await refused({ ...body, collapse: { field: 'n', inner_hits: inner } }, 400, reason);
+    await ask('DELETE', `/${groups}`);
+  });
+
+  describe('pinned', () => {
+    const pinned = (more: object, retriever: object = { standard: {} }) => ({ pinned: { retriever, ...more } });
+
+    it('ranks chosen documents above the hits of its list, in their order', async () => {
+      const hits = await found('docs', { retriever: pinned({ ids: ['4', 'nothing', '2'] }) });
+      expect(ids(hits)).toEqual(['4', '2', '0', '1', '3', '5']);
+      expect(hits[1]?._score).toBeGreaterThan(1e38);
+      expect(hits[0]?._score).toBeGreaterThan(hits[1]?._score ?? NaN);
+      expect(ids(await found('docs', { query: { pinned: { ids: ['4', '2'], organic: { term: { n: 5 } } } } }))).toEqual(
+        ['4', '2', '5'],
+      );
+      const documents = [{ _index: of('pages'), _id: '3' }, { _id: '1' }];
+      const filter = { term: { n: 0 } };
+      const both = await ask('POST', `/${of('docs')},${of('pages')}/_search`, {
+        retriever: pinned({ docs: documents, filter }),
+        size: 3,
+      });
+      expect(both.hits.hits[0]).toMatchObject(documents[0] ?? {});
+      expect(ids(both.hits.hits)).toEqual(['3', '1', '1']);
+      const above = { rrf: { retrievers: [pinned({ ids: ['5'] }), few], rank_constant: 1, rank_window_size: 10 } };
+      expect(ids(await found('docs', { retriever: above }))[0]).toBe('0');
+    });
+
+    it('refuses what it cannot pin', async () => {
+      const many = Array.from({ length: 101 }, (_, n) => String(n));
+      const sorted = { standard: { query: { match_all: {} }, sort: [{ n: 'asc' }] } };
+      for (const [more, reason] of [
+        [{}, 'Required one of fields [ids, docs]'],
+        [{ ids: ['1'], docs: [{ _id: '1' }] }, 'The following fields are not allowed together: [ids, docs]'],
+        [{ ids: many }, 'Max of 100 ids exceeded: 101 provided.'],
+        [{ docs: [{ _index: 'a' }] }, 'Required [_id]'],
+        [{ ids: ['1'], rank_window_size: 3 }, '[pinned] requires [rank_window_size: 3] be greater'],
+        [{ ids: ['1'], retriever: undefined }, 'Required [retriever]'],
+      ] as const)
+        await refused({ retriever: pinned(more, few) }, 400, reason);
+      await refused({ retriever: pinned({ ids: ['1'] }, sorted) }, 400, 'only supports sorting by score');
+    });
+  });
+
+  describe('rescorer', () => {
+    const byNumber = (more: object = {}, passes: object = {}) => ({
+      rescore: {
+        window_size: 10,
+        query: { rescore_query: { function_score: { field_value_factor: { field: 'n' } } }, ...passes },
+      },
+      ...more,
+    });
+    const rescorer = (more: object = byNumber()) => ({ rescorer: { retriever: words, ...more } });
+
+    it('scores the hits of a list again, in the arithmetic of a search', async () => {
+      for (const mode of ['total', 'multiply', 'avg', 'max', 'min']) {
+        const more = byNumber({}, { score_mode: mode, query_weight: 2, rescore_query_weight: 0.5 });
+        const plain = await found('docs', { query: words.standard.query, ...more });
+        const hits = await found('docs', { retriever: rescorer(more) });
+        expect(ids(hits), mode).toEqual(ids(plain));
+        hits.forEach(({ _score }, at) => expect(_score, mode).toBeCloseTo(plain[at]?._score ?? NaN, 4));
+      }
+      const fusion = { rrf: { retrievers: [words, few], rank_window_size: 10 } };
+      const sums = new Map((await found('docs', { retriever: fusion })).map(({ _id, _score }) => [_id, _score]));
+      const above = await found('docs', { retriever: rescorer({ ...byNumber(), retriever: fusion }) });
+      expect(above).toHaveLength(sums.size);
+      for (const { _id, _score } of above) expect(_score).toBeCloseTo((sums.get(_id) ?? NaN) + Number(_id), 4);
+      expect(ids(above)).toEqual([...sums.keys()].sort().reverse());
+      const below = { rrf: { retrievers: [rescorer()], rank_constant: 1 } };
+      expect(ids(await found('docs', { retriever: below }))).toEqual(
+        ids(await found('docs', { retriever: rescorer() })),
+      );
+    });
+
+    it('has a filter, a lowest score and several passes, whose narrowest is its window', async () => {
+      const filtered = await found('docs', { retriever: rescorer(byNumber({ filter: { range: { n: { gte: 2 } } } })) });
+      expect(filtered.every(({ _id }) => Number(_id) >= 2)).toBe(true);
+      const least = await found('docs', { retriever: rescorer(byNumber({ min_score: 4 })) });
+      expect(least.length).toBeGreaterThan(0);
+      expect(least.every(({ _score }) => _score >= 4)).toBe(true);
+      const { rescore } = byNumber();
+      const two = rescorer({ rescore: [rescore, { ...rescore, window_size: 2 }] });
+      expect(await found('docs', { retriever: two, size: 2 })).toHaveLength(2);
+      await refused({ retriever: two, size: 3 }, 400, '[rescorer] requires [rank_window_size: 2] be greater');
+      await refused({ retriever: { rescorer: { retriever: words } } }, 400, 'Required [rescore]');
+      await refused({ retriever: { rescorer: { rescore } } }, 400, 'Required [retriever]');
+    });
   });
 
   it('takes suggestions and boosts of indices beside a fusion', async () => {

@@ -1,5 +1,6 @@
 import { type Ranked, type RankedList, fuseLists } from '@sparrow-search/engine';
 
+import type { Span } from './json.js';
 import { type Fusion, type Leaf, type Node, MAX_WINDOW, type Rerank, depthOf, windows } from './retrievers.js';
 
 /** A hit of a list, whose score is the one that is shown. */
@@ -24,18 +25,23 @@ export interface Sources {
   readonly longest: number;
   /** The model's scores of documents, in their order. */
   readonly scores: (rerank: Rerank, hits: readonly Ranked[]) => Promise<readonly number[]>;
+  /** Hits of a list with the scores that the queries of a section give them, and in the order of these. */
+  readonly rescored: (section: Span, hits: readonly Ranked[]) => Promise<readonly Ranked[]>;
 }
 
 /** The lists of a tree made one; those of a window of the server's own choice are read on for pages behind it. */
 export async function branchOf(node: Node, sources: Sources, wanted: number): Promise<Branch> {
   if (node.kind === 'leaf') {
-    const hits = (sources.lists.get(node) ?? []).map((hit) => ({ ...hit, own: hit.score, window: 0 }));
+    const hits = asFound(sources.lists.get(node) ?? []);
     return { hits, ends: hits.length < sources.longest, inputs: [] };
   }
   const sizes = windows(node.window, wanted);
   const depth = depthOf(node.window, wanted);
   const inputs: Branch[] = [];
-  for (const input of node.inputs) inputs.push(await branchOf(input.node, sources, depth));
+  for (const { node: below, rescore } of node.inputs) {
+    const list = await branchOf(below, sources, depth);
+    inputs.push(rescore === undefined ? list : { ...list, hits: asFound(await sources.rescored(rescore, list.hits)) });
+  }
   const [first] = inputs;
   const pages =
     node.rerank === undefined
@@ -44,6 +50,10 @@ export async function branchOf(node: Node, sources: Sources, wanted: number): Pr
   const most = node.window.given ? depth : (node.window.most ?? MAX_WINDOW);
   const ends = depth >= most || (!pages.isCut && inputs.every((it) => it.ends && it.hits.length <= depth));
   return { hits: pages.hits, ends, inputs };
+}
+
+function asFound(hits: readonly Ranked[]): readonly BranchHit[] {
+  return hits.map(({ key, score }) => ({ key, score, own: score, window: 0 }));
 }
 
 interface Pages {

@@ -6,16 +6,17 @@ import {
   type SearchEngine,
 } from '@sparrow-search/engine';
 
-import { branchOf } from './branches.js';
+import { type Sources, branchOf } from './branches.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import { Explanations } from './fused-explanations.js';
+import { type Collapse, hitsOfGroups, readCollapse } from './group-hits.js';
 import { hitSpans } from './hits.js';
-import { parseAnswer, rawOf } from './json.js';
+import { type Span, parseAnswer, rawOf } from './json.js';
 import { type Asking, OF_TARGET, membersOf, multiple, sectionOf, targetOf } from './multiple.js';
-import { merged } from './profiles.js';
-import { keyIn, keyOf, listOf, theseOf } from './ranked-hits.js';
+import { type Phases, profileOf } from './profiles.js';
+import { keyIn, keyOf, listOf, scoredAs, theseOf } from './ranked-hits.js';
 import { modelScores, withEndpoints } from './reranking.js';
-import { type Fusion, type Node, depthOf } from './retrievers.js';
+import { type Fusion, type Node, MOST_RESCORED, depthOf, rescoresOf } from './retrievers.js';
 import { type SearchBody, leavesOf } from './search-body.js';
 import { shortest } from './shortest.js';
 import type { Transport } from './transport.js';
@@ -32,13 +33,18 @@ const OF_FUSED: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** Answers a search that fuses lists: they are read first, and then the documents of the page. */
+/**
+ * Answers a search that fuses lists: they are read first, and then the documents of the page.
+ *
+ * @param highlighted adds passages to the hits of an answer
+ */
 export async function fused(
   context: { readonly transport: Transport; readonly native: SearchEngine },
   request: EngineRequest,
   expression: string,
   body: SearchBody,
   given: Fusion,
+  highlighted: (reply: EngineReply) => Promise<EngineReply>,
   signal: AbortSignal,
   cancel?: Cancel,
 ): Promise<EngineReply> {
@@ -51,6 +57,16 @@ export async function fused(
   const fusion = await withEndpoints(context.native, given);
   const tracked = trackedHits(request.query['track_total_hits'] ?? body.value('track_total_hits') ?? 10_000);
   const isProfiled = body.value('profile') === true;
+  const isExplained = body.value('explain') === true || ['', 'true'].includes(request.query['explain'] ?? 'false');
+  if (isExplained && rescoresOf(fusion).length > 0) throw notOverCluster('[explain] of a search with a [rescorer]');
+  const collapse = readCollapse(body);
+  const phases: Phases = { infer: body.inferred, search: 0, fuse: 0, fetch: 0, highlight: 0, explain: 0 };
+  const timed = async <T>(phase: keyof Phases, work: Promise<T>): Promise<T> => {
+    const since = performance.now();
+    const made = await work;
+    phases[phase] += performance.now() - since;
+    return made;
+  };
   const leaves = leavesOf(fusion);
   const longest = widest(fusion, from + size);
   const target = targetOf(request.query);
@@ -86,13 +102,24 @@ export async function fused(
     ]),
   );
   const asking: Asking = { transport: context.transport, expression, target, signal };
-  const parts = await multiple(asking, searches);
+  const parts = await timed('search', multiple(asking, searches));
   const lists = new Map(leaves.map((leaf, at) => [leaf, listOf(parts[at] ?? '')]));
   const all = parts[leaves.length] ?? '';
 
-  const scores = modelScores(context.native, asking, cancel);
-  const branch = await branchOf(fusion, { lists, longest, scores }, from + size);
-  const { passed, first: firstOfGroups } = await sifted(asking, body, fusion, branch.hits);
+  const scoresOf = modelScores(context.native, asking, cancel);
+  const sources: Sources = {
+    ...{ lists, longest },
+    scores: (rerank, hits) => timed('infer', scoresOf(rerank, hits)),
+    rescored: (section, hits) => timed('search', rescoredBy(asking, body, section, hits)),
+  };
+  const others = phases.infer + phases.search;
+  const branch = await timed('fuse', branchOf(fusion, sources, from + size));
+  phases.fuse -= phases.infer + phases.search - others;
+  const {
+    passed,
+    first: firstOfGroups,
+    groupOf,
+  } = await timed('search', sifted(asking, body, fusion, branch.hits, collapse?.field));
   const minScore = body.value('min_score');
   const page = firstOfGroups
     .map((hit, at) => ({ ...hit, rank: at + 1 }))
@@ -101,15 +128,19 @@ export async function fused(
   const { hits, profile } =
     page.length === 0
       ? { hits: new Map<string, string>(), profile: undefined }
-      : await fetch(asking, union, body, page);
-  const isExplained = body.value('explain') === true || ['', 'true'].includes(request.query['explain'] ?? 'false');
-  const explanations = isExplained && (await Explanations.read(asking, body, fusion, branch, page, ofLists));
+      : await timed('fetch', fetch(asking, union, body, page, collapse));
+  const innerHits =
+    collapse === undefined || collapse.innerHits.length === 0
+      ? []
+      : await timed('fetch', hitsOfGroups(asking, body, collapse, union, page.map(groupOf)));
+  const explanations =
+    isExplained && (await timed('explain', Explanations.read(asking, body, fusion, branch, page, ofLists)));
 
-  const shownHits = page.flatMap(({ key, score, rank }) => {
+  const shownHits = page.flatMap(({ key, score, rank }, at) => {
     const hit = hits.get(key);
     if (hit === undefined) return [];
     const explanation = explanations === false ? undefined : explanations.of(key);
-    return [scored(hit, score, fusion.form === 'rank' ? rank : undefined, explanation)];
+    return [scored(hit, score, fusion.form === 'rank' ? rank : undefined, innerHits[at], explanation)];
   });
   const first = page[0];
   const maxScore = fusion.form === 'rank' || size === 0 || first === undefined ? 'null' : shortest(first.score);
@@ -124,9 +155,33 @@ export async function fused(
       const section = sectionOf(all, name);
       return section === undefined ? [] : [`"${name}":${section}`];
     }),
-    ...(isProfiled ? [`"profile":${merged([...parts.map((part) => sectionOf(part, 'profile')), profile])}`] : []),
   ]);
-  return { status: 200, body: Buffer.from(answer) };
+  const reply = await timed('highlight', highlighted({ status: 200, body: Buffer.from(answer) }));
+  if (!isProfiled) return reply;
+  const ofSearches = [...parts.map((part) => sectionOf(part, 'profile')), profile];
+  const shown = Buffer.from(reply.body).toString();
+  return {
+    ...reply,
+    body: Buffer.from(`${shown.slice(0, shown.lastIndexOf('}'))},"profile":${profileOf(ofSearches, phases)}}`),
+  };
+}
+
+/** Hits with the scores that the queries of a `rescore` give them, by the arithmetic of the cluster. */
+async function rescoredBy(
+  asking: Asking,
+  body: SearchBody,
+  section: Span,
+  hits: readonly Ranked[],
+): Promise<readonly Ranked[]> {
+  if (hits.length === 0) return [];
+  const again = hits.slice(0, MOST_RESCORED);
+  const asked = object([
+    `"query":${JSON.stringify(scoredAs(again))}`,
+    `"size":${String(again.length)},"_source":false,"track_total_hits":false`,
+    `"rescore":${body.piece(section)}`,
+  ]);
+  const [answer = ''] = await multiple(asking, [asked]);
+  return listOf(answer);
 }
 
 /**
@@ -139,11 +194,15 @@ async function sifted(
   body: SearchBody,
   fusion: Fusion,
   fusedHits: readonly Ranked[],
-): Promise<{ readonly passed: readonly Ranked[]; readonly first: readonly Ranked[] }> {
+  field: string | undefined,
+): Promise<{
+  readonly passed: readonly Ranked[];
+  readonly first: readonly Ranked[];
+  readonly groupOf: (hit: Ranked) => unknown;
+}> {
   const filter = fusion.form === 'retriever' ? body.section('post_filter') : undefined;
-  const { field } = (body.value('collapse') ?? {}) as { readonly field?: unknown };
   if ((filter === undefined && field === undefined) || fusedHits.length === 0)
-    return { passed: fusedHits, first: fusedHits };
+    return { passed: fusedHits, first: fusedHits, groupOf: () => undefined };
   const { filter: these, most } = theseOf(fusedHits);
   const asked = object([
     `"query":{"bool":{"filter":[${JSON.stringify(these).slice(1, -1)}${filter === undefined ? '' : `,${filter}`}]}}`,
@@ -154,26 +213,27 @@ async function sifted(
   const { hits } = parseAnswer(response) as {
     hits: { hits: readonly { _index: string; _id: string; fields?: Readonly<Record<string, unknown>> }[] };
   };
-  const groups = new Map(hits.hits.map(({ _index, _id, fields }) => [keyOf(_index, _id), fields?.[String(field)]]));
+  const groups = new Map(
+    hits.hits.map(({ _index, _id, fields }) => [keyOf(_index, _id), [fields?.[String(field)]].flat()[0]]),
+  );
+  const groupOf = ({ key }: Ranked): unknown => groups.get(key);
   const passed = fusedHits.filter(({ key }) => groups.has(key));
-  if (field === undefined) return { passed, first: passed };
+  if (field === undefined) return { passed, first: passed, groupOf };
   const seen = new Set<string>();
   const first = passed.filter(({ key }) => {
     const group = JSON.stringify(groups.get(key) ?? null);
     return !seen.has(group) && seen.add(group).size > 0;
   });
-  return { passed, first };
+  return { passed, first, groupOf };
 }
 
 /** @throws {EngineError} 400 for a window that is shorter than a page */
-function checkWindow({ window: { size: window, given }, form, method, rerank }: Fusion, size: number): void {
+function checkWindow({ window: { size: window, given }, called }: Fusion, size: number): void {
   if (!given || window >= size) return;
-  const kind = rerank === undefined ? method.kind : 'text_similarity_reranker';
-  const what = form === 'rank' ? 'rank' : kind;
   throw refusal(
     400,
     'action_request_validation_exception',
-    `Validation Failed: 1: [${what}] requires [rank_window_size: ${String(window)}] be greater than or equal to [size: ${String(size)}];`,
+    `Validation Failed: 1: [${called}] requires [rank_window_size: ${String(window)}] be greater than or equal to [size: ${String(size)}];`,
   );
 }
 
@@ -195,10 +255,10 @@ async function fetch(
   union: string,
   body: SearchBody,
   page: readonly Ranked[],
+  collapse: Collapse | undefined,
 ): Promise<{ readonly hits: Map<string, string>; readonly profile: string | undefined }> {
   const { filter, most } = theseOf(page);
   const shown = [
-    'collapse',
     '_source',
     'fields',
     'docvalue_fields',
@@ -213,6 +273,7 @@ async function fetch(
     `"size":${String(most)}`,
     '"track_total_hits":false',
     ...shown.flatMap((name) => pair(body, name)),
+    ...(collapse === undefined ? [] : [`"collapse":${JSON.stringify({ field: collapse.field })}`]),
   ]);
   const [response = ''] = await multiple(asking, [asked]);
   const found = new Map(hitSpans(response).map((span) => [keyIn(response, span.start), rawOf(response, span)]));
@@ -236,12 +297,19 @@ function totalOf(
 }
 
 /** A hit with the score that it has after the fusion. */
-function scored(hit: string, score: number, rank: number | undefined, explanation: string | undefined): string {
+function scored(
+  hit: string,
+  score: number,
+  rank: number | undefined,
+  innerHits: string | undefined,
+  explanation: string | undefined,
+): string {
   return object([
     ...membersOf(hit).flatMap((member) => {
       if (member.name !== '_score') return [`${JSON.stringify(member.name)}:${rawOf(hit, member)}`];
       return [`"_score":${shortest(score)}`, ...(rank === undefined ? [] : [`"_rank":${String(rank)}`])];
     }),
+    ...(innerHits === undefined ? [] : [`"inner_hits":${innerHits}`]),
     ...(explanation === undefined ? [] : [`"_explanation":${explanation}`]),
   ]);
 }

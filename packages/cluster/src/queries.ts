@@ -16,6 +16,7 @@ import {
 } from './json.js';
 import { type Knn, knnOfElasticsearch, nestedQuery, readKnn, vectorAsked } from './knn.js';
 import { passagesOf } from './passage-mappings.js';
+import { bestOf, pinnedDocuments } from './pinned.js';
 import type { Product } from './product.js';
 import { scriptScore } from './script-score.js';
 import type { SemanticIndices } from './semantic-fields.js';
@@ -188,6 +189,10 @@ export class QueryTranslation {
         this.#knnClause(clause, span, hits, inside);
         continue;
       }
+      if (name === 'pinned' && this.#reading.product.name === 'OpenSearch') {
+        this.#pinned(clause, span, hits, depth, inside);
+        continue;
+      }
       if (name === 'script_score') this.#scriptScore(clause);
       const parts = INSIDE.get(name);
       if (parts === undefined || kindAt(this.#text, clause) !== 'object') continue;
@@ -283,6 +288,20 @@ export class QueryTranslation {
     };
     const query = JSON.parse(JSON.stringify({ knn: given }, (_, it: unknown) => (it === '' ? undefined : it))) as Json;
     return this.passages({ field, query, hits }, span, knn.filters, isPlaced);
+  }
+
+  /** Notes a `pinned`, which OpenSearch does not have. */
+  #pinned(clause: Span, span: Span, hits: number, depth: number, inside: string): void {
+    const value = valueOf(this.#text, clause);
+    if (!isObject(value)) return;
+    const organic = members(this.#text, clause.start).find(({ name }) => name === 'organic');
+    if (organic === undefined) throw unparsable('Required [organic]');
+    const documents = pinnedDocuments(value);
+    this.query(organic, hits, depth + 1, inside);
+    const { boost = 1, _name: name = null } = value;
+    const build = (): string =>
+      around(bestOf([...documents, this.piece(organic)]), Number(boost), textOf(name) ?? null);
+    this.#rebuilt.push({ ...span, build });
   }
 
   #existsClause(clause: Span, span: Span): boolean {

@@ -16,7 +16,7 @@ import {
 } from './json.js';
 import { targetOf } from './multiple.js';
 import { encodeExpression } from './names.js';
-import { keyIn, listOf } from './ranked-hits.js';
+import { keyIn, listOf, scoredAs } from './ranked-hits.js';
 import { replyOf, stoppable } from './replies.js';
 import { type Searching, inTurn, search } from './search.js';
 
@@ -134,12 +134,7 @@ function searchOf(given: unknown, k: number): { readonly id: string; readonly ra
 /** A search that finds the hits of an answer, in their order. */
 function sameHits(answer: string): Json {
   const hits = listOf(answer);
-  const should = hits.map(({ key }, at) => {
-    const [index, id] = JSON.parse(key) as [string, string];
-    const filter = [{ ids: { values: [id] } }, { term: { _index: index } }];
-    return { constant_score: { filter: { bool: { filter } }, boost: hits.length - at } };
-  });
-  return { query: hits.length === 0 ? { match_none: {} } : { bool: { should } } };
+  return { query: scoredAs(hits.map(({ key }, at) => ({ key, score: hits.length - at }))) };
 }
 
 function failureIn(text: string): unknown {

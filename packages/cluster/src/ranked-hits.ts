@@ -1,6 +1,6 @@
 import type { Ranked } from '@sparrow-search/engine';
 
-import { members, parseAnswer, valueOf } from './json.js';
+import { type Json, members, parseAnswer, valueOf } from './json.js';
 
 /** A page ends here: the index setting `max_result_window` of every cluster. */
 const RESULT_WINDOW = 10_000;
@@ -26,6 +26,16 @@ export function listOf(response: string): readonly Ranked[] {
     hits: { hits: readonly { _index: string; _id: string; _score: number | null }[] };
   };
   return hits.hits.map(({ _index, _id, _score }) => ({ key: keyOf(_index, _id), score: _score ?? 0 }));
+}
+
+/** A query that finds the documents of hits and no others, with the scores that these have. */
+export function scoredAs(hits: readonly Ranked[]): Json {
+  const should = hits.map(({ key, score }) => {
+    const [index, id] = JSON.parse(key) as [string, string];
+    const filter = [{ ids: { values: [id] } }, { term: { _index: index } }];
+    return { constant_score: { filter: { bool: { filter } }, boost: score } };
+  });
+  return hits.length === 0 ? { match_none: {} } : { bool: { should } };
 }
 
 /** A filter that lets through no documents but those of hits, and how many it lets through at most. */

@@ -55,8 +55,10 @@ export async function readSearch(
   const read = new SearchBody(text, { product, restricted: asker.rights !== undefined, size, pages, semantic });
   await names.check(asker, [...read.foreign], READS_DOCUMENT);
   await models.check(expression, read.uses);
+  const begun = performance.now();
   read.bind(await bindSemantic(context.semantic, semantic, read.semantic, cancel));
   read.resolve(await encode(native, read.texts, cancel));
+  if (read.texts.length > 0 || read.semantic.length > 0) read.inferred = performance.now() - begun;
   await findNeighbours(context, expression, targetOf(asker.query), read);
   read.finish();
   return read;

@@ -9,6 +9,7 @@ import {
 import { illegal, notOverCluster, refusal, unparsable } from './errors.js';
 import { type Json, type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
 import { type Knn, readKnn } from './knn.js';
+import { bestOf, pinnedDocuments } from './pinned.js';
 import type { SemanticIndex } from './semantic-fields.js';
 
 /** A node of the tree of lists: one that a query finds, or one that is fused from others. */
@@ -22,8 +23,8 @@ export interface Leaf {
   readonly query: Span | undefined;
   /** The neighbours of a vector that the node finds; absent where it has a query. */
   readonly knn: Knn | undefined;
-  /** Words that it looks for in fields, instead of a query that stands in the body. */
-  readonly words: string | undefined;
+  /** A query in the cluster's form, instead of one that stands in the body: of words in fields, or of chosen documents. */
+  readonly made: string | undefined;
   /** A text and one kind of vectors of a `semantic_text` field that it looks for, instead of a query that stands in the body. */
   readonly passages: PassagesList | undefined;
   readonly filters: readonly Span[];
@@ -45,6 +46,8 @@ export interface PassagesList {
 
 export interface Fusion {
   readonly kind: 'fused';
+  /** What the request calls it. */
+  readonly called: string;
   readonly method: FusionMethod;
   readonly inputs: readonly Input[];
   /** How far lists are read: as the request says, or so far and further for pages behind, up to `most`. */
@@ -71,6 +74,8 @@ export interface Input {
   readonly node: Node;
   readonly weight: number;
   readonly normalizer: Normalizer;
+  /** The section by whose queries the hits of the list are scored again, if they are. */
+  readonly rescore?: Span;
 }
 
 /** Longest window; the native engine has the same. */
@@ -86,7 +91,14 @@ const OF_STANDARD = ['sort', 'search_after', 'terminate_after', 'collapse'];
 /** Those that only the search as a whole may have. */
 const OF_LONE = ['search_after', 'terminate_after'];
 const RERANKER = 'text_similarity_reranker';
-const KINDS = ['standard', 'knn', 'rrf', 'linear', RERANKER];
+const RESCORER = 'rescorer';
+const PINNED = 'pinned';
+const KINDS = ['standard', 'knn', 'rrf', 'linear', RERANKER, RESCORER, PINNED];
+
+/** Hits that a rescorer scores again where it does not say so. */
+const RESCORED = 10;
+/** The most of them over a cluster, which is told the score of each by a clause. */
+export const MOST_RESCORED = 1000;
 
 /**
  * Reads the `rank` section over queries and `knn` sections.
@@ -120,6 +132,7 @@ export function readRank(
   ];
   return {
     kind: 'fused',
+    called: 'rank',
     method: { kind: 'rrf', rankConstant: rankConstant(options['rank_constant']) },
     inputs: leaves.map((node) => ({ node, weight: 1, normalizer: 'none' })),
     window: own,
@@ -185,6 +198,8 @@ function read(text: string, span: Span, around: Around): Node {
     return leaf({ span: kind, knn, hits, minScore: number('min_score', value('min_score')), name: nameOf(value) });
   }
   if (kind.name === RERANKER) return rerankerOf(text, kind, parts, value, inside);
+  if (kind.name === RESCORER) return rescorerOf(text, kind, parts, value, inside);
+  if (kind.name === PINNED) return pinnedOf(text, kind, parts, value, inside);
   return fusionOf(text, kind, parts, value, inside);
 }
 
@@ -208,6 +223,7 @@ function standard(kind: Member, parts: readonly Member[], value: Value, { depth,
 /** A reranker, which is a fusion of a single list. */
 function rerankerOf(text: string, kind: Member, parts: readonly Member[], value: Value, around: Around): Fusion {
   const own = ['retriever', 'inference_id', 'inference_text', 'field'];
+  if (value('chunk_rescorer') !== undefined) throw notOverCluster(`[chunk_rescorer] of a [${kind.name}]`);
   checkKeys(kind.name, parts, [...own, 'rank_window_size', 'filter', 'min_score', '_name']);
   const [id, asked, field] = own.slice(1).map((name) => textOf(value(name)));
   if (id === '') throw illegal('[inference_id] must not be empty');
@@ -220,15 +236,63 @@ function rerankerOf(text: string, kind: Member, parts: readonly Member[], value:
   const window = windowOf(kind.name, value('rank_window_size'), Math.max(RETRIEVER_WINDOW, around.size));
   const inside = { ...around, wanted: depthOf(window, around.wanted), depth: around.depth + 1 };
   return {
-    kind: 'fused',
-    method: { kind: 'linear' },
-    inputs: [{ node: read(text, list, inside), weight: 1, normalizer: 'none' }],
-    window,
+    ...fusionAs(kind.name, value, window, [{ node: read(text, list, inside), weight: 1, normalizer: 'none' }]),
     minScore: undefined,
     rerank: { id: id ?? '', text: asked, field, minScore: number('min_score', value('min_score')) },
-    name: nameOf(value),
-    form: 'retriever',
   };
+}
+
+/** A rescorer, which is a fusion of a single list. */
+function rescorerOf(text: string, kind: Member, parts: readonly Member[], value: Value, around: Around): Fusion {
+  checkKeys(kind.name, parts, ['retriever', 'rescore', 'filter', 'min_score', '_name']);
+  const [list, rescore] = ['retriever', 'rescore'].map((name) => parts.find((it) => it.name === name));
+  if (list === undefined || rescore === undefined)
+    throw unparsable(`Required [${list === undefined ? 'retriever' : 'rescore'}]`);
+  const passes = [value('rescore')].flat();
+  if (passes.length === 0) throw unparsable('Required [rescore]');
+  const sizes = passes.map((pass) => (isObject(pass) ? Number(pass['window_size'] ?? RESCORED) : NaN));
+  // Behind the narrowest pass hits would be scored by other means than those before.
+  const size = Math.min(...sizes);
+  if (!Number.isInteger(size) || size < 0) throw unparsable('[window_size] of [rescore] has to be a whole number');
+  if (size > MOST_RESCORED)
+    throw notOverCluster(`a retriever [${kind.name}] with a [window_size] of more than [${String(MOST_RESCORED)}]`);
+  const inside = { ...around, wanted: size, depth: around.depth + 1 };
+  const input: Input = { node: read(text, list, inside), weight: 1, normalizer: 'none', rescore };
+  return fusionAs(kind.name, value, { size, given: true }, [input]);
+}
+
+/** A retriever that ranks chosen documents above its list: the sum of two lists, of which the first has scores that the other does not reach. */
+function pinnedOf(text: string, kind: Member, parts: readonly Member[], value: Value, around: Around): Fusion {
+  checkKeys(kind.name, parts, ['retriever', 'ids', 'docs', 'rank_window_size', 'filter', 'min_score', '_name']);
+  const list = parts.find(({ name }) => name === 'retriever');
+  if (list === undefined) throw unparsable('Required [retriever]');
+  const made = bestOf(pinnedDocuments({ ids: value('ids'), docs: value('docs') }));
+  const window = windowOf(kind.name, value('rank_window_size'), Math.max(RETRIEVER_WINDOW, around.size));
+  const hits = depthOf(window, around.wanted);
+  const below = read(text, list, { ...around, wanted: hits, depth: around.depth + 1 });
+  const sort = below.kind === 'leaf' ? below.sections.find(({ name }) => name === 'sort') : undefined;
+  if (sort !== undefined && !isByScore(valueOf(text, sort)))
+    throw illegal(`[${kind.name}] retriever only supports sorting by score`);
+  // Filters are for the other list only.
+  const inputs = [leaf({ span: kind, made, hits }), below].map((node): Input => ({
+    node,
+    weight: 1,
+    normalizer: 'none',
+  }));
+  return fusionAs(kind.name, value, window, inputs);
+}
+
+/** Whether a `sort` is the usual order: that of the scores, highest first. */
+function isByScore(sort: unknown): boolean {
+  const usual = ['"_score"', '{"_score":"desc"}', '{"_score":{"order":"desc"}}', '{"_score":{}}'];
+  return [sort].flat().every((one) => usual.includes(JSON.stringify(one)));
+}
+
+/** A retriever whose lists are added up as they are. */
+function fusionAs(called: string, value: Value, window: Fusion['window'], inputs: readonly Input[]): Fusion {
+  const minScore = number('min_score', value('min_score'));
+  const method = { kind: 'linear' } as const;
+  return { kind: 'fused', called, method, inputs, window, minScore, name: nameOf(value), form: 'retriever' };
 }
 
 function fusionOf(text: string, kind: Member, parts: readonly Member[], value: Value, around: Around): Fusion {
@@ -248,7 +312,7 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
     const asked = textOf(words) ?? '';
     inputs = short.lists.map((one) => {
       const found =
-        'part' in one.list ? { passages: { ...one.list, text: asked } } : { words: wordsQuery(asked, one.list.fields) };
+        'part' in one.list ? { passages: { ...one.list, text: asked } } : { made: wordsQuery(asked, one.list.fields) };
       return {
         node: leaf({ span: kind, ...found, filters, hits }),
         weight: one.weight,
@@ -259,17 +323,11 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
     if (list === undefined || kindAt(text, list) !== 'array') throw unparsable(`[${kind.name}] Required [retrievers]`);
     inputs = elements(text, list.start).map((item) => input(text, item, kind.name, (it) => read(text, it, inside)));
   }
+  const fusion = fusionAs(kind.name, value, own, inputs);
+  if (kind.name === 'linear') return fusion;
   return {
-    kind: 'fused',
-    method:
-      kind.name === 'rrf'
-        ? { kind: 'rrf', rankConstant: short?.rank_constant ?? rankConstant(value('rank_constant')) }
-        : { kind: 'linear' },
-    inputs,
-    window: own,
-    minScore: number('min_score', value('min_score')),
-    name: nameOf(value),
-    form: 'retriever',
+    ...fusion,
+    method: { kind: 'rrf', rankConstant: short?.rank_constant ?? rankConstant(value('rank_constant')) },
   };
 }
 
@@ -337,7 +395,7 @@ function wordsQuery(query: string, fields: readonly (readonly [string, number])[
 }
 
 function leaf(given: Pick<Leaf, 'span' | 'hits'> & Partial<Leaf>): Leaf {
-  const nothing = { query: undefined, knn: undefined, words: undefined, passages: undefined, minScore: undefined };
+  const nothing = { query: undefined, knn: undefined, made: undefined, passages: undefined, minScore: undefined };
   return { kind: 'leaf', ...nothing, filters: [], sections: [], name: undefined, ...given };
 }
 
@@ -418,4 +476,10 @@ function checkLists(lists: number): void {
 
 function count(node: Node): number {
   return node.kind === 'leaf' ? 1 : node.inputs.reduce((sum, it) => sum + count(it.node), 0);
+}
+
+/** The sections in a tree by whose queries hits of its lists are scored again. */
+export function rescoresOf(node: Node): readonly Span[] {
+  if (node.kind === 'leaf') return [];
+  return node.inputs.flatMap((it) => [...(it.rescore === undefined ? [] : [it.rescore]), ...rescoresOf(it.node)]);
 }

@@ -15,7 +15,7 @@ import {
 } from './json.js';
 import { type Knn, readKnn } from './knn.js';
 import { type Encoded, type Near, QueryTranslation, type Reading, type SemanticClause, type Text } from './queries.js';
-import { type Fusion, type Leaf, type Node, readRank, readRetriever } from './retrievers.js';
+import { type Fusion, type Leaf, type Node, readRank, readRetriever, rescoresOf } from './retrievers.js';
 import { type Highlighting, highlighting } from './semantic-highlight.js';
 import { type BoundClause, type SemanticAsk, around, hasSemantic } from './semantic-queries.js';
 
@@ -62,6 +62,8 @@ export class SearchBody {
   readonly #near = new Map<Knn, () => string>();
   /** Lists by the passages of a field, which stand nowhere in the body. */
   readonly #passages = new Map<Leaf, SemanticClause>();
+  /** How long making vectors of its texts took, in milliseconds. */
+  inferred = 0;
   #mostHits: number | undefined;
   #highlighting: Highlighting | undefined;
 
@@ -157,6 +159,14 @@ export class SearchBody {
     return member === undefined ? undefined : valueOf(this.text, member);
   }
 
+  /** What a `collapse` shows of the hits of its groups. */
+  get innerHits(): readonly Span[] {
+    const collapse = this.#sections.get('collapse');
+    if (collapse === undefined || kindAt(this.text, collapse) !== 'object') return [];
+    const own = members(this.text, collapse.start).filter(({ name }) => name === 'inner_hits');
+    return own.flatMap((it) => (kindAt(this.text, it) === 'array' ? elements(this.text, it.start) : [it]));
+  }
+
   /** A piece of the body in the cluster's form. */
   piece(span: Span): string {
     return this.#translation.piece(span);
@@ -202,9 +212,9 @@ export class SearchBody {
 
   /** The query of a list, with its filters. */
   leafQuery(leaf: Leaf): string {
-    const { query, knn, words, filters, name = null } = leaf;
+    const { query, knn, made, filters, name = null } = leaf;
     if (knn !== undefined) return this.#near.get(knn)?.() ?? '{"match_none":{}}';
-    const asked = words ?? this.#passages.get(leaf)?.build() ?? (query === undefined ? undefined : this.piece(query));
+    const asked = made ?? this.#passages.get(leaf)?.build() ?? (query === undefined ? undefined : this.piece(query));
     if (filters.length === 0) return around(asked ?? '{"match_all":{}}', 1, name);
     const all = filters.map((filter) => this.piece(filter)).join(',');
     const must = asked === undefined ? '' : `"must":[${asked}],`;
@@ -300,12 +310,7 @@ export class SearchBody {
 
   #checkBeside({ form }: Fusion): void {
     for (const name of this.#sections.keys()) {
-      if (form === 'retriever' && name === 'collapse') {
-        const collapse = this.value('collapse');
-        if (isObject(collapse) && 'inner_hits' in collapse)
-          throw notOverCluster('[inner_hits] of [collapse] beside a retriever');
-        continue;
-      }
+      if (form === 'retriever' && name === 'collapse') continue;
       if (!BESIDE_FUSION.has(name) && !OF_FUSION.has(name))
         throw notOverCluster(`[${name}] of a search that fuses lists`);
     }
@@ -327,6 +332,7 @@ export class SearchBody {
         for (const one of elements(text, member.start)) members(text, one.start).forEach(look);
       }
     }
+    if (this.fusion !== undefined) for (const section of rescoresOf(this.fusion)) this.#rescore(section);
     const leaves =
       this.fusion === undefined ? (this.#standard === undefined ? [] : [this.#standard]) : leavesOf(this.fusion);
     const isOfPassages = this.#knnSpans.some((span) => this.#ofPassages(valueOf(text, span)));

@@ -20,7 +20,7 @@ export type Searching = ReadingContext;
 
 /** Names that a body has to hold for anything in it to be translated. */
 const TRANSLATED =
-  /"(?:text_expansion|weighted_tokens|sparse_vector|semantic|rule|knn|script_score|sub_searches|rank|retriever)"/;
+  /"(?:text_expansion|weighted_tokens|sparse_vector|semantic|rule|pinned|knn|script_score|sub_searches|rank|retriever)"/;
 
 /** What the header of a search says besides its indices. */
 const OF_HEADER: ReadonlySet<string> = new Set([
@@ -68,18 +68,16 @@ export async function search(
     }
     const read = await readSearch(context, request, expression, text, cancel, request.op === 'search');
     const isAbout = read.value('explain') === true || read.value('profile') === true || 'explain' in request.query;
-    const shown = async (given: EngineReply): Promise<EngineReply> => {
-      const reply = await withHighlights(context, expression, read, given, cancel);
-      return isAbout ? withFieldNames(await context.semantic.of(expression), reply) : reply;
-    };
+    const highlighted = (reply: EngineReply) => withHighlights(context, expression, read, reply, cancel);
+    const shown = async (reply: EngineReply): Promise<EngineReply> =>
+      withWarnings(isAbout ? withFieldNames(await context.semantic.of(expression), reply) : reply, read.warnings);
     if (read.fusion === undefined) {
       const answered = await ask(context, request, path, read.translated(), signal);
-      return withWarnings(await shown(atMost(read.mostHits, inView(replyOf(answered)))), read.warnings);
+      return shown(await highlighted(atMost(read.mostHits, inView(replyOf(answered)))));
     }
     if (request.op !== 'search')
       throw illegal(`request does not support [${read.fusion.form === 'rank' ? 'rank' : 'retriever'}]`);
-    const reply = await fused(context, request, expression, read, read.fusion, signal, cancel);
-    return withWarnings(await shown(reply), read.warnings);
+    return shown(await fused(context, request, expression, read, read.fusion, highlighted, signal, cancel));
   });
 }
 
