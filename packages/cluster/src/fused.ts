@@ -263,6 +263,7 @@ async function fetch(
     'fields',
     'docvalue_fields',
     'stored_fields',
+    'script_fields',
     'highlight',
     'version',
     'seq_no_primary_term',

@@ -22,6 +22,7 @@ import { type BoundClause, type SemanticAsk, around, hasSemantic } from './seman
 /** Sections that a fused search has a meaning for, besides those that make its lists. */
 const BESIDE_FUSION: ReadonlySet<string> = new Set([
   ...['from', 'size', 'min_score', 'track_total_hits', '_source', 'fields', 'docvalue_fields', 'stored_fields'],
+  'script_fields',
   ...['highlight', 'aggs', 'aggregations', 'timeout', 'version', 'seq_no_primary_term', 'explain', 'profile'],
   ...['suggest', 'indices_boost'],
 ]);
