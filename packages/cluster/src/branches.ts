@@ -1,4 +1,4 @@
-import { type Ranked, type RankedList, fuseLists } from '@sparrow-search/engine';
+import { type Ranked, type RankedList, type Turns, fuseLists } from '@sparrow-search/engine';
 
 import type { Span } from './json.js';
 import { type Fusion, type Leaf, type Node, MAX_WINDOW, type Rerank, depthOf, windows } from './retrievers.js';
@@ -27,10 +27,13 @@ export interface Sources {
   readonly scores: (rerank: Rerank, hits: readonly Ranked[]) => Promise<readonly number[]>;
   /** Hits of a list with the scores that the queries of a section give them, and in the order of these. */
   readonly rescored: (section: Span, hits: readonly Ranked[]) => Promise<readonly Ranked[]>;
+  /** Thousands of hits take long: between the steps, others may have their turn. */
+  readonly turns: Turns;
 }
 
 /** The lists of a tree made one; those of a window of the server's own choice are read on for pages behind it. */
 export async function branchOf(node: Node, sources: Sources, wanted: number): Promise<Branch> {
+  await sources.turns.next();
   if (node.kind === 'leaf') {
     const hits = asFound(sources.lists.get(node) ?? []);
     return { hits, ends: hits.length < sources.longest, inputs: [] };
@@ -45,7 +48,7 @@ export async function branchOf(node: Node, sources: Sources, wanted: number): Pr
   const [first] = inputs;
   const pages =
     node.rerank === undefined
-      ? fusedPages(node, inputs, sizes)
+      ? await fusedPages(node, inputs, sizes, sources.turns)
       : await rerankedPages(node.rerank, first?.hits.slice(0, depth) ?? [], sizes, sources);
   const most = node.window.given ? depth : (node.window.most ?? MAX_WINDOW);
   const ends = depth >= most || (!pages.isCut && inputs.every((it) => it.ends && it.hits.length <= depth));
@@ -62,14 +65,22 @@ interface Pages {
   readonly isCut: boolean;
 }
 
-function fusedPages(fusion: Fusion, inputs: readonly Branch[], sizes: readonly number[]): Pages {
+async function fusedPages(
+  fusion: Fusion,
+  inputs: readonly Branch[],
+  sizes: readonly number[],
+  turns: Turns,
+): Promise<Pages> {
   const hits: BranchHit[] = [];
   const placed = new Set<string>();
   let isCut = false;
   for (const window of sizes) {
     // Scores of a wider window may be higher than the last of the page before; they are shown as they follow.
     let least = hits.at(-1)?.score ?? Infinity;
-    const fresh = fuseLists(fusion.method, within(fusion, inputs, window)).filter(({ key }) => !placed.has(key));
+    await turns.next();
+    const all = fuseLists(fusion.method, within(fusion, inputs, window));
+    await turns.next();
+    const fresh = placed.size === 0 ? all : all.filter(({ key }) => !placed.has(key));
     const room = window - placed.size;
     isCut = fresh.length > room;
     for (const { key, score } of fresh.slice(0, Math.max(room, 0))) {

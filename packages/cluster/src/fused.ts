@@ -4,6 +4,7 @@ import {
   type EngineRequest,
   type Ranked,
   type SearchEngine,
+  Turns,
 } from '@sparrow-search/engine';
 
 import { type Sources, branchOf } from './branches.js';
@@ -16,7 +17,7 @@ import { type Asking, OF_TARGET, membersOf, multiple, sectionOf, targetOf } from
 import { type Phases, profileOf } from './profiles.js';
 import { keyIn, keyOf, listOf, scoredAs, theseOf } from './ranked-hits.js';
 import { modelScores, withEndpoints } from './reranking.js';
-import { type Fusion, type Node, MOST_RESCORED, depthOf, rescoresOf } from './retrievers.js';
+import { type Fusion, type Leaf, type Node, MOST_RESCORED, depthOf, rescoresOf } from './retrievers.js';
 import { type SearchBody, leavesOf } from './search-body.js';
 import { shortest } from './shortest.js';
 import type { Transport } from './transport.js';
@@ -103,12 +104,17 @@ export async function fused(
   );
   const asking: Asking = { transport: context.transport, expression, target, signal };
   const parts = await timed('search', multiple(asking, searches));
-  const lists = new Map(leaves.map((leaf, at) => [leaf, listOf(parts[at] ?? '')]));
+  const turns = new Turns();
+  const lists = new Map<Leaf, readonly Ranked[]>();
+  for (const [at, leaf] of leaves.entries()) {
+    await turns.next();
+    lists.set(leaf, listOf(parts[at] ?? ''));
+  }
   const all = parts[leaves.length] ?? '';
 
   const scoresOf = modelScores(context.native, asking, cancel);
   const sources: Sources = {
-    ...{ lists, longest },
+    ...{ lists, longest, turns },
     scores: (rerank, hits) => timed('infer', scoresOf(rerank, hits)),
     rescored: (section, hits) => timed('search', rescoredBy(asking, body, section, hits)),
   };
@@ -136,12 +142,14 @@ export async function fused(
   const explanations =
     isExplained && (await timed('explain', Explanations.read(asking, body, fusion, branch, page, ofLists)));
 
-  const shownHits = page.flatMap(({ key, score, rank }, at) => {
+  const shownHits: string[] = [];
+  for (const [at, { key, score, rank }] of page.entries()) {
+    if (turns.isOver) await turns.next();
     const hit = hits.get(key);
-    if (hit === undefined) return [];
+    if (hit === undefined) continue;
     const explanation = explanations === false ? undefined : explanations.of(key);
-    return [scored(hit, score, fusion.form === 'rank' ? rank : undefined, innerHits[at], explanation)];
-  });
+    shownHits.push(scored(hit, score, fusion.form === 'rank' ? rank : undefined, innerHits[at], explanation));
+  }
   const first = page[0];
   const maxScore = fusion.form === 'rank' || size === 0 || first === undefined ? 'null' : shortest(first.score);
   const counted = least(fusion) === undefined ? undefined : { value: passed.length, ends: branch.ends };
@@ -277,7 +285,12 @@ async function fetch(
     ...(collapse === undefined ? [] : [`"collapse":${JSON.stringify({ field: collapse.field })}`]),
   ]);
   const [response = ''] = await multiple(asking, [asked]);
-  const found = new Map(hitSpans(response).map((span) => [keyIn(response, span.start), rawOf(response, span)]));
+  const found = new Map<string, string>();
+  const turns = new Turns();
+  for (const span of hitSpans(response)) {
+    if (turns.isOver) await turns.next();
+    found.set(keyIn(response, span.start), rawOf(response, span));
+  }
   return { hits: found, profile: sectionOf(response, 'profile') };
 }
 

@@ -1,3 +1,5 @@
+import { Turns } from '@sparrow-search/engine';
+
 import { elements, malformedAnswer, members, rawOf, whole } from './json.js';
 import { encodeExpression } from './names.js';
 import { passedOn } from './replies.js';
@@ -52,9 +54,12 @@ export async function multiple(
   const responses = membersOf(text).find(({ name }) => name === 'responses');
   const parts = responses === undefined ? [] : elements(text, responses.start).map((span) => rawOf(text, span));
   if (parts.length !== searches.length) throw malformedAnswer();
+  const turns = new Turns();
   for (const part of parts) {
-    const [error, status] = [sectionOf(part, 'error'), sectionOf(part, 'status')];
-    if (error === undefined && sectionOf(part, 'hits') === undefined) throw malformedAnswer();
+    await turns.next();
+    const sections = new Map(membersOf(part).map((member) => [member.name, rawOf(part, member)]));
+    const [error, status] = [sections.get('error'), sections.get('status')];
+    if (error === undefined && !sections.has('hits')) throw malformedAnswer();
     if (error === undefined) continue;
     throw passedOn({
       status: Number(status ?? 500),

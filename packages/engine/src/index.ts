@@ -51,4 +51,5 @@ export {
 } from './operations.js';
 export type { Cancel, EngineReply, EngineRequest, SearchEngine } from './search-engine.js';
 export { type Shape, type ShapeProblem, freeAnswer, shapeAnswer } from './shape.js';
+export { Turns } from './turns.js';
 export { zstdCompress, zstdPieces } from './zstd.js';

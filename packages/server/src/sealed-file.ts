@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import { Turns } from './turns.js';
+import { Turns } from '@sparrow-search/engine';
 
 /** What is wrong with a sealed file, as the end of a sentence about it. */
 export class SealError extends Error {

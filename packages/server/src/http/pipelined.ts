@@ -1,7 +1,8 @@
 import { IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-import { Turns } from '../turns.js';
+import { Turns } from '@sparrow-search/engine';
+
 import { isStranger } from './strangers.js';
 
 /**

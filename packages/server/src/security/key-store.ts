@@ -2,11 +2,12 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { Turns } from '@sparrow-search/engine';
+
 import { diskRefusal, readIfPresent, replaceFile } from '../durable-file.js';
 import { HttpError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { sealPieces } from '../sealed-file.js';
-import { Turns } from '../turns.js';
 import { LOSS, parseFile, parseSnapshot, textsOf } from './key-file.js';
 import { KeyList } from './key-list.js';
 import { type KeyText, keysInFile } from './key-text.js';
