@@ -291,6 +291,11 @@ impl Deployment {
         Ok(())
     }
 
+    /// Forgets what the statistics have counted so far.
+    pub fn forget_figures(&self) {
+        self.shared.recorder.reset();
+    }
+
     /// Current statistics.
     pub fn stats(&self) -> DeploymentStats {
         DeploymentStats {

@@ -87,6 +87,12 @@ struct Counters {
     ring: Vec<Second>,
 }
 
+impl Counters {
+    fn none() -> Self {
+        Self { ring: vec![Second::default(); WINDOW], ..Self::default() }
+    }
+}
+
 /// Collects the statistics of a deployment.
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -98,8 +104,12 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// A recorder with all counters at 0.
     pub(crate) fn new() -> Self {
-        let counters = Counters { ring: vec![Second::default(); WINDOW], ..Counters::default() };
-        Self { started: Instant::now(), start_time_ms: now_ms(), counters: Mutex::new(counters) }
+        Self { started: Instant::now(), start_time_ms: now_ms(), counters: Mutex::new(Counters::none()) }
+    }
+
+    /// Forgets what was counted.
+    pub(crate) fn reset(&self) {
+        *self.counters.lock() = Counters::none();
     }
 
     /// Counts a batch of texts that a worker answered in the time `busy`: their tokens, and how many texts
@@ -227,5 +237,8 @@ mod tests {
         let later = recorder.snapshot_at(70);
         assert_eq!((later.throughput_last_minute, later.cache_hit_count_last_minute), (0, 0));
         assert_eq!((later.inference_count, later.peak_throughput_per_minute), (8, 8));
+        recorder.reset();
+        let again = recorder.snapshot();
+        assert_eq!((again.inference_count, again.encoded_tokens, again.last_access_ms), (0, 0, None));
     }
 }

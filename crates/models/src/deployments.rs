@@ -409,6 +409,8 @@ impl Deployments {
         )
         .map_err(|error| ModelError::from_encoder(&model.id, error))?;
         model.measure(&deployment);
+        // Nobody asked for the texts by which a model is measured.
+        deployment.forget_figures();
         tracing::info!(
             deployment = settings.deployment_id,
             allocations = settings.number_of_allocations,
