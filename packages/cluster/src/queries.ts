@@ -189,7 +189,7 @@ export class QueryTranslation {
         this.#knnClause(clause, span, hits, inside);
         continue;
       }
-      if (name === 'pinned' && this.#reading.product.name === 'OpenSearch') {
+      if (name === 'pinned') {
         this.#pinned(clause, span, hits, depth, inside);
         continue;
       }
@@ -290,7 +290,7 @@ export class QueryTranslation {
     return this.passages({ field, query, hits }, span, knn.filters, isPlaced);
   }
 
-  /** Notes a `pinned`, which OpenSearch does not have. */
+  /** Notes a `pinned`, which OpenSearch does not have, nor Elasticsearch without one of its modules. */
   #pinned(clause: Span, span: Span, hits: number, depth: number, inside: string): void {
     const value = valueOf(this.#text, clause);
     if (!isObject(value)) return;
