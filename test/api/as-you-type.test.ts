@@ -67,6 +67,20 @@ describe('a field for completion', () => {
     expect((await typed('brown f'))[0]).toBe('beside');
   });
 
+  it('keeps sub-fields of any name but its own', async () => {
+    const title = { type: 'search_as_you_type', fields: { _raw: { type: 'keyword' } }, doc_values: false };
+    expect((await server.request('PUT', '/own', { mappings: { properties: { title } } })).status).toBe(200);
+    const shown = await server.request('GET', '/own/_mapping');
+    expect(shown.body.own.mappings.properties.title).toEqual({
+      type: 'search_as_you_type',
+      fields: { _raw: { type: 'keyword' } },
+    });
+    const taken = { type: 'search_as_you_type', fields: { _2gram: { type: 'keyword' } } };
+    const { status, body } = await server.request('PUT', '/taken', { mappings: { properties: { title: taken } } });
+    expect(status).toBe(400);
+    expect(JSON.stringify(body.error)).toContain('has a sub-field [_2gram] of its own');
+  });
+
   it('takes two to four neighbouring words', async () => {
     const title = { type: 'search_as_you_type', max_shingle_size: 5 };
     const { status, body } = await server.request('PUT', '/other', { mappings: { properties: { title } } });

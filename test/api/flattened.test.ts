@@ -134,6 +134,26 @@ describe('what a flattened field does not take', () => {
     expect(await refused({ labels: many })).toContain('more than [1000] different keys');
   });
 
+  it('has a bound for the keys of all documents', async () => {
+    await server.request('PUT', '/many', { mappings: { properties: { labels: { type: 'flattened' } } } });
+    const document = (from: number): object => ({
+      labels: Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`k${String(from + at)}`, at])),
+    });
+    const lines = Array.from(
+      { length: 11 },
+      (_, at) => `{"index":{"_id":"${String(at)}"}}\n${JSON.stringify(document(at * 1000))}\n`,
+    );
+    const { body } = await server.request('POST', '/many/_bulk?refresh=true', lines.join(''));
+    expect(body.items.map((item: any) => item.index.status)).toEqual([...Array.from({ length: 10 }, () => 201), 400]);
+    expect(body.items[10].index.error.reason).toContain('have [10000] different keys');
+    // Keys that are there already are taken, also when the index was opened anew.
+    await server.kill();
+    server = await startServer({ data: server.data });
+    const put = async (from: number): Promise<number> =>
+      (await server.request('PUT', `/many/_doc/again${String(from)}`, document(from))).status;
+    expect([await put(0), await put(9000), await put(9500)]).toEqual([201, 201, 400]);
+  });
+
   it('has a value for nulls where the mapping has one', async () => {
     await server.request('PUT', '/bugs/_doc/null?refresh=true', { shallow: { a: { b: null } } });
     expect(await ids({ term: { 'shallow.a.b': 'nothing' } })).toEqual(['null']);

@@ -105,6 +105,27 @@ describe('points', () => {
     }
   });
 
+  it('are found in the cell of a geohash, which is four corners', async () => {
+    const inside = ({ lat, lon }: Point): boolean => lat >= 0 && lat <= 45 && lon >= -90 && lon <= -45;
+    const expected = all.filter((at) => (places[at] ?? []).some(inside));
+    expect(expected.length).toBeGreaterThan(0);
+    for (const box of [
+      { top_left: 'd', bottom_right: 'd' },
+      { top_right: 'd', bottom_left: 'd' },
+    ]) {
+      expect(await found({ geo_bounding_box: { place: box } })).toEqual(expected);
+    }
+  });
+
+  it('are counted, whatever their distance', async () => {
+    const { aggregations } = await search({
+      size: 0,
+      aggs: { values: { value_count: { field: 'place' } }, without: { missing: { field: 'place' } } },
+    });
+    expect(aggregations.values.value).toBe(places.flat().length);
+    expect(aggregations.without.doc_count).toBe(places.filter((of) => of.length === 0).length);
+  });
+
   it('are sorted by their distance, a page after the other', async () => {
     const from = anywhere();
     const expected = all
@@ -125,7 +146,7 @@ describe('points', () => {
       after = hits.hits.at(-1).sort;
     }
     expect(ids).toEqual(expected.map(([at]) => at));
-    // Of several points, the nearest counts; of several places of a shop, the farthest when descending.
+    // Each place of a shop has a distance from each point: the farthest counts when descending, unless the request says otherwise.
     const [north, south] = [
       { lat: 60, lon: 0 },
       { lat: -60, lon: 100 },
@@ -137,7 +158,7 @@ describe('points', () => {
     });
     const far = all
       .filter((at) => places[at]?.length)
-      .map((at) => Math.max(...(places[at] ?? []).map((place) => Math.min(meters(place, north), meters(place, south)))))
+      .map((at) => Math.max(...distances(at, north), ...distances(at, south)))
       .sort((a, b) => b - a);
     for (const [place, hit] of farthest.hits.hits.entries()) {
       expect(Math.abs(hit.sort[0] - (far[place] ?? 0))).toBeLessThan(1);
@@ -146,7 +167,7 @@ describe('points', () => {
 
   it('are counted by their distance', async () => {
     const origin = anywhere();
-    const ranges = [{ to: 2000 }, { from: 2000, to: 9000, key: 'middle' }, { from: 9000 }];
+    const ranges = [{ to: '2000' }, { from: 2000, to: 9000, key: 'middle' }, { from: 9000 }];
     const { aggregations } = await search({
       size: 0,
       aggs: { far: { geo_distance: { field: 'place', origin, unit: 'km', ranges } } },
@@ -217,9 +238,14 @@ describe('what is no place', () => {
     expect(await refused('/shops/_doc/x', { place: { lat: 1 } })).toBe('400 Required [lon]');
     const place = { type: 'geo_point', ignore_malformed: true };
     await server.request('PUT', '/loose', { mappings: { properties: { place } } });
-    await server.request('PUT', '/loose/_doc/x?refresh=true', { place: [999, 0] });
+    await server.request('PUT', '/loose/_doc/x?refresh=true', { place: 'nowhere!' });
+    // What goes on round the earth is a place there.
+    await server.request('PUT', '/loose/_doc/y?refresh=true', { place: [370, 100] });
     const { body } = await server.request('POST', '/loose/_search', { query: { term: { _ignored: 'place' } } });
-    expect(body.hits.total.value).toBe(1);
+    expect(body.hits.hits.map((hit: { _id: string }) => hit._id)).toEqual(['x']);
+    const box = { geo_bounding_box: { place: { top: 81, left: -171, bottom: 79, right: -169 } } };
+    const round = await server.request('POST', '/loose/_search', { query: box });
+    expect(round.body.hits.hits.map((hit: { _id: string }) => hit._id)).toEqual(['y']);
   });
 
   it('is refused in a search', async () => {
@@ -247,6 +273,12 @@ describe('what is no place', () => {
     );
     expect(await found({ geo_distance: { distance: '1km', elsewhere: center, ignore_unmapped: true } })).toEqual([]);
     expect(await refused('/shops/_search', { sort: ['place'] })).toContain("can't sort on geo_point field");
+    const flat = { top: 1, left: 0, bottom: 1, right: 1 };
+    expect(await query({ geo_bounding_box: { place: flat } })).toBe('400 top cannot be the same as bottom: 1.0 == 1.0');
+    const round = {
+      geo_bounding_box: { place: { top: 90, left: 0, bottom: -90, right: 360 }, validation_method: 'COERCE' },
+    };
+    expect((await found(round)).length).toBe(places.filter((of) => of.length > 0).length);
     const coerced = { distance: '20100km', place: { lat: 100, lon: 0 }, validation_method: 'COERCE' };
     expect((await found({ geo_distance: coerced })).length).toBe(places.filter((of) => of.length > 0).length);
   });

@@ -17,6 +17,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'fields of type `nested`': [SETTINGS, 'mapping.nested_fields.limit'],
   'objects of `nested` fields in a document': [SETTINGS, 'mapping.nested_objects.limit'],
   'keys of a `flattened` object in a document': ['crates/mapping/src/document/flattened.rs', 'MOST_PATHS'],
+  'different keys of the `flattened` objects of an index': ['crates/indices/src/flattened_keys.rs', 'MOST_KEYS'],
   'dimensions of a dense vector': ['crates/mapping/src/dense.rs', 'MAX_DIMS'],
   'bytes of a `keyword` value': ['crates/mapping/src/document/leaf.rs', 'MAX_TERM'],
   'templates of each kind': ['crates/admin/src/templates/api.rs', 'MOST'],

@@ -235,6 +235,10 @@ impl Fields<'_> {
             FieldType::Keyword { .. } | FieldType::Ip => {
                 Ok(Some((Kind::Text, Place::Texts(keyword_column(path)), Vec::new())))
             }
+            // What counts points does not ask where they are.
+            FieldType::GeoPoint if matches!(aggregation, "value_count" | "missing" | "cardinality") => {
+                number(Kind::Long)
+            }
             FieldType::UnsignedLong => number(Kind::Unsigned),
             FieldType::Boolean => number(Kind::Boolean),
             FieldType::Date { formats } => {

@@ -154,9 +154,11 @@ impl Analysis {
         let size = ["2", "3", "4"].iter().position(|known| *known == size)? + 2;
         let shingle = serde_json::json!({
             "type": "shingle", "min_shingle_size": size, "max_shingle_size": size, "output_unigrams": false,
+            "filler_token": "",
         });
         let mut analyzer = Analyzer { name: name.to_owned(), fast: None, ..(*self.analyzer(base)?).clone() };
-        let shingle = self.filter(&shingle, &analyzer).ok()??;
+        // Not as a request builds what it defines: the analyzer is there even for one that has to stop.
+        let shingle = self.build_filter(&shingle, &analyzer).ok()??;
         analyzer.filters.push(shingle);
         let analyzer = Arc::new(analyzer);
         self.derived.lock().insert(name.to_owned(), Arc::clone(&analyzer));
@@ -289,6 +291,10 @@ impl Analysis {
             return Ok(Some((key.0, Arc::clone(filter))));
         }
         work::check()?;
+        self.build_filter(part, before)
+    }
+
+    fn build_filter(&self, part: &Value, before: &Analyzer) -> Lookup<dyn filters::Filter> {
         let Some((name, kind, map)) = locate(part, "filter", &self.filters, filters::BUILT_IN)? else {
             return Ok(None);
         };

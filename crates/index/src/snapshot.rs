@@ -422,6 +422,23 @@ impl Snapshot {
         }
     }
 
+    /// Calls `see` with the path of each field that a document of some segment has a value in, those that are deleted included.
+    ///
+    /// # Errors
+    /// When a term dictionary cannot be read.
+    pub fn each_field_name(&self, see: &mut dyn FnMut(&str)) -> Result<(), IndexError> {
+        for reader in self.searcher.segment_readers() {
+            let inverted = reader.inverted_index(self.schema.field_names)?;
+            let mut names = inverted.terms().stream().map_err(TantivyError::from)?;
+            while names.advance() {
+                if let Ok(name) = std::str::from_utf8(names.key()) {
+                    see(name);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Whether any visible document has a value in a field.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ use super::blocks;
 use super::counters::Counters;
 use super::disk::Flooded;
 use super::doubts::Doubts;
+use super::flattened_keys::FlattenedKeys;
 use super::metadata::Metadata;
 use super::model_change::Filling;
 use super::models_link::ModelsLink;
@@ -61,6 +62,7 @@ pub struct IndexHandle {
     pub(super) background: Semaphores,
     refusals: Refusals,
     last_flush: Mutex<Instant>,
+    pub(super) flattened_keys: FlattenedKeys,
     /// The task that gives documents vectors of a second model, while it runs.
     pub filling: Mutex<Option<Arc<Filling>>>,
     /// Why filling stopped, where the disk took no note of it.
@@ -99,6 +101,7 @@ impl IndexHandle {
             background: Semaphores::default(),
             refusals,
             last_flush: Mutex::new(Instant::now()),
+            flattened_keys: FlattenedKeys::default(),
             filling: Mutex::default(),
             unwritten_failure: Mutex::default(),
         }

@@ -16,6 +16,7 @@ pub mod date_math;
 mod disk;
 mod doubts;
 mod expand;
+mod flattened_keys;
 mod gone;
 mod handle;
 mod identity;

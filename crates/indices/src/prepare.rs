@@ -206,7 +206,9 @@ impl IndexHandle {
             // A template may have named an analyzer after the field.
             widened.check_analyzers(snapshot.analysis())?;
         }
-        make_terms(widened.as_ref().unwrap_or(mapping), snapshot.analysis(), &mut parsed)?;
+        let current = widened.as_ref().unwrap_or(mapping);
+        self.flattened_keys.admit(current, &parsed, &snapshot)?;
+        make_terms(current, snapshot.analysis(), &mut parsed)?;
         Ok((parsed, widened))
     }
 

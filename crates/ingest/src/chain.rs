@@ -95,6 +95,11 @@ impl Pipeline {
         }
     }
 
+    /// Bytes that it keeps.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept.as_ref().map_or(0, Kept::bytes)
+    }
+
     /// The `version` in the definition, which its author sets.
     pub fn version(&self) -> Option<i64> {
         self.definition.get("version").and_then(Value::as_i64)

@@ -244,7 +244,8 @@ impl Pipelines {
         definition: &Map<String, Value>,
         if_version: Option<i64>,
     ) -> Result<(), IngestError> {
-        let mut pipeline = processors::build_pipeline(id, definition)?;
+        let replaced = self.get(id).map_or(0, |pipeline| pipeline.kept_bytes());
+        let mut pipeline = processors::build_in_place_of(replaced, id, definition)?;
         let _changes = self.changes.lock();
         self.data.settle_store(STORE)?;
         let mut pipelines = BTreeMap::clone(&self.current.read());
@@ -264,7 +265,8 @@ impl Pipelines {
     /// # Errors
     /// If one of them cannot be run by this version, or the store cannot be written; then nothing has changed.
     pub fn replace_all(&self, definitions: &Map<String, Value>) -> Result<(), IngestError> {
-        let pipelines = Self::built(definitions)?;
+        let replaced = self.all().values().map(|pipeline| pipeline.kept_bytes()).sum();
+        let pipelines = Self::built(replaced, definitions)?;
         let _changes = self.changes.lock();
         Ok(self.replace(pipelines)?)
     }
@@ -274,15 +276,18 @@ impl Pipelines {
     /// # Errors
     /// The first problem in one of them.
     pub fn check_all(definitions: &Map<String, Value>) -> Result<(), IngestError> {
-        Self::built(definitions).map(|_| ())
+        Self::built(0, definitions).map(|_| ())
     }
 
-    fn built(definitions: &Map<String, Value>) -> Result<BTreeMap<String, Arc<Pipeline>>, IngestError> {
+    fn built(
+        replaced: usize,
+        definitions: &Map<String, Value>,
+    ) -> Result<BTreeMap<String, Arc<Pipeline>>, IngestError> {
         let build = |(id, definition): (&String, &Value)| {
             let Value::Object(definition) = definition else {
                 return Err(IngestError::NotAnObject { id: id.clone() });
             };
-            Ok((id.clone(), Arc::new(processors::build_pipeline(id, definition)?)))
+            Ok((id.clone(), Arc::new(processors::build_in_place_of(replaced, id, definition)?)))
         };
         definitions.iter().map(build).collect()
     }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::source::each_at;
+
 /// Mean radius of the earth in meters, as Lucene has it.
 pub const EARTH_RADIUS: f64 = 6_371_008.771_4;
 
@@ -30,8 +32,16 @@ impl GeoPoint {
     /// # Errors
     /// What is wrong with the value.
     pub fn parse(value: &Value) -> Result<Self, String> {
+        Self::parse_corner(value, Corner::SOUTH_WEST)
+    }
+
+    /// Does the same, with another corner of the cell that a geohash stands for.
+    ///
+    /// # Errors
+    /// As [`GeoPoint::parse`].
+    pub fn parse_corner(value: &Value, corner: Corner) -> Result<Self, String> {
         match value {
-            Value::String(text) => Self::from_text(text),
+            Value::String(text) => Self::from_text(text, corner),
             Value::Array(_) => Self::from_position(value),
             Value::Object(members) if members.contains_key("type") || members.contains_key("coordinates") => {
                 let is_point = members
@@ -39,20 +49,20 @@ impl GeoPoint {
                     .and_then(Value::as_str)
                     .is_some_and(|kind| kind.eq_ignore_ascii_case("point"));
                 match members.get("coordinates") {
-                    Some(position) if is_point => Self::from_position(position),
+                    Some(position) if is_point && members.len() == 2 => Self::from_position(position),
                     _ => Err("[type] for geo_point can only be 'Point', with [coordinates]".to_owned()),
                 }
             }
             Value::Object(members) => {
                 if let Some(unknown) =
-                    members.keys().find(|key| !matches!(key.as_str(), "lat" | "lon" | "geohash"))
+                    members.keys().find(|key| !matches!(key.as_str(), "lat" | "lon" | "z" | "geohash"))
                 {
                     return Err(format!(
                         "field [{unknown}] not supported - must be one of: lon, lat, z, type, coordinates, geohash"
                     ));
                 }
                 match (members.get("geohash"), members.get("lat"), members.get("lon")) {
-                    (Some(Value::String(hash)), None, None) => Self::from_geohash(hash),
+                    (Some(Value::String(hash)), None, None) => Self::from_geohash(hash, corner),
                     (Some(_), ..) => Err("field must be either lat/lon or geohash".to_owned()),
                     (None, Some(lat), Some(lon)) => {
                         let degrees = |value, name: &str| {
@@ -68,18 +78,24 @@ impl GeoPoint {
         }
     }
 
-    /// The points among the values of a field, whose arrays are flattened: two numbers in a row are one. What is no point is left out.
-    pub fn all<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<Self> {
+    /// The points that a document has at a path. What lies on no earth, or is no point, is left out; `null_value` stands for a null.
+    pub fn all_at(source: &Value, path: &str, null_value: Option<&Value>) -> Vec<Self> {
         let mut points = Vec::new();
-        let mut lon = None;
-        for value in values {
-            match (lon.take(), value.as_f64()) {
-                (None, Some(number)) => lon = Some(number),
-                (Some(lon), Some(lat)) => points.push(Self { lat, lon }),
-                (_, None) => points.extend(Self::parse(value)),
+        each_at(source, path, &mut |value| Self::collect(value, null_value, &mut points));
+        points
+    }
+
+    fn collect(value: &Value, null_value: Option<&Value>, points: &mut Vec<Self>) {
+        match value {
+            Value::Array(values) if !Self::is_position(values) => {
+                values.iter().for_each(|value| Self::collect(value, null_value, points));
+            }
+            Value::Null => points.extend(null_value.and_then(|value| Self::parse(value).ok())),
+            value => {
+                let point = Self::parse(value).ok().filter(|point| point.problem("").is_none());
+                points.extend(point);
             }
         }
-        points
     }
 
     /// Whether an array is one point, and no list of points.
@@ -90,14 +106,16 @@ impl GeoPoint {
     fn from_position(value: &Value) -> Result<Self, String> {
         match value.as_array().map(Vec::as_slice) {
             // A height, which is ignored, may follow.
-            Some([lon, lat] | [lon, lat, _]) if lon.is_number() && lat.is_number() => {
+            Some([lon, lat, rest @ ..])
+                if rest.len() < 2 && [lon, lat].into_iter().chain(rest).all(Value::is_number) =>
+            {
                 Ok(Self { lat: lat.as_f64().unwrap_or(f64::NAN), lon: lon.as_f64().unwrap_or(f64::NAN) })
             }
             _ => Err("[coordinates] must be [longitude, latitude]".to_owned()),
         }
     }
 
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str, corner: Corner) -> Result<Self, String> {
         let text = text.trim();
         let unreadable = || format!("failed to parse [{text}] as a geo_point");
         if text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("point")) {
@@ -113,7 +131,7 @@ impl GeoPoint {
             };
         }
         if !text.contains(',') {
-            return Self::from_geohash(text);
+            return Self::from_geohash(text, corner);
         }
         let mut parts = text.split(',').map(str::trim);
         let mut next = |name: &str| -> Result<f64, String> {
@@ -121,23 +139,27 @@ impl GeoPoint {
             part.parse().map_err(|_| format!("{name} must be a number"))
         };
         let point = Self { lat: next("latitude")?, lon: next("longitude")? };
-        match parts.count() {
-            0 | 1 => Ok(point),
+        // A height, which is ignored, may follow.
+        match (parts.next().map(str::parse::<f64>), parts.next()) {
+            (None | Some(Ok(_)), None) => Ok(point),
             _ => Err(unreadable()),
         }
     }
 
-    /// The south-western corner of a geohash's cell.
-    fn from_geohash(hash: &str) -> Result<Self, String> {
+    /// A corner of a geohash's cell.
+    fn from_geohash(hash: &str, corner: Corner) -> Result<Self, String> {
         if hash.is_empty() {
             return Err("empty geohash".to_owned());
         }
         let (mut lat, mut lon) = ((-90.0, 90.0), (-180.0, 180.0));
         let mut of_longitude = true;
-        for digit in hash.chars().take(GEOHASH_DIGITS) {
+        for (place, digit) in hash.chars().enumerate() {
             let bits = GEOHASH
                 .find(digit.to_ascii_lowercase())
                 .ok_or_else(|| format!("unsupported symbol [{digit}] in geohash [{hash}]"))?;
+            if place >= GEOHASH_DIGITS {
+                continue;
+            }
             for bit in (0..5).rev() {
                 let range = if of_longitude { &mut lon } else { &mut lat };
                 let middle: f64 = f64::midpoint(range.0, range.1);
@@ -149,7 +171,10 @@ impl GeoPoint {
                 of_longitude = !of_longitude;
             }
         }
-        Ok(Self { lat: lat.0, lon: lon.0 })
+        Ok(Self {
+            lat: if corner.north { lat.1 } else { lat.0 },
+            lon: if corner.east { lon.1 } else { lon.0 },
+        })
     }
 
     /// Why the point does not lie on the earth, as Elasticsearch says it; `of` is what it was given for.
@@ -202,6 +227,18 @@ impl GeoPoint {
         let chord = half(to - from) + from.cos() * to.cos() * of_longitudes;
         2.0 * EARTH_RADIUS * chord.sqrt().min(1.0).asin()
     }
+}
+
+/// A corner of a geohash's cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Corner {
+    pub north: bool,
+    pub east: bool,
+}
+
+impl Corner {
+    /// The one that stands for the cell where a point is wanted.
+    pub const SOUTH_WEST: Self = Self { north: false, east: false };
 }
 
 fn degrees(value: &Value) -> Option<f64> {
@@ -268,6 +305,8 @@ mod tests {
             json!({"type": "Point", "coordinates": [-71.34, 41.12]}),
             json!([-71.34, 41.12]),
             json!([-71.34, 41.12, 12.0]),
+            json!({"lat": 41.12, "lon": -71.34, "z": 3}),
+            json!("41.12,-71.34,7"),
             json!("41.12,-71.34"),
             json!("41.12, -71.34"),
             json!("POINT (-71.34 41.12)"),
@@ -277,10 +316,25 @@ mod tests {
         }
         let hashed = GeoPoint::parse(&json!("drm3btev3e86")).unwrap();
         assert!((hashed.lat - 41.12).abs() < 1e-6 && (hashed.lon + 71.34).abs() < 1e-6, "{hashed:?}");
+        let corner = |north, east| GeoPoint::parse_corner(&json!("d"), Corner { north, east }).unwrap();
+        assert_eq!(corner(true, false), GeoPoint { lat: 45.0, lon: -90.0 });
+        assert_eq!(corner(false, true), GeoPoint { lat: 0.0, lon: -45.0 });
+        let document = json!({"a": [{"p": [[1, 2, 3], [4, 5, 6]]}, {"p": [200, 100]}, {"p": ["7,8", null, [1, 2, 3, 4]]}]});
+        let of = |lat, lon| GeoPoint { lat, lon };
+        assert_eq!(
+            GeoPoint::all_at(&document, "a.p", Some(&json!([9, 9]))),
+            [of(2.0, 1.0), of(5.0, 4.0), of(7.0, 8.0), of(9.0, 9.0)]
+        );
         for wrong in [
             json!(1),
             json!("1,x"),
             json!("1,2,3,4"),
+            json!("1,2,abc"),
+            json!("1,2,"),
+            json!([1, 2, "x"]),
+            json!([1, 2, 3, 4]),
+            json!("drm3btev3e86!"),
+            json!({"type": "point", "coordinates": [1, 2], "foo": 1}),
             json!("a!b"),
             json!({"lat": 1}),
             json!({"lat": 1, "lon": 2, "x": 3}),

@@ -165,6 +165,7 @@ pub struct Mapping {
     by_path: Arc<FxHashMap<String, FieldType>>,
     /// Paths of the `semantic_text` fields, sorted: writes ask for them.
     semantic: Arc<[String]>,
+    has_flattened: bool,
     /// Paths of the `nested` fields, sorted, so that one comes before those inside it.
     nested: Arc<[String]>,
     /// See [`Mapping::semantic_key`].
@@ -203,6 +204,7 @@ impl Mapping {
             constants: Arc::default(),
             by_path: Arc::default(),
             semantic: Arc::default(),
+            has_flattened: false,
             nested: Arc::default(),
             semantic_key: 0,
         }
@@ -231,7 +233,17 @@ impl Mapping {
 
     /// Type of the field, object or multi-field (`title.raw`) at `path`, or of the `flattened` field that it lies in.
     pub fn field(&self, path: &str) -> Option<&FieldType> {
-        self.by_path.get(path).or_else(|| self.flattened_around(path))
+        self.by_path.get(path).or_else(|| if self.has_flattened { self.flattened_around(path) } else { None })
+    }
+
+    /// Whether any field is `flattened`.
+    pub fn has_flattened(&self) -> bool {
+        self.has_flattened
+    }
+
+    /// Whether a path lies in the objects of a `flattened` field.
+    pub fn is_in_flattened(&self, path: &str) -> bool {
+        self.has_flattened && !self.by_path.contains_key(path) && self.flattened_around(path).is_some()
     }
 
     /// Type of the `flattened` field in whose objects a path lies.
@@ -367,6 +379,7 @@ impl Mapping {
                 _ => None,
             })
             .collect();
+        self.has_flattened = by_path.values().any(FieldType::is_flattened);
         self.by_path = Arc::new(by_path);
         self.semantic_key = self.hash_semantic();
         self

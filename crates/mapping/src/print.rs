@@ -92,9 +92,9 @@ fn leaf(node: &LeafNode) -> Value {
     for (name, value) in &node.params {
         out.entry(name.clone()).or_insert_with(|| value.clone());
     }
-    // Those of the type's own are not written.
-    let is_own = |name: &str| node.field_type.name() == "search_as_you_type" && name.starts_with('_');
-    let fields = node.fields.iter().filter(|(name, _)| !is_own(name));
+    // The sub-fields for neighbouring words come from the type, and are no part of the mapping.
+    let own = node.field_type.own_sub_fields();
+    let fields = node.fields.iter().filter(|(name, _)| !own.contains(name));
     let fields: Map<String, Value> = fields.map(|(name, sub)| (name.clone(), leaf(sub))).collect();
     if !fields.is_empty() {
         out.insert("fields".to_owned(), Value::Object(fields));

@@ -78,19 +78,24 @@ impl SourceFilter {
 
 /// Adds the values at a path to `out`, with arrays flattened. Dots in member names and nested objects are equivalent.
 pub fn values_at<'a>(source: &'a Value, path: &str, out: &mut Vec<&'a Value>) {
+    each_at(source, path, &mut |value| flatten(value, out));
+}
+
+/// Calls `see` with the value of each member at a path, which may be an array.
+pub(crate) fn each_at<'a>(source: &'a Value, path: &str, see: &mut dyn FnMut(&'a Value)) {
     match source {
         Value::Object(map) => {
             for (key, inner) in map {
                 if key == path {
-                    flatten(inner, out);
+                    see(inner);
                 } else if let Some(rest) =
                     path.strip_prefix(key.as_str()).and_then(|rest| rest.strip_prefix('.'))
                 {
-                    values_at(inner, rest, out);
+                    each_at(inner, rest, see);
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| values_at(item, path, out)),
+        Value::Array(items) => items.iter().for_each(|item| each_at(item, path, see)),
         _ => {}
     }
 }

@@ -141,8 +141,8 @@ pub enum KeywordKind {
     Wildcard,
     /// `constant_keyword`: every document has this same value; `None` until it is known.
     Constant(Option<Arc<str>>),
-    /// `flattened`: all values of an object of at most so many levels, each also under its path in the object. The type of the field and
-    /// of each of these paths.
+    /// `flattened`: all values of an object of at most so many levels, each also under its path in the object. These paths have the same
+    /// type.
     Flattened { depth_limit: usize },
 }
 
@@ -255,6 +255,19 @@ impl FieldType {
             // As Elasticsearch has it.
             FieldType::Text { .. } | FieldType::SemanticText(_) => "text",
             other => other.name(),
+        }
+    }
+
+    /// Names of the sub-fields that the type has by itself: those of a `search_as_you_type` field.
+    pub(crate) fn own_sub_fields(&self) -> Vec<String> {
+        match self {
+            FieldType::Text { options } => match options.kind {
+                TextKind::AsYouType { max_shingle_size } => {
+                    (2..=max_shingle_size).map(|size| format!("_{size}gram")).collect()
+                }
+                TextKind::Text | TextKind::MatchOnly => Vec::new(),
+            },
+            _ => Vec::new(),
         }
     }
 

@@ -17,6 +17,7 @@ mod operations;
 mod packed;
 mod registry;
 mod rerank;
+mod resolve;
 mod service;
 mod spread;
 mod start;
@@ -374,24 +375,6 @@ impl Models {
     /// Cores that encoding may use.
     fn cores(&self) -> usize {
         self.options.threads.max(1)
-    }
-
-    /// The model of a deployment, an id or an alias.
-    pub fn resolve(&self, id: &str) -> Option<Arc<RegisteredModel>> {
-        if let Some(running) = self.deployments.get(id) {
-            return Some(Arc::clone(&running.model));
-        }
-        self.registry.find(id)
-    }
-
-    /// Id of the model that encodes for an endpoint, a deployment or a model; the same id where there is none.
-    pub fn model_behind(&self, id: &str) -> String {
-        let endpoint = self.endpoints.get(id);
-        let deployed = endpoint.as_ref().map_or(id, |endpoint| match endpoint.preconfigured {
-            true => &endpoint.model_id,
-            false => endpoint.deployment(),
-        });
-        self.resolve(deployed).map_or_else(|| id.to_owned(), |model| model.id.clone())
     }
 
     /// The running deployment of an id, woken if it slept; started if it may start without a request.

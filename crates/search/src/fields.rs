@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use sparrow_call::body::tree_bytes;
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, Snapshot};
-use sparrow_mapping::{FieldType, GeoPoint, Mapping, ip, values_at, wrapped};
+use sparrow_mapping::{FieldType, GeoPoint, Mapping, ip, java_double, values_at, wrapped};
 use sparrow_types::work;
 use sparrow_wire::{BodyError, glob};
 
@@ -369,7 +369,7 @@ impl FieldSource<'_> {
                 (SortValue::Long(millis), FieldType::Date { .. }) => format_date(&formats, millis).into(),
                 (SortValue::Long(encoded), FieldType::GeoPoint) => {
                     let GeoPoint { lat, lon } = GeoPoint::decoded(encoded);
-                    format!("{lat}, {lon}").into()
+                    format!("{}, {}", java_double(lat), java_double(lon)).into()
                 }
                 (SortValue::Long(number), _) => number.into(),
                 (SortValue::Unsigned(number), _) => number.into(),
@@ -410,8 +410,7 @@ fn source_values(
         return raw.into_iter().cloned().collect();
     }
     if matches!(field_type, FieldType::GeoPoint) {
-        let points =
-            GeoPoint::all(raw.into_iter().filter_map(|it| if it.is_null() { null_value } else { Some(it) }));
+        let points = GeoPoint::all_at(source, mapping.source_path(path).unwrap_or(path), null_value);
         let shown =
             |GeoPoint { lat, lon }: GeoPoint| serde_json::json!({"type": "Point", "coordinates": [lon, lat]});
         return points.into_iter().map(shown).collect();

@@ -21,10 +21,10 @@ use sparrow_query::walk;
 
 /// Combines what the indices collected for each aggregation, in at most `search.max_buckets` buckets.
 ///
+/// Also says whether the time was over before all hits were there.
+///
 /// # Errors
 /// When the parts do not fit together, or there are too many buckets.
-///
-/// Also says whether the time was over before all hits were there.
 pub fn reduce(
     aggregations: &Aggregations,
     service: &SearchService,

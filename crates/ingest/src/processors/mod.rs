@@ -32,7 +32,19 @@ const MAX_DEPTH: usize = 20;
 /// # Errors
 /// The first problem in the definition; when the request must stop, or all definitions would keep more memory than they may.
 pub(crate) fn build_pipeline(id: &str, definition: &Map<String, Value>) -> Result<Pipeline, ConfigError> {
-    let (mut pipeline, kept) = Kept::by(|| read_pipeline(id, definition))?;
+    build_in_place_of(0, id, definition)
+}
+
+/// Does the same for a pipeline that takes the place of what keeps so many bytes.
+///
+/// # Errors
+/// As [`build_pipeline`].
+pub(crate) fn build_in_place_of(
+    replaced: usize,
+    id: &str,
+    definition: &Map<String, Value>,
+) -> Result<Pipeline, ConfigError> {
+    let (mut pipeline, kept) = Kept::in_place_of(replaced, || read_pipeline(id, definition))?;
     pipeline.kept = Some(kept);
     Ok(pipeline)
 }

@@ -141,11 +141,9 @@ impl<'a> Reader<'a> {
             (value, _) => value,
         };
         if let Err(causes) = self.scalar(leaf, path, value) {
-            let is_ignored = leaf
-                .options
-                .ignore_malformed
-                .unwrap_or(self.limits.ignore_malformed && leaf.field_type.may_ignore_malformed());
-            if is_ignored {
+            // An object in place of a number is no malformed number.
+            let may_be_ignored = !shown.is_object() || matches!(leaf.field_type, FieldType::GeoPoint);
+            if may_be_ignored && self.ignores_malformed(leaf) {
                 self.ignored(path);
                 return Ok(());
             }
@@ -170,6 +168,12 @@ impl<'a> Reader<'a> {
             return copied;
         }
         Ok(())
+    }
+
+    /// Whether a field leaves values out that it cannot take.
+    fn ignores_malformed(&self, leaf: &LeafNode) -> bool {
+        let of_index = self.limits.ignore_malformed && leaf.field_type.may_ignore_malformed();
+        leaf.options.ignore_malformed.unwrap_or(of_index)
     }
 
     /// Values of a `semantic_text` field: scalars, and lists of them. Their passages come from elsewhere
@@ -267,9 +271,16 @@ impl<'a> Reader<'a> {
                 if value.is_null() {
                     return Ok(());
                 }
-                let point = GeoPoint::parse(value).map_err(|reason| vec![("parse_exception", reason)])?;
-                if let Some(reason) = point.problem(path) {
-                    return Err(vec![(ILLEGAL_ARGUMENT, reason)]);
+                let mut point = GeoPoint::parse(value).map_err(|reason| vec![("parse_exception", reason)])?;
+                match point.problem(path) {
+                    None => {}
+                    // As Elasticsearch has it, what goes on beyond a pole or round the earth is no malformed point then.
+                    Some(_)
+                        if self.ignores_malformed(leaf) && point.lat.is_finite() && point.lon.is_finite() =>
+                    {
+                        point = point.normalized();
+                    }
+                    Some(reason) => return Err(vec![(ILLEGAL_ARGUMENT, reason)]),
                 }
                 if leaf.options.indexed {
                     self.values.seen(path);

@@ -36,6 +36,16 @@ pub(super) fn leaf(
         fields = sub_fields(name, map, &field_type)?;
         options.copy_to = copy_to(&mut params)?;
     }
+    if let Some(taken) = field_type.own_sub_fields().iter().find(|name| fields.contains_key(*name)) {
+        return Err(MappingError::Malformed {
+            reason: format!("field [{name}] of type [{type_name}] has a sub-field [{taken}] of its own"),
+        });
+    }
+    if matches!(field_type, FieldType::GeoPoint) && !fields.is_empty() {
+        return Err(MappingError::Malformed {
+            reason: format!("field [{name}] of type [geo_point] cannot have [fields] on this server"),
+        });
+    }
     if let FieldType::Text { options: text } = &field_type
         && let TextKind::AsYouType { max_shingle_size } = text.kind
     {

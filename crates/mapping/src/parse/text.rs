@@ -74,6 +74,8 @@ pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError>
 
 /// Reads how many neighbouring words a `search_as_you_type` field joins at most.
 pub(super) fn as_you_type(params: &mut Params<'_>, default: u8) -> Result<TextKind, MappingError> {
+    // Elasticsearch writes it with every such field.
+    params.only("doc_values", &[Value::Bool(false)])?;
     let size = params.unsigned("max_shingle_size")?;
     let max_shingle_size = match size.map(u8::try_from) {
         None => default,

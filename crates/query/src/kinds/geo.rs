@@ -4,7 +4,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 use std::fmt;
 
 use sparrow_mapping::GeoPoint;
-use sparrow_mapping::geo::{EARTH_RADIUS, meters, meters_of_unit};
+use sparrow_mapping::geo::{Corner, EARTH_RADIUS, meters, meters_of_unit};
 
 use super::dsl::{Common, Context, members, unknown_token, value};
 use super::no_children;
@@ -149,7 +149,7 @@ pub(super) fn geo_distance(body: &Node, _: Context) -> Result<Query, BodyError> 
                 unit = value::text(node)?;
                 meters_of_unit(&unit).map_err(BodyError::illegal)?;
             }
-            // Both are the same to the millimeter on a sphere as small as ours.
+            // `plane` is an approximation for speed, which is not needed here.
             "distance_type" => distance_type(node)?,
             "validation_method" => validation = Validation::read(node)?,
             "ignore_unmapped" => ignore_unmapped = value::boolean(node)?,
@@ -200,16 +200,37 @@ pub(super) fn geo_bounding_box(body: &Node, _: Context) -> Result<Query, BodyErr
         }
     }
     let (field, (first, second)) = corners.ok_or(BodyError::Required { field: "field" })?;
-    let first = validation.checked(first, "bounding box")?;
-    let second = validation.checked(second, "bounding box")?;
-    if first.lat < second.lat {
-        return Err(BodyError::illegal(format!(
-            "top is below bottom corner: {:?} vs. {:?}",
-            first.lat, second.lat
-        )));
-    }
+    let (first, second) = match validation {
+        Validation::IgnoreMalformed => (first, second),
+        _ => checked_corners(validation, first, second)?,
+    };
     let area = GeoArea::Box { top: first.lat, left: first.lon, bottom: second.lat, right: second.lon };
     Ok(common.query(QueryKind::Geo(GeoQuery { field, area, ignore_unmapped })))
+}
+
+/// The corners of a box that is one.
+fn checked_corners(
+    validation: Validation,
+    first: GeoPoint,
+    second: GeoPoint,
+) -> Result<(GeoPoint, GeoPoint), BodyError> {
+    // Coerced, both would be the same meridian.
+    let is_round = second.lon > first.lon && (second.lon - first.lon) % 360.0 == 0.0;
+    let mut first = validation.checked(first, "bounding box")?;
+    let mut second = validation.checked(second, "bounding box")?;
+    if is_round {
+        (first.lon, second.lon) = (-180.0, 180.0);
+    }
+    let problem = if first.lat < second.lat {
+        format!("top is below bottom corner: {:?} vs. {:?}", first.lat, second.lat)
+    } else if first.lat == second.lat {
+        format!("top cannot be the same as bottom: {:?} == {:?}", first.lat, second.lat)
+    } else if first.lon == second.lon {
+        format!("left cannot be the same as right: {:?} == {:?}", first.lon, second.lon)
+    } else {
+        return Ok((first, second));
+    };
+    Err(BodyError::illegal(problem))
 }
 
 /// The north-western and the south-eastern corner of a box.
@@ -218,8 +239,10 @@ fn bounds(node: &Node) -> Result<(GeoPoint, GeoPoint), BodyError> {
     let (mut top, mut left, mut bottom, mut right) = (None, None, None, None);
     for member in node.as_object().unwrap_or_default() {
         let node = &member.value;
-        let corner = |lat: &mut Option<f64>, lon: &mut Option<f64>| -> Result<(), BodyError> {
-            let point = point(node)?;
+        // A geohash stands for the corner of its cell that is named.
+        let corner = |lat: &mut Option<f64>, lon: &mut Option<f64>, north, east| -> Result<(), BodyError> {
+            let point = GeoPoint::parse_corner(&node.to_value(), Corner { north, east })
+                .map_err(|reason| BodyError::parsing(node.at, reason))?;
             (*lat, *lon) = (Some(point.lat), Some(point.lon));
             Ok(())
         };
@@ -228,10 +251,10 @@ fn bounds(node: &Node) -> Result<(GeoPoint, GeoPoint), BodyError> {
             "left" => left = Some(value::double(node)?),
             "bottom" => bottom = Some(value::double(node)?),
             "right" => right = Some(value::double(node)?),
-            "top_left" | "topLeft" => corner(&mut top, &mut left)?,
-            "top_right" | "topRight" => corner(&mut top, &mut right)?,
-            "bottom_left" | "bottomLeft" => corner(&mut bottom, &mut left)?,
-            "bottom_right" | "bottomRight" => corner(&mut bottom, &mut right)?,
+            "top_left" | "topLeft" => corner(&mut top, &mut left, true, false)?,
+            "top_right" | "topRight" => corner(&mut top, &mut right, true, true)?,
+            "bottom_left" | "bottomLeft" => corner(&mut bottom, &mut left, false, false)?,
+            "bottom_right" | "bottomRight" => corner(&mut bottom, &mut right, false, true)?,
             "wkt" => {
                 let [west, east, north, south] = envelope(&value::text(node)?)?;
                 (left, right, top, bottom) = (Some(west), Some(east), Some(north), Some(south));

@@ -255,6 +255,12 @@ fn distances(
         reason,
     };
     match mapping.field(field) {
+        Some(FieldType::GeoPoint) if mapping.parameter(field, "doc_values") == Some(&Value::Bool(false)) => {
+            return Err(refused(format!(
+                "Can't load fielddata on [{field}] because fielddata is unsupported on fields of type [geo_point]. Use \
+                 doc values instead."
+            )));
+        }
         Some(FieldType::GeoPoint) => {}
         None if *ignore_unmapped => {}
         None => {

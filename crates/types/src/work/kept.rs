@@ -26,6 +26,17 @@ impl Kept {
     /// Those of `make`; [`Stopped`] for a request whose definition would have all of them keep more than an eighth of the memory
     /// that the process may have.
     pub fn by<T, E: From<Stopped>>(make: impl FnOnce() -> Result<T, E>) -> Result<(T, Self), E> {
+        Self::in_place_of(0, make)
+    }
+
+    /// Does the same for a definition in whose place another keeps so many bytes until this one is there.
+    ///
+    /// # Errors
+    /// As [`Kept::by`].
+    pub fn in_place_of<T, E: From<Stopped>>(
+        replaced: usize,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<(T, Self), E> {
         // When the server starts, what was accepted before is nobody's request, but keeps as much.
         let unlimited =
             || Work::new(Arc::default(), Arc::new(Memory::new(usize::MAX, usize::MAX)), "definitions");
@@ -36,7 +47,7 @@ impl Kept {
         let all = ALL.fetch_add(kept.bytes, Relaxed) + kept.bytes;
         if let Some(work) = current() {
             let limit = work.account.memory.total_limit.load(Relaxed) / SHARE;
-            if all > limit {
+            if all.saturating_sub(replaced) > limit {
                 let label = "all analyzers and pipelines";
                 let exceeded = Exceeded::from(TooMuch {
                     limit_of: PARENT,
@@ -49,6 +60,13 @@ impl Kept {
             }
         }
         Ok((made, kept))
+    }
+}
+
+impl Kept {
+    /// How much the definition keeps.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 

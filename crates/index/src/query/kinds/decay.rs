@@ -121,7 +121,8 @@ impl Compiler<'_> {
                 )));
             }
         };
-        let scale = scale.ok_or_else(|| invalid("[scale] must be set for date fields.".to_owned()))?;
+        let of = if center.is_some() { "geo" } else { "date" };
+        let scale = scale.ok_or_else(|| invalid(format!("[scale] must be set for {of} fields.")))?;
         if scale <= 0.0 {
             return Err(invalid("[decay] function: scale must be > 0.0.".replace("decay", curve.name())));
         }

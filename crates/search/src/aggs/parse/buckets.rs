@@ -253,15 +253,7 @@ pub fn range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
     }
     reader.need_field(&range.source)?;
     if distances {
-        for bucket in &mut range.ranges {
-            // Nothing is nearer than the origin: the bucket says so, and its name does not.
-            if bucket.from.is_none() {
-                let to = bucket.to.as_ref().and_then(Value::as_f64);
-                let named = to.map_or_else(|| "*-*".to_owned(), |to| format!("*-{to:?}"));
-                bucket.key.get_or_insert(named);
-                bucket.from = Some(0.0.into());
-            }
-        }
+        range.ranges.iter_mut().for_each(from_the_origin);
         let from = vec![origin.ok_or(BodyError::Required { field: "origin" })?];
         range.source.distance = Some(Distance { from, unit });
     }
@@ -272,6 +264,20 @@ pub fn range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
         )));
     }
     Ok(AggregationKind::Range(range))
+}
+
+/// Has a range of distances begin at 0 where it has no other beginning: its name says that it is open, and its numbers do not.
+fn from_the_origin(bucket: &mut RangeBucket) {
+    let number = |bound: &Option<Value>| match bound {
+        Some(Value::String(text)) => text.trim().parse().ok(),
+        Some(value) => value.as_f64(),
+        None => None,
+    };
+    if bucket.from.is_none() || number(&bucket.from) == Some(0.0) {
+        let to = number(&bucket.to).map_or_else(|| "*".to_owned(), |to: f64| format!("{to:?}"));
+        bucket.key.get_or_insert(format!("*-{to}"));
+        bucket.from = Some(0.0.into());
+    }
 }
 
 fn range_bucket(reader: &ParameterReader<'_>, node: &Node) -> Result<RangeBucket, BodyError> {

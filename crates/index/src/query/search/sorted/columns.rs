@@ -76,8 +76,9 @@ impl KeyReader {
         descending: bool,
         owners: Owners,
     ) -> tantivy::Result<Self> {
-        let numbers =
-            NumberReader { distance: Some(distance), ..NumberReader::open(reader, key, descending)? };
+        let mut numbers = NumberReader::open(reader, key, descending)?;
+        numbers.single &= distance.from.len() == 1;
+        numbers.distance = Some(distance);
         Ok(Self { values: Values::Number(numbers.of(owners)), flip: flip(descending) })
     }
 
@@ -233,7 +234,13 @@ impl NumberReader {
         for column in &self.columns {
             match column {
                 DynamicColumn::I64(column) => {
-                    out.extend(column.values_for_doc(doc).map(|value| self.whole(value)));
+                    let values = column.values_for_doc(doc);
+                    match &self.distance {
+                        None => out.extend(values.map(|value| long_as(kind, value))),
+                        Some(distance) => {
+                            values.for_each(|point| out.extend(distance.each(point).map(encode_double)));
+                        }
+                    }
                 }
                 DynamicColumn::U64(column) => {
                     out.extend(column.values_for_doc(doc).map(|value| unsigned_as(kind, value)));

@@ -54,18 +54,22 @@ pub enum SortSource {
 /// How far the points of a `geo_point` field are from others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Distance {
-    /// The points; that which is nearest counts.
+    /// The points: a document has as many values as there are pairs of one of its points and one of these.
     pub from: Vec<GeoPoint>,
     /// Meters of the unit in which it is measured.
     pub unit: f64,
 }
 
 impl Distance {
-    /// The distance of a point as it is indexed; infinite from no point.
-    pub fn of(&self, encoded: i64) -> f64 {
+    /// The distances of a point as it is indexed.
+    pub fn each(&self, encoded: i64) -> impl Iterator<Item = f64> {
         let point = GeoPoint::decoded(encoded);
-        let meters = self.from.iter().map(|from| from.meters_to(point)).fold(f64::INFINITY, f64::min);
-        meters / self.unit
+        self.from.iter().map(move |from| from.meters_to(point) / self.unit)
+    }
+
+    /// The distance from the first of the points; infinite where there is none.
+    pub fn of(&self, encoded: i64) -> f64 {
+        self.each(encoded).next().unwrap_or(f64::INFINITY)
     }
 }
 
