@@ -11,6 +11,48 @@ it('finds the fields that a filter names', () => {
   expect(fieldsOfFilter('_exists_:a AND "quoted:x" AND plain')).toEqual([]);
 });
 
+it('takes as a field only what Lucene does', () => {
+  for (const [filter, ...names] of [
+    ['-a:x --b:y +c:z !d:w', 'a', 'b', 'c', 'd'],
+    ['(a:x)(b-c:y)', 'a', 'b-c'],
+    ['größe:1 naïve:2', 'größe', 'naïve'],
+    ['a:/re:x/ b:/\\/c:/ d:1', 'a', 'b', 'd'],
+    ['u\\:v:1 \\"a:x'],
+    ['a:"x:\\"y:" b:\'c', 'a', 'b'],
+    ['a:[t:1 TO "u:]"] b:{now/d TO v:1}', 'a', 'b'],
+    ['foo*:1 f?o:2 a*b:3 1a:4 :5 "a":6'],
+    ['a:x^2 b:y~1 c:z', 'a', 'b', 'c'],
+    ['a:"x:1 OR b:2', 'a'],
+  ] as const) {
+    expect([filter, fieldsOfFilter(filter)]).toEqual([filter, names]);
+  }
+});
+
+it('reads texts of any kind in one go', () => {
+  // A regular expression that tries again from each letter takes minutes for these.
+  for (const part of ['a-', 'a.', 'a\\', '\\', '"', '"\\', '/', '[', '["', '-', 'a:', '^', ':', '\u2028']) {
+    const filter = part.repeat(60_000);
+    const end = ['a-', 'a.', '-', '^', '\u2028'].includes(part) ? ' b:1' : '';
+    expect([part, fieldsOfFilter(filter + end)]).toEqual([part, part === 'a:' ? ['a'] : end === '' ? [] : ['b']]);
+  }
+  const fields = [`${'^'.repeat(60_000)}\n`, 'a^2\n'];
+  expect(fieldsOfSearch({ query: { multi_match: { fields } } })).toEqual(['a']);
+});
+
+it('leaves out names that nobody writes', () => {
+  const name = 'a'.repeat(200);
+  const deep = 'a.'.repeat(20);
+  const query = (field: string): object => ({ query: { term: { [field]: 1 } } });
+  expect([fieldsOfSearch(query(name)), fieldsOfFilter(`${name}:1`)]).toEqual([[name], [name]]);
+  expect([fieldsOfSearch(query(`${name}a`)), fieldsOfFilter(`${name}a:1`)]).toEqual([[], []]);
+  expect([fieldsOfSearch(query(`${deep}a`)), fieldsOfFilter(`${deep}a:1`)]).toEqual([[`${deep}a`], [`${deep}a`]]);
+  expect([fieldsOfSearch(query(`${deep}a.a`)), fieldsOfFilter(`${deep}a.a:1`)]).toEqual([[], []]);
+  // What has to be asked for stays in proportion to what was named.
+  expect(withParents(fieldsOfSearch(query('a.'.repeat(30_000))))).toEqual([]);
+  const many = Array.from({ length: 10_000 }, (_, at) => `f${String(at)}`);
+  expect(fieldsOfSearch({ query: { multi_match: { fields: many } } })).toEqual(many.slice(0, 200));
+});
+
 it('finds the fields that the queries of a search name', () => {
   const all = (query: object): string[] => fieldsOfSearch({ query });
   expect(all({ match: { a: 'x' } })).toEqual(['a']);

@@ -1,7 +1,20 @@
 // The fields that searches name, for the server, the command line and the console. It has no imports, as it runs in browsers too.
 
-/** A field before a colon, as Lucene's syntax names one: not within quotes, where colons are letters. */
-const FIELD = /(?<![\w.\\])([A-Za-z_][\w.-]*):/g;
+/**
+ * What a text in Lucene's syntax is made of: phrases, regular expressions and ranges, in which colons are letters, and runs of letters with
+ * the colon behind them. Each takes all that it can and is a match with that, so no letter is looked at twice: this is read on the event loop.
+ */
+const TOKEN =
+  /"(?:\\.|[^"\\])*"?|\/(?:\\.|[^/\\])*\/?|[[{](?:"(?:\\.|[^"\\])*"?|[^\]}"])*[\]}]?|(?:[^\s+!()[\]{}"/:\\^~]|\\.)+:?/gs;
+
+/** What a field before a colon may be called; patterns and what has escaped signs are left out. */
+const NAME = /^[\p{L}_][\p{L}\p{M}\p{N}_.-]*$/u;
+
+/** Longest name that is looked for, and most dots in one: nobody misspells a longer one, and each dot is one more field to ask for. */
+const MOST_LETTERS = 200;
+const MOST_DOTS = 20;
+/** Names of a search that are looked for: so many are written by programs. */
+const MOST_NAMES = 200;
 
 /** Queries that have a field as the name of a member. */
 const BY_MEMBER: ReadonlySet<string> = new Set([
@@ -30,18 +43,33 @@ const APART: ReadonlySet<string> = new Set([
   ...['_source', 'inner_hits', 'like', 'params', 'query_vector', 'query_vector_builder', 'script', 'unlike'],
 ]);
 
-/** The fields that a text in Lucene's syntax names; patterns and what is no field are left out. */
+/** The fields that a text in Lucene's syntax names; patterns and what is no field are left out, as are names of unusual length. */
 export function fieldsOfFilter(filter: string): string[] {
-  const named = [...filter.replaceAll(/"(?:\\.|[^"\\])*"?/gs, '""').matchAll(FIELD)].map(([, name = '']) => name);
-  return [...new Set(named)].filter((name) => name !== '_exists_');
+  const named = new Set<string>();
+  for (const [token] of filter.matchAll(TOKEN)) {
+    if (!token.endsWith(':')) continue;
+    const name = token.slice(0, -1).replace(/^-+/, '');
+    if (NAME.test(name) && name !== '_exists_') named.add(name);
+  }
+  return usual(named);
 }
 
-/** The fields that the queries of a search's body name: in full, so without patterns, and without those that every index has. */
+/**
+ * The fields that the queries of a search's body name: in full, so without patterns, and without those that every index has and names of
+ * unusual length.
+ */
 export function fieldsOfSearch(body: object): string[] {
   const named = new Set<string>();
   const members = body as Readonly<Record<string, unknown>>;
   for (const member of QUERYING) collect(member, members[member], named);
-  return [...named].filter((name) => name !== '' && !name.startsWith('_') && !/[*,]/.test(name));
+  return usual([...named].filter((name) => name !== '' && !name.startsWith('_') && !/[*,]/.test(name)));
+}
+
+/** The first names that are no longer than people write them. */
+function usual(names: Iterable<string>): string[] {
+  return [...names]
+    .filter((name) => name.length <= MOST_LETTERS && name.split('.', MOST_DOTS + 2).length <= MOST_DOTS + 1)
+    .slice(0, MOST_NAMES);
 }
 
 function collect(kind: string, value: unknown, named: Set<string>): void {
@@ -57,7 +85,7 @@ function collect(kind: string, value: unknown, named: Set<string>): void {
   const { field, fields, query } = value as Readonly<Record<string, unknown>>;
   if (BY_FIELD.has(kind) && typeof field === 'string') named.add(field);
   if (BY_FIELDS.has(kind) && Array.isArray(fields)) {
-    for (const one of fields) if (typeof one === 'string') named.add(one.replace(/\^.*$/, ''));
+    for (const one of fields) if (typeof one === 'string') named.add(one.split('^', 1)[0] ?? '');
   }
   if (kind === 'query_string' && typeof query === 'string') for (const name of fieldsOfFilter(query)) named.add(name);
   for (const [name, inner] of Object.entries(value)) collect(name, inner, named);
