@@ -90,3 +90,48 @@ it('tells a key nothing about fields that it may not see', async () => {
   expect(await warned('/p*/_search', { query }, { apiKey })).toEqual([says('name')]);
   expect(await warned('/_search', { query: { match: { names: 'ada' } } }, { apiKey })).toEqual([says('names')]);
 });
+
+it('is not warned of where the answer does not tell whether something was found', async () => {
+  const should = [{ match: { name: 'ada' } }, { match: { names: 'ada' } }];
+  const query = { bool: { should } };
+  const untold = { query, track_total_hits: false };
+  expect(await warned('/people/_search', { ...untold, size: 0 })).toEqual([]);
+  expect(await warned('/people/_search?size=0&track_total_hits=false', { query })).toEqual([]);
+  expect(await warned('/people/_search?size=0&track_total_hits=false&q=name:ada%20names:ada')).toEqual([]);
+  expect(await warned('/people/_search', { ...untold, from: 1 })).toEqual([]);
+  expect(await warned('/people/_search', { ...untold, sort: '_doc', search_after: [1000] })).toEqual([]);
+  const nothing = { query: { match: { names: 'ada' } } };
+  expect(await warned('/people/_search', { ...nothing, size: 0 })).toEqual([MEANT]);
+  expect(await warned('/people/_search', { ...nothing, from: 0, track_total_hits: false })).toEqual([MEANT]);
+});
+
+it('is warned of in headers that clients take', async () => {
+  const sizeOf = async (query: object): Promise<[sentences: number, bytes: number]> => {
+    const { status, headers } = await server.request('POST', '/people/_search', { query });
+    expect(status).toBe(200);
+    const said = [headers['warning'] ?? ''].flat().join(', ');
+    return [said.match(/299 /g)?.length ?? 0, said.length];
+  };
+  const names = (length: number): object => ({
+    bool: { must: Array.from({ length: 20 }, (_, at) => ({ term: { [`${'ä'.repeat(length)}${String(at)}`]: 1 } })) },
+  });
+  expect((await sizeOf(names(1)))[0]).toBe(8);
+  const [sentences, bytes] = await sizeOf(names(150));
+  expect(sentences).toBeGreaterThan(0);
+  expect(bytes).toBeLessThan(2100);
+});
+
+it('is told what may have been meant only among as many fields as are compared in no time', async () => {
+  const fill = 'x'.repeat(150);
+  const fields = Array.from({ length: 900 }, (_, at) => [`${fill}${String(at)}`, { type: 'keyword' }] as const);
+  const mappings = { properties: Object.fromEntries([...fields, ['colour', { type: 'keyword' }]]) };
+  expect((await server.request('PUT', '/long', { mappings })).status).toBe(200);
+  const must = (names: string[]): object => ({ bool: { must: names.map((name) => ({ term: { [name]: 1 } })) } });
+  const hinted = async (names: string[]): Promise<number> => {
+    const said = await warned('/long/_search', { query: must(names) });
+    expect(said).not.toEqual([]);
+    return said.filter((sentence) => sentence.includes('did you mean')).length;
+  };
+  expect(await hinted(['color'])).toBe(1);
+  expect(await hinted(Array.from({ length: 8 }, (_, at) => `${fill}y${String(at)}`))).toBe(0);
+});

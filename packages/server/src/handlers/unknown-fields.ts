@@ -1,5 +1,6 @@
 import type { EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
 
+import { warning } from '../http/warnings.js';
 import { fieldsOfFilter, fieldsOfSearch, unknownAmong, withParents } from '../named-fields.js';
 import { near } from '../near.js';
 import { rightsFor } from '../security/authorize.js';
@@ -16,10 +17,15 @@ const BEGINNING = 400;
 
 /** Longest body that is read for its fields, in bytes: this happens on the event loop, and what people write is shorter. */
 const MOST_BYTES = 64 * 1024;
-/** Fields that are warned of: a header has only so much room. */
+/** Fields that are warned of. */
 const MOST_WARNED = 8;
-/** Fields among which one is looked for that may have been meant. */
-const MOST_COMPARED = 1000;
+/** Bytes of the headers with these warnings: clients and proxies take only so much. */
+const MOST_SAID = 2048;
+/** Longest list of the asked fields that is read, and of all fields for one that may have been meant. Both are read on the event loop. */
+const MOST_KNOWN = 1024 * 1024;
+const MOST_OFFERED = 256 * 1024;
+/** Pairs of letters that are compared to find fields which may have been meant: some milliseconds' worth. */
+const MOST_COMPARED = 2_000_000;
 
 /** What the names of indices in a path mean. */
 const OF_INDICES = ['expand_wildcards', 'allow_no_indices', 'ignore_unavailable'] as const;
@@ -59,7 +65,7 @@ export async function unknownFields(
 ): Promise<readonly string[]> {
   const named = namedIn(search, body);
   if (named.length === 0) return [];
-  const known = async (asked: Readonly<Record<string, string>>): Promise<object> => {
+  const known = async (asked: Readonly<Record<string, string>>, most: number): Promise<object | undefined> => {
     const given = OF_INDICES.flatMap((name) => {
       const value = search.query[name];
       return value === undefined ? [] : [[name, value] as const];
@@ -71,24 +77,42 @@ export async function unknownFields(
       ...rightsFor(caller, FIELD_CAPS),
     };
     const reply = await engine.execute(request);
+    if (reply.body.byteLength > most) return undefined;
     const read = JSON.parse(new TextDecoder().decode(reply.body)) as FieldCaps;
     // Without an index there is nothing that a field could be missing in.
-    if (read.fields === undefined || read.indices.length === 0) throw new Error('no fields can be seen');
-    return read.fields;
+    return read.indices.length === 0 ? undefined : read.fields;
   };
   try {
-    const unknown = unknownAmong(named, await known({ fields: withParents(named).join(',') })).slice(0, MOST_WARNED);
+    const found = await known({ fields: withParents(named).join(',') }, MOST_KNOWN);
+    const unknown = found === undefined ? [] : unknownAmong(named, found).slice(0, MOST_WARNED);
     if (unknown.length === 0) return [];
-    const all = Object.keys(await known({ fields: '*', filters: '-parent,-metadata' }));
-    return unknown.map((name) => {
-      const [meant] = all.length > MOST_COMPARED ? [] : near(name, all);
-      const hint = meant === undefined ? '' : `; did you mean [${meant}]?`;
-      return `no index that was searched has a field [${name}], so nothing is found by it${hint}`;
-    });
+    const all = Object.keys((await known({ fields: '*', filters: '-parent,-metadata' }, MOST_OFFERED)) ?? {});
+    return thatFit(
+      unknown.map((name) => {
+        const meant = meantBy(name, all, MOST_COMPARED / unknown.length);
+        const hint = meant === undefined ? '' : `; did you mean [${meant}]?`;
+        return `no index that was searched has a field [${name}], so nothing is found by it${hint}`;
+      }),
+    );
   } catch {
     // The search has its answer: that nothing can be said about its fields is no reason to refuse it.
     return [];
   }
+}
+
+/** The field that may have been meant by a name, if it does not take more than so many pairs of letters to tell. */
+function meantBy(name: string, all: readonly string[], most: number): string | undefined {
+  const letters = all.reduce((sum, { length }) => sum + length, 0);
+  return name.length * letters > most ? undefined : near(name, all)[0];
+}
+
+/** The first sentences, as many as there is room for in the headers. */
+function thatFit(sentences: readonly string[]): readonly string[] {
+  let room = MOST_SAID;
+  return sentences.filter((sentence) => {
+    room -= warning(sentence).length;
+    return room >= 0;
+  });
 }
 
 const FIELD_CAPS = { action: 'indices:data/read/field_caps' } as const;
@@ -100,12 +124,19 @@ interface FieldCaps {
 
 function namedIn({ query }: EngineRequest, body: Uint8Array | undefined): readonly string[] {
   const ofText = fieldsOfFilter(query['q'] ?? '');
-  if (body === undefined || body.byteLength > MOST_BYTES) return ofText;
+  if (body === undefined) return mayHide(query) ? [] : ofText;
+  if (body.byteLength > MOST_BYTES) return [];
   try {
     const read = JSON.parse(new TextDecoder().decode(body)) as object;
     // The indices of a point in time are in its id.
-    return 'pit' in read ? [] : [...ofText, ...fieldsOfSearch(read)];
+    return 'pit' in read || mayHide({ ...read, ...query }) ? [] : [...ofText, ...fieldsOfSearch(read)];
   } catch {
-    return ofText;
+    return [];
   }
+}
+
+/** Whether a search may have found documents which its answer neither counts nor shows. */
+function mayHide(search: Readonly<Record<string, unknown>>): boolean {
+  if (String(search['track_total_hits']) !== 'false') return false;
+  return Number(search['size'] ?? 1) === 0 || Number(search['from'] ?? 0) !== 0 || search['search_after'] !== undefined;
 }
