@@ -90,6 +90,28 @@ describe('the event loop', () => {
   });
 
   it.each([
+    ['a text with many signs', { query_string: { query: 'a-'.repeat(31_000), fields: ['kw'] } }],
+    ['fields with many signs', { multi_match: { query: 'a', fields: [`${'^'.repeat(50_000)}\n`, 'kw'] } }],
+    ['a field with many dots', { term: { [`${'a.'.repeat(32_000)}a`]: 1 } }],
+    [
+      'many fields with dots',
+      {
+        bool: { must: Array.from({ length: 300 }, (_, at) => ({ term: { [`${'a.'.repeat(80)}${String(at)}`]: 1 } })) },
+      },
+    ],
+  ])('is free while a search that finds nothing is looked through for its fields, %s', async (_, query) => {
+    const time = await held(async () => {
+      const [{ status, text }, ...others] = await Promise.all([
+        server.request('POST', '/docs/_search', { query }),
+        ...Array.from({ length: 20 }, () => server.request('GET', '/_live')),
+      ]);
+      expect([200, 400], text.slice(0, 300)).toContain(status);
+      for (const other of others) expect(other.status).toBe(200);
+    });
+    expect(time).toBeLessThan(MAX_MS);
+  });
+
+  it.each([
     ['of many values', { params: { _meta: Array(60_000).fill({}) } }],
     ['in batches', undefined],
   ])('is free while many messages for agents come, %s', async (_, more) => {
