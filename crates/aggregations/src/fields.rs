@@ -11,7 +11,7 @@ use super::key::Key;
 use sparrow_index::Snapshot;
 use sparrow_index::query::sorted::Distance;
 use sparrow_index::query::{DateRequest, QueryError, keyword_column, number_column};
-use sparrow_mapping::{DateFormat, FieldType, date, ip, java_string};
+use sparrow_mapping::{DateFormat, FieldType, IGNORED, date, ip, java_string};
 use sparrow_segments::schema::{SEQ_NO, VERSION};
 use sparrow_wire::Zone;
 
@@ -208,6 +208,7 @@ impl Fields<'_> {
         let number = |kind| Ok(Some((kind, Place::Numbers(number_column(path)), Vec::new())));
         match path {
             "_index" => return Ok(Some((Kind::Text, Place::Constant(self.index.into()), Vec::new()))),
+            IGNORED => return Ok(Some((Kind::Text, Place::Texts(keyword_column(path)), Vec::new()))),
             "_seq_no" => return Ok(Some((Kind::Long, Place::Numbers(SEQ_NO.to_owned()), Vec::new()))),
             "_version" => return Ok(Some((Kind::Long, Place::Numbers(VERSION.to_owned()), Vec::new()))),
             "_id" => {

@@ -143,9 +143,6 @@ fn the_terms_of_a_single_pass_are_those_of_the_chain() {
 #[test]
 fn analyzers_of_all_indices_have_a_bound() {
     use sparrow_types::work::{Exceeded, Memory, Stopped, Work, enter};
-    // Other tests keep analyzers meanwhile, though little: an eighth of this is 4 MiB.
-    let memory = Arc::new(Memory::new(32 << 20, usize::MAX));
-    let _entered = enter(Some(Work::new(Arc::default(), memory, "<test>")));
     let of = |count: usize| {
         let rules: Vec<String> = (0..count).map(|number| format!("a{number}, b{number}")).collect();
         let definition = json!({
@@ -154,13 +151,26 @@ fn analyzers_of_all_indices_have_a_bound() {
         });
         analysis(definition, AnalysisLimits::default())
     };
-    // About 2.5 MB each.
-    let first = of(5_000).unwrap();
-    let error = of(5_000).unwrap_err();
-    assert!(
-        matches!(&error.stopped, Some(Stopped::Exceeded(Exceeded::Memory(limit))) if limit.limit == 4 << 20),
-        "{error:?}"
-    );
-    drop(first);
+    // Those of one key may keep an eighth of so many MiB. Other tests keep analyzers meanwhile, though little.
+    let with = |key: u64, mib: usize| {
+        enter(Some(Work::new(Arc::default(), Arc::new(Memory::new(mib << 20, usize::MAX)), "<test>").of(key)))
+    };
+    let refused = |error: AnalysisError| match error.stopped {
+        Some(Stopped::Exceeded(Exceeded::Memory(limit))) => limit.label,
+        other => panic!("{other:?}"),
+    };
+    // 5,000 rules keep about 2.5 MB: more than half of 4 MiB, which leaves less than that to others.
+    let entered = with(1, 32);
+    assert_eq!(refused(of(5_000).unwrap_err()), "the analyzers and pipelines of one key");
     assert!(of(10).is_err(), "a request that went over a limit stops");
+    drop(entered);
+    let entered = with(1, 48);
+    let first = of(5_000).unwrap();
+    drop(entered);
+    let entered = with(2, 32);
+    assert_eq!(refused(of(5_000).unwrap_err()), "all analyzers and pipelines");
+    drop(entered);
+    drop(first);
+    let _entered = with(2, 48);
+    assert!(of(5_000).is_ok());
 }

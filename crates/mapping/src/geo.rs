@@ -40,6 +40,14 @@ impl GeoPoint {
     /// # Errors
     /// As [`GeoPoint::parse`].
     pub fn parse_corner(value: &Value, corner: Corner) -> Result<Self, String> {
+        let point = Self::read(value, corner)?;
+        match point.lat.is_finite() && point.lon.is_finite() {
+            true => Ok(point),
+            false => Err("latitude and longitude must be finite numbers".to_owned()),
+        }
+    }
+
+    fn read(value: &Value, corner: Corner) -> Result<Self, String> {
         match value {
             Value::String(text) => Self::from_text(text, corner),
             Value::Array(_) => Self::from_position(value),
@@ -330,6 +338,9 @@ mod tests {
             json!("1,x"),
             json!("1,2,3,4"),
             json!("1,2,abc"),
+            json!("nan,nan"),
+            json!("1e400,0"),
+            json!("POINT(inf 1)"),
             json!("1,2,"),
             json!([1, 2, "x"]),
             json!([1, 2, 3, 4]),

@@ -1,7 +1,7 @@
 /** The thread that reads YAML: a body may be made so that reading it takes seconds. Answers each text with its JSON or a problem. */
 import { parentPort } from 'node:worker_threads';
 
-import { parseDocument } from 'yaml';
+import { type CST, Parser, parseDocument } from 'yaml';
 
 /** Deepest nesting that is read. */
 const MAX_DEPTH = 100;
@@ -25,6 +25,7 @@ function read(bytes: Uint8Array): YamlReply {
     return { problem: 'Invalid UTF-8' };
   }
   try {
+    checkDepth(text);
     const document = parseDocument(text, { intAsBigInt: true, prettyErrors: false, stringKeys: true });
     const [error] = document.errors;
     if (error !== undefined) return { problem: error.message };
@@ -35,6 +36,28 @@ function read(bytes: Uint8Array): YamlReply {
     return { problem: error instanceof Error ? error.message : String(error) };
   }
 }
+
+/**
+ * Fails for a text that is nested too deeply. What the library makes of its tokens calls itself for each level: near the end of the stack
+ * even a regular expression that is compiled there ends the process, and nothing catches that.
+ */
+function checkDepth(text: string): void {
+  let level: readonly CST.Token[] = [...new Parser().parse(text)];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    // A document is a level of its own.
+    if (depth > MAX_DEPTH + 1) throw new Error(TOO_DEEP);
+    level = level.flatMap(within);
+  }
+}
+
+/** What lies directly in a token. */
+function within(token: CST.Token): readonly CST.Token[] {
+  if (token.type === 'document') return token.value === undefined ? [] : [token.value];
+  if (token.type !== 'block-map' && token.type !== 'block-seq' && token.type !== 'flow-collection') return [];
+  return token.items.flatMap(({ key, value }) => [key, value].filter((part) => part != null));
+}
+
+const TOO_DEEP = `nested deeper than [${String(MAX_DEPTH)}] levels`;
 
 /** Characters that may still be written for this body. */
 let left = MAX_WRITTEN;
@@ -47,7 +70,7 @@ function written(value: unknown, depth: number): string {
 }
 
 function textOf(value: unknown, depth: number): string {
-  if (depth > MAX_DEPTH) throw new Error(`nested deeper than [${String(MAX_DEPTH)}] levels`);
+  if (depth > MAX_DEPTH) throw new Error(TOO_DEEP);
   if (typeof value === 'bigint') return String(value);
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw new Error(`[${String(value)}] is not a number in JSON`);

@@ -35,6 +35,22 @@ class Clients {
 const small = Buffer.from('a: 1');
 
 describe('bodies in YAML', () => {
+  it.each([
+    ['lists in lists', '- '.repeat(14_253)],
+    ['keys of keys', '? '.repeat(14_253)],
+    ['brackets', '['.repeat(20_000)],
+    ['braces', '{a: '.repeat(5000)],
+    ['indentation', Array.from({ length: 400 }, (_, at) => `${' '.repeat(at)}a:`).join('\n')],
+  ])('are read to 100 levels, and no deeper: %s', async (_, text) => {
+    const clients = new Clients();
+    for (let turn = 0; turn < 3; turn += 1) {
+      expect(await clients.send('deep', Buffer.from(text))).toContain('nested deeper than [100] levels');
+    }
+    const deep = `${'['.repeat(99)}1${']'.repeat(99)}`;
+    expect(await clients.send('deep', Buffer.from(deep))).toBe(deep);
+    expect(await clients.send('deep', small)).toBe('{"a":1}');
+  });
+
   it('are read in turns of those who send them', async () => {
     const clients = new Clients();
     const order: string[] = [];

@@ -1,5 +1,6 @@
 //! `function_score` and `boosting`: queries whose scores are changed by other properties of a document.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -252,6 +253,7 @@ impl Weight for FunctionScoreWeight {
             segment: reader.segment_id(),
             joining: self.joining,
             errors: self.errors.clone(),
+            steps: Cell::default(),
         };
         // As in Elasticsearch the boost is the query's, before it meets the functions.
         let inner = self.inner.scorer(reader, boost)?;
@@ -281,12 +283,24 @@ struct FunctionScore {
     segment: SegmentId,
     joining: Joining,
     errors: ScoreErrors,
+    /// Functions that were worked out since it was last asked whether to go on.
+    steps: Cell<usize>,
 }
+
+/// About so many functions are worked out between two looks at whether the request goes on.
+const STEPS_BETWEEN_CHECKS: usize = 256;
 
 impl ComputeScore for FunctionScore {
     fn is_over(&self) -> bool {
-        let has_scripts = self.columns.iter().any(|column| matches!(column, Source::Script(_)));
-        has_scripts && (sparrow_types::work::is_stopped() || self.errors.is_noted())
+        // A function may look at many values of a document, and there may be thousands of functions.
+        let steps = self.steps.get() + 1 + self.functions.len();
+        let has_scripts = || self.columns.iter().any(|column| matches!(column, Source::Script(_)));
+        if steps < STEPS_BETWEEN_CHECKS && !has_scripts() {
+            self.steps.set(steps);
+            return false;
+        }
+        self.steps.set(0);
+        sparrow_types::work::is_stopped() || self.errors.is_noted()
     }
 
     fn compute(&self, inner: &mut dyn Scorer) -> Score {

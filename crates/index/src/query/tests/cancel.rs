@@ -14,7 +14,7 @@ use sparrow_query::{
     BoolQuery, MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, Query, QueryKind, ScriptScoreQuery,
     SparseQuery, TermQuery,
 };
-use sparrow_types::work::{self, Memory, Work};
+use sparrow_types::work::{self, Memory, Probe, Work};
 
 fn words(text: &str) -> Query {
     QueryKind::Match(MatchQuery { field: "t".into(), text: text.into(), ..Default::default() }).into()
@@ -65,6 +65,36 @@ fn a_set_flag_ends_every_kind_of_search() {
         }
         let flag = AtomicBool::new(true);
         assert!(matches!(snapshot.matching_until(&query, Some(&flag)), Err(QueryError::Cancelled)));
+    }
+}
+
+/// Thousands of functions take milliseconds for one document.
+#[test]
+fn many_functions_ask_between_documents_whether_to_go_on() {
+    let mut fixture = Fixture::new(json!({"n": {"type": "long"}}));
+    let ids: Vec<String> = (0..300).map(|id| id.to_string()).collect();
+    let docs: Vec<_> = ids.iter().map(|id| (id.as_str(), json!({"n": 1}))).collect();
+    fixture.batch(&docs);
+    let snapshot = fixture.snapshot();
+    let checks = |functions: usize, min_score: Option<f32>| {
+        let function = json!({"gauss": {"n": {"origin": 0, "scale": 1}}});
+        let mut query = json!({"function_score": {"functions": vec![function; functions]}});
+        if let Some(least) = min_score {
+            query["function_score"]["min_score"] = least.into();
+        }
+        let query = sparrow_query::dsl::parse_value(&query).unwrap();
+        let probe = Probe::new(u64::MAX);
+        Probe::set(Some(Arc::clone(&probe)));
+        let work = Work::new(Arc::default(), Memory::new(1 << 30, 1 << 30).into(), "<test>");
+        let entered = work::enter(Some(work));
+        snapshot.search(&query, &SearchOptions::default()).unwrap();
+        drop(entered);
+        Probe::set(None);
+        probe.checks()
+    };
+    for min_score in [None, Some(1e30)] {
+        let (few, many) = (checks(1, min_score), checks(400, min_score));
+        assert!(many > few + 290, "{few}, {many}");
     }
 }
 
