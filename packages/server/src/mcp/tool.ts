@@ -77,12 +77,17 @@ export function tool<Input extends z.ZodObject, Output extends z.ZodObject>(
   };
 }
 
-/** Makes the JSON of a schema once: the library asks for it for each list of the tools, and it takes longer than the rest of that. */
+/** Makes the JSON of a schema once for each form that is asked for: the library asks for it for each list of the tools, and it takes longer than the rest of that. */
 function describeOnce(schema: z.ZodObject): void {
   const standard = schema['~standard'];
   const once = (make: typeof standard.jsonSchema.input): typeof make => {
-    let made: ReturnType<typeof make> | undefined;
-    return (options) => (made ??= make(options));
+    const made = new Map<string, ReturnType<typeof make>>();
+    return (options) => {
+      const form = JSON.stringify(options);
+      let json = made.get(form);
+      if (json === undefined) made.set(form, (json = make(options)));
+      return json;
+    };
   };
   const jsonSchema = { input: once(standard.jsonSchema.input), output: once(standard.jsonSchema.output) };
   Object.defineProperty(schema, '~standard', { value: { ...standard, jsonSchema } });
