@@ -79,7 +79,11 @@ describe('GET /metrics', () => {
     const allocated = valueOf(families, 'sparrow_allocated_memory_bytes');
     const { body } = await call('GET', '/_nodes/stats/breaker');
     const [node] = Object.values<any>(body.nodes);
-    expect(allocated / node.breakers.parent.estimated_size_in_bytes).toBeCloseTo(1, 0);
+    // The same figure, read between two looks at it: a model that is loaded meanwhile makes it grow.
+    const looks = [allocated, valueOf(await page(), 'sparrow_allocated_memory_bytes')];
+    const { estimated_size_in_bytes: estimated } = node.breakers.parent;
+    expect(estimated).toBeGreaterThan(0.98 * Math.min(...looks));
+    expect(estimated).toBeLessThan(1.02 * Math.max(...looks));
     expect(valueOf(families, 'sparrow_in_flight_limit_bytes')).toBeGreaterThan(1e7);
     expect(valueOf(families, 'sparrow_process_resident_memory_bytes')).toBeGreaterThan(1e7);
   });

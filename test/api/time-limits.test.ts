@@ -51,9 +51,10 @@ describe('hits whose time is over', () => {
   });
 
   it('are shown without explanations', async () => {
-    const should = Array.from({ length: 300 }, (_, at) => ({ prefix: { text: `x${String(at)}` } }));
+    // They are found in a third of the time, and explained in thirty times that.
+    const should = Array.from({ length: 20 }, (_, at) => ({ prefix: { text: `x${String(at)}` } }));
     const answer = await search({ size: DOCUMENTS, _source: false, explain: true, query: { bool: { should } } });
-    expect(answer.timed_out).toBe(true);
+    expect([answer.timed_out, answer.hits.hits.length]).toEqual([true, DOCUMENTS]);
     for (const hit of answer.hits.hits) expect(hit).not.toHaveProperty('_explanation');
   });
 });
