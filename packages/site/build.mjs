@@ -4,12 +4,14 @@ import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, r
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 import Eleventy from '@11ty/eleventy';
 import { openapi } from '@sparrow-search/server';
 
 import { BASE, addressOf } from './addresses.mjs';
 import { extend } from './markdown.mjs';
+import { sectionsOf } from './sections.mjs';
 import { MENU } from './menu.mjs';
 import { apiPage } from './api-page.mjs';
 
@@ -65,6 +67,7 @@ await eleventy.write();
 
 writeFileSync(join(STAGING, 'style.css'), readFileSync(here('style.css')));
 copyPictures();
+writeSections();
 rmSync(TARGET, { recursive: true, force: true });
 renameSync(STAGING, TARGET);
 
@@ -72,10 +75,26 @@ function pageOf({ inputPath }) {
   return inputPath.replace(/^(?:\.\/)?docs\//, '');
 }
 
+/** The names of the pages, as they are built. */
+function builtPages() {
+  const names = readdirSync(STAGING, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'));
+  return names.filter((name) => name.endsWith('.html')).sort();
+}
+
+/** Writes what the search of the documentation looks in: the body of a bulk request, which the server passes on unread. */
+function writeSections() {
+  const pages = builtPages().filter((name) => name !== 'search.html');
+  const sections = pages.flatMap((name) => {
+    const address = name === 'index.html' ? '' : name.replace(/\.html$/, '');
+    return sectionsOf(address, readFileSync(join(STAGING, name), 'utf8'));
+  });
+  const lines = sections.map((section) => `{"index":{}}\n${JSON.stringify(section)}\n`);
+  writeFileSync(join(STAGING, 'sections.ndjson.gz'), gzipSync(lines.join(''), { level: 9 }));
+}
+
 /** Copies the pictures that some page shows. */
 function copyPictures() {
-  const pages = readdirSync(STAGING, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.html'));
-  const shown = pages.flatMap((page) =>
+  const shown = builtPages().flatMap((page) =>
     [...readFileSync(join(STAGING, page), 'utf8').matchAll(/src="\/_docs\/([^"]+)"/g)].map(([, path]) => path),
   );
   for (const path of new Set(shown)) {

@@ -1,5 +1,6 @@
 // The documentation as the server shows it at /_docs.
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { ENDPOINTS } from '@sparrow-search/server';
@@ -106,6 +107,42 @@ it('answers a question with the sections that say most about it', async () => {
   // It is nobody's index.
   const { body } = await server.request('GET', '/_cat/indices?format=json&expand_wildcards=all');
   expect(body).toEqual([]);
+});
+
+it('answers some questions at once, refuses others, and answers everybody else', async () => {
+  const asked = Array.from({ length: 200 }, (_, at) => get(`/_docs/search?q=backup%20${String(at)}`));
+  const others = await Promise.all(Array.from({ length: 20 }, () => server.request('GET', '/_cat/indices')));
+  expect(others.map(({ status }) => status)).toEqual(others.map(() => 200));
+  const answers = await Promise.all(asked);
+  const refused = answers.filter(({ status }) => status !== 200);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(refused.length).toBeLessThan(answers.length);
+  for (const { status, headers, body } of refused) {
+    expect([status, body.error?.type]).toEqual([429, 'es_rejected_execution_exception']);
+    expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+  }
+  // Whoever asks one after the other is answered.
+  expect((await get('/_docs/search?q=backup')).status).toBe(200);
+});
+
+it('leaves nothing of its search behind', async () => {
+  const other = await startServer({ args: ['--deploy-at-start', 'false'] });
+  const folder = join(other.data, 'documentation');
+  const ask = async (running: RunningServer): Promise<void> => {
+    const { status, text } = await running.request('GET', '/_docs/search?q=backup', undefined, { apiKey: null });
+    expect([status, text.includes('class="found"')]).toEqual([200, true]);
+  };
+  const inTemporary = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('sparrow-docs-'));
+  const before = inTemporary();
+  await ask(other);
+  expect(inTemporary()).toEqual(before);
+  expect(readdirSync(folder)).not.toEqual([]);
+  await other.kill();
+  // What a killed one leaves is in the way of nobody, and does not become more.
+  const again = await startServer({ args: ['--deploy-at-start', 'false'], data: other.data });
+  await ask(again);
+  expect(await again.stop()).toBe(0);
+  expect(existsSync(folder)).toBe(false);
 });
 
 it('and the console lead to each other', async () => {

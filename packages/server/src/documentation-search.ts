@@ -1,12 +1,15 @@
 // The search of the documentation, answered by Sparrow: an engine of its own holds the sections of the pages, in memory of its own and in
-// a folder that goes with it. It opens with the first question and closes when nobody has asked for a while, so that a server whose
-// documentation nobody searches has none of it, and no index of anybody is touched.
+// a folder of the data directory that goes with it. It opens with the first question and closes when nobody has asked for a while, so that
+// a server whose documentation nobody searches has none of it, and no index of anybody is touched.
 import { rmSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 
 import { type Index, NativeSearchEngine, type Query, Sparrow } from '@sparrow-search/engine';
+
+import { FairQueue, type Sender } from './http/fair-queue.js';
 
 /** A part of a page, from one heading to the next. */
 export interface Section {
@@ -27,57 +30,114 @@ export interface Found extends Section {
 export const MARK = '\u0001';
 export const UNMARK = '\u0002';
 
+/** The index in its engine. */
+const NAME = 'documentation';
 const HITS = 15;
 const PASSAGE_LETTERS = 240;
 /** After so many milliseconds without a question the engine closes. */
 const IDLE_MS = 300_000;
+/** The folder in a data directory. What a process that was killed leaves there goes with the next question. */
+const FOLDER = 'documentation';
+
+const gunzipped = promisify(gunzip);
 
 const text = { type: 'text', analyzer: 'english' } as const;
 const MAPPINGS = { properties: { address: { type: 'keyword' }, title: text, heading: text, text } } as const;
+
+/** Questions need no key, so there may be any number of them: one is answered after the other. */
+const queue = new FairQueue({
+  what: 'questions to the documentation',
+  advice: 'ask again later',
+  ofCaller: 2,
+  together: 20,
+});
+
+/** By the data directory, of which a process may have several open, and several applications over one. */
+const searches = new Map<string, DocumentationSearch>();
+
+/**
+ * The sections that answer a question best, the best first.
+ *
+ * @param sections the file with all that there are, as the body of a bulk request, in gzip; read when the engine opens
+ * @param data the data directory
+ * @throws {HttpError} 429 when too many questions wait, 400 when the client left before its turn
+ * @throws {SparrowError} what the engine refuses
+ */
+export function searchSections(
+  question: string,
+  sections: URL,
+  data: string,
+  sender: Sender,
+): Promise<readonly Found[]> {
+  return queue.run(sender, () => {
+    let search = searches.get(data);
+    if (search === undefined) searches.set(data, (search = new DocumentationSearch(join(data, FOLDER), sections)));
+    return search.find(question);
+  });
+}
+
+/** Closes the engine of a data directory, if it is open, and removes its folder. */
+export async function closeSearch(data: string): Promise<void> {
+  await searches.get(data)?.close();
+  searches.delete(data);
+}
 
 interface Opened {
   readonly index: Index<Section>;
   readonly close: () => Promise<void>;
 }
 
-let opened: Promise<Opened> | undefined;
-let closing: NodeJS.Timeout | undefined;
+class DocumentationSearch {
+  #opened: Promise<Opened> | undefined;
+  /** Settles once the last engine has left the folder. */
+  #closed: Promise<void> = Promise.resolve();
+  #idle: NodeJS.Timeout | undefined;
 
-/**
- * The sections that answer a question best, the best first.
- *
- * @param sections all that there are; asked for when the engine opens
- * @throws {SparrowError} when more is asked at once than it can do
- */
-export async function searchSections(question: string, sections: () => readonly Section[]): Promise<readonly Found[]> {
-  clearTimeout(closing);
-  opened ??= open(sections()).catch((error: unknown) => {
-    opened = undefined;
-    throw error;
-  });
-  const { index } = await opened;
-  const { hits } = await index.search({
-    query: queryFor(question),
-    size: HITS,
-    highlight: {
-      ...{ pre_tags: [MARK], post_tags: [UNMARK], require_field_match: false },
-      fields: { text: { number_of_fragments: 1, fragment_size: PASSAGE_LETTERS, no_match_size: PASSAGE_LETTERS } },
-    },
-  });
-  clearTimeout(closing);
-  closing = setTimeout(() => void closeSearch(), IDLE_MS).unref();
-  return hits.hits.map(({ _source: section, highlight }) => ({
-    ...section,
-    passage: highlight?.['text']?.[0] ?? '',
-  }));
-}
+  constructor(
+    private readonly folder: string,
+    private readonly sections: URL,
+  ) {}
 
-/** Closes the engine, if it is open. */
-export async function closeSearch(): Promise<void> {
-  clearTimeout(closing);
-  const open = opened;
-  opened = undefined;
-  await open?.then(({ close }) => close()).catch(() => undefined);
+  async find(question: string): Promise<readonly Found[]> {
+    clearTimeout(this.#idle);
+    try {
+      this.#opened ??= this.#open();
+      const { index } = await this.#opened;
+      const { hits } = await index.search({
+        query: queryFor(question),
+        size: HITS,
+        highlight: {
+          ...{ pre_tags: [MARK], post_tags: [UNMARK], require_field_match: false },
+          fields: { text: { number_of_fragments: 1, fragment_size: PASSAGE_LETTERS, no_match_size: PASSAGE_LETTERS } },
+        },
+      });
+      return hits.hits.map(({ _source: section, highlight }) => ({
+        ...section,
+        passage: highlight?.['text']?.[0] ?? '',
+      }));
+    } finally {
+      // Whatever happened: an engine that is open closes some time.
+      clearTimeout(this.#idle);
+      this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref();
+    }
+  }
+
+  #open(): Promise<Opened> {
+    const opening = this.#closed.then(() => open(this.folder, this.sections));
+    // A failure is no engine: the disk may have room again when somebody asks the next time.
+    opening.catch(() => {
+      if (this.#opened === opening) this.#opened = undefined;
+    });
+    return opening;
+  }
+
+  close(): Promise<void> {
+    clearTimeout(this.#idle);
+    const open = this.#opened;
+    this.#opened = undefined;
+    if (open !== undefined) this.#closed = open.then(({ close }) => close()).catch(() => undefined);
+    return this.#closed;
+  }
 }
 
 /** All words in one of the fields or in several together; those that stand together, or in a heading, count more. */
@@ -91,28 +151,33 @@ function queryFor(query: string): Query {
   };
 }
 
-async function open(sections: readonly Section[]): Promise<Opened> {
-  const folder = await mkdtemp(join(tmpdir(), 'sparrow-docs-'));
+async function open(folder: string, sections: URL): Promise<Opened> {
+  const body = await gunzipped(await readFile(sections));
   const remove = (): void => {
     rmSync(folder, { recursive: true, force: true });
   };
+  await rm(folder, { recursive: true, force: true });
   // Whoever ends the process does not wait for what closes by itself.
   process.once('exit', remove);
-  const engine = await NativeSearchEngine.open({
-    data: join(folder, 'data'),
-    models: [],
-    threads: 1,
-    deployAtStart: false,
-  });
+  let engine: NativeSearchEngine | undefined;
   const close = async (): Promise<void> => {
-    await engine.close();
+    await engine?.close();
     process.off('exit', remove);
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const index = Sparrow.over(engine).index<Section>('documentation');
+    engine = await NativeSearchEngine.open({
+      data: join(folder, 'data'),
+      models: [],
+      threads: 1,
+      deployAtStart: false,
+    });
+    const index = Sparrow.over(engine).index<Section>(NAME);
     await index.ensure({ mappings: MAPPINGS });
-    await index.bulk(sections, { refresh: true });
+    // As bytes, which nobody has to read on the event loop.
+    const reply = await engine.execute({ op: 'bulk', path: { index: NAME }, query: { refresh: 'true' } }, body);
+    if (!Buffer.from(reply.body).includes('"errors":false'))
+      throw new Error('sections of the documentation are refused');
     return { index, close };
   } catch (error) {
     await close();

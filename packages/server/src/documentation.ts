@@ -1,12 +1,16 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { extname } from 'node:path';
 
-import { type Found, MARK, type Section, UNMARK, searchSections } from './documentation-search.js';
+import { type Found, MARK, UNMARK, searchSections } from './documentation-search.js';
 import { RoutingError } from './errors.js';
+import type { Sender } from './http/fair-queue.js';
 import type { Answer } from './http/respond.js';
 
 /** Built from docs/ by packages/site. */
 const FOLDER = new URL('docs/', import.meta.url);
+
+/** The parts of all pages, as a reader sees them; written with the pages. */
+const SECTIONS = new URL('sections.ndjson.gz', FOLDER);
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=UTF-8',
@@ -53,12 +57,14 @@ const PLACE = '<!-- found -->';
 /**
  * The page of what the documentation says about a question, which only begins where there is none.
  *
- * @throws {SparrowError} 429 when more is asked at once than can be done
+ * @param data tells the data directory, beside whose files those of the search are
+ * @throws {HttpError} 429 when too many questions wait, and what `data` throws
+ * @throws {SparrowError} what the engine of the documentation refuses
  */
-export async function documentationFor(asked: string | undefined): Promise<Answer> {
-  const page = readFileSync(new URL('search.html', FOLDER), 'utf8');
+export async function documentationFor(asked: string | undefined, data: () => string, sender: Sender): Promise<Answer> {
   const question = (asked ?? '').slice(0, MOST_LETTERS).trim();
-  const found = question === '' ? undefined : await searchSections(question, sections);
+  const found = question === '' ? undefined : await searchSections(question, SECTIONS, data(), sender);
+  const page = readFileSync(new URL('search.html', FOLDER), 'utf8');
   // A function, as a text may have signs that a replacement would mean something by.
   const body = page
     .replace(PLACE, () => (found === undefined ? '' : listed(question, found)))
@@ -85,40 +91,6 @@ function listed(question: string, found: readonly Found[]): string {
     return `<li><a href="/_docs/${escaped(address)}">${where}${escaped(heading)}</a><p>${marked}</p></li>`;
   });
   return `<ol class="found">${items.join('')}</ol>`;
-}
-
-/** The parts of all pages, as a reader sees them. */
-function sections(): Section[] {
-  files ??= list();
-  const pages = [...files].filter(([address, name]) => name.endsWith('.html') && address !== 'search');
-  return pages.flatMap(([address, name]) => {
-    const html = readFileSync(new URL(name, FOLDER), 'utf8');
-    const main = html.slice(html.indexOf('<main'), html.indexOf('</main>'));
-    let title = '';
-    return main.split(/(?=<h[1-3] )/).flatMap((part) => {
-      const [opening, level, anchor = '', inside = ''] =
-        /^<h([1-3])[^>]* id="([^"]*)"[^>]*>(.*?)<\/h\1>/s.exec(part) ?? [];
-      if (opening === undefined) return [];
-      const heading = plain(inside);
-      if (level === '1') title = heading;
-      return [{ address: `${address}#${anchor}`, title, heading, text: plain(part.slice(opening.length)) }];
-    });
-  });
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&lt;': '<',
-  '&gt;': '>',
-  '&quot;': '"',
-  '&#39;': "'",
-  '&amp;': '&',
-};
-
-function plain(html: string): string {
-  const text = html
-    .replaceAll(/<[^>]+>/g, ' ')
-    .replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (name) => ENTITIES[name] ?? name);
-  return text.replaceAll(/\s+/g, ' ').trim();
 }
 
 function escaped(text: string): string {

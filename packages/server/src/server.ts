@@ -6,6 +6,7 @@ import { NativeSearchEngine, type SearchEngine, embeddedModels, fileProblem } fr
 import { createApp } from './app.js';
 import { makeApplication } from './application.js';
 import { type Config, ConfigError, withoutSecrets } from './config.js';
+import { closeSearch } from './documentation-search.js';
 import { UnusablePathError } from './errors.js';
 import { Drain } from './http/drain.js';
 import { malformedRequests, refuseExpectation } from './http/malformed.js';
@@ -144,6 +145,7 @@ export async function startServer(
     services = undefined;
     stopKeys();
     await application.asyncSearches.close();
+    await closeSearch(config.data);
     // While the data directory is still this process's.
     await open?.keys.close(log);
     await open?.scripts?.close().catch((error: unknown) => {

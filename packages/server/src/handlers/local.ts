@@ -10,7 +10,7 @@ import { type Answer, json } from '../http/respond.js';
 import { describe } from '../identity.js';
 import type { EngineFigures } from '../instruments/engine.js';
 import { Exposition } from '../instruments/exposition.js';
-import { type Call, senderOf, serving } from '../middleware/call.js';
+import { type Call, senderOf, serving, starting } from '../middleware/call.js';
 import { clusterStats } from '../node/cluster-stats.js';
 import type { NodeContext } from '../node/common.js';
 import { healthFigures, healthReport } from '../node/health-report.js';
@@ -60,7 +60,13 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
   console: () => consolePage(),
   documentation: ({ path }) =>
     documentation([path['folder'], path['page']].filter((part) => part !== undefined).join('/')),
-  search_documentation: ({ query }) => documentationFor(query['q']),
+  search_documentation: (call) => {
+    const data = (): string => {
+      if (call.services === undefined) throw starting();
+      return call.services.data;
+    };
+    return documentationFor(call.query['q'], data, senderOf(call));
+  },
   openapi: () => ({ status: 200, body: openapi() }),
   nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
   nodes_stats: async (call) => ({

@@ -1,4 +1,4 @@
-import { EngineError, type ShapeProblem, freeAnswer, shapeAnswer } from '@sparrow-search/engine';
+import { EngineError, type ShapeProblem, SparrowError, freeAnswer, shapeAnswer } from '@sparrow-search/engine';
 
 import { type ErrorCode, HttpError, RoutingError } from '../errors.js';
 import type { Exchange, Finished } from './exchange.js';
@@ -45,6 +45,11 @@ export function answerToError(error: unknown): Answer | undefined {
   if (error instanceof EngineError) {
     const isForGood = error.members['durability'] === 'PERMANENT';
     return { status: error.status, body: error.body, errorType: typeOf(error), isForGood };
+  }
+  // Of an engine that the server itself asks as a library does.
+  if (error instanceof SparrowError) {
+    const { status, type, reason } = error;
+    return { ...json(status, { error: { root_cause: [{ type, reason }], type, reason }, status }), errorType: type };
   }
   if (error instanceof HttpError) {
     return { ...json(error.status, error.toJson()), headers: error.details.headers ?? [] };

@@ -1,4 +1,4 @@
-import { EngineError } from '@sparrow-search/engine';
+import { EngineError, SparrowError } from '@sparrow-search/engine';
 
 import { HttpError } from '../errors.js';
 import { type Answer, answerToError, json, typeOf } from '../http/respond.js';
@@ -52,6 +52,6 @@ function described(error: unknown): string {
 
 /** The type of an error as its body names it; empty where it has none. */
 function nameOf(error: unknown): string {
-  if (error instanceof HttpError) return error.type;
+  if (error instanceof HttpError || error instanceof SparrowError) return error.type;
   return (error instanceof EngineError ? typeOf(error) : undefined) ?? '';
 }

@@ -172,6 +172,14 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
         'application/yaml': { schema },
       };
   const done = { description: 'What was asked for.', ...(isHead ? {} : { content }) };
+  // A job that fails on its way says how far it came.
+  const isJob = JSON.stringify(schema).includes('ByQueryAnswer');
+  const refused = (name: keyof typeof COMPONENTS.responses): object =>
+    isHead
+      ? { description: `${name}, without a body.` }
+      : isOpenAiPath(endpoint.path)
+        ? { description: COMPONENTS.responses[name].description, content: OPENAI_ERROR }
+        : { $ref: `#/components/responses/${isJob ? (JOB[name] ?? name) : name}` };
   if (action === 'public') {
     const local = 'local' in handler ? handler.local : undefined;
     return {
@@ -182,17 +190,10 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
             404: { description: 'There is no such page.' },
           }
         : {}),
+      ...(local === 'search_documentation' ? { 429: refused('TooManyRequests'), 503: refused('Unavailable') } : {}),
       ...(local === 'health' ? { 503: { description: 'The engine is not open yet.' } } : {}),
     };
   }
-  // A job that fails on its way says how far it came.
-  const isJob = JSON.stringify(schema).includes('ByQueryAnswer');
-  const refused = (name: keyof typeof COMPONENTS.responses): object =>
-    isHead
-      ? { description: `${name}, without a body.` }
-      : isOpenAiPath(endpoint.path)
-        ? { description: COMPONENTS.responses[name].description, content: OPENAI_ERROR }
-        : { $ref: `#/components/responses/${isJob ? (JOB[name] ?? name) : name}` };
   return {
     200: done,
     ...(CREATING.has(name) ? { 201: { ...done, description: 'It was created.' } } : {}),
