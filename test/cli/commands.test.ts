@@ -485,7 +485,9 @@ it('snapshot makes backups and brings them back', async () => {
   const whole = await json('snapshot', 'create');
   expect(whole.snapshot).toMatch(/^\d{8}-\d{6}$/);
   expect(await said('snapshot', 'list')).toMatch(/^monday +SUCCESS .* articles$/m);
-  expect(await said('snapshot', 'restore', 'monday', '--suffix', '-old')).toBe('restored: articles-old\n');
+  expect(await said('snapshot', 'restore', 'monday', '--suffix', '-old')).toBe(
+    'restored: articles-old (without aliases; --aliases restores them too)\n',
+  );
   expect((await server.request('GET', '/articles-old/_count')).body.count).toBe(3);
   const open = await run('snapshot', 'restore', 'monday');
   expect([open.code, open.stderr]).toEqual([1, expect.stringContaining('articles')]);
@@ -500,14 +502,26 @@ it('snapshot restores beside what is there, and says with which option', async (
   const there = await run('snapshot', 'restore', 'logged');
   expect([there.code, there.stderr]).toEqual([1, expect.stringContaining(': add --suffix -restored to restore it')]);
   await server.request('POST', '/logs/_rollover');
-  const twice = await run('snapshot', 'restore', 'logged', '--suffix', '-restored');
+  const twice = await run('snapshot', 'restore', 'logged', '--suffix', '-restored', '--aliases');
   expect([twice.code, twice.stderr]).toEqual([
     1,
     expect.stringMatching(/more than one write index.*: add --no-aliases/),
   ]);
-  const restored = await said('snapshot', 'restore', 'logged', '--suffix', '-restored', '--no-aliases');
-  expect(restored).toBe('restored: logs-1-restored\n');
-  expect((await server.request('GET', '/logs-1-restored/_alias')).body['logs-1-restored'].aliases).toEqual({});
+  const restored = 'restored: logs-1-restored';
+  const suffixed = ['snapshot', 'restore', 'logged', '--suffix', '-restored'];
+  const aliasesOf = async (): Promise<unknown> =>
+    (await server.request('GET', '/logs-1-restored/_alias')).body['logs-1-restored'].aliases;
+  for (const [options, leftOut] of [
+    [[], ' (without aliases; --aliases restores them too)'],
+    [['--no-aliases'], ''],
+  ] as const) {
+    expect(await said(...suffixed, ...options)).toBe(`${restored}${leftOut}\n`);
+    expect(await aliasesOf()).toEqual({});
+    await server.request('DELETE', '/logs-1-restored');
+  }
+  await server.request('POST', '/_aliases', { actions: [{ remove: { index: '*', alias: 'logs' } }] });
+  expect(await said(...suffixed, '--aliases')).toBe(`${restored}\n`);
+  expect(await aliasesOf()).toEqual({ logs: { is_write_index: true } });
   await said('snapshot', 'delete', 'logged');
   await server.request('DELETE', '/logs-1,logs-000002,logs-1-restored');
 });

@@ -31,7 +31,8 @@ interface CreateOptions extends RepositoryOptions {
 interface RestoreOptions extends CreateOptions {
   readonly suffix?: string;
   readonly everything?: boolean;
-  readonly aliases: boolean;
+  /** Undefined where the command line says neither `--aliases` nor `--no-aliases`. */
+  readonly aliases?: boolean;
 }
 
 /** `sparrow snapshot`: backups. */
@@ -102,13 +103,16 @@ export function addSnapshots(program: Command): void {
       .description('restore indices')
       .argument('<name>', 'name of the snapshot')
       .option('--index <pattern...>', 'only these indices')
-      .option('--suffix <text>', 'append this to the names of the restored indices')
+      .option('--suffix <text>', 'append this to the names of the restored indices, which then get no aliases')
+      .option('--aliases', 'with --suffix, restore the aliases of the indices too')
       .option('--no-aliases', 'leave out the aliases of the indices, such as one that is in use again by now')
       .option('--everything', 'restore settings, keys and uploaded models as well'),
     '{snapshot, indices, shards}',
   ).action(async (name: string, options: RestoreOptions) => {
     const context = new Context(options);
-    const { repository, index, suffix, everything, aliases } = options;
+    const { repository, index, suffix, everything } = options;
+    // An alias that is in use would point to the copy as well: everything would be found twice.
+    const aliases = options.aliases ?? suffix === undefined;
     const body = {
       ...(index === undefined ? {} : { indices: index.join(',') }),
       ...(suffix === undefined ? {} : { rename_pattern: '(.+)', rename_replacement: `$1${suffix}` }),
@@ -125,7 +129,9 @@ export function addSnapshots(program: Command): void {
         throw withRemedy(await namingSnapshots(context, error, repository, name));
       });
     const { indices } = answer.snapshot;
-    context.show(answer.snapshot, () => `restored: ${indices.join(', ') || 'no index'}\n`);
+    const leftOut = options.aliases === undefined && !aliases && indices.length > 0;
+    const said = leftOut ? ' (without aliases; --aliases restores them too)' : '';
+    context.show(answer.snapshot, () => `restored: ${indices.join(', ') || 'no index'}${said}\n`);
   });
 
   about(
