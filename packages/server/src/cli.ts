@@ -12,6 +12,7 @@ import { StoredFileError } from './durable-file.js';
 import { UnusablePathError } from './errors.js';
 import { VERSION } from './identity.js';
 import { createLogger } from './log.js';
+import { rootReason } from './root-cause.js';
 import { KeyStore } from './security/key-store.js';
 import { type RunningServer, startServer } from './server.js';
 
@@ -89,8 +90,10 @@ function explain(error: unknown, isServing: boolean): string {
     return `${error.reason}: ${remedy}`;
   }
   // What a server and its documents say stays within the line; some of its own sentences have several.
-  if (error instanceof CommandError || error instanceof SparrowError)
-    return inLine(error.message.replaceAll(/\s*\n\s*/g, ' '));
+  if (error instanceof CommandError || error instanceof SparrowError) {
+    const said = error instanceof SparrowError ? rootReason(error) : error.message;
+    return inLine(said.replaceAll(/\s*\n\s*/g, ' '));
+  }
   const known = [ConfigError, BindingError, StoredFileError, UnusablePathError, UsageError];
   if (error instanceof Error && known.some((kind) => error instanceof kind)) return error.message;
   // The package for clusters is loaded only where there is one, so its errors are known by name.

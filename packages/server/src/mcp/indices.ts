@@ -1,6 +1,7 @@
 import { SparrowError } from '@sparrow-search/engine';
 
 import { near } from '../near.js';
+import { rootReason } from '../root-cause.js';
 import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';
 import { slice } from './values.js';
 
@@ -69,7 +70,7 @@ async function countsByIndex(
 export async function explained(rest: RestInterface, error: unknown, index?: string): Promise<unknown> {
   if (!(error instanceof SparrowError)) return error;
   const { status, type } = error;
-  const message = shortly(reasonOf(error));
+  const message = shortly(rootReason(error));
   if (type === 'index_not_found_exception') return new ToolError(`${message}. ${await namesThere(rest, index)}`);
   if (status === 403) {
     return new ToolError(`The API key may not do this: ${message}. ${await namesThere(rest, index)}`);
@@ -79,17 +80,6 @@ export async function explained(rest: RestInterface, error: unknown, index?: str
     return new ToolError(`The server has too much to do: ${message}. Wait some seconds and ask again.`);
   if (status === 503) return new ToolError(`The server is starting or stopping: ${message}. Ask again in a moment.`);
   return new ToolError(message);
-}
-
-/** What went wrong below an error that only says that something did, such as that all shards failed. */
-function reasonOf(error: SparrowError): string {
-  const { body } = error;
-  const { error: told } = (body ?? {}) as { readonly error?: { readonly failed_shards?: readonly Failed[] } };
-  return told?.failed_shards?.[0]?.reason?.reason ?? error.message;
-}
-
-interface Failed {
-  readonly reason?: { readonly reason?: string };
 }
 
 /** As much of a reason as a model can use: some repeat what they are about. */
