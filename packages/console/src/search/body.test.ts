@@ -86,7 +86,9 @@ describe('the console', () => {
     ]);
     expect(firstOfEach(WAYS).map(({ kind }) => kind)).toEqual(['words', 'meaning', 'dense', 'hybrid']);
     expect(waysOf(leaves({ n: { type: 'long' } }))).toEqual([]);
-    expect(waysOf(leaves({ t: { type: 'match_only_text' } })).map(({ kind }) => kind)).toEqual(['words']);
+    for (const type of ['match_only_text', 'search_as_you_type']) {
+      expect(waysOf(leaves({ t: { type } })).map(({ kind }) => kind)).toEqual(['words']);
+    }
     expect(withPassages(FIELDS)).toEqual(['gloss', 'about.title', 'body', 'points']);
     expect(vectorFields(FIELDS)).toEqual(['tokens', 'features', 'numbers']);
   });

@@ -50,7 +50,7 @@ export const HINTS: Readonly<Record<Kind, string>> = {
 export const HYBRID_ENDPOINT = '.hybrid';
 
 /** Field types that are searched by words. */
-const BY_WORDS: readonly string[] = ['text', 'match_only_text'];
+const BY_WORDS: readonly string[] = ['text', 'match_only_text', 'search_as_you_type'];
 /** Most fields that are searched by words at once. */
 const MOST_FIELDS = 20;
 

@@ -48,6 +48,7 @@ const FIELD = z.object({
     .optional()
     .describe('How search looks into it: by its words, or by what it means; absent for fields that are for filters'),
   filter: z.boolean().describe('Whether filters may name it'),
+  note: z.string().optional().describe('How filters name it, where that is not its name alone'),
   values: z
     .array(z.object({ value: z.union([z.string(), z.number(), z.boolean()]), documents: z.number() }))
     .optional()
@@ -144,6 +145,7 @@ function described(field: Field, fields: Fields, found: Found): z.input<typeof F
         ? { searched_by: 'words' as const }
         : {}),
     filter: fields.filterable(field) !== undefined,
+    ...(type === 'flattened' ? { note: `Filters name its keys with a dot: ${name}.KEY` } : {}),
     ...(values?.buckets === undefined
       ? {}
       : { values: values.buckets.map((bucket) => ({ value: valueOf(bucket, type), documents: bucket.doc_count })) }),

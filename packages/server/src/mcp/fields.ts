@@ -1,6 +1,6 @@
 import { SparrowError } from '@sparrow-search/engine';
 
-import { type Leaf, leaves } from '../cli/searched-fields.js';
+import { BY_WORDS, type Leaf, leaves } from '../cli/searched-fields.js';
 import type { Properties } from '../file-mapping.js';
 import { near } from '../near.js';
 import { type RestInterface, ToolError, pathOf } from './rest-interface.js';
@@ -21,7 +21,7 @@ export type Condition =
   Value | readonly Value[] | { readonly from?: Value | undefined; readonly to?: Value | undefined };
 type Value = string | number | boolean;
 
-const TEXTS: ReadonlySet<string> = new Set(['text', 'match_only_text']);
+const TEXTS: ReadonlySet<string> = new Set(BY_WORDS);
 
 /** Types whose values are numbers for machines, of no use to who reads a document. */
 const VECTORS: ReadonlySet<string> = new Set(['dense_vector', 'sparse_vector', 'rank_features', 'rank_feature']);
@@ -34,6 +34,11 @@ const WITHOUT_VALUES: ReadonlySet<string> = new Set([
   'object',
   'nested',
   'alias',
+  // Found by distance or by shape, which a value or a range cannot say.
+  'geo_point',
+  'geo_shape',
+  'point',
+  'shape',
 ]);
 
 /** Names that are told to who named a field that is not there. */

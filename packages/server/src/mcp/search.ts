@@ -34,13 +34,19 @@ const VALUE = z.union([z.string().max(1000), z.number(), z.boolean()]);
 const CONDITION = z.union([
   VALUE,
   z.array(VALUE).min(1).max(MOST_VALUES),
-  z.strictObject({ from: VALUE.optional(), to: VALUE.optional() }),
+  z.strictObject(
+    { from: VALUE.optional(), to: VALUE.optional() },
+    {
+      error:
+        'an object here is a range, {"from": 1, "to": 2}; the keys of a flattened field are named with a dot: {"labels.color": "red"}',
+    },
+  ),
 ]);
 
 const FILTERS = z
   .record(z.string().max(500), CONDITION)
   .describe(
-    'Conditions that every hit has to meet, as pairs of a field and a value, a list of values of which one is enough, or a range: {"status": "open", "country": ["AT", "CH"], "year": {"from": 2020, "to": 2024}}. describe_index shows fields and values.',
+    'Conditions that every hit has to meet, as pairs of a field and a value, a list of values of which one is enough, or a range: {"status": "open", "country": ["AT", "CH"], "year": {"from": 2020, "to": 2024}}. Keys of a flattened field are named with a dot: {"labels.color": "red"}. describe_index shows fields and values.',
   );
 
 const ASSESSMENTS = ['relevant', 'uncertain', 'nothing_relevant', 'not_assessed'] as const;

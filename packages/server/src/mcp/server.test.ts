@@ -99,6 +99,29 @@ describe('tools over an interface', () => {
     },
   };
 
+  it('say of each type of field how it is searched and filtered', async () => {
+    const properties = {
+      place: { type: 'geo_point' },
+      name: { type: 'search_as_you_type' },
+      labels: { type: 'flattened' },
+    };
+    const answer = (path: string): unknown =>
+      path.endsWith('_mapping')
+        ? { places: { mappings: { properties } } }
+        : { hits: { total: { value: 1 }, hits: [] } };
+    const { structuredContent } = await call(answer, 'describe_index', { index: 'places' });
+    expect(structuredContent.fields).toEqual([
+      { name: 'place', type: 'geo_point', filter: false },
+      { name: 'name', type: 'search_as_you_type', searched_by: 'words', filter: true },
+      { name: 'labels', type: 'flattened', filter: true, note: 'Filters name its keys with a dot: labels.KEY' },
+    ]);
+    const refused = await call(answer, 'search', { index: 'places', filters: { labels: { wheelchair: 'yes' } } });
+    expect([refused.isError, JSON.stringify(refused.content)]).toEqual([
+      true,
+      expect.stringContaining('the keys of a flattened field are named with a dot'),
+    ]);
+  });
+
   it('search by another scale where the model has none of probabilities', async () => {
     const normalizers: string[] = [];
     const { structuredContent } = await call(

@@ -7,7 +7,7 @@ import { type Hit, type Query, type SearchRequest, type SearchResponse, fileProb
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { whileWaiting } from '../progress.js';
-import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
+import { BY_WORDS, type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
 import { fieldsOfFilter, fieldsOfSearch } from '../../named-fields.js';
 import { noteUnknownFields } from '../unknown-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
@@ -260,7 +260,7 @@ function sorted(fields: readonly Leaf[]): Fields {
   const of = (...types: string[]): Leaf[] =>
     [...new Map(fields.filter(([, { type = '' }]) => types.includes(type)))].slice(0, MOST_FIELDS);
   const names = (...types: string[]): string[] => of(...types).map(([name]) => name);
-  return { semantic: of('semantic_text'), sparse: names('sparse_vector'), text: names('text', 'match_only_text') };
+  return { semantic: of('semantic_text'), sparse: names('sparse_vector'), text: names(...BY_WORDS) };
 }
 
 function described(out: Sink, hit: Hit<Document>, at: number): string {
