@@ -526,6 +526,41 @@ it('snapshot restores beside what is there, and says with which option', async (
   await server.request('DELETE', '/logs-1,logs-000002,logs-1-restored');
 });
 
+it('snapshot list and restore find what another server backed up', async () => {
+  await said('snapshot', 'create', 'shared', '--index', 'articles');
+  const other = await startServer({ args: ['--repo-path', join(folder, 'snapshots')] });
+  try {
+    const there = (...args: string[]): Promise<Ended> =>
+      sparrow(['snapshot', ...args, '--url', other.url, '--data', other.data]);
+    const listed = await there('list');
+    expect([listed.code, listed.stdout]).toEqual([0, expect.stringMatching(/^shared +SUCCESS .* articles$/m)]);
+    const missing = await there('restore', 'nothing');
+    expect(missing.stderr).toMatch(
+      /there is no snapshot \[nothing\] in the repository \[backups\]: it has .*shared\n$/,
+    );
+    const deleted = await there('delete', 'shared');
+    expect(deleted.stderr).toBe(
+      'sparrow: the repository [backups] is not registered on this server: `sparrow snapshot create` registers it\n',
+    );
+    const restored = await there('restore', 'shared');
+    expect([restored.code, restored.stdout]).toEqual([0, 'restored: articles\n']);
+    expect((await other.request('GET', '/articles/_count')).body.count).toBe(3);
+    // It was registered only while it was read, and not to be written into.
+    expect((await other.request('GET', '/_snapshot')).body).toEqual({});
+    const { body: key } = await other.request('POST', '/_security/api_key', {
+      name: 'watcher',
+      role_descriptors: { watcher: { cluster: ['monitor', 'monitor_snapshot'] } },
+    });
+    const refused = await there('list', '--key', key.encoded);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('; this key may not register it\n')]);
+    expect((await there('create', 'own')).code).toBe(0);
+    expect((await there('delete', 'own')).code).toBe(0);
+  } finally {
+    await other.stop();
+    await said('snapshot', 'delete', 'shared');
+  }
+});
+
 it('check and repair want a directory that nobody has open', async () => {
   const busy = await sparrow(['check', server.data]);
   expect([busy.code, busy.stderr]).toEqual([

@@ -121,13 +121,14 @@ export function addSnapshots(program: Command): void {
         ? { include_global_state: true, feature_states: ['security'], include_models: true }
         : {}),
     };
-    const answer = await context.remote
-      .request<{
-        snapshot: { indices: readonly string[] };
-      }>('POST', `${pathOf(repository, name)}/_restore`, { query: { wait_for_completion: true }, body })
-      .catch(async (error: unknown) => {
-        throw withRemedy(await namingSnapshots(context, error, repository, name));
+    const restored = (): Promise<{ readonly snapshot: { readonly indices: readonly string[] } }> =>
+      context.remote.request('POST', `${pathOf(repository, name)}/_restore`, {
+        query: { wait_for_completion: true },
+        body,
       });
+    const answer = await reading(context, repository, restored).catch(async (error: unknown) => {
+      throw withRemedy(await namingSnapshots(context, error, repository, name));
+    });
     const { indices } = answer.snapshot;
     const leftOut = options.aliases === undefined && !aliases && indices.length > 0;
     const said = leftOut ? ' (without aliases; --aliases restores them too)' : '';
@@ -159,16 +160,42 @@ function withRemedy(error: unknown): unknown {
   return remedy === undefined ? error : new CommandError(`${message}: ${remedy}`, { cause: error });
 }
 
-/** The snapshots of a repository. The usual one is made with the first snapshot. */
+/** The snapshots of a repository; none of the usual one where there is no folder yet. */
 async function snapshotsIn(context: Context, repository: string): Promise<readonly Snapshot[]> {
   try {
     const path = pathOf(repository, '_all');
-    return (await context.remote.request<{ snapshots: readonly Snapshot[] }>('GET', path)).snapshots;
+    const listed = (): Promise<{ readonly snapshots: readonly Snapshot[] }> => context.remote.request('GET', path);
+    return (await reading(context, repository, listed)).snapshots;
   } catch (error) {
-    if (!isMissingRepository(error)) throw error;
-    if (repository === REPOSITORY) return [];
-    throw await namingRepositories(context, error, repository);
+    throw isMissingRepository(error) ? await namingRepositories(context, error, repository) : error;
   }
+}
+
+/**
+ * Does what only reads a repository. The usual one may be full of the snapshots of another server, and not known to this one, to which only
+ * its first snapshot makes it known: then it is registered as long as it is read, and read-only, as the other server may write into it.
+ */
+async function reading<T>(context: Context, repository: string, read: () => Promise<T>): Promise<T> {
+  const { remote } = context;
+  try {
+    return await read();
+  } catch (error) {
+    if (!isMissingRepository(error) || repository !== REPOSITORY) throw error;
+    await register(context, repository, { readonly: true }).catch((refused: unknown) => {
+      if (!(refused instanceof SparrowError) || refused.status !== 403) throw refused;
+      throw new CommandError(`${unregistered(repository)}; this key may not register it`, { cause: refused });
+    });
+  }
+  try {
+    return await read();
+  } finally {
+    // Whether that succeeds says nothing about what was read.
+    await remote.request('DELETE', `/_snapshot/${encodeURIComponent(repository)}`).catch(() => undefined);
+  }
+}
+
+function unregistered(repository: string): string {
+  return `the repository [${repository}] is not registered on this server: \`sparrow snapshot create\` registers it`;
 }
 
 /**
@@ -183,6 +210,8 @@ async function namingSnapshots(context: Context, error: unknown, repository: str
     (found) => found.map(({ snapshot }) => snapshot),
     () => undefined,
   );
+  if (isMissingRepository(error) && names?.includes(name) === true)
+    return new CommandError(unregistered(repository), { cause: error });
   if (names === undefined || names.includes(name)) return error;
   const there = names.length === 0 ? 'it has none; `sparrow snapshot create` makes one' : `it has ${list(names)}`;
   return new CommandError(`there is no snapshot [${name}] in the repository [${repository}]: ${there}`, {
@@ -211,10 +240,13 @@ function list(names: readonly string[]): string {
 }
 
 /** Makes the repository unless there is one of that name. */
-async function ensureRepository({ remote }: Context, repository: string): Promise<void> {
-  const known = await remote.request<Readonly<Record<string, unknown>>>('GET', '/_snapshot');
-  if (repository in known) return;
-  const body = { type: 'fs', settings: { location: repository } };
+async function ensureRepository(context: Context, repository: string): Promise<void> {
+  const known = await context.remote.request<Readonly<Record<string, unknown>>>('GET', '/_snapshot');
+  if (!(repository in known)) await register(context, repository);
+}
+
+async function register({ remote }: Context, repository: string, settings: object = {}): Promise<void> {
+  const body = { type: 'fs', settings: { location: repository, ...settings } };
   await remote.request('PUT', `/_snapshot/${encodeURIComponent(repository)}`, { body });
 }
 
