@@ -287,7 +287,7 @@ describe('search', () => {
     const found = await sparrow(['search', 'yeast', ...as]);
     expect([found.code, found.stderr], found.stderr).toEqual([
       0,
-      'the key may not see the fields of [articles]: the server chooses where to look\n',
+      'the key may not see the fields of [articles], for which it needs view_index_metadata: the server chooses where to look\n',
     ]);
     expect(found.stdout).toMatch(/^ 1 {2}1 /);
     const fields = await sparrow(['search', 'yeast', ...as, '--field', 'title', '--json']);

@@ -1,6 +1,10 @@
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 
-import { type Index, keepUsual, usualIndex } from './indices';
+import { type Index, keepUsual, loadIndices, usualIndex } from './indices';
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
 
 const index = (name: string, created: number | undefined): Index => ({
   ...{ name, created, fields: [], properties: {} },
@@ -22,4 +26,22 @@ it('begins with the index that was searched last, or else with the newest', () =
   // A key that may not see statistics.
   expect(usualIndex([index('a', undefined), index('b', undefined)], storage)?.name).toBe('a');
   expect(usualIndex([], storage)).toBeUndefined();
+});
+
+it('names the indices of a key that may search, and may not see fields', async () => {
+  const refused = {
+    error: { type: 'security_exception', reason: 'action [indices:admin/mappings/get] is unauthorized' },
+  };
+  const resolved = { indices: [{ name: '.own' }, { name: 'places' }] };
+  vi.stubGlobal('localStorage', { getItem: () => null });
+  vi.stubGlobal('sessionStorage', { getItem: () => 'key' });
+  vi.stubGlobal('fetch', (path: unknown) =>
+    Promise.resolve(
+      String(path).includes('/_resolve/')
+        ? new Response(JSON.stringify(resolved))
+        : new Response(JSON.stringify(refused), { status: 403 }),
+    ),
+  );
+  const { indices, hidden } = await loadIndices();
+  expect([indices, hidden]).toEqual([[], ['places']]);
 });

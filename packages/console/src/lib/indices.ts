@@ -16,6 +16,8 @@ export interface Index {
 
 export interface Known {
   readonly indices: readonly Index[];
+  /** Indices that the key may search and whose fields it may not see, where it sees those of none. */
+  readonly hidden: readonly string[];
   /** Task types of inference endpoints by their ids. */
   readonly tasks: ReadonlyMap<string, string>;
   readonly models: { readonly sparse: readonly string[]; readonly dense: readonly string[] };
@@ -71,12 +73,20 @@ export async function loadIndices(): Promise<Known> {
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   return {
     indices,
+    hidden: indices.length > 0 ? [] : await named(),
     tasks: new Map(endpoints.endpoints.map(({ inference_id: id, task_type: task }) => [id, task])),
     models: {
       sparse: ofKind(models.trained_model_configs, 'text_expansion', '.sparse_encoder_model_2'),
       dense: ofKind(models.trained_model_configs, 'text_embedding', '.all-minilm-l6-v2'),
     },
   };
+}
+
+/** The names of the indices that the key may search; those of the server itself are left out. */
+async function named(): Promise<string[]> {
+  const none = { indices: [] };
+  const found = await optional<{ readonly indices: readonly { name: string }[] }>(none, 'GET', '/_resolve/index/*');
+  return found.indices.map(({ name }) => name).filter((name) => !name.startsWith('.'));
 }
 
 const LAST_SEARCHED = 'sparrow-index';

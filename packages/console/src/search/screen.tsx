@@ -43,11 +43,22 @@ export function SearchScreen(): JSX.Element {
     return (
       <>
         <Head title="Search" />
-        <Welcome onLoaded={reload} />
+        {known.hidden.length > 0 ? <Hidden names={known.hidden} /> : <Welcome onLoaded={reload} />}
       </>
     );
   }
   return <Searching known={known} searchable={searchable} onReload={reload} />;
+}
+
+/** What somebody is told whose key may search, and may not see what there is to search by. */
+function Hidden({ names }: { readonly names: readonly string[] }): JSX.Element {
+  return (
+    <Note kind="warn">
+      This key may not see the fields of {names.slice(0, 10).join(', ')}, so the console cannot show how to search them.
+      Use a key that has the privilege <code>view_index_metadata</code> besides <code>read</code>, as of{' '}
+      <code>sparrow key new NAME --index {names[0]} --can read view_index_metadata</code>.
+    </Note>
+  );
 }
 
 function Searching({
@@ -83,6 +94,7 @@ function Searching({
     running.current?.abort();
     if (index === undefined || text.trim() === '') {
       setResults([]);
+      setUnknown([]);
       setError('');
       return;
     }
@@ -109,6 +121,7 @@ function Searching({
       .catch((failure: unknown) => {
         if (signal.aborted) return;
         setResults([]);
+        setUnknown([]);
         setError(failure instanceof Refused ? filterProblem(failure.message, filter) : String(failure));
       })
       .finally(() => {

@@ -150,7 +150,9 @@ async function requestFor(context: Context, question: string, options: Options):
       throw new CommandError(
         `the key may not see the fields of [${index}], which --by needs: take a key with view_index_metadata, or leave out --by`,
       );
-    context.note(`the key may not see the fields of [${index}]: the server chooses where to look`);
+    context.note(
+      `the key may not see the fields of [${index}], for which it needs view_index_metadata: the server chooses where to look`,
+    );
     const fields = field === undefined ? {} : { fields: [...field] };
     return {
       retriever: { linear: { query: question, ...fields, normalizer: NORMALIZER, ...filterOf(options) } },
