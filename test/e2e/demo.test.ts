@@ -94,6 +94,21 @@ describe('the demo', () => {
     expect(stderr).toContain('npm start');
   });
 
+  it('deletes what it left, and says so also where there is nothing', async () => {
+    await demo(['--limit', '50']);
+    for (const round of [1, 2]) {
+      const { code, stdout, stderr } = await demo(['--remove']);
+      expect([code, stdout, stderr], `round ${String(round)}`).toEqual([
+        0,
+        'demo-wordnet, demo-dictionary and the pipeline demo-embed-gloss are deleted\n',
+        '',
+      ]);
+    }
+    for (const path of ['/demo-wordnet', '/demo-dictionary', '/_ingest/pipeline/demo-embed-gloss']) {
+      expect((await server.request('GET', path)).status, path).toBe(404);
+    }
+  });
+
   it('says which key it wants when it finds none', async () => {
     const { code, stderr } = await demo(['--limit', '5'], server.url, '/nowhere');
     expect(code).toBe(1);
