@@ -140,6 +140,7 @@ const ITSELF = [
   'the first time',
   'the same over HTTP',
   'the sparse clause alone',
+  'without OpenTelemetry',
 ];
 
 /** Whether a row compares Sparrow with itself. @param {{ against?: string | null }} row */

@@ -242,7 +242,8 @@ describe('the life of a key', () => {
 
   it('takes an owner key from outside in place of its own', async () => {
     const { data, owner, keys } = await fakeApp();
-    await keys.setOwner(data, 'mine', 'secret', Date.now());
+    expect(await keys.setOwner(data, 'mine', 'secret', Date.now(), false)).toBe(false);
+    expect(await keys.setOwner(data, 'mine', 'secret', Date.now(), true)).toBe(true);
     expect(keys.verify('mine', 'secret', Date.now())?.owner).toBe(true);
     expect(keys.verify(owner.key.id, owner.secret, Date.now())).toBeUndefined();
     await expect(readFile(KeyStore.ownerKeyFile(data))).rejects.toThrow('ENOENT');

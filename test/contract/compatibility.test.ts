@@ -112,9 +112,15 @@ describe('docs/compatibility.md', () => {
   it.each([
     [
       'Queries',
-      ['test/api/property-queries.test.ts', 'test/api/property-texts.test.ts', 'test/api/script-score.test.ts'],
+      [
+        ...['test/api/property-queries.test.ts', 'test/api/property-texts.test.ts'],
+        ...['test/api/script-score.test.ts', 'test/api/geo.test.ts'],
+      ],
     ],
-    ['Aggregations', ['test/api/property-aggregations.test.ts', 'crates/aggregations/src/tests/nested.rs']],
+    [
+      'Aggregations',
+      ['test/api/property-aggregations.test.ts', 'crates/aggregations/src/tests/nested.rs', 'test/api/geo.test.ts'],
+    ],
   ])('has only %s that are held against a naive evaluator', (heading, files) => {
     const sources = files.map(read).join('\n');
     expect(forms(heading, answered).filter((name) => !speaksOf(sources, name))).toEqual([]);

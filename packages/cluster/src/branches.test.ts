@@ -25,7 +25,7 @@ describe('making one list of many', () => {
     const lists = new Map(leaves.map((leaf, at) => [leaf, list(at + 1)]));
     setImmediate(other);
     // Each of them is a fusion of its own, so that there are many steps.
-    const fusion = (inputs: readonly (Leaf | ReturnType<typeof fusion>)[]): any => ({
+    const fusion = (inputs: readonly unknown[]): any => ({
       kind: 'fused',
       method: { kind: 'rrf', rankConstant: 60 },
       inputs: inputs.map((node) => ({ node, weight: 1, normalizer: 'none' })),
