@@ -12,7 +12,7 @@ pub struct AnalysisError {
     /// Underlying cause: its exception type and message.
     pub caused_by: Option<(&'static str, String)>,
     /// Why the request had to stop while the definition was read, if that is the error.
-    pub stopped: Option<Stopped>,
+    pub stopped: Option<Box<Stopped>>,
 }
 
 impl AnalysisError {
@@ -30,6 +30,9 @@ impl AnalysisError {
 
 impl From<Stopped> for AnalysisError {
     fn from(stopped: Stopped) -> Self {
-        Self { stopped: Some(stopped), ..Self::illegal("the request was stopped while analyzers were built") }
+        Self {
+            stopped: Some(Box::new(stopped)),
+            ..Self::illegal("the request was stopped while analyzers were built")
+        }
     }
 }

@@ -480,6 +480,6 @@ mod tests {
         let _entered = work::enter(Some(work::Work::new(stop, memory, "<test>")));
         let settings = json!({"filter": {"f": {"type": "pattern_replace", "pattern": "a"}}});
         let error = Analysis::parse(settings.as_object().unwrap(), AnalysisLimits::default()).unwrap_err();
-        assert_eq!(error.stopped, Some(work::Stopped::Cancelled));
+        assert_eq!(error.stopped.as_deref(), Some(&work::Stopped::Cancelled));
     }
 }

@@ -155,7 +155,7 @@ fn analyzers_of_all_indices_have_a_bound() {
     let with = |key: u64, mib: usize| {
         enter(Some(Work::new(Arc::default(), Arc::new(Memory::new(mib << 20, usize::MAX)), "<test>").of(key)))
     };
-    let refused = |error: AnalysisError| match error.stopped {
+    let refused = |error: AnalysisError| match error.stopped.as_deref() {
         Some(Stopped::Exceeded(Exceeded::Memory(limit))) => limit.label,
         other => panic!("{other:?}"),
     };

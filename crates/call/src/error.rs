@@ -387,7 +387,7 @@ impl From<IngestError> for EngineError {
 impl From<AnalysisError> for EngineError {
     fn from(error: AnalysisError) -> Self {
         if let Some(stopped) = error.stopped {
-            return stopped.into();
+            return (*stopped).into();
         }
         let mut exception = Exception::new(error.es_type, error.reason);
         if let Some((kind, reason)) = error.caused_by {

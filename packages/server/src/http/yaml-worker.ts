@@ -54,7 +54,7 @@ function checkDepth(text: string): void {
 function within(token: CST.Token): readonly CST.Token[] {
   if (token.type === 'document') return token.value === undefined ? [] : [token.value];
   if (token.type !== 'block-map' && token.type !== 'block-seq' && token.type !== 'flow-collection') return [];
-  return token.items.flatMap(({ key, value }) => [key, value].filter((part) => part != null));
+  return token.items.flatMap(({ key, value }) => [key, value].filter((part) => part !== undefined && part !== null));
 }
 
 const TOO_DEEP = `nested deeper than [${String(MAX_DEPTH)}] levels`;
