@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { createLogger } from '../log.js';
 import { seal, sealPieces } from '../sealed-file.js';
-import { type ApiKey, KeyStore, type NewKey } from './key-store.js';
+import { type ApiKey, KeyStore, type NewKey, newKeyId } from './key-store.js';
 import { type KeyText, keysInFile } from './key-text.js';
 
 const NOW = Date.now();
@@ -25,6 +25,14 @@ const named = (name: string, more: Partial<NewKey> = {}): NewKey => ({
 });
 
 const names = (keys: readonly ApiKey[]): string[] => keys.map(({ name }) => name);
+
+describe('the id of a new key', () => {
+  it('never begins with what the command line would take as an option', () => {
+    const drawn = ['-u82fyfhv_gugdCQgL_Aig', '_u82fyfhv-gugdCQgL_Aig', 'u-82fyfhv_gugdCQgL_Aig'];
+    expect(newKeyId(() => drawn.shift() ?? '')).toBe('u-82fyfhv_gugdCQgL_Aig');
+    expect(newKeyId()).toMatch(/^[a-zA-Z0-9][\w-]{21}$/);
+  });
+});
 
 describe('a key that asks for a change', () => {
   it('has to hold, and to be what it was, when its turn comes', async () => {

@@ -232,7 +232,7 @@ export class KeyStore {
    * @throws {HttpError} 400 when there is no room for it, 401 when `by` does not hold any longer
    */
   async create(fields: NewKey, now: number, by?: ApiKey): Promise<IssuedKey> {
-    const issued = issue(randomId(), randomId(), { ...fields, owner: false }, now);
+    const issued = issue(newKeyId(), randomId(), { ...fields, owner: false }, now);
     const byOwner = fields.limitedBy === undefined;
     await this.#change(
       (keys) => {
@@ -264,7 +264,7 @@ export class KeyStore {
 
   /** @param isWanted looks at the keys as they are when the turn of the new one comes */
   async #makeOwner(data: string, now: number, isWanted: (keys: KeyList) => boolean): Promise<IssuedKey | undefined> {
-    const issued = issue(randomId(), randomId(), ownerFields(), now);
+    const issued = issue(newKeyId(), randomId(), ownerFields(), now);
     // The file first: a key in force that nobody knows would lock everybody out.
     await replaceFile(KeyStore.ownerKeyFile(data), `${issued.encoded}\n`);
     const isMade = await this.#change(
@@ -560,6 +560,12 @@ export function decodeKey(encoded: string): { id: string; secret: string } | und
 
 function ownerFields(): NewKey & { owner: boolean } {
   return { name: OWNER, owner: true, roles: OWNER_ROLES, roleDescriptors: {}, metadata: {} };
+}
+
+/** 22 characters, of which the first is a letter or a digit: one that begins with `-` would be an option of `sparrow key revoke`. */
+export function newKeyId(random = randomId): string {
+  const id = random();
+  return /^[-_]/.test(id) ? newKeyId(random) : id;
 }
 
 /** 22 characters, 128 random bits. */
