@@ -12,7 +12,7 @@ const TITLES = {
 };
 
 beforeAll(async () => {
-  server = await startServer({});
+  server = await startServer({ args: ['--deploy-at-start', 'false'] });
   const title = { type: 'search_as_you_type', fields: { raw: { type: 'keyword' } } };
   const four = { type: 'search_as_you_type', max_shingle_size: 4, analyzer: 'english' };
   const { status } = await server.request('PUT', '/titles', { mappings: { properties: { title, four } } });
@@ -62,7 +62,7 @@ describe('a field for completion', () => {
     expect(again.status, JSON.stringify(again.body)).toBe(200);
     expect(await shown()).toEqual(expected);
     await server.kill();
-    server = await startServer({ data: server.data });
+    server = await startServer({ args: ['--deploy-at-start', 'false'], data: server.data });
     expect(await shown()).toEqual(expected);
     expect((await typed('brown f'))[0]).toBe('beside');
   });

@@ -13,7 +13,7 @@ const LABELS = {
 };
 
 beforeAll(async () => {
-  server = await startServer({});
+  server = await startServer({ args: ['--deploy-at-start', 'false'] });
   const properties = {
     labels: { type: 'flattened', ignore_above: 20 },
     shallow: { type: 'flattened', depth_limit: 2, null_value: 'nothing' },
@@ -111,7 +111,7 @@ describe('objects in a flattened field', () => {
     expect(await ids({ term: { 'labels.long': long } })).toEqual([]);
     expect(await ids({ term: { _ignored: 'labels' } })).toEqual(['none']);
     await server.kill();
-    server = await startServer({ data: server.data });
+    server = await startServer({ args: ['--deploy-at-start', 'false'], data: server.data });
     expect(await ids({ term: { 'labels.priority': 'scripted' } })).toEqual(['none']);
   });
 });
@@ -148,7 +148,7 @@ describe('what a flattened field does not take', () => {
     expect(body.items[10].index.error.reason).toContain('have [10000] different keys');
     // Keys that are there already are taken, also when the index was opened anew.
     await server.kill();
-    server = await startServer({ data: server.data });
+    server = await startServer({ args: ['--deploy-at-start', 'false'], data: server.data });
     const put = async (from: number): Promise<number> =>
       (await server.request('PUT', `/many/_doc/again${String(from)}`, document(from))).status;
     expect([await put(0), await put(9000), await put(9500)]).toEqual([201, 201, 400]);

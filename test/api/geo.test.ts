@@ -1,6 +1,7 @@
 // Points on the earth: searches, sorts and aggregations against the same worked out from the documents.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { Random, SEED } from '../support/oracle/random.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 interface Point {
@@ -11,13 +12,8 @@ interface Point {
 let server: RunningServer;
 const SHOPS = 300;
 
-/** Numbers in [0, 1) that are the same in every run. */
-let seed = 7;
-const random = (): number => {
-  seed = (seed * 16_807) % 2_147_483_647;
-  return seed / 2_147_483_647;
-};
-const anywhere = (): Point => ({ lat: random() * 180 - 90, lon: random() * 360 - 180 });
+const random = new Random(SEED);
+const anywhere = (): Point => ({ lat: random.next() * 180 - 90, lon: random.next() * 360 - 180 });
 
 /** The forms in which a document may say where it is. */
 const FORMS: readonly ((point: Point) => unknown)[] = [
@@ -44,7 +40,7 @@ function meters(a: Point, b: Point): number {
 const distances = (at: number, from: Point): number[] => (places[at] ?? []).map((place) => meters(place, from));
 
 beforeAll(async () => {
-  server = await startServer({});
+  server = await startServer({ args: ['--deploy-at-start', 'false'] });
   const properties = { place: { type: 'geo_point' }, n: { type: 'integer' } };
   expect((await server.request('PUT', '/shops', { mappings: { properties } })).status).toBe(200);
   const lines = places.map((of, at) => {
@@ -212,7 +208,7 @@ describe('points', () => {
     expect(await found(everywhere)).toEqual(having);
     await server.request('PUT', '/shops/_doc/0', { n: 0, place: 'u09tvw0f6szy' });
     await server.kill();
-    server = await startServer({ data: server.data });
+    server = await startServer({ args: ['--deploy-at-start', 'false'], data: server.data });
     await server.request('POST', '/shops/_refresh');
     expect(await found({ geo_distance: { distance: '50km', place: { lat: 48.85, lon: 2.35 } } })).toContain(0);
     await server.request('POST', '/shops/_update/0?refresh=true', { doc: { place: null } });

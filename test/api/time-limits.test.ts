@@ -15,7 +15,7 @@ const search = async (body: object, more = ''): Promise<any> => {
 };
 
 beforeAll(async () => {
-  server = await startServer({});
+  server = await startServer({ args: ['--deploy-at-start', 'false'] });
   const properties = { text: { type: 'text' }, id: { type: 'keyword' } };
   await server.request('PUT', '/slow', { mappings: { properties } });
   const text = Array.from({ length: 4000 }, (_, word) => `x${String(word)}`).join(' ');

@@ -1,5 +1,5 @@
 // The documentation as the server shows it at /_docs.
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -126,16 +126,16 @@ it('answers some questions at once, refuses others, and answers everybody else',
 });
 
 it('leaves nothing of its search behind', async () => {
-  const other = await startServer({ args: ['--deploy-at-start', 'false'] });
+  const temporary = mkdtempSync(join(tmpdir(), 'sparrow-temporary-'));
+  const other = await startServer({ args: ['--deploy-at-start', 'false'], env: { TMPDIR: temporary } });
   const folder = join(other.data, 'documentation');
   const ask = async (running: RunningServer): Promise<void> => {
     const { status, text } = await running.request('GET', '/_docs/search?q=backup', undefined, { apiKey: null });
     expect([status, text.includes('class="found"')]).toEqual([200, true]);
   };
-  const inTemporary = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('sparrow-docs-'));
-  const before = inTemporary();
+  const before = readdirSync(temporary);
   await ask(other);
-  expect(inTemporary()).toEqual(before);
+  expect(readdirSync(temporary)).toEqual(before);
   expect(readdirSync(folder)).not.toEqual([]);
   await other.kill();
   // What a killed one leaves is in the way of nobody, and does not become more.
@@ -143,6 +143,7 @@ it('leaves nothing of its search behind', async () => {
   await ask(again);
   expect(await again.stop()).toBe(0);
   expect(existsSync(folder)).toBe(false);
+  rmSync(temporary, { recursive: true });
 });
 
 it('and the console lead to each other', async () => {

@@ -81,7 +81,8 @@ const ANONYMOUS: &str = "__anonymous__";
 /// A component definition: its name, type and parameters.
 pub(super) type Located<'a> = (String, String, &'a Map<String, Value>);
 
-/// Finds a component by name, or takes an inline definition; `None` if there is none of that name.
+/// The definition of an analysis component: the one that a name stands for, or the given inline definition. `None` if no component has
+/// the name.
 pub(super) fn locate<'a>(
     part: &'a Value,
     what: &'static str,

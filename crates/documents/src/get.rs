@@ -221,8 +221,7 @@ impl View {
         if !self.excludes_vectors.unwrap_or_else(|| handle.settings().excludes_vectors()) {
             return self.source().write(&document.source, out);
         }
-        let mut rest = Vec::with_capacity(document.source.len());
-        SourceSelection::without_vectors(handle.snapshot().mapping()).write(&document.source, &mut rest);
+        let rest = SourceSelection::without_vectors(handle.snapshot().mapping()).of(&document.source);
         self.source().write(&rest, out)
     }
 

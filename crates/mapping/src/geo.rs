@@ -30,7 +30,7 @@ impl GeoPoint {
     /// lies on the earth is not checked.
     ///
     /// # Errors
-    /// What is wrong with the value.
+    /// A message that says why the value is not a point.
     pub fn parse(value: &Value) -> Result<Self, String> {
         Self::parse_corner(value, Corner::SOUTH_WEST)
     }
@@ -45,6 +45,15 @@ impl GeoPoint {
             true => Ok(point),
             false => Err("latitude and longitude must be finite numbers".to_owned()),
         }
+    }
+
+    /// Reads a point that has to lie on the earth; `of` is what it is given for.
+    ///
+    /// # Errors
+    /// As [`GeoPoint::parse`], and the message of [`GeoPoint::problem`].
+    pub fn on_earth(value: &Value, of: &str) -> Result<Self, String> {
+        let point = Self::parse(value)?;
+        point.problem(of).map_or(Ok(point), Err)
     }
 
     fn read(value: &Value, corner: Corner) -> Result<Self, String> {

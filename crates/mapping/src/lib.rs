@@ -11,6 +11,7 @@ mod error;
 pub mod geo;
 pub mod ip;
 mod java;
+mod json_cursor;
 mod location;
 mod nested;
 mod parameters;

@@ -3,6 +3,8 @@
 //! Documents are parsed into values without positions, since only errors need them; an error keeps the
 //! steps that lead to its value, and this walks the text again.
 
+use super::json_cursor::JsonCursor;
+
 /// One step from a JSON value to a value inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -23,7 +25,7 @@ pub(crate) struct Position {
 
 /// Position of the value that `steps` lead to; `None` if the text has no such value.
 pub(crate) fn locate(raw: &[u8], steps: &[Step]) -> Option<Position> {
-    let mut cursor = Cursor { raw, at: 0 };
+    let mut cursor = JsonCursor::new(raw);
     cursor.blank();
     for step in steps {
         match step {
@@ -44,27 +46,7 @@ pub(crate) fn locate(raw: &[u8], steps: &[Step]) -> Option<Position> {
     })
 }
 
-struct Cursor<'a> {
-    raw: &'a [u8],
-    at: usize,
-}
-
-impl Cursor<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.raw.get(self.at).copied()
-    }
-
-    fn blank(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-    }
-
-    fn expect(&mut self, byte: u8) -> Option<()> {
-        self.blank();
-        (self.peek()? == byte).then(|| self.at += 1)
-    }
-
+impl JsonCursor<'_> {
     /// Byte offsets of the name and the value of an object's **last** member called `key`: the one that counts.
     fn find_key(&mut self, key: &str) -> Option<(usize, usize)> {
         let mut place = None;
@@ -73,7 +55,7 @@ impl Cursor<'_> {
         while self.peek()? != b'}' {
             let start = self.at;
             self.skip_string()?;
-            let name: Option<String> = serde_json::from_slice(&self.raw[start..self.at]).ok();
+            let name: Option<String> = serde_json::from_slice(self.since(start)).ok();
             self.expect(b':')?;
             self.blank();
             if name.as_deref() == Some(key) {
@@ -98,51 +80,6 @@ impl Cursor<'_> {
             self.blank();
         }
         Some(())
-    }
-
-    fn skip_string(&mut self) -> Option<()> {
-        self.expect(b'"')?;
-        loop {
-            match self.peek()? {
-                b'\\' => self.at += 2,
-                b'"' => {
-                    self.at += 1;
-                    return Some(());
-                }
-                _ => self.at += 1,
-            }
-        }
-    }
-
-    /// Moves past the value at the cursor, without recursion.
-    fn skip_value(&mut self) -> Option<()> {
-        let mut depth = 0usize;
-        loop {
-            self.blank();
-            match self.peek()? {
-                b'{' | b'[' => {
-                    depth += 1;
-                    self.at += 1;
-                }
-                b'}' | b']' => {
-                    depth = depth.checked_sub(1)?;
-                    self.at += 1;
-                }
-                b'"' => self.skip_string()?,
-                b',' | b':' => self.at += 1,
-                _ => {
-                    while let Some(byte) = self.peek() {
-                        if matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r') {
-                            break;
-                        }
-                        self.at += 1;
-                    }
-                }
-            }
-            if depth == 0 {
-                return Some(());
-            }
-        }
     }
 }
 

@@ -94,7 +94,7 @@ fn leaf(node: &LeafNode) -> Value {
     }
     // The sub-fields for neighbouring words come from the type, and are no part of the mapping.
     let own = node.field_type.own_sub_fields();
-    let fields = node.fields.iter().filter(|(name, _)| !own.contains(name));
+    let fields = node.fields.iter().filter(|(name, _)| !own.iter().any(|(own, _)| own == *name));
     let fields: Map<String, Value> = fields.map(|(name, sub)| (name.clone(), leaf(sub))).collect();
     if !fields.is_empty() {
         out.insert("fields".to_owned(), Value::Object(fields));

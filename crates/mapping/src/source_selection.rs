@@ -5,6 +5,7 @@
 
 use sparrow_types::attempt;
 
+use super::json_cursor::JsonCursor;
 use super::{FieldType, Mapping};
 
 /// Which parts of a document's source are shown.
@@ -51,6 +52,13 @@ impl SourceSelection {
 }
 
 impl SourceSelection {
+    /// What [`SourceSelection::write`] appends, by itself.
+    pub fn of(&self, source: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(source.len());
+        self.write(source, &mut out);
+        out
+    }
+
     /// All of a document but the values of the vector fields that a mapping has.
     pub fn without_vectors(mapping: &Mapping) -> Self {
         let fields = mapping.leaf_fields().filter(|(_, field_type)| {
@@ -81,8 +89,8 @@ impl PathFilter {
         };
         let exclude = self.excludes.start();
         let start = out.len();
-        let mut walk = FilteredCopy { filter: self, source, offset: 0, out };
-        walk.skip_whitespace();
+        let mut walk = FilteredCopy { filter: self, source: JsonCursor::new(source), out };
+        walk.source.blank();
         if walk.object(&include, &exclude).is_none() {
             // The stored source is not the JSON object it was checked to be; show nothing of it.
             out.truncate(start);
@@ -185,47 +193,31 @@ impl State {
 
 struct FilteredCopy<'a, 'b> {
     filter: &'a PathFilter,
-    source: &'a [u8],
-    offset: usize,
+    source: JsonCursor<'a>,
     out: &'b mut Vec<u8>,
 }
 
 impl FilteredCopy<'_, '_> {
-    fn peek(&self) -> Option<u8> {
-        self.source.get(self.offset).copied()
-    }
-
-    fn skip_whitespace(&mut self) {
-        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
-            self.offset += 1;
-        }
-    }
-
-    fn take(&mut self, byte: u8) -> Option<()> {
-        self.skip_whitespace();
-        (self.peek()? == byte).then(|| self.offset += 1)
-    }
-
     /// Writes what the filter keeps of the object at the current offset and moves past it. Returns whether
     /// anything was kept, or there was nothing to keep of an object that is included; `None` on malformed JSON.
     fn object(&mut self, include: &State, exclude: &State) -> Option<bool> {
-        self.take(b'{')?;
+        self.source.expect(b'{')?;
         self.out.push(b'{');
         let mut empty = true;
-        self.skip_whitespace();
-        if self.peek()? == b'}' {
-            self.offset += 1;
+        self.source.blank();
+        if self.source.peek()? == b'}' {
+            self.source.at += 1;
             self.out.push(b'}');
             return Some(*include == State::Everything);
         }
         loop {
-            self.skip_whitespace();
-            let key_start = self.offset;
-            self.skip_string()?;
-            let key_text = &self.source[key_start..self.offset];
+            self.source.blank();
+            let key_start = self.source.at;
+            self.source.skip_string()?;
+            let key_text = self.source.since(key_start);
             let key = decode_key(key_text)?;
-            self.take(b':')?;
-            self.skip_whitespace();
+            self.source.expect(b':')?;
+            self.source.blank();
             let mark = self.out.len();
             if !empty {
                 self.out.push(b',');
@@ -239,14 +231,14 @@ impl FilteredCopy<'_, '_> {
             } else {
                 self.out.truncate(mark);
             }
-            self.skip_whitespace();
-            match self.peek()? {
-                b',' => self.offset += 1,
+            self.source.blank();
+            match self.source.peek()? {
+                b',' => self.source.at += 1,
                 b'}' => break,
                 _ => return None,
             }
         }
-        self.offset += 1;
+        self.source.at += 1;
         self.out.push(b'}');
         Some(!empty)
     }
@@ -256,15 +248,15 @@ impl FilteredCopy<'_, '_> {
     fn member(&mut self, include: &State, exclude: &State) -> Option<bool> {
         let filter = self.filter;
         if include.is_dead() || filter.excludes.accepts(exclude) {
-            self.skip_value()?;
+            self.source.skip_value()?;
             return Some(false);
         }
         let included = filter.includes.accepts(include);
         let below_exclude = filter.excludes.step(exclude, b".");
         if included && below_exclude.is_dead() {
-            let start = self.offset;
-            self.skip_value()?;
-            self.out.extend_from_slice(&self.source[start..self.offset]);
+            let start = self.source.at;
+            self.source.skip_value()?;
+            self.out.extend_from_slice(self.source.since(start));
             return Some(true);
         }
         let below_include = match included {
@@ -277,14 +269,14 @@ impl FilteredCopy<'_, '_> {
 
     /// Writes what the filter keeps of an object or array; a scalar is kept when its path is included.
     fn inside(&mut self, included: bool, include: &State, exclude: &State) -> Option<bool> {
-        match self.peek()? {
+        match self.source.peek()? {
             b'{' => self.object(include, exclude),
             b'[' => self.array(included, include, exclude),
             _ => {
-                let start = self.offset;
-                self.skip_value()?;
+                let start = self.source.at;
+                self.source.skip_value()?;
                 if included {
-                    self.out.extend_from_slice(&self.source[start..self.offset]);
+                    self.out.extend_from_slice(self.source.since(start));
                 }
                 Some(included)
             }
@@ -292,12 +284,12 @@ impl FilteredCopy<'_, '_> {
     }
 
     fn array(&mut self, included: bool, include: &State, exclude: &State) -> Option<bool> {
-        self.take(b'[')?;
+        self.source.expect(b'[')?;
         self.out.push(b'[');
-        self.skip_whitespace();
+        self.source.blank();
         // An empty list stays one where it is included.
-        let mut empty = !(*include == State::Everything && self.peek()? == b']');
-        while self.peek()? != b']' {
+        let mut empty = !(*include == State::Everything && self.source.peek()? == b']');
+        while self.source.peek()? != b']' {
             let mark = self.out.len();
             if !empty {
                 self.out.push(b',');
@@ -307,62 +299,15 @@ impl FilteredCopy<'_, '_> {
             } else {
                 self.out.truncate(mark);
             }
-            self.skip_whitespace();
-            if self.peek()? == b',' {
-                self.offset += 1;
-                self.skip_whitespace();
+            self.source.blank();
+            if self.source.peek()? == b',' {
+                self.source.at += 1;
+                self.source.blank();
             }
         }
-        self.offset += 1;
+        self.source.at += 1;
         self.out.push(b']');
         Some(!empty)
-    }
-
-    fn skip_string(&mut self) -> Option<()> {
-        if self.peek()? != b'"' {
-            return None;
-        }
-        self.offset += 1;
-        loop {
-            match self.peek()? {
-                b'"' => {
-                    self.offset += 1;
-                    return Some(());
-                }
-                b'\\' => self.offset += 2,
-                _ => self.offset += 1,
-            }
-        }
-    }
-
-    /// Moves past the JSON value at the current offset.
-    fn skip_value(&mut self) -> Option<()> {
-        let mut depth = 0_usize;
-        loop {
-            match self.peek()? {
-                b'"' => self.skip_string()?,
-                b'{' | b'[' => {
-                    depth += 1;
-                    self.offset += 1;
-                }
-                b'}' | b']' => {
-                    depth = depth.checked_sub(1)?;
-                    self.offset += 1;
-                }
-                b',' | b':' => self.offset += 1,
-                byte if byte.is_ascii_whitespace() => self.offset += 1,
-                _ => {
-                    while self.peek().is_some_and(|byte| {
-                        !matches!(byte, b',' | b'}' | b']' | b':') && !byte.is_ascii_whitespace()
-                    }) {
-                        self.offset += 1;
-                    }
-                }
-            }
-            if depth == 0 {
-                return Some(());
-            }
-        }
     }
 }
 

@@ -79,7 +79,7 @@ impl TextOptions {
     }
 
     /// Options of its sub-field for so many neighbouring words.
-    pub(crate) fn of_shingles(&self, size: u8) -> Self {
+    fn of_shingles(&self, size: u8) -> Self {
         let analyzer = shingles(&self.analyzer, usize::from(size));
         let search_analyzer = self
             .search_analyzer
@@ -258,17 +258,13 @@ impl FieldType {
         }
     }
 
-    /// Names of the sub-fields that the type has by itself: those of a `search_as_you_type` field.
-    pub(crate) fn own_sub_fields(&self) -> Vec<String> {
-        match self {
-            FieldType::Text { options } => match options.kind {
-                TextKind::AsYouType { max_shingle_size } => {
-                    (2..=max_shingle_size).map(|size| format!("_{size}gram")).collect()
-                }
-                TextKind::Text | TextKind::MatchOnly => Vec::new(),
-            },
-            _ => Vec::new(),
-        }
+    /// Names and types of the sub-fields that the type has by itself: those of a `search_as_you_type` field.
+    pub(crate) fn own_sub_fields(&self) -> Vec<(String, FieldType)> {
+        let FieldType::Text { options } = self else { return Vec::new() };
+        let TextKind::AsYouType { max_shingle_size } = options.kind else { return Vec::new() };
+        let sub =
+            |size| (format!("_{size}gram"), FieldType::Text { options: Arc::new(options.of_shingles(size)) });
+        (2..=max_shingle_size).map(sub).collect()
     }
 
     /// Whether values that the field cannot take may be left out of the index.

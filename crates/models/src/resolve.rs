@@ -14,7 +14,7 @@ impl Models {
         self.registry.find(id)
     }
 
-    /// Id of the model that encodes for an endpoint, a deployment or a model; the same id where there is none.
+    /// Id of the model that serves an inference endpoint, a deployment or a model id; `id` itself if no model is known for it.
     pub fn model_behind(&self, id: &str) -> String {
         let endpoint = self.endpoints.get(id);
         let deployed = endpoint.as_ref().map_or(id, |endpoint| match endpoint.preconfigured {

@@ -404,16 +404,16 @@ fn source_values(
     dates: Option<&Dates>,
 ) -> Vec<Value> {
     let null_value = mapping.parameter(path, "null_value");
-    let mut raw = Vec::new();
-    values_at(source, mapping.source_path(path).unwrap_or(path), &mut raw);
-    if matches!(field_type, FieldType::DenseVector { .. }) {
-        return raw.into_iter().cloned().collect();
-    }
+    let source_path = mapping.source_path(path).unwrap_or(path);
     if matches!(field_type, FieldType::GeoPoint) {
-        let points = GeoPoint::all_at(source, mapping.source_path(path).unwrap_or(path), null_value);
         let shown =
             |GeoPoint { lat, lon }: GeoPoint| serde_json::json!({"type": "Point", "coordinates": [lon, lat]});
-        return points.into_iter().map(shown).collect();
+        return GeoPoint::all_at(source, source_path, null_value).into_iter().map(shown).collect();
+    }
+    let mut raw = Vec::new();
+    values_at(source, source_path, &mut raw);
+    if matches!(field_type, FieldType::DenseVector { .. }) {
+        return raw.into_iter().cloned().collect();
     }
     let mut values = Vec::new();
     for value in raw {

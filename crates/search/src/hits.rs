@@ -169,9 +169,7 @@ impl<'a> Reader<'a> {
             if body.excludes_vectors.unwrap_or(target.excludes_vectors) {
                 let selection = without_vectors[hit.target]
                     .get_or_insert_with(|| SourceSelection::without_vectors(target.snapshot.mapping()));
-                let mut rest = Vec::with_capacity(stored.source.len());
-                selection.write(&stored.source, &mut rest);
-                stored.source = rest;
+                stored.source = selection.of(&stored.source);
             }
             work::check()?;
             hits.push(ShownHit {

@@ -48,7 +48,7 @@ struct Hits<'a> {
     /// The search sections (`_source`, `highlight` and so on) that say what hits show, one for each
     /// `top_hits` of the request.
     bodies: Vec<SearchBody>,
-    /// What was prepared for each of them.
+    /// For each of `bodies`, in the same order, what highlighting its hits has in common.
     prepared: Vec<Prepared>,
     shown: Presentation,
     deadline: &'a Deadline,

@@ -21,7 +21,7 @@ const DEFAULT_SIZE = 3;
 /** One `inner_hits` of a `collapse`. */
 interface InnerHits {
   readonly name: string;
-  /** Its sections in the cluster's form. */
+  /** The members of the `inner_hits` object that are sections of a search, each as `"name":value` in the cluster's form. */
   readonly sections: readonly string[];
 }
 

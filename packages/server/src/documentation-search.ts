@@ -13,7 +13,7 @@ import { FairQueue, type Sender } from './http/fair-queue.js';
 
 /** A part of a page, from one heading to the next. */
 export interface Section {
-  /** Its address behind `/_docs/`, with the anchor of its heading. */
+  /** URL of the section relative to `/_docs/`, with the anchor of its heading. */
   readonly address: string;
   readonly title: string;
   readonly heading: string;
@@ -22,7 +22,7 @@ export interface Section {
 
 /** A section that was found. */
 export interface Found extends Section {
-  /** What it says, with the words that were looked for between {@link MARK} and {@link UNMARK}. */
+  /** An excerpt of the section's text, at most about 240 letters long. Each word of the question stands between {@link MARK} and {@link UNMARK}. */
   readonly passage: string;
 }
 
@@ -157,7 +157,7 @@ async function open(folder: string, sections: URL): Promise<Opened> {
     rmSync(folder, { recursive: true, force: true });
   };
   await rm(folder, { recursive: true, force: true });
-  // Whoever ends the process does not wait for what closes by itself.
+  // A process that exits without closing the engine removes the folder all the same.
   process.once('exit', remove);
   let engine: NativeSearchEngine | undefined;
   const close = async (): Promise<void> => {

@@ -55,7 +55,7 @@ const MOST_LETTERS = 200;
 const PLACE = '<!-- found -->';
 
 /**
- * The page of what the documentation says about a question, which only begins where there is none.
+ * The page with the sections of the documentation that answer a question; without a question it has only the form.
  *
  * @param data tells the data directory, beside whose files those of the search are
  * @throws {HttpError} 429 when too many questions wait, and what `data` throws

@@ -63,7 +63,7 @@ it('finds the fields that the queries of a search name', () => {
   expect(all({ semantic: { field: 'a', query: 'x' } })).toEqual(['a']);
   const clauses = { must: [{ match: { a: 'x' } }, { exists: { field: 'b' } }], filter: { range: { c: { gte: 1 } } } };
   expect(all({ nested: { path: 'n', query: { bool: clauses } } })).toEqual(['a', 'b', 'c']);
-  // A field may have the name of a query, and the values of fields are none.
+  // A field may be called like a query, and the values that a query gives for a field name no fields.
   expect(all({ match: { term: { query: 'x' } } })).toEqual(['term']);
   // What every index has, and what is no query.
   expect(all({ term: { _id: 'a' } })).toEqual([]);

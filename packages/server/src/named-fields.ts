@@ -43,6 +43,9 @@ const APART: ReadonlySet<string> = new Set([
   ...['_source', 'inner_hits', 'like', 'params', 'query_vector', 'query_vector_builder', 'script', 'unlike'],
 ]);
 
+/** Field types that are searched by words. */
+export const BY_WORDS: readonly string[] = ['text', 'match_only_text', 'search_as_you_type'];
+
 /** The fields that a text in Lucene's syntax names; patterns and what is no field are left out, as are names of unusual length. */
 export function fieldsOfFilter(filter: string): string[] {
   const named = new Set<string>();

@@ -21,8 +21,7 @@ use sparrow_call::rights::{Action, Caller, Right};
 use sparrow_indices::ResolveOptions;
 use sparrow_mapping::SourceSelection;
 use sparrow_scripts::ChangeScript;
-use sparrow_search::Order;
-use sparrow_search::SearchService;
+use sparrow_search::{Order, SearchService};
 
 /// Most parts of a job that run side by side (`index.max_slices_per_scroll`).
 const MOST_SLICES: u64 = 1024;

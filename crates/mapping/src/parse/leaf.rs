@@ -36,7 +36,8 @@ pub(super) fn leaf(
         fields = sub_fields(name, map, &field_type)?;
         options.copy_to = copy_to(&mut params)?;
     }
-    if let Some(taken) = field_type.own_sub_fields().iter().find(|name| fields.contains_key(*name)) {
+    let own = field_type.own_sub_fields();
+    if let Some((taken, _)) = own.iter().find(|(name, _)| fields.contains_key(name)) {
         return Err(MappingError::Malformed {
             reason: format!("field [{name}] of type [{type_name}] has a sub-field [{taken}] of its own"),
         });
@@ -46,19 +47,10 @@ pub(super) fn leaf(
             reason: format!("field [{name}] of type [geo_point] cannot have [fields] on this server"),
         });
     }
-    if let FieldType::Text { options: text } = &field_type
-        && let TextKind::AsYouType { max_shingle_size } = text.kind
-    {
-        fields.extend((2..=max_shingle_size).map(|size| {
-            let sub = LeafNode {
-                field_type: FieldType::Text { options: Arc::new(text.of_shingles(size)) },
-                options: LeafOptions { indexed: options.indexed, ..LeafOptions::default() },
-                params: Map::new(),
-                fields: BTreeMap::new(),
-            };
-            (format!("_{size}gram"), sub)
-        }));
-    }
+    fields.extend(own.into_iter().map(|(name, field_type)| {
+        let options = LeafOptions { indexed: options.indexed, ..LeafOptions::default() };
+        (name, LeafNode { field_type, options, params: Map::new(), fields: BTreeMap::new() })
+    }));
     if let Some(parameter) = map.keys().find(|key| !params.asked.contains(&key.as_str())) {
         return Err(MappingError::UnknownParameter {
             field: name.to_owned(),
@@ -138,9 +130,7 @@ fn read_type(
             searchable(params, options)?;
             null_value(params, options);
             if let Some(value) = &options.null_value {
-                let point = GeoPoint::parse(value)
-                    .and_then(|point| point.problem("null_value").map_or(Ok(point), Err));
-                point.map_err(|reason| {
+                GeoPoint::on_earth(value, "null_value").map_err(|reason| {
                     bad(format!("Error parsing [null_value] on field [{}]: {reason}", params.field))
                 })?;
             }

@@ -85,7 +85,7 @@ impl Circle {
     }
 }
 
-/// What is done about points that do not lie on the earth.
+/// The parameter `validation_method` of geo queries: how latitudes beyond ±90° and longitudes beyond ±180° are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Validation {
     /// They are errors.
@@ -127,10 +127,10 @@ impl Validation {
     }
 }
 
-/// Reads a point.
+/// Reads a point in any form that [`GeoPoint::parse`] takes.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A parsing error with the place of a value that is not a point.
 pub fn point(node: &Node) -> Result<GeoPoint, BodyError> {
     GeoPoint::parse(&node.to_value()).map_err(|reason| BodyError::parsing(node.at, reason))
 }

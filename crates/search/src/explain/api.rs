@@ -102,9 +102,7 @@ fn explain_document(
     if source.is_some() || stored_fields {
         let mut stored = target.snapshot.fetch(document.addr)?;
         if target.excludes_vectors {
-            let mut rest = Vec::with_capacity(stored.source.len());
-            SourceSelection::without_vectors(target.snapshot.mapping()).write(&stored.source, &mut rest);
-            stored.source = rest;
+            stored.source = SourceSelection::without_vectors(target.snapshot.mapping()).of(&stored.source);
         }
         push(
             &mut out,

@@ -8,7 +8,8 @@ use sparrow_index::query::TextMatcher;
 /// What a query looks for in each field: the number of an index, that of a field of the request, and a path.
 pub(super) type Matchers = FxHashMap<(usize, usize, String), Arc<TextMatcher>>;
 
-/// What is made once for all hits of a search, also where they are highlighted bucket by bucket.
+/// The matchers of a highlighting request and its count of traced hits. All hits of a search share them, as do the hits of all buckets of a
+/// `top_hits` aggregation.
 #[derive(Default)]
 pub struct Prepared {
     pub(super) matchers: Matchers,

@@ -69,16 +69,12 @@ impl Kept {
         }
         Ok((made, kept))
     }
-}
 
-impl Kept {
     /// How much the definition keeps.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-}
 
-impl Kept {
     /// Adds it to what its owner, and all together, keep; these sums.
     fn add(&self) -> (usize, usize) {
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);

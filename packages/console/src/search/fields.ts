@@ -1,4 +1,5 @@
 // What a mapping can be searched by.
+import { BY_WORDS } from '../../../server/src/named-fields';
 
 export interface Property {
   readonly type?: string;
@@ -49,8 +50,6 @@ export const HINTS: Readonly<Record<Kind, string>> = {
 /** The inference endpoint that makes a sparse and a dense vector of each passage. */
 export const HYBRID_ENDPOINT = '.hybrid';
 
-/** Field types that are searched by words. */
-const BY_WORDS: readonly string[] = ['text', 'match_only_text', 'search_as_you_type'];
 /** Most fields that are searched by words at once. */
 const MOST_FIELDS = 20;
 

@@ -11,9 +11,6 @@ export type Leaf = readonly [name: string, property: Property];
 /** A kind of vectors. */
 export type Vector = 'sparse' | 'dense';
 
-/** Field types that are searched by words. */
-export const BY_WORDS: readonly string[] = ['text', 'match_only_text', 'search_as_you_type'];
-
 /** Indices that are named to who asked for one that is not there. */
 const MOST_NAMED = 10;
 

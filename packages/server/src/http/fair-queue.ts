@@ -48,7 +48,7 @@ export class FairQueue {
       this.#jobs.set(caller, [...(this.#jobs.get(caller) ?? []), job]);
       this.#count += 1;
       const stay = onGone(() => {
-        // What is being done keeps its place until that is over: whoever leaves and comes back has no more than others.
+        // A job that has started keeps its place until it ends, so that a client cannot get more work done by leaving and coming back.
         if (job !== this.#current) this.#remove(caller, job);
         reject(new HttpError('client_closed', 'the client went away before it was the turn of its request'));
       });

@@ -1,7 +1,8 @@
 import { SparrowError } from '@sparrow-search/engine';
 
-import { BY_WORDS, type Leaf, leaves } from '../cli/searched-fields.js';
+import { type Leaf, leaves } from '../cli/searched-fields.js';
 import type { Properties } from '../file-mapping.js';
+import { BY_WORDS } from '../named-fields.js';
 import { near } from '../near.js';
 import { type RestInterface, ToolError, pathOf } from './rest-interface.js';
 

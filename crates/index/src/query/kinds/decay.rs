@@ -71,11 +71,7 @@ impl Compiler<'_> {
                             .to_owned(),
                     ));
                 };
-                let point = GeoPoint::parse(origin).map_err(invalid)?;
-                if let Some(problem) = point.problem("[origin]") {
-                    return Err(invalid(problem));
-                }
-                center = Some(point);
+                center = Some(GeoPoint::on_earth(origin, "[origin]").map_err(invalid)?);
                 let meters = |value: &Value| geo::meters(&scalar_text(field, value)?, "m").map_err(invalid);
                 let scale = scale.as_ref().map(meters).transpose()?;
                 // The values are distances already.

@@ -139,10 +139,7 @@ impl Compiler<'_> {
     fn distance_from_point(&mut self, query: &DistanceFeatureQuery) -> Result<Box<dyn Weight>, QueryError> {
         let DistanceFeatureQuery { field, origin, pivot } = query;
         let invalid = |reason: String| QueryError::Invalid { reason };
-        let center = GeoPoint::parse(origin).map_err(invalid)?;
-        if let Some(problem) = center.problem("[origin]") {
-            return Err(invalid(problem));
-        }
+        let center = GeoPoint::on_earth(origin, "[origin]").map_err(invalid)?;
         let meters = geo::meters(pivot, "m").map_err(invalid)?;
         if meters.is_nan() || meters <= 0.0 {
             return Err(invalid(format!("pivotDistance must be > 0, got {meters:?}")));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Fixture;
 use crate::query::{QueryError, SearchOptions};
@@ -68,13 +68,19 @@ fn a_set_flag_ends_every_kind_of_search() {
     }
 }
 
+/// An index of so many documents with the same source.
+fn alike(count: usize, properties: Value, source: &Value) -> Fixture {
+    let mut fixture = Fixture::new(properties);
+    let ids: Vec<String> = (0..count).map(|id| id.to_string()).collect();
+    let docs: Vec<_> = ids.iter().map(|id| (id.as_str(), source.clone())).collect();
+    fixture.batch(&docs);
+    fixture
+}
+
 /// Thousands of functions take milliseconds for one document.
 #[test]
 fn many_functions_ask_between_documents_whether_to_go_on() {
-    let mut fixture = Fixture::new(json!({"n": {"type": "long"}}));
-    let ids: Vec<String> = (0..300).map(|id| id.to_string()).collect();
-    let docs: Vec<_> = ids.iter().map(|id| (id.as_str(), json!({"n": 1}))).collect();
-    fixture.batch(&docs);
+    let fixture = alike(300, json!({"n": {"type": "long"}}), &json!({"n": 1}));
     let snapshot = fixture.snapshot();
     let checks = |functions: usize, min_score: Option<f32>| {
         let function = json!({"gauss": {"n": {"origin": 0, "scale": 1}}});
@@ -101,11 +107,8 @@ fn many_functions_ask_between_documents_whether_to_go_on() {
 /// A query of many words takes milliseconds for one document.
 #[test]
 fn queries_of_very_many_words_end_within_a_document() {
-    let mut fixture = Fixture::new(json!({"t": {"type": "text"}}));
     let text: Vec<String> = (0..400).map(|word| format!("a{}", word % 3)).collect();
-    let ids: Vec<String> = (0..300).map(|id| id.to_string()).collect();
-    let docs: Vec<_> = ids.iter().map(|id| (id.as_str(), json!({"t": text.join(" ")}))).collect();
-    fixture.batch(&docs);
+    let fixture = alike(300, json!({"t": {"type": "text"}}), &json!({"t": text.join(" ")}));
     let snapshot = fixture.snapshot();
     let prefix = MatchPhrasePrefixQuery {
         phrase: MatchPhraseQuery {
@@ -166,10 +169,7 @@ fn queries_of_very_many_words_end_within_a_document() {
 /// A document takes a script as long as thousands of others: between two looks at the flag lie minutes.
 #[test]
 fn scripts_end_before_the_next_document() {
-    let mut fixture = Fixture::new(json!({"t": {"type": "text"}}));
-    let ids: Vec<String> = (0..2000).map(|id| id.to_string()).collect();
-    let docs: Vec<_> = ids.iter().map(|id| (id.as_str(), json!({"t": "one"}))).collect();
-    fixture.batch(&docs);
+    let fixture = alike(2000, json!({"t": {"type": "text"}}), &json!({"t": "one"}));
     let snapshot = fixture.snapshot();
     let six = format!("({})", ["Math.exp(1)"; 6].join("+"));
     let script = QueryScript::parse(&json!([six.as_str(); 100].join("+")), ScriptUse::Score).unwrap();

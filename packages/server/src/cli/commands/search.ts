@@ -7,8 +7,8 @@ import { type Hit, type Query, type SearchRequest, type SearchResponse, fileProb
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { whileWaiting } from '../progress.js';
-import { BY_WORDS, type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
-import { fieldsOfFilter, fieldsOfSearch } from '../../named-fields.js';
+import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
+import { BY_WORDS, fieldsOfFilter, fieldsOfSearch } from '../../named-fields.js';
 import { noteUnknownFields } from '../unknown-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
 

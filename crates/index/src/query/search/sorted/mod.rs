@@ -67,7 +67,7 @@ impl Distance {
         self.from.iter().map(move |from| from.meters_to(point) / self.unit)
     }
 
-    /// The distance from the first of the points; infinite where there is none.
+    /// The distance of a point as it is indexed from the first point of `from`; infinite if `from` is empty.
     pub fn of(&self, encoded: i64) -> f64 {
         self.each(encoded).next().unwrap_or(f64::INFINITY)
     }

@@ -176,7 +176,7 @@ enum BoundSource<'a> {
     SeqNo,
     /// A column, and the view of the objects whose values it has; none for those of the documents themselves.
     Column(&'a ColumnKey, Option<Arc<Snapshot>>),
-    /// The same for distances of points.
+    /// Distances of the points in a column, and the view of the objects whose points count; none for those of the documents themselves.
     Distance(&'a ColumnKey, &'a Distance, Option<Arc<Snapshot>>),
     Script(DocumentScript),
 }
