@@ -2,6 +2,7 @@
 // line that sums them all. Options: --all runs the second tier too (test/tiers.mjs says what is in it); --rust, --ts or --bench only
 // one of the three; the rest goes to vitest.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import process from 'node:process';
 
 import { FIRST_SUITES } from '../test/tiers.mjs';
@@ -58,9 +59,12 @@ async function runRust(counts, all, env) {
   });
   // Examples are programs of their own, which clippy compiles; no crate has examples in its documentation.
   const targets = ['--workspace', '--tests'];
+  const wrapper = process.platform === 'win32' ? {} : { RUSTC_WRAPPER: at('scripts', 'lib', 'rustc-tests.sh') };
+  // Tests wait for the disk as long as they compute.
+  const threads = { RUST_TEST_THREADS: String(2 * availableParallelism()) };
   const args = ['test', ...targets, '--release', '--locked', '--no-fail-fast', '--target', hostTriple()];
   const code = await run('cargo', all ? [...args, '--', '--include-ignored'] : args, {
-    env: { ...cargoEnvironment(), ...env, SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '' },
+    env: { ...cargoEnvironment(), ...wrapper, ...threads, ...env, SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '' },
     onLine: (line, child) => {
       cargo = child;
       counts.readCargoLine(line);

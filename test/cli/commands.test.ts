@@ -677,7 +677,10 @@ describe.skipIf(isFirstTier)('demo', () => {
     const [, request = ''] = /```sh\n[^`]*-d '([^']*)'\n```/.exec(page) ?? [];
     const [, answer = ''] = /```json answer\n([^`]*)```/.exec(page) ?? [];
     const { body } = await server.request('POST', '/mcp', JSON.parse(request));
-    expect(body.result.structuredContent).toEqual(JSON.parse(answer));
+    // The models' products of 8-bit numbers are rounded differently by different processors, which the third decimal shows.
+    const near = (name: string, value: unknown): unknown =>
+      name === 'relevance' ? expect.closeTo(value as number, 2) : value;
+    expect(body.result.structuredContent).toEqual(JSON.parse(answer, near));
 
     expect(await said('demo', '--remove')).toBe('[demo] is deleted\n');
     expect(await said('demo', '--remove')).toBe('there is no index [demo]\n');

@@ -186,7 +186,7 @@ impl Engine {
                 },
             );
         }
-        let load = Load { owner: request.caller.holder().cloned(), bytes: body.as_ref().len() };
+        let load = Load { owner: request.caller.family(), bytes: body.as_ref().len() };
         self.parts.executor.run(
             lane,
             load,
@@ -252,7 +252,7 @@ impl Engine {
         if cancel.is_cancelled() {
             return Err(EngineError::Cancelled);
         }
-        let owner = request.caller.holder().map_or(0, |holder| self.owners.hash_one(holder));
+        let owner = request.caller.family().map_or(0, |family| self.owners.hash_one(family));
         let memory = Arc::clone(&self.parts.node.memory);
         let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&memory), "<http_request>").of(owner);
         let _body = work.hold_outside(body.len());

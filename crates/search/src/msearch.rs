@@ -82,8 +82,8 @@ fn msearch(
     let search_all = || {
         let mut is_over = false;
         loop {
-            // Where what the answers hold leaves no room, each search to come would only add an error to them.
-            if is_over && work::room_for(0).is_err() {
+            // Where what the answers hold leaves no room, or nobody waits for them, each search to come would only add an error to them.
+            if cancel.is_cancelled() || is_over && work::room_for(0).is_err() {
                 return;
             }
             let place = next.fetch_add(1, Ordering::Relaxed);
@@ -91,11 +91,7 @@ fn msearch(
             // A search that goes over the limit on memory fails by itself: the others may still have room.
             let part = work::current().map(|request| request.part());
             let _part = part.clone().map(|part| work::enter(Some(part)));
-            let ran = if cancel.is_cancelled() {
-                Err(EngineError::Cancelled)
-            } else {
-                run(service, request, item, cancel)
-            };
+            let ran = run(service, request, item, cancel);
             let ran = match part.and_then(|part| part.exceeded()) {
                 Some(limit) => {
                     is_over = true;

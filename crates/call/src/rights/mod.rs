@@ -33,6 +33,8 @@ const KEPT_BYTES: usize = 8 << 20;
 struct Rights {
     /// Id of the key.
     key: String,
+    /// Id of the first of the keys by which this one was made, one after the other; none if an owner key made it.
+    root: Option<String>,
     /// Name of the user to whom the key belongs.
     user: String,
     grants: BTreeMap<Action, Grant>,
@@ -47,6 +49,7 @@ impl PartialEq for Rights {
     /// Compares everything but `known`, which follows from the grants.
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
+            && self.root == other.root
             && self.user == other.user
             && self.grants == other.grants
             && self.pipelines == other.pipelines
@@ -87,24 +90,26 @@ impl Eq for HeldRights {}
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Holder {
     key: String,
+    /// Id of the key with which it shares what one key may have: see [`Caller::family`].
+    family: Arc<str>,
     /// SHA-256 digest of the rights' JSON text, which may be long.
     rights: [u8; 32],
 }
 
 impl Holder {
-    /// The holder for a key's id and its rights, as the JSON text that was sent.
+    /// The holder for a key's id and its rights, as the JSON text that was sent, which no other restricted key made.
     pub fn new(key: &str, rights: &str) -> Self {
-        Self { key: key.to_owned(), rights: Sha256::digest(rights).into() }
+        Self { key: key.to_owned(), family: key.into(), rights: Sha256::digest(rights).into() }
     }
 
-    /// Whether the key is the same, whatever its rights.
-    pub fn is_key_of(&self, other: &Self) -> bool {
-        self.key == other.key
+    /// Whether both are keys of one family, whatever their rights.
+    fn shares_with(&self, other: &Self) -> bool {
+        self.family == other.family
     }
 
     /// Checks that a caller may have one more of something of which there may be `most`; `held` are the owners of those that there
-    /// are. A restricted key may have as many as it leaves free for others, so half of all if it is the only one and fewer if there
-    /// are more, so that no key can use up all of them.
+    /// are. The restricted keys of one family may have as many as they leave free for others, so half of all if there is no other
+    /// family and fewer if there are more, so that nobody can use up all of them, neither with one key nor with many.
     ///
     /// # Errors
     /// The number that the caller may have.
@@ -130,7 +135,7 @@ impl Holder {
     ) -> Result<(), OverShare> {
         let (mut own, mut others) = (0, 0);
         for (owner, size) in held {
-            let same = caller.zip(owner).is_some_and(|(one, other)| one.is_key_of(other));
+            let same = caller.zip(owner).is_some_and(|(one, other)| one.shares_with(other));
             *(if same { &mut own } else { &mut others }) += size;
         }
         let room = most.saturating_sub(others);
@@ -175,6 +180,12 @@ impl Caller {
     /// while it has the same rights. `None` for an unrestricted caller.
     pub fn holder(&self) -> Option<&Holder> {
         self.0.as_ref().map(|held| &held.rights.holder)
+    }
+
+    /// The holder of what is divided among callers, such as threads and memory. A key and those that it made, and so on, are one
+    /// family, as a key that may make keys would otherwise have as many shares as it likes. `None` for an unrestricted caller.
+    pub fn family(&self) -> Option<Holder> {
+        self.holder().map(|holder| Holder { key: String::new(), rights: [0; 32], ..holder.clone() })
     }
 
     /// Whether the caller may know that a name exists: it may carry out at least one action on it.
@@ -279,7 +290,9 @@ impl<'de> Deserialize<'de> for Caller {
             return Ok(Self::of(rights));
         }
         let mut rights: Rights = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
-        rights.holder = Holder::new(&rights.key, text.get());
+        let holder = Holder::new(&rights.key, text.get());
+        let family = rights.root.as_deref().map_or_else(|| holder.family.clone(), Arc::from);
+        rights.holder = Holder { family, ..holder };
         let rights = Arc::new(rights);
         READ.lock().keep(text.get(), &rights);
         Ok(Self::of(rights))
@@ -408,7 +421,7 @@ mod tests {
 
     use std::sync::Arc;
 
-    use super::{Action, Caller, KEPT, KEPT_BYTES, RightsCache};
+    use super::{Action, Caller, Holder, KEPT, KEPT_BYTES, RightsCache};
 
     fn caller(grants: serde_json::Value) -> Caller {
         let text = json!({"key": "k", "user": "owner", "grants": grants}).to_string();
@@ -458,6 +471,25 @@ mod tests {
             assert_eq!(found.collect::<Vec<_>>(), (0..100).map(|n| n >= 100 - kept).collect::<Vec<_>>());
             assert!(all.find("").is_none() && all.read.iter().all(|(_, it)| Arc::ptr_eq(it, &rights)));
         }
+    }
+
+    #[test]
+    fn keys_that_go_back_to_one_share_what_one_may_have() {
+        let key = |id: &str, root: Option<&str>| -> Caller {
+            let rights = json!({"key": id, "root": root, "user": "owner", "grants": {}});
+            serde_json::from_str(&rights.to_string()).expect("rights")
+        };
+        let (first, made, other) = (key("first", None), key("made", Some("first")), key("other", None));
+        assert_eq!(first.family(), made.family());
+        assert_ne!(first.family(), other.family());
+        assert_ne!(first.holder(), made.holder());
+        assert_eq!(Caller::default().family(), None);
+        let may = |caller: &Caller, held: &[&Caller]| {
+            Holder::check_share(caller.holder(), held.iter().map(|one| one.holder()), 8)
+        };
+        assert_eq!(may(&made, &[&first, &first, &first]), Ok(()));
+        assert_eq!(may(&made, &[&first, &first, &first, &made]), Err(4));
+        assert_eq!(may(&other, &[&first, &first, &first, &made]), Ok(()));
     }
 
     #[test]

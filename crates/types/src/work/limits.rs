@@ -13,6 +13,9 @@ pub(super) const ALWAYS: usize = 1 << 20;
 /// Memory of JavaScript and of the encoder's runtime, which no account shows, as a server without load has it: 160 MiB.
 const ELSEWHERE: usize = 160 << 20;
 
+/// A limit on the process from which on a server without any request is far below what it may have: 640 MiB.
+const LARGE: usize = 4 * ELSEWHERE;
+
 /// Limits on the memory of requests, and what they use.
 #[derive(Debug)]
 pub struct Memory {
@@ -75,10 +78,14 @@ impl Memory {
         self.resident.as_ref().is_some_and(|resident| resident.now().saturating_sub(allocated::live()) > most)
     }
 
-    /// The bytes that the process has with so many more, if these are more than it may have, and how many it may have.
-    pub(super) fn beyond_resident_limit(&self, more: usize) -> Option<(usize, usize)> {
+    /// The bytes that the process has with so many more, if these are more than it may have, and how many it may have. `all` are those
+    /// that are allocated: where the limit is so low that a server without any request comes near it, half of it is free for requests.
+    pub(super) fn beyond_resident_limit(&self, all: usize, more: usize) -> Option<(usize, usize)> {
         let total = self.total_limit.load(Relaxed);
-        let limit = total.saturating_add(total / 6).saturating_add(ELSEWHERE);
+        if all <= total / 2 && total < LARGE {
+            return None;
+        }
+        let limit = resident_limit(total);
         Some((self.resident.as_ref()?.beyond(limit, more)?, limit))
     }
 
@@ -105,9 +112,16 @@ impl Memory {
         }
     }
 
-    /// Bytes that the process may still allocate; bodies that JavaScript keeps are not taken off.
+    /// Bytes that the process may still allocate, or have otherwise; bodies that JavaScript keeps are taken off the latter alone.
     pub fn room(&self) -> usize {
-        self.total_limit.load(Relaxed).saturating_sub(allocated::live())
+        let total = self.total_limit.load(Relaxed);
+        let room = total.saturating_sub(allocated::live());
+        match &self.resident {
+            Some(resident) if total >= LARGE => {
+                room.min(resident_limit(total).saturating_sub(resident.now()))
+            }
+            _ => room,
+        }
     }
 
     pub(super) fn allocated(&self) -> usize {
@@ -119,6 +133,11 @@ impl Memory {
     pub fn keep_bodies(&self, bytes: usize) {
         self.bodies.store(bytes, Relaxed);
     }
+}
+
+/// The most resident memory that a process may have whose allocations have this limit: see [`Memory::watched`].
+fn resident_limit(total: usize) -> usize {
+    total.saturating_add(total / 6).saturating_add(ELSEWHERE)
 }
 
 pub(super) fn positive(bytes: isize) -> usize {

@@ -83,9 +83,8 @@ impl Account {
         if all > limit && own > ALWAYS.min(limit) {
             return too_much(PARENT, all, limit);
         }
-        if all > limit / 2 && own > ALWAYS.min(limit) {
-            // With less the process is in no danger, but for a limit that is lower than what a server has without any request.
-            let (resident, limit) = self.memory.beyond_resident_limit(more)?;
+        if own > ALWAYS.min(limit) {
+            let (resident, limit) = self.memory.beyond_resident_limit(all, more)?;
             let label = "resident memory";
             return Some(TooMuch { limit_of: PARENT, label, wanted: resident as u64, limit: limit as u64 });
         }
