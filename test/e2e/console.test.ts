@@ -234,9 +234,11 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await page.getByLabel('Only where').inputValue()).toBe('topic:"money"');
       await page.locator('.column.words .none, .column.words .hit').first().waitFor();
       const topics = async (): Promise<unknown> => {
-        const hits = await page.locator('.column.meaning [data-key]').all();
-        const keys = await Promise.all(hits.map((hit) => hit.getAttribute('data-key')));
-        const ids = keys.map((key) => key?.split('/')[1]);
+        // Read at one moment: a hit that goes while the list is read would be waited for until the test is over.
+        const keys: string[] = await page.evaluate(
+          '[...document.querySelectorAll(".column.meaning [data-key]")].map(({ dataset }) => dataset.key)',
+        );
+        const ids = keys.map((key) => key.split('/')[1]);
         const found = await server.request('POST', '/sparrow-example/_search', {
           size: 50,
           query: { ids: { values: ids } },
