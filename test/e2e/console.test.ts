@@ -421,7 +421,7 @@ describe.skipIf(CHROMIUM === undefined)(
       // Endpoints name the model as Elasticsearch calls it.
       expect(await sparse.innerText()).toContain('Also known as .elser_model_2');
       await page.getByText('.elser_model_2, an alias of .sparse_encoder_model_2').waitFor();
-      await sparse.getByRole('button', { name: 'One worker more' }).click();
+      await sparse.getByRole('button', { name: 'Add a worker' }).click();
       await sparse.getByText(`${String(workers + 1)} workers`).waitFor();
       await page.locator('.sparkline polyline').first().waitFor({ state: 'attached' });
       await look('models');

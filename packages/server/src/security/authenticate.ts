@@ -42,7 +42,10 @@ export function authenticate(
     reason: isSentByItself ? 'sent from the page of another site' : (key ?? 'no key in the header'),
     ...(parts === undefined ? {} : { key_id: claimed(parts.id) }),
   });
-  if (failures === MOST_FAILURES) log.warn('no more attempts to authenticate for a while', { from });
+  if (failures === MOST_FAILURES)
+    log.warn('too many failed attempts to authenticate: further ones from this address are refused for a while', {
+      from,
+    });
   if (isSentByItself) throw unknownKey(`: ${BY_ITSELF}`);
   throw parts === undefined ? unknownKey(`: ${EXPECTED}`) : unknownKey();
 }

@@ -46,7 +46,7 @@ export function addKeys(program: Command): void {
   withServer(
     key
       .command('new')
-      .description('make a key and show it, this one time')
+      .description('make a key, which is shown only once')
       .argument('<name>', 'name of the key, such as what it is for')
       .option('--index <pattern...>', 'indices it may use, such as articles or news-*')
       .option('--can <privilege...>', 'what it may do with them: read (the default), write, create_doc, manage, all, …')
