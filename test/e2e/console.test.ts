@@ -290,6 +290,13 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('.column.meaning .hit').first().waitFor();
       expect((await titles('meaning'))[0]).toBe('The Long Signal');
       expect(await page.locator('.column').count()).toBe(4);
+      // A fused list ends with hits of score 0, for which nothing speaks: they are not shown.
+      const fused = await server.request('POST', '/films-2024/_search', {
+        retriever: { linear: { query: 'a call from another galaxy', normalizer: 'zscore' } },
+      });
+      const scores = fused.body.hits.hits.map(({ _score }: any) => _score as number);
+      expect(scores).toContain(0);
+      expect(await titles('hybrid')).toHaveLength(scores.filter((score: number) => score > 0).length);
       const { body } = await server.request('GET', '/films-2024/_mapping');
       expect(body['films-2024'].mappings.properties).toMatchObject({
         plot: { type: 'text', copy_to: ['meaning'] },
@@ -489,6 +496,11 @@ describe.skipIf(CHROMIUM === undefined)(
       const copied = await page.evaluate('navigator.clipboard.readText()');
       expect(copied).toContain(`curl -sS -g -X GET '${server.url}/sparrow-example/_search'`);
       expect(copied).not.toContain(server.apiKey);
+      await line.fill('POST /sparrow-example/_search');
+      await box.fill('{"query": {"match": {"texd": "whales"}}}');
+      await page.keyboard.press('Control+Enter');
+      await page.locator('.answer .note', { hasText: 'has a field [texd]' }).waitFor();
+      await box.fill('');
       await line.fill('GET /nowhere/_search');
       await page.keyboard.press('Control+Enter');
       await page.locator('.answer .note.bad', { hasText: 'no such index [nowhere]' }).waitFor();
