@@ -45,7 +45,10 @@ export default defineConfig(
   js.configs.recommended,
   { languageOptions: { globals: NODE_GLOBALS }, rules: { ...NO_DEEP_IMPORTS, eqeqeq: 'error', 'no-console': 'off' } },
   // What a browser runs.
-  { files: ['examples/*/page.js'], languageOptions: { globals: { document: 'readonly' } } },
+  {
+    files: ['examples/*/page/*.jsx'],
+    languageOptions: { globals: { document: 'readonly' }, parserOptions: { ecmaFeatures: { jsx: true } } },
+  },
   {
     files: ['packages/*/src/**/*.{ts,tsx}'],
     ignores: ['**/*.test.ts'],

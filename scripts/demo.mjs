@@ -1,4 +1,4 @@
-// npm run demo -- [--limit N] [--keep | --remove] [--url URL] [--data DIR] [--json FILE] [question …]
+// npm run demo:wordnet -- [--limit N] [--keep | --remove] [--url URL] [--data DIR] [--json FILE] [question …]
 //
 // The documented workflow against a running server, on real text: WordNet's synsets become a reverse dictionary, which finds
 // the word for a meaning. Every step is a request that anybody could make, and is shown. It starts by dropping what an
@@ -72,11 +72,13 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h', default: false },
 };
 
-const USAGE = 'npm run demo -- [--limit N] [--keep | --remove] [--url URL] [--data DIR] [--json FILE] [question …]';
+const USAGE =
+  'npm run demo:wordnet -- [--limit N] [--keep | --remove] [--url URL] [--data DIR] [--json FILE] [question …]';
 
 const HELP = `Usage: ${USAGE}
 
 Plays the documented workflow against a running server: WordNet becomes a dictionary that finds the word for a meaning.
+All of it takes minutes; npm run demo shows the same with a small dictionary in seconds.
 
   --limit N     so many of WordNet's 117,791 meanings; all of them if nothing is said
   --keep        build nothing, and only ask again
@@ -176,7 +178,7 @@ async function waitUntilReady(url) {
           '  Start one in another terminal and wait until it says that it is ready:\n\n' +
           '      npm start\n\n' +
           '  Then run this again, in the same folder. For a server elsewhere, say where and set its key:\n\n' +
-          '      SPARROW_API_KEY=… npm run demo -- --url http://127.0.0.1:9201\n',
+          '      SPARROW_API_KEY=… npm run demo:wordnet -- --url http://127.0.0.1:9201\n',
       );
     }
     await response.arrayBuffer();
@@ -358,8 +360,8 @@ function summarise({ documents, totalMs, encodingMs, latency }, memory) {
     ['server memory', `${memory}, at its peak`],
   ];
   for (const [name, value] of rows) console.log(`  ${name.padEnd(15)}${value}`);
-  console.log(dim(`\n  The dictionary stays. Ask it yourself: npm run demo -- --keep "${SUGGESTED[0]}"`));
-  console.log(dim('  Delete it again: npm run demo -- --remove'));
+  console.log(dim(`\n  The dictionary stays. Ask it yourself: npm run demo:wordnet -- --keep "${SUGGESTED[0]}"`));
+  console.log(dim('  Delete it again: npm run demo:wordnet -- --remove'));
 }
 
 async function drop(request, path) {

@@ -80,6 +80,19 @@ describe('requests without a valid key', () => {
     },
   );
 
+  it('like a user and a password are told that there are only keys, whether or not the user is the id of one', async () => {
+    const { app, owner } = await fakeApp();
+    for (const user of ['elastic', owner.key.id]) {
+      const authorization = `Basic ${Buffer.from(`${user}:changeme`).toString('base64')}`;
+      const response = await app.request('/books', { headers: { authorization } });
+      const { error } = (await response.json()) as { error: { reason: string } };
+      expect(error.reason).toBe(
+        'unable to authenticate with provided credentials and anonymous access is not allowed for this request: ' +
+          'there are no users and passwords here; as [Basic], send the id of an API key as the user and its secret as the password',
+      );
+    }
+  });
+
   it('that look like a key, but are none, are not told whether its id is known', async () => {
     const { app, owner } = await fakeApp();
     const reasons = await Promise.all(
@@ -261,7 +274,7 @@ describe('the life of a key', () => {
     [{ name: 'x', role_descriptors: { r: { indices: [{ names: ['a'] }] } } }, 'missing required [privileges] field'],
     [
       { name: 'x', role_descriptors: { r: { indices: [{ names: ['a'], privileges: ['read'], query: '{}' }] } } },
-      'field [query] is not supported',
+      'field [query] is not supported: give each group of readers an index of its own, or an alias with a filter',
     ],
   ])('does not begin with %j', async (body, reason) => {
     const { call, keys } = await fakeApp();

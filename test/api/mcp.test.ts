@@ -288,8 +288,12 @@ describe('tools', () => {
 
   it('that write are there only where they were asked for', async () => {
     const names = async (agent: Client): Promise<string[]> => (await agent.listTools()).tools.map(({ name }) => name);
-    expect(await names(await overStdio())).toEqual(READING);
-    expect(await names(await overStdio(['--write']))).toEqual([...READING, ...WRITING]);
+    const [reading, writing] = [await overStdio(), await overStdio(['--write'])];
+    expect(await names(reading)).toEqual(READING);
+    expect(await names(writing)).toEqual([...READING, ...WRITING]);
+    // An agent that is asked to write can say how to let it.
+    expect(reading.getInstructions()).toContain('`sparrow mcp --write`');
+    expect(writing.getInstructions()).not.toContain('--write');
     for (const mcpWrite of [false, true]) {
       const { call } = await fakeApp({ mcpWrite });
       const listed = await call('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' });

@@ -48,5 +48,5 @@ it('begins anew where its file cannot be read, and says so', async () => {
   await writeFile(join(server.data, 'task-history.json'), '{"format":1,"tasks":"none"}');
   server = await startServer({ data: server.data });
   expect(await history()).toEqual([]);
-  expect(server.output()).toContain('the history of tasks cannot be read, and begins anew');
+  expect(server.output()).toContain('the history of tasks cannot be read; a new one is begun');
 });

@@ -22,7 +22,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-async function warned(path: string, body?: object, options?: RequestOptions): Promise<string[]> {
+async function warned(path: string, body?: object | string, options?: RequestOptions): Promise<string[]> {
   const { status, headers, text } = await server.request(body === undefined ? 'GET' : 'POST', path, body, options);
   expect(status, text).toBe(200);
   const said = [headers['warning'] ?? ''].flat().join(', ');
@@ -58,6 +58,47 @@ it('is warned of, by whatever query', async () => {
     says('größe'),
     says('person.x', '; did you mean [person.age]?'),
   ]);
+});
+
+it('is warned of in each of several searches that found nothing', async () => {
+  const search = (header: object, field: string): string =>
+    `${JSON.stringify(header)}\n${JSON.stringify({ query: { match: { [field]: 'ada' } } })}\n`;
+  const lines = [
+    search({ index: 'people' }, 'names'),
+    search({ index: 'people' }, 'name'),
+    search({ index: ['places', 'people'], ignore_unavailable: true }, 'towns'),
+    search({}, 'name'),
+    search({ index: 'nobody*' }, 'names'),
+    search({ index: 'nobody' }, 'names'),
+  ].join('');
+  const said = [`responses[0]: ${MEANT}`, `responses[2]: ${says('towns', '; did you mean [town]?')}`];
+  const headers = { 'content-type': 'application/x-ndjson' };
+  expect(await warned('/places/_msearch', lines, { headers })).toEqual([...said, `responses[3]: ${says('name')}`]);
+  expect(await warned('/people/_msearch', lines, { headers })).toEqual(said);
+  expect(await warned('/people/_msearch', search({}, 'name'), { headers })).toEqual([]);
+});
+
+it('is warned of where documents were to be changed', async () => {
+  const query = { match: { names: 'ada' } };
+  expect(await warned('/people/_delete_by_query', { query })).toEqual([MEANT]);
+  expect(await warned('/people/_update_by_query', { query })).toEqual([MEANT]);
+  expect(await warned('/people/_delete_by_query', { query: { match: { name: 'nobody' } } })).toEqual([]);
+  expect(await warned('/people/_update_by_query', { query: { match_all: {} } })).toEqual([]);
+});
+
+it('is warned of in an aggregation, whatever the search finds', async () => {
+  const should = [{ match: { name: 'ada' } }, { match: { names: 'ada' } }];
+  const query = { bool: { should } };
+  const aged = says('person.agee', '; did you mean [person.age]?');
+  for (const [kind, options] of Object.entries({ terms: {}, histogram: { interval: 1 }, avg: {}, percentiles: {} })) {
+    const aggs = { ages: { [kind]: { field: 'person.agee', ...options } } };
+    expect(await warned('/people/_search', { aggs }), kind).toEqual([aged]);
+    expect(await warned('/people/_search', { aggs, query, size: 0, track_total_hits: false }), kind).toEqual([aged]);
+    const none = { aggs, query: { match: { names: 'ada' } } };
+    expect(await warned('/people/_search', none), kind).toEqual([MEANT, aged]);
+  }
+  const aggs = { ages: { terms: { field: 'person.age' } } };
+  expect(await warned('/people/_search', { aggs, query })).toEqual([]);
 });
 
 it('is not warned of where there is such a field, or the search finds something', async () => {

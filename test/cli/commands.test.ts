@@ -482,6 +482,12 @@ it('snapshot makes backups and brings them back', async () => {
   const nowhere = await run('snapshot', 'list', '--repository', 'nowhere');
   expect([nowhere.code, nowhere.stderr]).toEqual([1, 'sparrow: there is no snapshot repository [nowhere]\n']);
   expect(await said('snapshot', 'create', 'monday', '--index', 'articles')).toMatch(/^monday: 1 index in \d/);
+  const empty = await run('snapshot', 'create', 'empty', '--index', 'artikles*');
+  expect([empty.code, empty.stderr]).toEqual([
+    0,
+    'warning: there is no index artikles*, so nothing is in this snapshot\n',
+  ]);
+  await said('snapshot', 'delete', 'empty');
   const whole = await json('snapshot', 'create');
   expect(whole.snapshot).toMatch(/^\d{8}-\d{6}$/);
   expect(await said('snapshot', 'list')).toMatch(/^monday +SUCCESS .* articles$/m);

@@ -323,8 +323,8 @@ describe('says what to do', () => {
   });
 
   it.each([
-    [['--index', 'a', '--no-dense'], '--no-dense is about the index that is loaded without --index'],
-    [['--index', 'a', '--keep'], '--keep is about the index that is loaded without --index'],
+    [['--index', 'a', '--no-dense'], '--no-dense applies only to the index that is loaded without --index'],
+    [['--index', 'a', '--keep'], '--keep applies only to the index that is loaded without --index'],
     [['--tune', '--no-dense'], '--tune needs the dense vectors that --no-dense leaves out'],
     [['--fusion', 'rrf'], '--fusion needs --tune'],
     [['--tune', '--fusion', 'best'], 'Allowed choices are rrf, linear'],

@@ -371,7 +371,7 @@ describe('a file that is no file of columns', () => {
       '1\n',
       'its first line has 10,001 columns, at most 10,000 can be read',
     ],
-    ['cells without end', 'n,t\n1,one\n2,', 'b,', 'has more than 1,000,000 columns: is this a file of columns?'],
+    ['cells without end', 'n,t\n1,one\n2,', 'b,', 'has more than 1,000,000 columns: is this a CSV or TSV file?'],
     ['a cell without end', 'n,t\n1,one\n2,', 'x', 'the row that begins in line 3 is longer than 100 MB'],
     ['a quote that is never closed', 'n,t\n1,one\n2,"', 'x\n', 'the row that begins in line 3 is longer than 100 MB'],
   ])('ends the import with a sentence and in little memory: %s', async (_, first, piece, sentence) => {
@@ -517,7 +517,7 @@ describe('a file of JSON', () => {
     const cut = await run(await file('cut.json', '[{"n":1},\n{"n":2'));
     expect([cut.code, cut.stderr]).toEqual([
       1,
-      expect.stringContaining('cut.json: it ends in line 2, before everything in it is closed'),
+      expect.stringContaining('cut.json: it ends in line 2, with a bracket, a brace or a quote still open'),
     ]);
   });
 
@@ -576,7 +576,7 @@ describe('several files', () => {
     expect(code).toBe(1);
     expect(stdout).toMatch(/^.*several-1\.jsonl: 2 documents in \[several\] in .*\n$/);
     expect(stderr).toBe(
-      `sparrow: ${second}: its first line has the column [a] twice; done: ${first}; not begun: ${third}; once that is mended, the same command goes on with ${second}\n`,
+      `sparrow: ${second}: its first line has the column [a] twice; done: ${first}; not begun: ${third}; once that is fixed, run the same command again: it continues with ${second}\n`,
     );
     await writeFile(second, 'n\n7\n');
     const again = await run(...files, '--index', 'several', '--json');

@@ -145,7 +145,7 @@ it('refuses what is no model, by name', async () => {
     [empty, 'is not a model directory: it has no weights'],
     [foreign, '[mpnet] is not an architecture that is computed from a checkpoint'],
     [model('cross-bert', { text: 'red' }), 'reference.json is not a list of {"text", "vector"}'],
-    [model('cross-distilbert', [{ text: 'red', vector: [1] }]), 'has other entries than a cross-encoder makes'],
+    [model('cross-distilbert', [{ text: 'red', vector: [1] }]), 'has entries that a cross-encoder does not make'],
   ];
   for (const [place, reason] of refusals) {
     const { code, stderr } = await run(place);

@@ -234,9 +234,11 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await page.getByLabel('Only where').inputValue()).toBe('topic:"money"');
       await page.locator('.column.words .none, .column.words .hit').first().waitFor();
       const topics = async (): Promise<unknown> => {
-        const hits = await page.locator('.column.meaning [data-key]').all();
-        const keys = await Promise.all(hits.map((hit) => hit.getAttribute('data-key')));
-        const ids = keys.map((key) => key?.split('/')[1]);
+        // Read at one moment: a hit that goes while the list is read would be waited for until the test is over.
+        const keys: string[] = await page.evaluate(
+          '[...document.querySelectorAll(".column.meaning [data-key]")].map(({ dataset }) => dataset.key)',
+        );
+        const ids = keys.map((key) => key.split('/')[1]);
         const found = await server.request('POST', '/sparrow-example/_search', {
           size: 50,
           query: { ids: { values: ids } },
@@ -288,6 +290,13 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator('.column.meaning .hit').first().waitFor();
       expect((await titles('meaning'))[0]).toBe('The Long Signal');
       expect(await page.locator('.column').count()).toBe(4);
+      // A fused list ends with hits of score 0, for which nothing speaks: they are not shown.
+      const fused = await server.request('POST', '/films-2024/_search', {
+        retriever: { linear: { query: 'a call from another galaxy', normalizer: 'zscore' } },
+      });
+      const scores = fused.body.hits.hits.map(({ _score }: any) => _score as number);
+      expect(scores).toContain(0);
+      expect(await titles('hybrid')).toHaveLength(scores.filter((score: number) => score > 0).length);
       const { body } = await server.request('GET', '/films-2024/_mapping');
       expect(body['films-2024'].mappings.properties).toMatchObject({
         plot: { type: 'text', copy_to: ['meaning'] },
@@ -419,7 +428,7 @@ describe.skipIf(CHROMIUM === undefined)(
       // Endpoints name the model as Elasticsearch calls it.
       expect(await sparse.innerText()).toContain('Also known as .elser_model_2');
       await page.getByText('.elser_model_2, an alias of .sparse_encoder_model_2').waitFor();
-      await sparse.getByRole('button', { name: 'One worker more' }).click();
+      await sparse.getByRole('button', { name: 'Add a worker' }).click();
       await sparse.getByText(`${String(workers + 1)} workers`).waitFor();
       await page.locator('.sparkline polyline').first().waitFor({ state: 'attached' });
       await look('models');
@@ -487,6 +496,11 @@ describe.skipIf(CHROMIUM === undefined)(
       const copied = await page.evaluate('navigator.clipboard.readText()');
       expect(copied).toContain(`curl -sS -g -X GET '${server.url}/sparrow-example/_search'`);
       expect(copied).not.toContain(server.apiKey);
+      await line.fill('POST /sparrow-example/_search');
+      await box.fill('{"query": {"match": {"texd": "whales"}}}');
+      await page.keyboard.press('Control+Enter');
+      await page.locator('.answer .note', { hasText: 'has a field [texd]' }).waitFor();
+      await box.fill('');
       await line.fill('GET /nowhere/_search');
       await page.keyboard.press('Control+Enter');
       await page.locator('.answer .note.bad', { hasText: 'no such index [nowhere]' }).waitFor();

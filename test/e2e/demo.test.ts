@@ -1,4 +1,4 @@
-// `npm run demo`, as a user runs it: against a server that is up, and without one.
+// `npm run demo:wordnet`, as a user runs it: against a server that is up, and without one.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -118,7 +118,7 @@ describe('the demo', () => {
   it('says what it takes', async () => {
     const { code, stdout, stderr } = await demo(['--help']);
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toMatch(/^Usage: npm run demo/);
+    expect(stdout).toMatch(/^Usage: npm run demo:wordnet/);
   });
 
   it('leads from options that it does not have to those that it has', async () => {

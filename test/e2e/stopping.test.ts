@@ -147,7 +147,7 @@ describe('the data directory', () => {
     const second = await startServer({ data, args: ARGS });
     expect((await stat(data)).mode & 0o777).toBe(0o700);
     expect((await stat(join(data, 'owner.key'))).mode & 0o777).toBe(0o600);
-    expect(second.output()).toContain('others could read this; they no longer can');
+    expect(second.output()).toContain('other users could read this file or folder; now only its owner can');
     expect(second.output()).toContain('"rights":"0755"');
     await second.stop();
   });

@@ -175,7 +175,9 @@ describe('a server with a certificate', () => {
 
   it('takes a new pair without a restart, and keeps the old one when the new one cannot be used', async () => {
     await writeFile(file('own.key'), issue('stranger').key);
-    await until(() => server.output().includes('the new TLS certificate is not used; the one before stays in force'));
+    await until(() =>
+      server.output().includes('the new TLS certificate cannot be used; the previous one stays in use'),
+    );
     expect(server.output()).toContain('is not that of the first certificate');
     expect((await get(server, '/_live')).server).toBe('first');
     await put('own', issue('second', { issuer: authority }));

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { fieldsOfFilter, fieldsOfSearch, unknownAmong, withParents } from './named-fields.js';
+import { fieldsOfAggregations, fieldsOfFilter, fieldsOfSearch, unknownAmong, withParents } from './named-fields.js';
 
 it('finds the fields that a filter names', () => {
   expect(fieldsOfFilter('topic:a AND (year:[2020 TO *] OR -meta.n:"x:y") AND topic:b')).toEqual([
@@ -82,7 +82,22 @@ it('finds the fields that the queries of a search name', () => {
   expect(fieldsOfSearch({ knn: [{ field: 'a', query_vector: [1, 2] }], post_filter: { term: { b: 1 } } })).toEqual([
     ...['a', 'b'],
   ]);
-  expect(fieldsOfSearch({ sort: { match: { a: 1 } }, aggs: { term: { terms: { field: 'a' } } } })).toEqual([]);
+  expect(fieldsOfSearch({ sort: { match: { a: 1 } } })).toEqual([]);
+});
+
+it('finds the fields that aggregations name', () => {
+  const all = (aggs: object): string[] => fieldsOfAggregations({ aggs });
+  expect(fieldsOfSearch({ query: { term: { b: 1 } }, aggregations: { term: { terms: { field: 'a' } } } })).toEqual([
+    ...['b', 'a'],
+  ]);
+  const inner = { inner: { avg: { field: 'b' } }, field: { filter: { term: { c: 1 } } } };
+  expect(all({ outer: { terms: { field: 'a', script: { params: { field: 'x' } } }, aggs: inner } })).toEqual([
+    ...['a', 'b', 'c'],
+  ]);
+  const sources = [{ one: { terms: { field: 'a' } } }, { two: { histogram: { field: 'b', interval: 1 } } }];
+  expect(all({ pages: { composite: { sources } } })).toEqual(['a', 'b']);
+  expect(all({ none: { value_count: { field: '_id' }, meta: { field: 'x' } } })).toEqual([]);
+  expect([all(['x']), all({ a: null, b: { terms: null } })]).toEqual([[], []]);
 });
 
 it('takes what is below a field as a part of it, and not what is below an object', () => {

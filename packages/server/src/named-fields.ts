@@ -58,14 +58,27 @@ export function fieldsOfFilter(filter: string): string[] {
 }
 
 /**
- * The fields that the queries of a search's body name: in full, so without patterns, and without those that every index has and names of
- * unusual length.
+ * The fields that the queries and aggregations of a search's body name: in full, so without patterns, and without those that every index
+ * has and names of unusual length.
  */
 export function fieldsOfSearch(body: object): string[] {
   const named = new Set<string>();
   const members = body as Readonly<Record<string, unknown>>;
   for (const member of QUERYING) collect(member, members[member], named);
-  return usual([...named].filter((name) => name !== '' && !name.startsWith('_') && !/[*,]/.test(name)));
+  return written([...named, ...fieldsOfAggregations(body)]);
+}
+
+/** The same of the aggregations alone. */
+export function fieldsOfAggregations(body: object): string[] {
+  const named = new Set<string>();
+  const { aggs, aggregations = aggs } = body as Readonly<Record<string, unknown>>;
+  collectAggregations(aggregations, named);
+  return written([...named]);
+}
+
+/** Names in full, without those that every index has. */
+function written(named: readonly string[]): string[] {
+  return usual(new Set(named.filter((name) => name !== '' && !name.startsWith('_') && !/[*,]/.test(name))));
 }
 
 /** The first names that are no longer than people write them. */
@@ -92,6 +105,27 @@ function collect(kind: string, value: unknown, named: Set<string>): void {
   }
   if (kind === 'query_string' && typeof query === 'string') for (const name of fieldsOfFilter(query)) named.add(name);
   for (const [name, inner] of Object.entries(value)) collect(name, inner, named);
+}
+
+/** Aggregations by their names, as in a search, in one aggregation for each of its buckets, or as the sources of a composite one. */
+function collectAggregations(aggregations: unknown, named: Set<string>): void {
+  for (const aggregation of membersOf(aggregations)) {
+    for (const [kind, value] of Object.entries(aggregation)) {
+      if (kind === 'aggs' || kind === 'aggregations') collectAggregations(value, named);
+      else if (kind === 'filter') collect(kind, value, named);
+      else if (kind !== 'meta' && typeof value === 'object' && value !== null) {
+        const { field, sources } = value as Readonly<Record<string, unknown>>;
+        if (typeof field === 'string') named.add(field);
+        for (const source of membersOf(sources)) collectAggregations(source, named);
+      }
+    }
+  }
+}
+
+/** The objects among the members of an object or an array. */
+function membersOf(value: unknown): object[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).filter((member) => typeof member === 'object' && member !== null) as object[];
 }
 
 /**

@@ -46,11 +46,17 @@ export async function makePrivate(data: string, log: Logger): Promise<void> {
       const rights = (await stat(path)).mode & 0o777;
       if ((rights & OTHERS) === 0) continue;
       await chmod(path, rights & ~OTHERS);
-      log.warn('others could read this; they no longer can', { path, rights: rights.toString(8).padStart(4, '0') });
+      log.warn('other users could read this file or folder; now only its owner can', {
+        path,
+        rights: rights.toString(8).padStart(4, '0'),
+      });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue;
       // Somebody else's directory, or a file system without rights: not ours to forbid.
-      log.warn('its rights cannot be changed; other users may be able to read it', { path, error: String(error) });
+      log.warn('the permissions of this file or folder cannot be changed; other users may be able to read it', {
+        path,
+        error: String(error),
+      });
     }
   }
 }

@@ -321,7 +321,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
         </Note>
       )}
       {!table.columns.some(({ name }) => isTicked(name)) && (
-        <Note kind="warn">Without a column that is searched by meaning, only words are found.</Note>
+        <Note kind="warn">If no column is searched by meaning, a search finds only the words themselves.</Note>
       )}
       <div class="buttons">
         <button>Add {plural(table.documents.length, 'document')}</button>

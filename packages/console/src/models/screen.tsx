@@ -268,7 +268,7 @@ function DeploymentRow({
           <button
             type="button"
             class="icon-only"
-            aria-label={`One worker less for ${deployment.deployment_id}`}
+            aria-label={`Remove a worker from ${deployment.deployment_id}`}
             disabled={allocations <= 1}
             onClick={() => {
               onAct(call('POST', `${path}/_update`, { number_of_allocations: allocations - 1 }));
@@ -280,7 +280,7 @@ function DeploymentRow({
           <button
             type="button"
             class="icon-only"
-            aria-label={`One worker more for ${deployment.deployment_id}`}
+            aria-label={`Add a worker to ${deployment.deployment_id}`}
             onClick={() => {
               onAct(call('POST', `${path}/_update`, { number_of_allocations: allocations + 1 }));
             }}

@@ -293,7 +293,7 @@ function Start({
   }
   return (
     <div class="start">
-      <p>Thirty short texts. Each of these questions shares hardly a word with the text that answers it:</p>
+      <p>Thirty short texts. Each of these questions has hardly a word in common with the text that answers it:</p>
       <div class="chips">
         {EXAMPLE_QUESTIONS.map((question) => (
           <button
@@ -334,7 +334,7 @@ function Waiting(): JSX.Element {
   }, []);
   return (
     <p class="small" role="status">
-      {isLong && 'Waiting for the answer. A model that starts with this question takes some seconds.'}
+      {isLong && 'Waiting for the answer. If this question starts a model, that takes some seconds.'}
     </p>
   );
 }

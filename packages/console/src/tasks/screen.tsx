@@ -74,7 +74,7 @@ export function TasksScreen(): JSX.Element {
       {ended.length > 0 && (
         <section>
           <h2>History</h2>
-          <p class="small">The last tasks that went on in the background and have ended.</p>
+          <p class="small">The latest background tasks that have ended.</p>
           <ul class="tasks">
             {ended.map((past) => (
               <Ended key={nameOf(past.task)} past={past} />

@@ -35,9 +35,12 @@ export function amongFiles(error: unknown, files: readonly string[], done: numbe
   ];
   const file = files[done] ?? '';
   const what = error.message.includes(file) ? error.message : `${file}: ${error.message}`;
-  return new CommandError(`${what}; ${others.join('; ')}; once that is mended, the same command goes on with ${file}`, {
-    cause: error,
-  });
+  return new CommandError(
+    `${what}; ${others.join('; ')}; once that is fixed, run the same command again: it continues with ${file}`,
+    {
+      cause: error,
+    },
+  );
 }
 
 /** The line about a file. */

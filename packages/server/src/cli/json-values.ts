@@ -92,5 +92,6 @@ export async function* jsonValues(
     if (length > most) throw tooLong(begunIn ?? line);
   }
   yield* take(Buffer.alloc(0));
-  if (depth > 0) throw new CommandError(`it ends in line ${number(line)}, before everything in it is closed`);
+  if (depth > 0)
+    throw new CommandError(`it ends in line ${number(line)}, with a bracket, a brace or a quote still open`);
 }

@@ -144,7 +144,7 @@ async function* fromLines(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_
   let n = 0;
   let at = 0;
   const tooLong = (): CommandError =>
-    new CommandError(`line ${number(at + 1)} is longer than 100 MB: is this a file of lines?`);
+    new CommandError(`line ${number(at + 1)} is longer than 100 MB: does each document have a line of its own?`);
   for await (const line of linesOf(stream, MOST_BYTES, tooLong)) {
     at += 1;
     const text = line.replace(/^\ufeff/, '').trim();
@@ -316,7 +316,7 @@ function unreadable(error: CsvError, progress: Progress): string {
   const where = typeof column === 'string' ? ` in column [${column}]` : '';
   switch (error.code) {
     case 'CSV_MAX_RECORD_SIZE':
-      return `${row} is longer than 100 MB: is this a file of columns, and is every quote closed?`;
+      return `${row} is longer than 100 MB: is this a CSV or TSV file, and is every quote closed?`;
     case 'CSV_QUOTE_NOT_CLOSED':
       return `${row} opens a quote${where} that is not closed up to the end of the file`;
     case 'CSV_INVALID_CLOSING_QUOTE':
@@ -383,14 +383,14 @@ async function* bounded(
   for await (const chunk of stream) {
     if (!progress.hasNames && (bytes += chunk.length) > MOST_BYTES_OF_NAMES)
       throw new CommandError(
-        'its first line is longer than 8 MB: is this a file of columns, and is every quote closed?',
+        'its first line is longer than 8 MB: is this a CSV or TSV file, and is every quote closed?',
       );
     const end = Math.max(chunk.lastIndexOf(LINE_FEED), chunk.lastIndexOf(CARRIAGE_RETURN));
     if (end >= 0) cells = 0;
     for (let at = chunk.indexOf(delimiter, end + 1); at >= 0; at = chunk.indexOf(delimiter, at + 1)) cells += 1;
     if (cells > MOST_CELLS) {
       const where = progress.hasNames ? `a row behind document ${String(progress.rows)}` : 'its first line';
-      throw new CommandError(`${where} has more than 1,000,000 columns: is this a file of columns?`);
+      throw new CommandError(`${where} has more than 1,000,000 columns: is this a CSV or TSV file?`);
     }
     yield chunk;
   }

@@ -213,7 +213,11 @@ export class Remote implements SearchEngine {
     const silent = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         const seconds = String(patience / 1000);
-        reject(new CommandError(`the server at ${url} gave no answer within ${seconds} seconds`));
+        reject(
+          new CommandError(
+            `the server at ${url} gave no answer within ${seconds} seconds: it may be busy, and may still carry out the request`,
+          ),
+        );
         silence.abort();
       }, patience);
     });

@@ -50,7 +50,7 @@ export async function carryOutInEngine(
       : await call.span.carryOut(op, (phases) => engine.execute({ ...request, phases }, sent, cancel));
   if (call.query['wait_for_completion'] === 'false') tasks?.note(reply.body);
   let unknown = MAPPING.has(op) ? await unknownEndpoints(engine, sent) : NOTHING;
-  if (foundNothing(op, reply)) unknown = await unknownFields(engine, caller, request, sent);
+  if (foundNothing(op, reply)) unknown = await unknownFields(engine, caller, request, sent, reply.body);
   const warnings = warningsOf(endpoint, call.query, reply, unknown);
   return {
     status: reply.status,

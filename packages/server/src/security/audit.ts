@@ -81,7 +81,8 @@ export class AuditLog {
 
   write({ key, requestId, opaqueId, ...event }: AuditEvent): void {
     if (this.#waitingBytes > MOST_WAITING) {
-      if (this.#lostBefore === 0) this.#log.error('lines of the audit log are lost: the disk does not take them');
+      if (this.#lostBefore === 0)
+        this.#log.error('lines of the audit log are being lost: they cannot be written to the disk');
       this.#lostBefore += 1;
       this.#lost += 1;
       return;

@@ -42,9 +42,13 @@ export function authenticate(
     reason: isSentByItself ? 'sent from the page of another site' : (key ?? 'no key in the header'),
     ...(parts === undefined ? {} : { key_id: claimed(parts.id) }),
   });
-  if (failures === MOST_FAILURES) log.warn('no more attempts to authenticate for a while', { from });
+  if (failures === MOST_FAILURES)
+    log.warn('too many failed attempts to authenticate: further ones from this address are refused for a while', {
+      from,
+    });
   if (isSentByItself) throw unknownKey(`: ${BY_ITSELF}`);
-  throw parts === undefined ? unknownKey(`: ${EXPECTED}`) : unknownKey();
+  if (parts === undefined) throw unknownKey(`: ${EXPECTED}`);
+  throw isBasic(authorization) ? unknownKey(`: ${NO_USERS}`) : unknownKey();
 }
 
 /**
@@ -67,6 +71,10 @@ function unknownKey(more = ''): HttpError {
 /** What a header should have been that cannot be of any key. Nothing of it is repeated: it may hold a secret. */
 const EXPECTED =
   '[ApiKey <key>], [Bearer <key>] or [Basic <key>] is expected in the header [Authorization], with base64 of [id:api_key] as the key';
+
+/** What somebody needs who sends the user and password that another server had. It does not depend on whether there is such a key. */
+const NO_USERS =
+  'there are no users and passwords here; as [Basic], send the id of an API key as the user and its secret as the password';
 
 /** Where a newcomer finds a key. It is the same for every server, so that it tells strangers nothing of this one. */
 const WHERE =

@@ -38,7 +38,7 @@ export class TaskHistory {
       const text = await readIfPresent(path, LOSS);
       return new TaskHistory(path, log, text === undefined ? [] : parseFile(path, text));
     } catch (error) {
-      log.warn('the history of tasks cannot be read, and begins anew', { error: String(error) });
+      log.warn('the history of tasks cannot be read; a new one is begun', { error: String(error) });
       return new TaskHistory(path, log, []);
     }
   }

@@ -43,7 +43,7 @@ export function reloadOnChange(
       log.info('TLS certificate replaced', described(read));
       warnOfEnd(read, log);
     } catch (error) {
-      log.error('the new TLS certificate is not used; the one before stays in force', {
+      log.error('the new TLS certificate cannot be used; the previous one stays in use', {
         error: (error as Error).message,
       });
     }
@@ -73,5 +73,5 @@ function instant(date: Date): string {
 export function warnOfEnd(material: TlsMaterial, log: Logger): void {
   const days = (material.expires.getTime() - Date.now()) / 86_400_000;
   if (days < WARN_DAYS)
-    log.warn(days < 0 ? 'the TLS certificate has ended' : 'the TLS certificate ends soon', described(material));
+    log.warn(days < 0 ? 'the TLS certificate has expired' : 'the TLS certificate expires soon', described(material));
 }

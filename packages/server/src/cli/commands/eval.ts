@@ -130,7 +130,7 @@ function mustBeWritable(file: string): void {
 
 function refuseMeaningless({ index, tune: tunes, fusion, dense, keep }: Options): void {
   if (index !== undefined && (!dense || keep === true)) {
-    throw new UsageError(`${dense ? '--keep' : '--no-dense'} is about the index that is loaded without --index`);
+    throw new UsageError(`${dense ? '--keep' : '--no-dense'} applies only to the index that is loaded without --index`);
   }
   if (tunes === true && !dense) throw new UsageError('--tune needs the dense vectors that --no-dense leaves out');
   if (fusion !== undefined && tunes !== true) throw new UsageError('--fusion needs --tune');
@@ -208,7 +208,7 @@ async function measureIn(
   const apart = FUSIONS.find((name) => differing[name] > Math.max(1, MOST_APART * count));
   if (apart !== undefined) {
     throw new CommandError(
-      `for ${number(differing[apart])} of ${counted(count, 'query', 'queries')}, the server's ${apart} ranks otherwise than the same fusion of its lists: was the index written to meanwhile?`,
+      `for ${number(differing[apart])} of ${counted(count, 'query', 'queries')}, the server's ${apart} ranks differently from the same fusion of its lists: were documents written in the meantime?`,
     );
   }
   const parity = FUSIONS.map((name) => {

@@ -67,7 +67,7 @@ export function addImport(program: Command): void {
       )
       .option(
         '--id <field>',
-        'field with the id, which every document needs then; without this option, documents are identified by their place in the file',
+        'field that holds the id; every document must have it. Without this option, documents are identified by their place in the file',
       )
       .option(
         '--semantic <field...>',

@@ -46,10 +46,13 @@ export function addKeys(program: Command): void {
   withServer(
     key
       .command('new')
-      .description('make a key and show it, this one time')
+      .description('make a key, which is shown only once')
       .argument('<name>', 'name of the key, such as what it is for')
       .option('--index <pattern...>', 'indices it may use, such as articles or news-*')
-      .option('--can <privilege...>', 'what it may do with them: read (the default), write, create_doc, manage, all, …')
+      .option(
+        '--can <privilege...>',
+        'what it may do with them: read (the default), write, create_doc, manage, all, …; for the console and sparrow search --by also view_index_metadata, which read does not include',
+      )
       .option('--cluster <privilege...>', 'what it may do besides, such as monitor or manage_ingest_pipelines')
       .addOption(new Option('--expires <time>', 'how long it is valid, such as 90d').argParser(timeOf)),
     jsonOption('the answer of POST /_security/api_key, with the key as encoded'),

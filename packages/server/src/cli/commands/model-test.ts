@@ -321,7 +321,7 @@ async function agreementOf(trial: Trial, references: readonly Reference[]): Prom
     const found = entriesOf(made);
     const isScore = typeof made === 'number';
     if (isScore !== (one.score !== undefined)) {
-      throw new CommandError(`${REFERENCE} has other entries than a ${KINDS[trial.kind] ?? 'model'} makes`);
+      throw new CommandError(`${REFERENCE} has entries that a ${KINDS[trial.kind] ?? 'model'} does not make`);
     }
     for (const key of new Set([...expected.keys(), ...found.keys()])) {
       difference = Math.max(difference, Math.abs((expected.get(key) ?? 0) - (found.get(key) ?? 0)));

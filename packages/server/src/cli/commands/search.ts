@@ -81,7 +81,7 @@ export function addSearch(program: Command): void {
     const context = new Context(options);
     const body = options.body === undefined ? undefined : readBody(options.body);
     const asked = ask(context, question, body, options);
-    const waiting = 'waiting for the answer; a model that starts with this question takes some seconds';
+    const waiting = 'waiting for the answer; if this question starts a model, that takes some seconds';
     const answer = await whileWaiting(context.terminal.err, waiting, asked).catch(async (error: unknown) => {
       throw await namingIndices(context, error);
     });

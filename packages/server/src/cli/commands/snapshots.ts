@@ -69,6 +69,9 @@ export function addSnapshots(program: Command): void {
       () =>
         `${made.snapshot}: ${counted(made.indices.length, 'index', 'indices')} in ${duration(made.duration_in_millis)}\n`,
     );
+    if (index !== undefined && made.indices.length === 0) {
+      context.note(`warning: there is no index ${index.join(', ')}, so nothing is in this snapshot`);
+    }
     if (made.state !== 'SUCCESS') {
       throw new CommandError(
         `the snapshot ended as ${made.state}: ${made.failures[0]?.reason ?? 'see the log of the server'}`,
