@@ -111,7 +111,10 @@ function Searching({
       latest.current = performance.now() - begun;
       setResults(found);
       setError('');
-      setUnknown(await unknownFields(index.name, filter));
+      const fields = await unknownFields(index.name, filter);
+      // Somebody may have asked for something else meanwhile.
+      if (signal.aborted) return;
+      setUnknown(fields);
       // Explaining runs the model for each hit: the hits are shown before, with the time of the search alone.
       if (!why || found.every(({ hits }) => hits.length === 0)) return;
       const explained = await inEachColumn(true);
