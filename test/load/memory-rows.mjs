@@ -125,6 +125,24 @@ export const MEMORY_ROWS = [
     ],
   ],
   [
+    'three pipelines that double a text 22 times in 100 documents',
+    'write',
+    () => [
+      [
+        '/_ingest/pipeline/_simulate?verbose=true',
+        {
+          pipeline: {
+            processors: [
+              { script: { source: "String s = 'a'; for (int i = 0; i < 22; i++) { s = s + s } ctx.a = s" } },
+            ],
+          },
+          docs: many(100, () => ({ _source: { a: 'x' } })),
+        },
+      ],
+    ],
+    3,
+  ],
+  [
     'buckets sorted by 100 and by 10,000 keys',
     'read',
     () =>
