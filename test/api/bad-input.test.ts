@@ -36,6 +36,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   put_template: ['index_patterns'],
   update_deployment: ['number_of_allocations'],
   infer_trained_model: ['docs'],
+  embed_sparse: ['inputs'],
   openai_embeddings: ['input', 'model'],
   cohere_rerank: ['model', 'query', 'documents'],
   reindex: ['source', 'dest'],

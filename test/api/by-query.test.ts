@@ -63,7 +63,8 @@ describe('by query', () => {
     ['_update_by_query', 'version_type=external', {}, 400, 'does not support [version_type]'],
     ['_update_by_query', 'max_docs=5', { max_docs: 4 }, 400, 'set to two different values [4] and [5]'],
     ['_update_by_query', '', { script: { source: 'ctx._source.n +' } }, 400, 'compile error'],
-    ['_update_by_query', '', { aggs: {} }, 400, 'aggs is not supported in this context'],
+    ['_update_by_query', '', { min_score: 1 }, 400, 'min_score is not supported in this context'],
+    ['_update_by_query', '', { aggs: { a: { nope: {} } } }, 400, '[nope]'],
     ['_update_by_query', '', { junk: {} }, 400, 'Unknown key for a START_OBJECT in [junk].'],
     ['_update_by_query', '', { slice: { id: 2, max: 2 } }, 400, 'max must be greater than id'],
   ])('refuses %s?%s %j', async (endpoint, query, body, status, reason) => {

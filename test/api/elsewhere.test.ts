@@ -181,6 +181,7 @@ describe('what clients ask for by themselves', () => {
     expect(await client.slm.getLifecycle()).toEqual({});
     expect(await client.ccr.getAutoFollowPattern()).toEqual({ patterns: [] });
     expect(await client.enrich.getPolicy()).toEqual({ policies: [] });
+    expect(await client.ingest.processorGrok()).toEqual({ patterns: {} });
     expect(await client.shutdown.getNode()).toEqual({ nodes: [] });
     expect(await client.transform.getTransform({ transform_id: '*' })).toEqual({ count: 0, transforms: [] });
     expect(await client.ml.getJobs({ job_id: '_all' })).toEqual({ count: 0, jobs: [] });

@@ -304,6 +304,52 @@ describe('GET /v1/models', () => {
   });
 });
 
+describe('POST /embed_sparse', () => {
+  it('makes the sparse vectors of texts, by the numbers of tokens', async () => {
+    const one = await done('POST', '/embed_sparse', { inputs: TEXTS[0] });
+    const both = await done('POST', '/embed_sparse', { inputs: TEXTS, truncate: null, prompt_name: null });
+    expect(both).toHaveLength(2);
+    expect(both[0]).toEqual(one[0]);
+    const { sparse_embedding: known } = await done('POST', '/_inference/.elser-2-elasticsearch', { input: TEXTS });
+    for (const [at, vector] of both.entries()) {
+      const indices = vector.map((pair: any) => pair.index);
+      expect(indices).toEqual([...new Set(indices)].sort((a: any, b: any) => a - b));
+      const weights = (values: unknown[]): unknown[] => values.sort((a: any, b: any) => a - b);
+      expect(weights(vector.map((pair: any) => pair.value))).toEqual(weights(Object.values(known[at].embedding)));
+    }
+    expect(await done('POST', '/embed_sparse', { inputs: TEXTS[0], model: '.elser_model_2' })).toEqual(one);
+  });
+
+  it('refuses what it cannot do in the form of text-embeddings-inference', async () => {
+    const bad: (readonly [object, number, string])[] = [
+      [{}, 400, '`inputs`'],
+      [{ inputs: [] }, 400, '`inputs`'],
+      [{ inputs: [''] }, 400, '`inputs`'],
+      [{ inputs: [1] }, 400, 'a text or a list of texts is expected'],
+      [{ inputs: 'a', prompt_name: 'query' }, 400, 'models here have no prompts'],
+      [{ inputs: 'a', truncation_direction: 'Left' }, 400, 'leave out the end of a text'],
+      [{ inputs: 'a', other: 1 }, 400, 'there is no such member'],
+      [{ inputs: 'a', model: DENSE }, 400, 'makes dense vectors, use POST /v1/embeddings'],
+      [{ inputs: 'a', model: 'missing' }, 404, 'missing'],
+      [{ inputs: 'word '.repeat(2000) }, 413, 'more than the model reads'],
+    ];
+    for (const [body, status, message] of bad) {
+      const answer = await call('POST', '/embed_sparse', body);
+      expect([answer.status, answer.body], answer.text).toEqual([
+        status,
+        { error: expect.stringContaining(message), error_type: expect.any(String) },
+      ]);
+    }
+    expect(await done('POST', '/embed_sparse', { inputs: 'word '.repeat(2000), truncate: true })).toHaveLength(1);
+  });
+
+  it('needs the privilege of inference', async () => {
+    const headers = (encoded: string) => ({ headers: { authorization: `ApiKey ${encoded}` } });
+    expect((await call('POST', '/embed_sparse', { inputs: 'a' }, headers(stranger))).status).toBe(403);
+    expect((await call('POST', '/embed_sparse', { inputs: 'a' }, headers(inferring))).status).toBe(200);
+  });
+});
+
 describe('POST /v1/rerank and /v2/rerank', () => {
   const inference_config = { text_similarity: { text: QUERY } };
   const docs = DOCUMENTS.map((text) => ({ text_field: text }));

@@ -69,7 +69,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [SEE_CLUSTER, 'infer_trained_model get_inference'],
   [SEE_CLUSTER, 'license xpack_info health_report list_none'],
   [SEE_CLUSTER, 'openai_embeddings openai_models openai_model cohere_rerank'],
-  [SEE_CLUSTER, 'infer infer_stream upgrade_assistance metrics'],
+  [SEE_CLUSTER, 'infer infer_stream embed_sparse upgrade_assistance metrics'],
   [
     MANAGE_CLUSTER,
     'put_cluster_settings cancel_tasks cancel_task cancel_reindex rethrottle upgrade_index get_repository get_snapshot',

@@ -102,6 +102,23 @@ describe('a request of version 9', () => {
     expect(await scores(9, { seed: 3, field: 'n' })).not.toEqual(expected);
   });
 
+  it('has no from and to in a range, and no force_source in a highlight', async () => {
+    const bodies: (readonly [string, object])[] = [
+      ['[range] query does not support [from]', { query: { range: { n: { from: 1 } } } }],
+      ['[range] query does not support [include_upper]', { query: { range: { n: { lt: 9, include_upper: true } } } }],
+      ['[force_source]', { query: { match_all: {} }, highlight: { force_source: true, fields: { n: {} } } }],
+      ['[force_source]', { query: { match_all: {} }, highlight: { fields: { n: { force_source: true } } } }],
+    ];
+    for (const [reason, body] of bodies) {
+      const refused = await ask(9, 'POST', '/points/_search', body);
+      expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(reason)]);
+      const several = await ask(9, 'POST', '/_msearch', `{"index":"points"}\n${JSON.stringify(body)}\n`);
+      expect(several.text).toContain(reason);
+      for (const version of [8, 7]) expect((await ask(version, 'POST', '/points/_search', body)).status).toBe(200);
+    }
+    expect((await ask(9, 'POST', '/points/_count', { query: { range: { n: { to: 9 } } } })).status).toBe(400);
+  });
+
   it('may say what is so in any case', async () => {
     const line = '{"index":{"_id":"1"}}\n{"v":[1,1],"n":7}\n';
     const taken: (readonly [string, string, (object | string)?])[] = [

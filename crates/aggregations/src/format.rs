@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use time::{OffsetDateTime, UtcOffset, Weekday};
-
 use sparrow_mapping::date::parse_formats;
 use sparrow_mapping::{DateFormat, ip, java_double};
 use sparrow_wire::Zone;
@@ -37,7 +35,7 @@ impl ValueFormat {
         match self {
             ValueFormat::Raw | ValueFormat::Ip => java_double(value),
             ValueFormat::Boolean => (value != 0.0).to_string(),
-            ValueFormat::Date(format, zone) => format_date(format, value as i64, zone),
+            ValueFormat::Date(format, zone) => format.write(value as i64, zone),
             ValueFormat::Decimal(pattern) => pattern.format(value),
         }
     }
@@ -60,7 +58,7 @@ impl ValueFormat {
         match self {
             ValueFormat::Raw | ValueFormat::Ip => None,
             ValueFormat::Boolean => Some((value != 0).to_string()),
-            ValueFormat::Date(format, zone) => Some(format_date(format, value, zone)),
+            ValueFormat::Date(format, zone) => Some(format.write(value, zone)),
             ValueFormat::Decimal(pattern) => Some(pattern.format(value as f64)),
         }
     }
@@ -69,104 +67,6 @@ impl ValueFormat {
 /// The first date format of a request's `format`; `None` if that is not a date format.
 pub fn date_format(format: &str) -> Option<DateFormat> {
     parse_formats(format).ok()?.into_iter().next()
-}
-
-/// Formats milliseconds since the epoch as a date in a time zone.
-pub fn format_date(format: &DateFormat, millis: i64, zone: &Zone) -> String {
-    let pattern = match format {
-        DateFormat::EpochMillis => return millis.to_string(),
-        DateFormat::EpochSecond => {
-            let fraction = millis.rem_euclid(1000);
-            let seconds = millis.div_euclid(1000);
-            return match fraction {
-                0 => seconds.to_string(),
-                fraction => format!("{seconds}.{fraction:03}").trim_end_matches('0').to_owned(),
-            };
-        }
-        DateFormat::StrictDateOptionalTime => "uuuu-MM-dd'T'HH:mm:ss.SSSXXX",
-        DateFormat::Pattern(pattern) => pattern,
-    };
-    let local = i128::from(millis).saturating_mul(1_000_000);
-    let offset =
-        UtcOffset::from_whole_seconds((zone.offset_at(millis) / 1000) as i32).unwrap_or(UtcOffset::UTC);
-    match OffsetDateTime::from_unix_timestamp_nanos(local).ok().and_then(|at| at.checked_to_offset(offset)) {
-        Some(at) => by_pattern(pattern, at),
-        None => millis.to_string(),
-    }
-}
-
-fn by_pattern(pattern: &str, at: OffsetDateTime) -> String {
-    let letters: Vec<char> = pattern.chars().collect();
-    let mut out = String::with_capacity(32);
-    let mut place = 0;
-    while place < letters.len() {
-        let letter = letters[place];
-        if letter == '\'' {
-            place += 1;
-            let start = place;
-            while place < letters.len() && letters[place] != '\'' {
-                out.push(letters[place]);
-                place += 1;
-            }
-            if place == start {
-                out.push('\'');
-            }
-            place += 1;
-            continue;
-        }
-        let run = letters[place..].iter().take_while(|&&next| next == letter).count();
-        place += run;
-        let number = |out: &mut String, value: i64| out.push_str(&format!("{value:0run$}"));
-        match letter {
-            'y' | 'u' | 'Y' if run == 2 => number(&mut out, i64::from(at.year().rem_euclid(100))),
-            'y' | 'u' | 'Y' => number(&mut out, i64::from(at.year())),
-            'M' | 'L' if run == 3 => out.push_str(&at.month().to_string()[..3]),
-            'M' | 'L' if run > 3 => out.push_str(&at.month().to_string()),
-            'M' | 'L' => number(&mut out, i64::from(u8::from(at.month()))),
-            'd' => number(&mut out, i64::from(at.day())),
-            'D' => number(&mut out, i64::from(at.ordinal())),
-            'H' => number(&mut out, i64::from(at.hour())),
-            'h' => number(&mut out, i64::from((at.hour() + 11) % 12 + 1)),
-            'm' => number(&mut out, i64::from(at.minute())),
-            's' => number(&mut out, i64::from(at.second())),
-            'S' => {
-                let digits = format!("{:09}", at.nanosecond());
-                out.push_str(&digits[..run.min(9)]);
-            }
-            'e' => number(&mut out, i64::from(at.weekday().number_from_monday())),
-            'E' => {
-                let name = day_name(at.weekday());
-                out.push_str(if run > 3 { name } else { &name[..3] });
-            }
-            'a' => out.push_str(if at.hour() < 12 { "AM" } else { "PM" }),
-            'X' if at.offset().is_utc() => out.push('Z'),
-            'X' | 'x' | 'Z' => {
-                let (hours, minutes, _) = at.offset().as_hms();
-                let sign = if hours < 0 || minutes < 0 { '-' } else { '+' };
-                let colon = if run >= 3 && letter != 'Z' || run == 5 { ":" } else { "" };
-                let (hours, minutes) = (hours.unsigned_abs(), minutes.unsigned_abs());
-                if run == 1 && minutes == 0 && letter != 'Z' {
-                    out.push_str(&format!("{sign}{hours:02}"));
-                } else {
-                    out.push_str(&format!("{sign}{hours:02}{colon}{minutes:02}"));
-                }
-            }
-            other => out.extend(std::iter::repeat_n(other, run)),
-        }
-    }
-    out
-}
-
-fn day_name(day: Weekday) -> &'static str {
-    match day {
-        Weekday::Monday => "Monday",
-        Weekday::Tuesday => "Tuesday",
-        Weekday::Wednesday => "Wednesday",
-        Weekday::Thursday => "Thursday",
-        Weekday::Friday => "Friday",
-        Weekday::Saturday => "Saturday",
-        Weekday::Sunday => "Sunday",
-    }
 }
 
 /// A number pattern as in Java's `DecimalFormat`: literal text around digits `0` and `#`, grouping and `%`.
@@ -255,7 +155,7 @@ impl Decimal {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decimal, date_format, format_date};
+    use super::{Decimal, date_format};
     use sparrow_wire::Zone;
 
     #[test]
@@ -289,7 +189,7 @@ mod tests {
             ("yyyyMMdd'T'HHmmss.SSSXX", 0, "20240229T123015.123Z"),
         ] {
             let zone = Zone::Fixed(zone);
-            assert_eq!(format_date(&date_format(format).unwrap(), at, &zone), expected, "{format}");
+            assert_eq!(date_format(format).unwrap().write(at, &zone), expected, "{format}");
         }
     }
 }

@@ -3,18 +3,20 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use sparrow_types::processors;
-use sparrow_wire::deprecation;
+use sparrow_wire::{deprecation, version};
 
 use super::origin;
 
 /// As [`processors::share`]: helpers log under the same request as this thread, and what they warn of is told with its answer.
 pub fn share<T: Send>(helpers: usize, part: impl Fn(bool) -> T + Sync) -> Vec<T> {
     let asker = origin::current();
+    let spoken = version::spoken();
     let results = processors::share(helpers, |is_helper| {
         if !is_helper {
             return (part(false), Vec::new());
         }
         let _origin = origin::enter(asker.clone());
+        let _version = version::enter(Some(spoken));
         (part(true), deprecation::take())
     });
     let told = results.into_iter().map(|(result, warnings)| {

@@ -34,6 +34,9 @@ pub struct Request {
     /// The trace to which the request belongs, from its `traceparent` header.
     #[serde(default)]
     pub trace_id: Option<String>,
+    /// The version of Elasticsearch's interface that the request speaks; `None` for the usual one.
+    #[serde(default)]
+    pub version: Option<u8>,
     /// Where index names that the request refers to are collected; `None` unless the HTTP layer sends `true` for it.
     #[serde(default, deserialize_with = "crate::named::wanted")]
     pub named: Option<Named>,
@@ -87,8 +90,8 @@ pub struct Reply {
     pub text: bool,
     /// Sentences about deprecated forms that the request used.
     pub warnings: Vec<String>,
-    /// Index and id of the document that the request created.
-    pub created: Option<[String; 2]>,
+    /// Index, id and, if it has one, routing of the document that the request created.
+    pub created: Option<Vec<String>>,
     /// Whether parts of a request that was carried out were refused, as its key may not use the indices that they name.
     pub refused_parts: bool,
     /// Tokens that a model has read for the request, where the request asks for nothing but that.

@@ -135,7 +135,7 @@ impl Conditions {
                 }
                 "_if_seq_no" => self.if_seq_no = number.map(sequence_number).transpose()?,
                 "_if_primary_term" => self.if_primary_term = number.map(primary_term).transpose()?,
-                // One index is one shard here: a routing has nothing to choose from.
+                // The routing is no condition.
                 _ => {}
             }
         }
@@ -166,6 +166,7 @@ pub(super) struct Action<'a> {
     /// Name of the target; empty if the request has none, which is an error.
     pub(super) index: String,
     pub(super) id: Option<String>,
+    pub(super) routing: Option<String>,
     /// Pipeline named in the request; `_none` disables the index's default pipeline.
     pub(super) pipeline: Option<String>,
     pub(super) require_alias: bool,
@@ -188,6 +189,7 @@ impl<'a> Action<'a> {
             kind,
             index: index.into(),
             id,
+            routing: None,
             pipeline: None,
             require_alias: false,
             conditions: Conditions::default(),

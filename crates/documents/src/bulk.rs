@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::execute::{Execution, ItemResult};
+use super::get::given_routing;
 use super::ndjson::{self, Defaults};
 use super::reply::{append, write_failure};
 use sparrow_call::error::EngineError;
@@ -36,6 +37,7 @@ fn bulk(
     let params = request.params();
     let defaults = Defaults {
         index: request.path.get("index").cloned(),
+        routing: given_routing(params),
         pipeline: params.get("pipeline").map(str::to_owned),
         require_alias: params.bool("require_alias", false)?,
         source: sparrow_search::source_of_params(params),

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use serde_json::value::RawValue;
 use sparrow_types::work::{self, Stopped};
 
-use super::action::{Action, ActionKind, Conditions};
+use super::action::{Action, ActionKind};
 use super::ingest::{self, Pending, Stage};
 use super::reply::Success;
 use super::update::{Plan, UpdateBody};
@@ -176,7 +176,12 @@ impl<'e> Execution<'e> {
                 continue;
             }
             let right = self.caller.to(action.kind.needed(document.id.as_deref()));
-            match target(self.service, action, &document.index, right) {
+            let routed = self.service.indices.routing(&document.index, document.routing.take());
+            let found = routed.and_then(|routing| {
+                document.routing = routing;
+                target(self.service, action, &document.index, right)
+            });
+            match found {
                 Ok(handle) => {
                     document.index.clone_from(&handle.name);
                     if let Stage::Update(body) = &mut document.stage
@@ -210,7 +215,7 @@ impl<'e> Execution<'e> {
             for at in members {
                 let document = &mut pending[at];
                 let stage = std::mem::replace(&mut document.stage, Stage::Delete);
-                sequence.push(at, stage, document.id.clone(), &document.conditions, &actions[at]);
+                sequence.push(at, stage, document, &actions[at]);
             }
             sequence.send();
             self.truncated_texts += sequence.truncated;
@@ -252,6 +257,7 @@ fn stage<'a>(action: &Action<'a>) -> Pending<'a> {
         kind: action.kind,
         index: action.index.clone(),
         id: action.id.clone(),
+        routing: action.routing.clone(),
         pipeline: action.pipeline.clone(),
         conditions: action.conditions.clone(),
         executed: None,
@@ -341,14 +347,8 @@ impl<'s> Sequence<'s> {
         }
     }
 
-    fn push(
-        &mut self,
-        at: usize,
-        stage: Stage<'_>,
-        id: Option<String>,
-        conditions: &Conditions,
-        action: &Action<'_>,
-    ) {
+    fn push(&mut self, at: usize, stage: Stage<'_>, document: &Pending<'_>, action: &Action<'_>) {
+        let id = document.id.clone();
         // An update reads the document that it changes, which may be many times as long as its body.
         if let (Stage::Update(_), Err(Stopped::Exceeded(limit))) = (&stage, work::check()) {
             self.results[at] = Some(Err(limit.into()));
@@ -357,15 +357,13 @@ impl<'s> Sequence<'s> {
         let (op, attempt) = match stage {
             Stage::Raw(kind, raw) => {
                 let source = Source { raw: raw.to_vec(), value: None };
-                (write_op(kind, id, source, conditions), None)
+                (write_op(kind, source, document), None)
             }
-            Stage::Ready(kind, source) => (write_op(kind, id, source, conditions), None),
-            Stage::Delete => {
-                let op = write_op(WriteKind::Delete, id, Source::default(), conditions);
-                (op, None)
-            }
-            Stage::Update(body) => {
+            Stage::Ready(kind, source) => (write_op(kind, source, document), None),
+            Stage::Delete => (write_op(WriteKind::Delete, Source::default(), document), None),
+            Stage::Update(mut body) => {
                 let id = id.unwrap_or_default();
+                body.routing.clone_from(&document.routing);
                 if self.ids.contains(&id) {
                     self.send();
                 }
@@ -445,12 +443,15 @@ impl<'s> Sequence<'s> {
     }
 }
 
-fn write_op(kind: WriteKind, id: Option<String>, source: Source, conditions: &Conditions) -> WriteOp {
+fn write_op(kind: WriteKind, source: Source, document: &Pending<'_>) -> WriteOp {
+    let Pending { conditions, routing, .. } = document;
+    let id = document.id.clone();
     let mut op = match kind {
         WriteKind::Index => WriteOp::index(id, source),
         WriteKind::Create => WriteOp::create(id, source),
         WriteKind::Delete => WriteOp::delete(id.unwrap_or_default()),
     };
+    op.routing.clone_from(routing);
     op.if_seq_no = conditions.if_seq_no;
     op.if_primary_term = conditions.term();
     op.external_version = conditions.external();

@@ -117,6 +117,8 @@ fn mget(
         }
         let start = out.len();
         let written = service.indices.get(&want.index, request.right()).and_then(|handle| {
+            let routing = want.routing.clone().or_else(|| given_routing(params));
+            check_routing(service, &handle, &want.index, &want.id, routing)?;
             let document = read(&handle, &params, &want.id)?;
             check_version(&handle, &want.id, document.as_ref(), want.version)?;
             work::grow(&mut out, document.as_ref().map_or(0, |document| document.source.len()))?;
@@ -143,9 +145,29 @@ fn find(
     let params = request.params();
     let handle = service.indices.get(request.part("index"), request.right())?;
     let id = request.part("id");
+    check_routing(service, &handle, request.part("index"), id, given_routing(params))?;
     let document = read(&handle, &params, id)?;
     check_version(&handle, id, document.as_ref(), params.integer("version")?)?;
     Ok((handle, document))
+}
+
+/// The routing in the parameters of a request; an empty one is none.
+pub(super) fn given_routing(params: Params<'_>) -> Option<String> {
+    params.get("routing").filter(|routing| !routing.is_empty()).map(str::to_owned)
+}
+
+/// Checks that a document is asked for with a routing, its own or that of an alias, if its index requires one.
+///
+/// # Errors
+/// `routing_missing_exception`, or if the alias has another routing.
+pub(super) fn check_routing(
+    service: &SearchService,
+    handle: &IndexHandle,
+    name: &str,
+    id: &str,
+    given: Option<String>,
+) -> Result<(), EngineError> {
+    handle.check_routing(id, service.indices.routing(name, given)?.as_deref())
 }
 
 /// Compares a document's version with the one requested.
@@ -260,6 +282,7 @@ fn write_document(
         version: document.map(|document| document.version),
         seq_no: document.map(|document| document.seq_no),
         primary_term: document.map(|_| PRIMARY_TERM),
+        routing: document.and_then(|document| document.routing.as_deref()),
         found: document.is_some(),
     };
     write_json(&head, out);
@@ -289,6 +312,8 @@ struct RequestedDocument {
     id: String,
     view: View,
     version: Option<i64>,
+    /// Routing of this document, instead of that of the request.
+    routing: Option<String>,
 }
 
 fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, EngineError> {
@@ -317,6 +342,7 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, 
                         id,
                         view: default.clone(),
                         version: None,
+                        routing: None,
                     });
                 }
             }
@@ -356,6 +382,7 @@ fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<RequestedDocu
         id: String::new(),
         view: default.clone(),
         version: None,
+        routing: None,
     };
     for (key, value) in doc {
         match (key.as_str(), text_of(&value)) {
@@ -384,8 +411,7 @@ fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<RequestedDocu
             ("version_type", Some(text)) => {
                 return Err(EngineError::illegal_argument(format!("No version type match [{text}]")));
             }
-            // One index is one shard.
-            ("routing", Some(_)) => {}
+            ("routing", routing @ Some(_)) => wanted.routing = routing,
             ("fields", _) => {
                 return Err(EngineError::parse(
                     "Unsupported field [fields] used, expected [stored_fields] instead",
@@ -463,6 +489,8 @@ struct Head<'a> {
     seq_no: Option<u64>,
     #[serde(rename = "_primary_term", skip_serializing_if = "Option::is_none")]
     primary_term: Option<u64>,
+    #[serde(rename = "_routing", skip_serializing_if = "Option::is_none")]
+    routing: Option<&'a str>,
     found: bool,
 }
 

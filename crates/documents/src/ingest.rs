@@ -38,6 +38,8 @@ pub(super) struct Pending<'a> {
     pub(super) kind: ActionKind,
     pub(super) index: String,
     pub(super) id: Option<String>,
+    /// Routing of the document, which a pipeline may change.
+    pub(super) routing: Option<String>,
     /// Pipeline that the request names.
     pub(super) pipeline: Option<String>,
     /// Preconditions of the write, which a pipeline may change.
@@ -179,6 +181,7 @@ fn run_batch(
                 members.push(*at);
                 let mut taken = IngestDoc::new(document.index.clone(), document.id.clone(), source);
                 taken.numbers = numbers;
+                taken.set_routing(document.routing.take());
                 taken.executed = document.executed.take();
                 documents.push(taken);
             }
@@ -190,6 +193,7 @@ fn run_batch(
     let summary = service.pipelines.run(&*service.models, pipeline, &mut documents, mode);
     for (at, document) in members.into_iter().zip(documents) {
         let slot = &mut pending[at];
+        let routing = document.routing();
         slot.executed = document.executed;
         if summary.is_err() {
             let reason = format!("pipeline with id [{pipeline}] does not exist");
@@ -201,6 +205,7 @@ fn run_batch(
                 let moved = document.index != slot.index;
                 slot.index = document.index;
                 slot.id = document.id;
+                slot.routing = routing;
                 slot.stage.put_document(document.source, document.numbers.as_ref());
                 // No path and no body names the index that a pipeline chose.
                 let allowed = if moved { slot.check_name(caller) } else { Ok(()) };

@@ -17,6 +17,7 @@ use sparrow_mapping::SourceSelection;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Defaults {
     pub(super) index: Option<String>,
+    pub(super) routing: Option<String>,
     pub(super) pipeline: Option<String>,
     pub(super) require_alias: bool,
     pub(super) source: Option<SourceSelection>,
@@ -102,6 +103,8 @@ struct Names {
     index: Option<String>,
     #[serde(rename = "_id")]
     id: Option<String>,
+    #[serde(alias = "_routing")]
+    routing: Option<String>,
 }
 
 impl UsualLine {
@@ -126,6 +129,7 @@ fn parse_action<'a>(line: &[u8], number: usize, defaults: &Defaults) -> Result<A
             let mut action = action_with(kind, defaults);
             action.index = names.index.unwrap_or(action.index);
             action.id = names.id;
+            action.routing = names.routing.or(action.routing);
             Ok(action)
         }
         None => parse_any_action(line, number, defaults),
@@ -135,6 +139,7 @@ fn parse_action<'a>(line: &[u8], number: usize, defaults: &Defaults) -> Result<A
 /// An action with the values from the URL.
 fn action_with<'a>(kind: ActionKind, defaults: &Defaults) -> Action<'a> {
     let mut action = Action::new(kind, defaults.index.clone().unwrap_or_default(), None, &[]);
+    action.routing.clone_from(&defaults.routing);
     action.pipeline.clone_from(&defaults.pipeline);
     action.require_alias = defaults.require_alias;
     action.returned_source.clone_from(&defaults.source);
@@ -211,8 +216,7 @@ fn set(
     match name {
         "_index" => action.index = text,
         "_id" => action.id = Some(text),
-        // One index is one shard here: a routing has nothing to choose from.
-        "routing" | "_routing" => {}
+        "routing" | "_routing" => action.routing = Some(text),
         "op_type" => match (action.kind, text.as_str()) {
             (ActionKind::Index, "create") => action.kind = ActionKind::Create,
             (ActionKind::Index, "index") | (ActionKind::Create, "create") => {}

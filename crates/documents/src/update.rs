@@ -39,6 +39,8 @@ pub(super) struct UpdateBody {
     /// Why the caller may not delete documents of the index, as a script may ask for.
     pub(super) no_deletion: Option<Exception>,
     pub(super) conditions: Conditions,
+    /// The routing of the request: a new document gets it, and one that is there in place of its own.
+    pub(super) routing: Option<String>,
     pub(super) returned_source: Option<SourceSelection>,
     /// Numbers of `doc` that its fields do not hold as they were written.
     doc_numbers: Option<WrittenNumbers>,
@@ -84,6 +86,7 @@ impl UpdateBody {
             scripted_upsert: false,
             no_deletion: None,
             conditions: action.conditions.clone(),
+            routing: action.routing.clone(),
             returned_source: action.returned_source.clone(),
             doc_numbers: None,
             upsert_numbers: None,
@@ -171,6 +174,7 @@ impl UpdateBody {
     /// # Errors
     /// If there is no such document and no upsert, if its source is not stored, or if the script fails.
     pub(super) fn plan(&self, handle: &IndexHandle, id: &str) -> Result<Plan, EngineError> {
+        handle.check_routing(id, self.routing.as_deref())?;
         let Some(document) = handle.get(id)? else {
             let (new, numbers) = match self.doc_as_upsert {
                 true => (&self.doc, &self.doc_numbers),
@@ -186,7 +190,8 @@ impl UpdateBody {
             };
             let mut new = Value::Object(new);
             if let Some(script) = self.script.as_ref().filter(|_| self.scripted_upsert) {
-                let found = Found { index: &handle.name, id: Some(id), version: None, source: &new };
+                let routing = self.routing.as_deref();
+                let found = Found { index: &handle.name, id: Some(id), version: None, routing, source: &new };
                 match script.decide(&found).map_err(failed)? {
                     Decision::Write { source, .. } => new = Value::Object(source),
                     Decision::Delete | Decision::Noop => {
@@ -196,7 +201,9 @@ impl UpdateBody {
             }
             let source = Source::written(new, numbers.as_ref().as_slice());
             let returned = self.returned(&source.raw);
-            return Ok(Plan::Write(WriteOp::create(Some(id.to_owned()), source), returned));
+            let mut op = WriteOp::create(Some(id.to_owned()), source);
+            op.routing.clone_from(&self.routing);
+            return Ok(Plan::Write(op, returned));
         };
         if document.source.is_empty() {
             let exception = Exception::new(
@@ -251,7 +258,13 @@ impl UpdateBody {
         source: &Value,
         numbers: Option<&WrittenNumbers>,
     ) -> Result<Plan, EngineError> {
-        let found = Found { index: &handle.name, id: Some(id), version: Some(document.version), source };
+        let found = Found {
+            index: &handle.name,
+            id: Some(id),
+            version: Some(document.version),
+            routing: document.routing.as_deref(),
+            source,
+        };
         match script.decide(&found).map_err(failed)? {
             Decision::Write { source, .. } => {
                 Ok(self.rewrite(id, document, Source::written(Value::Object(source), numbers.as_slice())))
@@ -260,7 +273,9 @@ impl UpdateBody {
                 if let Some(refused) = &self.no_deletion {
                     return Err(EngineError::api(403, refused.clone()));
                 }
-                Ok(Plan::Write(self.conditional(WriteOp::delete(id.to_owned()), document.seq_no), None))
+                let mut op = self.conditional(WriteOp::delete(id.to_owned()), document.seq_no);
+                op.routing = document.routing.or_else(|| self.routing.clone());
+                Ok(Plan::Write(op, None))
             }
             Decision::Noop => Ok(self.noop(id, &document)),
         }
@@ -277,6 +292,7 @@ impl UpdateBody {
     fn rewrite(&self, id: &str, document: StoredDocument, source: Source) -> Plan {
         let returned = self.returned(&source.raw);
         let mut op = self.conditional(WriteOp::index(Some(id.to_owned()), source), document.seq_no);
+        op.routing = self.routing.clone().or(document.routing);
         op.previous = document.passages.map(|passages| (document.source.to_vec(), passages));
         Plan::Write(op, returned)
     }

@@ -215,6 +215,7 @@ impl Engine {
         // What a request left behind that panicked on this thread.
         sparrow_wire::deprecation::take();
         let _origin = origin::enter(request.origin());
+        let _version = sparrow_wire::version::enter(request.version);
         let declaration = &operation.declaration;
         let _task = (!attempt::is_active() && declaration.is_listed).then(|| {
             let (index, opaque_id) = (request.part("index"), request.opaque_id.as_ref());

@@ -14,7 +14,8 @@ use crate::open_document::OpenDocument;
 use crate::query::{QueryError, SnapshotCache};
 use crate::segment_snapshot::SegmentSnapshot;
 use sparrow_analysis::{Analysis, Analyzer};
-use sparrow_mapping::{DEFAULT_ANALYZER, FieldType, Mapping, passages};
+use sparrow_mapping::passages::{self, StoredParts};
+use sparrow_mapping::{DEFAULT_ANALYZER, FieldType, Mapping};
 use sparrow_query::Query;
 use sparrow_segments::IndexError;
 use sparrow_segments::doc_bits::contains;
@@ -38,6 +39,8 @@ pub struct StoredDoc {
     pub source: Vec<u8>,
     /// Encoded passages of the document ([`sparrow_mapping::passages::decode`]), if it has any.
     pub passages: Option<Vec<u8>>,
+    /// The routing that the document was written with; none for an object.
+    pub routing: Option<String>,
 }
 
 /// The newest snapshot of an index.
@@ -59,8 +62,13 @@ impl Newest {
     }
 }
 
-/// Id, source and passages of a stored document.
-type Stored = (String, Vec<u8>, Option<Vec<u8>>);
+/// What is stored of a document.
+struct Stored {
+    id: String,
+    source: Vec<u8>,
+    passages: Option<Vec<u8>>,
+    routing: Option<String>,
+}
 
 /// A fixed list of segments, with the mapping and schema through which they are read.
 pub struct Snapshot {
@@ -316,22 +324,22 @@ impl Snapshot {
         let root = self.root_of(addr);
         let (seq_no, version) = (segment.seq_no(addr.doc_id), segment.version(addr.doc_id));
         if root == addr {
-            let (id, source, passages) = self.stored(root)?;
-            return Ok(StoredDoc { id, seq_no, version, source, passages });
+            let Stored { id, source, passages, routing } = self.stored(root)?;
+            return Ok(StoredDoc { id, seq_no, version, source, passages, routing });
         }
         let at = (self.searcher.segment_reader(root.segment_ord).segment_id(), root.doc_id);
         let document = match open {
             Some(document) if document.is_at(at) => document,
             _ => {
-                let (id, source, _) = self.stored(root)?;
+                let Stored { id, source, .. } = self.stored(root)?;
                 open.insert(OpenDocument::new(at, id, source))
             }
         };
         let source = document.object(self.place_of(addr));
-        Ok(StoredDoc { id: document.id.clone(), seq_no, version, source, passages: None })
+        Ok(StoredDoc { id: document.id.clone(), seq_no, version, source, passages: None, routing: None })
     }
 
-    /// Id, source and passages of a document, which is no object.
+    /// What is stored of a document, which is no object.
     fn stored(&self, root: DocAddress) -> Result<Stored, IndexError> {
         let stored: TantivyDocument = match &self.segment(root.segment_ord).past_cache {
             Some(store) => store.get(root.doc_id)?,
@@ -344,12 +352,11 @@ impl Snapshot {
             return Err(TantivyError::InternalError("the attempt was given up".to_owned()).into());
         }
         let mut source = source.to_vec();
-        let (json, payload) = passages::split(&source);
-        let payload = payload.map(|payload| (json.len(), payload.to_vec()));
-        if let Some((length, _)) = payload {
-            source.truncate(length);
-        }
-        Ok((id.unwrap_or_default(), source, payload.map(|(_, payload)| payload)))
+        let StoredParts { json, passages, routing } = passages::split(&source);
+        let (length, passages, routing) =
+            (json.len(), passages.map(<[u8]>::to_vec), routing.map(str::to_owned));
+        source.truncate(length);
+        Ok(Stored { id: id.unwrap_or_default(), source, passages, routing })
     }
 
     /// Token weights of a document in a sparse field, read back from the postings.

@@ -9,7 +9,8 @@ use std::time::Instant;
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use sparrow_index::{Snapshot, SparrowIndex};
-use sparrow_mapping::{Mapping, passages};
+use sparrow_mapping::Mapping;
+use sparrow_mapping::passages::{self, StoredParts};
 use sparrow_shard::{LiveVersion, Shard, ShardError, Writer};
 use sparrow_storage::{DataDir, StorageError, durable};
 
@@ -24,7 +25,7 @@ use super::model_change::Filling;
 use super::models_link::ModelsLink;
 use super::opened::Opened;
 use super::settings::Settings;
-use sparrow_call::error::EngineError;
+use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::CancelFlag;
 use sparrow_types::{attempt, work};
 
@@ -40,6 +41,8 @@ pub struct StoredDocument {
     pub source: Arc<[u8]>,
     /// The encoded passages of its `semantic_text` fields, if it has any.
     pub passages: Option<Vec<u8>>,
+    /// The routing that the document was written with.
+    pub routing: Option<String>,
 }
 
 /// One index that requests can be made of: its metadata, its shard, and what is counted and done in the background for it.
@@ -184,14 +187,16 @@ impl IndexHandle {
             if attempt::give_up_document(source.as_ref().map_or(0, |stored| stored.len())) {
                 return Err(EngineError::Cancelled);
             }
-            return Ok(source.map(|stored| match passages::split(&stored) {
-                (_, None) => StoredDocument { seq_no, version, source: stored, passages: None },
-                (source, Some(payload)) => StoredDocument {
+            return Ok(source.map(|stored| {
+                let StoredParts { json, passages, routing } = passages::split(&stored);
+                let is_whole = json.len() == stored.len();
+                StoredDocument {
                     seq_no,
                     version,
-                    source: Arc::from(source),
-                    passages: Some(payload.to_vec()),
-                },
+                    passages: passages.map(<[u8]>::to_vec),
+                    routing: routing.map(str::to_owned),
+                    source: if is_whole { Arc::clone(&stored) } else { Arc::from(json) },
+                }
             }));
         }
         self.get_searchable(id)
@@ -210,7 +215,23 @@ impl IndexHandle {
             version: stored.version,
             source: Arc::from(stored.source.as_slice()),
             passages: stored.passages,
+            routing: stored.routing,
         }))
+    }
+
+    /// Checks that a request for the document `id` has a routing, if the mapping requires one.
+    ///
+    /// # Errors
+    /// `routing_missing_exception`
+    pub fn check_routing(&self, id: &str, routing: Option<&str>) -> Result<(), EngineError> {
+        if routing.is_some() || !self.metadata.read().mapping.requires_routing() {
+            return Ok(());
+        }
+        let reason = format!("routing is required for [{}]/[{id}]", self.name);
+        let exception = Exception::new("routing_missing_exception", reason)
+            .with("index_uuid", "_na_")
+            .with("index", self.name.as_str());
+        Err(EngineError::api(400, exception))
     }
 
     /// Time since the last refresh.

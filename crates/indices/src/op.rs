@@ -74,6 +74,8 @@ pub struct WriteOp {
     pub id: Option<String>,
     /// The document to write; empty for a deletion.
     pub source: Source,
+    /// The routing of the document, which is kept with it.
+    pub routing: Option<String>,
     /// The write is refused unless the document's last write had this sequence number.
     pub if_seq_no: Option<u64>,
     pub if_primary_term: Option<u64>,
@@ -110,6 +112,7 @@ impl WriteOp {
             kind,
             id,
             source,
+            routing: None,
             if_seq_no: None,
             if_primary_term: None,
             external_version: None,

@@ -8,8 +8,8 @@ use sparrow_call::body::parse_source;
 use sparrow_call::error::EngineError;
 use sparrow_call::helpers::share_parts;
 use sparrow_index::{MAX_TERM_BYTES, invert_texts};
-use sparrow_mapping::passages::{self, FieldPassages};
-use sparrow_mapping::{Mapping, ParsedDocument};
+use sparrow_mapping::passages::{self, FieldPassages, StoredParts};
+use sparrow_mapping::{MAX_TERM, Mapping, ParsedDocument};
 use sparrow_models::Purpose;
 use sparrow_shard::LookedUp;
 use sparrow_types::processors;
@@ -50,9 +50,9 @@ impl Prepared {
         let Self { id, mut raw, value, conditions: mut op, .. } = self;
         op.id = Some(id);
         if op.kind != WriteKind::Delete {
-            let (json, payload) = passages::split(&raw);
+            let StoredParts { json, passages, .. } = passages::split(&raw);
             let length = json.len();
-            op.previous = payload.map(|payload| (json.to_vec(), payload.to_vec()));
+            op.previous = passages.map(|passages| (json.to_vec(), passages.to_vec()));
             raw.truncate(length);
             op.source = Source { raw, value };
         }
@@ -106,6 +106,8 @@ impl IndexHandle {
         let id_is_new = op.id.is_none();
         let id = op.id.take().unwrap_or_else(generate_id);
         check_id(&id)?;
+        self.check_routing(&id, op.routing.as_deref())?;
+        check_length(op.routing.as_deref())?;
         if op.kind == WriteKind::Delete {
             return Ok(Prepared {
                 kind: op.kind,
@@ -147,10 +149,10 @@ impl IndexHandle {
         let Source { mut raw, value } = std::mem::take(&mut op.source);
         let Embedded { payload, truncated, key } = op.passages.take().unwrap_or_default();
         let passages = (!payload.is_empty()).then_some(&payload[..]);
-        let (parsed, widened) = self.parse(mapping, &id, &raw, value.as_ref(), passages)?;
-        if let Some(payload) = passages {
-            passages::append(&mut raw, payload);
-        }
+        let routing = op.routing.as_deref();
+        let parts = StoredParts { json: &raw, passages, routing };
+        let (parsed, widened) = self.parse(mapping, &id, parts, value.as_ref())?;
+        passages::append(&mut raw, passages, routing);
         Ok(Prepared {
             kind: op.kind,
             id,
@@ -167,15 +169,15 @@ impl IndexHandle {
     }
 
     /// Reads a document against a mapping, and makes its terms: from its JSON, and from `value` where the same is there
-    /// already. `passages` are its encoded passages. Returns the extended mapping too, if the document adds fields.
+    /// already. Returns the extended mapping too, if the document adds fields.
     pub(super) fn parse(
         &self,
         mapping: &Mapping,
         id: &str,
-        json: &[u8],
+        parts: StoredParts<'_>,
         value: Option<&Value>,
-        passages: Option<&[u8]>,
     ) -> Result<(ParsedDocument, Option<Mapping>), EngineError> {
+        let StoredParts { json, passages, routing } = parts;
         let limits = self.metadata.read().settings.limits();
         let parse = |value: &Value, numbers: Option<&WrittenNumbers>| {
             let parsed = mapping.parse_written_document(id, value, numbers, &limits);
@@ -188,11 +190,8 @@ impl IndexHandle {
                 None => parse(&parse_source(json)?, WrittenNumbers::of(json).as_ref())?,
             },
         };
+        add_stored_parts(&mut parsed, passages, routing);
         if let Some(payload) = passages {
-            // What is stored of a filtered source keeps the passages too; nothing stored is nothing.
-            if let Some(stored) = parsed.stored_source.as_mut().filter(|stored| !stored.is_empty()) {
-                passages::append(stored, payload);
-            }
             let fields = decode(payload)?;
             let current = widened.as_ref().unwrap_or(mapping);
             self.check_models(current, &fields)?;
@@ -215,6 +214,32 @@ impl IndexHandle {
     /// What compares the vectors of an endpoint best, if it is known.
     fn similarity_of(&self, inference_id: &str) -> Option<String> {
         self.models.get()?.upgrade()?.inference_target(inference_id)?.similarity
+    }
+}
+
+/// Adds the routing to a document, and what is stored behind its JSON to what is stored of a filtered source.
+pub(super) fn add_stored_parts(parsed: &mut ParsedDocument, passages: Option<&[u8]>, routing: Option<&str>) {
+    if let Some(routing) = routing {
+        parsed.add_routing(routing);
+    }
+    if let Some(stored) = &mut parsed.stored_source {
+        // Passages belong to texts: where no source is stored, they are not stored either.
+        let passages = passages.filter(|_| !stored.is_empty());
+        passages::append(stored, passages, routing);
+    }
+}
+
+/// Checks that a routing can be a term of the index.
+///
+/// # Errors
+/// Illegal argument when it is longer than a term may be.
+fn check_length(routing: Option<&str>) -> Result<(), EngineError> {
+    match routing {
+        Some(routing) if routing.len() > MAX_TERM => Err(EngineError::illegal_argument(format!(
+            "routing is too long, must be no longer than {MAX_TERM} bytes but was: {}",
+            routing.len()
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -5,11 +5,12 @@
 //! has it all the same.
 
 use serde_json::{Map, Value};
-use sparrow_mapping::{DocumentError, DocumentErrorKind, Limits, Mapping, ParsedDocument, passages};
+use sparrow_mapping::passages::{self, StoredParts};
+use sparrow_mapping::{DocumentError, DocumentErrorKind, Limits, Mapping, ParsedDocument};
 use sparrow_shard::RereadDocument;
 use sparrow_wire::json::WrittenNumbers;
 
-use super::write;
+use super::{prepare, write};
 
 /// Most fields of one document that are left out one by one; if there are more, all its fields are.
 const MOST_LEFT_OUT: usize = 100;
@@ -29,7 +30,7 @@ const LIMITS: Limits = Limits {
 /// Parses a logged document by the current mapping, leaving out the fields that do not fit. `ignore_malformed` is what the index is set to.
 pub fn reread(mapping: &Mapping, ignore_malformed: bool, id: &str, logged: &[u8]) -> RereadDocument {
     let limits = Limits { ignore_malformed, ..LIMITS };
-    let (json, payload) = passages::split(logged);
+    let StoredParts { json, passages: payload, routing } = passages::split(logged);
     let mut left_out = Vec::new();
     let numbers = WrittenNumbers::of(json);
     let mut value: Value = serde_json::from_slice(json).unwrap_or_else(|error| {
@@ -62,6 +63,7 @@ pub fn reread(mapping: &Mapping, ignore_malformed: bool, id: &str, logged: &[u8]
         // What the mapping filters was made of a value that lacks fields now.
         parsed.stored_source = None;
     }
+    prepare::add_stored_parts(&mut parsed, payload, routing);
     RereadDocument { parsed, left_out }
 }
 

@@ -179,6 +179,27 @@ impl Indices {
         Ok(indices.is_some_and(|indices| indices.values().any(|spec| spec.filter.is_some())))
     }
 
+    /// The routing of a request for a document of the index or alias `name`: the alias's, if it has one for writes, or
+    /// that of the request.
+    ///
+    /// # Errors
+    /// When both have one, and they differ.
+    pub fn routing(&self, name: &str, given: Option<String>) -> Result<Option<String>, EngineError> {
+        let names = self.names();
+        let Some(indices) = names.aliases.get(name) else { return Ok(given) };
+        // Writes go to one of its indices, to which reads by id go too.
+        let written = names.write_index(name)?;
+        let spec = written.as_ref().and_then(|index| indices.get(&**index));
+        let Some(own) = spec.and_then(|spec| spec.index_routing.clone()) else { return Ok(given) };
+        match given {
+            Some(given) if given != own => Err(EngineError::illegal_argument(format!(
+                "Alias [{name}] has index routing associated with it [{own}], and was provided with routing value \
+                 [{given}], rejecting operation"
+            ))),
+            _ => Ok(Some(own)),
+        }
+    }
+
     /// Whether the name is that of an alias.
     pub fn is_alias(&self, name: &str) -> bool {
         self.names().aliases.contains_key(name)

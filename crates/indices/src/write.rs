@@ -214,9 +214,9 @@ impl IndexHandle {
             self.settle_mapping(writer)?;
             *key = self.mapping().semantic_key();
             // Another document of the batch, or another writer, may have widened the mapping since.
-            let (json, payload) = passages::split(&document.raw);
+            let parts = passages::split(&document.raw);
             let value = document.value.as_ref();
-            (document.parsed, widened) = self.parse(&self.mapping(), &document.id, json, value, payload)?;
+            (document.parsed, widened) = self.parse(&self.mapping(), &document.id, parts, value)?;
         }
         let needed = widened.as_ref().map_or(*key, Mapping::semantic_key);
         if !deleted && needed != document.semantic_key {

@@ -71,6 +71,16 @@ impl IngestDoc {
         }
     }
 
+    /// Gives the document the routing that it is written with, which a pipeline may change.
+    pub fn set_routing(&mut self, routing: Option<String>) {
+        self.metadata.extend(routing.map(|routing| ("_routing".to_owned(), Value::String(routing))));
+    }
+
+    /// The routing of the document.
+    pub fn routing(&self) -> Option<String> {
+        self.metadata.get("_routing").and_then(Value::as_str).map(str::to_owned)
+    }
+
     /// Keeps the numbers as they are written in `json`, which the fields were parsed from.
     #[must_use]
     pub fn written_as(mut self, json: &[u8]) -> Self {

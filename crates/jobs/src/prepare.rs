@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::plan::{Action, Batch, Position, Prepared, Source};
 use super::slice::Slice;
-use super::spec::{Destination, Operation, VersionType};
+use super::spec::{Destination, Operation, Routing, VersionType};
 use sparrow_call::body::{stored_tree, tree_bytes};
 use sparrow_call::error::EngineError;
 use sparrow_indices::{self as indices, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp};
@@ -87,8 +87,8 @@ impl Slice<'_> {
         let mut documents = Vec::with_capacity(positions.len());
         for (source, seq_no, addr) in positions {
             let Source { handle, snapshot } = &self.sources[*source as usize];
-            let id = snapshot.fetch(*addr)?.id;
-            documents.push(deletion(handle.name.clone(), id, Some(*seq_no)));
+            let stored = snapshot.fetch(*addr)?;
+            documents.push(deletion(handle.name.clone(), stored.id, stored.routing, Some(*seq_no)));
         }
         Ok(Batch { documents, truncated: 0, read: positions.len() })
     }
@@ -112,6 +112,11 @@ impl Slice<'_> {
             let value = parse_stored(&selected, handle, &stored.id)?;
             bytes += stored.source.len() + tree_bytes(&selected);
             let mut taken = IngestDoc::new(target.name.clone(), Some(stored.id), value).written_as(&selected);
+            taken.set_routing(match &to.routing {
+                Routing::Keep => stored.routing,
+                Routing::Discard => None,
+                Routing::Set(routing) => Some(routing.clone()),
+            });
             let changed = self.change(to.script.as_ref(), target, stored.version, &mut taken)?;
             stored.version = changed.version.unwrap_or(stored.version);
             let previous = stored.passages.map(|passages| (stored.source, passages));
@@ -137,7 +142,8 @@ impl Slice<'_> {
             .zip(versions)
             .map(|(document, (version, previous, is_deleted))| {
                 if is_deleted {
-                    return deletion(document.index, document.id.unwrap_or_default(), None);
+                    let routing = document.routing();
+                    return deletion(document.index, document.id.unwrap_or_default(), routing, None);
                 }
                 self.prepared(target, document, |id, source| {
                     let mut op = operation(id, source, version);
@@ -173,6 +179,7 @@ impl Slice<'_> {
                 batch.read += 1;
                 let mut taken =
                     IngestDoc::new(handle.name.clone(), Some(stored.id), value).written_as(&source);
+                taken.set_routing(stored.routing);
                 deleted.push(self.change(script, handle, stored.version, &mut taken)?.is_delete);
                 documents.push(taken);
                 earlier.push(stored.passages.map(|passages| (source, passages)));
@@ -187,7 +194,9 @@ impl Slice<'_> {
             let read = documents.into_iter().zip(earlier).zip(deleted).zip(group);
             batch.documents.extend(read.map(|(((document, previous), is_deleted), (_, seq_no, _))| {
                 if is_deleted {
-                    return deletion(document.index, document.id.unwrap_or_default(), Some(*seq_no));
+                    let routing = document.routing();
+                    let id = document.id.unwrap_or_default();
+                    return deletion(document.index, id, routing, Some(*seq_no));
                 }
                 self.prepared(handle, document, |id, source| {
                     let mut op = WriteOp::index(id, source);
@@ -214,10 +223,12 @@ impl Slice<'_> {
         document: &mut IngestDoc,
     ) -> Result<Changed, EngineError> {
         let Some(script) = script else { return Ok(Changed::default()) };
+        let routing = document.routing();
         let found = Found {
             index: &target.name,
             id: document.id.as_deref(),
             version: Some(version),
+            routing: routing.as_deref(),
             source: &document.source,
         };
         let mut changed = Changed::default();
@@ -230,6 +241,8 @@ impl Slice<'_> {
                         ("_id", Value::String(id)) => document.id = Some(id),
                         ("_id", _) => document.id = None,
                         ("_version", version) => changed.version = version.as_u64(),
+                        ("_routing", Value::String(routing)) => document.set_routing(Some(routing)),
+                        ("_routing", _) => _ = document.metadata.shift_remove("_routing"),
                         _ => {}
                     }
                 }
@@ -280,6 +293,7 @@ impl Slice<'_> {
         let refused = is_moved.then(|| self.spec.check_written(&document.index).err()).flatten();
         // The versions of what a job writes are the job's own.
         let version = document.metadata.keys().find(|name| *name != "_routing");
+        let routing = document.routing();
         let action = match (refused, document.outcome) {
             (Some(error), _) => Action::Fail(error),
             (None, IngestOutcome::Ok) if version.is_some() => {
@@ -290,7 +304,9 @@ impl Slice<'_> {
             }
             (None, IngestOutcome::Ok) => {
                 let source = indices::Source::written(document.source, document.numbers.as_ref().as_slice());
-                Action::Write(Box::new(operation(document.id.clone(), source)))
+                let mut op = operation(document.id.clone(), source);
+                op.routing = routing;
+                Action::Write(Box::new(op))
             }
             (None, IngestOutcome::Dropped) => Action::Nothing,
             (None, IngestOutcome::Failed(error)) => Action::Fail(error.into()),
@@ -307,8 +323,9 @@ struct Changed {
 }
 
 /// The deletion of a document that was read.
-fn deletion(index: String, id: String, seq_no: Option<u64>) -> Prepared {
+fn deletion(index: String, id: String, routing: Option<String>, seq_no: Option<u64>) -> Prepared {
     let mut op = WriteOp::delete(id.clone());
+    op.routing = routing;
     op.if_seq_no = seq_no;
     op.if_primary_term = seq_no.map(|_| PRIMARY_TERM);
     Prepared { id: Some(id), index, action: Action::Write(Box::new(op)) }

@@ -43,6 +43,7 @@ pub use chunking::{Chunking, ChunkingError, Separator};
 pub use date::DateFormat;
 pub use dense::{DenseVector, VectorOptions};
 pub use dense::{component_problem, magnitude_problem, preview};
+pub use document::MAX_TERM;
 pub use encoded::query_vector;
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use geo::GeoPoint;
@@ -61,6 +62,9 @@ pub use values::{is_above, normalize_float};
 /// Reserved keyword field that lists the document's fields whose values were left out of the index because of
 /// `ignore_malformed` or `ignore_above`.
 pub const IGNORED: &str = "_ignored";
+
+/// Reserved keyword field with the routing that a document was written with.
+pub const ROUTING: &str = "_routing";
 
 /// The `_source` section of a mapping: whether and in which parts the source of documents is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,6 +157,8 @@ type DateFormats = Arc<[(String, Vec<DateFormat>)]>;
 pub struct Mapping {
     pub(crate) root: ObjectNode,
     source: SourceConfig,
+    /// Whether documents have to be written, and are only found by their ids, with a routing (`_routing.required`).
+    routing_required: bool,
     meta: Option<Value>,
     date_detection: bool,
     numeric_detection: bool,
@@ -177,6 +183,7 @@ impl PartialEq for Mapping {
     fn eq(&self, other: &Self) -> bool {
         self.root == other.root
             && self.source == other.source
+            && self.routing_required == other.routing_required
             && self.meta == other.meta
             && self.date_detection == other.date_detection
             && self.numeric_detection == other.numeric_detection
@@ -197,6 +204,7 @@ impl Mapping {
         Self {
             root: ObjectNode::default(),
             source: SourceConfig::default(),
+            routing_required: false,
             meta: None,
             date_detection: true,
             numeric_detection: false,
@@ -230,6 +238,11 @@ impl Mapping {
     /// If the definition is malformed or would change an existing field in a way that is not allowed.
     pub fn merge_update(&self, definition: &Value) -> Result<Self, MappingError> {
         update::merge_update(self, definition)
+    }
+
+    /// Whether documents have to be written, and are only found by their ids, with a routing.
+    pub fn requires_routing(&self) -> bool {
+        self.routing_required
     }
 
     /// Type of the field, object or multi-field (`title.raw`) at `path`, or of the `flattened` field that it lies in.

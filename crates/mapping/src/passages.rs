@@ -1,18 +1,19 @@
-//! The passages of a document: what `semantic_text` fields were cut into, with the vector of each.
+//! What travels and is stored behind a document's JSON: the passages that `semantic_text` fields were cut into, with the
+//! vector of each, and the routing that the document was written with.
 //!
-//! They travel and are stored behind the document's JSON, so that the log, a get by id, an update and a reindex have
-//! them without asking a model again:
+//! So the log, a get by id, an update and a reindex have the passages without asking a model again, and the routing, which
+//! no other part of the document holds:
 //!
 //! ```text
-//! JSON · payload · payload length u32 · 0
+//! JSON [· payload · payload length u32 · 0] [· routing · routing length u32 · 1]
 //! payload: version u8 (1) · fields u16 · field*
 //! field: path · inference id · fingerprint · chunking (strings, u16 length) · sources u16 · path* · chunks u32 · chunk*
 //! chunk: source u16 · start u32 · end u32 · kind u8 (1 sparse, 2 dense, 3 sparse and then dense) · vector (one or two)
 //! vector: count u32 · values
 //! ```
 //!
-//! Little endian. No JSON text ends with a zero byte, so one look at the last byte tells whether there are any: a
-//! document without `semantic_text` is stored as it always was.
+//! Little endian. No JSON text ends with a byte of 0 or 1, so one look at the last byte tells what is there: a document
+//! without `semantic_text` and routing is stored as it always was.
 
 /// Version of the payload's layout, in its first byte.
 const VERSION: u8 = 1;
@@ -80,21 +81,47 @@ pub struct FieldPassages {
     pub chunks: Vec<Passage>,
 }
 
-/// The JSON of a stored document, and the payload behind it, if there is one.
-pub fn split(stored: &[u8]) -> (&[u8], Option<&[u8]>) {
-    let Some((0, rest)) = stored.split_last() else { return (stored, None) };
-    let Some((rest, length)) = rest.split_last_chunk::<4>() else { return (stored, None) };
+/// Last byte of a stored document with passages behind its JSON.
+const PASSAGES: u8 = 0;
+/// Last byte of a stored document with a routing.
+const ROUTING: u8 = 1;
+
+/// A stored document, taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredParts<'a> {
+    pub json: &'a [u8],
+    /// The encoded passages, if there are any; see [`decode`].
+    pub passages: Option<&'a [u8]>,
+    pub routing: Option<&'a str>,
+}
+
+/// Takes a stored document apart.
+pub fn split(stored: &[u8]) -> StoredParts<'_> {
+    let (rest, routing) = without(stored, ROUTING);
+    let (json, passages) = without(rest, PASSAGES);
+    StoredParts { json, passages, routing: routing.and_then(|routing| std::str::from_utf8(routing).ok()) }
+}
+
+/// A stored document without the block at its end, and that block, if there is one with this marker.
+fn without(stored: &[u8], marker: u8) -> (&[u8], Option<&[u8]>) {
+    let Some((last, rest)) = stored.split_last() else { return (stored, None) };
+    let Some((rest, length)) = rest.split_last_chunk::<4>().filter(|_| *last == marker) else {
+        return (stored, None);
+    };
     match rest.len().checked_sub(u32::from_le_bytes(*length) as usize) {
         Some(at) => (&rest[..at], Some(&rest[at..])),
         None => (stored, None),
     }
 }
 
-/// Appends a payload of [`encode`] to a document's JSON, with its length and the marker byte.
-pub fn append(json: &mut Vec<u8>, payload: &[u8]) {
-    json.extend_from_slice(payload);
-    json.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-    json.push(0);
+/// Appends to a document's JSON what is stored behind it: a payload of [`encode`], and a routing.
+pub fn append(json: &mut Vec<u8>, passages: Option<&[u8]>, routing: Option<&str>) {
+    let blocks = [(passages, PASSAGES), (routing.map(str::as_bytes), ROUTING)];
+    for (block, marker) in blocks.into_iter().filter_map(|(block, marker)| Some((block?, marker))) {
+        json.extend_from_slice(block);
+        json.extend_from_slice(&(block.len() as u32).to_le_bytes());
+        json.push(marker);
+    }
 }
 
 /// Encodes the passages of all given fields as a payload.
@@ -268,13 +295,27 @@ mod tests {
     #[test]
     fn passages_come_back_from_behind_the_json() {
         let mut stored = b"{\"a\": 1}\n".to_vec();
-        assert_eq!(split(&stored), (&stored[..], None));
-        append(&mut stored, &encode(&sample()));
-        let (json, payload) = split(&stored);
-        assert_eq!(json, b"{\"a\": 1}\n");
-        assert_eq!(decode(payload.unwrap()), Some(sample()));
-        assert_eq!(split(b""), (&b""[..], None));
-        assert_eq!(split(&[9, 0, 0, 0, 0]), (&[9, 0, 0, 0, 0][..], None));
+        assert_eq!(split(&stored), StoredParts { json: &stored, passages: None, routing: None });
+        append(&mut stored, Some(&encode(&sample())), None);
+        let parts = split(&stored);
+        assert_eq!(parts.json, b"{\"a\": 1}\n");
+        assert_eq!(decode(parts.passages.unwrap()), Some(sample()));
+        for other in [&b""[..], &[9, 0, 0, 0, 0], &[9, 0, 0, 0, 1]] {
+            assert_eq!(split(other), StoredParts { json: other, passages: None, routing: None });
+        }
+    }
+
+    #[test]
+    fn a_routing_comes_back_with_passages_and_without() {
+        let payload = encode(&sample());
+        for (json, passages) in [("{}", None), ("", None), ("{\"a\": [0, 1]}", Some(&payload[..]))] {
+            let mut stored = json.as_bytes().to_vec();
+            append(&mut stored, passages, Some("kühe"));
+            assert_eq!(
+                split(&stored),
+                StoredParts { json: json.as_bytes(), passages, routing: Some("kühe") }
+            );
+        }
     }
 
     #[test]

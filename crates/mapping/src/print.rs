@@ -28,6 +28,9 @@ pub(super) fn print(mapping: &Mapping) -> Value {
     if !source_out.is_empty() {
         out.insert("_source".to_owned(), Value::Object(source_out));
     }
+    if mapping.routing_required {
+        out.insert("_routing".to_owned(), json!({"required": true}));
+    }
     if let Some(formats) = &mapping.dynamic_dates {
         let names: Vec<&str> = formats.iter().map(|(name, _)| name.as_str()).collect();
         out.insert("dynamic_date_formats".to_owned(), json!(names));

@@ -8,6 +8,7 @@ use sparrow_types::PackedTokens;
 use super::date::DateFormat;
 use super::dense::DenseVector;
 use super::semantic::SemanticText;
+use crate::ROUTING;
 use crate::passages::Passage;
 
 /// Default of `max_shingle_size` of a `search_as_you_type` field.
@@ -347,6 +348,14 @@ pub struct ParsedDocument {
     /// The objects of `nested` fields, with the path of the field. Those inside another one come before it, those of one field in the
     /// order of the document; this is the order in which they are stored, before the document.
     pub nested: Vec<(String, ParsedDocument)>,
+}
+
+impl ParsedDocument {
+    /// Adds the routing that the document is written with.
+    pub fn add_routing(&mut self, routing: &str) {
+        self.keywords.push((ROUTING.to_owned(), routing.to_owned()));
+        self.field_names.push(ROUTING.to_owned());
+    }
 }
 
 /// The parameters of a `nested` field.

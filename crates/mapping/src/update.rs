@@ -65,6 +65,14 @@ pub(super) fn merge_update(old: &Mapping, definition: &Value) -> Result<Mapping,
             to,
         });
     }
+    if given("_routing") && update.routing_required != old.routing_required {
+        return Err(MappingError::ParameterChange {
+            path: "_routing".to_owned(),
+            parameter: "required".to_owned(),
+            from: old.routing_required.to_string(),
+            to: update.routing_required.to_string(),
+        });
+    }
     merge_properties(&mut merged.root.properties, update.root.properties, "")?;
     let merged = merged.rebuilt();
     merged.check_nested()?;

@@ -334,6 +334,14 @@ impl Models {
         .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 
+    /// The model that encodes for an id, started if it may start without a request.
+    ///
+    /// # Errors
+    /// As for encoding with it.
+    pub fn encoder(&self, model_id: &str) -> Result<Arc<sparrow_encoder::Model>, ModelError> {
+        Ok(Arc::clone(self.encoding(model_id)?.deployment.model()))
+    }
+
     /// Counters of the deployment for an id; none if it does not run.
     pub fn figures(&self, model_id: &str) -> Option<DeploymentStats> {
         Some(self.deployments.find(model_id, &self.registry)?.deployment.stats())

@@ -44,7 +44,7 @@ pub struct NativeReply {
     pub warnings: Option<Vec<String>>,
     /// The indices and aliases that the request came to; absent where it did not ask for them.
     pub named: Option<Vec<String>>,
-    /// Index and id of the document that the request created; absent if it created none.
+    /// Index, id and, if it has one, routing of the document that the request created; absent if it created none.
     pub created: Option<Vec<String>>,
     /// Whether parts of the request were refused for want of a right; absent if none was.
     pub refused_parts: Option<bool>,
@@ -65,7 +65,7 @@ impl NativeReply {
                 text,
                 warnings: (!warnings.is_empty()).then_some(warnings),
                 named: None,
-                created: created.map(Vec::from),
+                created,
                 refused_parts: refused_parts.then_some(true),
                 tokens,
                 full: None,

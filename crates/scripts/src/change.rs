@@ -53,6 +53,8 @@ pub struct Found<'a> {
     pub id: Option<&'a str>,
     /// The document's version; none for an upsert, whose document does not exist yet.
     pub version: Option<u64>,
+    /// The routing that the document was written with.
+    pub routing: Option<&'a str>,
     /// The document's fields, a JSON object.
     pub source: &'a Json,
 }
@@ -101,8 +103,12 @@ impl ChangeScript {
         let text = |text: Option<&str>| text.map_or(Value::Null, Value::text);
         let version = found.version.and_then(|version| i64::try_from(version).ok());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
-        let before =
-            [text(Some(found.index)), text(found.id), version.map_or(Value::Null, Value::Long), Value::Null];
+        let before = [
+            text(Some(found.index)),
+            text(found.id),
+            version.map_or(Value::Null, Value::Long),
+            text(found.routing),
+        ];
         let given = [
             ("op", text(Some(if is_new { "create" } else { "index" }))),
             ("_now", Value::Long(now)),
@@ -148,7 +154,7 @@ impl ChangeScript {
             "_index" => Json::from(found.index),
             "_id" => found.id.map_or(Json::Null, Json::from),
             "_version" => found.version.map_or(Json::Null, Json::from),
-            _ => Json::Null,
+            _ => found.routing.map_or(Json::Null, Json::from),
         };
         let mut changed = Map::new();
         for name in METADATA {

@@ -293,6 +293,15 @@ fn encode(
     resolve::resolve(&*service.models, queries, cancel, timed)
 }
 
+/// Checks the body of a search without running it.
+///
+/// # Errors
+/// Those of a search with this body.
+pub fn check_search(body: &serde_json::Value) -> Result<(), EngineError> {
+    let parsed = body::SearchBody::parse(body.to_string().as_bytes(), None);
+    parsed.map(drop).map_err(EngineError::from)
+}
+
 /// Parses a `slice` section that divides documents by their ids; gives the number of the slice and the number of slices.
 ///
 /// # Errors

@@ -228,6 +228,10 @@ fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: O
     if let Some(rank) = hit.rank {
         push(out, format_args!(",\"_rank\":{rank}"));
     }
+    if let Some(routing) = stored.routing.as_ref().filter(|_| !bare) {
+        out.extend_from_slice(b",\"_routing\":");
+        let _ = serde_json::to_writer(&mut *out, routing);
+    }
     if !ignored.is_empty() && !bare {
         out.extend_from_slice(b",\"_ignored\":");
         // Texts always serialise, and a vector takes all bytes.
@@ -366,6 +370,7 @@ mod tests {
                 version: 3,
                 source: b"{\"n\": 1.50,  \"t\":\"x\"}".to_vec(),
                 passages: None,
+                routing: None,
             },
             ignored: Vec::new(),
             matched: Vec::new(),

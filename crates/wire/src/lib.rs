@@ -11,6 +11,7 @@ pub mod json;
 pub mod size;
 pub mod strict_json;
 pub mod suggest;
+pub mod version;
 mod zone;
 
 pub use body_error::BodyError;

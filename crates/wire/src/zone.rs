@@ -13,7 +13,7 @@ const FARTHEST: i64 = 26 * 3_600_000;
 const END_OF_RULES: i64 = 16_725_225_600_000;
 
 /// A time zone: the offset of local clocks from UTC at any time.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Zone {
     /// A fixed offset in milliseconds, positive if local clocks are ahead of UTC.
     Fixed(i64),
@@ -29,6 +29,8 @@ pub struct NamedZone {
     /// `i64::MIN`.
     ranges: Vec<(i64, i64)>,
 }
+
+impl Eq for NamedZone {}
 
 impl PartialEq for NamedZone {
     fn eq(&self, other: &Self) -> bool {
@@ -89,6 +91,14 @@ impl Zone {
             }
         }
         named(text).map(Zone::Named)
+    }
+
+    /// Name in the tz database; `None` for a fixed offset, which is its own name.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Zone::Fixed(_) => None,
+            Zone::Named(zone) => Some(&zone.name),
+        }
     }
 
     /// Offset of local clocks from UTC at a time; both in milliseconds.

@@ -49,7 +49,15 @@ const NATIVE: ReadonlySet<Operation> = new Set<Operation>([
   ...(['put_trained_model_definition_part', 'put_trained_model_vocabulary', 'put_trained_model_alias'] as const),
   ...(['delete_trained_model_alias', 'start_deployment', 'stop_deployment', 'update_deployment'] as const),
   ...(['trained_model_stats', 'infer_trained_model', 'put_inference', 'get_inference', 'delete_inference'] as const),
-  ...(['update_inference', 'infer', 'infer_stream', 'cat_trained_models', 'cat_help', 'instruments'] as const),
+  ...([
+    'update_inference',
+    'infer',
+    'infer_stream',
+    'embed_sparse',
+    'cat_trained_models',
+    'cat_help',
+    'instruments',
+  ] as const),
   // What is told of this server's own process; it holds no index.
   ...(['node_indices'] as const),
 ]);

@@ -56,7 +56,7 @@ export interface NativeReply {
   warnings?: Array<string>
   /** The indices and aliases that the request came to; absent where it did not ask for them. */
   named?: Array<string>
-  /** Index and id of the document that the request created; absent if it created none. */
+  /** Index, id and, if it has one, routing of the document that the request created; absent if it created none. */
   created?: Array<string>
   /** Whether parts of the request were refused for want of a right; absent if none was. */
   refusedParts?: boolean

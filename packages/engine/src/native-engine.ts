@@ -161,7 +161,7 @@ export class NativeSearchEngine implements SearchEngine {
   }
 
   async #carryOut(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
-    const { op, path, query, opaqueId, requestId, traceId, action, rights, named, concurrent } = request;
+    const { op, path, query, opaqueId, requestId, traceId, action, rights, named, version, concurrent } = request;
     // What is undefined is left out of the JSON; one form of object for all requests is made faster than one with what is there.
     const asked = JSON.stringify({
       op,
@@ -172,6 +172,7 @@ export class NativeSearchEngine implements SearchEngine {
       trace_id: traceId,
       action,
       named: named === undefined ? undefined : true,
+      version,
     });
     // The stack of a worker thread may be almost used up, and Rust's code needs some.
     const inline = isMainThread && concurrent !== true && this.#turn.isFree();

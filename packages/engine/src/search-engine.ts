@@ -15,6 +15,8 @@ export interface EngineRequest {
   readonly requestId?: string | undefined;
   /** The trace that the request is part of, which stands there too. */
   readonly traceId?: string | undefined;
+  /** The version of Elasticsearch's interface that the request speaks; 8 without it. */
+  readonly version?: number | undefined;
   /** The action on indices that the operation is, where the caller is restricted. */
   readonly action?: string | undefined;
   /** What a restricted caller may do to which indices, as JSON that the engine reads. Absent: everything. */
@@ -46,7 +48,7 @@ export interface EngineReply {
   readonly text?: boolean;
   /** Sentences about deprecated forms that the request used. */
   readonly warnings?: readonly string[] | undefined;
-  /** Index and id of the document that the request created. */
+  /** Index, id and, if it has one, routing of the document that the request created. */
   readonly created?: readonly string[] | undefined;
   /** Whether parts of a request that was carried out were refused, as its key may not use the indices that they name. */
   readonly refusedParts?: boolean | undefined;

@@ -255,6 +255,11 @@ impl Model {
         &self.info
     }
 
+    /// The number of a token in the model's vocabulary, by its name in sparse vectors, in which a '.' is written `__`.
+    pub fn token_id(&self, token: &str) -> Option<u32> {
+        self.tokenizer.id(token).or_else(|| self.tokenizer.id(&token.replace("__", ".")))
+    }
+
     /// The directory that the model was read from.
     pub fn dir(&self) -> &Path {
         &self.dir

@@ -243,6 +243,7 @@ impl Fill {
             let stored = snapshot.fetch(*addr)?;
             let source = Source { raw: stored.source.clone(), value: None };
             let mut op = WriteOp::index(Some(stored.id.clone()), source);
+            op.routing = stored.routing;
             op.previous = stored.passages.map(|passages| (stored.source, passages));
             // A document that was written since has vectors of both models already. Its content stays, so its version does too.
             op.if_seq_no = Some(*seq_no);

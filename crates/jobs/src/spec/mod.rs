@@ -109,8 +109,19 @@ pub(super) struct Destination {
     pub script: Option<ChangeScript>,
     pub create: bool,
     pub version_type: VersionType,
+    pub routing: Routing,
     /// The fields to copy.
     pub selection: SourceSelection,
+}
+
+/// The routing of copies, before scripts and pipelines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Routing {
+    /// That of the source.
+    Keep,
+    Discard,
+    /// The same for all.
+    Set(String),
 }
 
 /// Whose versions copies have.

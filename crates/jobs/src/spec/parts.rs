@@ -14,15 +14,10 @@ const MOST_PER_BATCH: u64 = 10_000;
 /// Documents of a batch unless a request says otherwise.
 pub(super) const DEFAULT_BATCH: u64 = 1000;
 
-/// Members of a search request that a job does not accept, as they only affect how hits are shown.
-const SHOWING: [&str; 22] = [
+/// Members of a search request that a job does not accept: they change which documents a search finds, or Elasticsearch refuses them too.
+const SHOWING: [&str; 12] = [
     "from",
     "stored_fields",
-    "docvalue_fields",
-    "fields",
-    "highlight",
-    "aggs",
-    "aggregations",
     "collapse",
     "rescore",
     "retriever",
@@ -30,14 +25,29 @@ const SHOWING: [&str; 22] = [
     "knn",
     "post_filter",
     "search_after",
+    "min_score",
+    "pit",
+    "runtime_mappings",
+];
+
+/// Members of a search that change only what it shows, or how: they are read and left, as in Elasticsearch.
+const UNUSED: [&str; 16] = [
+    "docvalue_fields",
+    "fields",
+    "highlight",
+    "aggs",
+    "aggregations",
     "suggest",
     "script_fields",
     "explain",
     "profile",
     "track_total_hits",
-    "min_score",
-    "pit",
-    "runtime_mappings",
+    "_source",
+    "version",
+    "seq_no_primary_term",
+    "stats",
+    "timeout",
+    "track_scores",
 ];
 
 /// Parses the parameter `slices`.
@@ -198,17 +208,22 @@ pub(super) fn order(given: Option<Value>) -> Result<Option<Order>, EngineError> 
     }
 }
 
-/// Checks the remaining members of a body, none of which a job accepts: those that affect how hits are shown are added
-/// to `problems`.
+/// Checks the remaining members of a body, which a job does not use: those that affect which documents a search finds are added to
+/// `problems`.
 ///
 /// # Errors
-/// If there is an unknown key.
+/// If there is an unknown key, or a member that a search would refuse.
 pub(super) fn check_rest(
     unread: &Map<String, Value>,
     text: &[u8],
     problems: &mut Vec<String>,
 ) -> Result<(), EngineError> {
+    let mut unused = Map::new();
     for (name, value) in unread {
+        if UNUSED.contains(&name.as_str()) {
+            unused.insert(name.clone(), value.clone());
+            continue;
+        }
         if SHOWING.contains(&name.as_str()) {
             problems.push(format!("{name} is not supported in this context"));
             continue;
@@ -221,7 +236,7 @@ pub(super) fn check_rest(
                 .with("col", column);
         return Err(EngineError::api(400, exception));
     }
-    Ok(())
+    if unused.is_empty() { Ok(()) } else { sparrow_search::check_search(&unused.into()) }
 }
 
 /// Removes a member that must be an object; `None` if it is absent.

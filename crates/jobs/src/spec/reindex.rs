@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use super::parts::{
     DEFAULT_BATCH, batch, check_idle, check_rest, check_slices, conflicts, integer, malformed, max_docs,
-    nested, object, order, slices, unsupported,
+    nested, object, order, slices,
 };
-use super::{Destination, Kind, Operation, Spec, VersionType, remote, saved};
+use super::{Destination, Kind, Operation, Routing, Spec, VersionType, remote, saved};
 use sparrow_call::body::place;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::Request;
@@ -128,19 +128,16 @@ fn read_destination(
             return Err(EngineError::illegal_argument(format!("No version type match [{other}]")));
         }
     };
-    match optional_text(&mut given, "routing")?.as_deref() {
-        None | Some("keep" | "discard") => {}
-        Some(other) if !other.starts_with('=') => {
-            return Err(EngineError::illegal_argument(format!("Unsupported routing command: [{other}]")));
-        }
-        Some(_) => {
-            return Err(unsupported(
-                "reindex",
-                "routing",
-                "an index is not divided, so routing decides nothing",
-            ));
-        }
-    }
+    let routing = match optional_text(&mut given, "routing")?.as_deref() {
+        None | Some("keep") => Routing::Keep,
+        Some("discard") => Routing::Discard,
+        Some(other) => match other.strip_prefix('=') {
+            Some(routing) => Routing::Set(routing.to_owned()),
+            None => {
+                return Err(EngineError::illegal_argument(format!("Unsupported routing command: [{other}]")));
+            }
+        },
+    };
     if let Some(unknown) = given.keys().next() {
         let place = place(body, unknown);
         let cause =
@@ -148,7 +145,7 @@ fn read_destination(
         return Err(nested("dest", &place, cause));
     }
     let require_alias = request.params().bool("require_alias", false)?;
-    Ok(Destination { index, require_alias, pipeline, script: None, create, version_type, selection })
+    Ok(Destination { index, require_alias, pipeline, script: None, create, version_type, routing, selection })
 }
 
 fn indices(given: Option<Value>) -> Result<Vec<String>, EngineError> {

@@ -211,6 +211,18 @@ fn bad_requests_by_query_are_refused_in_known_words() {
             &[],
             "Validation Failed: 1: stored_fields is not supported in this context;",
         ),
+        (
+            Kind::DeleteByQuery,
+            json!({"query": {"match_all": {}}, "min_score": 1, "_source": ["a"]}),
+            &[],
+            "Validation Failed: 1: min_score is not supported in this context;",
+        ),
+        (
+            Kind::DeleteByQuery,
+            json!({"query": {"match_all": {}}, "aggs": {"a": {"nope": {}}}}),
+            &[],
+            "[nope]",
+        ),
         (Kind::UpdateByQuery, json!({"script": {"source": "x"}}), &[], "compile error"),
         (Kind::UpdateByQuery, json!({"junk": 1}), &[], "Unknown key for a VALUE_NUMBER in [junk]."),
         (

@@ -21,7 +21,7 @@ use crate::IGNORED;
 const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Longest term Lucene takes, in bytes.
-pub(super) const MAX_TERM: usize = 32_766;
+pub const MAX_TERM: usize = 32_766;
 /// Least length at which an array of fractional numbers in an unmapped field is mapped as a dense vector.
 const MIN_DYNAMIC_DIMS: usize = 128;
 /// `ignore_above` of the keyword multi-field that dynamic mapping adds to a text field, in characters.

@@ -10,6 +10,8 @@ mod tokens;
 mod values;
 mod vectors;
 
+pub use leaf::MAX_TERM;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

@@ -26,6 +26,7 @@ pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
             }
             "dynamic" => mapping.root.dynamic = Some(dynamic_setting(value)?),
             "_source" => mapping.source = source_config(value)?,
+            "_routing" => mapping.routing_required = routing_required(value)?,
             "_meta" if value.is_object() => mapping.meta = Some(value.clone()),
             "_meta" => {
                 let reason = format!("Expected an object for [_meta] but got [{}]", java_string(value));
@@ -83,6 +84,18 @@ fn source_config(value: &Value) -> Result<SourceConfig, MappingError> {
         }
     }
     Ok(config)
+}
+
+fn routing_required(value: &Value) -> Result<bool, MappingError> {
+    let map = value
+        .as_object()
+        .ok_or_else(|| MappingError::Malformed { reason: "Expected an object for [_routing]".to_owned() })?;
+    if let Some(key) = map.keys().find(|key| *key != "required") {
+        return Err(MappingError::Malformed {
+            reason: format!("unknown parameter [{key}] on metadata field [_routing]"),
+        });
+    }
+    map.get("required").map_or(Ok(false), |value| boolean("required", value))
 }
 
 fn patterns(key: &str, value: &Value) -> Result<Vec<String>, MappingError> {

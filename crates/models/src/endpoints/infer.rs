@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::api::existing;
 use super::rerank::{self, RerankSettings};
 use super::settings::{self, status};
-use super::{Endpoint, TaskType, hybrid};
+use super::{Endpoint, SPARSE_ENDPOINT, TaskType, hybrid};
 use crate::service::ModelService;
 use crate::{MOST_TEXTS, Purpose};
 use sparrow_call::body::{parse_object, token};
@@ -15,7 +15,8 @@ use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
-use sparrow_inference::vector_to_json;
+use sparrow_encoder::Output;
+use sparrow_inference::{vector_to_json, weight_to_json};
 use sparrow_query::VectorKind;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
@@ -28,6 +29,11 @@ pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
         .about("Refused: no model here answers bit by bit.")
         .json()
         .takes(&["timeout"]),
+    Operation::new("embed_sparse", Action::Infer, Lane::Infer, embed_sparse)
+        .about("Sparse vectors of texts, in the form of text-embeddings-inference.")
+        .json()
+        .takes(&["timeout"])
+        .stops(),
 ];
 
 /// Time that a request waits for its vectors.
@@ -83,6 +89,105 @@ fn infer(
         .collect();
     let tokens = encoded.iter().map(|encoded| encoded.token_count).sum();
     Ok(Reply::ok(&json!({endpoint.task_type.name(): results})).with_tokens(tokens))
+}
+
+/// The body of a request to `/embed_sparse`. There is no model in text-embeddings-inference, whose servers have one each.
+struct SparseTexts {
+    texts: Vec<String>,
+    /// Whether what is too long for the model is left out, instead of being refused.
+    truncates: bool,
+    model: Option<String>,
+}
+
+impl SparseTexts {
+    /// # Errors
+    /// Illegal argument for members that are not known or cannot be followed.
+    fn read(body: &[u8]) -> Result<Self, EngineError> {
+        let refuse =
+            |name: &str, reason: &str| Err(EngineError::illegal_argument(format!("`{name}`: {reason}")));
+        let mut asked = Self { texts: Vec::new(), truncates: false, model: None };
+        for (name, value) in parse_object(body)? {
+            match (name.as_str(), value) {
+                (_, Value::Null) => {}
+                ("inputs", Value::String(text)) => asked.texts = vec![text],
+                ("inputs", Value::Array(list)) => {
+                    for text in list {
+                        match text {
+                            Value::String(text) => asked.texts.push(text),
+                            _ => return refuse(&name, "a text or a list of texts is expected"),
+                        }
+                    }
+                }
+                ("truncate", Value::Bool(truncates)) => asked.truncates = truncates,
+                ("truncation_direction", Value::String(end)) if end.eq_ignore_ascii_case("right") => {}
+                ("truncation_direction", _) => {
+                    return refuse(&name, "models here leave out the end of a text");
+                }
+                ("prompt_name", _) => return refuse(&name, "models here have no prompts"),
+                ("model", Value::String(model)) => asked.model = Some(model),
+                ("inputs", _) => return refuse(&name, "a text or a list of texts is expected"),
+                ("truncate", _) => return refuse(&name, "one of [true, false] is expected"),
+                ("model", _) => return refuse(&name, "a text is expected"),
+                _ => return refuse(&name, "there is no such member"),
+            }
+        }
+        if asked.texts.is_empty() || asked.texts.iter().any(String::is_empty) {
+            return refuse("inputs", "it is required, and no text in it may be empty");
+        }
+        if asked.texts.len() > MOST_TEXTS {
+            return refuse("inputs", &format!("at most [{MOST_TEXTS}] texts are encoded at once"));
+        }
+        Ok(asked)
+    }
+}
+
+/// `POST /embed_sparse`
+fn embed_sparse(
+    service: &ModelService,
+    request: &Request,
+    body: &[u8],
+    cancel: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let asked = SparseTexts::read(body)?;
+    let timeout = request.params().duration("timeout")?.unwrap_or(TIMEOUT);
+    let id = asked.model.as_deref().unwrap_or(SPARSE_ENDPOINT);
+    let texts: Vec<&str> = asked.texts.iter().map(String::as_str).collect();
+    let model = service.models.encoder(id)?;
+    let encoded = service.models.encode_within(
+        id,
+        &texts,
+        Purpose::Direct,
+        Some(cancel.flag().as_ref()),
+        Some(timeout),
+    )?;
+    let mut vectors = Vec::with_capacity(encoded.len());
+    for text in &encoded {
+        if text.truncated_tokens > 0 && !asked.truncates {
+            return Err(status(
+                413,
+                format!(
+                    "`inputs`: a text has [{}] tokens, [{}] more than the model reads: shorten it, or set `truncate`",
+                    text.token_count + text.truncated_tokens,
+                    text.truncated_tokens
+                ),
+            ));
+        }
+        let Output::Sparse(tokens) = &text.output else {
+            return Err(EngineError::illegal_argument(format!(
+                "`model`: [{id}] makes dense vectors, use POST /v1/embeddings"
+            )));
+        };
+        let weights = tokens.pairs().iter();
+        let mut vector: Vec<_> =
+            weights.filter_map(|(token, weight)| Some((model.token_id(token)?, *weight))).collect();
+        vector.sort_unstable_by_key(|(index, _)| *index);
+        let shown = vector
+            .into_iter()
+            .map(|(index, weight)| json!({"index": index, "value": weight_to_json(weight)}));
+        vectors.push(Value::Array(shown.collect()));
+    }
+    let tokens = encoded.iter().map(|encoded| encoded.token_count).sum();
+    Ok(Reply::ok(&Value::Array(vectors)).with_tokens(tokens))
 }
 
 /// `POST /_inference[/{task_type}]/{inference_id}/_stream`

@@ -13,6 +13,7 @@ use super::{no_children, separated};
 use crate::{Clause, Query, QueryKind, Rewrite};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
+use sparrow_wire::version::has_forms_of_8;
 
 /// A `term` query: documents with one exact value in a field.
 #[derive(Debug, Clone, PartialEq)]
@@ -187,10 +188,10 @@ pub(super) fn range(body: &Node, _: Context) -> Result<Query, BodyError> {
             "gte" => range.gte = bound(member)?,
             "lt" => range.lt = bound(member)?,
             "lte" => range.lte = bound(member)?,
-            "from" => from = bound(member)?,
-            "to" => to = bound(member)?,
-            "include_lower" => include_lower = value::boolean(node)?,
-            "include_upper" => include_upper = value::boolean(node)?,
+            "from" if has_forms_of_8() => from = bound(member)?,
+            "to" if has_forms_of_8() => to = bound(member)?,
+            "include_lower" if has_forms_of_8() => include_lower = value::boolean(node)?,
+            "include_upper" if has_forms_of_8() => include_upper = value::boolean(node)?,
             "format" => range.format = value::optional_text(node)?,
             "time_zone" => range.time_zone = value::optional_text(node)?,
             // Fields hold points, for which all relations say the same.

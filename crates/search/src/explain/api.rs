@@ -40,6 +40,8 @@ fn explain_document(
     };
     let handle = &searched.handle;
     let id = request.part("id");
+    let given = params.get("routing").filter(|routing| !routing.is_empty()).map(str::to_owned);
+    handle.check_routing(id, service.indices.routing(request.part("index"), given)?.as_deref())?;
     let mut query = body::parse_count(bytes)?;
     if let Some(text) = uri::query_string(params)? {
         query = Some(text);

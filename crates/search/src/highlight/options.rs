@@ -6,6 +6,7 @@ use sparrow_query::dsl::{self, Context, value};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 use sparrow_wire::suggest::suggestions;
+use sparrow_wire::version::has_forms_of_8;
 
 /// Highest number of fields in a `highlight` section: each takes a pass over every hit.
 const MOST_FIELDS: usize = 256;
@@ -267,6 +268,7 @@ impl Options {
             "phrase_limit" | "boundary_max_scan" => {
                 value::int(node)?;
             }
+            "force_source" if !has_forms_of_8() => return Ok(false),
             "force_source" | "highlight_filter" => {
                 value::boolean(node)?;
             }

@@ -5,7 +5,7 @@ use sparrow_index::query::sorted::SortValue;
 use sparrow_mapping::{DateFormat, date, ip};
 
 use crate::error::SearchError;
-use sparrow_wire::DatePattern;
+use sparrow_wire::Zone;
 use sparrow_wire::java_float::write_f32;
 
 /// Date format for fields and requests that name none.
@@ -162,19 +162,5 @@ pub fn date_from_text(formats: &[DateFormat], text: &str) -> Option<i64> {
 
 /// Writes a date in the first of `formats`.
 pub fn format_date(formats: &[DateFormat], millis: i64) -> String {
-    match (formats.first(), millis) {
-        (Some(DateFormat::EpochMillis), _) => millis.to_string(),
-        (Some(DateFormat::EpochSecond), _) => match millis % 1000 {
-            0 => (millis / 1000).to_string(),
-            _ => (millis as f64 / 1000.0).to_string(),
-        },
-        (Some(DateFormat::Pattern(pattern)), _) => {
-            let moment = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000);
-            match (DatePattern::parse(pattern), moment) {
-                (Ok(pattern), Ok(moment)) => pattern.write(moment),
-                _ => date::format_millis(millis),
-            }
-        }
-        (Some(DateFormat::StrictDateOptionalTime) | None, _) => date::format_millis(millis),
-    }
+    formats.first().unwrap_or(&DateFormat::StrictDateOptionalTime).write(millis, &Zone::UTC)
 }

@@ -3,6 +3,7 @@ import type { Cancel, EngineReply, EngineRequest, Operation } from '@sparrow-sea
 import { negotiate } from '../http/media-types.js';
 import type { Answer } from '../http/respond.js';
 import { traceOf } from '../http/trace-context.js';
+import { spokenBy } from '../http/versions.js';
 import { deprecations, warning } from '../http/warnings.js';
 import { type Call, type Serving, type Texts, serving } from '../middleware/call.js';
 import { measure } from '../node/machine.js';
@@ -37,6 +38,7 @@ export async function carryOutInEngine(
     requestId: call.requestId,
     opaqueId: exchange.header('x-opaque-id'),
     traceId: call.span?.traceId ?? traceOf(exchange.header('traceparent')),
+    version: spokenBy(exchange),
     action,
     rights,
     named: application.audit === undefined ? undefined : (names) => void (call.named = names),
@@ -123,6 +125,7 @@ function warningsOf(
 /** Where a created document is. */
 function location({ created }: EngineReply): typeof NO_HEADERS {
   if (created === undefined) return NO_HEADERS;
-  const [index, id] = created.map(encodeURIComponent);
-  return [['Location', `/${String(index)}/_doc/${String(id)}`]];
+  const [index, id, routing] = created.map(encodeURIComponent);
+  const query = routing === undefined ? '' : `?routing=${routing}`;
+  return [['Location', `/${String(index)}/_doc/${String(id)}${query}`]];
 }

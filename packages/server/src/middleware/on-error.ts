@@ -3,7 +3,7 @@ import { EngineError, SparrowError } from '@sparrow-search/engine';
 import { HttpError } from '../errors.js';
 import { type Answer, answerToError, json, typeOf } from '../http/respond.js';
 import { answeredIn, spokenBy } from '../http/versions.js';
-import { inOpenAiForm, isOpenAiPath } from '../openai/errors.js';
+import { SPARSE_PATH, inOpenAiForm, inSparseForm, isOpenAiPath } from '../openai/errors.js';
 import type { Call } from './call.js';
 import { namesOf } from './request-log.js';
 
@@ -41,7 +41,9 @@ export function refusal(call: Call, error: unknown): Answer {
     });
   }
   const answer = known ?? json(500, new HttpError('internal', 'an internal error; see the log').toJson());
-  return isOpenAiPath(call.route?.path ?? call.exchange.path) ? inOpenAiForm(answer) : answer;
+  const path = call.route?.path ?? call.exchange.path;
+  if (path === SPARSE_PATH) return inSparseForm(answer);
+  return isOpenAiPath(path) ? inOpenAiForm(answer) : answer;
 }
 
 /** What went wrong, for the log: the reason where the engine gave one, with the place in the code where it is a fault of ours. */

@@ -45,6 +45,21 @@ export function inOpenAiForm(answer: Answer): Answer {
   return { ...answer, body: JSON.stringify({ error: { message, type, param, code: code ?? usual } }) };
 }
 
+/** The path of text-embeddings-inference. Its refusals have a form of their own. */
+export const SPARSE_PATH = '/embed_sparse';
+
+/** What clients of text-embeddings-inference know errors by. */
+const SPARSE_KINDS: Readonly<Record<number, string>> = { 413: 'validation', 429: 'overloaded' };
+
+/** An answer as clients of text-embeddings-inference read it. */
+export function inSparseForm(answer: Answer): Answer {
+  const { status, body } = answer;
+  if (status < 400 || body === null || body.length === 0) return answer;
+  const { message } = said(typeof body === 'string' ? body : Buffer.from(body).toString());
+  const kind = SPARSE_KINDS[status] ?? (status >= 500 ? 'backend' : 'validation');
+  return { ...answer, body: JSON.stringify({ error: message, error_type: kind }) };
+}
+
 interface Said {
   readonly message: string;
   readonly param: string | null;

@@ -1,7 +1,7 @@
 import { OPERATIONS } from '@sparrow-search/engine';
 
 import { VERSION } from '../identity.js';
-import { isOpenAiPath } from '../openai/errors.js';
+import { SPARSE_PATH, isOpenAiPath } from '../openai/errors.js';
 import { parameter } from '../routes/parameters.js';
 import { ENDPOINTS, type Route, routesByPath } from '../routes/table.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
@@ -179,7 +179,9 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
       ? { description: `${name}, without a body.` }
       : isOpenAiPath(endpoint.path)
         ? { description: COMPONENTS.responses[name].description, content: OPENAI_ERROR }
-        : { $ref: `#/components/responses/${isJob ? (JOB[name] ?? name) : name}` };
+        : endpoint.path === SPARSE_PATH
+          ? { description: COMPONENTS.responses[name].description, content: SPARSE_ERROR }
+          : { $ref: `#/components/responses/${isJob ? (JOB[name] ?? name) : name}` };
   if (action === 'public') {
     const local = 'local' in handler ? handler.local : undefined;
     return {
@@ -213,6 +215,7 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
 }
 
 /** The form of errors in the interfaces of OpenAI and Cohere. */
+const SPARSE_ERROR = { 'application/json': { schema: { $ref: '#/components/schemas/SparseError' } } };
 const OPENAI_ERROR = { 'application/json': { schema: { $ref: '#/components/schemas/OpenAiError' } } };
 
 /** Operations that answer 201 when they make something: those that write one document. */
@@ -287,7 +290,9 @@ function tagOf({ action, path }: Endpoint): string {
   const [scope = '', family = ''] = action.split(':');
   if (/^data\/(?:write|read\/(?:get|mget|m?tv)\b)/.test(family)) return 'documents';
   if (scope === 'indices') return family.startsWith('data/') ? 'search' : 'indices';
-  if (path.startsWith('/_ml') || path.startsWith('/_inference') || isOpenAiPath(path)) return 'inference';
+  if (path.startsWith('/_ml') || path.startsWith('/_inference') || isOpenAiPath(path) || path === SPARSE_PATH) {
+    return 'inference';
+  }
   if (path.startsWith('/_ingest')) return 'ingest';
   return 'cluster';
 }

@@ -57,6 +57,7 @@ const NAMES: Readonly<Record<string, Said>> = {
   ignore_unavailable: said('Indices that are missing or closed are left out.', false),
   ignore_throttled: said(TAKEN),
   accept_enterprise: said(TAKEN),
+  ecs_compatibility: said(TAKEN),
   _source_exclude_vectors: said('Leaves the values of vector fields out of `_source`.', false),
   include_source_on_error: said('Errors show a wrong value, never the document.'),
   require_data_stream: said('Only `false`: there are no data streams.', false),

@@ -23,7 +23,6 @@ const ELSEWHERE: readonly (readonly [what: string, paths: readonly string[], ins
     'use [_ingest/pipeline/_simulate]',
   ],
   ['databases of addresses are', ['/_ingest/geoip', '/_ingest/ip_location']],
-  ['the list of patterns of [grok] is', ['/_ingest/processor/grok']],
   ['enrich policies are', ['/_enrich']],
   ['Logstash pipelines are', ['/_logstash'], 'use [_ingest/pipeline]'],
   ['the management of index lifecycles is', ['/_ilm', '/{index}/_ilm', '/_lifecycle', '/{index}/_lifecycle']],

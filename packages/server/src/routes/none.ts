@@ -36,6 +36,8 @@ const LISTS: readonly None[] = [
     missing: (name) => `auto-follow pattern [${name}] is missing`,
   },
   { path: '/_enrich/policy', by: 'name', params: ['master_timeout'], empty: { policies: [] } },
+  // There is no processor [grok].
+  { path: '/_ingest/processor/grok', params: ['ecs_compatibility'], empty: { patterns: {} } },
   { path: '/_nodes/shutdown', params: ['master_timeout', 'timeout'], empty: { nodes: [] } },
   {
     ...{ path: '/_transform', by: 'id', params: PAGED, empty: { count: 0, transforms: [] } },

@@ -14,7 +14,7 @@ use crate::query::kinds::{Explained, Meaning, no_words};
 use crate::query::terms::fields::{StringTerms, term_weight};
 use crate::query::terms::multi_term::{TermFilter, multi_term};
 use crate::query::weights;
-use sparrow_mapping::{FieldType, IGNORED};
+use sparrow_mapping::{FieldType, IGNORED, ROUTING};
 use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{ExistsQuery, IdsQuery, RangeQuery, TermQuery, TermsLookupQuery, TermsQuery};
 use sparrow_segments::doc_bits::DocBits;
@@ -116,7 +116,7 @@ impl Compiler<'_> {
             .mapping()
             .leaf_fields()
             .map(|(path, _)| path)
-            .chain((pattern == IGNORED).then_some(IGNORED))
+            .chain(matches!(pattern, IGNORED | ROUTING).then_some(pattern))
             // A path in a flattened object is no field of the mapping.
             .chain(
                 self.snapshot

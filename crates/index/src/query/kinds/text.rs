@@ -20,7 +20,7 @@ use crate::query::terms::minimum::minimum_should_match;
 use crate::query::terms::multi_term::{TermFilter, multi_term};
 use crate::query::terms::scored::{Bm25, SummedWeight};
 use crate::query::weights;
-use sparrow_mapping::FieldType;
+use sparrow_mapping::{FieldType, IGNORED, ROUTING};
 use sparrow_query::{MAX_CLAUSES, MatchBoolPrefixQuery, MatchQuery, Operator, Query, ZeroTerms};
 use sparrow_types::work;
 
@@ -192,7 +192,7 @@ impl Compiler<'_> {
         if path == sparrow_segments::schema::ID {
             return Some(StringTerms::text(schema.id, path));
         }
-        if path == sparrow_mapping::IGNORED {
+        if matches!(path, IGNORED | ROUTING) {
             return Some(StringTerms::keyword(schema, path));
         }
         match self.snapshot.mapping().field(path)? {

@@ -4,7 +4,6 @@ use time::{Date, Month, OffsetDateTime};
 
 use crate::query::error::QueryError;
 use sparrow_mapping::DateFormat;
-use sparrow_mapping::date::parse_date;
 use sparrow_wire::Zone;
 
 /// Length of a day, in milliseconds.
@@ -44,18 +43,9 @@ impl<'a> DateRequest<'a> {
     }
 
     fn date(&self, text: &str, round_up: bool, in_range: bool) -> Result<i64, QueryError> {
-        for format in self.formats {
-            let Some(millis) = parse_date(std::slice::from_ref(format), text, round_up) else {
-                continue;
-            };
-            let states_zone = match format {
-                DateFormat::EpochMillis | DateFormat::EpochSecond => true,
-                DateFormat::Pattern(pattern) => pattern.contains(['X', 'x', 'Z']),
-                DateFormat::StrictDateOptionalTime => {
-                    text.split_once('T').is_some_and(|(_, clock)| clock.contains(['Z', 'z', '+', '-']))
-                }
-            };
-            return Ok(if states_zone { millis } else { self.zone.to_utc(millis) });
+        let read = |format: &DateFormat| format.read(text, round_up, &self.zone);
+        if let Some(millis) = self.formats.iter().find_map(read) {
+            return Ok(millis);
         }
         let names: Vec<&str> = self.formats.iter().map(DateFormat::name).collect();
         Err(QueryError::DateFormat { input: text.to_owned(), format: names.join("||"), in_range })

@@ -32,6 +32,10 @@ export const OPENAI_SCHEMAS: Schemas = {
     },
     ['error'],
   ),
+  SparseError: object({ error: text(), error_type: one(['validation', 'overloaded', 'backend']) }, [
+    'error',
+    'error_type',
+  ]),
   OpenAiModel: model,
   EmbeddingsRequest: object(
     {
@@ -99,5 +103,16 @@ export const OPENAI_OPERATIONS = {
     about: 'Sorts texts by how well they answer a question, as Cohere’s and Jina’s interfaces do.',
     request: ref('CohereRerankRequest'),
     answer: ref('CohereRerankAnswer'),
+  },
+  embed_sparse: {
+    about: 'Makes sparse vectors of texts, as text-embeddings-inference does.',
+    request: object(
+      {
+        ...{ inputs: several(text()), truncate: nullable(bool()), prompt_name: nullable(text('only `null`')) },
+        ...{ truncation_direction: one(['Right', 'right']), model: text() },
+      },
+      ['inputs'],
+    ),
+    answer: list(list(object({ index: int(), value: num() }, ['index', 'value']))),
   },
 } satisfies Readonly<Record<string, { about: string; request?: Schema; answer: Schema }>>;

@@ -1,6 +1,13 @@
 //! Dates as Elasticsearch's formats read them, to milliseconds since the epoch.
 
-use time::{Date, Month, PrimitiveDateTime, Time, UtcOffset};
+mod built_in;
+#[cfg(test)]
+mod java;
+
+use std::sync::{Arc, LazyLock};
+
+use sparrow_wire::{DatePattern, Zone};
+use time::{Date, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 
 /// Format of date fields whose mapping does not name one.
 pub const DEFAULT_FORMAT: &str = "strict_date_optional_time||epoch_millis";
@@ -16,8 +23,17 @@ pub enum DateFormat {
     EpochMillis,
     /// Seconds since the epoch.
     EpochSecond,
-    /// A pattern of date letters such as `yyyy/MM/dd HH:mm:ss`.
-    Pattern(String),
+    /// A pattern of date letters such as `yyyy/MM/dd HH:mm:ss`, or another format with a name.
+    Pattern(Arc<NamedPattern>),
+}
+
+/// A format that reads and writes dates by patterns.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NamedPattern {
+    name: Arc<str>,
+    /// Tried one after another.
+    readers: Vec<DatePattern>,
+    writer: DatePattern,
 }
 
 impl DateFormat {
@@ -27,10 +43,68 @@ impl DateFormat {
             DateFormat::StrictDateOptionalTime => "strict_date_optional_time",
             DateFormat::EpochMillis => "epoch_millis",
             DateFormat::EpochSecond => "epoch_second",
-            DateFormat::Pattern(pattern) => pattern,
+            DateFormat::Pattern(pattern) => &pattern.name,
+        }
+    }
+
+    /// Reads a date, to milliseconds since the epoch. Without an offset it is in `zone`.
+    ///
+    /// Parts that the text does not give are the first possible ones, or the last if `round_up` (for the upper end of a range).
+    pub fn read(&self, text: &str, round_up: bool, zone: &Zone) -> Option<i64> {
+        match self {
+            DateFormat::EpochMillis => text.parse::<i64>().ok().or_else(|| {
+                let millis = text.parse::<f64>().ok()?;
+                millis.is_finite().then_some(millis as i64)
+            }),
+            DateFormat::EpochSecond => {
+                let seconds = text.parse::<f64>().ok()?;
+                let millis = seconds.is_finite().then_some((seconds * 1000.0) as i64)?;
+                let is_whole = !text.contains(['.', 'e', 'E']);
+                Some(if round_up && is_whole { millis.saturating_add(999) } else { millis })
+            }
+            DateFormat::StrictDateOptionalTime => {
+                let parts = parse_iso(text)?;
+                let millis = parts.to_millis(round_up)?;
+                Some(if parts.offset.is_some() { millis } else { zone.to_utc(millis) })
+            }
+            DateFormat::Pattern(pattern) => pattern.readers.iter().find_map(|reader| {
+                let at =
+                    if round_up { reader.last_moment(text, zone) } else { reader.first_moment(text, zone) }?;
+                i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
+            }),
+        }
+    }
+
+    /// Writes milliseconds since the epoch as a date in a time zone; just the number if it is outside the range of the calendar.
+    pub fn write(&self, millis: i64, zone: &Zone) -> String {
+        let pattern = match self {
+            DateFormat::EpochMillis => return millis.to_string(),
+            DateFormat::EpochSecond => {
+                let (seconds, fraction) = (millis.div_euclid(1000), millis.rem_euclid(1000));
+                return match fraction {
+                    0 => seconds.to_string(),
+                    _ if seconds < 0 => (millis as f64 / 1000.0).to_string(),
+                    fraction => format!("{seconds}.{fraction:03}").trim_end_matches('0').to_owned(),
+                };
+            }
+            DateFormat::StrictDateOptionalTime if *zone == Zone::UTC => return format_millis(millis),
+            DateFormat::StrictDateOptionalTime => &*ISO,
+            DateFormat::Pattern(pattern) => &pattern.writer,
+        };
+        let nanos = i128::from(millis).saturating_mul(1_000_000);
+        let offset =
+            UtcOffset::from_whole_seconds((zone.offset_at(millis) / 1000) as i32).unwrap_or(UtcOffset::UTC);
+        let at = OffsetDateTime::from_unix_timestamp_nanos(nanos);
+        match at.ok().and_then(|at| at.checked_to_offset(offset)) {
+            Some(at) => pattern.write_in(at, zone.name()),
+            None => millis.to_string(),
         }
     }
 }
+
+/// How dates are written in time zones by formats without a pattern.
+static ISO: LazyLock<DatePattern> =
+    LazyLock::new(|| DatePattern::parse("uuuu-MM-dd'T'HH:mm:ss.SSSXXX").expect("the letters are all known"));
 
 /// Parses a format string with alternatives (`a||b`); the error is Elasticsearch's sentence.
 pub fn parse_formats(formats: &str) -> Result<Vec<DateFormat>, String> {
@@ -38,30 +112,21 @@ pub fn parse_formats(formats: &str) -> Result<Vec<DateFormat>, String> {
 }
 
 fn parse_format(name: &str) -> Result<DateFormat, String> {
-    let pattern = match name {
-        "strict_date_optional_time"
-        | "strict_date_optional_time_nanos"
-        | "date_optional_time"
-        | "iso8601"
-        | "strict_date_time"
-        | "date_time"
-        | "strict_date_time_no_millis"
-        | "date_time_no_millis" => return Ok(DateFormat::StrictDateOptionalTime),
+    match name {
+        "strict_date_optional_time" | "iso8601" => return Ok(DateFormat::StrictDateOptionalTime),
         "epoch_millis" => return Ok(DateFormat::EpochMillis),
         "epoch_second" => return Ok(DateFormat::EpochSecond),
-        "strict_date" | "date" | "strict_year_month_day" | "year_month_day" => "yyyy-MM-dd",
-        "basic_date" => "yyyyMMdd",
-        "strict_year" | "year" => "yyyy",
-        "strict_year_month" | "year_month" => "yyyy-MM",
-        "basic_date_time" => "yyyyMMdd'T'HHmmss.SSSXX",
-        "basic_date_time_no_millis" => "yyyyMMdd'T'HHmmssXX",
-        "strict_date_hour_minute_second" | "date_hour_minute_second" => "yyyy-MM-dd'T'HH:mm:ss",
-        "strict_date_hour_minute" | "date_hour_minute" => "yyyy-MM-dd'T'HH:mm",
         "" => return Err("No date pattern provided".to_owned()),
-        other => other,
+        _ => {}
+    }
+    let pattern = match built_in::find(name) {
+        Some(found) => found?,
+        None => {
+            let pattern = DatePattern::parse(name)?;
+            NamedPattern { name: Arc::from(name), readers: vec![pattern.clone()], writer: pattern }
+        }
     };
-    check_pattern(pattern)?;
-    Ok(DateFormat::Pattern(pattern.to_owned()))
+    Ok(DateFormat::Pattern(Arc::new(pattern)))
 }
 
 /// First matching format's milliseconds since the epoch.
@@ -69,19 +134,14 @@ fn parse_format(name: &str) -> Result<DateFormat, String> {
 /// Parts the text does not give are the first possible ones, or the last if `round_up` (for the upper
 /// end of a range).
 pub fn parse_date(formats: &[DateFormat], text: &str, round_up: bool) -> Option<i64> {
-    formats.iter().find_map(|format| match format {
-        DateFormat::EpochMillis => text.parse::<i64>().ok().or_else(|| {
-            let millis = text.parse::<f64>().ok()?;
-            millis.is_finite().then_some(millis as i64)
-        }),
-        DateFormat::EpochSecond => {
-            let seconds = text.parse::<f64>().ok()?;
-            seconds.is_finite().then_some((seconds * 1000.0) as i64)
-        }
-        DateFormat::StrictDateOptionalTime => parse_iso(text)?.to_millis(round_up),
-        DateFormat::Pattern(pattern) => parse_pattern(pattern, text)?.to_millis(round_up),
-    })
+    formats.iter().find_map(|format| format.read(text, round_up, &Zone::UTC))
 }
+
+/// The formats with slashes that dynamic mapping tries.
+static SLASHES: LazyLock<Vec<DatePattern>> = LazyLock::new(|| {
+    let patterns = ["yyyy/MM/dd HH:mm:ss", "yyyy/MM/dd"].into_iter().map(DatePattern::parse);
+    patterns.collect::<Result<_, _>>().expect("the letters are all known")
+});
 
 /// The format (of those dynamic mapping tries) that reads `text`, as a mapping writes it; `Some(None)`
 /// is the default format.
@@ -89,10 +149,7 @@ pub(crate) fn detect(text: &str) -> Option<Option<&'static str>> {
     if parse_iso(text).and_then(|parts| parts.to_millis(false)).is_some() {
         return Some(None);
     }
-    ["yyyy/MM/dd HH:mm:ss", "yyyy/MM/dd"]
-        .iter()
-        .any(|pattern| parse_pattern(pattern, text).and_then(|parts| parts.to_millis(false)).is_some())
-        .then_some(Some(SLASH_FORMAT))
+    SLASHES.iter().any(|format| format.first_moment(text, &Zone::UTC).is_some()).then_some(Some(SLASH_FORMAT))
 }
 
 /// Formats milliseconds since the epoch like `strict_date_optional_time`; just the number if it is outside the range
@@ -215,7 +272,7 @@ fn parse_iso(text: &str) -> Option<Parts> {
             parts.day = Some(scan.two()?);
         }
     }
-    if parts.day.is_some() && scan.eat('T') && !scan.rest.is_empty() {
+    if scan.eat('T') && !scan.rest.is_empty() {
         parts.hour = Some(scan.two()?);
         if scan.eat(':') {
             parts.minute = Some(scan.two()?);
@@ -228,74 +285,6 @@ fn parse_iso(text: &str) -> Option<Parts> {
         }
         if !scan.rest.is_empty() {
             parts.offset = Some(scan.offset()?);
-        }
-    }
-    scan.rest.is_empty().then_some(parts)
-}
-
-fn check_pattern(pattern: &str) -> Result<(), String> {
-    let mut quoted = false;
-    for letter in pattern.chars() {
-        match letter {
-            '\'' => quoted = !quoted,
-            _ if quoted => {}
-            'y' | 'u' | 'M' | 'd' | 'H' | 'm' | 's' | 'S' | 'X' | 'x' | 'Z' => {}
-            letter if letter.is_ascii_alphabetic() => {
-                return Err(format!("Invalid format: [{pattern}]: Unknown pattern letter: {letter}"));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn parse_pattern(pattern: &str, text: &str) -> Option<Parts> {
-    let mut scan = Scanner { rest: text };
-    let mut parts = Parts::default();
-    let letters: Vec<char> = pattern.chars().collect();
-    let mut at = 0;
-    while at < letters.len() {
-        let letter = letters[at];
-        if letter == '\'' {
-            at += 1;
-            while at < letters.len() && letters[at] != '\'' {
-                scan.eat(letters[at]).then_some(())?;
-                at += 1;
-            }
-            at += 1;
-            continue;
-        }
-        let run = letters[at..].iter().take_while(|&&next| next == letter).count();
-        at += run;
-        let number = |scan: &mut Scanner<'_>| -> Option<u8> {
-            let (min, max) = if run == 1 { (1, 2) } else { (run, run) };
-            u8::try_from(scan.digits(min, max)?).ok()
-        };
-        match letter {
-            'y' | 'u' => {
-                parts.year = i32::try_from(scan.digits(run.min(4), run.clamp(1, 4).max(4))?).ok()?;
-                if run == 2 {
-                    parts.year += 2000;
-                }
-            }
-            'M' => parts.month = Some(number(&mut scan)?),
-            'd' => parts.day = Some(number(&mut scan)?),
-            'H' => parts.hour = Some(number(&mut scan)?),
-            'm' => parts.minute = Some(number(&mut scan)?),
-            's' => parts.second = Some(number(&mut scan)?),
-            'S' => {
-                let (nano, digits) = scan.fraction()?;
-                if usize::from(digits) != run {
-                    return None;
-                }
-                parts.nano = Some(nano);
-            }
-            'X' | 'x' | 'Z' => parts.offset = Some(scan.offset()?),
-            other => {
-                for _ in 0..run {
-                    scan.eat(other).then_some(())?;
-                }
-            }
         }
     }
     scan.rest.is_empty().then_some(parts)
@@ -324,7 +313,7 @@ mod tests {
         check("yyyyMMdd", "20150101", Some(1_420_070_400_000));
         check("dd.MM.yyyy 'at' HH", "01.01.2015 at 01", Some(1_420_074_000_000));
         check("epoch_second", "1420070400", Some(1_420_070_400_000));
-        assert!(parse_formats("yyyy-Q").is_err());
+        assert!(parse_formats("yyyy-W").is_err());
     }
 
     #[test]

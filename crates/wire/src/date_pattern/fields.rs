@@ -1,0 +1,265 @@
+//! What a text says about a date, and the date that it means.
+
+use time::{Date, Duration, Month, PrimitiveDateTime, Time, Weekday, util};
+
+use crate::zone::Zone;
+
+/// A field of a date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    /// 0 before the common era, else 1.
+    Era,
+    Year,
+    YearOfEra,
+    /// Year of the ISO 8601 week.
+    WeekYear,
+    Week,
+    Quarter,
+    Month,
+    Day,
+    DayOfYear,
+    /// 1 (Monday) to 7.
+    DayOfWeek,
+    /// 0 before noon, else 1.
+    HalfDay,
+    /// Hour of the day, 0 to 23.
+    Hour,
+    /// Hour of the day, 1 to 24.
+    ClockHour,
+    /// Hour of the half day, 0 to 11.
+    HalfDayHour,
+    /// Hour of the half day, 1 to 12.
+    HalfDayClockHour,
+    Minute,
+    Second,
+    Nano,
+    MilliOfDay,
+    NanoOfDay,
+}
+
+const FIELDS: usize = Field::NanoOfDay as usize + 1;
+
+/// The fields that a text has given so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fields {
+    values: [Option<i64>; FIELDS],
+    pub(super) zone: Option<Zone>,
+}
+
+/// A local date and time, with the time zone if the text names one.
+pub(super) type Local = (PrimitiveDateTime, Option<Zone>);
+
+impl Fields {
+    /// Sets a field; `None` if it has another value already.
+    pub(super) fn set(&mut self, field: Field, value: i64) -> Option<()> {
+        match self.values[field as usize].replace(value) {
+            Some(before) if before != value => None,
+            _ => Some(()),
+        }
+    }
+
+    fn get(&self, field: Field) -> Option<i64> {
+        self.values[field as usize]
+    }
+
+    /// The value of a field; `Err` if it is out of bounds.
+    fn within(&self, field: Field, least: i64, most: i64) -> Result<Option<i64>, OutOfBounds> {
+        match self.get(field) {
+            Some(value) if !(least..=most).contains(&value) => Err(OutOfBounds),
+            value => Ok(value),
+        }
+    }
+
+    /// The first moment that the fields stand for; `year` is that of dates without one.
+    pub(super) fn earliest(self, year: i64) -> Option<Local> {
+        let time = self.time().ok()?;
+        let date = match self.whole_date(false).ok()? {
+            Some(date) => date,
+            None => self.part_of_date(time.is_some(), year)?,
+        };
+        Some((date.with_time(time.unwrap_or(Time::MIDNIGHT)), self.zone))
+    }
+
+    /// The last moment of the day that the fields stand for. What they leave open of the date is the first that there is, as in
+    /// Elasticsearch; `in_pattern` says which fields the pattern has.
+    pub(super) fn latest(mut self, in_pattern: impl Fn(Field) -> bool) -> Option<Local> {
+        if in_pattern(Field::DayOfYear) {
+            self.default(Field::DayOfYear, 1);
+        } else {
+            self.default(Field::Month, 1);
+            self.default(Field::Day, 1);
+        }
+        if in_pattern(Field::HalfDayClockHour) {
+            self.default(Field::HalfDayClockHour, 11);
+            self.default(Field::HalfDay, 1);
+        } else if in_pattern(Field::HalfDayHour) {
+            self.default(Field::HalfDayHour, 11);
+            self.default(Field::HalfDay, 1);
+        } else {
+            self.default(Field::Hour, 23);
+        }
+        self.default(Field::Minute, 59);
+        self.default(Field::Second, 59);
+        self.default(Field::Nano, 999_999_999);
+        let time = self.time().ok()??;
+        let date = match self.whole_date(true).ok()? {
+            Some(date) => date,
+            None => self.part_of_date(true, 1970)?,
+        };
+        Some((date.with_time(time), self.zone))
+    }
+
+    fn default(&mut self, field: Field, value: i64) {
+        self.values[field as usize].get_or_insert(value);
+    }
+
+    /// The year, also where it is one of the common era.
+    fn year(&self) -> Result<Option<i64>, OutOfBounds> {
+        let of_era = self.within(Field::YearOfEra, 1, 999_999_999)?;
+        let of_era = of_era.map(|year| if self.get(Field::Era) == Some(0) { 1 - year } else { year });
+        match (self.get(Field::Year), of_era) {
+            (Some(year), Some(other)) if year != other => Err(OutOfBounds),
+            (year, other) => Ok(year.or(other)),
+        }
+    }
+
+    /// The date, if the fields give all of it. With `clamp`, a day that a month does not have is its last one.
+    fn whole_date(&self, clamp: bool) -> Result<Option<Date>, OutOfBounds> {
+        let date = if let Some(year) = self.year()? {
+            let month = self.within(Field::Month, 1, 12)?;
+            let day = self.within(Field::Day, 1, 31)?;
+            match (month, day, self.within(Field::DayOfYear, 1, 366)?) {
+                (Some(month), Some(day), _) => Some(calendar_date(year, month, day, clamp)?),
+                (_, _, Some(day)) => Some(ordinal_date(year, day)?),
+                _ => None,
+            }
+        } else {
+            None
+        };
+        let week_date = match (self.get(Field::WeekYear), self.week()?, self.day_of_week()?) {
+            (Some(year), Some(week), Some(day)) => Some(week_date(year, week, day)?),
+            _ => None,
+        };
+        let date = match (date, week_date) {
+            (Some(date), Some(other)) if date != other => return Err(OutOfBounds),
+            (date, other) => date.or(other),
+        };
+        // Java knows the date of a year of an era only where it is not strict, and leaves these unchecked otherwise.
+        if let Some(date) = date.filter(|_| clamp || self.get(Field::Year).is_some()) {
+            self.check(date)?;
+        }
+        Ok(date)
+    }
+
+    /// Checks that the day of the week and the quarter, if there are any, are those of the date.
+    fn check(&self, date: Date) -> Result<(), OutOfBounds> {
+        let day = i64::from(date.weekday().number_from_monday());
+        let quarter = (i64::from(u8::from(date.month())) + 2) / 3;
+        let is = |field: Field, value: i64| self.get(field).is_none_or(|given| given == value);
+        if is(Field::DayOfWeek, day) && is(Field::Quarter, quarter) { Ok(()) } else { Err(OutOfBounds) }
+    }
+
+    fn week(&self) -> Result<Option<i64>, OutOfBounds> {
+        self.within(Field::Week, 1, 53)
+    }
+
+    fn day_of_week(&self) -> Result<Option<i64>, OutOfBounds> {
+        self.within(Field::DayOfWeek, 1, 7)
+    }
+
+    /// The first day of a date of which only a part is given.
+    fn part_of_date(&self, has_time: bool, usual_year: i64) -> Option<Date> {
+        if let (None, Some(year)) = (self.year().ok()?, self.get(Field::WeekYear)) {
+            return match self.week().ok()? {
+                Some(week) => {
+                    let (year, week) = (i32::try_from(year).ok()?, u8::try_from(week).ok()?);
+                    Date::from_iso_week_date(year, week, Weekday::Monday).ok()
+                }
+                None => ordinal_date(year, 1).ok(),
+            };
+        }
+        let (year, month) = (self.year().ok()?, self.get(Field::Month));
+        if year.is_none() && month.is_none() && !has_time {
+            return None;
+        }
+        let day = self.get(Field::Day).filter(|_| month.is_some() || year.is_none());
+        calendar_date(year.unwrap_or(usual_year), month.unwrap_or(1), day.unwrap_or(1), false).ok()
+    }
+
+    /// The time of the day, if there is an hour and nothing is left out between it and the smallest unit that is given.
+    fn time(&self) -> Result<Option<Time>, OutOfBounds> {
+        let nanos = match (self.get(Field::NanoOfDay), self.get(Field::MilliOfDay)) {
+            (Some(nanos), _) => Some(nanos),
+            (None, Some(millis)) => Some(millis.checked_mul(1_000_000).ok_or(OutOfBounds)?),
+            (None, None) => None,
+        };
+        let hour = self.hour()?;
+        let minute = self.within(Field::Minute, 0, 59)?;
+        let second = self.within(Field::Second, 0, 59)?;
+        let nano = self.within(Field::Nano, 0, 999_999_999)?;
+        if let Some(nanos) = nanos {
+            let time = Time::MIDNIGHT + Duration::nanoseconds(nanos);
+            let same = |given: Option<i64>, own: i64| given.is_none_or(|given| given == own);
+            let fits = (0..86_400_000_000_000).contains(&nanos)
+                && same(hour, time.hour().into())
+                && same(minute, time.minute().into())
+                && same(second, time.second().into())
+                && same(nano, time.nanosecond().into());
+            return if fits { Ok(Some(time)) } else { Err(OutOfBounds) };
+        }
+        let Some(hour) = hour else { return Ok(None) };
+        let is_broken =
+            minute.is_none() && (second.is_some() || nano.is_some()) || second.is_none() && nano.is_some();
+        if is_broken {
+            return Ok(None);
+        }
+        let part = |value: Option<i64>| u8::try_from(value.unwrap_or(0)).map_err(|_| OutOfBounds);
+        let nano = u32::try_from(nano.unwrap_or(0)).map_err(|_| OutOfBounds)?;
+        let time = Time::from_hms_nano(part(Some(hour))?, part(minute)?, part(second)?, nano);
+        time.map(Some).map_err(|_| OutOfBounds)
+    }
+
+    /// The hour of the day, from whichever fields give it.
+    fn hour(&self) -> Result<Option<i64>, OutOfBounds> {
+        let of_clock = self.within(Field::ClockHour, 1, 24)?.map(|hour| hour % 24);
+        // Clocks show 12 where the half day begins; a 0 is taken where a range is rounded up.
+        let of_half_day = match self.within(Field::HalfDayClockHour, 1, 12)? {
+            Some(hour) => Some(hour % 12),
+            None => self.within(Field::HalfDayHour, 0, 11)?,
+        };
+        let half = self.get(Field::HalfDay);
+        let of_half_day = of_half_day.zip(half).map(|(hour, half)| 12 * half + hour);
+        let hour = self.within(Field::Hour, 0, 23)?;
+        let mut given = [hour, of_clock, of_half_day].into_iter().flatten();
+        let first = given.next();
+        if given.any(|other| Some(other) != first) { Err(OutOfBounds) } else { Ok(first) }
+    }
+}
+
+/// A value that its field cannot have, or that contradicts another.
+#[derive(Debug)]
+struct OutOfBounds;
+
+fn number<T: TryFrom<i64>>(value: i64) -> Result<T, OutOfBounds> {
+    T::try_from(value).map_err(|_| OutOfBounds)
+}
+
+fn calendar_date(year: i64, month: i64, day: i64, clamp: bool) -> Result<Date, OutOfBounds> {
+    let year = number(year)?;
+    let month = Month::try_from(number::<u8>(month)?).map_err(|_| OutOfBounds)?;
+    let day: u8 = number(day)?;
+    let day = if clamp { day.min(month.length(year)) } else { day };
+    Date::from_calendar_date(year, month, day).map_err(|_| OutOfBounds)
+}
+
+fn ordinal_date(year: i64, day: i64) -> Result<Date, OutOfBounds> {
+    Date::from_ordinal_date(number(year)?, number(day)?).map_err(|_| OutOfBounds)
+}
+
+/// The day of a week, of the year's last week if the year has not so many.
+fn week_date(year: i64, week: i64, day: i64) -> Result<Date, OutOfBounds> {
+    let year: i32 = number(year)?;
+    let week: u8 = number(week)?;
+    let day = Weekday::Monday.nth_next(number::<u8>(day - 1)?);
+    Date::from_iso_week_date(year, week.min(util::weeks_in_year(year)), day).map_err(|_| OutOfBounds)
+}

@@ -1,0 +1,111 @@
+//! Java date patterns (`DateTimeFormatter`), for parsing and formatting.
+//!
+//! A text is read and a date is written as Elasticsearch does it with the formatter of the same pattern. Letters whose meaning depends
+//! on a region, or that no text can be read by, are refused with the pattern.
+
+mod fields;
+mod iso8601;
+mod number;
+mod offset;
+mod part;
+mod pattern;
+
+use time::OffsetDateTime;
+
+use self::fields::{Field, Fields};
+use self::part::Part;
+use crate::zone::Zone;
+
+pub use self::iso8601::parse_iso8601;
+
+/// A parsed pattern such as `dd/MMM/yyyy:HH:mm:ss Z`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatePattern {
+    parts: Vec<Part>,
+}
+
+impl DatePattern {
+    /// Parses a pattern.
+    ///
+    /// # Errors
+    /// A sentence, beginning with `Invalid format`, when the pattern is empty, malformed, or contains a letter that is not
+    /// supported.
+    pub fn parse(pattern: &str) -> Result<Self, String> {
+        match pattern::parse(pattern, false) {
+            Ok(parts) if parts.is_empty() => Err("Invalid format: the pattern is empty".into()),
+            Ok(parts) => Ok(Self { parts }),
+            Err(reason) => Err(format!("Invalid format: [{pattern}]: {reason}")),
+        }
+    }
+
+    /// Parses a pattern in which a letter may have bounds for the number of its digits: `M{1,2}`. Java has no such notation; the
+    /// formats that Elasticsearch knows by names need it.
+    ///
+    /// # Errors
+    /// As [`DatePattern::parse`].
+    pub fn with_bounds(pattern: &str) -> Result<Self, String> {
+        Ok(Self { parts: pattern::parse(pattern, true)? })
+    }
+
+    /// Parses a date; `zone` applies if the text has no offset, and this year if it has none. `None` if the text does not match.
+    pub fn read(&self, text: &str, zone: &Zone) -> Option<OffsetDateTime> {
+        let year = i64::from(OffsetDateTime::now_utc().year());
+        at(self.fields(text)?.earliest(year)?, zone)
+    }
+
+    /// Parses a date as a value of a field: the first moment that the text stands for, in 1970 if it has no year. Days that a month
+    /// does not have are refused. `None` if the text does not match.
+    pub fn first_moment(&self, text: &str, zone: &Zone) -> Option<OffsetDateTime> {
+        at(self.fields(text)?.earliest(1970)?, zone)
+    }
+
+    /// Parses a date as the upper end of a range: what the text leaves open of the time of the day is the last that there is. `None` if
+    /// the text does not match.
+    pub fn last_moment(&self, text: &str, zone: &Zone) -> Option<OffsetDateTime> {
+        at(self.fields(text)?.latest(|field| self.has(field))?, zone)
+    }
+
+    /// Whether dates that are read by the pattern may say their offset or time zone.
+    pub fn states_zone(&self) -> bool {
+        Part::any(&self.parts, &|part| {
+            matches!(part, Part::Offset(_) | Part::LocalizedOffset { .. } | Part::Zone { .. })
+        })
+    }
+
+    /// Formats a date. The time zone of one without an offset is called `UTC`.
+    pub fn write(&self, date: OffsetDateTime) -> String {
+        self.write_in(date, date.offset().is_utc().then_some("UTC"))
+    }
+
+    /// Formats a date whose time zone has this name; `None` if its offset is all that is known of it.
+    pub fn write_in(&self, date: OffsetDateTime, zone: Option<&str>) -> String {
+        let mut out = String::new();
+        self.parts.iter().for_each(|part| part.write(date, zone, &mut out));
+        out
+    }
+
+    /// The fields of a text; `None` if it does not match.
+    fn fields(&self, text: &str) -> Option<Fields> {
+        let mut fields = Fields::default();
+        let rest = Part::read_all(&self.parts, text, &mut fields)?;
+        rest.is_empty().then_some(fields)
+    }
+
+    fn has(&self, field: Field) -> bool {
+        Part::any(&self.parts, &|part| part.field() == Some(field))
+    }
+}
+
+/// The moment of a local date and time, in the zone that the text names, or in `zone`.
+fn at((local, named): (time::PrimitiveDateTime, Option<Zone>), zone: &Zone) -> Option<OffsetDateTime> {
+    let zone = named.as_ref().unwrap_or(zone);
+    if let Zone::Fixed(offset) = zone {
+        let offset = time::UtcOffset::from_whole_seconds(i32::try_from(offset / 1000).ok()?).ok()?;
+        return Some(local.assume_offset(offset));
+    }
+    let seconds = zone.to_utc(local.assume_utc().unix_timestamp() * 1000).div_euclid(1000);
+    OffsetDateTime::from_unix_timestamp(seconds).ok()?.replace_nanosecond(local.nanosecond()).ok()
+}
+
+#[cfg(test)]
+mod tests;
