@@ -4,9 +4,16 @@
 // compiled is used: `npm run dev -- test postings`, `npm run dev -- test engine snapshots::`, `npm run dev -- clippy query`.
 import { existsSync, readdirSync } from 'node:fs';
 
-import { at, onnxRuntimeLibrary } from './lib/paths.mjs';
+import { at } from './lib/paths.mjs';
 import { StepFailed, main, run } from './lib/process.mjs';
-import { cargoEnvironment, hostTriple, packageOptions, setUp } from './lib/setup.mjs';
+import {
+  cargoEnvironment,
+  hostTriple,
+  onnxRuntimeEnvironment,
+  packageOptions,
+  setUp,
+  testEnvironment,
+} from './lib/setup.mjs';
 
 const COMMANDS = {
   // Examples are programs of their own, and no crate has examples in its documentation.
@@ -30,6 +37,6 @@ await main(async ([command, crate, ...rest]) => {
   const profile = command === 'bench' ? [] : ['--release'];
   const chosen = ['--locked', '--target', hostTriple(), ...packageOptions(`sparrow-${crate}`)];
   return run('cargo', [command, ...profile, ...chosen, ...targets, ...rest], {
-    env: { ...cargoEnvironment(), SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '' },
+    env: { ...cargoEnvironment(), ...(command === 'test' ? testEnvironment() : onnxRuntimeEnvironment()) },
   });
 });

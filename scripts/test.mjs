@@ -7,9 +7,9 @@ import process from 'node:process';
 
 import { FIRST_SUITES } from '../test/tiers.mjs';
 import { Counts } from './lib/counts.mjs';
-import { at, onnxRuntimeLibrary } from './lib/paths.mjs';
+import { at } from './lib/paths.mjs';
 import { main, run, tool } from './lib/process.mjs';
-import { cargoEnvironment, hostTriple, setUp } from './lib/setup.mjs';
+import { cargoEnvironment, hostTriple, setUp, testEnvironment } from './lib/setup.mjs';
 import { MINUTES, StuckTests, killChildren } from './lib/stuck-tests.mjs';
 
 const REPORT = at('node_modules', '.sparrow-vitest.json');
@@ -59,12 +59,11 @@ async function runRust(counts, all, env) {
   });
   // Examples are programs of their own, which clippy compiles; no crate has examples in its documentation.
   const targets = ['--workspace', '--tests'];
-  const wrapper = process.platform === 'win32' ? {} : { RUSTC_WRAPPER: at('scripts', 'lib', 'rustc-tests.sh') };
   // Tests wait for the disk as long as they compute.
   const threads = { RUST_TEST_THREADS: String(2 * availableParallelism()) };
   const args = ['test', ...targets, '--release', '--locked', '--no-fail-fast', '--target', hostTriple()];
   const code = await run('cargo', all ? [...args, '--', '--include-ignored'] : args, {
-    env: { ...cargoEnvironment(), ...wrapper, ...threads, ...env, SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '' },
+    env: { ...cargoEnvironment(), ...testEnvironment(), ...threads, ...env },
     onLine: (line, child) => {
       cargo = child;
       counts.readCargoLine(line);

@@ -1,6 +1,5 @@
-import { onnxRuntimeLibrary } from './paths.mjs';
 import { run } from './process.mjs';
-import { cargoEnvironment, hostTriple, packageOptions } from './setup.mjs';
+import { cargoEnvironment, hostTriple, packageOptions, testEnvironment } from './setup.mjs';
 
 /**
  * Runs some tests of a crate, as `npm test` compiles it, and answers with cargo's exit code.
@@ -18,7 +17,7 @@ export function cargoTest(crate, { file, module }, { env = {}, threads, onLine }
   ];
   const options = ['--', '--nocapture', ...(threads === undefined ? [] : [`--test-threads=${threads}`])];
   return run('cargo', [...test, ...which, ...options], {
-    env: { ...cargoEnvironment(), SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '', ...env },
+    env: { ...cargoEnvironment(), ...testEnvironment(), ...env },
     ...(onLine === undefined ? {} : { quiet: true, onLine }),
   });
 }

@@ -7,7 +7,7 @@ import process from 'node:process';
 import { typeDefinitionFolder, writeAddonTypes } from './addon-types.mjs';
 import { writeDemoData } from './demo-data.mjs';
 import { writeOperations } from './operations.mjs';
-import { ADDON, CLI, CONSOLE, DEMO, DOCUMENTATION, ROOT, at, targetDir } from './paths.mjs';
+import { ADDON, CLI, CONSOLE, DEMO, DOCUMENTATION, ROOT, at, onnxRuntimeLibrary, targetDir } from './paths.mjs';
 import { libraryFile } from './platforms.mjs';
 import { StepFailed, mustRun, npm, output, tool } from './process.mjs';
 import { fingerprint, isDone, markDone } from './stamp.mjs';
@@ -114,6 +114,18 @@ export function hostTriple() {
 /** What every cargo call shares, so that the addon and the Rust tests compile each crate once. */
 export function cargoEnvironment() {
   return { CARGO_TARGET_DIR: targetDir(), NAPI_TYPE_DEF_TMP_FOLDER: typeDefinitionFolder() };
+}
+
+/** Where tests and benchmarks find ONNX Runtime. */
+export function onnxRuntimeEnvironment() {
+  return { SPARROW_ONNXRUNTIME: onnxRuntimeLibrary() ?? '' };
+}
+
+/** The environment in which cargo compiles and runs tests, beside its usual one. */
+export function testEnvironment() {
+  // The wrapper is a shell script.
+  const wrapper = process.platform === 'win32' ? {} : { RUSTC_WRAPPER: at('scripts', 'lib', 'rustc-tests.sh') };
+  return { ...wrapper, ...onnxRuntimeEnvironment() };
 }
 
 /**
