@@ -1,4 +1,3 @@
-import { SPARSE_PATH } from '../openai/errors.js';
 import { type Endpoint, engine } from './types.js';
 
 const MODELS = '/_ml/trained_models';
@@ -7,8 +6,6 @@ const INFERENCE = '/_inference';
 /** Models, their deployments, and the inference endpoints that stand for them. */
 export const ML_ENDPOINTS: readonly Endpoint[] = [
   ...engine('ml_info', ['GET /_ml/info']),
-  // The interface of text-embeddings-inference, over the same models.
-  ...engine('embed_sparse', [`POST ${SPARSE_PATH}`]),
   ...engine('get_trained_models', [`GET ${MODELS}`, `GET ${MODELS}/{model}`]),
   ...engine('put_trained_model', [`PUT ${MODELS}/{model}`]),
   ...engine('delete_trained_model', [`DELETE ${MODELS}/{model}`]),
