@@ -46,6 +46,7 @@ describe('the route table', () => {
       query: { size: '3', _source: 'a,b' },
       opaqueId: 'me',
       requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      version: 8,
       // Without a connection nobody knows who else asks.
       concurrent: true,
       body: '{"query" : {}}',

@@ -115,7 +115,8 @@ export const BODIES: Readonly<Record<string, object | string>> = {
   },
   cohere_rerank: { model: 'reranker', query: 'words', documents: ['some words'], top_n: 1, return_documents: true },
   infer_stream: { input: ['some words'] },
-  embed_sparse: { inputs: ['some words'], truncate: true },
+  // Examples before it have deleted the sparse model.
+  embed_sparse: { inputs: ['some words'], truncate: true, model: '.all-minilm-l6-v2-elasticsearch' },
   infer_trained_model: { docs: [{ text_field: 'some words' }] },
   reindex: { source: { index: 'books' }, dest: { index: 'copy' }, max_docs: 1, conflicts: 'proceed' },
   update_by_query: { query: { match_all: {} }, max_docs: 1, conflicts: 'proceed' },

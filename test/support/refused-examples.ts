@@ -38,6 +38,7 @@ export const REFUSED_EXAMPLES: Readonly<Record<number, readonly string[]>> = {
     'PUT /_ingest/pipeline/{pipeline}',
     'GET /_ingest/pipeline/{pipeline}/_simulate',
     'POST /_ingest/pipeline/{pipeline}/_simulate',
+    'POST /embed_sparse',
     'POST /_reindex/{task}/_rethrottle',
     'POST /_update_by_query/{task}/_rethrottle',
     'POST /_delete_by_query/{task}/_rethrottle',

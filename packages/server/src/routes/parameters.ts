@@ -68,7 +68,7 @@ const TEXTS = [
   ...['lang', 'name', 'parent_task_id', 'pipeline', 'preference', 'priority', 'q', 'query', 'realm_name', 'routing'],
   ...['requests_per_second', 'scroll_id', 'slices', 'source', 'source_content_type', 'track_total_hits', 'username'],
   ...['type', 'version', 'wait_for_active_shards', 'wait_for_events', 'wait_for_nodes'],
-  ...['categories', 'context'],
+  ...['categories', 'context', 'ecs_compatibility'],
   ...['after', 'from_sort_value', 'slm_policy_filter'],
 ];
 /** Few values, which the engine checks: each has a sentence of its own. */
