@@ -96,6 +96,8 @@ it('finds the fields that aggregations name', () => {
   ]);
   const sources = [{ one: { terms: { field: 'a' } } }, { two: { histogram: { field: 'b', interval: 1 } } }];
   expect(all({ pages: { composite: { sources } } })).toEqual(['a', 'b']);
+  const without = { none: { missing: { field: 'a' } }, some: { terms: { field: 'b', missing: 'x' } } };
+  expect(all({ ...without, c: { terms: { field: 'c' } } })).toEqual(['c']);
   expect(all({ none: { value_count: { field: '_id' }, meta: { field: 'x' } } })).toEqual([]);
   expect([all(['x']), all({ a: null, b: { terms: null } })]).toEqual([[], []]);
 });

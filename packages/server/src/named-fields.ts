@@ -107,15 +107,19 @@ function collect(kind: string, value: unknown, named: Set<string>): void {
   for (const [name, inner] of Object.entries(value)) collect(name, inner, named);
 }
 
-/** Aggregations by their names, as in a search, in one aggregation for each of its buckets, or as the sources of a composite one. */
+/**
+ * Aggregations by their names, as in a search, in one aggregation for each of its buckets, or as the sources of a composite one. One that
+ * counts the documents without a field finds them also where no index has it.
+ */
 function collectAggregations(aggregations: unknown, named: Set<string>): void {
   for (const aggregation of membersOf(aggregations)) {
     for (const [kind, value] of Object.entries(aggregation)) {
       if (kind === 'aggs' || kind === 'aggregations') collectAggregations(value, named);
       else if (kind === 'filter') collect(kind, value, named);
       else if (kind !== 'meta' && typeof value === 'object' && value !== null) {
-        const { field, sources } = value as Readonly<Record<string, unknown>>;
-        if (typeof field === 'string') named.add(field);
+        const { field, sources, missing } = value as Readonly<Record<string, unknown>>;
+        const countsMissing = kind === 'missing' || missing !== undefined;
+        if (typeof field === 'string' && !countsMissing) named.add(field);
         for (const source of membersOf(sources)) collectAggregations(source, named);
       }
     }

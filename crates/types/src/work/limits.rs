@@ -13,7 +13,8 @@ pub(super) const ALWAYS: usize = 1 << 20;
 /// Memory of JavaScript and of the encoder's runtime, which no account shows, as a server without load has it: 160 MiB.
 const ELSEWHERE: usize = 160 << 20;
 
-/// A limit on the process from which on a server without any request is far below what it may have: 640 MiB.
+/// Limits on the process of at least so many bytes (640 MiB) leave a server without requests plenty of room, so that its resident memory is
+/// watched whatever is allocated.
 const LARGE: usize = 4 * ELSEWHERE;
 
 /// Limits on the memory of requests, and what they use.
