@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use crate::bert::Sequence;
 use crate::error::EncoderError;
 use crate::model::GraphSource;
+use sparrow_types::work::Elsewhere;
 
 /// The ONNX Runtime environment. It lives as long as the process: ONNX Runtime allows only one, and does not
 /// unload cleanly.
@@ -131,6 +132,8 @@ pub(crate) struct OnnxSession {
     session: Session,
     run_options: RunOptions<HasSelectedOutputs>,
     inputs: Vec<Input>,
+    /// The weights.
+    _kept: Elsewhere,
 }
 
 impl std::fmt::Debug for OnnxSession {
@@ -185,7 +188,7 @@ impl OnnxSession {
         let run_options = RunOptions::new()
             .map_err(|error| failed(error.to_string()))?
             .with_outputs(OutputSelector::no_default().with(output));
-        Ok(Self { session, run_options, inputs })
+        Ok(Self { session, run_options, inputs, _kept: Elsewhere::new(bytes_of(dir)) })
     }
 
     /// Runs a batch and hands the shape and the values of the output to `read`.
@@ -218,6 +221,12 @@ impl OnnxSession {
         let (shape, values) = outputs[0].try_extract_tensor::<f32>().map_err(failed)?;
         Ok(read(shape, values))
     }
+}
+
+/// Bytes of the files of a model: as many as its weights, at least. None of those that cannot be looked at.
+fn bytes_of(dir: &Path) -> usize {
+    let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).map(|found| found.len() as usize).sum()
 }
 
 /// Session options; `examples/throughput.rs` measures their effect.

@@ -13,6 +13,33 @@ pub(super) const ALWAYS: usize = 1 << 20;
 /// Memory of JavaScript and of the encoder's runtime, which no account shows, as a server without load has it: 160 MiB.
 const ELSEWHERE: usize = 160 << 20;
 
+/// Bytes that [`Elsewhere`] stands for in all.
+static KEPT_ELSEWHERE: AtomicUsize = AtomicUsize::new(0);
+
+/// Memory that no request causes and the allocator does not see, such as the weights of a model in ONNX Runtime. The process may have it
+/// beside its limit until this is dropped.
+#[derive(Debug)]
+pub struct Elsewhere(usize);
+
+impl Elsewhere {
+    /// So many bytes.
+    pub fn new(bytes: usize) -> Self {
+        KEPT_ELSEWHERE.fetch_add(bytes, Relaxed);
+        Self(bytes)
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        KEPT_ELSEWHERE.fetch_sub(self.0, Relaxed);
+    }
+}
+
+/// Memory of the process outside of the allocator that is no request's, in bytes.
+fn elsewhere() -> usize {
+    ELSEWHERE.saturating_add(KEPT_ELSEWHERE.load(Relaxed))
+}
+
 /// Limits on the process of at least so many bytes (640 MiB) leave a server without requests plenty of room, so that its resident memory is
 /// watched whatever is allocated.
 const LARGE: usize = 4 * ELSEWHERE;
@@ -67,7 +94,7 @@ impl Memory {
     }
 
     /// Adds a limit on the resident memory of the process, without pages that are mapped from files: the limit on what it allocates,
-    /// a sixth of that for blocks that were freed and not given back yet, and [`ELSEWHERE`].
+    /// a sixth of that for blocks that were freed and not given back yet, [`ELSEWHERE`], and every [`Elsewhere`].
     #[must_use]
     pub fn watched(self) -> Self {
         Self { resident: Some(Resident::new()), ..self }
@@ -75,7 +102,7 @@ impl Memory {
 
     /// Whether much of the process's memory is allocated to nothing: it was freed, and is kept by the threads that freed it.
     pub fn is_kept_unused(&self) -> bool {
-        let most = (self.total_limit.load(Relaxed) / 8).saturating_add(ELSEWHERE);
+        let most = (self.total_limit.load(Relaxed) / 8).saturating_add(elsewhere());
         self.resident.as_ref().is_some_and(|resident| resident.now().saturating_sub(allocated::live()) > most)
     }
 
@@ -138,7 +165,7 @@ impl Memory {
 
 /// The most resident memory that a process may have whose allocations have this limit: see [`Memory::watched`].
 fn resident_limit(total: usize) -> usize {
-    total.saturating_add(total / 6).saturating_add(ELSEWHERE)
+    total.saturating_add(total / 6).saturating_add(elsewhere())
 }
 
 pub(super) fn positive(bytes: isize) -> usize {

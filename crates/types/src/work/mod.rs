@@ -21,7 +21,9 @@ use std::time::Duration;
 pub use self::allocated::{Counted, HUGE};
 pub use self::kept::Kept;
 use self::limits::{ALWAYS, positive};
-pub use self::limits::{Exceeded, MOST_EFFORT, Memory, MemoryFigures, PARENT, Size, TooMuch, TooMuchEffort};
+pub use self::limits::{
+    Elsewhere, Exceeded, MOST_EFFORT, Memory, MemoryFigures, PARENT, Size, TooMuch, TooMuchEffort,
+};
 pub use self::output::{Output, grow};
 pub use self::probe::Probe;
 
