@@ -301,7 +301,8 @@ describe('YAML', () => {
     const answers = await Promise.all(own);
     const refused = answers.find(({ status }) => status === 429);
     expect(refused?.headers['retry-after']).toBe('1');
-    const reason = 'rejected execution: [8] bodies in YAML of this caller wait to be read: send it later, or as JSON';
+    const reason =
+      'rejected execution: [8] bodies in YAML of this caller wait for their turn: send it later, or as JSON';
     expect(refused?.body).toMatchObject({ error: { type: 'es_rejected_execution_exception', reason }, status: 429 });
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(8);
   });

@@ -19,6 +19,8 @@ export interface Answer {
   readonly refusedParts?: boolean | undefined;
   /** For an error: the type that its body names. */
   readonly errorType?: string | undefined;
+  /** Whether room was taken for it already, while it was made. */
+  readonly isHeld?: boolean;
   /** For a refusal with 429: whether the same request would be refused later as well. */
   readonly isForGood?: boolean | undefined;
 }
@@ -52,7 +54,8 @@ export function answerToError(error: unknown): Answer | undefined {
     return { ...json(status, { error: { root_cause: [{ type, reason }], type, reason }, status }), errorType: type };
   }
   if (error instanceof HttpError) {
-    return { ...json(error.status, error.toJson()), headers: error.details.headers ?? [] };
+    const { headers = [], metadata = {} } = error.details;
+    return { ...json(error.status, error.toJson()), headers, isForGood: metadata['durability'] === 'PERMANENT' };
   }
   if (error instanceof RoutingError) return { ...json(error.status, error.toJson()), headers: error.headers };
   return undefined;

@@ -69,7 +69,9 @@ describe('bodies in YAML', () => {
     const clients = new Clients();
     const bodies = clients.sendAll('many', 9);
     const other = clients.send('other', small);
-    expect(await bodies[8]).toContain('[8] bodies in YAML of this caller wait to be read: send it later, or as JSON');
+    expect(await bodies[8]).toContain(
+      '[8] bodies in YAML of this caller wait for their turn: send it later, or as JSON',
+    );
     expect(await other).toBe('{"a":1}');
     for (const body of await Promise.all(bodies.slice(0, 8))) expect(body).toContain('{"n":[1,');
   });
@@ -77,7 +79,7 @@ describe('bodies in YAML', () => {
   it('are refused for now where too many of all callers wait', async () => {
     const clients = new Clients();
     const bodies = Array.from({ length: 101 }, (_, number) => clients.send(`caller ${String(number >> 3)}`, small));
-    expect(await bodies[100]).toContain('rejected execution: [100] bodies in YAML wait to be read');
+    expect(await bodies[100]).toContain('rejected execution: [100] bodies in YAML wait for their turn');
     expect(new Set(await Promise.all(bodies.slice(0, 100)))).toEqual(new Set(['{"a":1}']));
   });
 
