@@ -38,6 +38,8 @@ import {
 } from '../security/api.js';
 import { endedTasks } from '../tasks/ended-tasks.js';
 
+let openapiBytes: Buffer | undefined;
+
 /** The operations that the HTTP layer answers itself. */
 export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<Answer>>> = {
   info: (call) => {
@@ -68,7 +70,7 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     };
     return documentationFor(call.query['q'], data, senderOf(call));
   },
-  openapi: () => ({ status: 200, body: openapi() }),
+  openapi: () => ({ status: 200, body: (openapiBytes ??= Buffer.from(openapi())), isShared: true }),
   nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
   nodes_stats: async (call) => ({
     ...json(200, await nodesStats(nodeContext(call), call.path, call.query)),

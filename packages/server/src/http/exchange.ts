@@ -44,6 +44,8 @@ export interface Finished {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Uint8Array | string | null;
+  /** Whether its bytes are those of other answers too, so that they take no memory of their own. */
+  readonly isShared?: boolean;
 }
 
 /** Has a request answered; the exchange is given the answer. */
