@@ -18,7 +18,7 @@ const MOST_LEVELS = 150;
  * bounded.
  *
  * @returns undefined for what is no JSON, which the library refuses in the form of the protocol
- * @throws {HttpError} 400 for too many messages, values or levels
+ * @throws {HttpError} 400 for too many messages, requests for the list of tools, values or levels
  */
 export function parseMessage(body: Uint8Array = new Uint8Array(0)): unknown {
   const { values, levels } = sizeOfJson(body);
@@ -36,6 +36,9 @@ export function parseMessage(body: Uint8Array = new Uint8Array(0)): unknown {
   if (messages.length > MOST_MESSAGES) {
     throw refused(`[${String(messages.length)}] messages`, MOST_MESSAGES, 'send each in its own');
   }
+  if (messages.filter(asksForTools).length > 1) {
+    throw refused('requests for the list of tools', 1, 'it is the same in each answer');
+  }
   if (messages.reduce<number>((count, one) => count + valuesBesideArguments(one), 0) > MOST_OTHER_VALUES) {
     throw refused(
       'values that are no arguments of a tool',
@@ -44,6 +47,11 @@ export function parseMessage(body: Uint8Array = new Uint8Array(0)): unknown {
     );
   }
   return message;
+}
+
+/** Whether a message asks which tools there are. */
+export function asksForTools(message: unknown): message is Readonly<Record<string, unknown>> {
+  return isObject(message) && message['method'] === 'tools/list';
 }
 
 function valuesBesideArguments(message: unknown): number {
