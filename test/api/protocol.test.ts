@@ -307,6 +307,13 @@ describe('YAML', () => {
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(8);
   });
 
+  it('is read for no longer than the request may take', async () => {
+    const headers = { 'content-type': 'application/yaml', accept: 'application/json' };
+    const body = `query: &a [${'[1],'.repeat(20_000)}]\nb: [${Array(50).fill('*a').join()}]\n`;
+    const { status, body: answer } = await call('POST', '/books/_search?timeout=1ms', body, headers);
+    expect([status, answer.error.reason]).toEqual([408, expect.stringContaining('within the [timeout] of [1ms]')]);
+  });
+
   it('is no sequence of documents', async () => {
     const answer = await call('POST', '/_bulk', 'a: 1\n', { 'content-type': 'application/yaml' });
     expect([answer.status, parseYaml(answer.text)]).toEqual([

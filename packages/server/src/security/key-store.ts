@@ -50,9 +50,19 @@ export interface ApiKey {
   readonly roles: Roles;
   /** The roles of the keys that this one was made by, beyond which it may do nothing. Absent: an owner key made it. */
   readonly limitedBy?: readonly Roles[] | undefined;
+  /** The id of the key that made this one, or the one that made that, and so on: the first that an owner key made. Absent: this is it. */
+  readonly root?: string | undefined;
   /** Role descriptors as they were sent, which is how they are shown again. */
   readonly roleDescriptors: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The id of the key that another one's share of something is counted for: who may make keys would have as many shares as they like
+ * otherwise.
+ */
+export function rootOf({ root, id }: Pick<ApiKey, 'root' | 'id'>): string {
+  return root ?? id;
 }
 
 /** Why credentials are those of no valid key. */
@@ -71,6 +81,7 @@ export interface NewKey {
   readonly expiration?: number;
   readonly roles: Roles;
   readonly limitedBy?: readonly Roles[] | undefined;
+  readonly root?: string | undefined;
   readonly roleDescriptors: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
