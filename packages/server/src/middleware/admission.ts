@@ -3,6 +3,7 @@ import { EngineError, OPERATIONS } from '@sparrow-search/engine';
 import type { Place } from '../http/admission.js';
 import type { Answer } from '../http/respond.js';
 import type { Endpoint, LocalOperation } from '../routes/types.js';
+import { rootOf } from '../security/key-store.js';
 import type { Call } from './call.js';
 
 /**
@@ -11,7 +12,7 @@ import type { Call } from './call.js';
  * @throws {HttpError} 429 when it would wait too long
  */
 export function takePlace({ application, caller }: Call, endpoint: Endpoint): Place | undefined {
-  return application.admission.admit(operationOf(endpoint), caller?.id);
+  return application.admission.admit(operationOf(endpoint), caller && rootOf(caller));
 }
 
 /**
@@ -35,7 +36,7 @@ export function takeRoom({ hold, caller }: Pick<Call, 'hold' | 'caller'>, endpoi
     'engine' in handler
       ? method === 'GET' || OPERATIONS[handler.engine].reads
       : !ALWAYS_TOLD.has(handler.local) && (method === 'GET' || cancellable === true);
-  if (isRead) hold.takeAnswer(answer.body?.length ?? 0, caller?.id);
+  if (isRead) hold.takeAnswer(answer.body?.length ?? 0, caller && rootOf(caller));
 }
 
 /** An agent's tools may write. The others say how the server does, in as many bytes whatever is stored. */

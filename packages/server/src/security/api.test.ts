@@ -5,10 +5,11 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
+import { AsyncSearches } from '../async-search/async-searches.js';
 import { InFlight } from '../http/in-flight.js';
 import { seal } from '../sealed-file.js';
-import { type Asking, getApiKeys, queryApiKeys } from './api.js';
-import { type ApiKey, KeyStore } from './key-store.js';
+import { type Asking, createApiKey, getApiKeys, queryApiKeys } from './api.js';
+import { type ApiKey, KeyStore, rootOf } from './key-store.js';
 import { OWNER_ROLES } from './roles.js';
 
 const MB = 1024 * 1024;
@@ -69,4 +70,31 @@ it('an answer with keys has a bound, whatever there is room for', async () => {
     type: 'circuit_breaking_exception',
     reason: expect.stringContaining('ask for fewer keys') as string,
   });
+});
+
+it('keys that make each other have one share of everything', async () => {
+  const folder = join(data, 'other');
+  const own = await KeyStore.open(folder);
+  const made = async (by: ApiKey): Promise<ApiKey> => {
+    const { id } = (await createApiKey(own, by, Buffer.from('{"name":"made"}'), 1)) as { readonly id: string };
+    return own.get(id) ?? by;
+  };
+  const { key: first } = await own.createOwner(folder, 1);
+  const [one, other] = [await made(first), await made(first)];
+  const child = await made(one);
+  const grandchild = await made(child);
+  expect([one, other, child, grandchild].map(rootOf)).toEqual([one.id, other.id, one.id, one.id]);
+
+  const searches = new AsyncSearches();
+  const inFlight = new InFlight(MB);
+  const start = (key: ApiKey): void => {
+    const holder = { key: key.id, root: rootOf(key), rights: 'some' };
+    const run = (): Promise<never> => new Promise(() => undefined);
+    searches.start({ holder, keepAlive: 60_000, hold: inFlight.request(), bodyBytes: 0, run });
+  };
+  for (let at = 0; at < 250; at += 1) [one, child].forEach(start);
+  expect(() => {
+    start(grandchild);
+  }).toThrow('too many asynchronous searches');
+  start(other);
 });

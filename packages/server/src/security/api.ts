@@ -6,7 +6,7 @@ import { FairQueue, type Sender } from '../http/fair-queue.js';
 import type { Hold } from '../http/in-flight.js';
 import type { Answer } from '../http/respond.js';
 import { holdsOnCluster } from './authorize.js';
-import { type ApiKey, type KeyChange, type KeyStore, OWNER } from './key-store.js';
+import { type ApiKey, type KeyChange, type KeyStore, OWNER, rootOf } from './key-store.js';
 import { type FoundKey, queryKeys } from './query.js';
 import { invalid, isObject, parseBody } from './request-body.js';
 import { type Roles, parseRoles } from './roles.js';
@@ -82,6 +82,7 @@ export async function createApiKey(
       roleDescriptors: isObject(descriptors) ? descriptors : {},
       metadata,
       ...limits,
+      ...(caller.owner ? {} : { root: rootOf(caller) }),
       ...(lifetime === undefined ? {} : { expiration: now + lifetime }),
     },
     now,
@@ -313,7 +314,7 @@ async function written(
     text = '';
     length += piece.length;
     if (length > MOST_ANSWER) throw tooLong(length);
-    hold.takeAnswer(piece.length, caller.id);
+    hold.takeAnswer(piece.length, rootOf(caller));
     pieces.push(piece);
   };
   for (const [at, { key, sort }] of found.entries()) {

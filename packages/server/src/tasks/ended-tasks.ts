@@ -2,6 +2,7 @@ import { EngineError } from '@sparrow-search/engine';
 
 import { type Answer, json } from '../http/respond.js';
 import { type Call, serving } from '../middleware/call.js';
+import { rootOf } from '../security/key-store.js';
 
 /** `GET /_ext/tasks`: the tasks that have ended, the latest first, each as `GET /_tasks/{task}` shows it. */
 export async function endedTasks(call: Call): Promise<Answer> {
@@ -13,7 +14,7 @@ export async function endedTasks(call: Call): Promise<Answer> {
       const shown = JSON.parse(new TextDecoder().decode(body)) as { readonly completed?: boolean };
       if (shown.completed !== true) continue;
       // A hundred of them may have many failures each.
-      call.hold.takeAnswer(body.length, caller.id);
+      call.hold.takeAnswer(body.length, rootOf(caller));
       ended.push(shown);
     } catch (error) {
       // Results go after a while.
