@@ -53,6 +53,15 @@ afterAll(async () => {
   await server.stop();
 });
 
+it('is sent in the shapes that are made once, and in no others', async () => {
+  const strange = { apiKey: null };
+  for (const query of ['', '?pretty', '?format=yaml', '?format=yaml&pretty']) {
+    expect((await server.request('GET', `/_openapi.json${query}`, undefined, strange)).status).toBe(200);
+  }
+  const { status, text } = await server.request('GET', '/_openapi.json?filter_path=**.a*', undefined, strange);
+  expect([status, text]).toEqual([400, expect.stringContaining('ask for the whole answer')]);
+});
+
 /** Values of parameters that are no words of any kind. */
 const SAMPLES: Readonly<Record<string, string>> = {
   expand_wildcards: 'open',

@@ -301,9 +301,17 @@ describe('YAML', () => {
     const answers = await Promise.all(own);
     const refused = answers.find(({ status }) => status === 429);
     expect(refused?.headers['retry-after']).toBe('1');
-    const reason = 'rejected execution: [8] bodies in YAML of this caller wait to be read: send it later, or as JSON';
+    const reason =
+      'rejected execution: [8] bodies in YAML of this caller wait for their turn: send it later, or as JSON';
     expect(refused?.body).toMatchObject({ error: { type: 'es_rejected_execution_exception', reason }, status: 429 });
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(8);
+  });
+
+  it('is read for no longer than the request may take', async () => {
+    const headers = { 'content-type': 'application/yaml', accept: 'application/json' };
+    const body = `query: &a [${'[1],'.repeat(20_000)}]\nb: [${Array(50).fill('*a').join()}]\n`;
+    const { status, body: answer } = await call('POST', '/books/_search?timeout=1ms', body, headers);
+    expect([status, answer.error.reason]).toEqual([408, expect.stringContaining('within the [timeout] of [1ms]')]);
   });
 
   it('is no sequence of documents', async () => {

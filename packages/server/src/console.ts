@@ -39,8 +39,9 @@ function load(): Answer {
   ].join('; ');
   return {
     status: 200,
-    body: html,
+    body: Buffer.from(html),
     type: 'html',
+    isShared: true,
     headers: [
       ['Content-Security-Policy', policy],
       ['Referrer-Policy', 'no-referrer'],

@@ -46,8 +46,13 @@ export function documentation(address: string): Answer {
     return { status: 301, body: null, headers: [['Location', page === '' ? '/_docs' : `/_docs/${page}`]] };
   }
   if (name === undefined) throw new RoutingError(404, `no page [${address}] in the documentation: see /_docs`);
-  return shown(readFileSync(new URL(name, FOLDER)), TYPES[extname(name)] ?? 'application/octet-stream');
+  let bytes = read.get(name);
+  if (bytes === undefined) read.set(name, (bytes = readFileSync(new URL(name, FOLDER))));
+  return { ...shown(bytes, TYPES[extname(name)] ?? 'application/octet-stream'), isShared: true };
 }
+
+/** Files that somebody has asked for, a few megabytes in all: nobody needs a key, and so each stays there once for all of them. */
+const read = new Map<string, Buffer>();
 
 /** Longest question that is looked for, in letters: longer ones are cut. */
 const MOST_LETTERS = 200;

@@ -12,6 +12,7 @@ const ERRORS = {
   not_found: { type: 'resource_not_found_exception', status: 404 },
   timeout: { type: 'status_exception', status: 408 },
   rejected: { type: 'es_rejected_execution_exception', status: 429 },
+  circuit_breaking: { type: 'circuit_breaking_exception', status: 429 },
   disk_full: { type: 'cluster_block_exception', status: 429 },
   body_too_large: { type: 'content_too_long_exception', status: 413 },
   starting: { type: 'cluster_block_exception', status: 503 },

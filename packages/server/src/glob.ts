@@ -5,14 +5,17 @@
  * pattern that a stranger sends may take for ever.
  *
  * @param one what stands for any one character but a star; by default nothing does
+ * @param spend is told how many steps it took
  */
-export function matchesGlob(pattern: string, text: string, one?: '?'): boolean {
+export function matchesGlob(pattern: string, text: string, one?: '?', spend?: (steps: number) => void): boolean {
+  let steps = 0;
   let at = 0;
   let read = 0;
   // The last star, and how much of the text it stands for so far.
   let star = -1;
   let taken = 0;
   while (read < text.length) {
+    steps += 1;
     if (pattern[at] === '*') {
       star = at;
       taken = read;
@@ -25,9 +28,11 @@ export function matchesGlob(pattern: string, text: string, one?: '?'): boolean {
       read = taken;
       at = star + 1;
     } else {
+      spend?.(steps);
       return false;
     }
   }
+  spend?.(steps);
   while (pattern[at] === '*') at += 1;
   return at === pattern.length;
 }

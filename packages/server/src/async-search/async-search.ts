@@ -4,14 +4,13 @@ import type { Exchange } from '../http/exchange.js';
 import { type Answer, beginning, isSet, json } from '../http/respond.js';
 import { type Call, endpointOf, serving } from '../middleware/call.js';
 import { refusal } from '../middleware/on-error.js';
+import { millisOf } from '../routes/parameters.js';
 import { rightsFor } from '../security/authorize.js';
+import { rootOf } from '../security/key-store.js';
 import type { AsyncSearch, Holder } from './async-searches.js';
 
 const SECOND = 1000;
 const DAY = 24 * 60 * 60 * SECOND;
-const UNITS: Readonly<Record<string, number>> = {
-  ...{ nanos: 1e-6, micros: 1e-3, ms: 1, s: SECOND, m: 60 * SECOND, h: 60 * 60 * SECOND, d: DAY },
-};
 
 /** How long a search is kept at least and at most, and where nothing is said. */
 const LEAST_KEPT = SECOND;
@@ -95,7 +94,7 @@ export function deleteAsyncSearch(call: Call): Answer {
 
 function holderOf(call: Call): Holder {
   const { caller } = serving(call);
-  return { key: caller.id, rights: rightsFor(caller, endpointOf(call)).rights };
+  return { key: caller.id, root: rootOf(caller), rights: rightsFor(caller, endpointOf(call)).rights };
 }
 
 /** Waits for the end of a search. Says whether the client is still there. */
@@ -178,10 +177,4 @@ function keptFor(text: string | undefined): number | undefined {
   const kept = millisOf(text);
   if (kept >= LEAST_KEPT && kept <= MOST_KEPT) return kept;
   throw new HttpError('illegal_argument', `[keep_alive] must be from [1s] to [30d], got: ${text}`);
-}
-
-/** A time that was checked before. */
-function millisOf(text: string): number {
-  const [, number = '', unit = 'ms'] = /^(-?\d+)([a-z]*)$/.exec(text.trim().toLowerCase()) ?? [];
-  return Number(number) * (UNITS[unit] ?? 1);
 }

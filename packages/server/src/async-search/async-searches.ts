@@ -16,6 +16,8 @@ const SWEEP_MS = 1000;
 /** Who may see a search: a key, as long as it may do what it could when it began. */
 export interface Holder {
   readonly key: string;
+  /** The id of the key that its share is counted for. */
+  readonly root: string;
   /** What it may do to which indices; undefined for one that may do everything. */
   readonly rights: string | undefined;
 }
@@ -155,7 +157,7 @@ export class AsyncSearches {
     }
   }
 
-  /** What a key holds, and what it may hold at most: all that others leave, or half of it for a restricted key. */
+  /** What a key holds with all that it has made, and what they may hold at most: all that others leave, or half of it for a restricted key. */
   #shareOf(
     holder: Holder,
     most: number,
@@ -163,7 +165,7 @@ export class AsyncSearches {
   ): { readonly own: number; readonly share: number } {
     let [own, others] = [0, 0];
     for (const search of this.#searches.values()) {
-      if (search.holder.key === holder.key) own += sizeOf(search);
+      if (search.holder.root === holder.root) own += sizeOf(search);
       else others += sizeOf(search);
     }
     const room = Math.max(most - others, 0);

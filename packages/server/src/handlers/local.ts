@@ -27,6 +27,7 @@ import type { LocalOperation } from '../routes/types.js';
 import { deleteScript, getScript, putScript } from '../search-templates/scripts.js';
 import { multiSearchTemplate, renderTemplate, searchTemplate } from '../search-templates/templates.js';
 import {
+  type Asking,
   createApiKey,
   describeCaller,
   getApiKeys,
@@ -36,6 +37,8 @@ import {
   updateApiKeys,
 } from '../security/api.js';
 import { endedTasks } from '../tasks/ended-tasks.js';
+
+let openapiBytes: Buffer | undefined;
 
 /** The operations that the HTTP layer answers itself. */
 export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Promise<Answer>>> = {
@@ -67,7 +70,7 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     };
     return documentationFor(call.query['q'], data, senderOf(call));
   },
-  openapi: () => ({ status: 200, body: openapi() }),
+  openapi: () => ({ status: 200, body: (openapiBytes ??= Buffer.from(openapi())), isShared: true }),
   nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
   nodes_stats: async (call) => ({
     ...json(200, await nodesStats(nodeContext(call), call.path, call.query)),
@@ -100,19 +103,12 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     const { keys, caller } = serving(call);
     return json(200, await createApiKey(keys, caller, call.body, Date.now()));
   },
-  get_api_keys: (call) => {
-    const { keys, caller } = serving(call);
-    const { status, body } = getApiKeys(keys, caller, call.query, Date.now());
-    return json(status, body);
-  },
+  get_api_keys: (call) => getApiKeys(serving(call).keys, askingFor(call), call.query, Date.now()),
   invalidate_api_keys: async (call) => {
     const { keys, caller } = serving(call);
     return json(200, await invalidateApiKeys(keys, caller, call.body, Date.now()));
   },
-  query_api_keys: (call) => {
-    const { keys, caller } = serving(call);
-    return json(200, queryApiKeys(keys, caller, call.query, call.body));
-  },
+  query_api_keys: (call) => queryApiKeys(serving(call).keys, askingFor(call), call.query, call.body),
   update_api_key: async (call) => {
     const { keys, caller } = serving(call);
     return json(200, await updateApiKey(keys, caller, call.path['id'] ?? '', call.body, Date.now()));
@@ -140,6 +136,11 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     return rerank(inferenceOf(call), call.body, { id: call.requestId, version });
   },
 };
+
+/** Who asks for API keys in a call. */
+function askingFor(call: Call): Asking {
+  return { caller: serving(call).caller, sender: senderOf(call), hold: call.hold };
+}
 
 /** What asks the engine for models and vectors on behalf of a call. */
 function inferenceOf(call: Call): Ask {

@@ -39,7 +39,7 @@ export class Place {
   /** Ticks since its body was begun. */
   ticks = 0;
 
-  /** @param key the id of the key that its request came with */
+  /** @param key the id of the key that its request counts for */
   constructor(
     private readonly admission: Admission,
     readonly key: string | undefined,
@@ -97,7 +97,7 @@ export class Admission {
   /**
    * Admits a request for an operation; undefined for one that is not counted. What comes back is to be left when it is answered.
    *
-   * @param key the id of the key that the request came with
+   * @param key the id of the key that the request counts for
    * @throws {HttpError} 429 when it would wait too long
    */
   admit(op: string, key?: string): Place | undefined {

@@ -73,21 +73,38 @@ export async function decode(
 
 /** The answer in the encoding that the client likes best, if that is worth it. */
 export async function encode(finished: Finished, accepted: string): Promise<Finished> {
-  const { body, headers } = finished;
+  const { body, headers, isShared } = finished;
   if (body === null || body.length < MIN_BYTES || body.length > MAX_BYTES) return finished;
   const encoding = choose(accepted);
   if (encoding === undefined) return finished;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  const packed =
-    encoding === 'zstd'
-      ? await zstdCompress(bytes, ZSTD_LEVEL)
-      : await compressed[encoding](bytes, { level: ZLIB_LEVEL });
+  const packed = await (isShared === true ? packedOnce(bytes, encoding) : pack(bytes, encoding));
   if (typeof body !== 'string') freeAnswer(body);
   return {
     ...finished,
     body: packed,
     headers: [...headers, ['Content-Encoding', encoding], ['Vary', 'Accept-Encoding']],
   };
+}
+
+function pack(bytes: Uint8Array, encoding: Offered): Promise<Uint8Array> {
+  return encoding === 'zstd' ? zstdCompress(bytes, ZSTD_LEVEL) : compressed[encoding](bytes, { level: ZLIB_LEVEL });
+}
+
+/** The encodings of bytes that answers share. */
+const sharedPacked = new WeakMap<Uint8Array, Map<Offered, Promise<Uint8Array>>>();
+
+function packedOnce(bytes: Uint8Array, encoding: Offered): Promise<Uint8Array> {
+  const all = sharedPacked.get(bytes) ?? new Map<Offered, Promise<Uint8Array>>();
+  sharedPacked.set(bytes, all);
+  let packed = all.get(encoding);
+  if (packed === undefined) {
+    // In memory that is not freed once it is sent.
+    packed = pack(bytes, encoding).then((made) => Buffer.from(made));
+    all.set(encoding, packed);
+    packed.catch(() => all.delete(encoding));
+  }
+  return packed;
 }
 
 function choose(accepted: string): Offered | undefined {

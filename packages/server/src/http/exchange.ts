@@ -22,7 +22,7 @@ export interface Exchange {
   header(name: string): string | undefined;
   /** Names and values in turn of the headers as they came; empty where only Fetch's are known, which joins them. */
   readonly headerLines: readonly string[];
-  /** Is told the id of the right key that it came with. */
+  /** Is told the id of the right key that it came with, or of the one that all keys come from which made that. */
   recognize?(key: string): void;
   /** Is told its route, where what it stands for says what kind of body it has. */
   settle?(route: Route | undefined): void;
@@ -44,6 +44,8 @@ export interface Finished {
   readonly status: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Uint8Array | string | null;
+  /** Whether its bytes are those of other answers too, so that they take no memory of their own. */
+  readonly isShared?: boolean;
 }
 
 /** Has a request answered; the exchange is given the answer. */

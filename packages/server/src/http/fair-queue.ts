@@ -61,7 +61,7 @@ export class FairQueue {
     const own = this.#jobs.get(caller)?.length ?? 0;
     if (own < ofCaller && this.#count < together) return;
     const many = own >= ofCaller ? `[${String(own)}] ${what} of this caller` : `[${String(this.#count)}] ${what}`;
-    throw new HttpError('rejected', `rejected execution: ${many} wait to be read: ${advice}`);
+    throw new HttpError('rejected', `rejected execution: ${many} wait for their turn: ${advice}`);
   }
 
   async #doAll(): Promise<void> {

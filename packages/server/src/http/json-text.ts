@@ -63,3 +63,30 @@ export function parseJson(text: string): Json {
   };
   return value();
 }
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b]);
+const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+
+/**
+ * Counts the values and levels of a text before it is parsed, as each comma and each bracket begins a value: a few bytes are a value
+ * each, which takes a hundred times as long to parse as the bytes of a text do.
+ */
+export function sizeOfJson(body: Uint8Array): { readonly values: number; readonly levels: number } {
+  let [values, levels, deepest] = [1, 0, 0];
+  let isInText = false;
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at] ?? 0;
+    if (isInText) {
+      if (byte === BACKSLASH) at += 1;
+      else if (byte === QUOTE) isInText = false;
+    } else if (byte === QUOTE) isInText = true;
+    else if (byte === COMMA) values += 1;
+    else if (OPENING.has(byte)) {
+      values += 1;
+      levels += 1;
+      deepest = Math.max(deepest, levels);
+    } else if (CLOSING.has(byte)) levels -= 1;
+  }
+  return { values, levels: deepest };
+}

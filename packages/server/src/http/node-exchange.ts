@@ -66,7 +66,7 @@ export class NodeExchange implements Exchange {
     return onClose(this.outgoing, callback);
   }
 
-  send({ status, headers, body }: Finished): Response {
+  send({ status, headers, body, isShared }: Finished): Response {
     const { outgoing } = this;
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     const flat: string[] = [];
@@ -81,7 +81,7 @@ export class NodeExchange implements Exchange {
       outgoing.destroy();
       return SENT;
     }
-    boundReading(outgoing, this.inFlight, { key: this.#key, from: this.from });
+    boundReading(outgoing, this.inFlight, { key: this.#key, from: this.from }, isShared);
     if (bytes !== null && bytes.length >= LONG) {
       onClose(outgoing, () => {
         freeAnswer(bytes);

@@ -19,6 +19,10 @@ export interface Answer {
   readonly refusedParts?: boolean | undefined;
   /** For an error: the type that its body names. */
   readonly errorType?: string | undefined;
+  /** Whether its bytes are those of every answer of its kind: they stay whether it is read or not, and every shape is made once. */
+  readonly isShared?: boolean;
+  /** Whether room was taken for it already, while it was made. */
+  readonly isHeld?: boolean;
   /** For a refusal with 429: whether the same request would be refused later as well. */
   readonly isForGood?: boolean | undefined;
 }
@@ -52,7 +56,8 @@ export function answerToError(error: unknown): Answer | undefined {
     return { ...json(status, { error: { root_cause: [{ type, reason }], type, reason }, status }), errorType: type };
   }
   if (error instanceof HttpError) {
-    return { ...json(error.status, error.toJson()), headers: error.details.headers ?? [] };
+    const { headers = [], metadata = {} } = error.details;
+    return { ...json(error.status, error.toJson()), headers, isForGood: metadata['durability'] === 'PERMANENT' };
   }
   if (error instanceof RoutingError) return { ...json(error.status, error.toJson()), headers: error.headers };
   return undefined;
@@ -62,7 +67,7 @@ export function answerToError(error: unknown): Answer | undefined {
  * Applies `pretty`, `filter_path`, `human`, `error_trace` and the media type.
  *
  * @param room bytes that the engine may still allocate
- * @throws {HttpError} 400 when the paths of `filter_path` take too long on this answer, or laid out it would be too long
+ * @throws {HttpError} 400 when the paths of `filter_path` take too long on this answer or it may have none, or laid out it would be too long
  */
 export function finish(
   answer: Answer,
@@ -73,12 +78,14 @@ export function finish(
 ): Finished | Promise<Finished> {
   const type = answer.type ?? 'json';
   const headers = laterIf(answer);
+  const shared = answer.isShared === true ? { isShared: true } : {};
   if (type !== 'json') {
     const contentType = answer.contentType ?? (type === 'text' ? TEXT_TYPE : 'text/html; charset=UTF-8');
     return {
       status: answer.status,
       headers: [...headers, ['Content-Type', contentType], ...common],
       body: answer.body,
+      ...shared,
     };
   }
   const wanted = wantedType(exchange, query);
@@ -86,6 +93,7 @@ export function finish(
     status: answer.status,
     headers: [...headers, ['Content-Type', wanted.type], ...common],
     body,
+    ...shared,
   });
   const body = shaped(answer, exchange, query, wanted, room);
   return body instanceof Promise ? body.then(finished) : finished(body);
@@ -103,7 +111,7 @@ const REFUSALS: Readonly<Record<ShapeProblem, [ErrorCode, string]>> = {
 
 /** The body of an answer in the shape that the request wants. Never on the event loop: it takes time in proportion. */
 function shaped(
-  { status, body, statistics }: Answer,
+  { status, body, statistics, isShared }: Answer,
   exchange: Exchange,
   query: Readonly<Record<string, string>>,
   { kind }: Negotiated,
@@ -116,6 +124,10 @@ function shaped(
   const isHuman = statistics === true && isSet(query['human']);
   const asItIs = filter === undefined && !isPretty && !isTraced && !isHuman && kind === 'json';
   if (body === null || body.length === 0 || asItIs) return body;
+  if (isShared === true && typeof body !== 'string') {
+    if (filter !== undefined) throw new HttpError('illegal_argument', UNFILTERED);
+    return sharedShape(body, isPretty, kind === 'yaml');
+  }
   const left = room();
   return shapedAs(body, {
     ...(filter === undefined ? {} : { filter_path: filter }),
@@ -125,6 +137,31 @@ function shaped(
     yaml: kind === 'yaml',
     ...(Number.isFinite(left) ? { room: Math.max(left, 0) } : {}),
   });
+}
+
+const UNFILTERED = '[filter_path] cannot be used here, as no key is needed: ask for the whole answer';
+
+/** The shapes of bytes that answers share, each made once. */
+const sharedShapes = new WeakMap<Uint8Array, Map<string, Promise<Uint8Array>>>();
+
+/** The shape of shared bytes. Whoever asks needs no key: to make one for each request would keep the server from everybody else's. */
+function sharedShape(body: Uint8Array, pretty: boolean, yaml: boolean): Promise<Uint8Array> {
+  const shapes = sharedShapes.get(body) ?? new Map<string, Promise<Uint8Array>>();
+  sharedShapes.set(body, shapes);
+  const name = `${pretty ? 'pretty' : ''} ${yaml ? 'yaml' : ''}`;
+  let made = shapes.get(name);
+  if (made === undefined) {
+    made = shapeAnswer(body, { pretty, human: false, yaml }).then((shown) => {
+      if (typeof shown === 'string') throw new HttpError(...REFUSALS[shown]);
+      // In memory that is not freed once it is sent.
+      const copied = Buffer.from(shown);
+      freeAnswer(shown);
+      return copied;
+    });
+    shapes.set(name, made);
+    made.catch(() => shapes.delete(name));
+  }
+  return made;
 }
 
 async function shapedAs(

@@ -75,6 +75,15 @@ it('ends the connection of a client that does not read its answer, the later the
   await expect.poll(() => inFlight.held).toBe(0);
 });
 
+it('takes no room for bytes that other answers have too, and ends the connection all the same', () => {
+  const inFlight = new InFlight(1000, { memory: 0 });
+  const answer = unread(1_000_000);
+  boundReading(answer, inFlight, READER, true);
+  expect(inFlight.held).toBe(0);
+  vi.advanceTimersByTime(70_000);
+  expect(answer.destroyed).toBe(true);
+});
+
 it('leaves as much to other keys as clients of a key do not read', async () => {
   const MB = 1024 * 1024;
   const inFlight = new InFlight(10 * MB, { memory: 0 });

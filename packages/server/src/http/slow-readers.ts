@@ -21,19 +21,22 @@ const EVERY_MS = 1000;
 
 /**
  * Ends the connection of a client that does not read its answer: it would stay in memory for as long as the client likes. What
- * was not read yet counts as in flight. Called when all of the answer was handed to the connection.
+ * was not read yet counts as in flight, unless other answers have the same bytes. Called when all of the answer was handed to the
+ * connection.
  */
-export function boundReading(outgoing: ServerResponse, inFlight: InFlight, reader: Reader): void {
+export function boundReading(outgoing: ServerResponse, inFlight: InFlight, reader: Reader, isShared = false): void {
   const unread = outgoing.writableLength;
-  if (unread > 0) watch(outgoing, unread, inFlight, reader);
+  if (unread > 0) watch(outgoing, unread, inFlight, reader, isShared);
 }
 
-function watch(outgoing: ServerResponse, unread: number, inFlight: InFlight, reader: Reader): void {
+function watch(outgoing: ServerResponse, unread: number, inFlight: InFlight, reader: Reader, isShared: boolean): void {
   const begun = performance.now();
   const cut = (): void => {
     outgoing.destroy();
   };
-  const over = inFlight.unread(unread, reader, begun + HURRIED_MS + (unread / HURRIED_RATE) * 1000, cut);
+  const due = begun + HURRIED_MS + (unread / HURRIED_RATE) * 1000;
+  // To end it would give back no memory, and so it keeps nobody from any.
+  const over = isShared ? (): void => undefined : inFlight.unread(unread, reader, due, cut);
   const patience = PATIENCE_MS + (unread / MIN_RATE) * 1000;
   const timer = setInterval(() => {
     if (performance.now() - begun <= patience) return;

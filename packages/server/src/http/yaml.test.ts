@@ -1,19 +1,22 @@
 // Bodies in YAML, with the thread that reads them: it is started from what was compiled.
 import { describe, expect, it } from 'vitest';
 
-import { yamlToJson } from '../../dist/http/yaml.js';
+import { effort } from '../../../../test/support/effort.js';
+import { YamlThread, yamlToJson } from '../../dist/http/yaml.js';
 
 /** All that a test sends is there before the first of it is read: it is sent in one turn of the event loop. */
 const LONG = Buffer.from(`n:\n${'  - 1\n'.repeat(500)}`);
 
 /** Clients, each of which can leave. */
 class Clients {
-  readonly #gone: (() => void)[] = [];
+  readonly #gone: (() => void)[][] = [];
 
   /** What becomes of a body, in time. */
   send(caller: string, body: Uint8Array = LONG): Promise<string> {
+    const told: (() => void)[] = [];
+    this.#gone.push(told);
     const onGone = (callback: () => void): (() => void) => {
-      this.#gone.push(callback);
+      told.push(callback);
       return () => undefined;
     };
     return yamlToJson(body, { caller, onGone }).then(
@@ -28,7 +31,7 @@ class Clients {
   }
 
   leave(first: number, last: number): void {
-    for (const gone of this.#gone.slice(first, last)) gone();
+    for (const gone of this.#gone.slice(first, last).flat()) gone();
   }
 }
 
@@ -69,7 +72,9 @@ describe('bodies in YAML', () => {
     const clients = new Clients();
     const bodies = clients.sendAll('many', 9);
     const other = clients.send('other', small);
-    expect(await bodies[8]).toContain('[8] bodies in YAML of this caller wait to be read: send it later, or as JSON');
+    expect(await bodies[8]).toContain(
+      '[8] bodies in YAML of this caller wait for their turn: send it later, or as JSON',
+    );
     expect(await other).toBe('{"a":1}');
     for (const body of await Promise.all(bodies.slice(0, 8))) expect(body).toContain('{"n":[1,');
   });
@@ -77,7 +82,7 @@ describe('bodies in YAML', () => {
   it('are refused for now where too many of all callers wait', async () => {
     const clients = new Clients();
     const bodies = Array.from({ length: 101 }, (_, number) => clients.send(`caller ${String(number >> 3)}`, small));
-    expect(await bodies[100]).toContain('rejected execution: [100] bodies in YAML wait to be read');
+    expect(await bodies[100]).toContain('rejected execution: [100] bodies in YAML wait for their turn');
     expect(new Set(await Promise.all(bodies.slice(0, 100)))).toEqual(new Set(['{"a":1}']));
   });
 
@@ -113,5 +118,62 @@ describe('bodies in YAML', () => {
 
   it('are refused where they are no UTF-8', async () => {
     expect(await new Clients().send('one', Buffer.from([0xff]))).toContain('[1:1] Invalid UTF-8');
+  });
+
+  it('count every list and object that aliases stand for, however empty', async () => {
+    const text = `a: &a [${Array(30_000).fill('[],{}').join()}]\nb: [${Array(50).fill('*a').join()}]\n`;
+    expect(await new Clients().send('one', Buffer.from(text))).toContain('stands for more than [8388608] characters');
+  });
+
+  it('have keys that are different, which is found out without comparing each with all', async () => {
+    const clients = new Clients();
+    for (const text of ['a: 1\nb: 2\na: 3', '{a: 1, a: 2}', 'x: [{k: 1, "k": 2}]']) {
+      expect(await clients.send('one', Buffer.from(text))).toContain('Map keys must be unique');
+    }
+    const map = (keys: number): Buffer =>
+      Buffer.from(Array.from({ length: keys }, (_, at) => `${String(at)}:`).join('\n'));
+    await clients.send('one', map(20_000));
+    const [few, many] = [map(10_000), map(40_000)];
+    const once = await effort(() => clients.send('one', few));
+    // Sixteen times if all were compared.
+    expect(await effort(() => clients.send('one', many))).toBeLessThan(10 * once);
+  });
+
+  it('have so many values', async () => {
+    const text = `[${Array(200_001).fill('1').join()}]`;
+    expect(await new Clients().send('one', Buffer.from(text))).toContain('more than [200000] values');
+  });
+
+  const slow = Buffer.from(`a: &a [${'[1],'.repeat(15_000)}]\nb: [${Array(50).fill('*a').join()}]\n`);
+  const stays = { caller: 'one', onGone: () => () => undefined };
+
+  it('take the time that a processor had for them, however long they waited for it', async () => {
+    expect(await new YamlThread(1, () => 0).read(slow, stays)).toHaveProperty('json');
+    expect(await new YamlThread(1, () => undefined).read(slow, stays)).toEqual({
+      problem: expect.stringContaining('takes too long') as string,
+    });
+  });
+
+  it.runIf(process.platform === 'linux')('that take too long are given up', async () => {
+    const problem = expect.stringContaining('takes too long') as string;
+    expect(await new YamlThread(1).read(slow, stays)).toEqual({ problem });
+  });
+
+  it('are given up soon after their clients have left', async () => {
+    const thread = new YamlThread();
+    const much = Buffer.from(`[${'&a [1], *a, '.repeat(5_000)}]`);
+    const whole = await effort(() => thread.read(much, stays));
+    const told: (() => void)[] = [];
+    const onGone = (callback: () => void): (() => void) => {
+      told.push(callback);
+      return () => undefined;
+    };
+    const part = await effort(async () => {
+      const left = thread.read(much, { caller: 'one', onGone });
+      for (const leave of told) leave();
+      await expect(left).rejects.toMatchObject({ code: 'client_closed' });
+      expect(await thread.read(small, stays)).toHaveProperty('json');
+    });
+    expect(part).toBeLessThan(whole / 2);
   });
 });

@@ -1,4 +1,5 @@
 import { HttpError } from '../errors.js';
+import { sizeOfJson } from '../http/json-text.js';
 
 /** Messages in one request, each of which may be a search. */
 const MOST_MESSAGES = 20;
@@ -12,19 +13,19 @@ const MOST_OTHER_VALUES = 1000;
 /** Levels of lists and objects: those of the deepest document, and of the message that it comes in. */
 const MOST_LEVELS = 150;
 
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
-const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b]);
-const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d]);
-
 /**
- * A message, or several of them in a list, as revisions before 2025-06-18 allow it. What is read of it on the event loop is bounded: a
- * few bytes are a value each, which takes a hundred times as long as the bytes of a text do.
+ * A message, or several of them in a list, as revisions before 2025-06-18 allow it. What is read of it on the event loop is
+ * bounded.
  *
  * @returns undefined for what is no JSON, which the library refuses in the form of the protocol
- * @throws {HttpError} 400 for too many messages, values or levels
+ * @throws {HttpError} 400 for too many messages, requests for the list of tools, values or levels
  */
 export function parseMessage(body: Uint8Array = new Uint8Array(0)): unknown {
-  checkText(body);
+  const { values, levels } = sizeOfJson(body);
+  if (levels > MOST_LEVELS) throw refused('levels of lists and objects', MOST_LEVELS, 'send fewer');
+  if (values > MOST_VALUES) {
+    throw refused(`[${String(values)}] values`, MOST_VALUES, 'send fewer documents at once');
+  }
   let message: unknown;
   try {
     message = JSON.parse(new TextDecoder().decode(body));
@@ -34,6 +35,9 @@ export function parseMessage(body: Uint8Array = new Uint8Array(0)): unknown {
   const messages: readonly unknown[] = Array.isArray(message) ? message : [message];
   if (messages.length > MOST_MESSAGES) {
     throw refused(`[${String(messages.length)}] messages`, MOST_MESSAGES, 'send each in its own');
+  }
+  if (messages.filter(asksForTools).length > 1) {
+    throw refused('requests for the list of tools', 1, 'it is the same in each answer');
   }
   if (messages.reduce<number>((count, one) => count + valuesBesideArguments(one), 0) > MOST_OTHER_VALUES) {
     throw refused(
@@ -45,27 +49,9 @@ export function parseMessage(body: Uint8Array = new Uint8Array(0)): unknown {
   return message;
 }
 
-/** Counts the values and levels of a text before it is parsed: each comma and each bracket begins a value. */
-function checkText(body: Uint8Array): void {
-  let values = 1;
-  let levels = 0;
-  let isInText = false;
-  for (let at = 0; at < body.length; at += 1) {
-    const byte = body[at] ?? 0;
-    if (isInText) {
-      if (byte === BACKSLASH) at += 1;
-      else if (byte === QUOTE) isInText = false;
-    } else if (byte === QUOTE) isInText = true;
-    else if (byte === COMMA) values += 1;
-    else if (OPENING.has(byte)) {
-      values += 1;
-      levels += 1;
-      if (levels > MOST_LEVELS) throw refused('levels of lists and objects', MOST_LEVELS, 'send fewer');
-    } else if (CLOSING.has(byte)) levels -= 1;
-  }
-  if (values > MOST_VALUES) {
-    throw refused(`[${String(values)}] values`, MOST_VALUES, 'send fewer documents at once');
-  }
+/** Whether a message asks which tools there are. */
+export function asksForTools(message: unknown): message is Readonly<Record<string, unknown>> {
+  return isObject(message) && message['method'] === 'tools/list';
 }
 
 function valuesBesideArguments(message: unknown): number {

@@ -11,7 +11,7 @@ import type { Dispatch, Exchange } from '../http/exchange.js';
 import { FairQueue, type Sender } from '../http/fair-queue.js';
 import type { Answer } from '../http/respond.js';
 import { LocalExchange } from '../in-process/local-exchange.js';
-import { parseMessage } from './bounds.js';
+import { asksForTools, parseMessage } from './bounds.js';
 import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';
 import { mcpServer } from './server.js';
 
@@ -47,20 +47,14 @@ export async function answerMessage(
   try {
     const rest = new SameServer(dispatch, exchange, gone.signal);
     const { answering } = await queue.run(sender, async () => {
-      const begun = respond(requestOf(exchange, body, gone.signal), body, rest, isWriting);
+      const message = parseMessage(body);
+      const begun = answerOf(exchange, message, body, gone.signal, rest, isWriting);
       begun.catch(() => undefined);
       // The next message is begun in another turn of the event loop, while this one waits for what its tool asks.
       await setImmediate();
       return { answering: begun };
     });
-    const response = await answering;
-    const contentType = response.headers.get('content-type');
-    return {
-      status: response.status,
-      body: new Uint8Array(await response.arrayBuffer()),
-      type: 'text',
-      ...(contentType === null ? {} : { contentType }),
-    };
+    return await answering;
   } finally {
     end();
   }
@@ -81,13 +75,69 @@ function requestOf(exchange: Exchange, body: Uint8Array | undefined, signal: Abo
   return new Request('http://localhost/mcp', { method: 'POST', headers, body: bytes, signal });
 }
 
-async function respond(
-  request: Request,
+/** An answer that lists the tools, but for the id of its message. */
+interface List {
+  readonly answer: Answer;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Such answers by all else that they depend on, the latest last. */
+const lists = new Map<string, List>();
+
+/** Most of them that are kept, and most characters of what each depends on. Clients of one kind all send the same. */
+const MOST_LISTS = 32;
+const MOST_KEY = 1000;
+
+/** Stands for the id of a message. */
+const SOME_ID = '\u0001id\u0001';
+
+/** Answers one message, or several; the list of the tools is made once. */
+async function answerOf(
+  exchange: Exchange,
+  message: unknown,
   body: Uint8Array | undefined,
+  signal: AbortSignal,
   rest: RestInterface,
   isWriting: boolean,
-): Promise<Response> {
-  const message = parseMessage(body);
+): Promise<Answer> {
+  const respondTo = async (sent: unknown): Promise<Answer> =>
+    answerFrom(await respond(requestOf(exchange, body, signal), sent, rest, isWriting));
+  const id = asksForTools(message) ? message['id'] : undefined;
+  if (!asksForTools(message) || (typeof id !== 'string' && typeof id !== 'number')) return respondTo(message);
+  const headers = HEADERS.map((name) => exchange.header(name) ?? null);
+  const key = JSON.stringify([isWriting, headers, { ...message, id: null }]);
+  let list = lists.get(key);
+  if (list === undefined) {
+    const answer = await respondTo({ ...message, id: SOME_ID });
+    const [before, after, ...others] = Buffer.from(answer.body ?? '')
+      .toString()
+      .split(JSON.stringify(SOME_ID));
+    // Errors may say the id in another place.
+    if (before === undefined || after === undefined || others.length > 0) return respondTo(message);
+    list = { answer, before, after };
+    if (list.answer.status === 200 && key.length <= MOST_KEY) keepList(key, list);
+  }
+  return { ...list.answer, body: list.before + JSON.stringify(id) + list.after };
+}
+
+function keepList(key: string, list: List): void {
+  lists.set(key, list);
+  const [oldest] = lists.keys();
+  if (lists.size > MOST_LISTS && oldest !== undefined) lists.delete(oldest);
+}
+
+async function answerFrom(response: Response): Promise<Answer> {
+  const contentType = response.headers.get('content-type');
+  return {
+    status: response.status,
+    body: new Uint8Array(await response.arrayBuffer()),
+    type: 'text',
+    ...(contentType === null ? {} : { contentType }),
+  };
+}
+
+async function respond(request: Request, message: unknown, rest: RestInterface, isWriting: boolean): Promise<Response> {
   const options = message === undefined ? {} : { parsedBody: message };
   if (!(await isLegacyRequest(request.clone(), message))) {
     // A stream of changes would never end, and the tools do not change.

@@ -2,7 +2,8 @@ import { EngineError, OPERATIONS } from '@sparrow-search/engine';
 
 import type { Place } from '../http/admission.js';
 import type { Answer } from '../http/respond.js';
-import type { Endpoint } from '../routes/types.js';
+import type { Endpoint, LocalOperation } from '../routes/types.js';
+import { rootOf } from '../security/key-store.js';
 import type { Call } from './call.js';
 
 /**
@@ -11,7 +12,7 @@ import type { Call } from './call.js';
  * @throws {HttpError} 429 when it would wait too long
  */
 export function takePlace({ application, caller }: Call, endpoint: Endpoint): Place | undefined {
-  return application.admission.admit(operationOf(endpoint), caller?.id);
+  return application.admission.admit(operationOf(endpoint), caller && rootOf(caller));
 }
 
 /**
@@ -23,18 +24,23 @@ export function noteRejection({ application }: Call, endpoint: Endpoint, error: 
 }
 
 /**
- * Takes room for the answer to a read until it is sent. Needs `endpoint`, adds to `hold`. What tells of a change is given whether there is
- * room or not, and so is what tells of the server itself.
+ * Takes room for the answer to a read until it is sent, unless that was done while it was made. Needs `endpoint`, adds to `hold`. What
+ * tells of a change is given whether there is room or not, and so is what an operator asks for where there is none.
  *
  * @throws {HttpError} 429 when there is no room
  */
-export function takeRoom({ hold, caller }: Call, endpoint: Endpoint, { body }: Answer): void {
-  const { handler } = endpoint;
-  // An agent's tools may write.
+export function takeRoom({ hold, caller }: Pick<Call, 'hold' | 'caller'>, endpoint: Endpoint, answer: Answer): void {
+  if (answer.isHeld === true) return;
+  const { handler, method, cancellable } = endpoint;
   const isRead =
-    'engine' in handler ? OPERATIONS[handler.engine].reads : handler.local !== 'mcp' && endpoint.cancellable === true;
-  if (isRead) hold.takeAnswer(body?.length ?? 0, caller?.id);
+    'engine' in handler
+      ? method === 'GET' || OPERATIONS[handler.engine].reads
+      : !ALWAYS_TOLD.has(handler.local) && (method === 'GET' || cancellable === true);
+  if (isRead) hold.takeAnswer(answer.body?.length ?? 0, caller && rootOf(caller));
 }
+
+/** An agent's tools may write. The others say how the server does, in as many bytes whatever is stored. */
+const ALWAYS_TOLD: ReadonlySet<LocalOperation> = new Set<LocalOperation>(['mcp', 'metrics', 'health_report']);
 
 function operationOf({ handler, leadsTo }: Endpoint): string {
   return 'engine' in handler ? handler.engine : (leadsTo ?? '');

@@ -1,6 +1,6 @@
 import { authenticate as verify, claimedKey, stillHolding } from '../security/authenticate.js';
 import { admit } from '../security/authorize.js';
-import type { ApiKey } from '../security/key-store.js';
+import { type ApiKey, rootOf } from '../security/key-store.js';
 import type { Endpoint } from '../routes/types.js';
 import { type Call, starting } from './call.js';
 
@@ -38,7 +38,7 @@ function callerOf(call: Call): ApiKey {
   const { attempts, log, trusting = false } = application;
   const owner = trusting && exchange.header('authorization') === undefined ? keys.owner() : undefined;
   const caller = owner ?? verify(keys, attempts, log, call, Date.now());
-  exchange.recognize?.(caller.id);
+  exchange.recognize?.(rootOf(caller));
   return caller;
 }
 

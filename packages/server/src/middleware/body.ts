@@ -3,6 +3,7 @@ import type { Place } from '../http/admission.js';
 import { readBody as read } from '../http/body.js';
 import { kindOfBody, negotiate } from '../http/media-types.js';
 import { yamlToJson } from '../http/yaml.js';
+import { millisOf } from '../routes/parameters.js';
 import type { Endpoint } from '../routes/types.js';
 import { type Call, senderOf } from './call.js';
 
@@ -53,12 +54,45 @@ function withSetting(error: unknown): unknown {
   return new HttpError('body_too_large', reason, error.details);
 }
 
-/** A body in YAML as JSON. What that is longer by, as aliases make it, takes room as well. */
+/**
+ * A body in YAML as JSON. What that is longer by, as aliases make it, takes room as well.
+ *
+ * @throws {HttpError} 408 when it is not read by the end of the request's own time
+ */
 async function readYaml(call: Call, body: Uint8Array): Promise<Uint8Array> {
-  const json = await yamlToJson(body, senderOf(call));
+  const { timeout } = call.query;
+  const sender = senderOf(call);
+  const end = call.begun + (timeout === undefined ? -1 : millisOf(timeout));
+  const time = { isOver: false };
+  // Whoever has set a time is as good as gone when it is over.
+  const onGone = (callback: () => void): (() => void) => {
+    const late = (): void => {
+      time.isOver = true;
+      callback();
+    };
+    const timer = setTimeout(late, Math.min(end - performance.now(), LONGEST_TIMER));
+    const stay = sender.onGone(callback);
+    return () => {
+      clearTimeout(timer);
+      stay();
+    };
+  };
+  let json;
+  try {
+    json = await yamlToJson(body, end < call.begun ? sender : { ...sender, onGone });
+  } catch (error) {
+    if (!time.isOver) throw error;
+    throw new HttpError(
+      'timeout',
+      `the body in YAML was not read within the [timeout] of [${String(timeout)}]: send it as JSON`,
+    );
+  }
   call.hold.take(Math.max(0, json.length - body.length));
   return json;
 }
+
+/** Longest time of a timer, in milliseconds. */
+const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** A body in the query string, for clients that cannot send one with GET. */
 async function fromSource(call: Call): Promise<Uint8Array | undefined> {

@@ -7,7 +7,7 @@ import type { Hold } from '../http/in-flight.js';
 import type { Endpoint } from '../routes/types.js';
 import type { Route } from '../routes/table.js';
 import { network } from '../security/attempts.js';
-import type { ApiKey } from '../security/key-store.js';
+import { type ApiKey, rootOf } from '../security/key-store.js';
 import type { Application, Services } from '../services.js';
 import type { RequestSpan } from '../tracing/tracing.js';
 
@@ -69,9 +69,10 @@ export function serving({ services, caller }: Call): Serving {
   return { engine, keys, identity, scripts, tasks, data, address, caller };
 }
 
-/** Who a call is of, where callers take turns: a key, or the address of who has none. */
+/** Who a call is of, where callers take turns: a key with all that it has made, or the address of who has none. */
 export function senderOf({ caller, exchange }: Call): Sender {
-  return { caller: caller?.id ?? network(exchange.from), onGone: (callback) => exchange.onGone(callback) };
+  const name = caller === undefined ? network(exchange.from) : rootOf(caller);
+  return { caller: name, onGone: (callback) => exchange.onGone(callback) };
 }
 
 /** The refusal of everything that needs the engine as long as it is opening. */

@@ -193,6 +193,7 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
           }
         : {}),
       ...(local === 'search_documentation' ? { 429: refused('TooManyRequests'), 503: refused('Unavailable') } : {}),
+      ...(local === 'openapi' ? { 400: refused('BadRequest') } : {}),
       ...(local === 'health' ? { 503: { description: 'The engine is not open yet.' } } : {}),
     };
   }

@@ -111,6 +111,17 @@ export function parameter(name: string, params: readonly string[] = []): Paramet
 
 const INT_MAX = 2n ** 31n - 1n;
 const LONG_MAX = 2n ** 63n - 1n;
+/** Milliseconds of each unit of time. */
+const UNITS: Readonly<Record<string, number>> = {
+  ...{ nanos: 1e-6, micros: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 },
+};
+
+/** The milliseconds of a time that {@link checkParameter} has admitted; negative for one without an end. */
+export function millisOf(text: string): number {
+  const [, number = '', unit = 'ms'] = /^(-?\d+)([a-z]*)$/.exec(text.trim().toLowerCase()) ?? [];
+  return Number(number) * (UNITS[unit] ?? 1);
+}
+
 const TIME = /^(?:-1|0|\d+(?:nanos|micros|ms|s|m|h|d))$/;
 
 /**

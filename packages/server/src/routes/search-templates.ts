@@ -34,7 +34,7 @@ export const SEARCH_TEMPLATE_ENDPOINTS: readonly Endpoint[] = [
     'render_template',
     'indices:data/read/search/template',
     ['GET|POST /_render/template', 'GET|POST /_render/template/{id}'],
-    BODY,
+    { ...BODY, cancellable: true },
   ),
   ...local('put_script', 'cluster:admin/script/put', ['PUT|POST /_scripts/{id}', 'PUT|POST /_scripts/{id}/{context}'], {
     body: true,

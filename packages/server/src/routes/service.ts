@@ -34,6 +34,7 @@ export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
   ...local('query_api_keys', 'cluster:admin/xpack/security/api_key/query', ['GET|POST /_security/_query/api_key'], {
     body: true,
     params: ['with_limited_by', 'typed_keys'],
+    cancellable: true,
   }),
   ...local('update_api_key', 'cluster:admin/xpack/security/api_key/update', [`PUT ${API_KEY}/{id}`], { body: true }),
   ...local(

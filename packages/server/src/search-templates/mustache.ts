@@ -6,8 +6,14 @@ import { type Members, type Value, isList, isMembers, toJson, toText } from './v
 /** Longest template in bytes, as in Elasticsearch (`script.max_size_in_bytes`). */
 const MOST_TEMPLATE = 65_535;
 
-/** Longest text that the templates of one request are filled in to. The steps that it takes count as characters. */
+/** Longest text that the templates of one request are filled in to. */
 const MOST_OUTPUT = 1024 * 1024;
+
+/** Most steps that it takes: each tag, each item of a list, and each place that a name is looked up in. They hold the event loop. */
+const MOST_STEPS = 100_000;
+
+/** Letters that are looked up, or escaped for an address, in one step. */
+const LETTERS_OF_STEP = 16;
 
 /** Deepest nesting of sections. */
 const MOST_LEVELS = 50;
@@ -99,17 +105,34 @@ function nameIn(token: Token): string | undefined {
 
 /** What the templates of one request may still write and do. */
 export class Budget {
-  #left = MOST_OUTPUT;
+  #characters = MOST_OUTPUT;
+  #steps = MOST_STEPS;
 
-  /** @throws {HttpError} 400 when it is used up */
-  spend(amount: number): void {
-    this.#left -= amount;
-    if (this.#left >= 0) return;
-    throw new HttpError(
-      'illegal_argument',
-      `the search template takes too much: it may be filled in to at most [${String(MOST_OUTPUT)}] characters, and each step counts as one`,
-    );
+  /** @throws {HttpError} 400 when as many characters are too many */
+  write(characters: number): void {
+    this.#characters -= characters;
+    if (this.#characters < 0) throw tooMuch(MOST_OUTPUT, 'characters');
   }
+
+  /** @throws {HttpError} 400 when as many steps are too many */
+  spend(steps: number): void {
+    this.#steps -= steps;
+    if (this.#steps < 0) throw tooMuch(MOST_STEPS, 'steps, one for each tag and each item of a list');
+  }
+}
+
+function tooMuch(most: number, what: string): HttpError {
+  return new HttpError(
+    'illegal_argument',
+    `the search template takes too much: it may be filled in to at most [${String(MOST_OUTPUT)}] characters in [${String(MOST_STEPS)}] steps, ` +
+      `and this one takes more than [${String(most)}] ${what}; repeat fewer sections, or fill in lists with toJson`,
+  );
+}
+
+/** A value that names are looked up in, and those around it. */
+interface Scope {
+  readonly value: Value;
+  readonly outer: Scope | undefined;
 }
 
 /**
@@ -118,65 +141,66 @@ export class Budget {
  * @throws {HttpError} 400 when it takes more than is left of the budget
  */
 export function fillIn(template: Template, params: Members, budget: Budget): string {
-  return textOf(template, [params], budget);
+  return textOf(template, { value: params, outer: undefined }, budget);
 }
 
-/** @param scopes the values that names are looked up in, the innermost last */
-function textOf(tokens: Template, scopes: readonly Value[], budget: Budget): string {
+function textOf(tokens: Template, scope: Scope, budget: Budget): string {
   let text = '';
   for (const token of tokens) {
     // A long name is looked up letter by letter.
-    budget.spend(1 + token[1].length);
-    text += pieceOf(token, scopes, budget);
+    budget.spend(1 + token[1].length / LETTERS_OF_STEP);
+    text += pieceOf(token, scope, budget);
   }
   return text;
 }
 
-function pieceOf(token: Token, scopes: readonly Value[], budget: Budget): string {
+function pieceOf(token: Token, scope: Scope, budget: Budget): string {
   const [kind, name] = token;
   switch (kind) {
     case 'text':
-      return name;
+      return written(name, budget);
     case 'name':
-      return written(escaped(toText(find(name, scopes, budget))), budget);
+      return written(escaped(toText(find(name, scope, budget))), budget);
     case '&':
-      return written(toText(find(name, scopes, budget)), budget);
+      return written(toText(find(name, scope, budget)), budget);
     case '^':
-      return isFalsy(find(name, scopes, budget)) ? textOf(innerOf(token), scopes, budget) : '';
+      return isFalsy(find(name, scope, budget)) ? textOf(innerOf(token), scope, budget) : '';
     case '#':
-      return sectionOf(token, scopes, budget);
+      return sectionOf(token, scope, budget);
     default:
       return '';
   }
 }
 
 function written(text: string, budget: Budget): string {
-  budget.spend(text.length);
+  budget.write(text.length);
   return text;
 }
 
-function sectionOf(token: Token, scopes: readonly Value[], budget: Budget): string {
+function sectionOf(token: Token, scope: Scope, budget: Budget): string {
   const called = functionOf(token[1]);
   if (called?.name === 'url') {
-    const text = textOf(innerOf(token), scopes, budget);
+    const text = textOf(innerOf(token), scope, budget);
+    budget.spend(text.length / LETTERS_OF_STEP);
     return written(new URLSearchParams([['', text]]).toString().slice(1), budget);
   }
   if (called !== undefined) {
-    const value = find(nameIn(token) ?? '', scopes, budget);
+    const value = find(nameIn(token) ?? '', scope, budget);
     if (value === null) return '';
     if (called.name === 'toJson') return written(toJson(value), budget);
     const items = isList(value) ? value : [value];
     // Each is a step, however little it writes.
-    budget.spend(items.length * (1 + called.delimiter.length));
+    budget.spend(items.length);
+    budget.write(items.length * called.delimiter.length);
     return written(items.map((item) => escaped(toText(item))).join(called.delimiter), budget);
   }
-  const value = find(token[1], scopes, budget);
+  const value = find(token[1], scope, budget);
   if (isFalsy(value)) return '';
   const items = isList(value) ? value : [value];
   let text = '';
   for (const item of items) {
     budget.spend(1);
-    text += textOf(innerOf(token), [...scopes, item], budget);
+    text += textOf(innerOf(token), { value: item, outer: scope }, budget);
   }
   return text;
 }
@@ -187,13 +211,13 @@ function isFalsy(value: Value): boolean {
 }
 
 /** The value of a name, which may have dots; null for one that nobody gave. */
-function find(name: string, scopes: readonly Value[], budget: Budget): Value {
-  if (name === '.') return scopes.at(-1) ?? null;
+function find(name: string, scope: Scope, budget: Budget): Value {
+  if (name === '.') return scope.value;
   const [first = '', ...rest] = name.split('.');
   let found: Value | undefined;
-  for (let at = scopes.length - 1; at >= 0 && found === undefined; at -= 1) {
+  for (let at: Scope | undefined = scope; at !== undefined && found === undefined; at = at.outer) {
     budget.spend(1);
-    found = memberOf(scopes[at], first);
+    found = memberOf(at.value, first);
   }
   for (const part of rest) found = memberOf(found, part);
   return found ?? null;

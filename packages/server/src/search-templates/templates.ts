@@ -1,7 +1,10 @@
+import { Turns } from '@sparrow-search/engine';
+
 import { HttpError } from '../errors.js';
 import { carryOutInEngine } from '../handlers/engine.js';
+import { FairQueue } from '../http/fair-queue.js';
 import type { Answer } from '../http/respond.js';
-import { type Call, endpointOf, serving } from '../middleware/call.js';
+import { type Call, endpointOf, senderOf, serving } from '../middleware/call.js';
 import { invalid, isObject } from '../security/request-body.js';
 import { Budget, compile, fillIn, type Template } from './mustache.js';
 import { missingScript, sourceText, storedScripts } from './scripts.js';
@@ -9,36 +12,61 @@ import { type Members, objectMember, readMembers, switchMember, textMember, toJs
 
 const KNOWN = ['id', 'source', 'params', 'explain', 'profile'];
 
+/** Requests whose templates are filled in on the event loop. A request takes milliseconds at most, and so many may wait. */
+const queue = new FairQueue({
+  what: 'requests with search templates',
+  advice: 'send it later',
+  ofCaller: 1000,
+  together: 4000,
+});
+
+/** When others were last given a turn by what fills in templates. */
+const turns = new Turns();
+
+/** Does what fills in templates when it is its turn among callers, and not before others have had one of the event loop. */
+function inTurn<T>(call: Call, fill: () => T | Promise<T>): Promise<T> {
+  return queue.run(senderOf(call), async () => {
+    if (turns.isOver) await turns.next();
+    return fill();
+  });
+}
+
 /** Fills in a search template, and searches. */
-export function searchTemplate(call: Call): Promise<Answer> {
-  call.body = Buffer.from(searchOf(call, call.body, new Budget()));
+export async function searchTemplate(call: Call): Promise<Answer> {
+  call.body = await inTurn(call, () => Buffer.from(searchOf(call, call.body, new Budget())));
   return searched(call, 'search');
 }
 
 /** Fills in a search template, and shows what comes of it. */
-export function renderTemplate(call: Call): Answer {
-  const search = searchOf(call, call.body, new Budget());
+export async function renderTemplate(call: Call): Promise<Answer> {
+  const search = await inTurn(call, () => searchOf(call, call.body, new Budget()));
   return { status: 200, body: `{"template_output":${search}}` };
 }
 
 /** Fills in several search templates, and searches. As at `_msearch`, a malformed one fails the request. */
-export function multiSearchTemplate(call: Call): Promise<Answer> {
-  if (call.body === undefined) throw new HttpError('parse', 'request body is required');
-  const lines = new TextDecoder().decode(call.body).split('\n');
+export async function multiSearchTemplate(call: Call): Promise<Answer> {
+  const { body } = call;
+  if (body === undefined) throw new HttpError('parse', 'request body is required');
+  call.body = await inTurn(call, () => searchesOf(call, body));
+  return searched(call, 'msearch');
+}
+
+async function searchesOf(call: Call, body: Uint8Array): Promise<Buffer> {
+  const lines = new TextDecoder().decode(body).split('\n');
   if (lines.pop() !== '') {
     throw new HttpError('illegal_argument', 'The msearch request must be terminated by a newline [\n]');
   }
   const [budget, compiled] = [new Budget(), new Map<string, Template>()];
   const filled: string[] = [];
   for (let at = 0; at < lines.length; at += 2) {
+    if (turns.isOver) await turns.next();
     const [header = '', template = ''] = lines.slice(at, at + 2);
     if (header.trim() === '' && template.trim() === '') continue;
     // In valid JSON a line ends only where a space may be.
     const search = searchOf(call, Buffer.from(template), budget, compiled).replaceAll(/[\r\n]/g, ' ');
     filled.push(header, search);
   }
-  call.body = Buffer.from(filled.map((line) => `${line}\n`).join(''));
-  return searched(call, 'msearch');
+  return Buffer.from(filled.map((line) => `${line}\n`).join(''));
 }
 
 /** Carries out what was filled in as if it had been sent so: with the same checks of the indices that it names. */

@@ -1,9 +1,12 @@
 import { HttpError } from '../errors.js';
-import { type Json, parseJson } from '../http/json-text.js';
+import { type Json, parseJson, sizeOfJson } from '../http/json-text.js';
 import { checkNames } from '../security/request-body.js';
 
 /** Deepest nesting of a body: a search nests no deeper either. */
 const MAX_DEPTH = 100;
+
+/** Most values in a body, which are read on the event loop: more than the longest list of terms has. */
+const MOST_VALUES = 100_000;
 
 /** A number in the digits that it came in: a long integer keeps all of them. */
 export interface Numeral {
@@ -31,7 +34,7 @@ export function isList(value: Value | undefined): value is readonly Value[] {
  *
  * @param known their names; absent: whichever
  * @param parser what the error calls the body
- * @throws {HttpError} 400 for what is no object, has a name twice, or has one that is not known
+ * @throws {HttpError} 400 for what is no object, has too many values or a name twice, or has one that is not known
  */
 export function readMembers(
   body: Uint8Array | undefined,
@@ -39,6 +42,13 @@ export function readMembers(
   parser: string,
 ): Members {
   if (body === undefined) throw new HttpError('parse', 'request body is required');
+  const { values } = sizeOfJson(body);
+  if (values > MOST_VALUES) {
+    throw new HttpError(
+      'illegal_argument',
+      `a body with a template may have [${String(MOST_VALUES)}] values, but has [${String(values)}]: send fewer parameters`,
+    );
+  }
   let value: Value;
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);

@@ -1,9 +1,13 @@
 import { ACTIONS, type Action } from '@sparrow-search/engine';
 
+import { BoundedWork } from '../bounded-work.js';
 import { HttpError } from '../errors.js';
+import { FairQueue, type Sender } from '../http/fair-queue.js';
+import type { Hold } from '../http/in-flight.js';
+import type { Answer } from '../http/respond.js';
 import { holdsOnCluster } from './authorize.js';
-import { type ApiKey, type KeyChange, type KeyStore, OWNER } from './key-store.js';
-import { queryKeys } from './query.js';
+import { type ApiKey, type KeyChange, type KeyStore, OWNER, rootOf } from './key-store.js';
+import { type FoundKey, queryKeys } from './query.js';
 import { invalid, isObject, parseBody } from './request-body.js';
 import { type Roles, parseRoles } from './roles.js';
 
@@ -11,6 +15,23 @@ const REALM = { name: '_es_api_key', type: '_es_api_key' };
 
 /** How many keys in a row may be made by one another. */
 const MAX_GENERATIONS = 8;
+
+/** Most steps that it may take to find keys and to write them: each key and value that is looked at, and each character that is compared. */
+const MOST_STEPS = 50_000_000;
+
+/** Most bytes of an answer with keys: all that there may be, and half as much again of what they are sorted by. */
+const MOST_ANSWER = 64 * 1024 * 1024;
+
+/** Characters that are written before they become bytes. */
+const PIECE = 64 * 1024;
+
+/** Requests that look through all keys: many at once would hold the event loop together, though each lets others have turns. */
+const reads = new FairQueue({
+  what: 'requests for API keys',
+  advice: 'send it later',
+  ofCaller: 20,
+  together: 500,
+});
 
 /** Most keys that one request updates. */
 const MAX_UPDATES = 10_000;
@@ -61,6 +82,7 @@ export async function createApiKey(
       roleDescriptors: isObject(descriptors) ? descriptors : {},
       metadata,
       ...limits,
+      ...(caller.owner ? {} : { root: rootOf(caller) }),
       ...(lifetime === undefined ? {} : { expiration: now + lifetime }),
     },
     now,
@@ -187,48 +209,131 @@ function unchangeable(
   return undefined;
 }
 
-/** `GET|POST /_security/_query/api_key`: over all keys, or over the caller alone where it may not see others. */
-export function queryApiKeys(
-  keys: KeyStore,
-  caller: ApiKey,
-  query: Readonly<Record<string, string>>,
-  body: Uint8Array | undefined,
-): object {
-  const all = mayManageAll(caller, 'cluster:admin/xpack/security/api_key/query');
-  const limits = flag(query, 'with_limited_by');
-  const { total, page } = queryKeys(all ? keys.all() : keys.all().filter((key) => key.id === caller.id), body);
-  const shown = page.map(({ key, sort }) => ({
-    ...describeKey(key, limits),
-    ...(sort === undefined ? {} : { _sort: sort }),
-  }));
-  return { total, count: shown.length, api_keys: shown };
+/** Who asks for keys. */
+export interface Asking {
+  readonly caller: ApiKey;
+  readonly sender: Sender;
+  /** Takes room for the answer as it is written. */
+  readonly hold: Hold;
 }
 
-/** `GET /_security/api_key`. Nobody with that id is a 404; nothing found in another way is not. */
-export function getApiKeys(
+/**
+ * `GET|POST /_security/_query/api_key`: over all keys, or over the caller alone where it may not see others.
+ *
+ * @throws {HttpError} 400 for a query that is none or takes too much, 429 when there is no room for the answer
+ */
+export function queryApiKeys(
   keys: KeyStore,
-  caller: ApiKey,
+  asking: Asking,
+  query: Readonly<Record<string, string>>,
+  body: Uint8Array | undefined,
+): Promise<Answer> {
+  const all = mayManageAll(asking.caller, 'cluster:admin/xpack/security/api_key/query');
+  const limits = flag(query, 'with_limited_by');
+  return reading(asking, async (work) => {
+    const { total, page } = await queryKeys(seenBy(keys, asking.caller, all), body, work);
+    const head = `{"total":${String(total)},"count":${String(page.length)},`;
+    return { status: 200, body: await written(head, page, limits, work, asking), isHeld: true };
+  });
+}
+
+/**
+ * `GET /_security/api_key`. Nobody with that id is a 404; nothing found in another way is not.
+ *
+ * @throws {HttpError} 403 for the keys of others, 429 when there is no room for the answer
+ */
+export async function getApiKeys(
+  keys: KeyStore,
+  asking: Asking,
   query: Readonly<Record<string, string>>,
   now: number,
-): { status: number; body: object } {
+): Promise<Answer> {
+  const { caller } = asking;
   const { id, name, username, realm_name: realm } = query;
   const all = mayManageAll(caller, 'cluster:admin/xpack/security/api_key/get');
   const own = flag(query, 'owner');
   if (!all && !own && id !== caller.id) throw onlyOwn(caller, 'cluster:admin/xpack/security/api_key/get');
   const active = flag(query, 'active_only');
   const limits = flag(query, 'with_limited_by');
-  const found = keys
-    .all()
-    .filter((key) => all || key.id === caller.id)
-    .filter((key) => id === undefined || key.id === id)
-    .filter((key) => name === undefined || matchesName(key.name, name))
-    .filter((key) => username === undefined || key.username === username)
-    .filter(() => realm === undefined || realm === REALM.name)
-    .filter((key) => !active || (!key.invalidated && (key.expiration === undefined || key.expiration > now)));
-  return {
-    status: id !== undefined && found.length === 0 ? 404 : 200,
-    body: { api_keys: found.map((key) => describeKey(key, limits)) },
+  const isWanted = (key: ApiKey): boolean =>
+    (name === undefined || matchesName(key.name, name)) &&
+    (username === undefined || key.username === username) &&
+    (realm === undefined || realm === REALM.name) &&
+    (!active || (!key.invalidated && (key.expiration === undefined || key.expiration > now)));
+  return reading(asking, async (work) => {
+    const found: FoundKey[] = [];
+    for (const key of seenBy(keys, caller, all, id)) {
+      if (isWanted(key)) found.push({ key });
+      if (work.isOver) await work.next();
+    }
+    const status = id !== undefined && found.length === 0 ? 404 : 200;
+    return { status, body: await written('{', found, limits, work, asking), isHeld: true };
+  });
+}
+
+/** Does what looks through keys when it is its turn. */
+function reading<T>({ sender }: Asking, read: (work: BoundedWork) => Promise<T>): Promise<T> {
+  return reads.run(sender, async () => {
+    const work = new BoundedWork(MOST_STEPS, TOO_MUCH_WORK, sender);
+    try {
+      return await read(work);
+    } finally {
+      work.end();
+    }
+  });
+}
+
+const TOO_MUCH_WORK =
+  'the query for API keys takes too long on the keys that there are: use fewer clauses and sorts, or patterns with fewer wildcards';
+
+/** The keys that a caller may see: all of them or itself, or the one among these that has the id. */
+function seenBy(keys: KeyStore, caller: ApiKey, all: boolean, id?: string): readonly ApiKey[] {
+  const wanted = all ? id : caller.id;
+  if (wanted === undefined) return keys.all();
+  const key = id === undefined || id === wanted ? keys.get(wanted) : undefined;
+  return key === undefined ? [] : [key];
+}
+
+/**
+ * The bytes of an answer with keys. Room is taken for each piece before it is kept, and there is no text that could become too long.
+ *
+ * @param head what stands before the keys
+ * @throws {HttpError} 429 when there is no room, or it would be too long
+ */
+async function written(
+  head: string,
+  found: readonly FoundKey[],
+  withLimits: boolean,
+  work: BoundedWork,
+  { hold, caller }: Pick<Asking, 'hold' | 'caller'>,
+): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let [length, text] = [0, `${head}"api_keys":[`];
+  const keep = (): void => {
+    const piece = Buffer.from(text);
+    text = '';
+    length += piece.length;
+    if (length > MOST_ANSWER) throw tooLong(length);
+    hold.takeAnswer(piece.length, rootOf(caller));
+    pieces.push(piece);
   };
+  for (const [at, { key, sort }] of found.entries()) {
+    const shown = { ...describeKey(key, withLimits), ...(sort === undefined ? {} : { _sort: sort }) };
+    text += (at === 0 ? '' : ',') + JSON.stringify(shown);
+    if (text.length >= PIECE) keep();
+    if (work.isOver) await work.next();
+  }
+  text += ']}';
+  keep();
+  return Buffer.concat(pieces);
+}
+
+function tooLong(bytes: number): HttpError {
+  return new HttpError(
+    'circuit_breaking',
+    `an answer with API keys may have [${String(MOST_ANSWER)}] bytes: ask for fewer keys with [size], or sort by fewer fields`,
+    { metadata: { bytes_wanted: bytes, bytes_limit: MOST_ANSWER, durability: 'PERMANENT' } },
+  );
 }
 
 /** `DELETE /_security/api_key`. */

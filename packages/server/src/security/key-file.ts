@@ -50,7 +50,7 @@ export function parseSnapshot(text: string): readonly ApiKey[] {
 /** Whether something has what decides about a caller. */
 function isKey(key: unknown): key is ApiKey {
   if (typeof key !== 'object' || key === null) return false;
-  const { id, name, hash, owner, invalidated, roles, limitedBy, expiration, roleDescriptors, metadata } =
+  const { id, name, hash, owner, invalidated, roles, limitedBy, root, expiration, roleDescriptors, metadata } =
     key as Partial<Record<keyof ApiKey, unknown>>;
   return (
     typeof id === 'string' &&
@@ -61,6 +61,7 @@ function isKey(key: unknown): key is ApiKey {
     typeof invalidated === 'boolean' &&
     isRoles(roles) &&
     (limitedBy === undefined || (Array.isArray(limitedBy) && limitedBy.every(isRoles))) &&
+    (root === undefined || typeof root === 'string') &&
     isObject(roleDescriptors) &&
     isObject(metadata) &&
     (expiration === undefined || typeof expiration === 'number')

@@ -56,6 +56,37 @@ describe('a key that asks for a change', () => {
   });
 });
 
+describe('changes that wait together', () => {
+  it('are written together, but for those that fail', async () => {
+    let writes = 0;
+    const file = keysInFile(join(data, 'security', 'api_keys.json'));
+    const counted: KeyText = {
+      ...file,
+      replace: (pieces) => {
+        writes += 1;
+        return file.replace(pieces);
+      },
+    };
+    const keys = await KeyStore.open(data, { keys: 50 }, counted);
+    const { key: first } = await keys.create(named('first'), NOW);
+    const asked = Array.from({ length: 60 }, (_, at) => keys.create(named(`key ${String(at)}`), NOW));
+    const ended = keys.invalidate([first.id], NOW);
+    const late = keys.create(named('late'), NOW, first);
+    const made = await Promise.allSettled(asked);
+    expect(made.map(({ status }) => status)).toEqual([
+      ...Array<string>(49).fill('fulfilled'),
+      ...Array<string>(11).fill('rejected'),
+    ]);
+    expect(await ended).toEqual([first.id]);
+    await expect(late).rejects.toMatchObject({ status: 401 });
+    // One for the first key, one for what came before the others could wait, and one for all of these.
+    expect(writes).toBeLessThanOrEqual(3);
+    const expected = ['first', ...Array.from({ length: 49 }, (_, at) => `key ${String(at)}`)];
+    expect(names((await KeyStore.open(data)).all())).toEqual(expected);
+    expect(names(keys.all())).toEqual(expected);
+  });
+});
+
 /** A text that several stores have in common, as over a cluster: `server()` is how one of them reaches it. */
 function inCommon(): { readonly server: () => KeyText } {
   let text: string | undefined;

@@ -50,9 +50,19 @@ export interface ApiKey {
   readonly roles: Roles;
   /** The roles of the keys that this one was made by, beyond which it may do nothing. Absent: an owner key made it. */
   readonly limitedBy?: readonly Roles[] | undefined;
+  /** The id of the key that made this one, or the one that made that, and so on: the first that an owner key made. Absent: this is it. */
+  readonly root?: string | undefined;
   /** Role descriptors as they were sent, which is how they are shown again. */
   readonly roleDescriptors: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The id of the key that another one's share of something is counted for: who may make keys would have as many shares as they like
+ * otherwise.
+ */
+export function rootOf({ root, id }: Pick<ApiKey, 'root' | 'id'>): string {
+  return root ?? id;
 }
 
 /** Why credentials are those of no valid key. */
@@ -71,6 +81,7 @@ export interface NewKey {
   readonly expiration?: number;
   readonly roles: Roles;
   readonly limitedBy?: readonly Roles[] | undefined;
+  readonly root?: string | undefined;
   readonly roleDescriptors: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
@@ -83,6 +94,26 @@ export interface KeyChange {
   readonly roleDescriptors?: Readonly<Record<string, unknown>>;
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly expiration?: number;
+}
+
+/**
+ * Changes `keys`, a copy of those `before` it.
+ *
+ * @returns what whoever asks for the change learns of it
+ */
+type Plan<T> = (keys: KeyList, before: KeyList) => T | Promise<T>;
+
+/** A change that waits. */
+interface Change {
+  /** Makes it of the keys as they are then; they themselves stay. */
+  readonly make: (before: KeyList) => Promise<Made>;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The keys after a change, and what is to be called once they are written. */
+interface Made {
+  readonly after: KeyList;
+  readonly done: () => void;
 }
 
 /** How much room there is for keys. */
@@ -105,6 +136,8 @@ export class KeyStore {
   readonly #verified = new WeakMap<ApiKey, Buffer>();
   readonly #room: Room;
   #changes: Promise<unknown> = Promise.resolve();
+  /** The changes that are made, and written together, once those before them are. */
+  readonly #waiting: Change[] = [];
   #refreshing: Promise<void> | undefined;
   /** Whether the file may hold a change that was refused. */
   #isUncertain = false;
@@ -235,9 +268,9 @@ export class KeyStore {
     const issued = issue(newKeyId(), randomId(), { ...fields, owner: false }, now);
     const byOwner = fields.limitedBy === undefined;
     await this.#change(
-      (keys) => {
+      (keys, before) => {
         keys.set(issued.key);
-        this.#fit(keys, byOwner, now);
+        this.#fit(keys, before, byOwner, now);
       },
       { now, by },
     );
@@ -339,21 +372,21 @@ export class KeyStore {
    */
   async update(ids: readonly string[], change: KeyChange, now: number, by?: ApiKey): Promise<readonly string[]> {
     return this.#change(
-      async (keys) => {
+      async (keys, before) => {
         const updated: string[] = [];
         const turns = new Turns();
         for (const id of ids) {
           if (turns.isOver) await turns.next();
-          const before = keys.get(id);
+          const old = keys.get(id);
           // Another request may have ended it meanwhile.
-          if (before === undefined || before.invalidated) continue;
-          const key: ApiKey = { ...before, ...change };
+          if (old === undefined || old.invalidated) continue;
+          const key: ApiKey = { ...old, ...change };
           // Roles from the file and from a request differ in their prototypes, but not in their text.
-          if (JSON.stringify(key) === JSON.stringify(before)) continue;
+          if (JSON.stringify(key) === JSON.stringify(old)) continue;
           keys.set(key);
           updated.push(id);
         }
-        this.#fit(keys, by?.owner ?? true, now);
+        this.#fit(keys, before, by?.owner ?? true, now);
         return updated;
       },
       { now, by },
@@ -371,10 +404,10 @@ export class KeyStore {
   async adopt(text: string, now: number): Promise<readonly string[]> {
     const others = parseSnapshot(text).filter((key) => !key.owner && endOf(key) > now);
     return this.#change(
-      (keys) => {
+      (keys, before) => {
         const adopted = others.filter(({ id }) => !keys.has(id));
         for (const key of adopted) keys.set(key);
-        this.#fit(keys, true, now);
+        this.#fit(keys, before, true, now);
         return adopted.map(({ id }) => id);
       },
       { now },
@@ -387,12 +420,11 @@ export class KeyStore {
    *
    * @throws {HttpError} 400 when that is not enough
    */
-  #fit(keys: KeyList, byOwner: boolean, now: number): void {
+  #fit(keys: KeyList, before: KeyList, byOwner: boolean, now: number): void {
     const share = byOwner ? 1 : SHARE_OF_OTHERS;
     const [most, mostBytes] = [Math.floor(this.#room.keys * share), Math.floor(this.#room.bytes * share)];
     const fits = (): boolean =>
-      (keys.size <= most || keys.size <= this.#keys.size) &&
-      (keys.bytes <= mostBytes || keys.bytes <= this.#keys.bytes);
+      (keys.size <= most || keys.size <= before.size) && (keys.bytes <= mostBytes || keys.bytes <= before.bytes);
     if (fits()) return;
     const ended = [...keys.values()].filter((key) => endOf(key) <= now).sort((a, b) => endOf(a) - endOf(b));
     for (const key of ended) {
@@ -408,27 +440,58 @@ export class KeyStore {
   }
 
   /**
-   * Makes a change once those before it are done, and forgets keys that ended long ago.
+   * Makes a change once those before it are done, and forgets keys that ended long ago. Those that wait meanwhile are made one after the
+   * other, and written together: each write is one of all keys.
    *
    * @param plan changes a copy of the keys as they are then
    * @param by the key whose rights `plan` was made with: changed meanwhile, it is not carried out
    * @throws what `plan` throws; {HttpError} 429 when there is no space; why else the file cannot be written. The keys are then what they
    * were
    */
-  #change<T>(
-    plan: (keys: KeyList) => T | Promise<T>,
-    { now, by }: { now: number; by?: ApiKey | undefined },
-  ): Promise<T> {
-    const change = async (attempt = 1): Promise<T> => {
-      if (this.#text.isShared) await this.#reload();
-      const before = this.#keys;
-      if (by !== undefined && before.get(by.id) !== by) throw changedMeanwhile();
-      const after = await copy(before, (key) => endOf(key) + RETENTION_MS > now);
-      const result = await plan(after);
-      if (await isSame(after, before)) {
-        if (this.#isUncertain) await this.#putBack();
-        return result;
+  #change<T>(plan: Plan<T>, { now, by }: { now: number; by?: ApiKey | undefined }): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const make = async (before: KeyList): Promise<Made> => {
+        if (by !== undefined && before.get(by.id) !== by) throw changedMeanwhile();
+        const after = await copy(before, (key) => endOf(key) + RETENTION_MS > now);
+        const result = await plan(after, before);
+        const done = (): void => {
+          resolve(result);
+        };
+        return { after, done };
+      };
+      this.#waiting.push({ make, reject });
+      if (this.#waiting.length > 1) return;
+      this.#changes = this.#changes.then(async () => {
+        const changes = this.#waiting.splice(0);
+        // Whoever asked for a change learns of its failure; the next one is made all the same.
+        await this.#makeAll(changes).catch((error: unknown) => {
+          for (const change of changes) change.reject(error);
+        });
+      });
+    });
+  }
+
+  /** Makes changes, of which those that fail leave the keys as they were for those after them. */
+  async #makeAll(changes: readonly Change[], attempt = 1): Promise<void> {
+    if (this.#text.isShared) await this.#reload();
+    const before = this.#keys;
+    let after = before;
+    // Nobody learns of anything before it is written: what was refused because of another change may be possible without it.
+    const outcomes: (() => void)[] = [];
+    for (const change of changes) {
+      try {
+        const made = await change.make(after);
+        after = made.after;
+        outcomes.push(made.done);
+      } catch (error) {
+        outcomes.push(() => {
+          change.reject(error);
+        });
       }
+    }
+    if (await isSame(after, before)) {
+      if (this.#isUncertain) await this.#putBack();
+    } else {
       let isWritten: boolean;
       try {
         isWritten = await this.#write(after);
@@ -443,17 +506,13 @@ export class KeyStore {
         throw error;
       }
       if (!isWritten) {
-        if (attempt < TRIES) return change(attempt + 1);
+        if (attempt < TRIES) return this.#makeAll(changes, attempt + 1);
         throw new HttpError('rejected', 'other servers keep changing the API keys: try again');
       }
       this.#keys = after;
       this.#isUncertain = false;
-      return result;
-    };
-    const made = this.#changes.then(() => change());
-    // Whoever asked for a change learns of its failure; the next one is made all the same.
-    this.#changes = made.catch(() => undefined);
-    return made;
+    }
+    for (const tell of outcomes) tell();
   }
 
   /**
