@@ -119,7 +119,14 @@ function write(key: ApiKey): string {
     return [action, grant] as const;
   });
   const pipelines = holdsOnCluster(key, readsPipelines);
-  return JSON.stringify({ key: key.id, user: key.username, lists, grants: Object.fromEntries(granted), pipelines });
+  return JSON.stringify({
+    key: key.id,
+    root: key.root,
+    user: key.username,
+    lists,
+    grants: Object.fromEntries(granted),
+    pipelines,
+  });
 }
 
 /** Whether the key has a role with suitable privileges on the cluster, and so have all that it may not go beyond. */
