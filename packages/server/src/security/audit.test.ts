@@ -152,7 +152,7 @@ describe('the audit log', () => {
       audit.write(event(20));
       await audit.close();
       expect((await lines()).at(-1)).toMatchObject({ request_id: 'r20', lost });
-      expect(logged.filter((line) => line.includes('are lost'))).toHaveLength(1);
+      expect(logged.filter((line) => line.includes('are being lost'))).toHaveLength(1);
     },
   );
 
