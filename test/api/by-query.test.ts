@@ -65,6 +65,9 @@ describe('by query', () => {
     ['_update_by_query', '', { script: { source: 'ctx._source.n +' } }, 400, 'compile error'],
     ['_update_by_query', '', { min_score: 1 }, 400, 'min_score is not supported in this context'],
     ['_update_by_query', '', { aggs: { a: { nope: {} } } }, 400, '[nope]'],
+    ['_update_by_query', '', { _source: ['n'] }, 400, '_source is not supported in this context'],
+    ['_update_by_query', '', { ext: {} }, 400, '[ext] is not supported by this server'],
+    ['_update_by_query', '', { indices_boost: 1 }, 400, 'indices_boost'],
     ['_update_by_query', '', { junk: {} }, 400, 'Unknown key for a START_OBJECT in [junk].'],
     ['_update_by_query', '', { slice: { id: 2, max: 2 } }, 400, 'max must be greater than id'],
   ])('refuses %s?%s %j', async (endpoint, query, body, status, reason) => {

@@ -83,6 +83,45 @@ describe('the routing of a document', () => {
   it('is where a created document is', async () => {
     const { headers } = await call('PUT', '/located/_doc/1?routing=a%20b', { n: 1 });
     expect(headers['location']).toBe('/located/_doc/1?routing=a%20b');
+    const location = async (path: string): Promise<unknown> => {
+      const created = await call('PUT', path, { n: 1 });
+      expect(created.status, created.text).toBe(201);
+      return created.headers['location'];
+    };
+    await done('PUT', '/located-behind', {
+      mappings: { _routing: { required: true } },
+      aliases: { 'located-front': { routing: 'own' } },
+    });
+    expect(await location('/located-front/_doc/1')).toBe('/located-behind/_doc/1?routing=own');
+    await done('PUT', '/_ingest/pipeline/locate', { processors: [{ set: { field: '_routing', value: 'set' } }] });
+    expect(await location('/located/_doc/2?pipeline=locate&routing=given')).toBe('/located/_doc/2?routing=set');
+    expect((await done('GET', '/located-behind/_doc/1?routing=own'))._routing).toBe('own');
+  });
+
+  it('is none when it is empty', async () => {
+    await done('PUT', '/_ingest/pipeline/empty', { processors: [{ set: { field: '_routing', value: '' } }] });
+    const lines = [
+      { index: { _id: '1', routing: '' } },
+      { n: 1 },
+      { index: { _id: '2', routing: 'given', pipeline: 'empty' } },
+      { n: 2 },
+    ];
+    const body = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+    expect((await done('POST', '/empty/_bulk', body)).errors).toBe(false);
+    await done('POST', '/empty/_refresh');
+    await done('POST', '/_reindex', { source: { index: 'empty' }, dest: { index: 'emptied', routing: '=' } });
+    for (const index of ['empty', 'emptied']) {
+      expect(await routings(index)).toEqual({ 1: undefined, 2: undefined });
+      expect(await routings(index, { exists: { field: '_routing' } })).toEqual({});
+    }
+    await done('PUT', '/empty-strict', { mappings: { _routing: { required: true } } });
+    const { items } = await done('POST', '/empty-strict/_bulk', '{"index":{"_id":"1","routing":""}}\n{"n":1}\n');
+    expect(items[0].index.error).toEqual(missing('empty-strict', 1));
+    const { docs } = await done('POST', '/empty-strict/_mget', { docs: [{ _id: '1', routing: '' }] });
+    expect(docs[0].error.type).toBe('routing_missing_exception');
+    await done('PUT', '/empty/_alias/no-routing', { routing: '' });
+    await done('PUT', '/no-routing/_doc/3?routing=any', { n: 3 });
+    expect((await done('GET', '/empty/_doc/3'))._routing).toBe('any');
   });
 
   it('stays through updates, unless they bring another', async () => {
@@ -93,6 +132,8 @@ describe('the routing of a document', () => {
     expect(await done('GET', '/updated/_doc/1')).toMatchObject({ _routing: 'one', _source: { seen: 'one' } });
     await done('POST', '/updated/_update/1?routing=two', { doc: { n: 3 } });
     expect((await done('GET', '/updated/_doc/1'))._routing).toBe('two');
+    await done('POST', '/updated/_update/1?routing=three', { script: 'ctx._source.n++' });
+    expect(await done('GET', '/updated/_doc/1')).toMatchObject({ _routing: 'two', _source: { n: 4 } });
     await done('POST', '/updated/_update/2?routing=new', { doc: { n: 1 }, doc_as_upsert: true });
     expect(await routings('updated')).toEqual({ 1: 'two', 2: 'new' });
     await done('PUT', '/updated/_doc/1', { n: 4 });
@@ -145,6 +186,30 @@ describe('the routing of a document', () => {
     expect(await routings('behind')).toEqual({ 1: 'own', 2: 'own' });
   });
 
+  it('may be that of an alias that documents are copied to', async () => {
+    await done('PUT', '/copied-behind', { aliases: { 'copied-front': { routing: 'ann' } } });
+    const copy = async (parameters = ''): Promise<Answer> =>
+      call('POST', `/_reindex${parameters}`, { source: { index: 'notes' }, dest: { index: 'copied-front' } });
+    const { body: tried } = await copy('?dry_run=true');
+    const { body: copied } = await copy();
+    const reasons = copied.failures.map(({ id, cause }: any) => [id, cause.reason]).sort();
+    const refused = (id: string, routing: string): string[] => [
+      id,
+      `Alias [copied-front] has index routing associated with it [ann], and was provided with routing value [${routing}], rejecting operation`,
+    ];
+    expect(reasons).toEqual([refused('b', 'bob'), refused('c', '7')]);
+    expect([tried.documents.failed, tried.failures.map(({ id }: any) => id).sort()]).toEqual([2, ['b', 'c']]);
+    expect(await routings('copied-behind')).toEqual({ a: 'ann', d: 'ann' });
+  });
+
+  it('is none to aggregate by', async () => {
+    const refused = await call('POST', '/notes/_search', { aggs: { routings: { terms: { field: '_routing' } } } });
+    expect([refused.status, refused.body.error.root_cause[0].reason]).toEqual([
+      400,
+      'Fielddata is not supported on field [_routing] of type [_routing]',
+    ]);
+  });
+
   it('is refused when it is longer than a term can be', async () => {
     const line = `{"index":{"_id":"1","routing":"${'x'.repeat(40_000)}"}}\n{"n":1}\n`;
     const { items } = await done('POST', '/long/_bulk', line);
@@ -161,6 +226,10 @@ describe('the routing of a document', () => {
       await done('PUT', `/${index}/_doc/1?routing=r`, { secret: 1, n: 1 });
       expect((await done('GET', `/${index}/_doc/1`))._routing).toBe('r');
     }
+    await done('POST', '/none/_refresh');
+    const highlight = { fields: { '*': {} } };
+    const shown = await done('POST', '/none/_search', { query: { term: { n: 1 } }, highlight });
+    expect(shown.hits.hits.map((hit: any) => [hit._id, hit.highlight])).toEqual([['1', undefined]]);
     expect((await done('GET', '/filtered/_doc/1'))._source).toEqual({ n: 1 });
     await server.kill();
     server = await startServer({ data, args: ['--deploy-at-start', 'false'] });
@@ -211,6 +280,59 @@ describe('a mapping that requires a routing', () => {
     );
     expect(await routings('strict')).toEqual({ 1: 'r', 2: 'all' });
     expect((await done('POST', '/strict/_delete_by_query?refresh=true', { query: { match_all: {} } })).deleted).toBe(2);
+  });
+
+  it('holds for term vectors and for documents that queries read', async () => {
+    await done('PUT', '/strict-read', {
+      mappings: { _routing: { required: true }, properties: { user: { type: 'keyword' } } },
+      aliases: { 'strict-front': { routing: 'r' } },
+    });
+    await done('PUT', '/strict-read/_doc/1?routing=r&refresh=true', { user: 'ann' });
+    for (const [method, path] of [
+      ['GET', '/strict-read/_termvectors/1'],
+      ['POST', '/strict-read/_termvectors/1?routing='],
+    ] as const) {
+      expect((await call(method, path)).body.error, path).toMatchObject(missing('strict-read', 1));
+    }
+    expect((await done('GET', '/strict-read/_termvectors/1?routing=r')).found).toBe(true);
+    expect((await done('GET', '/strict-front/_termvectors/1')).found).toBe(true);
+    expect((await done('POST', '/strict-read/_termvectors', { doc: { user: 'ann' } })).found).toBe(true);
+    const { docs } = await done('POST', '/strict-read/_mtermvectors', {
+      docs: [{ _id: '1' }, { _id: '1', routing: 'r' }],
+    });
+    expect([docs[0].error.type, docs[1].found]).toEqual(['routing_missing_exception', true]);
+    const lookup = { index: 'strict-read', id: '1', path: 'user' };
+    const refused = await call('POST', '/notes/_search', { query: { terms: { 'user.keyword': lookup } } });
+    expect([refused.status, refused.text]).toEqual([
+      400,
+      expect.stringContaining('routing is required for [strict-read]/[1]'),
+    ]);
+    expect(await routings('notes', { terms: { 'user.keyword': { ...lookup, routing: 'r' } } })).toEqual({ a: 'ann' });
+    expect(await routings('notes', { terms: { 'user.keyword': { ...lookup, index: 'strict-front' } } })).toEqual({
+      a: 'ann',
+    });
+  });
+
+  it('holds for a dry run of a copy as for the copy', async () => {
+    await done('PUT', '/strict-copy', { mappings: { _routing: { required: true } } });
+    await done('PUT', '/_ingest/pipeline/needs-routing', {
+      processors: [{ script: { source: 'ctx.seen = ctx._routing.length()', if: 'ctx.n < 4' } }],
+    });
+    const dry = async (dest: object): Promise<number> => {
+      const body = { source: { index: 'notes' }, dest: { index: 'strict-copy', ...dest } };
+      return (await done('POST', '/_reindex?dry_run=true', body)).documents.failed;
+    };
+    expect(await dry({})).toBe(1);
+    expect(await dry({ routing: 'discard' })).toBe(4);
+    expect(await dry({ pipeline: 'needs-routing' })).toBe(1);
+    expect(await dry({ routing: '=all' })).toBe(0);
+  });
+
+  it('may be what an index that was made without a mapping begins with', async () => {
+    await done('PUT', '/late');
+    await done('PUT', '/late/_mapping', { _routing: { required: true } });
+    expect((await done('GET', '/late/_mapping')).late.mappings).toEqual({ _routing: { required: true } });
+    expect((await call('PUT', '/late/_doc/1', { n: 1 })).body.error.type).toBe('routing_missing_exception');
   });
 
   it('cannot be changed, and is checked', async () => {

@@ -343,6 +343,16 @@ describe('POST /embed_sparse', () => {
     expect(await done('POST', '/embed_sparse', { inputs: 'word '.repeat(2000), truncate: true })).toHaveLength(1);
   });
 
+  it('leaves an index of this name to be made, shown and deleted', async () => {
+    await done('PUT', '/embed_sparse', {});
+    await done('PUT', '/embed_sparse/_doc/1', { n: 1 });
+    expect(Object.keys(await done('GET', '/embed_sparse'))).toEqual(['embed_sparse']);
+    expect(await done('POST', '/embed_sparse', { inputs: 'a' })).toHaveLength(1);
+    expect(await done('DELETE', '/embed_sparse')).toEqual({ acknowledged: true });
+    const gone = await call('GET', '/embed_sparse');
+    expect([gone.status, gone.body.error.type]).toEqual([404, 'index_not_found_exception']);
+  });
+
   it('needs the privilege of inference', async () => {
     const headers = (encoded: string) => ({ headers: { authorization: `ApiKey ${encoded}` } });
     expect((await call('POST', '/embed_sparse', { inputs: 'a' }, headers(stranger))).status).toBe(403);

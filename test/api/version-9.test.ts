@@ -112,11 +112,20 @@ describe('a request of version 9', () => {
     for (const [reason, body] of bodies) {
       const refused = await ask(9, 'POST', '/points/_search', body);
       expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(reason)]);
+      expect(refused.text).not.toContain('did you mean [force_source]');
       const several = await ask(9, 'POST', '/_msearch', `{"index":"points"}\n${JSON.stringify(body)}\n`);
       expect(several.text).toContain(reason);
       for (const version of [8, 7]) expect((await ask(version, 'POST', '/points/_search', body)).status).toBe(200);
     }
     expect((await ask(9, 'POST', '/points/_count', { query: { range: { n: { to: 9 } } } })).status).toBe(400);
+  });
+
+  it('finds by the filter of an alias that version 8 has stored', async () => {
+    await ask(8, 'PUT', '/points/_alias/few', { filter: { range: { n: { from: 7 } } } });
+    for (const version of [9, 8]) {
+      const { status, body } = await ask(version, 'POST', '/few/_search', { size: 0 });
+      expect([status, body.hits?.total.value]).toEqual([200, 20]);
+    }
   });
 
   it('may say what is so in any case', async () => {

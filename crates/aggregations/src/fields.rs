@@ -11,7 +11,7 @@ use super::key::Key;
 use sparrow_index::Snapshot;
 use sparrow_index::query::sorted::Distance;
 use sparrow_index::query::{DateRequest, QueryError, keyword_column, number_column};
-use sparrow_mapping::{DateFormat, FieldType, IGNORED, date, ip, java_string};
+use sparrow_mapping::{DateFormat, FieldType, IGNORED, ROUTING, date, ip, java_string};
 use sparrow_segments::schema::{SEQ_NO, VERSION};
 use sparrow_wire::Zone;
 
@@ -211,6 +211,11 @@ impl Fields<'_> {
             IGNORED => return Ok(Some((Kind::Text, Place::Texts(keyword_column(path)), Vec::new()))),
             "_seq_no" => return Ok(Some((Kind::Long, Place::Numbers(SEQ_NO.to_owned()), Vec::new()))),
             "_version" => return Ok(Some((Kind::Long, Place::Numbers(VERSION.to_owned()), Vec::new()))),
+            ROUTING => {
+                return Err(AggregationError::IllegalArgument(
+                    "Fielddata is not supported on field [_routing] of type [_routing]".to_owned(),
+                ));
+            }
             "_id" => {
                 return Err(AggregationError::IllegalArgument(
                     "Fielddata access on the _id field is disallowed, you can re-enable it by updating the dynamic \

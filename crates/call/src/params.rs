@@ -20,6 +20,11 @@ impl<'a> Params<'a> {
         self.0.get(name).map(String::as_str)
     }
 
+    /// The routing of the documents that a request is about; an empty one is none.
+    pub fn routing(self) -> Option<String> {
+        self.get("routing").filter(|routing| !routing.is_empty()).map(str::to_owned)
+    }
+
     /// Refuses an unknown `search_type`. The two existing types rank alike, as term statistics always cover the whole
     /// index.
     ///

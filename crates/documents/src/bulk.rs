@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use super::execute::{Execution, ItemResult};
-use super::get::given_routing;
 use super::ndjson::{self, Defaults};
 use super::reply::{append, write_failure};
 use sparrow_call::error::EngineError;
@@ -37,7 +36,7 @@ fn bulk(
     let params = request.params();
     let defaults = Defaults {
         index: request.path.get("index").cloned(),
-        routing: given_routing(params),
+        routing: params.routing(),
         pipeline: params.get("pipeline").map(str::to_owned),
         require_alias: params.bool("require_alias", false)?,
         source: sparrow_search::source_of_params(params),

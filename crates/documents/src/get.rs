@@ -117,8 +117,8 @@ fn mget(
         }
         let start = out.len();
         let written = service.indices.get(&want.index, request.right()).and_then(|handle| {
-            let routing = want.routing.clone().or_else(|| given_routing(params));
-            check_routing(service, &handle, &want.index, &want.id, routing)?;
+            let routing = want.routing.clone().or_else(|| params.routing());
+            service.indices.check_routing(&handle, &want.index, &want.id, routing)?;
             let document = read(&handle, &params, &want.id)?;
             check_version(&handle, &want.id, document.as_ref(), want.version)?;
             work::grow(&mut out, document.as_ref().map_or(0, |document| document.source.len()))?;
@@ -145,29 +145,10 @@ fn find(
     let params = request.params();
     let handle = service.indices.get(request.part("index"), request.right())?;
     let id = request.part("id");
-    check_routing(service, &handle, request.part("index"), id, given_routing(params))?;
+    service.indices.check_routing(&handle, request.part("index"), id, params.routing())?;
     let document = read(&handle, &params, id)?;
     check_version(&handle, id, document.as_ref(), params.integer("version")?)?;
     Ok((handle, document))
-}
-
-/// The routing in the parameters of a request; an empty one is none.
-pub(super) fn given_routing(params: Params<'_>) -> Option<String> {
-    params.get("routing").filter(|routing| !routing.is_empty()).map(str::to_owned)
-}
-
-/// Checks that a document is asked for with a routing, its own or that of an alias, if its index requires one.
-///
-/// # Errors
-/// `routing_missing_exception`, or if the alias has another routing.
-pub(super) fn check_routing(
-    service: &SearchService,
-    handle: &IndexHandle,
-    name: &str,
-    id: &str,
-    given: Option<String>,
-) -> Result<(), EngineError> {
-    handle.check_routing(id, service.indices.routing(name, given)?.as_deref())
 }
 
 /// Compares a document's version with the one requested.

@@ -17,6 +17,8 @@ const VERSION_OF_NONE: i64 = -1;
 #[derive(Debug)]
 pub(super) struct Success {
     pub(super) id: String,
+    /// The routing of the write, which an alias or a pipeline may have given; none if nothing was written.
+    pub(super) routing: Option<String>,
     pub(super) version: i64,
     pub(super) result: &'static str,
     pub(super) status: u16,
@@ -33,6 +35,7 @@ impl Success {
     pub(super) fn written(copies: usize, outcome: WriteOutcome) -> Self {
         Self {
             id: outcome.id,
+            routing: outcome.routing,
             version: outcome.version as i64,
             result: outcome.result.name(),
             status: outcome.result.status(),
@@ -46,6 +49,7 @@ impl Success {
     pub(super) fn noop(id: String, version: u64, seq_no: u64) -> Self {
         Self {
             id,
+            routing: None,
             version: version as i64,
             result: "noop",
             status: 200,
@@ -64,6 +68,7 @@ impl Success {
     pub(super) fn dropped(id: Option<String>) -> Self {
         Self {
             id: id.unwrap_or_else(|| "auto-generated".to_owned()),
+            routing: None,
             version: VERSION_OF_DROPPED,
             result: "noop",
             status: 200,

@@ -2,7 +2,6 @@
 
 use super::action::{Action, ActionKind, Conditions};
 use super::execute::{Execution, ItemResult};
-use super::get::given_routing;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::parameters::SOURCE;
 use sparrow_call::operation::{Body, Lane, Operation};
@@ -116,8 +115,9 @@ fn write(
     let forced = if success.wrote() { execution.refresh(refresh)? } else { false };
     let mut out = Vec::with_capacity(200);
     success.write(&index, forced, false, &mut out);
-    let created = (success.status == 201)
-        .then(|| [index.to_string(), success.id.clone()].into_iter().chain(action.routing.clone()).collect());
+    let created = (success.status == 201).then(|| {
+        [index.to_string(), success.id.clone()].into_iter().chain(success.routing.clone()).collect()
+    });
     Ok(Reply { created, ..Reply::bytes(success.status, out) })
 }
 
@@ -129,7 +129,7 @@ fn action<'a>(
 ) -> Result<Action<'a>, EngineError> {
     let id = request.path.get("id").filter(|id| !id.is_empty()).cloned();
     let mut action = Action::new(kind, request.part("index"), id, body);
-    action.routing = given_routing(*params);
+    action.routing = params.routing();
     action.pipeline = params.get("pipeline").map(str::to_owned);
     action.require_alias = params.bool("require_alias", false)?;
     action.conditions = Conditions::from_params(params)?;

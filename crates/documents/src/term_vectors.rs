@@ -111,7 +111,8 @@ fn multi_term_vectors(
     Ok(Reply::ok(&object([("docs", docs.into())])).with_refused_parts(refused))
 }
 
-/// The index that a request names, if it asks for nothing that the filter of an alias hides.
+/// The index that a request names, if it asks for nothing that the filter of an alias hides, and has the routing that the index
+/// requires.
 fn open(
     service: &SearchService,
     request: &Request,
@@ -119,6 +120,9 @@ fn open(
     asked: &mut TermVectorsRequest,
 ) -> Result<Arc<IndexHandle>, EngineError> {
     let handle = service.indices.get(name, request.right())?;
+    if let (None, Some(id)) = (&asked.doc, &asked.id) {
+        service.indices.check_routing(&handle, name, id, asked.routing.clone())?;
+    }
     if service.indices.is_filtered(name)? {
         asked.without_statistics(name)?;
     }

@@ -39,7 +39,7 @@ pub(super) struct UpdateBody {
     /// Why the caller may not delete documents of the index, as a script may ask for.
     pub(super) no_deletion: Option<Exception>,
     pub(super) conditions: Conditions,
-    /// The routing of the request: a new document gets it, and one that is there in place of its own.
+    /// The routing of the request: a new document gets it, and one that is there in place of its own, unless a script changes it.
     pub(super) routing: Option<String>,
     pub(super) returned_source: Option<SourceSelection>,
     /// Numbers of `doc` that its fields do not hold as they were written.
@@ -245,7 +245,8 @@ impl UpdateBody {
         if self.detect_noop && !stale && !merged && before.is_none_or(is_kept) {
             return Ok(self.noop(id, &document));
         }
-        Ok(self.rewrite(id, document, Source::written(source, &numbers)))
+        let routing = self.routing.clone().or_else(|| document.routing.clone());
+        Ok(self.rewrite(id, document, Source::written(source, &numbers), routing))
     }
 
     /// Plans what the script decides for a document.
@@ -267,7 +268,9 @@ impl UpdateBody {
         };
         match script.decide(&found).map_err(failed)? {
             Decision::Write { source, .. } => {
-                Ok(self.rewrite(id, document, Source::written(Value::Object(source), numbers.as_slice())))
+                let routing = document.routing.clone();
+                let source = Source::written(Value::Object(source), numbers.as_slice());
+                Ok(self.rewrite(id, document, source, routing))
             }
             Decision::Delete => {
                 if let Some(refused) = &self.no_deletion {
@@ -289,10 +292,10 @@ impl UpdateBody {
     }
 
     /// The write that replaces a document, unless another one came in between.
-    fn rewrite(&self, id: &str, document: StoredDocument, source: Source) -> Plan {
+    fn rewrite(&self, id: &str, document: StoredDocument, source: Source, routing: Option<String>) -> Plan {
         let returned = self.returned(&source.raw);
         let mut op = self.conditional(WriteOp::index(Some(id.to_owned()), source), document.seq_no);
-        op.routing = self.routing.clone().or(document.routing);
+        op.routing = routing;
         op.previous = document.passages.map(|passages| (document.source.to_vec(), passages));
         Plan::Write(op, returned)
     }

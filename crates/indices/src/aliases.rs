@@ -52,12 +52,14 @@ impl AliasSpec {
             "filter" => self.filter = filter(alias, value)?,
             "routing" => {
                 // For what has no routing of its own.
-                let both = text(key, value)?;
+                let both = routing(key, value)?;
                 self.index_routing = self.index_routing.take().or_else(|| both.clone());
                 self.search_routing = self.search_routing.take().or(both);
             }
-            "index_routing" | "indexRouting" | "index-routing" => self.index_routing = text(key, value)?,
-            "search_routing" | "searchRouting" | "search-routing" => self.search_routing = text(key, value)?,
+            "index_routing" | "indexRouting" | "index-routing" => self.index_routing = routing(key, value)?,
+            "search_routing" | "searchRouting" | "search-routing" => {
+                self.search_routing = routing(key, value)?
+            }
             "is_write_index" => self.is_write_index = switch(key, value)?,
             "is_hidden" => self.is_hidden = switch(key, value)?,
             _ => return Ok(false),
@@ -191,6 +193,11 @@ fn text(key: &str, value: &Value) -> Result<Option<String>, EngineError> {
         Value::Number(number) => Ok(Some(number.to_string())),
         _ => Err(EngineError::illegal_argument(format!("[{key}] must be a string"))),
     }
+}
+
+/// A routing; an empty one is none.
+fn routing(key: &str, value: &Value) -> Result<Option<String>, EngineError> {
+    Ok(text(key, value)?.filter(|routing| !routing.is_empty()))
 }
 
 fn switch(key: &str, value: &Value) -> Result<Option<bool>, EngineError> {

@@ -224,14 +224,7 @@ impl IndexHandle {
     /// # Errors
     /// `routing_missing_exception`
     pub fn check_routing(&self, id: &str, routing: Option<&str>) -> Result<(), EngineError> {
-        if routing.is_some() || !self.metadata.read().mapping.requires_routing() {
-            return Ok(());
-        }
-        let reason = format!("routing is required for [{}]/[{id}]", self.name);
-        let exception = Exception::new("routing_missing_exception", reason)
-            .with("index_uuid", "_na_")
-            .with("index", self.name.as_str());
-        Err(EngineError::api(400, exception))
+        check_routing(&self.metadata.read().mapping, &self.name, id, routing)
     }
 
     /// Time since the last refresh.
@@ -419,4 +412,24 @@ pub fn remove_folder(path: &std::path::Path) {
     if let Err(error) = durable::remove_dir_all(path) {
         tracing::warn!(%error, "a folder is left behind until the next start");
     }
+}
+
+/// Checks that a request for the document `id` of an index with this mapping has a routing, if the mapping requires one.
+///
+/// # Errors
+/// `routing_missing_exception`
+pub fn check_routing(
+    mapping: &Mapping,
+    index: &str,
+    id: &str,
+    routing: Option<&str>,
+) -> Result<(), EngineError> {
+    if routing.is_some() || !mapping.requires_routing() {
+        return Ok(());
+    }
+    let exception =
+        Exception::new("routing_missing_exception", format!("routing is required for [{index}]/[{id}]"))
+            .with("index_uuid", "_na_")
+            .with("index", index);
+    Err(EngineError::api(400, exception))
 }

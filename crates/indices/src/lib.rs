@@ -69,7 +69,7 @@ pub use self::create::CreateIndex;
 pub use self::date_math::resolve as concrete_name;
 use self::disk::{DiskWatch, Flooded};
 pub use self::expand::only_an_index;
-pub use self::handle::{IndexHandle, StoredDocument, remove_folder};
+pub use self::handle::{IndexHandle, StoredDocument, check_routing, remove_folder};
 use self::handle::{NotDeleted, Refusals, SharedMetadata};
 pub use self::identity::{new_uuid, now_millis};
 pub use self::ids::generate_id;

@@ -156,6 +156,8 @@ impl WriteResult {
 #[derive(Debug, Clone)]
 pub struct WriteOutcome {
     pub id: String,
+    /// The routing that the document was written with.
+    pub routing: Option<String>,
     pub seq_no: u64,
     pub version: u64,
     pub result: WriteResult,

@@ -106,6 +106,8 @@ impl IndexHandle {
         let id_is_new = op.id.is_none();
         let id = op.id.take().unwrap_or_else(generate_id);
         check_id(&id)?;
+        // Whoever gives an empty routing, a request, a pipeline or a script, gives none, as in Elasticsearch.
+        op.routing = op.routing.take().filter(|routing| !routing.is_empty());
         self.check_routing(&id, op.routing.as_deref())?;
         check_length(op.routing.as_deref())?;
         if op.kind == WriteKind::Delete {

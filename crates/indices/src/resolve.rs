@@ -180,11 +180,12 @@ impl Indices {
     }
 
     /// The routing of a request for a document of the index or alias `name`: the alias's, if it has one for writes, or
-    /// that of the request.
+    /// that of the request; none if that is empty.
     ///
     /// # Errors
     /// When both have one, and they differ.
     pub fn routing(&self, name: &str, given: Option<String>) -> Result<Option<String>, EngineError> {
+        let given = given.filter(|routing| !routing.is_empty());
         let names = self.names();
         let Some(indices) = names.aliases.get(name) else { return Ok(given) };
         // Writes go to one of its indices, to which reads by id go too.
@@ -198,6 +199,21 @@ impl Indices {
             ))),
             _ => Ok(Some(own)),
         }
+    }
+
+    /// Checks that a document of the index or alias `name`, whose index is `handle`, is asked for with a routing, its own or that of
+    /// the alias, if the index requires one.
+    ///
+    /// # Errors
+    /// `routing_missing_exception`; as [`Self::routing`].
+    pub fn check_routing(
+        &self,
+        handle: &IndexHandle,
+        name: &str,
+        id: &str,
+        given: Option<String>,
+    ) -> Result<(), EngineError> {
+        handle.check_routing(id, self.routing(name, given)?.as_deref())
     }
 
     /// Whether the name is that of an alias.

@@ -227,7 +227,7 @@ impl IndexHandle {
             *key = needed;
         }
         let existed = current.as_ref().is_some_and(|current| current.source.is_some());
-        let Prepared { id, raw, parsed, truncated, .. } = *document;
+        let Prepared { id, raw, parsed, truncated, conditions: WriteOp { routing, .. }, .. } = *document;
         let Logged { seq_no, lsn } = if deleted {
             writer.delete(id.clone(), version, existed)
         } else {
@@ -240,7 +240,7 @@ impl IndexHandle {
             (false, true) => WriteResult::Updated,
             (false, false) => WriteResult::Created,
         };
-        Ok((WriteOutcome { id, seq_no, version, result, truncated }, lsn))
+        Ok((WriteOutcome { id, routing, seq_no, version, result, truncated }, lsn))
     }
 
     /// The version that the document gets by this write, or the conflict with its conditions.

@@ -76,9 +76,10 @@ impl IngestDoc {
         self.metadata.extend(routing.map(|routing| ("_routing".to_owned(), Value::String(routing))));
     }
 
-    /// The routing of the document.
+    /// The routing of the document; an empty one is none.
     pub fn routing(&self) -> Option<String> {
-        self.metadata.get("_routing").and_then(Value::as_str).map(str::to_owned)
+        let routing = self.metadata.get("_routing").and_then(Value::as_str);
+        routing.filter(|routing| !routing.is_empty()).map(str::to_owned)
     }
 
     /// Keeps the numbers as they are written in `json`, which the fields were parsed from.

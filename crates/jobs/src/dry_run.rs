@@ -110,6 +110,7 @@ impl Target {
     /// Parses a document against the destination's mapping, as writing it would.
     fn read(&self, op: &WriteOp) -> Result<ParsedDocument, EngineError> {
         let (id, value) = (op.id.as_deref().unwrap_or_default(), op.source.value.as_ref());
+        indices::check_routing(&self.mapping, &self.name, id, op.routing.as_deref())?;
         let value = value.unwrap_or(&Value::Null);
         let numbers = WrittenNumbers::of(&op.source.raw);
         let read = self.mapping.parse_written_document(id, value, numbers.as_ref(), &self.limits);
@@ -166,7 +167,9 @@ impl Sample {
             destination.selection.write(&stored.source, &mut selected);
             let value = parse_stored(&selected, handle, &stored.id)?;
             earlier.push(stored.passages.map(|passages| (stored.source, passages)));
-            documents.push(IngestDoc::new(target.name.clone(), Some(stored.id), value).written_as(&selected));
+            let mut taken = IngestDoc::new(target.name.clone(), Some(stored.id), value).written_as(&selected);
+            taken.set_routing(destination.routing.of_copy(stored.routing));
+            documents.push(taken);
         }
         let meter = Meter { models: &service.models, counted: Mutex::default() };
         for pipeline in &target.pipelines {
@@ -181,9 +184,17 @@ impl Sample {
                 IngestOutcome::Dropped => self.dropped += 1,
                 IngestOutcome::Failed(error) => self.fail(target, document.id, &error.into()),
                 IngestOutcome::Ok => {
+                    let routing = match service.indices.routing(&destination.index, document.routing()) {
+                        Ok(routing) => routing,
+                        Err(error) => {
+                            self.fail(target, document.id, &error);
+                            continue;
+                        }
+                    };
                     let source =
                         indices::Source::written(document.source, document.numbers.as_ref().as_slice());
                     let mut op = WriteOp::index(document.id, source);
+                    op.routing = routing;
                     op.previous = previous;
                     writes.push(op);
                 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::plan::{Action, Batch, Position, Prepared, Source};
 use super::slice::Slice;
-use super::spec::{Destination, Operation, Routing, VersionType};
+use super::spec::{Destination, Operation, VersionType};
 use sparrow_call::body::{stored_tree, tree_bytes};
 use sparrow_call::error::EngineError;
 use sparrow_indices::{self as indices, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp};
@@ -112,11 +112,7 @@ impl Slice<'_> {
             let value = parse_stored(&selected, handle, &stored.id)?;
             bytes += stored.source.len() + tree_bytes(&selected);
             let mut taken = IngestDoc::new(target.name.clone(), Some(stored.id), value).written_as(&selected);
-            taken.set_routing(match &to.routing {
-                Routing::Keep => stored.routing,
-                Routing::Discard => None,
-                Routing::Set(routing) => Some(routing.clone()),
-            });
+            taken.set_routing(to.routing.of_copy(stored.routing));
             let changed = self.change(to.script.as_ref(), target, stored.version, &mut taken)?;
             stored.version = changed.version.unwrap_or(stored.version);
             let previous = stored.passages.map(|passages| (stored.source, passages));
@@ -293,7 +289,9 @@ impl Slice<'_> {
         let refused = is_moved.then(|| self.spec.check_written(&document.index).err()).flatten();
         // The versions of what a job writes are the job's own.
         let version = document.metadata.keys().find(|name| *name != "_routing");
-        let routing = document.routing();
+        // Copies go to the name that the request gives, which may be an alias with a routing.
+        let name = self.spec.destination().filter(|_| !is_moved).map_or(&document.index, |to| &to.index);
+        let routing = self.service.indices.routing(name, document.routing());
         let action = match (refused, document.outcome) {
             (Some(error), _) => Action::Fail(error),
             (None, IngestOutcome::Ok) if version.is_some() => {
@@ -302,12 +300,16 @@ impl Slice<'_> {
                     version.map_or("", String::as_str)
                 )))
             }
-            (None, IngestOutcome::Ok) => {
-                let source = indices::Source::written(document.source, document.numbers.as_ref().as_slice());
-                let mut op = operation(document.id.clone(), source);
-                op.routing = routing;
-                Action::Write(Box::new(op))
-            }
+            (None, IngestOutcome::Ok) => match routing {
+                Ok(routing) => {
+                    let source =
+                        indices::Source::written(document.source, document.numbers.as_ref().as_slice());
+                    let mut op = operation(document.id.clone(), source);
+                    op.routing = routing;
+                    Action::Write(Box::new(op))
+                }
+                Err(error) => Action::Fail(error),
+            },
             (None, IngestOutcome::Dropped) => Action::Nothing,
             (None, IngestOutcome::Failed(error)) => Action::Fail(error.into()),
         };

@@ -66,12 +66,16 @@ pub(super) fn merge_update(old: &Mapping, definition: &Value) -> Result<Mapping,
         });
     }
     if given("_routing") && update.routing_required != old.routing_required {
-        return Err(MappingError::ParameterChange {
-            path: "_routing".to_owned(),
-            parameter: "required".to_owned(),
-            from: old.routing_required.to_string(),
-            to: update.routing_required.to_string(),
-        });
+        // An index that was made without a mapping gets its first one here.
+        if *old != Mapping::empty() {
+            return Err(MappingError::ParameterChange {
+                path: "_routing".to_owned(),
+                parameter: "required".to_owned(),
+                from: old.routing_required.to_string(),
+                to: update.routing_required.to_string(),
+            });
+        }
+        merged.routing_required = update.routing_required;
     }
     merge_properties(&mut merged.root.properties, update.root.properties, "")?;
     let merged = merged.rebuilt();

@@ -319,6 +319,21 @@ impl Models {
         cancel: Option<&AtomicBool>,
         timeout: Option<Duration>,
     ) -> Result<Vec<Encoded>, ModelError> {
+        Ok(self.encode_with_model(model_id, texts, purpose, cancel, timeout)?.1)
+    }
+
+    /// As [`Self::encode_within`], with the model that has encoded the texts: an id may soon stand for another one.
+    ///
+    /// # Errors
+    /// As [`Self::encode_within`].
+    pub fn encode_with_model(
+        &self,
+        model_id: &str,
+        texts: &[&str],
+        purpose: Purpose,
+        cancel: Option<&AtomicBool>,
+        timeout: Option<Duration>,
+    ) -> Result<(Arc<sparrow_encoder::Model>, Vec<Encoded>), ModelError> {
         let running = self.encoding(model_id)?;
         let deployment = &running.deployment;
         let prefixed = running.model.prefixed(texts, purpose == Purpose::Query);
@@ -331,6 +346,7 @@ impl Models {
             Purpose::Ingest => deployment.encode(texts, Priority::Ingest, cancel, timeout),
             Purpose::PacedIngest => deployment.encode_paced(texts, cancel),
         })
+        .map(|encoded| (Arc::clone(deployment.model()), encoded))
         .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 

@@ -70,7 +70,9 @@ use sparrow_index::Snapshot;
 use sparrow_index::query::QueryError;
 use sparrow_mapping::Mapping;
 use sparrow_query::Query;
+use sparrow_query::dsl::Context;
 use sparrow_types::work;
+use sparrow_wire::json::Member;
 
 pub use self::apart::expanded;
 use self::body::SearchBody;
@@ -293,13 +295,14 @@ fn encode(
     resolve::resolve(&*service.models, queries, cancel, timed)
 }
 
-/// Checks the body of a search without running it.
+/// Checks a section of the body of a search without running it.
 ///
 /// # Errors
-/// Those of a search with this body.
-pub fn check_search(body: &serde_json::Value) -> Result<(), EngineError> {
-    let parsed = body::SearchBody::parse(body.to_string().as_bytes(), None);
-    parsed.map(drop).map_err(EngineError::from)
+/// Those of a search whose body has only this section.
+pub fn check_section(section: &Member) -> Result<(), EngineError> {
+    let mut body = body::SearchBody { size: body::DEFAULT_SIZE, ..Default::default() };
+    body.section(section, Context::new(body.size))?;
+    Ok(body.validate()?)
 }
 
 /// Parses a `slice` section that divides documents by their ids; gives the number of the slice and the number of slices.
@@ -362,6 +365,8 @@ pub fn restrict(
     filter: Option<&Value>,
 ) -> Result<Arc<Snapshot>, EngineError> {
     let Some(filter) = filter else { return Ok(Arc::clone(snapshot)) };
+    // It was checked when it was stored, by a request that may have spoken another version than this one.
+    let _usual = sparrow_wire::version::enter(None);
     let query = parse_query(filter)?;
     snapshot.restricted(&query).map(Arc::new).map_err(|source| query_error(service, handle, source))
 }

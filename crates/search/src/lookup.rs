@@ -27,7 +27,8 @@ const MAX_VALUES: usize = 65_536;
 /// name no index are read from each of `searched`. A document that does not exist has no values.
 ///
 /// # Errors
-/// When the caller may not read a document, the index of a `terms` lookup does not exist, or a value is not a scalar.
+/// When the caller may not read a document, the index of a `terms` lookup does not exist or requires a routing that is not given, or a
+/// value is not a scalar.
 pub fn look_up(
     service: &SearchService,
     searched: &[&IndexHandle],
@@ -114,6 +115,7 @@ fn values(
     read: &mut Documents,
 ) -> Result<Arc<[Value]>, EngineError> {
     let handle = service.indices.get(&lookup.index, right)?;
+    service.indices.check_routing(&handle, &lookup.index, &lookup.id, lookup.routing.clone())?;
     let place = (handle.uuid.clone(), lookup.id.clone(), lookup.path.clone());
     if let Some(values) = read.values.get(&place) {
         return Ok(Arc::clone(values));

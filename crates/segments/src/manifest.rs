@@ -5,7 +5,7 @@
 //! before them:
 //!
 //! ```text
-//! {…tantivy's members…,"sparrow":{"format":1,"files":{"<name>":[[length, crc32], …], …},"crc32":"0123abcd"}}
+//! {…tantivy's members…,"sparrow":{"format":2,"files":{"<name>":[[length, crc32], …], …},"crc32":"0123abcd"}}
 //! ```
 //!
 //! A file that is replaced under its name (field norms, when text fields are added) is listed with both contents while a crash may
@@ -21,8 +21,9 @@ pub const META: &str = "meta.json";
 
 /// Name of our extra member of `meta.json`.
 const MEMBER: &str = "sparrow";
-/// Format version of that member.
-pub const FORMAT: u64 = 1;
+/// Format version of that member; older ones are read. In version 2 a document may have a routing behind its JSON, which a build that
+/// knows only version 1 would show as a part of the source.
+pub const FORMAT: u64 = 2;
 const TAIL_BEGINS: &[u8] = br#","crc32":""#;
 const TAIL_ENDS: &[u8] = br#""}}"#;
 const TAIL: usize = TAIL_BEGINS.len() + 8 + TAIL_ENDS.len();
@@ -132,7 +133,7 @@ impl Meta {
 
 fn read_own(member: &Value) -> Result<Manifest, MetaProblem> {
     let found = member["format"].as_u64().unwrap_or_default();
-    if found != FORMAT {
+    if found > FORMAT {
         return Err(MetaProblem::Newer { found });
     }
     let sum = |value: &Value| {
@@ -244,9 +245,21 @@ mod tests {
 
     #[test]
     fn a_newer_list_is_refused_as_such() {
+        assert!(matches!(Meta::decode(&of_format(3)), Err(MetaProblem::Newer { found: 3 })));
+    }
+
+    #[test]
+    fn an_older_list_is_read_and_written_as_a_current_one() {
+        let decoded = Meta::decode(&of_format(1)).unwrap();
+        assert_eq!(decoded.manifest, Some(manifest()));
+        assert_eq!(manifest().encode(&decoded.bytes).unwrap(), of_format(2));
+    }
+
+    /// The list of this format version, with a correct checksum.
+    fn of_format(format: u64) -> Vec<u8> {
         let encoded = String::from_utf8(manifest().encode(&meta()).unwrap()).unwrap();
-        let newer = encoded[..encoded.len() - TAIL].replace(r#""format":1"#, r#""format":2"#).into_bytes();
-        let newer = [newer.as_slice(), &tail(crc32fast::hash(&newer))].concat();
-        assert!(matches!(Meta::decode(&newer), Err(MetaProblem::Newer { found: 2 })));
+        let own = format!(r#""format":{format}"#);
+        let other = encoded[..encoded.len() - TAIL].replace(r#""format":2"#, &own).into_bytes();
+        [other.as_slice(), &tail(crc32fast::hash(&other))].concat()
     }
 }

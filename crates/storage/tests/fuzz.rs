@@ -66,7 +66,7 @@ fn damaged_logs() {
     let tried = tempfile::tempdir().unwrap();
     Campaign::new(env!("CARGO_MANIFEST_DIR"), "wal").run(
         |random: &mut Random| {
-            let bytes = mutated(random, &seeds, &[b"SPRWAL\0\x01", &0x5EC0_12D5_u32.to_le_bytes()]);
+            let bytes = mutated(random, &seeds, &[b"SPRWAL\0\x02", &0x5EC0_12D5_u32.to_le_bytes()]);
             if random.once_in(3) { bytes } else { sealed(bytes) }
         },
         |bytes| {

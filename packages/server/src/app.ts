@@ -11,6 +11,7 @@ import { throughHono } from './http/through-hono.js';
 import { Call } from './middleware/call.js';
 import { onError } from './middleware/on-error.js';
 import { respond } from './middleware/respond.js';
+import { SPARSE_PATH } from './openai/errors.js';
 import { type Route, honoPath, routesByPath } from './routes/table.js';
 import type { AppOptions, Application } from './services.js';
 
@@ -65,7 +66,9 @@ function routed(
         return respond(call, await answerEndpoint(call, head ?? endpoint));
       });
     }
-    // Before any route with a parameter in its place: `/_search` has no `PUT`, and is no index that could be made.
+    // Before any route with a parameter in its place: `/_search` has no `PUT`, and is no index that could be made. An index may have the
+    // name that text-embeddings-inference gives its path: all but its own method is left to the routes of indices.
+    if (route.path === SPARSE_PATH) continue;
     app.all(path, async (context) => {
       const call = received(context, route, names);
       return respond(call, await answerOtherMethod(call, route));

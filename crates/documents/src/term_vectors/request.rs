@@ -12,6 +12,8 @@ use sparrow_call::params::Params;
 pub(super) struct TermVectorsRequest {
     pub(super) index: Option<String>,
     pub(super) id: Option<String>,
+    /// Routing of the document, which its index may require.
+    pub(super) routing: Option<String>,
     /// A document supplied in the request instead of one in the index.
     pub(super) doc: Option<Value>,
     pub(super) version: Option<i64>,
@@ -90,6 +92,7 @@ impl TermVectorsRequest {
         params.bool("payloads", true)?;
         let fields = params.get("fields").filter(|list| !list.is_empty());
         Ok(Self {
+            routing: params.routing(),
             version: params.integer("version")?,
             realtime: params.bool("realtime", true)?,
             fields: fields.map(|list| list.split(',').map(str::to_owned).collect()),
@@ -139,8 +142,7 @@ impl TermVectorsRequest {
                 ("doc", Value::Object(_)) => self.doc = Some(value.clone()),
                 ("_index", Value::String(index)) => self.index = Some(index.clone()),
                 ("_id", Value::String(_) | Value::Number(_)) => self.id = Some(scalar(value)),
-                // An index has one shard here: every document is where any routing would put it.
-                ("routing", Value::String(_) | Value::Number(_)) => {}
+                ("routing", Value::String(_) | Value::Number(_)) => self.routing = Some(scalar(value)),
                 ("version", Value::Number(number)) if number.is_i64() => {
                     self.version = number.as_i64();
                 }

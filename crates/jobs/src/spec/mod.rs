@@ -124,6 +124,17 @@ pub(super) enum Routing {
     Set(String),
 }
 
+impl Routing {
+    /// The routing of the copy of a document with this routing.
+    pub(super) fn of_copy(&self, source: Option<String>) -> Option<String> {
+        match self {
+            Self::Keep => source,
+            Self::Discard => None,
+            Self::Set(routing) => Some(routing.clone()),
+        }
+    }
+}
+
 /// Whose versions copies have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VersionType {

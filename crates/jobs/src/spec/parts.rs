@@ -8,6 +8,7 @@ use sparrow_call::error::{ApiError, EngineError, Exception};
 use sparrow_call::request::Request;
 use sparrow_search::Order;
 use sparrow_wire::deprecation;
+use sparrow_wire::json::{Member, Node};
 
 /// Most documents of a batch, the same as of a search page.
 const MOST_PER_BATCH: u64 = 10_000;
@@ -15,7 +16,7 @@ const MOST_PER_BATCH: u64 = 10_000;
 pub(super) const DEFAULT_BATCH: u64 = 1000;
 
 /// Members of a search request that a job does not accept: they change which documents a search finds, or Elasticsearch refuses them too.
-const SHOWING: [&str; 12] = [
+const REFUSED: [&str; 12] = [
     "from",
     "stored_fields",
     "collapse",
@@ -31,7 +32,7 @@ const SHOWING: [&str; 12] = [
 ];
 
 /// Members of a search that change only what it shows, or how: they are read and left, as in Elasticsearch.
-const UNUSED: [&str; 16] = [
+const UNUSED: [&str; 18] = [
     "docvalue_fields",
     "fields",
     "highlight",
@@ -48,6 +49,8 @@ const UNUSED: [&str; 16] = [
     "stats",
     "timeout",
     "track_scores",
+    "indices_boost",
+    "ext",
 ];
 
 /// Parses the parameter `slices`.
@@ -208,35 +211,51 @@ pub(super) fn order(given: Option<Value>) -> Result<Option<Order>, EngineError> 
     }
 }
 
-/// Checks the remaining members of a body, which a job does not use: those that affect which documents a search finds are added to
-/// `problems`.
+/// Checks the remaining members of a search body, which a job does not use: those that affect which documents a search finds are added
+/// to `problems`. The search body is the whole request, or its object `section`.
 ///
 /// # Errors
-/// If there is an unknown key, or a member that a search would refuse.
-pub(super) fn check_rest(
-    unread: &Map<String, Value>,
+/// If there is an unknown key, or a member that a search would refuse; with the name of the member.
+pub(super) fn check_rest<'a>(
+    unread: &'a Map<String, Value>,
     text: &[u8],
+    section: Option<&str>,
     problems: &mut Vec<String>,
-) -> Result<(), EngineError> {
-    let mut unused = Map::new();
+) -> Result<(), (&'a str, EngineError)> {
+    // Read once more, with the places that errors name.
+    let body = match unread.is_empty() {
+        true => None,
+        false => sparrow_wire::json::read(text).ok().map(|(body, _)| body),
+    };
+    let members = body.as_ref().and_then(Node::as_object).unwrap_or_default();
+    let members = match section {
+        None => members,
+        Some(section) => {
+            member(members, section).and_then(|found| found.value.as_object()).unwrap_or_default()
+        }
+    };
     for (name, value) in unread {
-        if UNUSED.contains(&name.as_str()) {
-            unused.insert(name.clone(), value.clone());
-            continue;
-        }
-        if SHOWING.contains(&name.as_str()) {
+        if REFUSED.contains(&name.as_str()) {
             problems.push(format!("{name} is not supported in this context"));
-            continue;
+        } else if UNUSED.contains(&name.as_str()) {
+            member(members, name)
+                .map_or(Ok(()), sparrow_search::check_section)
+                .map_err(|error| (&**name, error))?;
+        } else {
+            let token = token(value);
+            let (line, column) = position(text, name);
+            let exception =
+                Exception::new("parsing_exception", format!("Unknown key for a {token} in [{name}]."))
+                    .with("line", line)
+                    .with("col", column);
+            return Err((name, EngineError::api(400, exception)));
         }
-        let token = token(value);
-        let (line, column) = position(text, name);
-        let exception =
-            Exception::new("parsing_exception", format!("Unknown key for a {token} in [{name}]."))
-                .with("line", line)
-                .with("col", column);
-        return Err(EngineError::api(400, exception));
     }
-    if unused.is_empty() { Ok(()) } else { sparrow_search::check_search(&unused.into()) }
+    Ok(())
+}
+
+fn member<'a>(members: &'a [Member], name: &str) -> Option<&'a Member> {
+    members.iter().find(|member| &*member.name == name)
 }
 
 /// Removes a member that must be an object; `None` if it is absent.

@@ -66,10 +66,8 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
         None | Some(Value::Null) => None,
         Some(slice) => Some(sparrow_search::parse_slice(&slice)?),
     };
-    check_rest(&source, body, &mut problems).map_err(|error| {
-        let unknown = source.keys().next().map_or("", String::as_str);
-        nested("source", &place(body, unknown), error.exception())
-    })?;
+    check_rest(&source, body, Some("source"), &mut problems)
+        .map_err(|(name, error)| nested("source", &place(body, name), error.exception()))?;
     let mut destination = read_destination(destination, selection, request, body)?;
     destination.script = script;
 

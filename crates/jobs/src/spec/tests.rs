@@ -212,6 +212,13 @@ fn bad_requests_by_query_are_refused_in_known_words() {
             "Validation Failed: 1: stored_fields is not supported in this context;",
         ),
         (
+            Kind::UpdateByQuery,
+            json!({"_source": ["a"]}),
+            &[],
+            "Validation Failed: 1: _source is not supported in this context;",
+        ),
+        (Kind::UpdateByQuery, json!({"ext": {}}), &[], "[ext] is not supported by this server"),
+        (
             Kind::DeleteByQuery,
             json!({"query": {"match_all": {}}, "min_score": 1, "_source": ["a"]}),
             &[],

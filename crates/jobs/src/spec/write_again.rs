@@ -50,7 +50,11 @@ pub(super) fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Spec, 
     if params.get("from").is_some() {
         problems.push("from is not supported in this context".to_owned());
     }
-    check_rest(&given, body, &mut problems)?;
+    // Elasticsearch would write back what the selection leaves of each document.
+    if kind == Kind::UpdateByQuery && given.get("_source").is_some_and(|selection| *selection != true) {
+        problems.push("_source is not supported in this context".to_owned());
+    }
+    check_rest(&given, body, None, &mut problems).map_err(|(_, error)| error)?;
     if kind == Kind::DeleteByQuery && query.is_none() {
         problems.push("query is missing".to_owned());
     }

@@ -152,8 +152,7 @@ fn embed_sparse(
     let timeout = request.params().duration("timeout")?.unwrap_or(TIMEOUT);
     let id = asked.model.as_deref().unwrap_or(SPARSE_ENDPOINT);
     let texts: Vec<&str> = asked.texts.iter().map(String::as_str).collect();
-    let model = service.models.encoder(id)?;
-    let encoded = service.models.encode_within(
+    let (model, encoded) = service.models.encode_with_model(
         id,
         &texts,
         Purpose::Direct,

@@ -58,6 +58,8 @@ pub struct TermsLookupQuery {
     pub index: String,
     /// `_id` of the document that is read.
     pub id: String,
+    /// Routing of the document that is read, which its index may require.
+    pub routing: Option<String>,
     /// Path of the values in the document.
     pub path: String,
 }
@@ -152,9 +154,8 @@ fn terms_lookup(field: &str, options: &[Member]) -> Result<TermsLookupQuery, Bod
             "index" => &mut lookup.index,
             "id" => &mut lookup.id,
             "path" => &mut lookup.path,
-            // An index has one shard here: every document is where any routing would put it.
             "routing" => {
-                value::optional_text(&member.value)?;
+                lookup.routing = value::optional_text(&member.value)?;
                 continue;
             }
             _ => return Err(unknown_field(PARSER, member, &["index", "id", "path", "routing"])),

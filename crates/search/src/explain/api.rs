@@ -40,8 +40,7 @@ fn explain_document(
     };
     let handle = &searched.handle;
     let id = request.part("id");
-    let given = params.get("routing").filter(|routing| !routing.is_empty()).map(str::to_owned);
-    handle.check_routing(id, service.indices.routing(request.part("index"), given)?.as_deref())?;
+    service.indices.check_routing(handle, request.part("index"), id, params.routing())?;
     let mut query = body::parse_count(bytes)?;
     if let Some(text) = uri::query_string(params)? {
         query = Some(text);

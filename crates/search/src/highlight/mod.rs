@@ -105,11 +105,14 @@ impl<'a> Highlighter<'a> {
         })
     }
 
-    /// The fragments of a hit, by field; fields without any are absent.
+    /// The fragments of a hit, by field; fields without any are absent, and so are all where no source is stored.
     ///
     /// # Errors
     /// When a text is longer than may be analyzed, or the caller went away.
     pub fn highlight(&mut self, hit: &Hit, source: &[u8]) -> Result<Highlighted, EngineError> {
+        if source.is_empty() {
+            return Ok(Vec::new());
+        }
         if self.plans[hit.target].is_none() {
             self.plans[hit.target] = Some(self.plan(hit.target)?);
         }

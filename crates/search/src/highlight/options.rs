@@ -111,6 +111,11 @@ const COMMON: &[&str] = &[
     "type",
 ];
 
+/// The options in [`COMMON`] that the request may use.
+fn common() -> impl Iterator<Item = &'static str> {
+    COMMON.iter().copied().filter(|option| has_forms_of_8() || *option != "force_source")
+}
+
 impl Highlight {
     /// Reads a `highlight` section.
     ///
@@ -134,7 +139,7 @@ impl Highlight {
                 Ok(true) => {}
                 Ok(false) => {
                     let names: Vec<&'static str> =
-                        COMMON.iter().copied().chain(["encoder", "fields", "tags_schema"]).collect();
+                        common().chain(["encoder", "fields", "tags_schema"]).collect();
                     return Err(unknown(PARSER, member, &names));
                 }
                 Err(error) => return Err(error.within(PARSER, &member.name, at)),
@@ -347,7 +352,7 @@ fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, BodyE
                 Ok(true) => {}
                 Ok(false) => {
                     let names: Vec<&'static str> =
-                        COMMON.iter().copied().chain(["fragment_offset", "matched_fields"]).collect();
+                        common().chain(["fragment_offset", "matched_fields"]).collect();
                     return Err(unknown(PARSER, member, &names));
                 }
                 Err(error) => return Err(error.within(PARSER, &member.name, at)),

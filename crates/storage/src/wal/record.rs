@@ -1,7 +1,7 @@
 //! Framing of log files and records.
 //!
 //! ```text
-//! file    = magic "SPRWAL\0\x01" (the last byte is the format version) · generation u64 · crc32 of both u32 · record*
+//! file    = magic "SPRWAL\0" · format version u8 · generation u64 · crc32 of all of them u32 · record*
 //! record  = magic u32 · length u32 · durable u64 · crc32 of (length, durable, payload) u32 · payload
 //! ```
 //!
@@ -9,7 +9,10 @@
 //! when the record was framed. It tells a torn tail (no later record vouches for the damaged place) from
 //! damage to acknowledged records (a later record does).
 
-pub(super) const FILE_MAGIC: [u8; 8] = *b"SPRWAL\0\x01";
+const FILE_MAGIC: [u8; 7] = *b"SPRWAL\0";
+/// Format version of the files that are written; older ones are read. In version 2 a document may have a routing behind its JSON,
+/// which a build that knows only version 1 would show as a part of the source.
+pub(super) const VERSION: u8 = 2;
 pub(super) const FILE_HEADER: usize = 8 + 8 + 4;
 pub(super) const RECORD_HEADER: usize = 4 + 4 + 8 + 4;
 pub(super) const RECORD_MAGIC: u32 = 0x5EC0_12D5;
@@ -17,18 +20,18 @@ pub(super) const MAX_PAYLOAD: usize = 1 << 30;
 
 pub(super) fn file_header(generation: u64) -> [u8; FILE_HEADER] {
     let mut header = [0; FILE_HEADER];
-    header[..8].copy_from_slice(&FILE_MAGIC);
+    header[..7].copy_from_slice(&FILE_MAGIC);
+    header[7] = VERSION;
     header[8..16].copy_from_slice(&generation.to_le_bytes());
     let checksum = crc32fast::hash(&header[..16]);
     header[16..].copy_from_slice(&checksum.to_le_bytes());
     header
 }
 
-/// Format version in an intact file header of another version; `None` for any other header.
-pub(super) fn other_version(header: &[u8; FILE_HEADER]) -> Option<u32> {
-    let known = header[..7] == FILE_MAGIC[..7];
+/// Format version in a file header; `None` if the header is damaged.
+pub(super) fn version_of(header: &[u8; FILE_HEADER]) -> Option<u8> {
     let whole = header[16..] == crc32fast::hash(&header[..16]).to_le_bytes();
-    (known && whole && header[7] != FILE_MAGIC[7]).then_some(u32::from(header[7]))
+    (whole && header[..7] == FILE_MAGIC).then_some(header[7])
 }
 
 /// Appends one framed record to `buffer`, whose payload is the parts one after another.

@@ -7,9 +7,7 @@ use sparrow_files::File;
 
 use super::Generation;
 use super::mark::Mark;
-use super::record::{
-    FILE_HEADER, FILE_MAGIC, RECORD_HEADER, RECORD_MAGIC, RecordHeader, file_header, other_version,
-};
+use super::record::{FILE_HEADER, RECORD_HEADER, RECORD_MAGIC, RecordHeader, VERSION, version_of};
 use crate::error::StorageError;
 
 /// Iterator over the payloads of a log in the order of their appending; reads one record at a time.
@@ -158,13 +156,12 @@ impl LogFile {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
             Err(error) => return Err(StorageError::io("read", path)(error)),
         }
-        let mut generation = [0; 8];
-        generation.copy_from_slice(&header[8..16]);
-        if header != file_header(u64::from_le_bytes(generation)) {
-            if let Some(found) = other_version(&header) {
-                let path = path.to_path_buf();
-                return Err(StorageError::NewerFormat { path, found, supported: u32::from(FILE_MAGIC[7]) });
-            }
+        let version = version_of(&header);
+        if let Some(found) = version.filter(|found| *found > VERSION) {
+            let (path, found) = (path.to_path_buf(), u32::from(found));
+            return Err(StorageError::NewerFormat { path, found, supported: u32::from(VERSION) });
+        }
+        if version.is_none() {
             // The header is durable before anything comes behind it.
             let more = reader.get_ref().metadata().is_ok_and(|file| file.len() > FILE_HEADER as u64);
             if more {

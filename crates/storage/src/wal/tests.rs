@@ -179,14 +179,36 @@ fn each_changed_bit_and_each_cut_of_a_synced_log_is_found() {
 fn a_newer_log_is_refused_and_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wal-00000000000000000007.log");
-    let mut header = record::file_header(7);
-    header[7] = 2;
+    fs::write(&path, header_of_version(7, 3)).unwrap();
+    let opened = Wal::open(folder.path()).map(|_| ());
+    assert!(matches!(opened, Err(StorageError::NewerFormat { found: 3, supported: 2, .. })), "{opened:?}");
+    assert!(path.exists());
+}
+
+#[test]
+fn an_older_log_is_read_and_goes_on_in_a_file_of_the_current_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut older = header_of_version(7, 1).to_vec();
+    record::frame(&mut older, 0, &[b"before"]);
+    fs::write(folder.path().join("wal-00000000000000000007.log"), &older).unwrap();
+    let (wal, replay) = Wal::open(folder.path()).unwrap();
+    assert_eq!(replay.map(Result::unwrap).collect::<Vec<_>>(), [b"before"]);
+    wal.append(b"after").unwrap();
+    wal.sync_all().unwrap();
+    drop(wal);
+    assert_eq!(fs::read(folder.path().join("wal-00000000000000000007.log")).unwrap(), older);
+    assert_eq!(fs::read(folder.path().join("wal-00000000000000000008.log")).unwrap()[7], 2);
+    let (_, replay) = Wal::open(folder.path()).unwrap();
+    assert_eq!(replay.map(Result::unwrap).collect::<Vec<_>>(), [&b"before"[..], b"after"]);
+}
+
+/// An intact file header of this version.
+fn header_of_version(generation: u64, version: u8) -> [u8; FILE_HEADER] {
+    let mut header = record::file_header(generation);
+    header[7] = version;
     let checksum = crc32fast::hash(&header[..16]).to_le_bytes();
     header[16..].copy_from_slice(&checksum);
-    fs::write(&path, header).unwrap();
-    let opened = Wal::open(folder.path()).map(|_| ());
-    assert!(matches!(opened, Err(StorageError::NewerFormat { found: 2, supported: 1, .. })), "{opened:?}");
-    assert!(path.exists());
+    header
 }
 
 #[test]
@@ -625,7 +647,7 @@ fn a_roll_that_failed_does_not_keep_later_ones_from_succeeding() {
     }
     assert!(log_files(folder.path()).unwrap().len() <= 2, "failed attempts leave nothing");
     // One that could not be removed, torn by a crash.
-    fs::write(folder.path().join("wal-00000000000000000009.log"), &record::FILE_MAGIC[..3]).unwrap();
+    fs::write(folder.path().join("wal-00000000000000000009.log"), &record::file_header(9)[..3]).unwrap();
     let generation = wal.roll().unwrap();
     assert!(generation > 9);
     wal.append(b"second").unwrap();
