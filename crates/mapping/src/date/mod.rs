@@ -196,6 +196,7 @@ impl Parts {
         let (hour, minute) = (pick(self.hour, 0, 23), pick(self.minute, 0, 59));
         let clock = Time::from_hms_nano(hour, minute, pick(self.second, 0, 59), nano).ok()?;
         let at = PrimitiveDateTime::new(date, clock).assume_offset(self.offset.unwrap_or(UtcOffset::UTC));
+        let at = at.checked_to_offset(UtcOffset::UTC)?;
         i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
     }
 }
@@ -308,6 +309,10 @@ mod tests {
         check(DEFAULT_FORMAT, "1420070400001", Some(1_420_070_400_001));
         check(DEFAULT_FORMAT, "2015", Some(1_420_070_400_000));
         check(DEFAULT_FORMAT, "24-1-1", None);
+        for format in [DEFAULT_FORMAT, "date_optional_time", "yyyy-MM-dd'T'HH:mm:ssXXX"] {
+            check(format, "9999-12-31T23:59:59Z", Some(253_402_300_799_000));
+            check(format, "9999-12-31T23:59:59-18:00", None);
+        }
         check(DEFAULT_FORMAT, "abc", None);
         check("yyyy/MM/dd HH:mm:ss||yyyy/MM/dd", "2015/01/01", Some(1_420_070_400_000));
         check("yyyyMMdd", "20150101", Some(1_420_070_400_000));
