@@ -104,6 +104,34 @@ fn formats(config: &mut Config, property: &str) -> Result<Option<Vec<Format>>, C
     Ok(Some(formats))
 }
 
+/// Leaves out the formats that cannot be used of processors and of those inside them. Returns the reasons.
+pub(super) fn leave_out_unusable(processors: Option<&mut Value>) -> Vec<String> {
+    let list = match processors {
+        Some(Value::Array(list)) => list.as_mut_slice(),
+        Some(one) => std::slice::from_mut(one),
+        None => return Vec::new(),
+    };
+    let mut reasons = Vec::new();
+    for (kind, parameters) in list.iter_mut().filter_map(Value::as_object_mut).flatten() {
+        let formats = match kind.as_str() {
+            "date" => parameters.get_mut("formats"),
+            "date_index_name" => parameters.get_mut("date_formats"),
+            _ => None,
+        };
+        if let Some(Value::Array(formats)) = formats {
+            formats.retain(|format| {
+                let reason = format.as_str().and_then(|format| Format::parse(format).err());
+                reasons.extend(reason.clone());
+                reason.is_none()
+            });
+        }
+        for inside in ["processor", "on_failure"] {
+            reasons.extend(leave_out_unusable(parameters.get_mut(inside)));
+        }
+    }
+    reasons
+}
+
 impl Format {
     /// A format of the processor, one that mappings know by name, or a pattern.
     fn parse(name: &str) -> Result<Self, String> {
