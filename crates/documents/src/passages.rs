@@ -66,7 +66,7 @@ fn make_passages(
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let asked: Asked = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
-    let mapping = Mapping::parse(&asked.mapping).and_then(|mapping| mapping.with_slots(&asked.state))?;
+    let mapping = Mapping::stored(&asked.mapping).and_then(|mapping| mapping.with_slots(&asked.state))?;
     let mut wider = match &asked.update {
         Some(update) => mapping.merge_update(update)?,
         None => mapping.clone(),

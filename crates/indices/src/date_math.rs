@@ -1,7 +1,7 @@
 //! Date math in names of indices: `<logs-{now/d{yyyy.MM.dd|Europe/Berlin}}>` is the `logs-` of today.
 
 use sparrow_wire::Zone;
-use time::{Date, Duration, Month, OffsetDateTime, Time, UtcOffset};
+use time::{Date, Duration, Month, OffsetDateTime, Time};
 
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_wire::DatePattern;
@@ -90,13 +90,7 @@ fn placeholder(expression: &str, inner: &str, now: OffsetDateTime) -> Result<Str
         .map_err(|_| malformed(expression, &format!("Invalid format: [{format}]")))?;
     let moment = evaluate(math.trim(), now, &pattern, &zone)
         .ok_or_else(|| malformed(expression, &format!("failed to parse date field [{math}]")))?;
-    Ok(pattern.write(moment))
-}
-
-/// A moment in the local time of a zone.
-fn in_zone(moment: OffsetDateTime, zone: &Zone) -> Option<OffsetDateTime> {
-    let millis = moment.unix_timestamp().saturating_mul(1000);
-    Some(moment.to_offset(UtcOffset::from_whole_seconds((zone.offset_at(millis) / 1000) as i32).ok()?))
+    Ok(pattern.write_local(moment, &zone))
 }
 
 /// Evaluates date math: `now`, or a date in this format followed by `||`, and then any number of `+1d`, `-2w` or `/M`.
@@ -108,7 +102,7 @@ fn evaluate(math: &str, now: OffsetDateTime, format: &DatePattern, zone: &Zone) 
             (format.read(date, zone)?, rest)
         }
     };
-    let mut moment = in_zone(start, zone)?;
+    let mut moment = zone.local(start)?;
     while let Some(operator) = rest.chars().next() {
         rest = &rest[operator.len_utf8()..];
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -156,7 +150,7 @@ fn round(moment: OffsetDateTime, unit: char) -> Option<OffsetDateTime> {
     Some(match unit {
         'y' => day(Date::from_calendar_date(date.year(), Month::January, 1).ok()?),
         'M' => day(date.replace_day(1).ok()?),
-        'w' => day(date - Duration::days(i64::from(date.weekday().number_days_from_monday()))),
+        'w' => day(date.checked_sub(Duration::days(date.weekday().number_days_from_monday().into()))?),
         'd' => day(date),
         'h' | 'H' => moment.replace_time(Time::from_hms(moment.hour(), 0, 0).ok()?),
         'm' => moment.replace_time(Time::from_hms(moment.hour(), moment.minute(), 0).ok()?),
@@ -201,6 +195,9 @@ mod tests {
             "<a-{now/x}>",
             "<a-{now{}}>",
             "<a-{now/d{yyyy|Mars}}>",
+            "<a-{9999-12-31T23:59-18:00||/d{yyyy-MM-dd'T'HH:mmXXX}}>",
+            "<a-{9999-12-31T23:59||/d{uuuu-MM-dd'T'HH:mm|-18:00}}>",
+            "<a-{-9999-01-01||/w{uuuu-MM-dd}}>",
             "<>",
         ] {
             assert_eq!(at(bad, now).unwrap_err().status(), 400, "{bad}");

@@ -91,7 +91,19 @@ impl Metadata {
     /// # Errors
     /// When it cannot be read or is not what [`Metadata::save`] wrote.
     pub fn load(data: &DataDir, store: &str) -> Result<Option<Self>, EngineError> {
-        data.read_json(store)?.map(|value| Self::from_json(&value)).transpose()
+        let metadata = data.read_json(store)?.map(|value| Self::from_json(&value)).transpose()?;
+        if let Some(Self { name, mapping, .. }) = &metadata {
+            for (field, reason) in mapping.unusable_formats() {
+                tracing::warn!(
+                    index = name,
+                    field,
+                    reason,
+                    "a format of dates that an earlier version took reads no dates any more; reindex into an index with \
+                     another format"
+                );
+            }
+        }
+        Ok(metadata)
     }
 
     /// Reads the JSON form that [`Metadata::to_json`] made.
@@ -114,7 +126,7 @@ impl Metadata {
             closed: value["closed"].as_bool().unwrap_or_default(),
             provided_name: text("provided_name").ok(),
             settings: Settings::from_flat(&value["settings"]),
-            mapping: Mapping::parse(&value["mapping"])?.with_slots(&value["slots"])?,
+            mapping: Mapping::stored(&value["mapping"])?.with_slots(&value["slots"])?,
             field_models: models
                 .filter_map(|(field, model): (&String, &Value)| {
                     Some((field.clone(), model.as_str()?.to_owned()))

@@ -142,7 +142,7 @@ impl Pipelines {
             let Value::Object(definition) = definition else {
                 return Err(stores::damaged(&data, STORE, format!("[{id}] is not an object")).into());
             };
-            let pipeline = processors::build_pipeline(&id, &definition).unwrap_or_else(|error| {
+            let pipeline = processors::build_stored(&id, &definition).unwrap_or_else(|error| {
                 tracing::error!(pipeline = id, %error, "a stored pipeline cannot be used");
                 Pipeline::unusable(&id, definition, error.to_string())
             });

@@ -127,15 +127,21 @@ impl DynamicTemplate {
     }
 
     /// Checks that the template's `mapping` yields a valid field definition for at least one kind of value.
-    fn check(&self) -> Result<(), MappingError> {
+    pub(super) fn check(&self) -> Result<(), MappingError> {
         if contains(&Value::Object(self.mapping.clone()), "{name}") {
             return Ok(());
         }
         let tried = self.types.clone().unwrap_or_else(|| MatchType::ALL.to_vec());
         let mut last = None;
         for kind in &tried {
-            match self.field(&format!("__dynamic__{}", self.name), *kind, None) {
-                Ok(_) => return Ok(()),
+            let field = self.field(&format!("__dynamic__{}", self.name), *kind, None);
+            let checked = field.and_then(|field| {
+                let mut alone = crate::Mapping::empty();
+                alone.root.properties.insert(self.name.clone(), field);
+                parse::check_formats(&alone.rebuilt())
+            });
+            match checked {
+                Ok(()) => return Ok(()),
                 Err(error) => last = Some(error),
             }
         }
@@ -243,7 +249,6 @@ fn parse_template(name: &str, definition: &Value) -> Result<DynamicTemplate, Map
     if !mapped {
         return Err(malformed(&format!("template [{name}] must have either mapping or runtime set")));
     }
-    template.check()?;
     Ok(template)
 }
 

@@ -227,6 +227,29 @@ impl Mapping {
         parse::parse(definition)
     }
 
+    /// Reads a mapping that the server has stored. Formats of dates that an earlier version took and this one does not know read
+    /// nothing; see [`Mapping::unusable_formats`].
+    ///
+    /// # Errors
+    /// See [`MappingError`].
+    pub fn stored(definition: &Value) -> Result<Self, MappingError> {
+        parse::stored(definition)
+    }
+
+    /// The formats of dates that read nothing, each with the field or the parameter that has it, and the reason.
+    pub fn unusable_formats(&self) -> Vec<(String, String)> {
+        let formats = self.date_formats();
+        formats.filter_map(|(owner, formats)| Some((owner.to_owned(), date::unusable(formats)?))).collect()
+    }
+
+    /// The formats of dates that the mapping gives, with the field or the parameter that has them.
+    pub(crate) fn date_formats(&self) -> impl Iterator<Item = (&str, &str)> {
+        let dates = self.leaf_fields().filter(|(_, field)| matches!(field, FieldType::Date { .. }));
+        let of_fields = dates.filter_map(|(path, _)| Some((path, self.parameter(path, "format")?.as_str()?)));
+        let dynamic = self.dynamic_dates.iter().flat_map(|formats| formats.iter());
+        of_fields.chain(dynamic.map(|(formats, _)| ("dynamic_date_formats", formats.as_str())))
+    }
+
     /// The mapping as `GET _mapping` shows it: the value of `mappings`.
     pub fn to_json(&self) -> Value {
         print::print(self)

@@ -51,7 +51,7 @@ struct Index {
 
 impl Index {
     fn mapping(&self) -> Result<Arc<Mapping>, EngineError> {
-        Ok(Arc::new(Mapping::parse(&self.mapping)?.with_slots(&self.state)?))
+        Ok(Arc::new(Mapping::stored(&self.mapping)?.with_slots(&self.state)?))
     }
 }
 

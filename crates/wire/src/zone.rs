@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use time::{OffsetDateTime, UtcOffset};
 
 /// Largest difference between local time and UTC, in milliseconds.
 const FARTHEST: i64 = 26 * 3_600_000;
@@ -104,6 +105,12 @@ impl Zone {
     /// Offset of local clocks from UTC at a time; both in milliseconds.
     pub fn offset_at(&self, at: i64) -> i64 {
         self.range_at(at).offset
+    }
+
+    /// A date with the offset that the zone has then; `None` if local clocks are outside the years -9999 to 9999.
+    pub fn local(&self, date: OffsetDateTime) -> Option<OffsetDateTime> {
+        let seconds = self.offset_at(date.unix_timestamp().saturating_mul(1000)) / 1000;
+        date.checked_to_offset(UtcOffset::from_whole_seconds(i32::try_from(seconds).ok()?).ok()?)
     }
 
     /// Range of constant offset that contains a time, given in milliseconds since the epoch.

@@ -5,7 +5,7 @@ mod index_name;
 
 use serde_json::Value;
 use sparrow_wire::{DatePattern, Zone, parse_iso8601};
-use time::{Duration, OffsetDateTime, UtcOffset};
+use time::{Duration, OffsetDateTime};
 
 pub(crate) use self::index_name::DateIndexName;
 use crate::chain::Processor;
@@ -60,7 +60,7 @@ impl Processor for Date {
         let text = text_of(document, &self.field)?;
         let zone = self.zone.of(document).ok_or_else(|| ProcessorError::Date { value: text.clone() })?;
         let date = parse(&self.formats, &text, &zone).ok_or(ProcessorError::Date { value: text })?;
-        document.set(&self.target, Value::String(self.output.write(in_zone(date, &zone))))
+        document.set(&self.target, Value::String(self.output.write_local(date, &zone)))
     }
 }
 
@@ -77,9 +77,9 @@ fn text_of(document: &Document, field: &str) -> Result<String, ProcessorError> {
     }
 }
 
-/// Parses a text by the first format that matches it.
+/// Parses a text by the first format that matches it, to a date in the local time of the zone.
 fn parse(formats: &[Format], text: &str, zone: &Zone) -> Option<OffsetDateTime> {
-    formats.iter().find_map(|format| match format {
+    let date = formats.iter().find_map(|format| match format {
         Format::Iso8601 => parse_iso8601(text, zone),
         Format::Unix => {
             let seconds: f64 = text.parse().ok()?;
@@ -89,19 +89,8 @@ fn parse(formats: &[Format], text: &str, zone: &Zone) -> Option<OffsetDateTime> 
         Format::UnixMs => from_millis(text.parse().ok()?),
         Format::Tai64n => tai64n(text),
         Format::Pattern(pattern) => pattern.read(text, zone),
-    })
-}
-
-/// The same moment with the UTC offset of a zone.
-fn in_zone(date: OffsetDateTime, zone: &Zone) -> OffsetDateTime {
-    date.to_offset(offset(zone.offset_at(date.unix_timestamp().saturating_mul(1000))))
-}
-
-fn offset(millis: i64) -> UtcOffset {
-    i32::try_from(millis / 1000)
-        .ok()
-        .and_then(|seconds| UtcOffset::from_whole_seconds(seconds).ok())
-        .unwrap_or(UtcOffset::UTC)
+    })?;
+    zone.local(date)
 }
 
 /// Reads an optional list of date formats.
@@ -113,6 +102,34 @@ fn formats(config: &mut Config, property: &str) -> Result<Option<Vec<Format>>, C
         formats.push(Format::parse(&name).map_err(|reason| config.unusable(property, reason))?);
     }
     Ok(Some(formats))
+}
+
+/// Leaves out the formats that cannot be used of processors and of those inside them. Returns the reasons.
+pub(super) fn leave_out_unusable(processors: Option<&mut Value>) -> Vec<String> {
+    let list = match processors {
+        Some(Value::Array(list)) => list.as_mut_slice(),
+        Some(one) => std::slice::from_mut(one),
+        None => return Vec::new(),
+    };
+    let mut reasons = Vec::new();
+    for (kind, parameters) in list.iter_mut().filter_map(Value::as_object_mut).flatten() {
+        let formats = match kind.as_str() {
+            "date" => parameters.get_mut("formats"),
+            "date_index_name" => parameters.get_mut("date_formats"),
+            _ => None,
+        };
+        if let Some(Value::Array(formats)) = formats {
+            formats.retain(|format| {
+                let reason = format.as_str().and_then(|format| Format::parse(format).err());
+                reasons.extend(reason.clone());
+                reason.is_none()
+            });
+        }
+        for inside in ["processor", "on_failure"] {
+            reasons.extend(leave_out_unusable(parameters.get_mut(inside)));
+        }
+    }
+    reasons
 }
 
 impl Format {
@@ -261,6 +278,14 @@ mod tests {
             )
             .map(|source| source["a"].as_str().unwrap_or_default().to_owned())
         };
+        for (zone, expected) in [("Europe/Amsterdam", "+01:00 Europe/Amsterdam"), ("UTC", "Z UTC")] {
+            let written = check(
+                json!({"date": {"field": "a", "target_field": "a", "formats": ["yyyy-MM-dd"], "timezone": zone,
+                       "output_format": "XXX VV"}}),
+                json!({"a": "2010-01-12"}),
+            );
+            assert_eq!(written.unwrap(), json!({"a": expected}));
+        }
         for zone in ["Europe/Amsterdam", "{{zone}}"] {
             for (text, expected) in [
                 ("12/06/2010 00:00", "2010-06-12T00:00:00.000+02:00"),
@@ -286,6 +311,11 @@ mod tests {
             ("ISO8601", json!("tomorrow"), "unable to parse date [tomorrow]"),
             ("yyyy-MM-dd", json!("2020-02-30"), "unable to parse date [2020-02-30]"),
             ("yyyy-MM-dd", json!("2020-02-03x"), "unable to parse date [2020-02-03x]"),
+            (
+                "ISO8601",
+                json!("9999-12-31T23:59:59-18:00"),
+                "unable to parse date [9999-12-31T23:59:59-18:00]",
+            ),
             ("ISO8601", Value::Null, "field [a] is null, cannot extract date"),
             (
                 "ISO8601",

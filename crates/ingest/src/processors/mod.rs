@@ -49,6 +49,35 @@ pub(crate) fn build_in_place_of(
     Ok(pipeline)
 }
 
+/// Builds a pipeline that is stored. Formats of dates that an earlier version took and this one refuses read nothing.
+///
+/// # Errors
+/// As [`build_pipeline`].
+pub(crate) fn build_stored(id: &str, definition: &Map<String, Value>) -> Result<Pipeline, ConfigError> {
+    let refused = match build_pipeline(id, definition) {
+        Ok(pipeline) => return Ok(pipeline),
+        Err(error) => error,
+    };
+    let mut usable = definition.clone();
+    let reasons: Vec<String> = ["processors", "on_failure"]
+        .into_iter()
+        .flat_map(|list| date::leave_out_unusable(usable.get_mut(list)))
+        .collect();
+    if reasons.is_empty() {
+        return Err(refused);
+    }
+    let mut pipeline = build_pipeline(id, &usable)?;
+    pipeline.definition.clone_from(definition);
+    for reason in reasons {
+        tracing::warn!(
+            pipeline = id,
+            reason,
+            "a format of dates that an earlier version took reads no dates any more; put the pipeline with another format"
+        );
+    }
+    Ok(pipeline)
+}
+
 fn read_pipeline(id: &str, definition: &Map<String, Value>) -> Result<Pipeline, ConfigError> {
     let mut config = Config::pipeline(definition.clone());
     config.optional_text("description")?;

@@ -117,6 +117,29 @@ fn index_and_id_can_be_changed_and_the_timestamp_used() {
     assert!(at.len() == 30 && at.ends_with('Z') && at.contains('T'), "{at}");
 }
 
+/// Earlier versions took such patterns.
+#[test]
+fn a_stored_pipeline_reads_dates_by_the_formats_that_can_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let dates = |formats: Value| {
+        json!({"date": {"field": "d", "formats": formats,
+            "on_failure": [{"date": {"field": "d", "formats": ["aa", "UNIX"]}}]}})
+    };
+    let stored = json!({"processors": [dates(json!(["yyyy zzzz", "yyyy-ddd", "ISO8601"])),
+        {"foreach": {"field": "l", "ignore_missing": true, "processor": dates(json!(["HHH"]))}}]});
+    let data = DataDir::open(folder.path()).unwrap();
+    data.write_json("pipelines", &json!({"p": stored})).unwrap();
+    let pipelines = Pipelines::open(Arc::new(data)).unwrap();
+    assert_eq!(pipelines.definitions("p"), object(json!({"p": stored})));
+    for (text, expected) in [("2024-02-09", "2024-02-09T00:00:00.000Z"), ("0", "1970-01-01T00:00:00.000Z")] {
+        let mut documents = [IngestDoc::new("i", None, json!({"d": text}))];
+        pipelines.run(&Words::default(), "p", &mut documents, IngestMode::default()).unwrap();
+        assert_eq!(documents[0].source["@timestamp"], expected);
+    }
+    // Requests are strict.
+    assert!(pipelines.put("p", &object(stored), None).is_err());
+}
+
 #[test]
 fn a_stored_pipeline_that_cannot_run_is_kept_and_says_why() {
     let folder = tempfile::tempdir().unwrap();

@@ -40,5 +40,6 @@ fn formats_read_and_write_dates_as_java_does() {
             _ => panic!("{row}"),
         }
     }
+    assert_eq!(TABLE.lines().count(), 1038);
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
 }

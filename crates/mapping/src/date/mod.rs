@@ -106,9 +106,43 @@ impl DateFormat {
 static ISO: LazyLock<DatePattern> =
     LazyLock::new(|| DatePattern::parse("uuuu-MM-dd'T'HH:mm:ss.SSSXXX").expect("the letters are all known"));
 
-/// Parses a format string with alternatives (`a||b`); the error is Elasticsearch's sentence.
+/// Most characters of the formats in a request: each of them is tried with each value.
+pub const MOST_FORMAT: usize = 200;
+
+/// Parses the formats that a request gives, with alternatives (`a||b`).
+///
+/// # Errors
+/// Elasticsearch's sentence when one of them cannot be used, or one of our own when they are longer than [`MOST_FORMAT`] characters.
 pub fn parse_formats(formats: &str) -> Result<Vec<DateFormat>, String> {
-    formats.split("||").map(|name| parse_format(name.trim())).collect()
+    let length = formats.chars().count();
+    if length > MOST_FORMAT {
+        return Err(format!(
+            "[format] is too long: at most [{MOST_FORMAT}] characters are possible, found [{length}]"
+        ));
+    }
+    names(formats).map(parse_format).collect()
+}
+
+/// The formats of a mapping that is stored. Earlier versions took patterns that this one refuses: those read no date, and write dates as
+/// `strict_date_optional_time` does.
+pub(crate) fn stored_formats(formats: &str) -> Vec<DateFormat> {
+    let unreadable = |name: &str| {
+        DateFormat::Pattern(Arc::new(NamedPattern {
+            name: name.into(),
+            readers: Vec::new(),
+            writer: ISO.clone(),
+        }))
+    };
+    names(formats).map(|name| parse_format(name).unwrap_or_else(|_| unreadable(name))).collect()
+}
+
+/// Why the first of the formats that cannot be used cannot; `None` if all can.
+pub(crate) fn unusable(formats: &str) -> Option<String> {
+    names(formats).find_map(|name| parse_format(name).err())
+}
+
+fn names(formats: &str) -> impl Iterator<Item = &str> {
+    formats.split("||").map(str::trim)
 }
 
 fn parse_format(name: &str) -> Result<DateFormat, String> {
@@ -160,10 +194,11 @@ pub fn format_millis(millis: i64) -> String {
 
 /// Formats milliseconds since the epoch as an ISO 8601 UTC time; `None` outside the range of the calendar.
 pub fn iso_millis(millis: i64) -> Option<String> {
-    let at = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok()?;
+    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok()?;
+    let sign = if at.year() < 0 { "-" } else { "" };
     Some(format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-        at.year(),
+        "{sign}{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+        at.year().unsigned_abs(),
         u8::from(at.month()),
         at.day(),
         at.hour(),
@@ -196,6 +231,7 @@ impl Parts {
         let (hour, minute) = (pick(self.hour, 0, 23), pick(self.minute, 0, 59));
         let clock = Time::from_hms_nano(hour, minute, pick(self.second, 0, 59), nano).ok()?;
         let at = PrimitiveDateTime::new(date, clock).assume_offset(self.offset.unwrap_or(UtcOffset::UTC));
+        let at = at.checked_to_offset(UtcOffset::UTC)?;
         i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
     }
 }
@@ -308,12 +344,70 @@ mod tests {
         check(DEFAULT_FORMAT, "1420070400001", Some(1_420_070_400_001));
         check(DEFAULT_FORMAT, "2015", Some(1_420_070_400_000));
         check(DEFAULT_FORMAT, "24-1-1", None);
+        for format in [DEFAULT_FORMAT, "date_optional_time", "yyyy-MM-dd'T'HH:mm:ssXXX"] {
+            check(format, "9999-12-31T23:59:59Z", Some(253_402_300_799_000));
+            check(format, "9999-12-31T23:59:59-18:00", None);
+        }
         check(DEFAULT_FORMAT, "abc", None);
         check("yyyy/MM/dd HH:mm:ss||yyyy/MM/dd", "2015/01/01", Some(1_420_070_400_000));
         check("yyyyMMdd", "20150101", Some(1_420_070_400_000));
         check("dd.MM.yyyy 'at' HH", "01.01.2015 at 01", Some(1_420_074_000_000));
         check("epoch_second", "1420070400", Some(1_420_070_400_000));
         assert!(parse_formats("yyyy-W").is_err());
+    }
+
+    #[test]
+    fn dates_before_the_year_0_are_read_as_they_are_written() {
+        for (millis, text) in [
+            (-65_278_204_793_000, "-0099-06-02T05:20:07.000Z"),
+            (-62_167_219_200_001, "-0001-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(format_millis(millis), text);
+            check(DEFAULT_FORMAT, text, Some(millis));
+            let zone = Zone::parse("+01:00").unwrap();
+            let local = DateFormat::StrictDateOptionalTime.write(millis, &zone);
+            check("uuuu-MM-dd'T'HH:mm:ss.SSSXXXXX", &local, Some(millis));
+        }
+    }
+
+    #[test]
+    fn formats_of_requests_are_bounded() {
+        let long = "'[-yyyy]'".repeat(30);
+        assert_eq!(
+            parse_formats(&long).unwrap_err(),
+            "[format] is too long: at most [200] characters are possible, found [270]"
+        );
+        assert_eq!(stored_formats(&long).len(), 1);
+    }
+
+    /// The patterns are some that a build of before took.
+    #[test]
+    fn stored_mappings_open_with_formats_that_requests_may_not_have() {
+        use crate::Mapping;
+        for format in ["yyyy-ddd", "HHH", "yyyy]", "yyyy#MM", "yyyy{MM}", "dd'T"] {
+            let definition = serde_json::json!({
+                "properties": {"d": {"type": "date", "format": format}, "e": {"type": "date", "format": format,
+                    "fields": {"sub": {"type": "date", "format": format!("{format}||yyyy")}}}},
+                "dynamic_date_formats": [format],
+                "dynamic_templates": [{"t": {"match": "*_d", "mapping": {"type": "date", "format": format}}}]});
+            let mapping = Mapping::stored(&definition).unwrap();
+            assert_eq!(mapping.to_json(), definition, "they keep their names");
+            let mut owners: Vec<String> =
+                mapping.unusable_formats().into_iter().map(|(owner, _)| owner).collect();
+            owners.sort_unstable();
+            assert_eq!(owners, ["d", "dynamic_date_formats", "e", "e.sub"]);
+            let Some(crate::FieldType::Date { formats }) = mapping.field("e.sub") else { unreachable!() };
+            assert_eq!(parse_date(formats, "2024", false), Some(1_704_067_200_000), "others still read");
+            assert_eq!(formats[0].write(0, &Zone::UTC), "1970-01-01T00:00:00.000Z");
+            for key in ["properties", "dynamic_date_formats", "dynamic_templates"] {
+                let request = serde_json::json!({key: definition[key]});
+                assert!(Mapping::parse(&request).is_err(), "{format} {key}");
+                assert!(Mapping::empty().merge_update(&request).is_err(), "{format} {key}");
+            }
+            // An index with such a field takes others.
+            let wider = serde_json::json!({"properties": {"n": {"type": "long"}}});
+            assert!(mapping.merge_update(&wider).is_ok());
+        }
     }
 
     #[test]

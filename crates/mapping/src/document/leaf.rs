@@ -96,8 +96,7 @@ impl<'a> Reader<'a> {
                     && let Some(format) = self.detect_date(text)
                 {
                     let name = format.unwrap_or(date::DEFAULT_FORMAT);
-                    let mut leaf =
-                        plain(FieldType::Date { formats: date::parse_formats(name).unwrap_or_default() });
+                    let mut leaf = plain(FieldType::Date { formats: date::stored_formats(name) });
                     if let Some(format) = format {
                         leaf.params.insert("format".to_owned(), format.into());
                     }

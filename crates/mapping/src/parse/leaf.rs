@@ -201,7 +201,8 @@ fn date_formats(params: &mut Params<'_>) -> Result<Vec<DateFormat>, MappingError
         Some(other) => return Err(bad(format!("Invalid format: [{}]", java_string(&other)))),
         None => date::DEFAULT_FORMAT.to_owned(),
     };
-    let formats = date::parse_formats(&text).map_err(bad)?;
+    // Mappings of requests are checked when they are whole.
+    let formats = date::stored_formats(&text);
     if text != date::DEFAULT_FORMAT {
         params.kept.insert("format".to_owned(), Value::String(text));
     }

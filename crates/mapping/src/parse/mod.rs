@@ -13,7 +13,28 @@ use super::parameters::{bad, boolean};
 use super::types::{Dynamic, MOST_LEVELS, Nested};
 use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
 
+/// Parses the mapping of a request.
+///
+/// # Errors
+/// What is wrong with it.
 pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
+    let mapping = stored(definition)?;
+    check_formats(&mapping)?;
+    mapping.dynamic_templates.iter().try_for_each(dynamic::DynamicTemplate::check)?;
+    Ok(mapping)
+}
+
+/// Checks that the formats of dates can be used.
+pub(super) fn check_formats(mapping: &Mapping) -> Result<(), MappingError> {
+    let mut formats = mapping.date_formats();
+    formats.try_for_each(|(_, formats)| date::parse_formats(formats).map(drop).map_err(bad))
+}
+
+/// Parses a mapping that [`parse`] took once, perhaps in an earlier version, which knew other formats of dates.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn stored(definition: &Value) -> Result<Mapping, MappingError> {
     let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
         reason: format!("Expected an object but got [{}]", java_string(definition)),
     })?;
@@ -142,7 +163,7 @@ fn date_formats(key: &str, value: &Value) -> Result<DateFormats, MappingError> {
             true => Err(MappingError::Malformed {
                 reason: format!("Epoch [{name}] is not supported as dynamic date format"),
             }),
-            false => Ok((name.clone(), date::parse_formats(&name).map_err(bad)?)),
+            false => Ok((name.clone(), date::stored_formats(&name))),
         })
         .collect()
 }

@@ -49,8 +49,14 @@ impl DatePattern {
 
     /// Parses a date; `zone` applies if the text has no offset, and this year if it has none. `None` if the text does not match.
     pub fn read(&self, text: &str, zone: &Zone) -> Option<OffsetDateTime> {
+        self.read_with_zone(text, zone).map(|(date, _)| date)
+    }
+
+    /// Parses a date as [`DatePattern::read`] does, with the time zone or offset that the text gives.
+    pub fn read_with_zone(&self, text: &str, zone: &Zone) -> Option<(OffsetDateTime, Option<Zone>)> {
         let year = i64::from(OffsetDateTime::now_utc().year());
-        at(self.fields(text)?.earliest(year)?, zone)
+        let (local, given) = self.fields(text)?.earliest(year)?;
+        Some((at((local, given.clone()), zone)?, given))
     }
 
     /// Parses a date as a value of a field: the first moment that the text stands for, in 1970 if it has no year. Days that a month
@@ -65,16 +71,17 @@ impl DatePattern {
         at(self.fields(text)?.latest(|field| self.has(field))?, zone)
     }
 
-    /// Whether dates that are read by the pattern may say their offset or time zone.
-    pub fn states_zone(&self) -> bool {
-        Part::any(&self.parts, &|part| {
-            matches!(part, Part::Offset(_) | Part::LocalizedOffset { .. } | Part::Zone { .. })
-        })
-    }
-
     /// Formats a date. The time zone of one without an offset is called `UTC`.
     pub fn write(&self, date: OffsetDateTime) -> String {
         self.write_in(date, date.offset().is_utc().then_some("UTC"))
+    }
+
+    /// Formats a date that is in the local time of a zone.
+    pub fn write_local(&self, date: OffsetDateTime, zone: &Zone) -> String {
+        match zone.name() {
+            Some(name) => self.write_in(date, Some(name)),
+            None => self.write(date),
+        }
     }
 
     /// Formats a date whose time zone has this name; `None` if its offset is all that is known of it.
@@ -96,15 +103,13 @@ impl DatePattern {
     }
 }
 
-/// The moment of a local date and time, in the zone that the text names, or in `zone`.
+/// The moment of a local date and time with its offset in the zone that the text names, or in `zone`. `None` if it is outside the years
+/// -9999 to 9999 there or in UTC.
 fn at((local, named): (time::PrimitiveDateTime, Option<Zone>), zone: &Zone) -> Option<OffsetDateTime> {
     let zone = named.as_ref().unwrap_or(zone);
-    if let Zone::Fixed(offset) = zone {
-        let offset = time::UtcOffset::from_whole_seconds(i32::try_from(offset / 1000).ok()?).ok()?;
-        return Some(local.assume_offset(offset));
-    }
-    let seconds = zone.to_utc(local.assume_utc().unix_timestamp() * 1000).div_euclid(1000);
-    OffsetDateTime::from_unix_timestamp(seconds).ok()?.replace_nanosecond(local.nanosecond()).ok()
+    let millis = zone.to_utc(local.assume_utc().unix_timestamp() * 1000);
+    let utc = OffsetDateTime::from_unix_timestamp(millis.div_euclid(1000)).ok()?;
+    zone.local(utc.replace_nanosecond(local.nanosecond()).ok()?)
 }
 
 #[cfg(test)]

@@ -35,10 +35,9 @@ fn names_of_zones_are_read_and_written() {
     let pattern = DatePattern::parse("yyyy-MM-dd HH:mm VV").unwrap();
     let winter = pattern.first_moment("2024-02-09 05:06 Europe/Paris", &Zone::UTC).unwrap();
     assert_eq!(winter.unix_timestamp(), 1_707_451_560);
-    let local = winter.to_offset(time::UtcOffset::from_hms(1, 0, 0).unwrap());
-    assert_eq!(pattern.write_in(local, paris.name()), "2024-02-09 05:06 Europe/Paris");
-    assert_eq!(pattern.write_in(local, None), "2024-02-09 05:06 +01:00");
-    assert_eq!(pattern.write(winter), "2024-02-09 04:06 UTC");
+    assert_eq!(pattern.write_in(winter, paris.name()), "2024-02-09 05:06 Europe/Paris");
+    assert_eq!(pattern.write_in(winter, None), "2024-02-09 05:06 +01:00");
+    assert_eq!(pattern.write(winter.to_offset(time::UtcOffset::UTC)), "2024-02-09 04:06 UTC");
     let summer = DatePattern::parse("yyyy-MM-dd HH:mm z").unwrap();
     let read = summer.first_moment("2024-07-09 05:06 PST", &Zone::UTC).unwrap();
     assert_eq!(read.unix_timestamp(), 1_720_526_760);
@@ -70,6 +69,8 @@ fn no_text_makes_a_pattern_panic() {
         "z",
         "n",
         "QQQ q",
+        "uuuu-MM-dd'T'HH:mmXXX",
+        "uuuu-MM-dd'T'HH:mmVV",
     ];
     let texts = [
         "",
@@ -85,11 +86,27 @@ fn no_text_makes_a_pattern_panic() {
         "UTC+",
         "Europe/",
         "AD 999999999-12-31 12:59 PM",
+        "AD 9999-12-31 11:59 PM",
+        "9999-W52-7",
+        "9999-12-31T23:59-18:00",
+        "-9999-01-01T00:00+18:00",
+        "9999-12-31T23:59America/New_York",
+        "-9999-01-01T00:00Asia/Tokyo",
     ];
-    for pattern in patterns {
-        let parsed = DatePattern::parse(pattern).unwrap();
-        for text in texts {
-            let _ = (parsed.first_moment(text, &Zone::UTC), parsed.last_moment(text, &Zone::UTC));
+    let zones =
+        ["Z", "-18:00", "+18:00", "America/New_York", "Asia/Tokyo"].map(|name| Zone::parse(name).unwrap());
+    for (pattern, text) in patterns.iter().flat_map(|pattern| texts.map(|text| (pattern, text))) {
+        let pattern = DatePattern::parse(pattern).unwrap();
+        for zone in &zones {
+            let read =
+                [pattern.read(text, zone), pattern.first_moment(text, zone), pattern.last_moment(text, zone)];
+            for date in read.into_iter().flatten() {
+                // Whoever writes it may do so in UTC.
+                assert!(date.checked_to_offset(time::UtcOffset::UTC).is_some(), "{text}");
+                for local in zones.iter().filter_map(|zone| zone.local(date)) {
+                    let _ = pattern.write_in(local, zone.name());
+                }
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sparrow_wire::{DatePattern, Zone};
 
-use super::{Format, english_only, formats, in_zone, parse, text_of};
+use super::{Format, english_only, formats, parse, text_of};
 use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::Document;
@@ -52,7 +52,7 @@ impl Processor for DateIndexName {
         let rounding = self.rounding.render(document, Escape::Plain)?;
         let format = self.name_format.render(document, Escape::Plain)?;
         let pattern = DatePattern::parse(&format).map_err(|reason| ProcessorError::Form { reason })?;
-        let written = pattern.write(in_zone(date, &self.zone));
+        let written = pattern.write_local(date, &self.zone);
         let zone = &self.zone_name;
         document
             .set("_index", Value::String(format!("<{prefix}{{{written}||/{rounding}{{{format}|{zone}}}}}>")))

@@ -15,8 +15,7 @@ pub fn text(node: &Node) -> Result<String, BodyError> {
     }
 }
 
-/// Most characters of a format of dates or numbers, which each value is written in.
-pub const MOST_FORMAT: usize = 200;
+pub use sparrow_mapping::date::MOST_FORMAT;
 
 /// Checks that a text has at most `most` characters; `what` names it in the error.
 ///
