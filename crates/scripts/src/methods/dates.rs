@@ -346,7 +346,7 @@ impl Run<'_> {
                     Some(zone) => Moment::of(what.class, what.nanos(), zone)?,
                     None => what,
                 };
-                self.text(pattern.write(what.at))?
+                self.text(pattern.write_local(what.at, &what.zone.zone))?
             }
             ("parse", [what]) => {
                 self.parsed(own, &text(what)?, if *is_simple { Class::Legacy } else { Class::Zoned })?

@@ -111,12 +111,13 @@ impl Moment {
             Some((plain, name)) => (plain, Some(ZoneName::named(name)?)),
             None => (text, None),
         };
-        let at = match by {
-            Some((pattern, zone)) => pattern.read(text, &zone.zone),
-            None if class == Class::Time => parse_iso8601(&format!("1970-01-01T{plain}"), &Zone::UTC),
-            None => parse_iso8601(plain, &Zone::UTC),
+        let iso = |text: &str| parse_iso8601(text, &Zone::UTC).map(|at| (at, None));
+        let read = match by {
+            Some((pattern, zone)) => pattern.read_with_zone(text, &zone.zone),
+            None if class == Class::Time => iso(&format!("1970-01-01T{plain}")),
+            None => iso(plain),
         };
-        let at = at.ok_or_else(|| unreadable(text))?;
+        let (at, given) = read.ok_or_else(|| unreadable(text))?;
         let digits = plain.bytes().filter(u8::is_ascii_digit).count();
         let has_zone = plain.ends_with(['Z', 'z']) || plain.rfind(['+', '-']).is_some_and(|sign| sign > 10);
         match class {
@@ -130,12 +131,13 @@ impl Moment {
         match class {
             Class::Instant | Class::Legacy => Self::of(class, at.unix_timestamp_nanos(), &utc()),
             Class::Zoned => {
-                let of_text = || ZoneName {
-                    name: offset_name(at.offset()).into(),
-                    zone: Zone::Fixed(i64::from(at.offset().whole_seconds()) * 1000),
+                let of_text = |given: Option<Zone>| ZoneName {
+                    name: given.as_ref().and_then(Zone::name).unwrap_or(&offset_name(at.offset())).into(),
+                    zone: given.unwrap_or_else(|| Zone::Fixed(i64::from(at.offset().whole_seconds()) * 1000)),
                 };
-                let zone = named.unwrap_or_else(|| {
-                    if by.is_some() && at.offset() == UtcOffset::UTC { zone } else { of_text() }
+                let zone = named.unwrap_or_else(|| match (by, given) {
+                    (Some(_), None) => zone,
+                    (_, given) => of_text(given),
                 });
                 Self::of(class, at.unix_timestamp_nanos(), &zone)
             }
