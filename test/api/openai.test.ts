@@ -345,7 +345,7 @@ describe('POST /embed_sparse', () => {
 
   it('leaves an index of this name to be made, shown and deleted', async () => {
     await done('PUT', '/embed_sparse', {});
-    await done('PUT', '/embed_sparse/_doc/1', { n: 1 });
+    expect((await call('PUT', '/embed_sparse/_doc/1', { n: 1 })).status).toBe(201);
     expect(Object.keys(await done('GET', '/embed_sparse'))).toEqual(['embed_sparse']);
     expect(await done('POST', '/embed_sparse', { inputs: 'a' })).toHaveLength(1);
     expect(await done('DELETE', '/embed_sparse')).toEqual({ acknowledged: true });
