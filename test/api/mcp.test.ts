@@ -169,6 +169,9 @@ describe.each(WAYS)('over %s', (_name, connect, revision) => {
     const right = await result(agent, 'search', { index: 'notes', query: 'dough rises by the gas of yeast' });
     expect(right).toMatchObject({ assessment: 'relevant', hits: [{ id: 'bread' }, {}, {}] });
     expect(right).not.toHaveProperty('next_page');
+    const low = await result(agent, 'search', { index: 'notes', query: 'how do I bake a fluffy loaf' });
+    expect(low).toMatchObject({ assessment: 'uncertain', hits: [{ id: 'bread' }, {}, {}] });
+    expect(low.hits[0].relevance).toBeLessThan(0.05);
     const wrong = await result(agent, 'search', { index: 'notes', query: 'quarterly revenue of software companies' });
     expect(wrong.assessment).toBe('nothing_relevant');
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { growth } from '../../../../test/support/effort';
 import { portions } from './bulk';
-import { csvRows, readFile } from './parse';
+import { INDEX_NAME, csvRows, indexName, readFile } from './parse';
 
 const columns = (name: string, text: string): string[] =>
   readFile(name, text).columns.map((one) => `${one.name} ${one.type}`);
@@ -120,4 +120,14 @@ it('documents go out in portions of a bounded size', () => {
   expect(portions(many).map((portion) => portion.length)).toEqual([250, 250, 100]);
   const long = Array.from({ length: 3 }, () => ({ source: { text: 'x'.repeat(300_000) } }));
   expect(portions(long).map((portion) => portion.length)).toEqual([1, 1, 1]);
+});
+
+it.each([
+  ['Geschäfte.csv', 'geschäfte'],
+  ['日本 データ.txt', '日本-データ'],
+  ['_My File (1).json', 'my-file-1'],
+  ['!!!.csv', 'my-data'],
+])('the index for the file %s has a name that the form accepts', (file, name) => {
+  expect(indexName(file)).toBe(name);
+  expect(name).toMatch(new RegExp(`^(?:${INDEX_NAME})$`, 'v'));
 });

@@ -228,3 +228,17 @@ function columnsOf(sources: readonly Source[], hasCells: boolean): Column[] {
   }
   return sample.columns();
 }
+
+/** What a field of a form accepts as the name of an index: letters of every script, but no capital ones. */
+export const INDEX_NAME = String.raw`[\p{Ll}\p{Lo}\p{Lm}\p{N}][\p{Ll}\p{Lo}\p{Lm}\p{M}\p{N}._\-]*`;
+
+/** The index that is proposed for a file. */
+export function indexName(file: string): string {
+  const name = file
+    .replace(/\.\w+$/, '')
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{M}\p{N}._-]+/gu, '-')
+    .replace(/^[^\p{L}\p{N}]+|-+$/gu, '');
+  return name === '' ? 'my-data' : name;
+}

@@ -22,7 +22,7 @@ import { Head, Note, Problem, Progress, Raw } from '../shell/parts';
 import type { Written } from '../requests/catalog';
 import { type Progress as Done, upload } from './bulk';
 import { AsCode, requestsOf } from './code';
-import { type Table, readFile } from './parse';
+import { INDEX_NAME, type Table, indexName, readFile } from './parse';
 
 /** Larger files are for the command line: the page holds a file as a whole. */
 const LARGEST = 256_000_000;
@@ -260,7 +260,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
         <input
           value={index}
           required
-          pattern="[a-z0-9][a-z0-9._\-]*"
+          pattern={INDEX_NAME}
           title="lower-case letters, digits, - and _"
           spellcheck={false}
           onInput={(event) => {
@@ -455,15 +455,6 @@ async function searchable(index: string): Promise<number> {
   } catch {
     return 0;
   }
-}
-
-function indexName(file: string): string {
-  const name = file
-    .replace(/\.\w+$/, '')
-    .toLowerCase()
-    .replace(/[^a-z0-9._-]+/g, '-')
-    .replace(/^[^a-z0-9]+|-+$/g, '');
-  return name === '' ? 'my-data' : name;
 }
 
 /** Longest value that shows what a column holds. */

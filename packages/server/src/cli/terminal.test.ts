@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { counted, harmless, inLine } from './terminal.js';
+import { counted, harmless, inLine, sink } from './terminal.js';
 
 describe('what is written to a terminal', () => {
   it.each([
@@ -26,6 +26,11 @@ it('keeps a name, an id or a reason within its line', () => {
   expect(inLine('a\nb\tc\r\u2028d\u202ee\u200df')).toBe('a␊b␉c␍\ufffdd\ufffde\ufffdf');
   const text = '\u001b[1mbold\u001b[0m naïve 東京 🙂';
   expect(inLine(text)).toBe(text);
+});
+
+it('takes the usual width for a terminal that has none', () => {
+  const columns = (isTTY: boolean): number => sink({ isTTY, columns: 0, write: () => true }).columns;
+  expect(columns(true)).toBe(columns(false));
 });
 
 it('names one thing in the singular, and all other numbers of them in the plural', () => {

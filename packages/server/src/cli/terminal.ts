@@ -58,7 +58,8 @@ function signOf(found: string): string {
   return code < 0x20 ? String.fromCharCode(0x2400 + code) : '\ufffd';
 }
 
-function sink(stream: NodeJS.WriteStream): Sink {
+/** Where a command writes. A terminal that does not know its width, such as that of `script`, gets the usual one. */
+export function sink(stream: Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'write'>): Sink {
   // `isTTY` is undefined for files and pipes, whatever its type says.
   const isTerminal = (stream.isTTY as boolean | undefined) === true;
   const { NO_COLOR: noColour = '', TERM: kind } = process.env;
@@ -72,7 +73,7 @@ function sink(stream: NodeJS.WriteStream): Sink {
       if (isTerminal) stream.write(sequences);
     },
     isTerminal,
-    columns: isTerminal ? Math.min(WIDEST, stream.columns) : USUAL,
+    columns: isTerminal ? Math.min(WIDEST, stream.columns || USUAL) : USUAL,
     bold: paint('1'),
     dim: paint('2'),
     accent: paint('33'),

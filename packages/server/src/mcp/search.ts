@@ -26,9 +26,12 @@ const MOST_ANALYZED = 500_000;
 /** Characters of a document that similar ones are looked for with. */
 const LONGEST_TEXT = 1500;
 
-/** From this relevance on a hit mostly answers, and below this one it does not; docs/hybrid-search.md has the figures behind them. */
+/**
+ * From the first relevance on, a hit mostly answers; docs/hybrid-search.md has the figures behind it. The second one is low, as right
+ * answers in a small index, or in quite different words than the question, often score between 0.02 and 0.2.
+ */
 const LIKELY = 0.3;
-const UNLIKELY = 0.05;
+const UNLIKELY = 0.02;
 
 const VALUE = z.union([z.string().max(1000), z.number(), z.boolean()]);
 const CONDITION = z.union([

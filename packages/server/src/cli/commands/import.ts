@@ -132,22 +132,37 @@ async function refuseFolder(file: string): Promise<void> {
   );
 }
 
-function knownFormat(file: string, { format }: Options): Format {
+/**
+ * The format of a file: the one that the options say, or that its name says.
+ *
+ * @throws {UsageError} where neither says one
+ */
+export function knownFormat(file: string, { format }: Pick<Options, 'format'>): Format {
   const known = format ?? formatOf(file);
+  if (known === undefined && /\.(?:xls[xmb]?|ods)$/i.test(file))
+    throw new UsageError(`${file} is a spreadsheet, which is not read: save the spreadsheet as CSV, and import that`);
   if (known === undefined) throw new UsageError(`${file}: say with --format whether it is ${FORMATS.join(', ')}`);
   return known;
 }
 
-function nameOf(file: string, { index }: Options): string {
+/**
+ * The index that a file is loaded into: the one that the options say, or one that is named after the file.
+ *
+ * @throws {UsageError} where there is no name to be had
+ */
+export function nameOf(file: string, { index }: Pick<Options, 'index'>): string {
   if (index !== undefined) return index;
   if (file === '-') throw new UsageError('standard input needs --index');
   const name = basename(file)
     .replace(/\.gz$/i, '')
-    .replace(/\.[^.]+$/, '');
-  return name
+    .replace(/\.[^.]+$/, '')
+    // Names of files on macOS may have their accents as characters of their own.
+    .normalize('NFC')
     .toLowerCase()
-    .replaceAll(/[^a-z0-9._-]+/g, '-')
-    .replace(/^[-_.+]+/, '');
+    .replaceAll(/[^\p{L}\p{M}\p{N}._-]+/gu, '-')
+    .replace(/^[-_.]+/, '');
+  if (name === '') throw new UsageError(`${file}: an index cannot be named after this file: name one with --index`);
+  return name;
 }
 
 /** The options on which ids and fields of the documents depend, as they are written on a command line. */

@@ -268,9 +268,15 @@ function sorted(fields: readonly Leaf[]): Fields {
 function described(out: Sink, hit: Hit<Document>, at: number): string {
   const score = hit._score === null || hit._score === undefined ? '' : `  ${hit._score.toFixed(3)}`;
   const head = `${String(at + 1).padStart(2)}  ${out.bold(inLine(hit._id))}${out.dim(score)}`;
-  const [passage] = Object.values(hit.highlight ?? {}).map(([first]) => first);
+  const passage = passageOf(hit.highlight);
   const text = passage === undefined ? summary(hit._source) : marked(out, oneLine(passage, out.columns + 9));
   return `${head}\n    ${oneLine(text, out.columns * 2)}\n`;
+}
+
+/** The passage that shows best why a hit was found: one with the words that were looked for, or else the first. */
+export function passageOf(highlight: Hit<Document>['highlight']): string | undefined {
+  const passages = Object.values(highlight ?? {}).flatMap((found) => found.slice(0, 1));
+  return passages.find((passage) => passage.includes('<em>')) ?? passages[0];
 }
 
 /** The words that were looked for, as a terminal shows them. */
