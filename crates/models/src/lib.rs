@@ -22,20 +22,18 @@ mod service;
 mod spread;
 mod start;
 mod store;
+mod text_encoder;
 mod transfer;
 mod upload;
 mod view;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use sparrow_encoder::{
-    Attribution, Calibration, DeploymentStats, Encoded, LoneText, ModelKind, PendingQueries, Priority,
-    QueryOptions, Timings,
-};
+use sparrow_encoder::{Attribution, Calibration, DeploymentStats, Encoded, ModelKind, Priority};
 
 pub use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents};
 use sparrow_query::VectorKind;
@@ -350,14 +348,6 @@ impl Models {
         .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 
-    /// The model that encodes for an id, started if it may start without a request.
-    ///
-    /// # Errors
-    /// As for encoding with it.
-    pub fn encoder(&self, model_id: &str) -> Result<Arc<sparrow_encoder::Model>, ModelError> {
-        Ok(Arc::clone(self.encoding(model_id)?.deployment.model()))
-    }
-
     /// Counters of the deployment for an id; none if it does not run.
     pub fn figures(&self, model_id: &str) -> Option<DeploymentStats> {
         Some(self.deployments.find(model_id, &self.registry)?.deployment.stats())
@@ -455,61 +445,5 @@ impl Models {
             return self.deployments.start_automatically(&model, &self.options);
         }
         Err(ModelError::NotDeployed { id: id.to_owned() })
-    }
-}
-
-impl TextEncoder for Models {
-    fn encode(
-        &self,
-        model_id: &str,
-        texts: &[&str],
-        purpose: Purpose,
-        cancel: Option<&AtomicBool>,
-    ) -> Result<Vec<Encoded>, ModelError> {
-        self.encode_within(model_id, texts, purpose, cancel, None)
-    }
-
-    fn encode_queries(
-        &self,
-        queries: &[(&str, Vec<&str>)],
-        cancel: Option<&AtomicBool>,
-        timed: bool,
-    ) -> Result<Vec<(Vec<Encoded>, Timings)>, ModelError> {
-        if queries.is_empty() {
-            return Ok(Vec::new());
-        }
-        let running =
-            queries.iter().map(|(model_id, _)| self.encoding(model_id)).collect::<Result<Vec<_>, _>>()?;
-        let failed = |at: usize| move |error| ModelError::from_encoder(queries[at].0, error);
-        waiting(|| {
-            let mut results = Vec::with_capacity(queries.len());
-            let mut begun: VecDeque<PendingQueries<'_>> = VecDeque::new();
-            for (at, ((_, texts), of_list)) in queries.iter().zip(&running).enumerate() {
-                // Names of one deployment wait for each other: their texts would take each other's places in its queue, and those that
-                // are the same would not be found in its cache.
-                let waits = running[results.len()..at].iter().any(|other| Arc::ptr_eq(other, of_list));
-                while waits && let Some(earlier) = begun.pop_front() {
-                    results.push(earlier.finish().map_err(failed(results.len()))?);
-                }
-                let prefixed = of_list.model.prefixed(texts, true);
-                let prefixed: Option<Vec<&str>> =
-                    prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
-                let texts = prefixed.as_deref().unwrap_or(texts);
-                // With a single core, a worker would only take it from this thread.
-                let by_caller = at + 1 == queries.len() || self.cores() == 1;
-                let lone_text = if by_caller { LoneText::ByCaller } else { LoneText::ByWorker };
-                let options = QueryOptions { cancel, timed, lone_text };
-                let deployment = &of_list.deployment;
-                begun.push_back(deployment.begin_queries(texts, options).map_err(failed(at))?);
-            }
-            for last in begun {
-                results.push(last.finish().map_err(failed(results.len()))?);
-            }
-            Ok(results)
-        })
-    }
-
-    fn fingerprint(&self, model_id: &str) -> Option<String> {
-        self.model_fingerprint(model_id)
     }
 }

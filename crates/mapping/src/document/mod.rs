@@ -11,7 +11,6 @@ mod values;
 mod vectors;
 
 pub use leaf::MAX_TERM;
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
