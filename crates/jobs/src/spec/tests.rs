@@ -228,7 +228,7 @@ fn bad_requests_by_query_are_refused_in_known_words() {
             Kind::DeleteByQuery,
             json!({"query": {"match_all": {}}, "aggs": {"a": {"nope": {}}}}),
             &[],
-            "[nope]",
+            "Unknown aggregation type [nope]",
         ),
         (Kind::UpdateByQuery, json!({"script": {"source": "x"}}), &[], "compile error"),
         (Kind::UpdateByQuery, json!({"junk": 1}), &[], "Unknown key for a VALUE_NUMBER in [junk]."),
