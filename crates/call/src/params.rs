@@ -20,7 +20,7 @@ impl<'a> Params<'a> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The routing of the documents that a request is about; an empty one is none.
+    /// The parameter `routing` of a request for documents; `None` if it is absent or empty.
     pub fn routing(self) -> Option<String> {
         self.get("routing").filter(|routing| !routing.is_empty()).map(str::to_owned)
     }

@@ -62,7 +62,7 @@ impl Newest {
     }
 }
 
-/// What is stored of a document.
+/// Id, source, encoded passages and routing of a document, as its segment stores them.
 struct Stored {
     id: String,
     source: Vec<u8>,
@@ -339,7 +339,8 @@ impl Snapshot {
         Ok(StoredDoc { id: document.id.clone(), seq_no, version, source, passages: None, routing: None })
     }
 
-    /// What is stored of a document, which is no object.
+    /// Reads id, source, passages and routing of a document from its segment. `root` is not the address of an object of a `nested` field,
+    /// which has none of its own.
     fn stored(&self, root: DocAddress) -> Result<Stored, IndexError> {
         let stored: TantivyDocument = match &self.segment(root.segment_ord).past_cache {
             Some(store) => store.get(root.doc_id)?,

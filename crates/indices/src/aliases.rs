@@ -195,7 +195,10 @@ fn text(key: &str, value: &Value) -> Result<Option<String>, EngineError> {
     }
 }
 
-/// A routing; an empty one is none.
+/// Reads the value of a parameter that holds a routing; `None` if it is null or empty.
+///
+/// # Errors
+/// When it is no text.
 fn routing(key: &str, value: &Value) -> Result<Option<String>, EngineError> {
     Ok(text(key, value)?.filter(|routing| !routing.is_empty()))
 }

@@ -16,7 +16,7 @@ use sparrow_types::processors;
 use sparrow_types::work::{self, Stopped};
 use sparrow_wire::json::WrittenNumbers;
 
-use super::handle::IndexHandle;
+use super::handle::{IndexHandle, check_routing};
 use super::ids::{check_id, generate_id};
 use super::op::{Embedded, Source, WriteKind, WriteOp};
 
@@ -106,9 +106,9 @@ impl IndexHandle {
         let id_is_new = op.id.is_none();
         let id = op.id.take().unwrap_or_else(generate_id);
         check_id(&id)?;
-        // Whoever gives an empty routing, a request, a pipeline or a script, gives none, as in Elasticsearch.
+        // An empty routing counts as none, as in Elasticsearch. Requests, pipelines and scripts may all give one.
         op.routing = op.routing.take().filter(|routing| !routing.is_empty());
-        self.check_routing(&id, op.routing.as_deref())?;
+        check_routing(mapping, &self.name, &id, op.routing.as_deref())?;
         check_length(op.routing.as_deref())?;
         if op.kind == WriteKind::Delete {
             return Ok(Prepared {

@@ -76,7 +76,7 @@ impl IngestDoc {
         self.metadata.extend(routing.map(|routing| ("_routing".to_owned(), Value::String(routing))));
     }
 
-    /// The routing of the document; an empty one is none.
+    /// The routing that the document is to be written with; `None` if it has none, or an empty one.
     pub fn routing(&self) -> Option<String> {
         let routing = self.metadata.get("_routing").and_then(Value::as_str);
         routing.filter(|routing| !routing.is_empty()).map(str::to_owned)

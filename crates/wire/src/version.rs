@@ -23,7 +23,8 @@ impl Drop for Entered {
     }
 }
 
-/// What is read on this thread from here on speaks a version (`None`: the usual one), until the guard is dropped.
+/// Sets the version of Elasticsearch's interface in which this thread reads requests, until the guard is dropped; `None` stands for
+/// version 8.
 pub fn enter(version: Option<u8>) -> Entered {
     Entered(SPOKEN.replace(version.unwrap_or(USUAL)))
 }

@@ -68,7 +68,7 @@ export function fieldsOfSearch(body: object): string[] {
   return written([...named, ...fieldsOfAggregations(body)]);
 }
 
-/** The same of the aggregations alone. */
+/** The fields that the aggregations of a search's body name, as {@link fieldsOfSearch} lists them; those of its queries are left out. */
 export function fieldsOfAggregations(body: object): string[] {
   const named = new Set<string>();
   const { aggs, aggregations = aggs } = body as Readonly<Record<string, unknown>>;

@@ -120,7 +120,7 @@ pub(super) enum Routing {
     /// That of the source.
     Keep,
     Discard,
-    /// The same for all.
+    /// This routing, whatever the source has (`"routing": "=<value>"`).
     Set(String),
 }
 

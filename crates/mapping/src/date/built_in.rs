@@ -178,7 +178,7 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
     ("strict_year_month_day", date!(), "uuuu-MM-dd"),
 ];
 
-/// The format of a name; `None` if there is none.
+/// The format that Elasticsearch knows by this name; `None` if it knows none.
 ///
 /// # Errors
 /// None in practice: all patterns of the table can be parsed, as a test shows.

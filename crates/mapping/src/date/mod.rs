@@ -47,6 +47,11 @@ impl DateFormat {
         }
     }
 
+    /// Whether it is a format of a stored mapping that cannot be used any more: see [`stored_formats`].
+    fn reads_nothing(&self) -> bool {
+        matches!(self, DateFormat::Pattern(pattern) if pattern.readers.is_empty())
+    }
+
     /// Reads a date, to milliseconds since the epoch. Without an offset it is in `zone`.
     ///
     /// Parts that the text does not give are the first possible ones, or the last if `round_up` (for the upper end of a range).
@@ -92,10 +97,7 @@ impl DateFormat {
             DateFormat::Pattern(pattern) => &pattern.writer,
         };
         let nanos = i128::from(millis).saturating_mul(1_000_000);
-        let offset =
-            UtcOffset::from_whole_seconds((zone.offset_at(millis) / 1000) as i32).unwrap_or(UtcOffset::UTC);
-        let at = OffsetDateTime::from_unix_timestamp_nanos(nanos);
-        match at.ok().and_then(|at| at.checked_to_offset(offset)) {
+        match OffsetDateTime::from_unix_timestamp_nanos(nanos).ok().and_then(|at| zone.local(at)) {
             Some(at) => pattern.write_in(at, zone.name()),
             None => millis.to_string(),
         }
@@ -136,9 +138,9 @@ pub(crate) fn stored_formats(formats: &str) -> Vec<DateFormat> {
     names(formats).map(|name| parse_format(name).unwrap_or_else(|_| unreadable(name))).collect()
 }
 
-/// Why the first of the formats that cannot be used cannot; `None` if all can.
-pub(crate) fn unusable(formats: &str) -> Option<String> {
-    names(formats).find_map(|name| parse_format(name).err())
+/// Why the first of the stored formats that read nothing cannot be used; `None` if all read dates.
+pub(crate) fn unusable(formats: &[DateFormat]) -> Option<String> {
+    formats.iter().find(|format| format.reads_nothing()).and_then(|format| parse_format(format.name()).err())
 }
 
 fn names(formats: &str) -> impl Iterator<Item = &str> {

@@ -16,7 +16,7 @@ use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic}
 /// Parses the mapping of a request.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The first parameter or value of the definition that a mapping may not have.
 pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
     let mapping = stored(definition)?;
     check_formats(&mapping)?;
@@ -26,14 +26,13 @@ pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
 
 /// Checks that the formats of dates can be used.
 pub(super) fn check_formats(mapping: &Mapping) -> Result<(), MappingError> {
-    let mut formats = mapping.date_formats();
-    formats.try_for_each(|(_, formats)| date::parse_formats(formats).map(drop).map_err(bad))
+    mapping.date_formats().try_for_each(|formats| date::parse_formats(formats).map(drop).map_err(bad))
 }
 
 /// Parses a mapping that [`parse`] took once, perhaps in an earlier version, which knew other formats of dates.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The first parameter or value of the definition that no mapping may have, apart from formats of dates.
 pub(super) fn stored(definition: &Value) -> Result<Mapping, MappingError> {
     let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
         reason: format!("Expected an object but got [{}]", java_string(definition)),

@@ -58,6 +58,12 @@ impl Fields {
         }
     }
 
+    /// Sets the nanoseconds from the digits behind the decimal point of the seconds; `None` if there are more than nine, or others already.
+    pub(super) fn set_fraction(&mut self, digits: i64, length: usize) -> Option<()> {
+        let missing = 9_u32.checked_sub(u32::try_from(length).ok()?)?;
+        self.set(Field::Nano, digits * 10_i64.pow(missing))
+    }
+
     fn get(&self, field: Field) -> Option<i64> {
         self.values[field as usize]
     }
@@ -154,9 +160,8 @@ impl Fields {
     /// Checks that the day of the week and the quarter, if there are any, are those of the date.
     fn check(&self, date: Date) -> Result<(), OutOfBounds> {
         let day = i64::from(date.weekday().number_from_monday());
-        let quarter = (i64::from(u8::from(date.month())) + 2) / 3;
         let is = |field: Field, value: i64| self.get(field).is_none_or(|given| given == value);
-        if is(Field::DayOfWeek, day) && is(Field::Quarter, quarter) { Ok(()) } else { Err(OutOfBounds) }
+        if is(Field::DayOfWeek, day) && is(Field::Quarter, quarter(date)) { Ok(()) } else { Err(OutOfBounds) }
     }
 
     fn week(&self) -> Result<Option<i64>, OutOfBounds> {
@@ -222,7 +227,7 @@ impl Fields {
     /// The hour of the day, from whichever fields give it.
     fn hour(&self) -> Result<Option<i64>, OutOfBounds> {
         let of_clock = self.within(Field::ClockHour, 1, 24)?.map(|hour| hour % 24);
-        // Clocks show 12 where the half day begins; a 0 is taken where a range is rounded up.
+        // Clocks show 12 where the half day begins.
         let of_half_day = match self.within(Field::HalfDayClockHour, 1, 12)? {
             Some(hour) => Some(hour % 12),
             None => self.within(Field::HalfDayHour, 0, 11)?,
@@ -234,6 +239,11 @@ impl Fields {
         let first = given.next();
         if given.any(|other| Some(other) != first) { Err(OutOfBounds) } else { Ok(first) }
     }
+}
+
+/// The quarter of the year, 1 to 4.
+pub(super) fn quarter(date: Date) -> i64 {
+    (i64::from(u8::from(date.month())) + 2) / 3
 }
 
 /// A value that its field cannot have, or that contradicts another.

@@ -28,7 +28,7 @@ pub fn parse_iso8601(text: &str, zone: &Zone) -> Option<OffsetDateTime> {
                     if after.starts_with(|next: char| next.is_ascii_digit()) {
                         return None;
                     }
-                    fields.set(Field::Nano, value * 10_i64.pow(9 - u32::try_from(length).ok()?))?;
+                    fields.set_fraction(value, length)?;
                     rest = after;
                 }
             }

@@ -27,7 +27,7 @@ impl OffsetForm {
     pub(super) const WITH_COLONS: Self =
         Self { colons: true, minutes: Minutes::Always, seconds: true, zero: "Z" };
 
-    /// The form of `X`, `x` or `Z` with this number of letters; `None` if there is none.
+    /// How an offset is written by so many of the letter `X`, `x` or `Z`; `None` if a pattern may not have so many of it.
     pub(super) fn of(letter: char, length: usize) -> Option<Self> {
         let (length, zero) = match (letter, length) {
             ('X', 1..=5) => (length, "Z"),

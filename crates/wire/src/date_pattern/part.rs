@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use super::fields::{Field, Fields};
+use super::fields::{Field, Fields, quarter};
 use super::number::Digits;
 use super::offset::{OffsetForm, read_localized, write_localized};
 use crate::zone::Zone;
@@ -121,7 +121,7 @@ impl Part {
             }
             Self::Fraction { digits, .. } => {
                 let (value, length, rest) = digits.read(text)?;
-                fields.set(Field::Nano, value * 10_i64.pow(9 - u32::try_from(length).ok()?))?;
+                fields.set_fraction(value, length)?;
                 Some(rest)
             }
             Self::Name { field, names, first } => {
@@ -211,7 +211,7 @@ fn value_of(field: Field, date: OffsetDateTime) -> i64 {
         Field::YearOfEra => 1 - year,
         Field::WeekYear => week_year.into(),
         Field::Week => week.into(),
-        Field::Quarter => (i64::from(u8::from(date.month())) + 2) / 3,
+        Field::Quarter => quarter(date.date()),
         Field::Month => u8::from(date.month()).into(),
         Field::Day => date.day().into(),
         Field::DayOfYear => date.ordinal().into(),

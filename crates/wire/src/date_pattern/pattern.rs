@@ -35,7 +35,7 @@ const MOST_LEVELS: usize = 32;
 /// Reads a pattern; with `bounds`, letters may have bounds for their digits.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why the pattern cannot be used: a letter or a character in it, a quotation or a bracket without its end.
 pub(super) fn parse(pattern: &str, bounds: bool) -> Result<Vec<Part>, String> {
     let mut open: Vec<Parts> = vec![Parts::default()];
     let mut rest = pattern;
@@ -184,7 +184,6 @@ fn of_letter(letter: char, length: usize) -> Result<Part, String> {
         'S' | 'n' => Field::Nano,
         'A' => Field::MilliOfDay,
         'N' => Field::NanoOfDay,
-        'X' | 'x' | 'Z' if length > 5 => return too_many(),
         'Z' if length == 4 => return Ok(Part::LocalizedOffset { full: true }),
         'X' | 'x' | 'Z' => {
             return OffsetForm::of(letter, length)

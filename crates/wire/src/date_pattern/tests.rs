@@ -101,7 +101,7 @@ fn no_text_makes_a_pattern_panic() {
             let read =
                 [pattern.read(text, zone), pattern.first_moment(text, zone), pattern.last_moment(text, zone)];
             for date in read.into_iter().flatten() {
-                // Whoever writes it may do so in UTC.
+                // Dates are written in UTC as well.
                 assert!(date.checked_to_offset(time::UtcOffset::UTC).is_some(), "{text}");
                 for local in zones.iter().filter_map(|zone| zone.local(date)) {
                     let _ = pattern.write_in(local, zone.name());

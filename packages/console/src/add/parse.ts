@@ -1,5 +1,6 @@
 // Reads files into documents: JSON, JSON lines, CSV, and plain text.
 import { type Column, Sample, typedDocument } from '../../../server/src/file-mapping';
+import { asIndexName } from '../../../server/src/index-name';
 import { TextParts } from '../../../server/src/text-parts';
 import { plural } from '../lib/format';
 import type { Document } from './bulk';
@@ -234,11 +235,6 @@ export const INDEX_NAME = String.raw`[\p{Ll}\p{Lo}\p{Lm}\p{N}][\p{Ll}\p{Lo}\p{Lm
 
 /** The index that is proposed for a file. */
 export function indexName(file: string): string {
-  const name = file
-    .replace(/\.\w+$/, '')
-    .normalize('NFC')
-    .toLowerCase()
-    .replace(/[^\p{L}\p{M}\p{N}._-]+/gu, '-')
-    .replace(/^[^\p{L}\p{N}]+|-+$/gu, '');
+  const name = asIndexName(file.replace(/\.\w+$/, '')).replace(/^[^\p{L}\p{N}]+|-+$/gu, '');
   return name === '' ? 'my-data' : name;
 }

@@ -7,6 +7,7 @@ import { freeAnswer, zstdCompress, zstdPieces } from '@sparrow-search/engine';
 import { HttpError } from '../errors.js';
 import type { Finished } from './exchange.js';
 import { Gathered } from './gathered.js';
+import { MadeOnce } from './made-once.js';
 
 /** Answers shorter than this go as they are: compressing them costs more than it saves. */
 const MIN_BYTES = 1024;
@@ -92,19 +93,10 @@ function pack(bytes: Uint8Array, encoding: Offered): Promise<Uint8Array> {
 }
 
 /** The encodings of bytes that answers share. */
-const sharedPacked = new WeakMap<Uint8Array, Map<Offered, Promise<Uint8Array>>>();
+const sharedPacked = new MadeOnce<Offered>();
 
 function packedOnce(bytes: Uint8Array, encoding: Offered): Promise<Uint8Array> {
-  const all = sharedPacked.get(bytes) ?? new Map<Offered, Promise<Uint8Array>>();
-  sharedPacked.set(bytes, all);
-  let packed = all.get(encoding);
-  if (packed === undefined) {
-    // In memory that is not freed once it is sent.
-    packed = pack(bytes, encoding).then((made) => Buffer.from(made));
-    all.set(encoding, packed);
-    packed.catch(() => all.delete(encoding));
-  }
-  return packed;
+  return sharedPacked.of(bytes, encoding, async () => Buffer.from(await pack(bytes, encoding)));
 }
 
 function choose(accepted: string): Offered | undefined {

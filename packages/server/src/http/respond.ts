@@ -3,6 +3,7 @@ import { EngineError, type ShapeProblem, SparrowError, freeAnswer, shapeAnswer }
 import { type ErrorCode, HttpError, RoutingError } from '../errors.js';
 import type { Exchange, Finished } from './exchange.js';
 import { RETRY_SECONDS } from './in-flight.js';
+import { MadeOnce } from './made-once.js';
 import { JSON_TYPE, type Negotiated, TEXT_TYPE, negotiate } from './media-types.js';
 
 /** An answer before it is shaped as the request asks. */
@@ -141,27 +142,23 @@ function shaped(
 
 const UNFILTERED = '[filter_path] cannot be used here, as no key is needed: ask for the whole answer';
 
-/** The shapes of bytes that answers share, each made once. */
-const sharedShapes = new WeakMap<Uint8Array, Map<string, Promise<Uint8Array>>>();
+/** The shapes of bytes that answers share. */
+const sharedShapes = new MadeOnce<string>();
 
-/** The shape of shared bytes. Whoever asks needs no key: to make one for each request would keep the server from everybody else's. */
+/**
+ * JSON that answers share, laid out or as YAML. Each shape is made once: these answers need no key, and strangers would otherwise keep the
+ * server busy with making them.
+ *
+ * @throws {HttpError} 400 when it would be too long
+ */
 function sharedShape(body: Uint8Array, pretty: boolean, yaml: boolean): Promise<Uint8Array> {
-  const shapes = sharedShapes.get(body) ?? new Map<string, Promise<Uint8Array>>();
-  sharedShapes.set(body, shapes);
-  const name = `${pretty ? 'pretty' : ''} ${yaml ? 'yaml' : ''}`;
-  let made = shapes.get(name);
-  if (made === undefined) {
-    made = shapeAnswer(body, { pretty, human: false, yaml }).then((shown) => {
-      if (typeof shown === 'string') throw new HttpError(...REFUSALS[shown]);
-      // In memory that is not freed once it is sent.
-      const copied = Buffer.from(shown);
-      freeAnswer(shown);
-      return copied;
-    });
-    shapes.set(name, made);
-    made.catch(() => shapes.delete(name));
-  }
-  return made;
+  return sharedShapes.of(body, `${pretty ? 'pretty' : ''} ${yaml ? 'yaml' : ''}`, async () => {
+    const shown = await shapeAnswer(body, { pretty, human: false, yaml });
+    if (typeof shown === 'string') throw new HttpError(...REFUSALS[shown]);
+    const copied = Buffer.from(shown);
+    freeAnswer(shown);
+    return copied;
+  });
 }
 
 async function shapedAs(

@@ -1,6 +1,7 @@
 import { HttpError, RoutingError } from '../errors.js';
 import type { Place } from '../http/admission.js';
 import { readBody as read } from '../http/body.js';
+import type { Sender } from '../http/fair-queue.js';
 import { kindOfBody, negotiate } from '../http/media-types.js';
 import { yamlToJson } from '../http/yaml.js';
 import { millisOf } from '../routes/parameters.js';
@@ -61,27 +62,13 @@ function withSetting(error: unknown): unknown {
  */
 async function readYaml(call: Call, body: Uint8Array): Promise<Uint8Array> {
   const { timeout } = call.query;
-  const sender = senderOf(call);
-  const end = call.begun + (timeout === undefined ? -1 : millisOf(timeout));
-  const time = { isOver: false };
-  // Whoever has set a time is as good as gone when it is over.
-  const onGone = (callback: () => void): (() => void) => {
-    const late = (): void => {
-      time.isOver = true;
-      callback();
-    };
-    const timer = setTimeout(late, Math.min(end - performance.now(), LONGEST_TIMER));
-    const stay = sender.onGone(callback);
-    return () => {
-      clearTimeout(timer);
-      stay();
-    };
-  };
+  const limit = timeout === undefined ? -1 : millisOf(timeout);
+  const timed = limit < 0 ? undefined : new TimedSender(senderOf(call), call.begun + limit);
   let json;
   try {
-    json = await yamlToJson(body, end < call.begun ? sender : { ...sender, onGone });
+    json = await yamlToJson(body, timed ?? senderOf(call));
   } catch (error) {
-    if (!time.isOver) throw error;
+    if (timed?.isOver !== true) throw error;
     throw new HttpError(
       'timeout',
       `the body in YAML was not read within the [timeout] of [${String(timeout)}]: send it as JSON`,
@@ -93,6 +80,34 @@ async function readYaml(call: Call, body: Uint8Array): Promise<Uint8Array> {
 
 /** Longest time of a timer, in milliseconds. */
 const LONGEST_TIMER = 2 ** 31 - 1;
+
+/** A sender who counts as gone once the time of the request is over. */
+class TimedSender implements Sender {
+  readonly caller: string;
+  /** Whether the time is over. */
+  isOver = false;
+
+  /** @param end when the time is over, as `performance.now()` counts */
+  constructor(
+    private readonly sender: Sender,
+    private readonly end: number,
+  ) {
+    this.caller = sender.caller;
+  }
+
+  readonly onGone = (callback: () => void): (() => void) => {
+    const late = (): void => {
+      this.isOver = true;
+      callback();
+    };
+    const timer = setTimeout(late, Math.min(this.end - performance.now(), LONGEST_TIMER));
+    const stay = this.sender.onGone(callback);
+    return () => {
+      clearTimeout(timer);
+      stay();
+    };
+  };
+}
 
 /** A body in the query string, for clients that cannot send one with GET. */
 async function fromSource(call: Call): Promise<Uint8Array | undefined> {

@@ -215,7 +215,7 @@ function responsesOf(endpoint: Endpoint, isHead: boolean): object {
   };
 }
 
-/** The form of errors in the interfaces of OpenAI and Cohere. */
+/** The form of errors in the interface of text-embeddings-inference, and in those of OpenAI and Cohere. */
 const SPARSE_ERROR = { 'application/json': { schema: { $ref: '#/components/schemas/SparseError' } } };
 const OPENAI_ERROR = { 'application/json': { schema: { $ref: '#/components/schemas/OpenAiError' } } };
 

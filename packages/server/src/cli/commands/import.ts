@@ -16,6 +16,7 @@ import {
   isByMeaning,
   textColumns,
 } from '../../file-mapping.js';
+import { asIndexName } from '../../index-name.js';
 import { type KnownFile, checkpointOf, keyOf, lookAt, saveCheckpoint } from '../checkpoints.js';
 import { Context, type ServerOptions, integerOption, interruptible, jsonOption, withServer } from '../context.js';
 import { ENCODINGS, type Encoding } from '../encoding.js';
@@ -153,14 +154,10 @@ export function knownFormat(file: string, { format }: Pick<Options, 'format'>): 
 export function nameOf(file: string, { index }: Pick<Options, 'index'>): string {
   if (index !== undefined) return index;
   if (file === '-') throw new UsageError('standard input needs --index');
-  const name = basename(file)
+  const stem = basename(file)
     .replace(/\.gz$/i, '')
-    .replace(/\.[^.]+$/, '')
-    // Names of files on macOS may have their accents as characters of their own.
-    .normalize('NFC')
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{M}\p{N}._-]+/gu, '-')
-    .replace(/^[-_.]+/, '');
+    .replace(/\.[^.]+$/, '');
+  const name = asIndexName(stem).replace(/^[-_.]+/, '');
   if (name === '') throw new UsageError(`${file}: an index cannot be named after this file: name one with --index`);
   return name;
 }
