@@ -283,12 +283,6 @@ describe.skipIf(CLUSTER === undefined)(
         { retriever: { linear: { query: 'a', normalizer: 'calibrated' } } },
         'normalizer [calibrated]',
       ],
-      [
-        'POST',
-        `/${of('dest')}/_update_by_query?pipeline=${of('embed')}`,
-        undefined,
-        '[pipeline] of an _update_by_query',
-      ],
       ['PUT', '/_snapshot/x', { type: 'fs' }, 'the operation [put_repository]'],
       ['POST', `/_reindex?dry_run=true`, { source: { index: 'a' }, dest: { index: 'b' } }, '[dry_run] of a reindex'],
       ['GET', '/.sparrow-state/_search', undefined, 'belong to Sparrow'],
