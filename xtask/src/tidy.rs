@@ -255,7 +255,7 @@ const FREE_NAMES: &[&str] = &["TryLockError"];
 const READERS: &[(&str, &str)] = &[
     ("crates/encoder/", "reads and maps models, which the operator's folders hold"),
     ("crates/snapshots/src/location.rs", "asks where links lead, which nothing else does"),
-    ("crates/types/src/work/resident.rs", "reads what the system says of the memory of the process"),
+    ("crates/types/src/work/process.rs", "reads what the system says of the memory of the process"),
 ];
 
 /// What a source that only reads must not say behind `fs::` or `File::`.
