@@ -5,6 +5,7 @@
 
 mod audit;
 mod circles;
+mod file_circles;
 mod sizes;
 mod source;
 mod tidy;

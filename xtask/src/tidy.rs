@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{circles, sizes, source};
+use crate::{circles, file_circles, sizes, source};
 
 /// Workspace crates, the lowest floor first, and the workspace crates below that they may depend on. ARCHITECTURE.md shows the same
 /// as a picture.
@@ -255,7 +255,7 @@ const FREE_NAMES: &[&str] = &["TryLockError"];
 const READERS: &[(&str, &str)] = &[
     ("crates/encoder/", "reads and maps models, which the operator's folders hold"),
     ("crates/snapshots/src/location.rs", "asks where links lead, which nothing else does"),
-    ("crates/types/src/work/resident.rs", "reads what the system says of the memory of the process"),
+    ("crates/types/src/work/process.rs", "reads what the system says of the memory of the process"),
 ];
 
 /// What a source that only reads must not say behind `fs::` or `File::`.
@@ -296,6 +296,7 @@ pub fn check() -> Vec<String> {
     // A source archive without git lists no files, and has no circle either.
     if !sources.is_empty() {
         circles::check(&root, &sources, &mut problems);
+        file_circles::check(&root, &sources, &mut problems);
         sizes::check(&root, &sources, &mut problems);
     }
     problems
@@ -310,7 +311,9 @@ pub fn measured() -> Vec<String> {
     };
     let sources: Vec<_> = files.iter().filter(|path| path.extension().is_some_and(|it| it == "rs")).collect();
     let lines = sizes::by_crate(&root, &sources).into_iter().map(|(name, lines)| format!("{name} {lines}"));
-    lines.chain(circles::found(&root, &sources)).collect()
+    let files = file_circles::found(&root, &sources).into_iter();
+    let files = files.map(|(name, circle)| format!("circle of files in {name}: {}", circle.join(", ")));
+    lines.chain(circles::found(&root, &sources)).chain(files).collect()
 }
 
 /// Direct dependencies of each workspace crate, test dependencies left out.

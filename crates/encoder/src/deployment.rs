@@ -8,12 +8,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sparrow_types::{TokenWeights, niceness, time_slice};
+use sparrow_types::{niceness, time_slice};
 
 pub use self::shared::LoneText;
 use self::shared::{CallOptions, PendingCall, Shared};
 use crate::attribution::{Attribution, attribute};
 use crate::cache::Cache;
+use crate::encoded::{Encoded, Output, Scored};
 use crate::error::EncoderError;
 use crate::forward::Forward;
 use crate::model::Model;
@@ -35,38 +36,6 @@ pub struct DeploymentOptions {
     pub queue_capacity: usize,
     /// Size limit of the encoding cache, in bytes; 0 switches it off.
     pub cache_bytes: usize,
-}
-
-/// The result of encoding one text.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Encoded {
-    /// The vector that the model gives.
-    pub output: Output,
-    /// Number of tokens that were encoded, special tokens included.
-    pub token_count: u32,
-    /// Number of tokens that were cut off; above 0 the text was truncated. For texts of many kilobytes this
-    /// is a lower bound, as their far end is never tokenized.
-    pub truncated_tokens: u32,
-}
-
-/// The vector of a text.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Output {
-    /// A sparse vector: token weights; a '.' inside a token is written `__`.
-    Sparse(Arc<TokenWeights>),
-    /// A dense vector.
-    Dense(Arc<[f32]>),
-}
-
-/// Score of how well a text answers a question.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scored {
-    /// The raw output of the model's head: any finite number, higher is better.
-    pub score: f32,
-    /// Number of tokens that were read, including those of the question and special ones.
-    pub token_count: u32,
-    /// Number of tokens of question and text that were cut off; a lower bound for texts of many kilobytes.
-    pub truncated_tokens: u32,
 }
 
 /// A running model: a bounded queue and worker threads. Dropping it stops it.

@@ -12,6 +12,7 @@ mod attribution;
 mod bert;
 mod cache;
 mod deployment;
+mod encoded;
 mod error;
 mod fixed;
 mod forward;
@@ -37,9 +38,8 @@ mod vocabulary;
 mod word_piece;
 
 pub use attribution::Attribution;
-pub use deployment::{
-    Deployment, DeploymentOptions, Encoded, LoneText, Output, PendingQueries, QueryOptions, Scored,
-};
+pub use deployment::{Deployment, DeploymentOptions, LoneText, PendingQueries, QueryOptions};
+pub use encoded::{Encoded, Output, Scored};
 pub use error::EncoderError;
 pub use model::{Calibration, Model, ModelInfo, ModelKind, Recognised};
 pub use queue::Priority;

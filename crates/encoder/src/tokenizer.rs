@@ -260,6 +260,57 @@ impl TextTokenizer {
     }
 }
 
+impl TextTokenizer {
+    /// Finds the special tokens that the tokenizer puts around pairs; [`TextTokenizer::question`] and [`TextTokenizer::pair`] need it.
+    ///
+    /// # Errors
+    /// [`EncoderError::ModelNotReadable`] if the file's template is not a question and then a text, or leaves no room for them.
+    pub(crate) fn find_pairs(&mut self, path: &Path) -> Result<(), EncoderError> {
+        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
+        self.pairs = Some(Template::find(&self.inner, self.limit).map_err(unreadable)?);
+        Ok(())
+    }
+
+    /// Encodes a question, up to the most tokens that a sequence can take.
+    ///
+    /// # Errors
+    /// As [`TextTokenizer::encode_while`].
+    pub(crate) fn question(
+        &self,
+        text: &str,
+        goes_on: &dyn Fn() -> Result<(), EncoderError>,
+    ) -> Result<Question, EncoderError> {
+        let room = self.room_of_pair()?.1;
+        let mut ids = self.first_tokens(text, room, goes_on)?;
+        // What is beyond the room alone is never in a pair, however short the text is.
+        ids.truncate(room);
+        Ok(Question { ids })
+    }
+
+    /// Encodes a question and a text as one sequence, as [`Template::join`] does; also where its tokens of the second type begin.
+    ///
+    /// # Errors
+    /// As [`TextTokenizer::encode_while`].
+    pub(crate) fn pair(
+        &self,
+        question: &Question,
+        text: &str,
+        goes_on: &dyn Fn() -> Result<(), EncoderError>,
+    ) -> Result<(Tokens, usize), EncoderError> {
+        let (template, room) = self.room_of_pair()?;
+        let text = self.first_tokens(text, room, goes_on)?;
+        let (ids, truncated, types) = template.join(question, &text, room);
+        Ok((Tokens { ids, truncated: u32::try_from(truncated).unwrap_or(u32::MAX) }, types))
+    }
+
+    fn room_of_pair(&self) -> Result<(&Template, usize), EncoderError> {
+        let missing =
+            || EncoderError::Runtime { phase: "tokenize", reason: "the model reads no pairs".into() };
+        let template = self.pairs.as_ref().ok_or_else(missing)?;
+        Ok((template, self.limit - template.specials()))
+    }
+}
+
 /// Splits off a piece of text up to a whitespace and shortens it: runs of ASCII whitespace become one space,
 /// long runs of ASCII letters and digits are cut. Neither changes the tokens that WordPiece makes of it.
 /// Returns the piece and the rest of the text.

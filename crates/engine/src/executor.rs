@@ -6,6 +6,7 @@
 //! read that takes long is no longer counted, so that short ones get past it.
 
 mod inline;
+mod job;
 mod queue;
 mod shedding;
 mod state;
@@ -16,7 +17,6 @@ use std::thread;
 use parking_lot::Mutex;
 
 use sparrow_admin::lanes::LaneStats;
-use sparrow_call::caught;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::Lane;
 use sparrow_call::request::{CancelFlag, Reply};
@@ -24,19 +24,12 @@ use sparrow_call::rights::Holder;
 use sparrow_types::{niceness, time_slice};
 
 use self::inline::Inline;
-use self::queue::{Job, Queue};
+pub(crate) use self::job::Load;
+use self::job::{Job, guarded};
+use self::queue::Queue;
 
 /// Most long operations that may run at once. Each has a thread.
 const LONG_CAPACITY: usize = 128;
-
-/// How much memory a request holds while it waits for a worker, and whose it is.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Load {
-    /// The restricted key that sent the request; `None` for all callers without restrictions together.
-    pub(crate) owner: Option<Holder>,
-    /// Size of the request's body in bytes, which stays in memory while the request waits.
-    pub(crate) bytes: usize,
-}
 
 type Done = Box<dyn FnOnce(Result<Reply, EngineError>) + Send>;
 
@@ -177,14 +170,6 @@ impl Drop for Running {
             owners.swap_remove(place);
         }
     }
-}
-
-/// Runs `work`; a panic in it, which is a bug of ours, becomes a 500 for this request, and the server stays up.
-fn guarded(work: impl FnOnce() -> Result<Reply, EngineError>) -> Result<Reply, EngineError> {
-    caught(work).unwrap_or_else(|message| {
-        tracing::error!(message, "an operation panicked");
-        Err(EngineError::internal(format!("internal error: {message}")))
-    })
 }
 
 #[cfg(test)]

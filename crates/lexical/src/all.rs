@@ -5,7 +5,7 @@
 
 use tantivy::{DocId, TERMINATED};
 
-use crate::any::Clause;
+use crate::clause::Clause;
 use crate::least_score;
 use crate::list::Cursor;
 use crate::positions::Positions;

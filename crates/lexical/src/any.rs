@@ -18,14 +18,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tantivy::DocId;
 
-use self::lists::{Bounds, List};
-use crate::field::{Factors, SegmentField};
+use self::lists::{Bounds, List, WINDOW};
+pub use crate::clause::Clause;
 use crate::kernels::{self, Candidates};
 use crate::least_score;
-use crate::list::PostingList;
 
-/// Number of documents in a window: their sums and the blocks being added fit into the L1 cache.
-const WINDOW: u32 = 4096;
 /// Least number of windows processed in order of their bounds; the remaining windows are processed in document order.
 const FIRST: usize = 8;
 /// Number of documents that can be summed in the time in which one is looked up.
@@ -33,38 +30,6 @@ const WORTH: usize = 8;
 /// Number of candidates after which exact scores are computed and the list is emptied: where many documents have equal
 /// sums, it would otherwise grow as long as the longest posting list.
 const KEPT: usize = 1 << 14;
-
-/// A term of the query in one segment: its posting list, with what is needed for scoring.
-pub struct Clause<'a> {
-    pub list: PostingList<'a>,
-    pub field: &'a SegmentField,
-    pub factors: &'a Factors,
-    /// Weight of the term: a document's score is the weight times its BM25 factor.
-    pub weight: f32,
-}
-
-impl Clause<'_> {
-    #[inline]
-    pub fn score(&self, doc: DocId, count: u32) -> f32 {
-        self.weight * self.factors.factor(count, self.field.length(doc))
-    }
-
-    /// Adds the scores of `docs` to `sums`, which are those of consecutive documents beginning with `start`.
-    fn add(&self, docs: &[DocId], counts: &[u32], start: DocId, sums: &mut [f32]) {
-        let Some(lengths) = self.field.lengths() else {
-            for (doc, count) in docs.iter().zip(counts) {
-                sums[(doc - start) as usize] += self.score(*doc, *count);
-            }
-            return;
-        };
-        let here = sums.len().min(lengths.len() - start as usize);
-        let (lengths, sums) = (&lengths[start as usize..][..here], &mut sums[..here]);
-        for (doc, count) in docs.iter().zip(counts) {
-            let at = (doc - start) as usize;
-            sums[at] += self.weight * self.factors.factor(*count, lengths[at]);
-        }
-    }
-}
 
 /// The highest scores found so far, at most `size` of them.
 struct Best {

@@ -7,6 +7,7 @@
 
 pub mod all;
 pub mod any;
+mod clause;
 pub mod computed;
 mod field;
 #[cfg(test)]

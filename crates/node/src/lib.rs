@@ -12,6 +12,7 @@ mod allocator;
 mod fusion;
 mod log;
 mod outbox;
+mod reply;
 mod shape;
 mod zstd_codec;
 
@@ -26,66 +27,7 @@ use parking_lot::Mutex;
 use sparrow_engine::{CancelFlag, Engine, EngineError, EngineOptions, Reply, Request, time_slice};
 
 use crate::outbox::{Answer, Outbox};
-
-/// What a request came to. `ok: false` carries an error body that is ready to be sent as it is.
-#[napi(object)]
-pub struct NativeReply {
-    /// The number that the caller gave the request.
-    pub handle: u32,
-    /// Whether the engine answered (`true`) or refused with an error (`false`).
-    pub ok: bool,
-    /// HTTP status of the answer.
-    pub status: u16,
-    /// The answer's bytes: JSON, or plain text.
-    pub body: Buffer,
-    /// Whether `body` is plain text.
-    pub text: bool,
-    /// Sentences about deprecated forms that the request used; absent if there are none.
-    pub warnings: Option<Vec<String>>,
-    /// The indices and aliases that the request came to; absent where it did not ask for them.
-    pub named: Option<Vec<String>>,
-    /// Index, id and, if it has one, routing of the document that the request created; absent if it created none.
-    pub created: Option<Vec<String>>,
-    /// Whether parts of the request were refused for want of a right; absent if none was.
-    pub refused_parts: Option<bool>,
-    /// Tokens that a model has read for the request; absent where it did not ask for that alone.
-    pub tokens: Option<u32>,
-    /// Whether the request was refused as a queue has no room for now; absent if not.
-    pub full: Option<bool>,
-}
-
-impl NativeReply {
-    fn new(handle: u32, result: std::result::Result<Reply, EngineError>) -> Self {
-        match result {
-            Ok(Reply { status, body, text, warnings, created, refused_parts, tokens }) => NativeReply {
-                handle,
-                ok: true,
-                status,
-                body: body.into(),
-                text,
-                warnings: (!warnings.is_empty()).then_some(warnings),
-                named: None,
-                created,
-                refused_parts: refused_parts.then_some(true),
-                tokens,
-                full: None,
-            },
-            Err(error) => NativeReply {
-                handle,
-                ok: false,
-                status: error.status(),
-                body: error.body().to_string().into_bytes().into(),
-                text: false,
-                warnings: None,
-                named: None,
-                created: None,
-                refused_parts: None,
-                tokens: None,
-                full: error.is_full().then_some(true),
-            },
-        }
-    }
-}
+use crate::reply::NativeReply;
 
 /// Request bodies of at least this many bytes are shared with JavaScript: copying them would hold up the event loop, and a
 /// reference costs less.

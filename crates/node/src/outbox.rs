@@ -11,7 +11,7 @@ use napi::{Result, Status};
 use parking_lot::Mutex;
 use sparrow_engine::{EngineError, Named, Reply};
 
-use crate::NativeReply;
+use crate::reply::NativeReply;
 
 /// The result of one request.
 pub(crate) struct Answer {

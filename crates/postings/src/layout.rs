@@ -3,6 +3,8 @@
 
 use sparrow_types::DocId;
 
+/// Documents of a block, for which an upper bound of their scores is kept.
+pub(crate) const BLOCK: usize = 8;
 /// Documents of a chunk of a dense term.
 pub(crate) const CHUNK: u32 = 1024;
 /// Bytes of a chunk's levels and of its bitmap.

@@ -3,8 +3,8 @@
 use sparrow_types::DocId;
 
 use crate::bytes::{partition_point, slice, u16_at, u32_at, u64_at};
-use crate::kernels::{self, BLOCK, Bitmap, SparseIds};
-use crate::layout::{CHUNK, CHUNK_LEVELS, CODES, Place, Posting, RANKED, REGION};
+use crate::kernels::{self, Bitmap, SparseIds};
+use crate::layout::{BLOCK, CHUNK, CHUNK_LEVELS, CODES, Place, Posting, RANKED, REGION};
 use crate::quantize::{ESCAPE, Scale, half_value};
 use crate::record::{Kind, Record, Shape};
 use crate::resolved::ResolvedTerm;

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::layout::{BlobState, Layout, blob_name};
+use super::layout::Layout;
+use super::layout::blobs::{BlobState, blob_name};
 use super::manifest::{Content, Info};
 use sparrow_call::error::EngineError;
 use sparrow_indices::Metadata;

@@ -14,10 +14,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use serde_json::{Map, Value, json};
 use sparrow_storage::durable;
 
+use super::creation::Creation;
 use super::layout::Exclusive;
 use super::manifest::{Content, Figures, FileEntry, GlobalState, IndexContent, Info, ModelContent};
 use super::pace::Pace;
-use super::running::{Creation, CreationGuard, Running, wait_for_lock};
+use super::running::{CreationGuard, wait_for_lock};
 use super::{Repository, errors, features, list_of, listing, names, switch};
 use crate::service::SnapshotService;
 use sparrow_call::body::parse_object;
@@ -160,25 +161,23 @@ fn create_snapshot(
     let mut indices: Vec<String> = handles.iter().map(|handle| handle.name.clone()).collect();
     indices.extend(failures.keys().cloned());
     indices.sort();
-    let guard = Running::begin(
-        service,
-        Creation {
-            repository: repository.name.clone(),
-            location: repository.path.clone(),
-            snapshot: name.clone(),
-            uuid,
-            indices,
-            include_global_state: wanted.include_global_state,
-            metadata: wanted.metadata.clone(),
-            start: now_millis(),
-            aborted: AtomicBool::new(false),
-            total_files: AtomicU64::new(0),
-            total_bytes: AtomicU64::new(0),
-            done_files: AtomicU64::new(0),
-            done_bytes: AtomicU64::new(0),
-            done_indices: AtomicU64::new(0),
-        },
-    )?;
+    let creation = Creation {
+        repository: repository.name.clone(),
+        location: repository.path.clone(),
+        snapshot: name.clone(),
+        uuid,
+        indices,
+        include_global_state: wanted.include_global_state,
+        metadata: wanted.metadata.clone(),
+        start: now_millis(),
+        aborted: AtomicBool::new(false),
+        total_files: AtomicU64::new(0),
+        total_bytes: AtomicU64::new(0),
+        done_files: AtomicU64::new(0),
+        done_bytes: AtomicU64::new(0),
+        done_indices: AtomicU64::new(0),
+    };
+    let guard = service.snapshots.running.begin(&service.snapshots.failed, creation)?;
     let spec = TaskSpec::new("cluster:admin/snapshot/create", format!("snapshot [{repository_name}:{name}]"))
         .cancellable()
         .of(request);

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_storage::{DataDir, stores};
 
+use super::creation::Creation;
 use super::manifest::Info;
-use super::running::Creation;
 use sparrow_call::error::EngineError;
 use sparrow_indices::now_millis;
 

@@ -16,7 +16,7 @@
 //! None of these folders and files may be a link or anything else than a folder or a file: whoever can write to the repository could
 //! have others removed by it, or keep the server waiting.
 
-mod blobs;
+pub(super) mod blobs;
 mod lines;
 
 use std::fs::TryLockError;
@@ -28,13 +28,11 @@ use sparrow_files::{self as fs, File};
 use sparrow_storage::durable;
 use sparrow_storage::io_reason;
 
-pub(super) use self::blobs::{BlobState, blob_name};
-use self::lines::{Unusable, read_line, written};
+use self::lines::{FORMAT, Unusable, read_line, written};
 use super::errors;
 use super::manifest::{Content, FileEntry, Info};
 use sparrow_call::error::EngineError;
 
-const FORMAT: u32 = 1;
 const IDENTITY: &str = "repository.json";
 const LOCK: &str = "lock";
 const UNFINISHED: &str = "unfinished";

@@ -10,6 +10,7 @@ mod check;
 mod clone;
 mod counts;
 mod create;
+mod creation;
 mod deep;
 mod errors;
 mod failed;
@@ -68,8 +69,8 @@ pub struct Snapshots {
     registered: RwLock<Arc<BTreeMap<String, Registered>>>,
     /// Held while a repository is registered or unregistered.
     changing: Mutex<()>,
-    running: Running,
-    failed: FailedSnapshots,
+    running: Arc<Running>,
+    failed: Arc<FailedSnapshots>,
     counts: Counts,
 }
 
@@ -107,13 +108,13 @@ impl Snapshots {
         };
         sparrow_indices::remove_folder(&data.path().join(STAGING));
         Ok(Self {
-            failed: FailedSnapshots::open(data.clone())?,
+            failed: Arc::new(FailedSnapshots::open(data.clone())?),
             counts: Counts::default(),
             data,
             root,
             registered: RwLock::new(Arc::new(registered)),
             changing: Mutex::new(()),
-            running: Running::default(),
+            running: Arc::default(),
         })
     }
 

@@ -8,9 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::creation::Creation;
 use super::failed::Failed;
 use super::manifest::{INDEX_VERSION, INDEX_VERSION_ID, Info};
-use super::running::Creation;
 use super::{errors, features, names};
 use crate::service::SnapshotService;
 use sparrow_call::error::EngineError;

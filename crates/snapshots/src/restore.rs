@@ -15,7 +15,7 @@ use super::layout::Layout;
 use super::manifest::{Content, FileEntry, IndexContent, Info};
 use super::pace::Pace;
 use super::restore_request::RestoreRequest;
-use super::running::{ReadingGuard, Running};
+use super::running::ReadingGuard;
 use super::{Repository, errors, features};
 use crate::service::SnapshotService;
 use sparrow_call::body::parse_object;
@@ -126,7 +126,7 @@ impl Source {
         };
         let info = info.clone();
         let plan = wanted.plan(&repository.name, &info)?;
-        let guard = Running::read(service, &repository.path, &info.uuid);
+        let guard = service.snapshots.running.read(&repository.path, &info.uuid);
         // It may have been deleted between the two.
         let content = repository.layout.content(&info.uuid)?;
         let label = info.label();

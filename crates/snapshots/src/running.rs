@@ -3,53 +3,17 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use serde_json::{Map, Value};
 
+use super::creation::Creation;
 use super::errors;
-use crate::service::SnapshotService;
+use super::failed::FailedSnapshots;
 use sparrow_call::error::EngineError;
 
 /// How often somebody who waits for a lock looks whether he still wants it.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// A snapshot that is being created.
-#[derive(Debug)]
-pub(super) struct Creation {
-    pub repository: String,
-    pub location: PathBuf,
-    pub snapshot: String,
-    pub uuid: String,
-    pub indices: Vec<String>,
-    pub include_global_state: bool,
-    pub metadata: Option<Map<String, Value>>,
-    /// Start time in milliseconds since the epoch.
-    pub start: u64,
-    /// Set when the snapshot is deleted during its creation.
-    pub aborted: AtomicBool,
-    /// Files in all indices; `total_bytes` is their size, `done_*` is what has been copied.
-    pub total_files: AtomicU64,
-    pub total_bytes: AtomicU64,
-    pub done_files: AtomicU64,
-    pub done_bytes: AtomicU64,
-    /// Number of indices that are copied completely.
-    pub done_indices: AtomicU64,
-}
-
-impl Creation {
-    pub fn add_total(&self, files: u64, bytes: u64) {
-        self.total_files.fetch_add(files, Relaxed);
-        self.total_bytes.fetch_add(bytes, Relaxed);
-    }
-
-    pub fn add_done(&self, bytes: u64) {
-        self.done_files.fetch_add(1, Relaxed);
-        self.done_bytes.fetch_add(bytes, Relaxed);
-    }
-}
 
 /// A snapshot that is being read: the directory of its repository, and its uuid.
 type Reading = (PathBuf, String);
@@ -71,31 +35,30 @@ pub(super) struct Running {
 
 /// Guard that keeps a creation in the list of running ones.
 pub(super) struct CreationGuard {
-    running: Arc<SnapshotService>,
+    running: Arc<Running>,
+    failed: Arc<FailedSnapshots>,
     pub creation: Arc<Creation>,
 }
 
 impl Drop for CreationGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let failed = &self.running.snapshots.failed;
-            failed.fail(&self.creation, "the server failed while it made the snapshot".to_owned());
+            self.failed.fail(&self.creation, "the server failed while it made the snapshot".to_owned());
         }
-        let running = &self.running.snapshots.running;
-        running.state.lock().creations.retain(|other| !Arc::ptr_eq(other, &self.creation));
-        running.ended.notify_all();
+        self.running.state.lock().creations.retain(|other| !Arc::ptr_eq(other, &self.creation));
+        self.running.ended.notify_all();
     }
 }
 
 /// Guard that prevents a snapshot from being deleted.
 pub(super) struct ReadingGuard {
-    running: Arc<SnapshotService>,
+    running: Arc<Running>,
     reading: Reading,
 }
 
 impl Drop for ReadingGuard {
     fn drop(&mut self) {
-        let mut state = self.running.snapshots.running.state.lock();
+        let mut state = self.running.state.lock();
         if let Some(at) = state.readings.iter().position(|other| *other == self.reading) {
             state.readings.swap_remove(at);
         }
@@ -129,9 +92,13 @@ impl Running {
     ///
     /// # Errors
     /// When a snapshot of the same name is already being created.
-    pub fn begin(service: &Arc<SnapshotService>, creation: Creation) -> Result<CreationGuard, EngineError> {
+    pub fn begin(
+        self: &Arc<Self>,
+        failed: &Arc<FailedSnapshots>,
+        creation: Creation,
+    ) -> Result<CreationGuard, EngineError> {
         let creation = Arc::new(creation);
-        let mut state = service.snapshots.running.state.lock();
+        let mut state = self.state.lock();
         let same = |other: &Arc<Creation>| {
             other.location == creation.location && other.snapshot == creation.snapshot
         };
@@ -143,14 +110,14 @@ impl Running {
             ));
         }
         state.creations.push(creation.clone());
-        Ok(CreationGuard { running: service.clone(), creation })
+        Ok(CreationGuard { running: Arc::clone(self), failed: Arc::clone(failed), creation })
     }
 
     /// Registers that a snapshot is being read, which prevents its deletion.
-    pub fn read(service: &Arc<SnapshotService>, location: &Path, uuid: &str) -> ReadingGuard {
+    pub fn read(self: &Arc<Self>, location: &Path, uuid: &str) -> ReadingGuard {
         let reading = (location.to_path_buf(), uuid.to_owned());
-        service.snapshots.running.state.lock().readings.push(reading.clone());
-        ReadingGuard { running: service.clone(), reading }
+        self.state.lock().readings.push(reading.clone());
+        ReadingGuard { running: Arc::clone(self), reading }
     }
 
     /// Whether a restore is reading a snapshot.

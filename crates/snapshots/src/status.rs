@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::{Map, Value, json};
 
+use super::creation::Creation;
 use super::errors;
 use super::manifest::{Figures, Info};
-use super::running::Creation;
 use crate::service::SnapshotService;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::{Lane, Operation};

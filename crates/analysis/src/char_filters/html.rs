@@ -4,7 +4,7 @@
 use rustc_hash::FxHashSet;
 
 use super::entities::ENTITIES;
-use super::{CharFilter, Filtered, OffsetMap};
+use super::filter::{CharFilter, Filtered, OffsetMap};
 use crate::error::AnalysisError;
 use crate::params::Params;
 

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{CharFilter, Filtered, OffsetMap, last_len};
+use super::filter::{CharFilter, Filtered, OffsetMap, last_len};
 use crate::error::AnalysisError;
 use crate::params::Params;
 use crate::pattern::most_bytes;

@@ -1,6 +1,6 @@
 //! The char filter for Persian: replaces zero-width non-joiners by spaces.
 
-use super::{CharFilter, Filtered, OffsetMap, last_len};
+use super::filter::{CharFilter, Filtered, OffsetMap, last_len};
 
 #[derive(Debug)]
 pub(super) struct Persian;

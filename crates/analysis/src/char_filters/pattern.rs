@@ -2,7 +2,7 @@
 
 use fancy_regex::Regex;
 
-use super::{CharFilter, Filtered, OffsetMap, last_len};
+use super::filter::{CharFilter, Filtered, OffsetMap, last_len};
 use crate::error::AnalysisError;
 use crate::params::Params;
 use crate::pattern::{Replacement, compile};

@@ -5,28 +5,6 @@ use std::sync::Arc;
 use super::Filter;
 use super::simple::text_filter;
 
-/// Value of a decimal digit of a non-ASCII script; `None` for any other character.
-pub(super) fn digit_value(c: char) -> Option<u8> {
-    if c.is_ascii() {
-        return None;
-    }
-    // Decimal digits come in rows of ten that begin with the zero.
-    let zeros = &*ZEROS;
-    let at = zeros.partition_point(|zero| *zero <= c as u32).checked_sub(1)?;
-    let value = c as u32 - zeros[at];
-    (value < 10).then_some(value as u8)
-}
-
-static ZEROS: std::sync::LazyLock<Vec<u32>> = std::sync::LazyLock::new(|| {
-    use regex_syntax::hir::{Class, HirKind};
-    match regex_syntax::parse(r"\p{Nd}").map(|hir| hir.into_kind()) {
-        Ok(HirKind::Class(Class::Unicode(class))) => {
-            class.iter().flat_map(|range| (range.start() as u32..=range.end() as u32).step_by(10)).collect()
-        }
-        _ => Vec::new(),
-    }
-});
-
 fn map(name: &'static str, change: fn(char) -> Option<char>) -> Arc<dyn Filter> {
     text_filter(name, true, move |text| {
         if !text.is_ascii() {

@@ -152,12 +152,34 @@ fn decimal_digits(text: &mut String) {
     }
     *text = text
         .chars()
-        .map(|c| match super::normalize::digit_value(c) {
+        .map(|c| match digit_value(c) {
             Some(value) => char::from(b'0' + value),
             None => c,
         })
         .collect();
 }
+
+/// Value of a decimal digit of a non-ASCII script; `None` for any other character.
+fn digit_value(c: char) -> Option<u8> {
+    if c.is_ascii() {
+        return None;
+    }
+    // Decimal digits come in rows of ten that begin with the zero.
+    let zeros = &*ZEROS;
+    let at = zeros.partition_point(|zero| *zero <= c as u32).checked_sub(1)?;
+    let value = c as u32 - zeros[at];
+    (value < 10).then_some(value as u8)
+}
+
+static ZEROS: std::sync::LazyLock<Vec<u32>> = std::sync::LazyLock::new(|| {
+    use regex_syntax::hir::{Class, HirKind};
+    match regex_syntax::parse(r"\p{Nd}").map(|hir| hir.into_kind()) {
+        Ok(HirKind::Class(Class::Unicode(class))) => {
+            class.iter().flat_map(|range| (range.start() as u32..=range.end() as u32).step_by(10)).collect()
+        }
+        _ => Vec::new(),
+    }
+});
 
 /// The `classic` filter: removes the possessive `'s`, and the dots of acronyms, from tokens with those types.
 #[derive(Debug)]

@@ -4,20 +4,21 @@
 //! so that no check can be forgotten. A key without restrictions has no rights attached and costs nothing.
 
 mod action;
+mod granted;
+mod holder;
 mod names;
-mod serialized;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 
 pub use self::action::{Action, Scope};
+use self::granted::{Grant, Rights};
+pub use self::holder::{Holder, OverShare};
 use self::names::{Patterns, Remembered};
-use self::serialized::SerializedRights;
 use crate::error::{EngineError, Exception};
 use crate::name_steps::NameSteps;
 use crate::origin;
@@ -26,38 +27,6 @@ use crate::origin;
 /// parsed form about doubles.
 const KEPT: usize = 64;
 const KEPT_BYTES: usize = 8 << 20;
-
-/// The rights of a restricted key.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(try_from = "SerializedRights", into = "SerializedRights")]
-struct Rights {
-    /// Id of the key.
-    key: String,
-    /// Id of the first of the keys by which this one was made, one after the other; none if an owner key made it.
-    root: Option<String>,
-    /// Name of the user to whom the key belongs.
-    user: String,
-    grants: BTreeMap<Action, Grant>,
-    /// The distinct sets of pattern lists in all grants: many actions are granted on the same names.
-    known: Vec<Vec<Patterns>>,
-    /// Whether the key may read the definitions of pipelines.
-    pipelines: bool,
-    holder: Holder,
-}
-
-impl PartialEq for Rights {
-    /// Compares everything but `known`, which follows from the grants.
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-            && self.root == other.root
-            && self.user == other.user
-            && self.grants == other.grants
-            && self.pipelines == other.pipelines
-            && self.holder == other.holder
-    }
-}
-
-impl Eq for Rights {}
 
 /// Rights as used by one request or job, with a cache of the names looked up.
 #[derive(Debug)]
@@ -85,92 +54,6 @@ impl PartialEq for HeldRights {
 
 impl Eq for HeldRights {}
 
-/// A restricted key together with its rights at one time: the owner of something that stays open between requests,
-/// such as a scroll.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Holder {
-    key: String,
-    /// Id of the key with which it shares what one key may have: see [`Caller::family`].
-    family: Arc<str>,
-    /// SHA-256 digest of the rights' JSON text, which may be long.
-    rights: [u8; 32],
-}
-
-impl Holder {
-    /// The holder for a key's id and its rights, as the JSON text that was sent, which no other restricted key made.
-    pub fn new(key: &str, rights: &str) -> Self {
-        Self { key: key.to_owned(), family: key.into(), rights: Sha256::digest(rights).into() }
-    }
-
-    /// Whether both are keys of one family, whatever their rights.
-    fn shares_with(&self, other: &Self) -> bool {
-        self.family == other.family
-    }
-
-    /// Checks that a caller may have one more of something of which there may be `most`; `held` are the owners of those that there
-    /// are. The restricted keys of one family may have as many as they leave free for others, so half of all if there is no other
-    /// family and fewer if there are more, so that nobody can use up all of them, neither with one key nor with many.
-    ///
-    /// # Errors
-    /// The number that the caller may have.
-    pub fn check_share<'h>(
-        caller: Option<&Self>,
-        held: impl Iterator<Item = Option<&'h Self>>,
-        most: usize,
-    ) -> Result<(), usize> {
-        Self::check_share_of(caller, held.map(|owner| (owner, 1)), 1, most)
-            .map_err(|over| if caller.is_some() { over.share } else { most })
-    }
-
-    /// As [`Self::check_share`], of something that comes in sizes: `held` are the owners with what each holds, and the caller wants
-    /// `more`.
-    ///
-    /// # Errors
-    /// What the caller would hold, and may.
-    pub fn check_share_of<'h>(
-        caller: Option<&Self>,
-        held: impl Iterator<Item = (Option<&'h Self>, usize)>,
-        more: usize,
-        most: usize,
-    ) -> Result<(), OverShare> {
-        let (mut own, mut others) = (0, 0);
-        for (owner, size) in held {
-            let same = caller.zip(owner).is_some_and(|(one, other)| one.shares_with(other));
-            *(if same { &mut own } else { &mut others }) += size;
-        }
-        let room = most.saturating_sub(others);
-        let share = if caller.is_some() { room.div_ceil(2) } else { room };
-        let wanted = own + more;
-        if wanted > share { Err(OverShare { wanted, share }) } else { Ok(()) }
-    }
-}
-
-/// Refusal of [`Holder::check_share_of`], in the unit of the sizes that it was given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OverShare {
-    /// Sum of what the caller holds already and the size that it asked for.
-    pub wanted: usize,
-    /// The most that the caller may hold in all.
-    pub share: usize,
-}
-
-/// The names on which one action is allowed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Grant {
-    /// Lists of name patterns. A name is allowed if each list has a pattern that matches it: the first list is that
-    /// of the key, the others are those of the keys that created it.
-    names: Vec<Patterns>,
-    /// The privileges that would grant the action, for the message of a refusal.
-    by: String,
-}
-
-impl Grant {
-    /// Whether no name can be covered by the grant.
-    fn is_empty(&self) -> bool {
-        self.names.is_empty() || self.names.iter().any(|list| list.is_empty())
-    }
-}
-
 /// On whose behalf a request or job acts: a restricted key, or a caller that may do everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller(Option<Arc<HeldRights>>);
@@ -185,7 +68,7 @@ impl Caller {
     /// The holder of what is divided among callers, such as threads and memory. A key and those that it made, and so on, are one
     /// family, as a key that may make keys would otherwise have as many shares as it likes. `None` for an unrestricted caller.
     pub fn family(&self) -> Option<Holder> {
-        self.holder().map(|holder| Holder { key: String::new(), rights: [0; 32], ..holder.clone() })
+        self.holder().map(Holder::of_family)
     }
 
     /// Whether the caller may know that a name exists: it may carry out at least one action on it.
@@ -291,8 +174,10 @@ impl<'de> Deserialize<'de> for Caller {
         }
         let mut rights: Rights = serde_json::from_str(text.get()).map_err(serde::de::Error::custom)?;
         let holder = Holder::new(&rights.key, text.get());
-        let family = rights.root.as_deref().map_or_else(|| holder.family.clone(), Arc::from);
-        rights.holder = Holder { family, ..holder };
+        rights.holder = match rights.root.as_deref() {
+            Some(root) => holder.of_root(root),
+            None => holder,
+        };
         let rights = Arc::new(rights);
         READ.lock().keep(text.get(), &rights);
         Ok(Self::of(rights))

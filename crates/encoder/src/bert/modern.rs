@@ -3,18 +3,12 @@
 
 use std::ops::Range;
 
-use super::kernels::{Attention, Epilogue};
-use super::{Bert, Layer, NormWeights, ROWS_AT_ONCE};
 use crate::numbers::room;
 use crate::packed::ModernShape;
 
-/// Parameters of an encoder that only ModernBERT has.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct ModernWeights {
-    /// The normalisation after the last layer.
-    pub(crate) final_norm: NormWeights,
-    pub(crate) shape: ModernShape,
-}
+use super::kernels::{Attention, Epilogue};
+use super::layers::{Layer, Layers, Memory, ROWS_AT_ONCE};
+use super::weights::{ModernWeights, NormWeights};
 
 /// The packed form of [`ModernWeights`].
 #[derive(Debug)]
@@ -67,16 +61,6 @@ impl Rotation {
     }
 }
 
-/// The buffers that a forward pass works in.
-pub(super) struct Memory<'m> {
-    pub(super) rows: &'m mut Vec<f32>,
-    pub(super) qkv: &'m mut [f32],
-    pub(super) context: &'m mut Vec<f32>,
-    pub(super) inner: &'m mut Vec<f32>,
-    pub(super) gate: &'m mut Vec<f32>,
-    pub(super) scratch: &'m mut Vec<f32>,
-}
-
 impl Modern {
     pub(super) fn new(weights: ModernWeights, depth: usize) -> Self {
         let ModernWeights { final_norm, shape } = weights;
@@ -90,55 +74,55 @@ impl Modern {
     }
 
     /// Computes all layers; `rows` holds the embeddings before and the hidden states after.
-    pub(super) fn forward(&self, bert: &Bert, ranges: &[Range<usize>], memory: Memory<'_>) {
+    pub(super) fn forward(&self, layers: &Layers, ranges: &[Range<usize>], memory: Memory<'_>) {
         let Memory { rows, qkv, context, inner, gate, scratch } = memory;
-        for (number, layer) in bert.layers.iter().enumerate() {
+        for (number, layer) in layers.list.iter().enumerate() {
             let local = self.shape.is_local(number);
-            self.attend(bert, layer, local, ranges, (rows, qkv, context, scratch));
+            self.attend(layers, layer, local, ranges, (rows, qkv, context, scratch));
             let columns = layer.inner.columns();
-            let width = bert.width;
+            let width = layers.width;
             for (rows, context) in
                 rows.chunks_mut(ROWS_AT_ONCE * width).zip(context.chunks_mut(ROWS_AT_ONCE * width))
             {
                 let made = &mut qkv[..rows.len()];
-                bert.kernels.linear(&layer.attended, context, Epilogue::None, scratch, made);
+                layers.kernels.linear(&layer.attended, context, Epilogue::None, scratch, made);
                 add(rows, made);
                 context.copy_from_slice(rows);
-                bert.kernels.normalize(&layer.output_norm.view(), context, &[]);
+                layers.kernels.normalize(&layer.output_norm.view(), context, &[]);
                 let numbers = rows.len() / width * columns;
                 let inner = room(inner, numbers);
-                bert.kernels.linear(&layer.inner, context, Epilogue::Gelu, scratch, inner);
+                layers.kernels.linear(&layer.inner, context, Epilogue::Gelu, scratch, inner);
                 if let Some(linear) = &layer.gate {
                     let gate = room(gate, numbers);
-                    bert.kernels.linear(linear, context, Epilogue::None, scratch, gate);
+                    layers.kernels.linear(linear, context, Epilogue::None, scratch, gate);
                     inner.iter_mut().zip(&*gate).for_each(|(inner, gate)| *inner *= gate);
                 }
-                bert.kernels.linear(&layer.outer, inner, Epilogue::None, scratch, made);
+                layers.kernels.linear(&layer.outer, inner, Epilogue::None, scratch, made);
                 add(rows, made);
             }
         }
-        bert.kernels.normalize(&self.final_norm.view(), rows, &[]);
+        layers.kernels.normalize(&self.final_norm.view(), rows, &[]);
     }
 
     /// The attention of a layer, into `context`.
     fn attend(
         &self,
-        bert: &Bert,
+        layers: &Layers,
         layer: &Layer,
         local: bool,
         ranges: &[Range<usize>],
         (rows, qkv, context, scratch): (&[f32], &mut [f32], &mut [f32], &mut Vec<f32>),
     ) {
-        let width = bert.width;
+        let width = layers.width;
         // The first layer takes the embeddings as they are.
         let input = if layer.attention_norm.scale.is_empty() {
             rows
         } else {
             context.copy_from_slice(rows);
-            bert.kernels.normalize(&layer.attention_norm.view(), context, &[]);
+            layers.kernels.normalize(&layer.attention_norm.view(), context, &[]);
             &*context
         };
-        bert.kernels.linear(&layer.qkv, input, Epilogue::None, scratch, qkv);
+        layers.kernels.linear(&layer.qkv, input, Epilogue::None, scratch, qkv);
         let rotation = &self.rotations[usize::from(local)];
         for range in ranges {
             let text_qkv = &mut qkv[range.start * 3 * width..range.end * 3 * width];
@@ -147,10 +131,10 @@ impl Modern {
                 qkv: text_qkv,
                 tokens: range.len(),
                 width,
-                heads: bert.heads,
+                heads: layers.heads,
                 window: if local { self.shape.window } else { usize::MAX },
             };
-            bert.kernels.attention(&job, scratch, &mut context[range.start * width..range.end * width]);
+            layers.kernels.attention(&job, scratch, &mut context[range.start * width..range.end * width]);
         }
     }
 }

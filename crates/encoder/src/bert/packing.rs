@@ -8,8 +8,12 @@ use crate::packed::{BertShape, Packed, Packer, Unusable};
 use crate::stored::{Axis, Stored, StoredBytes};
 use crate::table::Table;
 
+use super::Bert;
 use super::kernels::{self, Kernels, Linear};
-use super::{Bert, Layer, LayerWeights, LinearWeights, Modern, ModernWeights, NormWeights, Weights, Words};
+use super::layers::{Layer, Layers};
+use super::modern::Modern;
+use super::weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Weights};
+use super::words::Words;
 
 /// Why an encoder cannot be packed.
 #[derive(Debug, thiserror::Error)]
@@ -146,18 +150,8 @@ impl Bert {
         let second_type = weights.second_type;
         let modern = weights.modern.map(|modern| Modern::new(modern, width / heads));
         let kernels = if precision == Precision::Int8 { kernels::with_tiles(kernels) } else { kernels };
-        Ok(Self {
-            kernels,
-            width,
-            heads,
-            words,
-            positions,
-            second_type,
-            embedding_norm,
-            layers,
-            transform,
-            modern,
-        })
+        let layers = Layers { kernels, width, heads, list: layers };
+        Ok(Self { words, positions, second_type, embedding_norm, layers, transform, modern })
     }
 
     /// Packs an encoder into a file, layer by layer, in 20 bits or bytes. Tied word embeddings are left to the decoder.
@@ -239,7 +233,7 @@ impl Bert {
             if norm.shift.len() == width { Ok(norm) } else { Err(UNFIT) }
         };
         let linear = |name: &str, depth: usize, columns: Option<usize>| {
-            let linear = Linear::open(kernels, name, depth, precision, packed)?;
+            let linear = Linear::open(kernels.order, name, depth, precision, packed)?;
             let fits = columns.is_none_or(|columns| columns == linear.columns()) && linear.columns() > 0;
             if fits { Ok(linear) } else { Err(UNFIT) }
         };
@@ -263,15 +257,14 @@ impl Bert {
                 output_norm: norm(&name("output_norm"))?,
             })
         });
+        let list = layers.collect::<Result<Vec<_>, Unusable>>()?;
+        let kernels = if int8 { kernels::with_tiles(kernels) } else { kernels };
         Ok(Self {
-            kernels: if int8 { kernels::with_tiles(kernels) } else { kernels },
-            width,
-            heads,
             words,
             positions,
             second_type: second_type.to_vec(),
             embedding_norm: norm("embedding_norm")?,
-            layers: layers.collect::<Result<Vec<_>, Unusable>>()?,
+            layers: Layers { kernels, width, heads, list },
             transform: match transform {
                 true => Some((linear("transform", width, Some(width))?, norm("transform.norm")?)),
                 false => None,
@@ -360,13 +353,13 @@ fn joined(
             return Err(Refused::Unfit);
         }
         let numbers = parts.iter().map(|(part, _)| part.bytes()).collect::<Result<Vec<_>, _>>()?;
-        return Ok(Linear::of_bytes(packed_for, inputs, bias, scales, |row, column| {
+        return Ok(Linear::of_bytes(packed_for.order, inputs, bias, scales, |row, column| {
             let (part, at) = place(row, column);
             numbers[part][at]
         }));
     }
     let weights = parts.iter().map(|(part, _)| read(&part.weights)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Linear::new(packed_for, inputs, bias, precision, |row, column| {
+    Ok(Linear::new(packed_for.order, inputs, bias, precision, |row, column| {
         let (part, at) = place(row, column);
         weights[part][at] * parts[part].1
     }))

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use sparrow_types::TokenWeights;
 
-use super::{Encoded, Output, Priority};
 use crate::bert::Sequence;
 use crate::cache::{Cache, Encoding, Key, Vector};
+use crate::encoded::{Encoded, Output};
 use crate::error::EncoderError;
 use crate::forward::Forward;
 use crate::model::Model;
-use crate::queue::{BatchContext, BatchLimits, Call, Item, Queue};
+use crate::queue::{BatchContext, BatchLimits, Call, Item, Priority, Queue};
 use crate::stats::Recorder;
 use crate::timings::Timings;
 use crate::tokenizer::{Question, Tokens};

@@ -8,8 +8,7 @@ use crate::numbers::AlignedSlice;
 
 use super::basis::Basis;
 use super::kernels::{Bound, Bounds, DIM_STEP, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows};
-use super::quantize::{Turned, norms, quantise, round_up, scale};
-use super::{Looks, NotFinite};
+use super::quantize::{NotFinite, Quantized, Turned, norms, quantise, round_up, scale};
 
 /// Pairs that the second look takes at once: their rows fit the first-level cache together with the prefetched rows of the next ones.
 const NEAR_PAIRS: usize = 32;
@@ -25,6 +24,15 @@ pub(super) struct Decoder {
     pub(super) weights: AlignedSlice<i8>,
     pub(super) bounds: Vec<Bounds>,
     second: Option<Second>,
+}
+
+/// A document's tokens, quantised for each look.
+#[derive(Debug)]
+pub(super) struct Looks {
+    /// The tokens for the first look, once for each number of dimensions that panels have.
+    pub(super) first: Vec<Quantized>,
+    /// The tokens in all dimensions for the second look; `None` without a basis.
+    pub(super) second: Option<Quantized>,
 }
 
 /// Where a panel's weights start, in bytes, and the index in `looks` of its number of dimensions.
@@ -56,7 +64,7 @@ impl Decoder {
         let mut row = vec![0i8; padded];
         for (term, (numbers, &bias)) in rows.chunks_exact(dims).zip(bias).enumerate() {
             let (panel, lane) = (term / PANEL, term % PANEL);
-            let (bound, _) = whole_row(numbers, bias, kernels.levels, &mut row);
+            let (bound, _) = whole_row(numbers, bias, kernels.levels.most, &mut row);
             set(&mut bounds[panel], lane, &bound, 0.0);
             interleave(&row, lane, &mut weights.own()[panel * padded * PANEL..][..padded * PANEL]);
         }
@@ -85,7 +93,7 @@ impl Decoder {
 
     /// A decoder with a basis: panels with the leading dimensions, grouping terms that need equally many, and rows for the second look.
     pub(super) fn turned(kernels: &Kernels, rows: &[f32], bias: &[f32], basis: &Basis) -> Self {
-        let (levels, dims) = (kernels.levels, basis.dims());
+        let (levels, dims) = (kernels.levels.most, basis.dims());
         let products = f32_kernels::named(kernels.name);
         let norms = basis.norms();
         let gamma = (dims + 16) as f64 * 2f64.powi(-24);
@@ -94,7 +102,7 @@ impl Decoder {
         let by_term = norms.gap + gamma * norms.tokens * norms.terms + exact;
         let by_turned = gamma * norms.tokens;
         let turn = |matrix: &[f32], bias: Vec<f32>| {
-            Linear::new(products, dims, bias, Precision::F32, |row, column| matrix[column * dims + row])
+            Linear::new(products.order, dims, bias, Precision::F32, |row, column| matrix[column * dims + row])
         };
         let turn_terms = turn(&basis.terms, vec![0.0; dims]);
 

@@ -41,9 +41,9 @@ use crate::fixed::Precision;
 use crate::table::{Row, Table};
 
 pub(crate) use basis::Basis;
-use decoder::Decoder;
+use decoder::{Decoder, Looks};
 use kernels::{Kernels, MAX_DIMS, PANEL, Pair, prefetch};
-use quantize::Quantized;
+pub(crate) use quantize::NotFinite;
 
 mod basis;
 mod decoder;
@@ -64,10 +64,6 @@ pub(crate) struct Head {
     bias: Vec<f32>,
     decoder: Decoder,
 }
-
-/// Hidden states held a NaN or an infinity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotFinite;
 
 /// Tokens of a batch below which the work is not spread over threads, as starting them would take longer.
 const MIN_TOKENS_FOR_THREADS: usize = 32;
@@ -283,15 +279,6 @@ struct Looked<'a> {
     looks: Looks,
 }
 
-/// A document's tokens, quantised for each look.
-#[derive(Debug)]
-struct Looks {
-    /// The tokens for the first look, once for each number of dimensions that panels have.
-    first: Vec<Quantized>,
-    /// The tokens in all dimensions for the second look; `None` without a basis.
-    second: Option<Quantized>,
-}
-
 impl Head {
     /// The row of `hidden` (`[rows][dims]`) at which each of some terms has its maximal logit; of several equal ones
     /// the first.
@@ -307,7 +294,7 @@ impl Head {
             for &term in some {
                 self.rows.get(term as usize).expect("a term is in the vocabulary").append(&mut rows);
             }
-            let linear = Linear::from_columns(products, self.dims, rows.chunks_exact(self.dims));
+            let linear = Linear::from_columns(products.order, self.dims, rows.chunks_exact(self.dims));
             let columns = linear.columns();
             dots.resize(hidden.len() / self.dims * columns, 0.0);
             products.linear(&linear, hidden, Epilogue::None, &mut Vec::new(), &mut dots);

@@ -1,15 +1,18 @@
 //! Quantises rows of f32 to integers of a byte, with the norms that bound the quantisation error.
 
-use super::NotFinite;
 use super::basis::TURNED_STEP;
-use super::kernels::{Document, Kernels, Limits};
+use super::kernels::{Document, Levels, Limits};
+
+/// Hidden states held a NaN or an infinity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotFinite;
 
 /// One document's hidden states, `[tokens][dims, padded]`, one scale for all of them, so that a term has one threshold.
 #[derive(Debug)]
 pub(super) struct Quantized {
     dims: usize,
     tokens: usize,
-    /// The quantised values, with [`Kernels::shift`] added to each.
+    /// The quantised values, with [`Levels::shift`] added to each.
     values: Vec<u8>,
     pub(super) limits: Limits,
 }
@@ -133,19 +136,19 @@ pub(super) struct Turned<'a> {
 
 impl Quantized {
     /// Quantises hidden states, `[tokens][dims]`, into rows of `padded` bytes for one implementation. Inlined into each implementation
-    /// ([`Kernels::quantise`]) so that it is compiled with its instruction set, as is [`Quantized::turned`].
+    /// ([`Kernels::quantise`](super::kernels::Kernels::quantise)) so that it is compiled with its instruction set, as is [`Quantized::turned`].
     #[inline(always)]
     pub(super) fn whole(
         hidden: &[f32],
         dims: usize,
         padded: usize,
-        kernels: &Kernels,
+        levels: Levels,
     ) -> Result<Self, NotFinite> {
         let largest = largest(hidden);
         if !largest.is_finite() {
             return Err(NotFinite);
         }
-        let scale = scale(largest, kernels.levels);
+        let scale = scale(largest, levels.most);
         let tokens = hidden.len() / dims;
         let mut values = vec![0i8; tokens * padded];
         let (mut square, mut lost) = (0f32, 0f32);
@@ -158,7 +161,7 @@ impl Quantized {
             (square, lost) = (square.max(sums.square), lost.max(sums.lost));
         }
         let (norm, error) = norms(square, lost, dims);
-        let values = shifted(values, kernels.shift);
+        let values = shifted(values, levels.shift);
         Ok(Self { dims: padded, tokens, values, limits: Limits { scale, error, norm, reach: 0.0 } })
     }
 
@@ -166,14 +169,14 @@ impl Quantized {
     /// token, the last is the norm of its remaining ones, rounded up. As a norm is not negative, it needs no shift and has, where there is
     /// one, as many levels more: that norm is often the largest number, which determines the scale.
     #[inline(always)]
-    pub(super) fn turned(job: &Turned<'_>, kernels: &Kernels) -> Result<Vec<Self>, NotFinite> {
+    pub(super) fn turned(job: &Turned<'_>, levels: Levels) -> Result<Vec<Self>, NotFinite> {
         let Turned { tokens, dims, looks, reach } = *job;
         let count = tokens.len() / dims;
         let blocks = dims / TURNED_STEP;
         // The rest of each token, for each number of dimensions, from the squares of blocks.
         let mut rests = vec![0f32; looks.len() * count];
         let mut most = 0f32;
-        let share = f32::from(kernels.levels) / (f32::from(kernels.levels) + f32::from(kernels.shift));
+        let share = f32::from(levels.most) / (f32::from(levels.most) + f32::from(levels.shift));
         let mut squares = vec![0f32; blocks + 1];
         for (at, token) in tokens.chunks_exact(dims).enumerate() {
             for (square, block) in squares.iter_mut().zip(token.as_chunks::<TURNED_STEP>().0) {
@@ -192,14 +195,14 @@ impl Quantized {
                 most = most.max(tail_norm * share);
             }
         }
-        let scale = scale(most.max(largest(tokens)), kernels.levels);
+        let scale = scale(most.max(largest(tokens)), levels.most);
         let mut whole = vec![0i8; tokens.len()];
         let mut parts = vec![Sums::default(); count * blocks];
         let rows = tokens.as_chunks::<TURNED_STEP>().0.iter().zip(whole.as_chunks_mut::<TURNED_STEP>().0);
         for ((block, out), sums) in rows.zip(&mut parts) {
             *sums = quantise(block, scale, out);
         }
-        let whole = shifted(whole, kernels.shift);
+        let whole = shifted(whole, levels.shift);
         let mut all = Vec::with_capacity(looks.len());
         for (look, &first) in looks.iter().enumerate() {
             let mut values = vec![0u8; count * first];

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::ModelKind;
+use super::info::{Calibration, ModelKind};
 use crate::error::EncoderError;
 use crate::small_file;
 
@@ -21,17 +21,6 @@ enum Feature {
     Cosine,
     /// The dot product of the token weights of both, where those of the question are scaled to a vector of length one.
     UnitQuery,
-}
-
-/// A logistic map from a score to the probability that the document is relevant: `1 / (1 + e^-(slope · x + intercept))`, where
-/// `x` is the cosine for a dense model, and for a sparse one the dot product with the question's token weights, scaled to a
-/// vector of length one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Calibration {
-    /// How much the log-odds grow with `x`; above 0.
-    pub slope: f32,
-    /// The log-odds at `x = 0`.
-    pub intercept: f32,
 }
 
 /// The contents of `calibration.json`. Members that are not listed here are notes for people.

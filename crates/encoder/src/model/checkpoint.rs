@@ -44,12 +44,27 @@ pub(super) struct Architecture {
     norm_eps: Option<f32>,
     hidden_activation: Option<String>,
     #[serde(flatten)]
-    pub(super) modern: super::modernbert::Keys,
+    pub(super) modern: ModernKeys,
     position_embedding_type: Option<String>,
     pad_token_id: Option<usize>,
     is_decoder: bool,
     pub(super) classifier_pooling: Option<String>,
     pub(super) classifier_activation: Option<String>,
+}
+
+/// The keys of `config.json` that only ModernBERT has.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ModernKeys {
+    pub(super) local_attention: Option<usize>,
+    pub(super) global_attn_every_n_layers: Option<usize>,
+    pub(super) layer_types: Option<Vec<String>>,
+    pub(super) global_rope_theta: Option<f32>,
+    pub(super) local_rope_theta: Option<f32>,
+    /// The parameters of rotary positions by type of layer, in newer files; other architectures use this key for other
+    /// things.
+    pub(super) rope_parameters: serde_json::Value,
+    pub(super) max_position_embeddings: Option<usize>,
 }
 
 /// Names of the tensors of a layer, without the encoder's prefix.

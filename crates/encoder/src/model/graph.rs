@@ -1,21 +1,14 @@
 //! Nodes and weights of an ONNX graph, as far as our own code looks at them.
-//!
-//! Field numbers are those of `onnx.proto3`.
 
 use std::path::Path;
 
 use crate::stored::{Kind, Stored};
 
-use super::onnx::{Value, damaged, each};
+use super::onnx::{
+    GRAPH_INITIALIZER, GRAPH_NODE, MODEL_GRAPH, TENSOR_FLOATS, TENSOR_RAW, Value, damaged, each,
+};
 use super::skeleton::TENSOR_PLACE;
 
-pub(super) const MODEL_GRAPH: u64 = 7;
-pub(super) const GRAPH_NODE: u64 = 1;
-pub(super) const GRAPH_INITIALIZER: u64 = 5;
-pub(super) const GRAPH_OUTPUT: u64 = 12;
-/// `float_data` and `raw_data` of a tensor.
-pub(super) const TENSOR_FLOATS: u64 = 4;
-pub(super) const TENSOR_RAW: u64 = 9;
 /// `TensorProto.DataType`.
 pub(super) const FLOAT: u64 = 1;
 const INT64: u64 = 7;

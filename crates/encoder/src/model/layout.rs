@@ -15,7 +15,8 @@ use crate::stored::Stored;
 
 use super::checkpoint::Checkpoint;
 use super::decoder::Source;
-use super::{Calibration, ModelInfo, ModelKind, Prefixes, fingerprint, safetensors};
+use super::info::{Calibration, ModelInfo, ModelKind, Prefixes};
+use super::{fingerprint, safetensors};
 
 /// Most tokens of a text that are encoded, whatever a model could take.
 pub(super) const MAX_TOKENS: usize = 512;

@@ -17,8 +17,10 @@ mod calibration;
 mod checkpoint;
 mod classifier;
 mod decoder;
+mod external_data;
 mod fingerprint;
 mod graph;
+mod info;
 mod layout;
 mod modernbert;
 mod onnx;
@@ -32,9 +34,8 @@ mod weights_table;
 
 #[cfg(test)]
 pub(crate) use bert::recognise;
-pub use calibration::Calibration;
+pub use info::{Calibration, ModelInfo, ModelKind, Prefixes, Recognised};
 use layout::{ForwardPass, Layout, Pooling};
-pub use recognised::Recognised;
 use split::CutGraph;
 pub(crate) use weights::Keep;
 use weights::Loaded;
@@ -46,73 +47,6 @@ pub(crate) enum GraphSource {
     File(PathBuf),
     /// A graph in memory that ends before its last projection.
     Cut(Box<CutGraph>),
-}
-
-/// The kind of output that a model computes for a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ModelKind {
-    /// Token weights for documents and for queries (SPLADE).
-    SparseMlm,
-    /// Token weights for documents; queries take inverse document frequencies of their own tokens.
-    SparseDocOnly,
-    /// One dense vector.
-    Dense {
-        /// Length of the vector.
-        dims: usize,
-    },
-    /// A score of a question and a text, read together.
-    CrossEncoder,
-}
-
-impl ModelKind {
-    /// Whether the model gives token weights.
-    pub fn is_sparse(self) -> bool {
-        match self {
-            ModelKind::SparseMlm | ModelKind::SparseDocOnly => true,
-            ModelKind::Dense { .. } | ModelKind::CrossEncoder => false,
-        }
-    }
-}
-
-/// Prefixes that a model expects before the texts that it encodes, such as `query: `.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prefixes {
-    /// Prefix of search queries.
-    pub search: Option<String>,
-    /// Prefix of documents.
-    pub ingest: Option<String>,
-}
-
-/// Facts about a model directory.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelInfo {
-    /// The kind of output that the model computes.
-    pub kind: ModelKind,
-    /// Hex SHA-256 over the model's files: equal fingerprints give equal vectors, but for the rounding of weights.
-    pub fingerprint: String,
-    /// Sum of the lengths of the model's files, in bytes.
-    pub size_bytes: u64,
-    /// Entries of the vocabulary.
-    pub vocabulary_size: usize,
-    /// Most tokens of a text that are encoded.
-    pub max_tokens: usize,
-    /// Length of the vector of a dense model.
-    pub dims: Option<usize>,
-    /// The prefixes that the model's own files specify.
-    pub prefixes: Prefixes,
-    /// Fingerprints of other files of the same model, whose vectors differ by roundings only: they may be searched together.
-    pub same_space_as: Vec<String>,
-    /// The map from the model's scores to a probability of relevance; `None` if none was fitted.
-    pub calibration: Option<Calibration>,
-    /// Weights, architecture and pooling that the files of the model's directory were found to describe.
-    pub recognised: Recognised,
-}
-
-impl ModelInfo {
-    /// Whether vectors of a model with that fingerprint and this model's may be compared.
-    pub fn compares_with(&self, fingerprint: &str) -> bool {
-        self.fingerprint == fingerprint || self.same_space_as.iter().any(|same| same == fingerprint)
-    }
 }
 
 /// How the output of a model's forward pass becomes token weights, a vector or a score.
@@ -295,7 +229,7 @@ impl Model {
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if it is not ONNX.
     pub fn takes_other_files(onnx: &Path) -> Result<bool, EncoderError> {
-        onnx::has_external_data(onnx)
+        external_data::is_used(onnx)
     }
 
     /// Whether deployments run without ONNX Runtime: the model's graph is one that Sparrow computes itself.

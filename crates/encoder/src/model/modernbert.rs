@@ -1,28 +1,11 @@
 //! ModernBERT's parameters in a checkpoint.
 
-use serde::Deserialize;
-
 use crate::bert::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Weights};
 use crate::error::EncoderError;
 use crate::packed::ModernShape;
 
 use super::checkpoint::{Checkpoint, MAX_LAYERS};
 use super::layout::MAX_TOKENS;
-
-/// The keys of `config.json` that only ModernBERT has.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Keys {
-    local_attention: Option<usize>,
-    global_attn_every_n_layers: Option<usize>,
-    layer_types: Option<Vec<String>>,
-    global_rope_theta: Option<f32>,
-    local_rope_theta: Option<f32>,
-    /// The parameters of rotary positions by type of layer, in newer files; other architectures use this key for other
-    /// things.
-    rope_parameters: serde_json::Value,
-    max_position_embeddings: Option<usize>,
-}
 
 const GLOBAL: &str = "full_attention";
 const LOCAL: &str = "sliding_attention";

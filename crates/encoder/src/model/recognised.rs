@@ -1,23 +1,8 @@
 //! What was detected in a model directory, in a form for people to read.
 
 use super::checkpoint::Checkpoint;
+use super::info::Recognised;
 use super::layout::{Arithmetic, ForwardPass, Layout, Pooling};
-
-/// What the files of a model's directory were found to describe.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recognised {
-    /// Name of the file whose parameters are computed with: `model.safetensors` or `model.onnx`.
-    pub weights: &'static str,
-    /// The architecture of a checkpoint: its type, and the numbers of layers, of numbers in a hidden state, and of
-    /// attention heads. `None` for an ONNX graph.
-    pub architecture: Option<(String, [usize; 3])>,
-    /// How the hidden states of a text's tokens are combined, as a phrase.
-    pub pooling: &'static str,
-    /// Whether vectors are scaled to length 1.
-    pub normalized: bool,
-    /// Whether linear maps are computed in 8 bits.
-    pub int8: bool,
-}
 
 impl Layout {
     /// The kind of model that was detected in a model directory, its architecture and files, as text for people.

@@ -8,8 +8,9 @@ use std::path::Path;
 
 use sparrow_files::File;
 
-use super::graph::{GRAPH_INITIALIZER, MODEL_GRAPH, TENSOR_FLOATS, TENSOR_RAW};
-use super::onnx::{Fields, Value, WireValue, emit};
+use super::onnx::{
+    Fields, GRAPH_INITIALIZER, MODEL_GRAPH, TENSOR_FLOATS, TENSOR_RAW, Value, WireValue, emit,
+};
 
 /// Number of a field that only Sparrow uses: in place of the numbers of a tensor, the number of the replaced field, and the offset and
 /// length of its bytes in the file, as three 64-bit integers.
@@ -62,8 +63,8 @@ fn message(file: &mut Fields<BufReader<File>>, out: &mut Vec<u8>, depth: usize) 
 #[cfg(test)]
 mod tests {
     use super::{TENSOR_PLACE, read};
-    use crate::model::graph::{GRAPH_INITIALIZER, Graph, MODEL_GRAPH, graph_bytes};
-    use crate::model::onnx::{Value, emit};
+    use crate::model::graph::{Graph, graph_bytes};
+    use crate::model::onnx::{GRAPH_INITIALIZER, MODEL_GRAPH, Value, emit};
     use crate::stored::Stored;
 
     /// A model with one weight `w` of `count` floats in field number `field`, after a field [`TENSOR_PLACE`] with the bytes `before`; also

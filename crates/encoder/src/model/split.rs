@@ -11,11 +11,9 @@ use crate::packed::Identity;
 use crate::stored::Stored;
 
 use super::decoder::Source;
-use super::graph::{
-    FLOAT, GRAPH_INITIALIZER, GRAPH_NODE, GRAPH_OUTPUT, Graph, MODEL_GRAPH, Node, graph_bytes, parse_weight,
-};
+use super::graph::{FLOAT, Graph, Node, graph_bytes, parse_weight};
 use super::layout::{ForwardPass, Layout};
-use super::onnx::{Value, each, emit};
+use super::onnx::{GRAPH_INITIALIZER, GRAPH_NODE, GRAPH_OUTPUT, MODEL_GRAPH, Value, each, emit};
 use super::skeleton;
 
 /// The last projection of a graph, and the output before it.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::deployment::{Deployment, DeploymentOptions, Encoded, Output};
+use crate::deployment::{Deployment, DeploymentOptions};
+use crate::encoded::{Encoded, Output};
 use crate::queue::Priority;
 
 use sparrow_types::TokenWeights;

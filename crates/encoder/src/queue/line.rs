@@ -5,7 +5,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{BatchLimits, Item};
+use super::call::Item;
+
+/// Limits of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchLimits {
+    /// Highest number of tokens, padding included; a single text may have more.
+    pub(crate) tokens: usize,
+    /// Number of workers that share the work.
+    pub(crate) workers: usize,
+}
 
 /// Number of waiting texts that are considered for one batch; more would give better matches of length, but
 /// take longer to search.

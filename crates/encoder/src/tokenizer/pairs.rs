@@ -1,12 +1,7 @@
 //! A question and a text as one sequence, for models that read both together: `[CLS] question [SEP] text [SEP]`, or what
 //! `tokenizer.json` puts around them.
 
-use std::path::Path;
-
 use tokenizers::Tokenizer;
-
-use super::{TextTokenizer, Tokens};
-use crate::error::EncoderError;
 
 /// Special tokens around a question and a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,81 +14,45 @@ pub(super) struct Template {
 }
 
 impl Template {
-    fn specials(&self) -> usize {
+    /// Finds the special tokens that the tokenizer puts around pairs of at most `limit` tokens.
+    ///
+    /// # Errors
+    /// A message if the file's template is not a question and then a text, or leaves no room for them.
+    pub(super) fn find(tokenizer: &Tokenizer, limit: usize) -> Result<Self, String> {
+        let template = template(tokenizer)?;
+        if template.specials() + 2 > limit {
+            return Err(format!("special tokens leave no room for a pair in {limit} tokens"));
+        }
+        Ok(template)
+    }
+
+    /// Number of special tokens around a question and a text.
+    pub(super) fn specials(&self) -> usize {
         self.prefix.len() + self.middle.len() + self.suffix.len()
+    }
+
+    /// Joins a question and a text, given as tokens, to one sequence with at most `room` of theirs: its tokens, the number of tokens cut
+    /// off, and where its tokens of the second type begin. If both together are too long, the longer one is cut until it is as long as the
+    /// other, and then both, like the strategy `longest_first` of Hugging Face's tokenizers.
+    pub(super) fn join(&self, question: &Question, text: &[u32], room: usize) -> (Vec<u32>, usize, usize) {
+        let (first, second) = lengths(question.ids.len(), text.len(), room);
+        let truncated = question.ids.len() - first + text.len() - second;
+        let mut ids = Vec::with_capacity(self.specials() + first + second);
+        ids.extend_from_slice(&self.prefix);
+        ids.extend_from_slice(&question.ids[..first]);
+        let types = self.first_type.map(|specials| ids.len() + specials);
+        ids.extend_from_slice(&self.middle);
+        ids.extend_from_slice(&text[..second]);
+        ids.extend_from_slice(&self.suffix);
+        let types = types.unwrap_or(ids.len());
+        (ids, truncated, types)
     }
 }
 
 /// The tokens of a question, which are found once for all of its texts.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
-    ids: Vec<u32>,
-}
-
-impl TextTokenizer {
-    /// Finds the special tokens that the tokenizer puts around pairs; [`TextTokenizer::question`] and [`TextTokenizer::pair`] need it.
-    ///
-    /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if the file's template is not a question and then a text, or leaves no room for them.
-    pub(crate) fn find_pairs(&mut self, path: &Path) -> Result<(), EncoderError> {
-        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
-        let template = template(&self.inner).map_err(unreadable)?;
-        if template.specials() + 2 > self.limit {
-            let reason = format!("special tokens leave no room for a pair in {} tokens", self.limit);
-            return Err(unreadable(reason));
-        }
-        self.pairs = Some(template);
-        Ok(())
-    }
-
-    /// Encodes a question, up to the most tokens that a sequence can take.
-    ///
-    /// # Errors
-    /// As [`TextTokenizer::encode_while`].
-    pub(crate) fn question(
-        &self,
-        text: &str,
-        goes_on: &dyn Fn() -> Result<(), EncoderError>,
-    ) -> Result<Question, EncoderError> {
-        let room = self.room_of_pair()?.1;
-        let mut ids = self.first_tokens(text, room, goes_on)?;
-        // What is beyond the room alone is never in a pair, however short the text is.
-        ids.truncate(room);
-        Ok(Question { ids })
-    }
-
-    /// Encodes a question and a text as one sequence; also where its tokens of the second type begin. If both together are too long, the
-    /// longer one is cut until it is as long as the other, and then both, like the strategy `longest_first` of Hugging Face's tokenizers.
-    ///
-    /// # Errors
-    /// As [`TextTokenizer::encode_while`].
-    pub(crate) fn pair(
-        &self,
-        question: &Question,
-        text: &str,
-        goes_on: &dyn Fn() -> Result<(), EncoderError>,
-    ) -> Result<(Tokens, usize), EncoderError> {
-        let (template, room) = self.room_of_pair()?;
-        let text = self.first_tokens(text, room, goes_on)?;
-        let (first, second) = lengths(question.ids.len(), text.len(), room);
-        let truncated = question.ids.len() - first + text.len() - second;
-        let mut ids = Vec::with_capacity(template.specials() + first + second);
-        ids.extend_from_slice(&template.prefix);
-        ids.extend_from_slice(&question.ids[..first]);
-        let types = template.first_type.map(|specials| ids.len() + specials);
-        ids.extend_from_slice(&template.middle);
-        ids.extend_from_slice(&text[..second]);
-        ids.extend_from_slice(&template.suffix);
-        let types = types.unwrap_or(ids.len());
-        Ok((Tokens { ids, truncated: u32::try_from(truncated).unwrap_or(u32::MAX) }, types))
-    }
-
-    fn room_of_pair(&self) -> Result<(&Template, usize), EncoderError> {
-        let missing =
-            || EncoderError::Runtime { phase: "tokenize", reason: "the model reads no pairs".into() };
-        let template = self.pairs.as_ref().ok_or_else(missing)?;
-        Ok((template, self.limit - template.specials()))
-    }
+    pub(super) ids: Vec<u32>,
 }
 
 /// The numbers of tokens that are kept of a question and of a text, so that their sum is at most `room`.

@@ -16,13 +16,11 @@ use sparrow_types::attempt;
 use sparrow_types::processors::Busy;
 
 use self::limit::TimeLimit;
+use super::job::guarded;
 use super::queue::Queue;
 
 /// How long an attempt may take.
 const LIMIT: Duration = Duration::from_millis(1);
-
-/// Longest usual duration of a read with which attempts are made.
-pub(super) const USUALLY_SHORT: Duration = Duration::from_micros(600);
 
 /// Number of short reads that workers have to carry out after an attempt that was given up. With forty, a search in a
 /// hundred that takes long would leave half of the short ones to them.
@@ -63,7 +61,7 @@ impl Inline {
             let _busy = Busy::begin();
             let _attempt = attempt::begin(stop.flag());
             let _limited = limit.begin(&stop, LIMIT);
-            super::guarded(|| work(&stop))
+            guarded(|| work(&stop))
         };
         if stop.is_cancelled() {
             let took = begun.elapsed();

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::Load;
-use super::inline::USUALLY_SHORT;
-use super::state::{LANE_CAPACITY, State};
+use super::job::{Job, Load};
+use super::state::{LANE_CAPACITY, State, USUALLY_SHORT};
 use sparrow_admin::lanes::LaneStats;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
@@ -25,8 +24,6 @@ const RELIEF_TIMES: usize = 4;
 
 /// Number of operations after which the usual duration of one is known.
 const ENOUGH: u64 = 16;
-
-pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 /// The workers of a lane and the operations that wait for them. A job goes to the worker that became idle
 /// last: its stack and its core's caches are still warm, and no more workers run than are needed.

@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-use super::Load;
-use super::inline::USUALLY_SHORT;
-use super::queue::Job;
+use super::job::{Job, Load};
 use super::shedding::Shedding;
 use sparrow_call::request::CancelFlag;
 use sparrow_call::rights::Holder;
@@ -28,6 +26,9 @@ pub(super) const PATIENCE: RangeInclusive<Duration> = Duration::from_secs(1)..=D
 /// would soon have all workers running.
 pub(super) const SHORT: Duration = Duration::from_millis(100);
 const SHORT_WHEN_SHEDDING: Duration = Duration::from_secs(1);
+
+/// Longest usual duration of an operation with which others of its lane are attempted by the threads that ask for them.
+pub(super) const USUALLY_SHORT: Duration = Duration::from_micros(600);
 
 /// How many times as many workers as are free an owner may keep: of sixteen it has twelve, whose operations may all wait for a model, and
 /// those of others find workers.

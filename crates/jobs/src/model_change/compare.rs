@@ -10,17 +10,26 @@ use sparrow_indices::IndexHandle;
 use sparrow_indices::model_change::ModelChange;
 use sparrow_indices::semantic::embed::vector;
 use sparrow_indices::texts::values_at;
+use sparrow_mapping::Mapping;
 use sparrow_models::{Purpose, TextEncoder};
 use sparrow_query::{Query, QueryKind, SemanticQuery, default_candidates};
 use sparrow_search::SearchService;
 use sparrow_tasks::TaskContext;
 
-use super::both_slots;
-
 /// Words of a query that is made of a document.
 const WORDS: usize = 12;
 /// Number of queries shown in the result: those whose results overlap least.
 const SHOWN: usize = 5;
+
+/// Names of the two sets of vectors of a field while its model is changed: the one that is searched, and the one beside it.
+///
+/// # Errors
+/// If there is no second set.
+pub(super) fn both_slots(mapping: &Mapping, field: &str) -> Result<(String, String), EngineError> {
+    let searched = mapping.searched_slot(field).map(|(name, _)| name.into_owned());
+    let both = searched.zip(mapping.slot_beside(field));
+    both.ok_or_else(|| EngineError::internal("the second set of vectors is gone"))
+}
 
 /// One query, and how much the results of both models agree.
 struct Pair {

@@ -17,7 +17,10 @@ use sparrow_tasks::throttle::Throttle;
 use sparrow_tasks::{Progress, TaskContext};
 use sparrow_types::work::{self, Work};
 
-use super::{RESUME, both_slots, compare};
+use super::compare::{self, both_slots};
+
+/// The member of a task's record that holds what is needed to resume a change.
+pub(crate) const RESUME: &str = "model_change";
 
 /// Most documents that are read, encoded and written together.
 const CHUNK: usize = 128;

@@ -20,11 +20,11 @@ use sparrow_indices::blocks::Access;
 use sparrow_indices::model_change::{ChangeState, ModelChange, conflict};
 use sparrow_indices::model_steps::FillingGuard;
 use sparrow_indices::{IndexHandle, ResolveOptions};
-use sparrow_mapping::Mapping;
 use sparrow_search::SearchService;
 use sparrow_tasks::throttle::requests_per_second;
 use sparrow_tasks::{TaskHandle, TaskSpec};
 
+pub(crate) use self::fill::RESUME;
 use self::fill::{Fill, FillProgress};
 use self::request::ChangeRequest;
 use sparrow_call::operation::{Lane, Operation};
@@ -49,9 +49,6 @@ pub(crate) const OPERATIONS: &[Operation<Arc<SearchService>>] = &[
 
 /// The action name of the task that carries out a change.
 const ACTION: &str = "indices:admin/ext/model/change";
-
-/// The member of a task's record that holds what is needed to resume a change.
-pub(crate) const RESUME: &str = "model_change";
 
 /// `POST /{index}/_ext/model/_change`
 fn change(
@@ -147,16 +144,6 @@ fn drop_old(
     })?;
     let change = handle.end_model_change()?;
     Ok(Reply::ok(&json!({"acknowledged": true, "field": change.field, "state": "dropped"})))
-}
-
-/// Names of the two sets of vectors of a field while its model is changed: the one that is searched, and the one beside it.
-///
-/// # Errors
-/// If there is no second set.
-fn both_slots(mapping: &Mapping, field: &str) -> Result<(String, String), EngineError> {
-    let searched = mapping.searched_slot(field).map(|(name, _)| name.into_owned());
-    let both = searched.zip(mapping.slot_beside(field));
-    both.ok_or_else(|| EngineError::internal("the second set of vectors is gone"))
 }
 
 /// The index of a request that must name exactly one.

@@ -2,10 +2,12 @@
 
 use tantivy::{DocId, TERMINATED};
 
-use super::{Clause, WINDOW};
 use crate::ROUNDING;
+use crate::clause::Clause;
 use crate::list::{BLOCK, Block, PostingList};
 
+/// Number of documents in a window: their sums and the blocks being added fit into the L1 cache.
+pub(super) const WINDOW: u32 = 4096;
 /// Number of documents below which a list is decoded and scored completely: its few blocks would span many windows,
 /// and this makes its bounds exact.
 const SHORT: u32 = 2048;

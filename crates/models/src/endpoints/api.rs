@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::settings::{self, status};
-use super::{Endpoint, TaskType};
+use super::endpoint::{Endpoint, TaskType};
+use super::problems::status;
+use super::settings;
 use crate::id::is_valid_id;
 use crate::service::ModelService;
 use sparrow_call::body::parse_object;

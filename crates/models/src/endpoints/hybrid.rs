@@ -3,51 +3,15 @@
 //! Such an endpoint names two others, which do the encoding; it has no model or deployment of its own. The endpoint
 //! `.hybrid` always exists and uses the embedded models.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_encoder::Encoded;
 use sparrow_query::VectorKind;
 
-use super::problems::{Problems, java_map};
-use super::settings::status;
-use super::{DENSE_ENDPOINT, Endpoint, SPARSE_ENDPOINT, TaskType, shown};
-use crate::{ModelError, Models, spread};
+use super::endpoint::{Endpoint, HybridParts, TaskType, shown};
+use super::problems::{Problems, java_map, status};
+use crate::{Models, spread};
 use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
-
-/// Id of the built-in hybrid endpoint.
-pub(super) const HYBRID_ENDPOINT: &str = ".hybrid";
-
-/// The two endpoints, deployments or models that a hybrid endpoint encodes with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct HybridParts {
-    pub sparse_inference_id: String,
-    pub dense_inference_id: String,
-}
-
-impl HybridParts {
-    /// The endpoints of the two embedded models.
-    pub(super) fn embedded() -> Self {
-        Self {
-            sparse_inference_id: SPARSE_ENDPOINT.to_owned(),
-            dense_inference_id: DENSE_ENDPOINT.to_owned(),
-        }
-    }
-
-    /// The id that makes this kind of vectors.
-    pub fn of(&self, kind: VectorKind) -> &str {
-        match kind {
-            VectorKind::Sparse => &self.sparse_inference_id,
-            VectorKind::Dense => &self.dense_inference_id,
-        }
-    }
-
-    /// Both ids; the sparse one comes first, as it is faster.
-    fn ids(&self) -> Vec<String> {
-        vec![self.sparse_inference_id.clone(), self.dense_inference_id.clone()]
-    }
-}
 
 impl Models {
     /// The factor for the cosines of a dense model, so that they say as much as those of the embedded one: by its calibration, else by how
@@ -69,15 +33,6 @@ impl Models {
     /// The ids that encode for an id: both parts of a hybrid endpoint, or the id itself.
     pub fn encoders(&self, id: &str) -> Vec<String> {
         self.hybrid_parts(id).map_or_else(|| vec![id.to_owned()], |parts| parts.ids())
-    }
-}
-
-/// The error for a hybrid endpoint where one vector is required.
-pub fn not_one_vector(id: &str, parts: &HybridParts) -> ModelError {
-    ModelError::MakesBoth {
-        id: id.to_owned(),
-        sparse: parts.sparse_inference_id.clone(),
-        dense: parts.dense_inference_id.clone(),
     }
 }
 
@@ -147,17 +102,6 @@ pub(super) fn endpoint(
         hybrid: Some(HybridParts { sparse_inference_id: sparse, dense_inference_id: dense }),
         preconfigured: false,
     })
-}
-
-/// The built-in hybrid endpoint.
-pub(super) fn preconfigured() -> Endpoint {
-    Endpoint {
-        task_type: TaskType::HybridEmbedding,
-        model_id: String::new(),
-        adaptive_allocations: None,
-        hybrid: Some(HybridParts::embedded()),
-        ..super::preconfigured(HYBRID_ENDPOINT, TaskType::TextEmbedding, "")
-    }
 }
 
 /// The two vectors of a text in the response of `_inference`.

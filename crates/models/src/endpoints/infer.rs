@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::api::existing;
-use super::rerank::{self, RerankSettings};
-use super::settings::{self, status};
-use super::{Endpoint, SPARSE_ENDPOINT, TaskType, hybrid};
+use super::endpoint::{Endpoint, RerankSettings, SPARSE_ENDPOINT, TaskType};
+use super::problems::status;
+use super::{hybrid, rerank, settings};
 use crate::service::ModelService;
 use crate::{MOST_TEXTS, Purpose};
 use sparrow_call::body::{parse_object, token};

@@ -5,220 +5,38 @@
 //! accepted, so is the id of an endpoint.
 
 mod api;
+mod endpoint;
 mod hybrid;
 mod infer;
 mod problems;
 mod rerank;
 mod settings;
+mod target;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use sparrow_encoder::{ModelInfo, ModelKind};
-use sparrow_mapping::{Chunking, HYBRID_TASK};
-use sparrow_query::VectorKind;
+use sparrow_call::error::{EngineError, Exception};
+use sparrow_storage::stores::{self, Unusable};
 use sparrow_storage::{DataDir, StorageError};
 
 pub(crate) use self::api::OPERATIONS;
 pub use self::api::{SemanticIndices, delete_endpoint, put_endpoint};
-use self::hybrid::HYBRID_ENDPOINT;
-pub use self::hybrid::{HybridParts, not_one_vector};
+pub use self::endpoint::{Endpoint, HybridParts, TaskType, not_one_vector};
+use self::endpoint::{PRECONFIGURED, always_there};
 pub(crate) use self::infer::OPERATIONS as ENCODING;
-use self::rerank::RerankSettings;
-use crate::{AdaptiveAllocations, DENSE_MODEL, Models};
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_storage::stores::{self, Unusable};
+pub use self::target::InferenceTarget;
 
 /// Name of the store in the data directory.
 const STORE: &str = "inference";
-/// Id of the endpoint of the embedded sparse model.
-const SPARSE_ENDPOINT: &str = ".elser-2-elasticsearch";
-/// Id of the endpoint of the embedded dense model.
-const DENSE_ENDPOINT: &str = ".all-minilm-l6-v2-elasticsearch";
-/// Ids of the endpoints that are always there.
-const PRECONFIGURED: [&str; 3] = [SPARSE_ENDPOINT, DENSE_ENDPOINT, HYBRID_ENDPOINT];
 
 /// The error of an endpoint that is stored and that this version cannot read.
 fn not_loaded(id: &str, kept: &Unusable) -> EngineError {
     let reason = format!("inference endpoint [{id}] could not be loaded, caused by [{}]", kept.reason);
     EngineError::api(500, Exception::new("illegal_state_exception", reason))
-}
-
-/// The task of an endpoint: what it computes of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskType {
-    /// Token weights.
-    SparseEmbedding,
-    /// A dense vector.
-    TextEmbedding,
-    /// A sparse and a dense vector; Elasticsearch does not have this task.
-    HybridEmbedding,
-    /// The score of each text as an answer to a question.
-    Rerank,
-}
-
-impl TaskType {
-    /// The name of the task in requests.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SparseEmbedding => "sparse_embedding",
-            Self::TextEmbedding => "text_embedding",
-            Self::HybridEmbedding => HYBRID_TASK,
-            Self::Rerank => "rerank",
-        }
-    }
-
-    /// The task of a kind of model.
-    pub fn of(info: &ModelInfo) -> Self {
-        match info.kind {
-            ModelKind::Dense { .. } => Self::TextEmbedding,
-            ModelKind::SparseMlm | ModelKind::SparseDocOnly => Self::SparseEmbedding,
-            ModelKind::CrossEncoder => Self::Rerank,
-        }
-    }
-}
-
-/// An inference endpoint.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Endpoint {
-    pub inference_id: String,
-    pub task_type: TaskType,
-    /// `elasticsearch`, or `elser` as older clients write it.
-    pub service: String,
-    /// Model id as the request gave it; empty for a hybrid endpoint.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub model_id: String,
-    /// Id of an existing deployment that is used; `None` if the endpoint has its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deployment_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub num_allocations: Option<usize>,
-    pub num_threads: usize,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub adaptive_allocations: Option<AdaptiveAllocations>,
-    /// Similarity that suits the dense vectors; only for `text_embedding`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub similarity: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dimensions: Option<usize>,
-    /// The chunking settings with all defaults; see [`Endpoint::chunking`]. Empty if texts are not split.
-    pub chunking_settings: Map<String, Value>,
-    /// Default settings of `rerank` requests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rerank: Option<RerankSettings>,
-    /// The two endpoints of a hybrid endpoint; `None` for others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hybrid: Option<HybridParts>,
-    /// Whether the endpoint is built in.
-    #[serde(skip)]
-    pub preconfigured: bool,
-}
-
-impl Endpoint {
-    /// How long texts are split into chunks.
-    pub fn chunking(&self) -> Chunking {
-        Chunking::parse(&self.chunking_settings).ok().flatten().unwrap_or_default()
-    }
-
-    /// Whether it has a deployment under its own id.
-    pub fn owns_deployment(&self) -> bool {
-        self.deployment_id.is_none() && self.hybrid.is_none()
-    }
-
-    /// Id of the deployment that answers.
-    pub fn deployment(&self) -> &str {
-        self.deployment_id.as_deref().unwrap_or(&self.inference_id)
-    }
-
-    /// The JSON form of the endpoint in responses.
-    fn to_json(&self) -> Value {
-        let mut service = Map::new();
-        if let Some(number) = self.num_allocations {
-            service.insert("num_allocations".into(), number.into());
-        }
-        match &self.hybrid {
-            Some(parts) => {
-                service.insert("sparse_inference_id".into(), parts.of(VectorKind::Sparse).into());
-                service.insert("dense_inference_id".into(), parts.of(VectorKind::Dense).into());
-            }
-            None => {
-                service.insert("num_threads".into(), self.num_threads.into());
-                service.insert("model_id".into(), self.model_id.clone().into());
-            }
-        }
-        if let Some(adaptive) = &self.adaptive_allocations {
-            service.insert("adaptive_allocations".into(), json!(adaptive));
-        }
-        if let Some(deployment) = &self.deployment_id {
-            service.insert("deployment_id".into(), deployment.clone().into());
-        }
-        if matches!(self.task_type, TaskType::TextEmbedding | TaskType::HybridEmbedding) {
-            if let Some(similarity) = &self.similarity {
-                service.insert("similarity".into(), similarity.clone().into());
-            }
-            if let Some(dimensions) = self.dimensions {
-                service.insert("dimensions".into(), dimensions.into());
-            }
-            service.insert("element_type".into(), "float".into());
-        }
-        let mut shown = json!({
-            "inference_id": self.inference_id,
-            "task_type": self.task_type.name(),
-            "service": self.service,
-            "service_settings": service,
-            "task_settings": self.rerank.map_or_else(|| json!({}), RerankSettings::to_json),
-        });
-        if self.task_type != TaskType::Rerank {
-            shown["chunking_settings"] = self.chunking_settings.clone().into();
-        }
-        shown
-    }
-}
-
-/// What an inference id refers to, be it an endpoint, a deployment or a model.
-#[derive(Debug, Clone)]
-pub struct InferenceTarget {
-    /// The task, which determines the kind of vectors.
-    pub task_type: TaskType,
-    /// Length of its dense vectors, if it makes such.
-    pub dimensions: Option<usize>,
-    /// Similarity for dense vectors, if an endpoint specifies it: `cosine`, `dot_product` or `l2_norm`.
-    pub similarity: Option<String>,
-    /// How long texts are split before they are encoded.
-    pub chunking: Chunking,
-}
-
-impl Models {
-    /// Resolves an inference id, which [`crate::TextEncoder::encode`] accepts as it is. Nothing is started.
-    pub fn inference_target(&self, id: &str) -> Option<InferenceTarget> {
-        let endpoint = self.endpoints.get(id);
-        if let Some(endpoint) = endpoint.as_ref().filter(|endpoint| endpoint.hybrid.is_some()) {
-            return Some(InferenceTarget {
-                task_type: endpoint.task_type,
-                dimensions: endpoint.dimensions,
-                similarity: endpoint.similarity.clone(),
-                chunking: endpoint.chunking(),
-            });
-        }
-        let model = match &endpoint {
-            Some(endpoint) => {
-                self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
-            }
-            None => self.resolve(id),
-        }?;
-        let info = model.info().ok()?;
-        Some(InferenceTarget {
-            task_type: TaskType::of(info),
-            dimensions: info.dims,
-            similarity: endpoint.as_ref().and_then(|endpoint| endpoint.similarity.clone()),
-            chunking: endpoint.map(|endpoint| endpoint.chunking()).unwrap_or_default(),
-        })
-    }
 }
 
 /// The inference endpoints of a node.
@@ -322,47 +140,5 @@ impl Endpoints {
         *self.current.write() = next;
         *self.unusable.write() = unusable;
         Ok(())
-    }
-}
-
-/// The JSON form of chunking settings that an endpoint stores and shows.
-fn shown(chunking: &Chunking) -> Map<String, Value> {
-    match chunking.to_json() {
-        Value::Object(settings) => settings,
-        _ => Map::new(),
-    }
-}
-
-/// The endpoint of one of the ids of [`PRECONFIGURED`].
-fn always_there(id: &str) -> Endpoint {
-    match id {
-        HYBRID_ENDPOINT => hybrid::preconfigured(),
-        DENSE_ENDPOINT => preconfigured(id, TaskType::TextEmbedding, DENSE_MODEL),
-        _ => preconfigured(id, TaskType::SparseEmbedding, ".elser_model_2"),
-    }
-}
-
-fn preconfigured(id: &str, task_type: TaskType, model_id: &str) -> Endpoint {
-    let chunking_settings = shown(&Chunking::default());
-    let dense = task_type == TaskType::TextEmbedding;
-    Endpoint {
-        inference_id: id.to_owned(),
-        task_type,
-        service: "elasticsearch".into(),
-        model_id: model_id.to_owned(),
-        deployment_id: None,
-        num_allocations: None,
-        num_threads: 1,
-        adaptive_allocations: Some(AdaptiveAllocations {
-            enabled: true,
-            min_number_of_allocations: Some(0),
-            max_number_of_allocations: Some(32),
-        }),
-        similarity: dense.then(|| "cosine".to_owned()),
-        dimensions: dense.then_some(384),
-        chunking_settings,
-        rerank: None,
-        hybrid: None,
-        preconfigured: true,
     }
 }

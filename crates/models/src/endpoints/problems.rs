@@ -4,6 +4,11 @@ use serde_json::{Map, Value};
 
 use sparrow_call::error::{EngineError, Exception};
 
+/// An error with Elasticsearch's plain type.
+pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {
+    EngineError::api(status, Exception::new("status_exception", reason))
+}
+
 /// Problems found so far.
 #[derive(Debug, Default)]
 pub struct Problems(Vec<String>);

@@ -2,28 +2,15 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply};
 use sparrow_encoder::Scored;
 use sparrow_inference::weight_to_json;
 
+use super::endpoint::{Endpoint, RerankSettings, TaskType};
 use super::problems::Problems;
-use super::{Endpoint, TaskType};
 use crate::{ModelError, Models};
-
-/// What a `rerank` response contains, from the `task_settings` of an endpoint or a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RerankSettings {
-    /// Whether each entry contains its text; true by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub return_documents: Option<bool>,
-    /// Most entries of the response; all by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub top_n: Option<usize>,
-}
 
 impl RerankSettings {
     /// Removes these settings from `task_settings` and parses them.
@@ -45,23 +32,6 @@ impl RerankSettings {
         problems.done()?;
         settings.retain(|name, _| !["return_documents", "top_n"].contains(&name.as_str()));
         Ok(Self { return_documents, top_n })
-    }
-
-    /// These settings, with those that are not set taken from `defaults`.
-    pub(super) fn or(self, defaults: Self) -> Self {
-        Self {
-            return_documents: self.return_documents.or(defaults.return_documents),
-            top_n: self.top_n.or(defaults.top_n),
-        }
-    }
-
-    /// The JSON form of the settings in an endpoint.
-    pub(super) fn to_json(self) -> Value {
-        let mut shown = json!({"return_documents": self.return_documents.unwrap_or(true)});
-        if let Some(top_n) = self.top_n {
-            shown["top_n"] = top_n.into();
-        }
-        shown
     }
 }
 

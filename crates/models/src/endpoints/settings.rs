@@ -5,9 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sparrow_mapping::{Chunking, ChunkingError, HYBRID_TASK};
 
-use super::problems::{Problems, java_map};
-use super::rerank::RerankSettings;
-use super::{Endpoint, TaskType, shown};
+use super::endpoint::{Endpoint, RerankSettings, TaskType, shown};
+use super::problems::{Problems, java_map, status};
 use crate::{AdaptiveAllocations, ModelError, Models, RegisteredModel};
 use sparrow_call::error::{EngineError, Exception};
 
@@ -51,11 +50,6 @@ const ELSER_MODELS: [&str; 4] = [
     ".sparse_encoder_model_2",
     ".sparse_encoder_model_2_linux-x86_64",
 ];
-
-/// An error with Elasticsearch's plain type.
-pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {
-    EngineError::api(status, Exception::new("status_exception", reason))
-}
 
 /// Parses the task type in a path; `None` for `any` or nothing.
 ///

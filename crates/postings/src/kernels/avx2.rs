@@ -1,10 +1,9 @@
 //! AVX2 with BMI2: bytes expanded 8 at a time by PDEP, multiplied 16 at a time.
 
-use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::blocks::LANES;
-use super::{DenseTerm, GROUP, Implementation, avx2_blocks, avx2_documents, documents};
+use super::x86::{LANES, bits_of, multiply_high_256};
+use super::{DenseTerm, GROUP, Implementation, avx2_blocks, avx2_documents, documents, scalar};
 
 /// AVX2 implementation, or `None` if this machine lacks the instructions.
 pub(super) fn implementation() -> Option<Implementation> {
@@ -16,7 +15,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         name: "avx2",
         scanned_share: 0.35,
         add_dense,
-        to_lanes: super::scalar::to_lanes,
+        to_lanes: scalar::to_lanes,
         nonzero,
         at_least,
         rank,
@@ -25,7 +24,8 @@ pub(super) fn implementation() -> Option<Implementation> {
         mark,
         coarse_bounds: avx2_blocks::coarse_bounds,
         bounds: avx2_blocks::bounds,
-        wanted_bounds: None,
+        wanted_bounds: scalar::wanted_bounds,
+        scopes: false,
         start: avx2_blocks::start,
         select: avx2_blocks::select,
         first_highest: avx2_blocks::first_highest,
@@ -83,31 +83,14 @@ unsafe fn pass(sums: &mut [u16], wanted: &[u64], term: &DenseTerm<'_>) {
             // the odd ones; unaligned loads and stores.
             unsafe {
                 let bytes = _mm256_loadu_si256(expanded.as_ptr().cast::<__m256i>().add(half));
-                let low = multiply_high(_mm256_slli_epi16(bytes, 8), factor);
-                let top = multiply_high(_mm256_and_si256(bytes, high), factor);
+                let low = multiply_high_256(_mm256_slli_epi16(bytes, 8), factor);
+                let top = multiply_high_256(_mm256_and_si256(bytes, high), factor);
                 let (even, odd) = (sums.add(half), sums.add(half + 2));
                 _mm256_storeu_si256(even, _mm256_add_epi16(_mm256_loadu_si256(even), low));
                 _mm256_storeu_si256(odd, _mm256_add_epi16(_mm256_loadu_si256(odd), top));
             }
         }
     }
-}
-
-/// `_mm256_mulhi_epu16`, hidden from the compiler, which otherwise widens to 32 bits (see `avx512`).
-#[target_feature(enable = "avx2")]
-pub(super) fn multiply_high(a: __m256i, b: __m256i) -> __m256i {
-    let product;
-    // SAFETY: one instruction on registers, of the feature enabled here.
-    unsafe {
-        asm!(
-            "vpmulhuw {product}, {a}, {b}",
-            product = lateout(ymm_reg) product,
-            a = in(ymm_reg) a,
-            b = in(ymm_reg) b,
-            options(pure, nomem, nostack, preserves_flags)
-        );
-    }
-    product
 }
 
 fn nonzero(sums: &[u16], bits: &mut [u64]) {
@@ -137,14 +120,6 @@ fn at_least_groups(sums: &[u16], floor: u16, bits: &mut [u64]) {
             _pdep_u64(even, 0x5555_5555_5555_5555) | _pdep_u64(odd, 0xAAAA_AAAA_AAAA_AAAA)
         };
     }
-}
-
-/// Packs two comparison results of sixteen 16-bit lanes each into one bit per lane, in order.
-#[target_feature(enable = "avx2")]
-pub(super) fn bits_of(first: __m256i, second: __m256i) -> u64 {
-    // Packing works within 128-bit halves; the permutation puts the quarters back in order.
-    let packed = _mm256_permute4x64_epi64(_mm256_packs_epi16(first, second), 0b11_01_10_00);
-    u64::from(_mm256_movemask_epi8(packed) as u32)
 }
 
 pub(super) fn rank(block: &[u8; 16], end: u32) -> u32 {

@@ -1,10 +1,9 @@
 //! AVX2 and BMI2: blocks of 8 documents, a vector of 128 bits each.
 
-use std::arch::asm;
 use std::arch::x86_64::*;
 
-use super::avx2::{bits_of, multiply_high};
-use super::blocks::{AHEAD, BlockTerm, Blocks, LANES, MAXIMUM_BLOCKS, PLACES, Scope, coarse};
+use super::blocks::{AHEAD, BlockTerm, Blocks, MAXIMUM_BLOCKS, Scope, coarse};
+use super::x86::{LANES, PLACES, bits_of, multiply_high_128, multiply_high_256};
 use crate::layout::CHUNK_LEVELS;
 
 /// The chunk whose levels are prefetched while those of `chunk` are read; at most the last, since bitmaps
@@ -79,7 +78,8 @@ unsafe fn bounds_of_chunks(
                         let wanted = _mm_loadu_si128(wanted.as_ptr().add(at).cast());
                         let unwanted = _mm256_cvtepi8_epi16(_mm_cmpeq_epi8(wanted, _mm_setzero_si128()));
                         let top = highest_of_blocks(documents.as_ptr().add(at * 8).cast());
-                        let top = _mm256_add_epi16(multiply_high(top, inverse), _mm256_min_epu16(top, one));
+                        let top =
+                            _mm256_add_epi16(multiply_high_256(top, inverse), _mm256_min_epu16(top, one));
                         let total = _mm256_andnot_si256(unwanted, _mm256_add_epi16(sums, top));
                         _mm256_storeu_si256(totals.as_mut_ptr().add(at).cast(), total);
                     }
@@ -284,7 +284,7 @@ unsafe fn add_to_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, ne
             let impacts = _mm_loadl_epi64(term.impacts.as_ptr().add(*place as usize).cast());
             let bits = *term.bitmap.bits.as_ptr().add(id as usize);
             let places = _mm_loadu_si128(PLACES[usize::from(bits)].as_ptr().cast());
-            let added = multiply_high_half(_mm_shuffle_epi8(impacts, places), factor);
+            let added = multiply_high_128(_mm_shuffle_epi8(impacts, places), factor);
             let lanes = _mm_loadu_si128(LANES[usize::from(*wanted.add(i))].as_ptr().cast());
             let added = _mm_and_si128(added, lanes);
             let sum = _mm_add_epi16(_mm_loadu_si128(sums.add(i).cast()), added);
@@ -304,21 +304,4 @@ unsafe fn add_to_blocks(term: &BlockTerm<'_>, blocks: &mut Blocks, unit: u32, ne
         }
     }
     blocks.truncate(kept);
-}
-
-/// `_mm_mulhi_epu16`, hidden from the compiler like [`multiply_high`].
-#[target_feature(enable = "avx2")]
-fn multiply_high_half(a: __m128i, b: __m128i) -> __m128i {
-    let product;
-    // SAFETY: one instruction on registers, of the feature enabled here.
-    unsafe {
-        asm!(
-            "vpmulhuw {product}, {a}, {b}",
-            product = lateout(xmm_reg) product,
-            a = in(xmm_reg) a,
-            b = in(xmm_reg) b,
-            options(pure, nomem, nostack, preserves_flags)
-        );
-    }
-    product
 }

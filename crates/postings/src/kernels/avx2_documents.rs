@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2::bits_of;
+use super::x86::bits_of;
 use super::{Bitmap, SparseIds};
 use crate::layout::{Place, Posting};
 

@@ -31,7 +31,8 @@ pub(super) fn implementation() -> Option<Implementation> {
         mask,
         mark: avx2::mark,
         bounds: avx512_blocks::bounds,
-        wanted_bounds: Some(avx512_blocks::wanted_bounds),
+        wanted_bounds: avx512_blocks::wanted_bounds,
+        scopes: true,
         coarse_bounds: avx2_blocks::coarse_bounds,
         start: avx2_blocks::start,
         select: avx512_blocks::select,
@@ -90,8 +91,7 @@ unsafe fn pass<const T: usize>(sums: &mut [u16], wanted: &[u64], terms: &[DenseT
         for t in 0..T {
             // SAFETY: the caller promises a word per group.
             let mask = unsafe { bitmaps[t].add(group).read_unaligned() };
-            // Assembly, because the compiler turns a 16-bit multiply-high whose operands it knows to
-            // be bytes into 32-bit multiplications, 3.5 times slower.
+            // Assembly, for the reason that `x86.rs` gives.
             // Outputs that are not wanted have variables all the same: without a type of 64 bytes they get the name of another
             // register where only the upper half of them is free (Windows, LLVM 22).
             let (_v, _low): (__m512i, __m512i);
@@ -199,21 +199,4 @@ fn mask_groups(wanted: &[u8], sums: &mut [u16]) {
             _mm512_storeu_si512(sums.as_mut_ptr().cast(), masked);
         }
     }
-}
-
-/// `_mm512_mulhi_epu16`, hidden from the compiler (see [`pass`]).
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(super) fn multiply_high(a: __m512i, b: __m512i) -> __m512i {
-    let product;
-    // SAFETY: one instruction on registers, of the features enabled here.
-    unsafe {
-        asm!(
-            "vpmulhuw {product}, {a}, {b}",
-            product = lateout(zmm_reg) product,
-            a = in(zmm_reg) a,
-            b = in(zmm_reg) b,
-            options(pure, nomem, nostack, preserves_flags)
-        );
-    }
-    product
 }

@@ -5,8 +5,8 @@ use std::arch::x86_64::*;
 
 use super::BlockTerm;
 use super::avx2_blocks::chunk_ahead;
-use super::avx512::multiply_high;
 use super::avx512_documents::fetch_ahead;
+use super::x86::multiply_high_512;
 
 pub(super) fn bounds(
     terms: &[BlockTerm<'_>],
@@ -122,7 +122,7 @@ unsafe fn bounds_of_chunks<const SUMS: bool, const LEVELS: bool>(
                     let lanes = lanes.add(part * 8);
                     let at = at + part * 32;
                     let top = highest_of_blocks::<SUMS>(documents.as_ptr().add(at * 8).cast(), lanes);
-                    let top = _mm512_add_epi16(multiply_high(top, inverse), _mm512_min_epu16(top, one));
+                    let top = _mm512_add_epi16(multiply_high_512(top, inverse), _mm512_min_epu16(top, one));
                     let sums = _mm512_maskz_add_epi16((wanted >> (part * 32)) as u32, sums, top);
                     _mm512_storeu_si512(totals.as_mut_ptr().add(at).cast(), sums);
                     let high = _mm512_extracti64x4_epi64(sums, 1);

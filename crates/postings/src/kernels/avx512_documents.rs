@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::avx512::multiply_high;
 use super::blocks::BlockTerm;
+use super::x86::multiply_high_512;
 
 /// How many chunks ahead bitmaps, and the levels read with them, are prefetched: with a million documents,
 /// two is too late, and with four they evict each other from the L1 cache.
@@ -193,7 +193,7 @@ unsafe fn bound(
         let head = _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), other);
         let tail = _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), other);
         let total = |sum: __m512i, levels: __m512i| {
-            let sum = _mm512_add_epi16(multiply_high(sum, inverse), _mm512_min_epu16(sum, one));
+            let sum = _mm512_add_epi16(multiply_high_512(sum, inverse), _mm512_min_epu16(sum, one));
             _mm512_add_epi16(sum, levels)
         };
         // SAFETY: masked; what is behind the last document is not written.

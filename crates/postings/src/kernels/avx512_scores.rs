@@ -5,8 +5,9 @@
 use std::arch::x86_64::*;
 
 use super::Bitmap;
-use super::avx512::multiply_high;
-use super::blocks::{BLOCK, BlockTerm, Blocks};
+use super::blocks::{BlockTerm, Blocks};
+use super::x86::multiply_high_512;
+use crate::layout::BLOCK;
 
 /// Number of 8-document blocks that fill a 64-byte vector, one byte per document.
 const EIGHT: usize = 8;
@@ -250,8 +251,8 @@ fn impact_bytes(bits: u64) -> __m512i {
 fn products(impacts: __m512i, factor: u16) -> (__m512i, __m512i) {
     let (zero, factor) = (_mm512_setzero_si512(), _mm512_set1_epi16(factor as i16));
     // Of blocks 0, 2, 4, 6 and of blocks 1, 3, 5, 7.
-    let even = multiply_high(_mm512_unpacklo_epi8(zero, impacts), factor);
-    let odd = multiply_high(_mm512_unpackhi_epi8(zero, impacts), factor);
+    let even = multiply_high_512(_mm512_unpacklo_epi8(zero, impacts), factor);
+    let odd = multiply_high_512(_mm512_unpackhi_epi8(zero, impacts), factor);
     let low = _mm512_permutex2var_epi64(even, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), odd);
     let high = _mm512_permutex2var_epi64(even, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), odd);
     (low, high)

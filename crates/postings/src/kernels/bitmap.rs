@@ -2,9 +2,10 @@
 
 use sparrow_types::DocId;
 
-use super::{BLOCK, chosen, fetch};
+use super::chosen;
+use super::prefetch::fetch;
 use crate::bytes::{u16_at, u32_at};
-use crate::layout::{RANKED, REGION};
+use crate::layout::{BLOCK, RANKED, REGION};
 
 /// Bitmap of a dense term's documents with its rank directory, laid out as `record` describes.
 #[derive(Clone, Copy, Default)]

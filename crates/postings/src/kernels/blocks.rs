@@ -4,51 +4,15 @@
 //! bound of any term fits a byte; sums of documents count in the fine ones of the window scan.
 
 use super::{Bitmap, Implementation};
-use crate::layout::{CHUNK_LEVELS, level_place};
+use crate::layout::{BLOCK, CHUNK_LEVELS, level_place};
 use crate::trace;
 
-/// Documents per block.
-pub(crate) const BLOCK: usize = 8;
 /// Blocks per chunk.
 pub(super) const CHUNK_BLOCKS: usize = 128;
 /// How many chunks ahead levels are prefetched.
 pub(crate) const AHEAD: usize = 4;
-/// Size of a cache line, in bytes.
-const LINE: usize = 64;
 /// Blocks per group whose highest bound is stored.
 pub(crate) const MAXIMUM_BLOCKS: usize = 32;
-
-/// Prefetches the cache line of `bytes[at]`, if `at` is in bounds.
-#[inline]
-pub(crate) fn fetch(bytes: &[u8], at: usize) {
-    trace::touch(bytes, at..at.saturating_add(1));
-    if let Some(byte) = bytes.get(at) {
-        fetch_line(byte);
-    }
-}
-
-/// Prefetches all cache lines of a slice that is not part of a field.
-#[inline]
-pub(crate) fn fetch_all<T>(values: &[T]) {
-    let bytes = size_of_val(values);
-    // Where the last one's line begins is not known.
-    for at in (0..bytes).step_by(LINE).chain(bytes.checked_sub(1)) {
-        fetch_line(values.as_ptr().cast::<u8>().wrapping_add(at));
-    }
-}
-
-/// Prefetches the cache line at an address. Nothing is read, so that any address is allowed.
-#[inline]
-fn fetch_line(at: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: fetching touches no memory; every x86-64 has the instruction.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
 
 /// Upper bound, in coarse units, of a sum of `highest`; `inverse` is 65,536 / unit, rounded up.
 #[inline]
@@ -253,8 +217,16 @@ impl Implementation {
         if scope == Scope::All {
             (self.bounds)(terms, first, sums, inverse, wanted, totals, highest);
         } else {
-            let bounds = self.wanted_bounds.unwrap_or(super::scalar::wanted_bounds);
-            bounds(terms, first, sums, inverse, wanted, scope == Scope::Wanted, totals, highest);
+            (self.wanted_bounds)(
+                terms,
+                first,
+                sums,
+                inverse,
+                wanted,
+                scope == Scope::Wanted,
+                totals,
+                highest,
+            );
         }
     }
 
@@ -266,7 +238,7 @@ impl Implementation {
 
     /// Whether bounding only the wanted documents costs little more than bounding all.
     pub(crate) fn scopes(&self) -> bool {
-        self.wanted_bounds.is_some()
+        self.scopes
     }
 
     /// Starts scoring the blocks `ids`. Their sums are what the sparse terms contributed (`sums`, one per
@@ -367,37 +339,3 @@ impl Implementation {
         }
     }
 }
-
-/// For every byte of a bitmap, a byte shuffle that moves each document's impact to the high byte of its
-/// 16-bit lane and zeroes the low byte and lanes without a posting.
-#[cfg(target_arch = "x86_64")]
-pub(super) static PLACES: [[u8; 16]; 256] = {
-    let mut places = [[0x80; 16]; 256];
-    let mut mask = 0;
-    while mask < 256 {
-        let (mut bit, mut next) = (0, 0);
-        while bit < 8 {
-            if mask >> bit & 1 == 1 {
-                places[mask][bit * 2 + 1] = next;
-                next += 1;
-            }
-            bit += 1;
-        }
-        mask += 1;
-    }
-    places
-};
-
-/// For every byte, a mask of eight 16-bit lanes: all ones where its bit is set.
-#[cfg(target_arch = "x86_64")]
-pub(super) static LANES: [[u8; 16]; 256] = {
-    let mut lanes = [[0; 16]; 256];
-    let mut at = 0;
-    while at < 256 * 8 {
-        let (byte, bit) = (at / 8, at % 8);
-        let lane = if byte >> bit & 1 == 1 { 255 } else { 0 };
-        (lanes[byte][bit * 2], lanes[byte][bit * 2 + 1]) = (lane, lane);
-        at += 1;
-    }
-    lanes
-};

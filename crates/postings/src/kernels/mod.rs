@@ -31,20 +31,22 @@ mod cases;
 mod documents;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod prefetch;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use std::sync::LazyLock;
 
-use crate::layout::{Place, Posting};
+use crate::layout::{BLOCK, Place, Posting};
 use crate::trace;
 
 pub use cases::kernel_cases;
 
 pub(crate) use bitmap::Bitmap;
-pub(crate) use blocks::{
-    AHEAD, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope, coarse, fetch, fetch_all,
-};
+pub(crate) use blocks::{AHEAD, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope, coarse};
 pub(crate) use documents::SparseIds;
+pub(crate) use prefetch::{fetch, fetch_all};
 
 /// Documents of a bitmap word, lanes of a group.
 pub(crate) const GROUP: usize = 64;
@@ -104,8 +106,10 @@ pub(crate) struct Implementation {
     mask: fn(&[u8], &mut [u16]),
     mark: fn(&[u16], &mut [u64]),
     bounds: Bounds,
-    /// Like `bounds`, but for wanted documents only; `None` where that would cost much more.
-    wanted_bounds: Option<WantedBounds>,
+    /// Like `bounds`, but for wanted documents only.
+    wanted_bounds: WantedBounds,
+    /// Whether `wanted_bounds` costs little more than `bounds`.
+    scopes: bool,
     coarse_bounds: fn(&[u8; 16], u16, u32) -> [u8; 16],
     start: fn(&[u16], &[[u16; BLOCK]], u16, &mut Blocks),
     select: fn(&[u16], &[u16], u16, u32, &mut Vec<u32>),

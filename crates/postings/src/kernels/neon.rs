@@ -21,6 +21,7 @@ pub(super) fn implementation() -> Option<Implementation> {
         mark: scalar.mark,
         bounds: scalar.bounds,
         wanted_bounds: scalar.wanted_bounds,
+        scopes: scalar.scopes,
         coarse_bounds: scalar.coarse_bounds,
         start: scalar.start,
         select: scalar.select,

@@ -1,9 +1,9 @@
 //! Scalar reference implementation: the simplest correct loops.
 
-use super::blocks::{BLOCK, MAXIMUM_BLOCKS, Scope, coarse};
+use super::blocks::{MAXIMUM_BLOCKS, Scope, coarse};
 use super::{BlockTerm, Blocks, DenseTerm, GROUP, Implementation, SparseIds, documents, lane};
 use crate::bytes::u64_at;
-use crate::layout::{Place, Posting, level_place};
+use crate::layout::{BLOCK, Place, Posting, level_place};
 
 pub(super) fn implementation() -> Implementation {
     Implementation {
@@ -18,7 +18,8 @@ pub(super) fn implementation() -> Implementation {
         mask,
         mark,
         bounds,
-        wanted_bounds: None,
+        wanted_bounds,
+        scopes: false,
         coarse_bounds,
         start,
         select,

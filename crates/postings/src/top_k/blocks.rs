@@ -14,118 +14,23 @@
 use std::ops::Range;
 
 use super::candidates::{Errors, TopKCandidates};
-use super::pruned::{Clause, Scratch, Search, WindowState};
-use crate::kernels::{self, BLOCK, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope};
+use super::plan::{Plan, add_terms, coarse_unit};
+use super::scratch::{BlockScratch, CHUNK_BLOCKS, OVERRUN, Scratch};
+use super::search::{Clause, Search};
+use super::threshold_priming;
+use crate::kernels::{self, BlockTerm, Blocks, BoundTerms, MAXIMUM_BLOCKS, Scope};
+use crate::layout::BLOCK;
 use crate::record::Kind;
 
 /// Highest `k` for which block bounds are used; for more hits, too many blocks have to be scored.
 const MAX_K: usize = 1000;
 /// Most query terms for which block bounds are used; the coarse sums could overflow with more.
 const MAX_TERMS: usize = 256;
-/// Blocks per chunk.
-pub(super) const CHUNK_BLOCKS: usize = 128;
 /// Blocks per part, whole windows. A part's blocks are selected and scored together: enough for their cache
 /// misses to overlap, few enough for the sums of the remaining blocks to fit the L1 cache.
 const PART: usize = (1 << 16) / BLOCK;
 /// How many sparse terms ahead of the one that is being added are prefetched.
 const FETCHED: usize = 3;
-/// Documents past the start of its window that a damaged 16-bit id can address.
-const OVERRUN: usize = 1 << 16;
-
-/// Buffers of a search, reused by the next. The segments follow each other, each in whole chunks.
-#[derive(Default)]
-pub(super) struct BlockScratch {
-    /// Per document, the sum of its sparse terms' contributions, in estimate units.
-    pub(super) sums: Vec<u16>,
-    /// Upper bound of each block, in coarse units.
-    pub(super) totals: Vec<u16>,
-    /// Maximum of every 32 bounds of `totals`.
-    pub(super) highest: Vec<u16>,
-    /// Bit per document that is live and passes the filter.
-    pub(super) wanted: Vec<[u8; 8]>,
-    pub(super) selected: Vec<u32>,
-    /// Highest sum of each block that is being scored.
-    pub(super) best: Vec<u16>,
-    /// Blocks that are being scored together; one entry per segment.
-    pub(super) blocks: Vec<Blocks>,
-}
-
-impl BlockScratch {
-    /// Takes [`Self::blocks`] out, extended to at least one entry per segment; the caller puts it back.
-    pub(super) fn take_blocks(&mut self, segments: usize) -> Vec<Blocks> {
-        let mut blocks = std::mem::take(&mut self.blocks);
-        blocks.resize_with(blocks.len().max(segments), Default::default);
-        blocks
-    }
-
-    /// Resizes the buffers for this many chunks; existing contents stay.
-    fn resize(&mut self, chunks: usize) {
-        let docs = chunks * CHUNK_BLOCKS * BLOCK;
-        if self.sums.len() < docs + OVERRUN {
-            self.sums.resize(docs + OVERRUN, 0);
-        }
-        self.totals.resize(chunks * CHUNK_BLOCKS, 0);
-        self.highest.resize(chunks * CHUNK_BLOCKS / MAXIMUM_BLOCKS, 0);
-        self.wanted.resize(chunks * CHUNK_BLOCKS / 8, [0; 8]);
-    }
-
-    /// Selects the blocks of a range of a segment (whole chunks) whose bounds reach `floor`, in coarse units.
-    fn select(&mut self, plan: &Plan<'_, '_>, blocks: Range<usize>, floor: u16) {
-        self.selected.clear();
-        let range = plan.blocks().start + blocks.start..plan.blocks().start + blocks.end;
-        let highest = &self.highest[range.start / MAXIMUM_BLOCKS..range.end / MAXIMUM_BLOCKS];
-        let first = blocks.start as u32;
-        kernels::chosen().select(&self.totals[range], highest, floor, first, &mut self.selected);
-    }
-
-    /// Starts scoring the blocks `ids` of a segment.
-    pub(super) fn start_blocks(&self, plan: &Plan<'_, '_>, ids: &[u32], blocks: &mut Blocks) {
-        if let Some(term) = plan.dense.first() {
-            term.fetch(ids);
-        }
-        let docs = plan.chunks.start * CHUNK_BLOCKS * BLOCK..plan.chunks.end * CHUNK_BLOCKS * BLOCK;
-        let totals = &self.totals[plan.blocks()];
-        let wanted = &self.wanted.as_flattened()[plan.blocks()];
-        kernels::chosen().start(ids, totals, &self.sums[docs], wanted, plan.scope, plan.inverse, blocks);
-    }
-
-    /// Sums and wanted bits of a range of documents (whole words), numbered from the first document of the
-    /// first segment.
-    fn state(&self, docs: Range<usize>) -> WindowState<'_> {
-        let words = docs.start / 64..docs.end / 64;
-        WindowState { sums: &self.sums[docs], wanted: &self.wanted[words] }
-    }
-
-    /// Sums of a range of documents, numbered from the first document of the first segment; empty if out of
-    /// range.
-    pub(super) fn sums_of(&self, docs: Range<usize>) -> &[u16] {
-        self.sums.get(docs).unwrap_or(&[])
-    }
-}
-
-/// Inputs of a query's bounds and sums in one segment.
-pub(super) struct Plan<'p, 'a> {
-    /// The segment's range among the chunks of all segments.
-    chunks: Range<usize>,
-    pub(super) unit: u32,
-    /// 65,536 / unit, rounded up.
-    pub(super) inverse: u16,
-    /// Which documents the block bounds cover.
-    scope: Scope,
-    /// Dense terms, highest bound first.
-    pub(super) dense: &'p [BlockTerm<'a>],
-}
-
-impl<'p, 'a> Plan<'p, 'a> {
-    pub(super) fn new(unit: u32, chunks: Range<usize>, scope: Scope, dense: &'p [BlockTerm<'a>]) -> Self {
-        Self { chunks, unit, inverse: 65_536_u32.div_ceil(unit) as u16, scope, dense }
-    }
-
-    /// The segment's range among the blocks of all segments.
-    pub(super) fn blocks(&self) -> Range<usize> {
-        self.chunks.start * CHUNK_BLOCKS..self.chunks.end * CHUNK_BLOCKS
-    }
-}
 
 /// Whether bounds of blocks are likely to exclude most of them.
 pub(super) fn are_useful(searches: &[Search<'_, '_, '_>]) -> bool {
@@ -140,11 +45,6 @@ pub(super) fn are_useful(searches: &[Search<'_, '_, '_>]) -> bool {
             // Judging every document by the minimum is the window scan's.
             && !(minimum && search.request.count_limit > 0)
     })
-}
-
-/// Estimate units per coarse unit: the fewest for which every term's bound fits a byte, at least 2.
-pub(super) fn coarse_unit<'s, 'a: 's>(clauses: impl Iterator<Item = &'s Clause<'a>>) -> u32 {
-    clauses.map(|clause| clause.bound + 1).max().unwrap_or(1).div_ceil(255).max(2)
 }
 
 /// Collects the candidates of all segments. Returns false, with nothing collected, when there is no
@@ -189,7 +89,7 @@ fn collect_blocks(
     if let Some(first) = searches.first() {
         candidates.raise_to_score(first.request.floor());
     }
-    super::threshold_priming::score(searches, &plans, block_scratch, candidates);
+    threshold_priming::score(searches, &plans, block_scratch, candidates);
     if candidates.need() <= 0 {
         candidates.forget_from(0);
         return false;
@@ -241,14 +141,14 @@ fn collect_part(
         let range = range.start..range.end.min(plan.blocks().len());
         block_scratch.selected.clear();
         match candidates.coarse(plan.unit).filter(|_| goes_on && !search.request.is_cancelled()) {
-            Some(floor) => block_scratch.select(plan, range.clone(), floor),
+            Some(floor) => plan.select(block_scratch, range.clone(), floor),
             None => goes_on = false,
         }
         if block_scratch.selected.len() as f64 > range.len() as f64 * kernels::chosen().scanned_share() {
             search.scan_blocks(range, block_scratch, candidates, scratch);
             block_scratch.selected.clear();
         }
-        block_scratch.start_blocks(plan, &block_scratch.selected, blocks);
+        plan.start_blocks(block_scratch, &block_scratch.selected, blocks);
     }
     add_terms(plans, scored, |_, blocks| {
         blocks.iter().any(|blocks| blocks.len() > 0).then(|| candidates.needed())
@@ -257,32 +157,6 @@ fn collect_part(
     block_scratch.blocks = all;
     candidates.share();
     goes_on
-}
-
-/// Adds all terms to the blocks of the segments, highest bound first. Before each, `need(number of the term,
-/// blocks)` gives the estimate that a document must still reach; blocks that cannot are dropped, and `None`
-/// stops.
-pub(super) fn add_terms(
-    plans: &[Plan<'_, '_>],
-    blocks: &mut [Blocks],
-    mut need: impl FnMut(usize, &[Blocks]) -> Option<u32>,
-) {
-    let kernels = kernels::chosen();
-    let terms = plans.iter().map(|plan| plan.dense.len()).max().unwrap_or(0);
-    for i in 0..terms {
-        let Some(need) = need(i, blocks) else { return };
-        // All places first: what they need is then fetched together.
-        for (plan, blocks) in plans.iter().zip(&mut *blocks) {
-            if let Some(term) = plan.dense.get(i).filter(|_| blocks.len() > 0) {
-                kernels.find_blocks(term, plan.dense.get(i + 1), blocks);
-            }
-        }
-        for (plan, blocks) in plans.iter().zip(&mut *blocks) {
-            if let Some(term) = plan.dense.get(i).filter(|_| blocks.len() > 0) {
-                kernels.add_found(term, blocks, plan.unit, need);
-            }
-        }
-    }
 }
 
 impl<'a> Search<'_, 'a, '_> {

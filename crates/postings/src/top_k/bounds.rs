@@ -2,7 +2,7 @@
 
 use sparrow_types::DocId;
 
-use crate::kernels::BLOCK;
+use crate::layout::BLOCK;
 
 /// Relative allowance for the rounding of conversions and a few additions in single precision.
 const ROUNDING: f64 = 1e-6;

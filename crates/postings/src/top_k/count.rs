@@ -1,6 +1,7 @@
 //! Counts the matching documents (`hits.total`) in the search by blocks.
 
-use super::pruned::{Scratch, Search};
+use super::scratch::Scratch;
+use super::search::Search;
 use crate::bytes::u64_at;
 use crate::record::Kind;
 use crate::term::Postings;

@@ -2,7 +2,7 @@
 
 use sparrow_types::DocId;
 
-use super::pruned::Clause;
+use super::search::Clause;
 use crate::layout::{Place, Posting};
 
 /// Documents that are scored together.

@@ -4,7 +4,7 @@ use sparrow_types::{DocId, Executor};
 
 use super::collect::Collector;
 use super::exact::for_each_score;
-use super::pruned::Clause;
+use super::search::Clause;
 use super::{TopK, TopKRequest};
 use crate::record::Kind;
 

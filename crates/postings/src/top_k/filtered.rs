@@ -13,12 +13,13 @@
 //! Estimates and coarse units are those of the search by blocks (see `blocks`).
 
 use super::TopKRequest;
-use super::blocks::{Plan, coarse_unit};
 use super::candidates::{Errors, TopKCandidates};
-use super::pruned::{Scratch, Search};
+use super::plan::{Plan, coarse_unit};
+use super::scratch::{DocumentScratch, Scratch};
+use super::search::Search;
 use super::single::{AddedTerm, Scored, add_term};
-use crate::kernels::{self, BLOCK, BlockTerm, Scope, coarse};
-use crate::layout::CHUNK;
+use crate::kernels::{self, BlockTerm, Scope, coarse};
+use crate::layout::{BLOCK, CHUNK};
 
 /// Number of documents that are scored first, to find a threshold.
 const SEEDS: usize = 32;
@@ -31,28 +32,6 @@ const MAX_BITMAPS: u64 = 1 << 18;
 const PART: usize = 1024;
 /// Documents per group whose highest bound is stored.
 const GROUP: usize = 32;
-
-/// Buffers of a search, reused by the next. `ids`, `sums` and `totals` have an entry per wanted document,
-/// ascending.
-#[derive(Default)]
-pub(super) struct DocumentScratch {
-    /// Number of the document in its window.
-    ids: Vec<u16>,
-    /// Sum of the sparse terms' contributions to the document's estimate.
-    sums: Vec<u16>,
-    /// Upper bound of the document's estimate, in coarse units; padded with 0 to whole groups.
-    totals: Vec<u16>,
-    /// Maximum of every group of `totals`.
-    highest: Vec<u16>,
-    /// Per window, its first document and the index of its first wanted one in `ids`.
-    windows: Vec<(u32, u32)>,
-    /// Copy of the numbers from which the k-th highest is selected.
-    best: Vec<u16>,
-    selected: Vec<u32>,
-    /// Documents that are being scored, each with an upper bound, in coarse units, of what the remaining
-    /// dense terms can add.
-    scored: Vec<Scored>,
-}
 
 /// Number of documents that pass the filter; `None` if there is no filter.
 pub(super) fn passed(num_docs: u32, request: &TopKRequest<'_>) -> Option<u64> {

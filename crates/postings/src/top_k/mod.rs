@@ -13,9 +13,13 @@ mod exact;
 mod exhaustive;
 mod filter_driven;
 mod filtered;
+mod group;
 mod multi_segment;
 mod parallel;
+mod plan;
 mod pruned;
+mod scratch;
+mod search;
 mod single;
 #[cfg(test)]
 mod tests;

@@ -12,8 +12,9 @@ use sparrow_types::processors;
 
 use super::TopK;
 use super::candidates::Errors;
-use super::multi_segment;
-use super::pruned::{Scratch, Search};
+use super::group;
+use super::scratch::Scratch;
+use super::search::Search;
 
 /// Search buffers of helper threads, which end with the search; at most one per processor.
 static SPARE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
@@ -33,7 +34,7 @@ pub(super) fn run(groups: Vec<Vec<Search<'_, '_, '_>>>, errors: Errors, matched:
     let mut scratch = take_scratch(false);
     let mut tops = Vec::with_capacity(groups.iter().map(Vec::len).sum());
     for group in groups {
-        tops.extend(multi_segment::run(group, errors, matched, &mut scratch));
+        tops.extend(group::run(group, errors, matched, &mut scratch));
     }
     keep_scratch(scratch, false);
     tops
@@ -57,7 +58,7 @@ fn shared(
             let Some(group) = group.lock().unwrap_or_else(PoisonError::into_inner).take() else { break };
             let before = all_matched.load(Relaxed);
             let mut matched = before;
-            searched.push((number, multi_segment::run(group, errors, &mut matched, &mut scratch)));
+            searched.push((number, group::run(group, errors, &mut matched, &mut scratch)));
             all_matched.fetch_add(matched - before, Relaxed);
         }
         keep_scratch(scratch, is_helper);

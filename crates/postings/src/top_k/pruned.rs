@@ -19,18 +19,13 @@
 //! Dense terms with the lowest bounds, in sum at most [`DEFERRED_SHARE`] of what is needed, are not
 //! added up but looked up for the documents that the others leave.
 
-use sparrow_types::DocId;
-
-use super::TopKRequest;
-use super::blocks::BlockScratch;
-use super::bounds::ScoreBounds;
-use super::candidates::{CandidateScratch, TopKCandidates};
+use super::candidates::TopKCandidates;
 use super::exact::for_each_score;
-use super::filtered::DocumentScratch;
+use super::scratch::{Scratch, Sums, WindowState};
+use super::search::{Clause, Search};
 use super::single::{AddedTerm, Scored, add_term};
 use crate::kernels::{self, Bitmap, DenseTerm, GROUP, lane};
 use crate::record::Kind;
-use crate::term::Postings;
 
 /// Highest sum of the deferred terms' bounds, as a share of the estimate needed. Measured: 0.11 to 0.2 are
 /// equal; 0.27 makes queries near the 95th percentile 5% slower, 0.35 18%.
@@ -42,85 +37,6 @@ const TOGETHER: usize = 1024;
 /// Groups of 64 documents to which all dense terms are added before the next groups; their sums fit the L1
 /// cache.
 const GROUPS: usize = 256;
-
-/// A query term that the segment has.
-pub(super) struct Clause<'a> {
-    pub(super) postings: Postings<'a>,
-    pub(super) weight: f32,
-    pub(super) factor: u16,
-    /// Upper bound of the term's contribution to an estimate.
-    pub(super) bound: u32,
-}
-
-impl Clause<'_> {
-    /// The same clause for the part of the segment that starts at document `first`.
-    pub(super) fn from(&self, first: DocId) -> Self {
-        Self { postings: self.postings.from(first), ..*self }
-    }
-}
-
-/// Accumulators of a window. There are 65,536 of them, so that no 16-bit id, even a damaged one, is out of
-/// bounds; only the window's part is used.
-#[repr(align(64))]
-pub(super) struct Sums(pub(super) [u16; 1 << 16]);
-
-pub(super) struct Scratch {
-    pub(super) sums: Box<Sums>,
-    pub(super) allowed: Vec<u64>,
-    pub(super) matches: Vec<u64>,
-    pub(super) scored: Vec<Scored>,
-    pub(super) blocks: BlockScratch,
-    pub(super) documents: DocumentScratch,
-    pub(super) candidates: CandidateScratch,
-}
-
-/// Sums and wanted bits of the documents of a window.
-#[derive(Clone, Copy)]
-pub(super) struct WindowState<'k> {
-    /// Per document, the sum of the sparse terms' contributions, in document order.
-    pub(super) sums: &'k [u16],
-    /// Bit per document that is live and passes the filter.
-    pub(super) wanted: &'k [[u8; 8]],
-}
-
-impl Scratch {
-    pub(super) fn new() -> Self {
-        Self {
-            sums: Box::new(Sums([0; 1 << 16])),
-            allowed: Vec::new(),
-            matches: Vec::new(),
-            scored: Vec::new(),
-            blocks: BlockScratch::default(),
-            documents: DocumentScratch::default(),
-            candidates: CandidateScratch::default(),
-        }
-    }
-}
-
-/// The search of one segment, or of a part of one.
-pub(super) struct Search<'s, 'a, 'r> {
-    /// Index of the segment among those that are searched together.
-    pub(super) segment: usize,
-    /// Segment document that is numbered 0 here: a large segment is searched in parts, each as if it were a
-    /// segment.
-    pub(super) first: DocId,
-    pub(super) num_docs: u32,
-    /// Documents per window.
-    pub(super) window_size: u32,
-    pub(super) request: TopKRequest<'r>,
-    /// Query terms that the segment has, in query order, for exact scores.
-    pub(super) clauses: &'s [Clause<'a>],
-    /// Indexes of the dense clauses, highest bound first; `others` has those of the rest.
-    pub(super) dense: &'s [usize],
-    pub(super) others: &'s [usize],
-    /// Receives the upper bounds of blocks, if requested.
-    pub(super) bounds: Option<&'a mut ScoreBounds>,
-    /// Index of this search's first document among the sums of all segments.
-    pub(super) sums_at: usize,
-    pub(super) matched: u64,
-    /// Number of documents that pass the filter; `None` if there is no filter.
-    pub(super) passed: Option<u64>,
-}
 
 impl<'a, 'r> Search<'_, 'a, 'r> {
     /// Scans all windows.

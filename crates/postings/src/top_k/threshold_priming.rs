@@ -1,8 +1,9 @@
 //! Scores the most promising blocks first, which gives nearly the final threshold.
 
-use super::blocks::{BlockScratch, Plan, add_terms};
 use super::candidates::TopKCandidates;
-use super::pruned::Search;
+use super::plan::{Plan, add_terms};
+use super::scratch::BlockScratch;
+use super::search::Search;
 use crate::kernels;
 
 /// Number of blocks that are scored first.
@@ -32,7 +33,7 @@ pub(super) fn score(
         let first = end_of_segment;
         end_of_segment += block_scratch.selected[end_of_segment..].partition_point(|id| *id < end);
         block_scratch.selected[first..end_of_segment].iter_mut().for_each(|id| *id -= start);
-        block_scratch.start_blocks(plan, &block_scratch.selected[first..end_of_segment], blocks);
+        plan.start_blocks(block_scratch, &block_scratch.selected[first..end_of_segment], blocks);
         // None is looked at again.
         for id in &block_scratch.selected[first..end_of_segment] {
             block_scratch.totals[(start + id) as usize] = 0;

@@ -115,7 +115,7 @@ impl Run<'_> {
             }
             ("clear", []) => {
                 let items = list.change(true, std::mem::take)?;
-                crate::value::text::free(items.into_iter());
+                crate::value::free(items.into_iter());
                 Value::Null
             }
             ("getByPath", [path]) => self.by_path(&own(), &text(path)?, None)?,
@@ -162,7 +162,7 @@ impl Run<'_> {
             }
             ("clear", []) => {
                 let entries = table.change(std::mem::take)?;
-                crate::value::text::free(entries.into_iter().map(|(key, _)| key.to_value()));
+                crate::value::free(entries.into_iter().map(|(key, _)| key.to_value()));
                 Value::Null
             }
             _ => return Ok(None),

@@ -9,8 +9,8 @@ use super::{Found, int, long, text};
 use crate::error::Fault;
 use crate::machine::Run;
 use crate::value::Value;
-use crate::value::moment::{Class, Moment, out_of_range, unit_nanos, utc};
-use crate::value::object::{Object, ZoneName};
+use crate::value::moment::{Class, Moment, ZoneName, out_of_range, unit_nanos, utc};
+use crate::value::object::Object;
 
 fn moment(value: &Value) -> Result<Moment, Fault> {
     match value {

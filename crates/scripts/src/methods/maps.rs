@@ -110,7 +110,7 @@ impl Run<'_> {
             }
             ("clear", []) => {
                 let entries = table.change(std::mem::take)?;
-                crate::value::text::free(entries.into_values());
+                crate::value::free(entries.into_values());
                 Value::Null
             }
             ("clone", []) => Value::Map(Rc::new(Table::new(table.copy(), table.form(), None))),

@@ -10,8 +10,8 @@ use crate::machine::{Run, count};
 use crate::types::{Type, exception};
 use crate::value::Value;
 use crate::value::collection::{Entries, Form, Table};
-use crate::value::moment::{Class, Moment};
-use crate::value::object::{Builder, Object, ZoneName};
+use crate::value::moment::{Class, Moment, ZoneName};
+use crate::value::object::{Builder, Object};
 
 impl Run<'_> {
     /// Calls a static method that [`has_static`].

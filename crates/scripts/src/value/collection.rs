@@ -8,8 +8,8 @@ use std::rc::Rc;
 use indexmap::{Equivalent, IndexMap};
 
 use crate::error::Fault;
-use crate::value::Value;
-use crate::value::text::{Text, free, hold};
+use crate::value::text::{Text, hold};
+use crate::value::{Value, free};
 
 /// What may be done to a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ pub(crate) mod moment;
 pub(crate) mod object;
 pub(crate) mod text;
 
-use std::cell::{Cell, Ref};
+use std::cell::{Cell, Ref, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
@@ -276,6 +276,12 @@ impl Value {
     }
 }
 
+impl From<Moment> for Value {
+    fn from(moment: Moment) -> Self {
+        Self::Object(Rc::new(Object::Moment(moment)))
+    }
+}
+
 impl From<Object> for Value {
     fn from(object: Object) -> Self {
         Self::Object(Rc::new(object))
@@ -295,4 +301,27 @@ impl fmt::Debug for Value {
             },
         }
     }
+}
+
+thread_local! {
+    /// Whether values are being freed, and those that wait for it.
+    static FREEING: Cell<bool> = const { Cell::new(false) };
+    static FREED: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Frees values one after the other: a million lists, each in the next, must not need as deep a stack.
+pub(crate) fn free(values: impl Iterator<Item = Value>) {
+    let referring = values.filter(Value::refers);
+    if FREEING.replace(true) {
+        let waiting: Vec<Value> = referring.collect();
+        // Where the thread ends there is no list any more: then they are freed here.
+        let _ = FREED.try_with(|freed| freed.borrow_mut().extend(waiting));
+        return;
+    }
+    let mut waiting: Vec<Value> = referring.collect();
+    while let Some(value) = waiting.pop() {
+        drop(value);
+        let _ = FREED.try_with(|freed| waiting.append(&mut freed.borrow_mut()));
+    }
+    FREEING.set(false);
 }

@@ -8,8 +8,6 @@ use sparrow_wire::{DatePattern, Zone, parse_iso8601};
 use time::{Date, Duration, Month, OffsetDateTime, Time, UtcOffset};
 
 use crate::error::Fault;
-use crate::value::Value;
-use crate::value::object::{Object, ZoneName};
 
 /// Nanoseconds of a second.
 const SECOND: i128 = 1_000_000_000;
@@ -41,6 +39,13 @@ impl PartialEq for Moment {
             && self.at == other.at
             && (self.class != Class::Zoned || self.zone == other.zone)
     }
+}
+
+/// A time zone with its name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ZoneName {
+    pub(crate) name: Rc<str>,
+    pub(crate) zone: Zone,
 }
 
 pub(crate) fn utc() -> ZoneName {
@@ -254,12 +259,6 @@ impl Moment {
                 format!("{date}T{time}{offset}")
             }
         }
-    }
-}
-
-impl From<Moment> for Value {
-    fn from(moment: Moment) -> Self {
-        Self::Object(Rc::new(Object::Moment(moment)))
     }
 }
 

@@ -4,14 +4,15 @@ use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use sparrow_wire::{DatePattern, Zone};
+use sparrow_wire::DatePattern;
 
 use crate::regexes::Pattern;
 use crate::value::Field;
 use crate::value::Value;
 use crate::value::collection::{Form, Key, Table};
-use crate::value::moment::Moment;
-use crate::value::text::{free, hold};
+use crate::value::free;
+use crate::value::moment::{Moment, ZoneName};
+use crate::value::text::hold;
 
 /// An object.
 pub enum Object {
@@ -58,13 +59,6 @@ pub enum Object {
     Format { pattern: DatePattern, source: String, zone: Option<ZoneName>, is_simple: bool },
     /// A time zone.
     Zone(ZoneName),
-}
-
-/// A time zone with its name.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ZoneName {
-    pub(crate) name: Rc<str>,
-    pub(crate) zone: Zone,
 }
 
 /// Part of the entries of a map.

@@ -1,16 +1,11 @@
-//! Strings, and what the values of a thread hold.
+//! Strings, and how many bytes the values of a thread hold.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
-
-use crate::value::Value;
 
 thread_local! {
     /// Bytes that texts and collections of this thread hold.
     static HELD: Cell<isize> = const { Cell::new(0) };
-    /// Whether values are being freed, and those that wait for it.
-    static FREEING: Cell<bool> = const { Cell::new(false) };
-    static FREED: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Bytes that the texts and collections of this thread hold. Only differences mean something.
@@ -21,23 +16,6 @@ pub(crate) fn held() -> isize {
 /// Counts bytes that a value holds from now on, or no longer if negative.
 pub(crate) fn hold(bytes: isize) {
     HELD.set(HELD.get().wrapping_add(bytes));
-}
-
-/// Frees values one after the other: a million lists, each in the next, must not need as deep a stack.
-pub(crate) fn free(values: impl Iterator<Item = Value>) {
-    let referring = values.filter(Value::refers);
-    if FREEING.replace(true) {
-        let waiting: Vec<Value> = referring.collect();
-        // Where the thread ends there is no list any more: then they are freed here.
-        let _ = FREED.try_with(|freed| freed.borrow_mut().extend(waiting));
-        return;
-    }
-    let mut waiting: Vec<Value> = referring.collect();
-    while let Some(value) = waiting.pop() {
-        drop(value);
-        let _ = FREED.try_with(|freed| waiting.append(&mut freed.borrow_mut()));
-    }
-    FREEING.set(false);
 }
 
 /// A string. Java's positions count UTF-16 units, which are the bytes of a text in ASCII.

@@ -13,6 +13,8 @@
 
 use std::io::{self, Write};
 
+use sparrow_postings::PostingsReader;
+use sparrow_vectors::{GraphReader, VectorsReader};
 use tantivy::directory::OwnedBytes;
 
 /// Version of the container layout.
@@ -32,6 +34,13 @@ pub enum PartKind {
     /// Map between passages and documents; the other parts of the field are then numbered by passage.
     Passages,
 }
+
+/// Reader of a [`PartKind::Sparse`] part: the sparse postings of one field in one segment.
+pub type SparseReader = PostingsReader<OwnedBytes>;
+/// Reader of a [`PartKind::Dense`] part: the dense vectors of one field in one segment.
+pub type DenseReader = VectorsReader<OwnedBytes>;
+/// Reader of a [`PartKind::Graph`] part: HNSW graphs over the dense vectors of one field in one segment.
+pub type DenseGraph = GraphReader<OwnedBytes>;
 
 impl PartKind {
     fn code(self) -> u32 {

@@ -17,8 +17,7 @@ use sparrow_types::{DocId, PackedTokens, TokenIter};
 use sparrow_vectors::{Metric, VectorsError};
 use tantivy::directory::OwnedBytes;
 
-use super::plugin::encode_tokens;
-use super::vectors::{VectorFields, encode_vector};
+use super::values::{VectorFields, encode_tokens, encode_vector};
 use sparrow_mapping::passages::{Passage, PassageVector};
 
 const MAGIC: &[u8; 8] = b"SPRWPSG1";

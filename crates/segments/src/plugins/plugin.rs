@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use sparrow_postings::{DROPPED, Format, MergeSource, PostingsBuilder, merge_postings};
-use sparrow_types::{DocId, PackedTokens, TokenIter, niceness};
+use sparrow_types::{DocId, TokenIter, niceness};
 use sparrow_vectors::VectorsError;
 use tantivy::directory::{OwnedBytes, TerminatingWrite};
 use tantivy::index::Segment;
@@ -25,16 +25,9 @@ use super::merges::{MergeFailures, on_indexing_thread};
 use super::passages::{self, PassageBuilder};
 use super::reader::SegmentPlugins;
 use super::texts::TermBuffer;
-use super::vectors::{VectorFields, VectorSettings};
+use super::values::VectorFields;
+use super::vectors::VectorSettings;
 use crate::schema::{DENSE_TYPE, PASSAGES_TYPE, SPARSE_TYPE, custom_type};
-
-/// Encodes a sparse value for an indexing thread: `s`, then the tokens as [`PackedTokens`] stores them.
-pub fn encode_tokens(tokens: &PackedTokens) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(1 + tokens.as_bytes().len());
-    bytes.push(b's');
-    bytes.extend_from_slice(tokens.as_bytes());
-    bytes
-}
 
 /// The segment plugin; one per open index.
 pub struct SegmentParts {

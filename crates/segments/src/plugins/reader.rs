@@ -9,18 +9,10 @@ use tantivy::SegmentReader;
 use tantivy::directory::OwnedBytes;
 use tantivy::schema::{Field, Schema};
 
-use super::container::{PartKind, read_parts};
+use super::container::{DenseGraph, DenseReader, PartKind, SparseReader, read_parts};
 use super::passages::PassageMap;
 use super::term_ids::TermIds;
 use crate::error::IndexError;
-
-/// Sparse postings of one field in one segment.
-pub type SparseReader = PostingsReader<OwnedBytes>;
-/// Dense vectors of one field in one segment.
-pub type DenseReader = VectorsReader<OwnedBytes>;
-
-/// HNSW graphs over the dense vectors of one field in one segment.
-pub type DenseGraph = GraphReader<OwnedBytes>;
 
 /// Readers of all sparse and dense fields of one segment.
 #[derive(Default)]

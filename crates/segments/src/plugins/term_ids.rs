@@ -4,7 +4,7 @@ use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use sparrow_types::TermId;
 
-use super::reader::SparseReader;
+use super::container::SparseReader;
 
 /// Most cached tokens; when exceeded, the cache is cleared. More tokens than this are unlikely to be a
 /// vocabulary.

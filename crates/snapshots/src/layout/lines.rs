@@ -11,8 +11,10 @@ use sparrow_files::File;
 
 use sparrow_storage::io_reason;
 
-use super::FORMAT;
 use sparrow_call::error::EngineError;
+
+/// Format version of a line that this version writes, and the newest one that it reads.
+pub(super) const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Line<'a> {

@@ -7,14 +7,13 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::process::LIVE;
 
 /// Bytes up to which a thread's sum may be off before it settles: 64 KiB. Where the end of a thread goes unnoticed,
 /// every operation is settled at once, since what a thread had not settled would be lost.
 pub(crate) const PIECE: isize = if cfg!(unix) { 64 << 10 } else { 1 };
-
-/// Bytes that the process has allocated and not freed, without what threads have not settled yet.
-static LIVE: AtomicIsize = AtomicIsize::new(0);
 
 /// What a thread starts with: more than any operation takes off.
 const UNKNOWN: isize = isize::MAX / 2;
@@ -30,11 +29,6 @@ struct Tally {
 thread_local! {
     // Without a destructor: the allocator may be called before such a value can be registered, and after it is destroyed.
     static TALLY: Tally = const { Tally { pending: Cell::new(UNKNOWN), is_known: Cell::new(false) } };
-}
-
-/// Bytes that the process has allocated through [`Counted`] and not freed, accurate to 64 KiB for each thread.
-pub fn live() -> usize {
-    usize::try_from(LIVE.load(Relaxed)).unwrap_or(0)
 }
 
 /// Bytes that the current thread has allocated, less what it freed, since it last settled.

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicIsize, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use super::allocated;
-use super::resident::Resident;
+use super::process::{Resident, live};
 
 /// Memory that a request may always use, in bytes (1 MiB): the limit on the process refuses those that use more, so that
 /// an administrator can still raise it or delete an index.
@@ -103,7 +102,7 @@ impl Memory {
     /// Whether much of the process's memory is allocated to nothing: it was freed, and is kept by the threads that freed it.
     pub fn is_kept_unused(&self) -> bool {
         let most = (self.total_limit.load(Relaxed) / 8).saturating_add(elsewhere());
-        self.resident.as_ref().is_some_and(|resident| resident.now().saturating_sub(allocated::live()) > most)
+        self.resident.as_ref().is_some_and(|resident| resident.now().saturating_sub(live()) > most)
     }
 
     /// The bytes that the process has with so many more, if these are more than it may have, and how many it may have. `all` are those
@@ -119,7 +118,7 @@ impl Memory {
 
     /// A limit on the process alone: of `room` bytes more than it has allocated now.
     pub fn with_room(room: usize) -> Self {
-        Self::new(allocated::live().saturating_add(room), usize::MAX)
+        Self::new(live().saturating_add(room), usize::MAX)
     }
 
     /// Changes the limits, in bytes, for later allocations.
@@ -143,7 +142,7 @@ impl Memory {
     /// Bytes that the process may still allocate, or have otherwise; bodies that JavaScript keeps are taken off the latter alone.
     pub fn room(&self) -> usize {
         let total = self.total_limit.load(Relaxed);
-        let room = total.saturating_sub(allocated::live());
+        let room = total.saturating_sub(live());
         match &self.resident {
             Some(resident) if total >= LARGE => {
                 room.min(resident_limit(total).saturating_sub(resident.now()))
@@ -154,7 +153,7 @@ impl Memory {
 
     pub(super) fn allocated(&self) -> usize {
         // Of a request that runs, the body is in both.
-        allocated::live() + self.outside.load(Relaxed).max(self.bodies.load(Relaxed))
+        live() + self.outside.load(Relaxed).max(self.bodies.load(Relaxed))
     }
 
     /// Says how many bytes of bodies are kept outside of the allocator now, also for requests that have not begun.

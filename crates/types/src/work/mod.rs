@@ -11,7 +11,7 @@ mod kept;
 mod limits;
 mod output;
 mod probe;
-mod resident;
+mod process;
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering::Relaxed};

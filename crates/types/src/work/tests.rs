@@ -1,7 +1,7 @@
 use std::alloc::System;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::allocated::live;
+use super::process::live;
 use super::*;
 
 #[global_allocator]

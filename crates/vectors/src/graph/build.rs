@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use sparrow_types::DocId;
 
-use super::format::{BlockHeader, header};
+use super::format::{BlockHeader, GraphOptions, header};
 use super::insert::{Graph, Inserter, lowest_list_bytes};
 use super::packed::Packed;
 use crate::element::{Element, Metric};
@@ -21,21 +21,6 @@ pub const MAX_BLOCK: usize = 250_000;
 /// Most bytes that the construction of one graph takes, so that merges have a limit for any `m` and number of
 /// dimensions. Enough for [`MAX_BLOCK`] vectors of 768 dimensions with the default `m`.
 const MAX_BYTES: usize = 288 << 20;
-
-/// Parameters of HNSW construction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct GraphOptions {
-    /// Most neighbours of a vector on each level but the lowest, which has twice as many.
-    pub m: u16,
-    /// Number of candidates from which the neighbours of a new vector are chosen.
-    pub ef_construction: u16,
-}
-
-impl Default for GraphOptions {
-    fn default() -> Self {
-        Self { m: 16, ef_construction: 100 }
-    }
-}
 
 /// Vectors of one source segment of a merge.
 pub struct GraphSource<B> {

@@ -27,7 +27,6 @@
 
 use std::ops::{Deref, Range};
 
-use super::build::GraphOptions;
 use crate::error::VectorsError;
 use crate::format::{f32_at, u32_at};
 use crate::kernels::{Rows, prefetch};
@@ -43,6 +42,21 @@ const HEADER_1: usize = 24;
 pub(super) const HEADER: usize = 28;
 pub(super) const BLOCK_HEADER: usize = 32;
 const MAGIC: [u8; 7] = *b"SPRHNSW";
+
+/// Parameters of HNSW construction, which a graph carries in its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GraphOptions {
+    /// Most neighbours of a vector on each level but the lowest, which has twice as many.
+    pub m: u16,
+    /// Number of candidates from which the neighbours of a new vector are chosen.
+    pub ef_construction: u16,
+}
+
+impl Default for GraphOptions {
+    fn default() -> Self {
+        Self { m: 16, ef_construction: 100 }
+    }
+}
 
 pub(super) fn header(count: u32, blocks: u32, options: GraphOptions, code_bytes: u32) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];

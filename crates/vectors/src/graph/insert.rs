@@ -4,8 +4,8 @@ use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::beam::{Beam, Seen, Visited};
-use super::build::GraphOptions;
 use super::copies::Copies;
+use super::format::GraphOptions;
 use super::packed::Packed;
 
 /// Factor on `ef_construction`. Better graphs find more neighbours at the same search width; a merge pays for

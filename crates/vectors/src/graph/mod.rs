@@ -12,6 +12,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use build::{GraphOptions, GraphSource, MAX_BLOCK, write_graph};
+pub use build::{GraphSource, MAX_BLOCK, write_graph};
+pub use format::GraphOptions;
 pub use format::GraphReader;
 pub(crate) use search::{BeamSearch, Compared};

@@ -5,10 +5,11 @@ use std::arch::x86_64::*;
 
 use crate::amx;
 
+use super::Kernels;
 use super::avx512::{self, Vnni};
 use super::int8::{Columns, place, quantise};
+use super::jobs::{Epilogue, Gemm};
 use super::linear::Bytes;
-use super::{Epilogue, Gemm, Kernels};
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "amx",

@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::generic::Lanes;
 use super::int8::Whole;
+use super::lanes::Lanes;
 use super::{Kernels, kernels};
 
 /// The kernels, if the processor has all instructions that they use.

@@ -8,13 +8,10 @@
 
 use crate::numbers::{LINE, room};
 
-use super::generic::{Lanes, gelu};
+use super::jobs::{Epilogue, Gemm};
+use super::lanes::{Lanes, gelu};
 use super::linear::Bytes;
 use super::product::next_rows;
-use super::{Epilogue, Gemm};
-
-/// Longest row, in numbers: a power of two for which `255 · 128 · MAX_DEPTH`, the largest sum of products, fits 32 bits.
-pub const MAX_DEPTH: usize = 1 << 16;
 
 /// How an instruction set multiplies bytes; `LANES` are those of its vectors of f32.
 ///

@@ -1,11 +1,24 @@
-//! Linear maps, packed for the kernels.
+//! Linear maps, packed for the order.
 
 use crate::fixed::{self, Fixed, Precision};
 use crate::numbers::AlignedSlice;
 use crate::packed::{Packed, Packer, Unusable};
 
-use super::int8::MAX_DEPTH;
-use super::{Kernels, STEP};
+/// All dimensions of a model are multiples of this: the widest panel of any instruction set.
+pub const STEP: usize = 32;
+
+/// Longest row, in numbers: a power of two for which `255 · 128 · MAX_DEPTH`, the largest sum of products, fits 32 bits.
+pub const MAX_DEPTH: usize = 1 << 16;
+
+/// The order in which an instruction set reads packed weights.
+#[derive(Debug, Clone, Copy)]
+pub struct Order {
+    /// Numbers in a vector of f32; a panel of columns is two vectors wide.
+    pub(super) lanes: usize,
+    /// Consecutive numbers of a row that one word holds when weights are of 8 bits; `shift` is subtracted from each of them.
+    pub(super) group: usize,
+    pub(super) shift: u8,
+}
 
 /// A linear map, its weights in the order in which the kernels read them.
 #[derive(Debug)]
@@ -45,8 +58,8 @@ pub(super) struct Bytes {
 
 impl Bytes {
     /// Precomputes the sums of columns; `numbers` are the weights in their packed order.
-    fn new(kernels: &Kernels, depth: usize, numbers: AlignedSlice<i8>, scales: Vec<f32>) -> Self {
-        let (panel, group) = (2 * kernels.lanes, kernels.group);
+    fn new(order: Order, depth: usize, numbers: AlignedSlice<i8>, scales: Vec<f32>) -> Self {
+        let (panel, group) = (2 * order.lanes, order.group);
         let mut sums = vec![0i32; scales.len()];
         for (sums, numbers) in sums.chunks_exact_mut(panel).zip(numbers.chunks_exact((depth * panel).max(1)))
         {
@@ -58,7 +71,7 @@ impl Bytes {
         }
         // An f32 holds all of these whole numbers: `128 · MAX_DEPTH` has 24 bits.
         let totals = scales.iter().zip(&sums).map(|(scale, sum)| scale * *sum as f32).collect();
-        sums.iter_mut().for_each(|sum| *sum *= i32::from(kernels.shift));
+        sums.iter_mut().for_each(|sum| *sum *= i32::from(order.shift));
         Self { numbers, scales, totals, start: sums }
     }
 }
@@ -69,19 +82,19 @@ impl Linear {
         matches!(self.panels, Panels::Bytes(_))
     }
 
-    /// Packs `[depth][columns]` weights, given as `weight(row, column)`, for one implementation.
+    /// Packs `[depth][columns]` weights, given as `weight(row, column)`, for one instruction set.
     ///
     /// # Panics
     /// If `columns`, the length of the bias, is not a multiple of [`STEP`], or as [`Linear::of_bytes`] for bytes.
     pub fn new(
-        kernels: &Kernels,
+        order: Order,
         depth: usize,
         bias: Vec<f32>,
         precision: Precision,
         weight: impl Fn(usize, usize) -> f32,
     ) -> Self {
         let columns = bias.len();
-        let panel = 2 * kernels.lanes;
+        let panel = 2 * order.lanes;
         assert!(columns.is_multiple_of(STEP) && STEP.is_multiple_of(panel), "columns are not whole panels");
         // A row of a panel: its first column, and the row.
         let groups = (0..columns).step_by(panel).flat_map(|first| (0..depth).map(move |row| (first, row)));
@@ -97,7 +110,7 @@ impl Linear {
                 let scale = |column| fixed::byte_scale((0..depth).map(|row| weight(row, column)));
                 let scales: Vec<f32> = (0..columns).map(scale).collect();
                 let byte = |row: usize, column: usize| fixed::byte(weight(row, column), scales[column]);
-                return Self::of_bytes(kernels, depth, bias, scales.clone(), byte);
+                return Self::of_bytes(order, depth, bias, scales.clone(), byte);
             }
             Precision::Fixed => {
                 let scale = |column| fixed::scale((0..depth).map(|row| weight(row, column)));
@@ -123,13 +136,13 @@ impl Linear {
     /// If `depth` or `columns`, the length of bias and scales, is not a multiple of [`STEP`], or if sums of `depth` products may overflow
     /// 32 bits.
     pub fn of_bytes(
-        kernels: &Kernels,
+        order: Order,
         depth: usize,
         bias: Vec<f32>,
         scales: Vec<f32>,
         weight: impl Fn(usize, usize) -> i8,
     ) -> Self {
-        let (columns, panel, group) = (bias.len(), 2 * kernels.lanes, kernels.group);
+        let (columns, panel, group) = (bias.len(), 2 * order.lanes, order.group);
         assert!(columns.is_multiple_of(STEP) && scales.len() == columns, "columns are not whole panels");
         assert!(depth.is_multiple_of(STEP) && depth <= MAX_DEPTH, "rows of {depth} are not whole words");
         let mut numbers = AlignedSlice::zeros(depth * columns);
@@ -141,7 +154,7 @@ impl Linear {
                 some.iter_mut().zip(row..).for_each(|(out, row)| *out = weight(row, column));
             }
         }
-        let panels = Panels::Bytes(Bytes::new(kernels, depth, numbers, scales));
+        let panels = Panels::Bytes(Bytes::new(order, depth, numbers, scales));
         Self { panels, bias, depth, columns, panel }
     }
 
@@ -150,12 +163,12 @@ impl Linear {
     /// # Panics
     /// If a column is shorter.
     pub fn from_columns<'a>(
-        kernels: &Kernels,
+        order: Order,
         depth: usize,
         columns: impl ExactSizeIterator<Item = &'a [f32]>,
     ) -> Self {
         let count = columns.len().next_multiple_of(STEP);
-        let panel = 2 * kernels.lanes;
+        let panel = 2 * order.lanes;
         let mut panels = AlignedSlice::zeros(depth * count);
         for (column, values) in columns.enumerate() {
             let start = column / panel * depth * panel + column % panel;
@@ -190,7 +203,7 @@ impl Linear {
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing, or the weights are not `depth` × whole panels.
     pub fn open(
-        kernels: &Kernels,
+        order: Order,
         name: &str,
         depth: usize,
         precision: Precision,
@@ -199,7 +212,7 @@ impl Linear {
         const UNFIT: Unusable = Unusable::Damaged("weights are of another length");
         let bias: AlignedSlice<f32> = packed.get(&format!("{name}.bias"))?;
         let scales: AlignedSlice<f32> = packed.get(&format!("{name}.scales"))?;
-        let (columns, panel) = (bias.len(), 2 * kernels.lanes);
+        let (columns, panel) = (bias.len(), 2 * order.lanes);
         let length = depth.checked_mul(columns).ok_or(UNFIT)?;
         if !columns.is_multiple_of(STEP) || scales.len() != columns {
             return Err(UNFIT);
@@ -209,7 +222,7 @@ impl Linear {
             if numbers.len() != length || !depth.is_multiple_of(STEP) || depth > MAX_DEPTH {
                 return Err(UNFIT);
             }
-            Panels::Bytes(Bytes::new(kernels, depth, numbers, scales.to_vec()))
+            Panels::Bytes(Bytes::new(order, depth, numbers, scales.to_vec()))
         } else {
             let numbers = packed.get_fixed(name, length)?;
             Panels::Fixed { numbers, scales: scales.to_vec() }

@@ -11,6 +11,8 @@ use crate::table::{GROUP, Row};
 
 mod generic;
 mod int8;
+mod jobs;
+mod lanes;
 mod linear;
 mod product;
 mod scalar;
@@ -24,82 +26,27 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
-pub use int8::MAX_DEPTH;
-pub use linear::Linear;
-use linear::{Bytes, Panels};
-
-/// All dimensions of a model are multiples of this: the widest panel of any instruction set.
-pub const STEP: usize = 32;
-
-/// What happens to a product before it is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Epilogue {
-    /// The product is stored as it is.
-    None,
-    /// The Gaussian error linear unit, the exact one with the error function.
-    Gelu,
-}
-
-/// A product of rows and a linear map: the rows, and what is applied to the result.
-#[derive(Debug, Clone, Copy)]
-struct Gemm<'a> {
-    linear: &'a Linear,
-    input: &'a [f32],
-    rows: usize,
-    stride: usize,
-    epilogue: Epilogue,
-}
-
-/// Layer normalisation of rows.
-#[derive(Debug, Clone)]
-pub struct Norm<'a> {
-    /// One factor per column.
-    pub scale: &'a [f32],
-    /// Summand of each column.
-    pub shift: &'a [f32],
-    /// Added to the variance.
-    pub epsilon: f32,
-}
-
-/// One text's queries, keys and values.
-#[derive(Debug, Clone, Copy)]
-pub struct Attention<'a> {
-    /// `[tokens][3][width]`: queries (already scaled), keys, values.
-    pub qkv: &'a [f32],
-    /// Number of tokens.
-    pub tokens: usize,
-    /// Width of a query, in numbers.
-    pub width: usize,
-    /// Number of attention heads, which divide a query into equal parts.
-    pub heads: usize,
-    /// Number of tokens to each side that a token attends to; `usize::MAX` for all tokens.
-    pub window: usize,
-}
+#[cfg(test)]
+use jobs::Function;
+use jobs::Gemm;
+pub use jobs::{Attention, Epilogue, Norm};
+use linear::{Bytes, Order, Panels};
+pub use linear::{Linear, MAX_DEPTH, STEP};
 
 /// One implementation of the inner loops.
 #[derive(Debug)]
 pub struct Kernels {
     /// Name as `SPARROW_SIMD` takes it.
     pub name: &'static str,
-    lanes: usize,
+    /// The order in which the functions read packed weights.
+    pub order: Order,
     gemm: fn(&Gemm<'_>, &mut Vec<f32>, &mut [f32]),
     gemm_bytes: fn(&Gemm<'_>, &Bytes, &mut Vec<f32>, &mut [f32]),
-    /// Consecutive numbers of a row that one word holds when weights are of 8 bits; `shift` is subtracted from each of them.
-    group: usize,
-    shift: u8,
     normalize: fn(&Norm<'_>, &mut [f32], &[f32]),
     attention: fn(&Attention<'_>, &mut Vec<f32>, &mut [f32]),
     dot: fn(Row<'_>, &[f32]) -> f32,
     #[cfg(test)]
     map: fn(Function, &mut [f32]),
-}
-
-/// The functions of one number that the tests call by themselves.
-#[cfg(test)]
-#[derive(Debug, Clone, Copy)]
-enum Function {
-    Exp,
-    Gelu,
 }
 
 impl Kernels {
@@ -116,7 +63,7 @@ impl Kernels {
         scratch: &mut Vec<f32>,
         out: &mut [f32],
     ) {
-        assert_eq!(linear.panel, 2 * self.lanes, "weights are packed for another instruction set");
+        assert_eq!(linear.panel, 2 * self.order.lanes, "weights are packed for another instruction set");
         let rows = out.len() / linear.columns;
         assert!(
             out.len() == rows * linear.columns && input.len() == rows * linear.depth,
@@ -189,16 +136,18 @@ impl Kernels {
 /// Makes the functions of one instruction set: the generic loops, compiled with its features.
 macro_rules! kernels {
     ($name:literal, $vector:ty, $whole:ty, $($features:literal)?) => {
-        pub(super) static KERNELS: super::Kernels = super::Kernels {
+        pub(super) static KERNELS: $crate::bert::kernels::Kernels = $crate::bert::kernels::Kernels {
             name: $name,
-            lanes: <$vector as super::generic::Lanes>::LANES,
+            order: $crate::bert::kernels::linear::Order {
+                lanes: <$vector as $crate::bert::kernels::lanes::Lanes>::LANES,
+                group: <$whole as $crate::bert::kernels::int8::Whole>::GROUP,
+                shift: <$whole as $crate::bert::kernels::int8::Whole>::SHIFT,
+            },
             // SAFETY: this table is handed out only where the processor has the features, and `Kernels` has checked the
             // lengths.
             gemm: |job, scratch, out| unsafe { gemm(job, scratch, out) },
             // SAFETY: as above.
             gemm_bytes: |job, bytes, scratch, out| unsafe { gemm_bytes(job, bytes, scratch, out) },
-            group: <$whole as super::int8::Whole>::GROUP,
-            shift: <$whole as super::int8::Whole>::SHIFT,
             // SAFETY: as above.
             normalize: |job, rows, residual| unsafe { normalize(job, rows, residual) },
             // SAFETY: as above.
@@ -215,9 +164,9 @@ macro_rules! kernels {
         /// # Safety
         /// The processor has the features, and the job was checked.
         $(#[target_feature(enable = $features)])?
-        unsafe fn gemm(job: &super::Gemm<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
+        unsafe fn gemm(job: &$crate::bert::kernels::jobs::Gemm<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
             // SAFETY: the caller's promise.
-            unsafe { super::product::gemm::<$vector>(job, scratch, out) }
+            unsafe { $crate::bert::kernels::product::gemm::<$vector>(job, scratch, out) }
         }
 
         /// Multiplies rows with weights of 8 bits.
@@ -226,13 +175,13 @@ macro_rules! kernels {
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
         unsafe fn gemm_bytes(
-            job: &super::Gemm<'_>,
-            bytes: &super::Bytes,
+            job: &$crate::bert::kernels::jobs::Gemm<'_>,
+            bytes: &$crate::bert::kernels::linear::Bytes,
             scratch: &mut Vec<f32>,
             out: &mut [f32],
         ) {
             // SAFETY: the caller's promise.
-            unsafe { super::int8::gemm::<$whole>(job, bytes, scratch, out) }
+            unsafe { $crate::bert::kernels::int8::gemm::<$whole>(job, bytes, scratch, out) }
         }
 
         /// Normalises rows in place.
@@ -240,9 +189,9 @@ macro_rules! kernels {
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
-        unsafe fn normalize(job: &super::Norm<'_>, rows: &mut [f32], residual: &[f32]) {
+        unsafe fn normalize(job: &$crate::bert::kernels::jobs::Norm<'_>, rows: &mut [f32], residual: &[f32]) {
             // SAFETY: the caller's promise.
-            unsafe { super::generic::normalize::<$vector>(job, rows, residual) }
+            unsafe { $crate::bert::kernels::generic::normalize::<$vector>(job, rows, residual) }
         }
 
         /// Computes one text's attention.
@@ -250,9 +199,9 @@ macro_rules! kernels {
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
-        unsafe fn attention(job: &super::Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
+        unsafe fn attention(job: &$crate::bert::kernels::jobs::Attention<'_>, scratch: &mut Vec<f32>, out: &mut [f32]) {
             // SAFETY: the caller's promise.
-            unsafe { super::generic::attention::<$vector>(job, scratch, out) }
+            unsafe { $crate::bert::kernels::generic::attention::<$vector>(job, scratch, out) }
         }
 
         /// The dot product of two rows.
@@ -260,9 +209,9 @@ macro_rules! kernels {
         /// # Safety
         /// As `gemm`.
         $(#[target_feature(enable = $features)])?
-        unsafe fn dot(a: crate::table::Row<'_>, b: &[f32]) -> f32 {
+        unsafe fn dot(a: $crate::table::Row<'_>, b: &[f32]) -> f32 {
             // SAFETY: the caller's promise.
-            unsafe { super::product::dot::<$vector>(a, b) }
+            unsafe { $crate::bert::kernels::product::dot::<$vector>(a, b) }
         }
 
         /// For the tests: applies a function to each number.
@@ -271,9 +220,9 @@ macro_rules! kernels {
         /// As `gemm`.
         #[cfg(test)]
         $(#[target_feature(enable = $features)])?
-        unsafe fn map(function: super::Function, values: &mut [f32]) {
+        unsafe fn map(function: $crate::bert::kernels::jobs::Function, values: &mut [f32]) {
             // SAFETY: the caller's promise.
-            unsafe { super::generic::map::<$vector>(function, values) }
+            unsafe { $crate::bert::kernels::lanes::map::<$vector>(function, values) }
         }
     };
 }

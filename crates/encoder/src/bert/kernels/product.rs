@@ -3,9 +3,9 @@
 use crate::numbers::{LINE, prefetch_line, room};
 use crate::table::{GROUP, Row};
 
-use super::generic::{Lanes, gelu};
+use super::jobs::{Epilogue, Gemm};
+use super::lanes::{Lanes, gelu};
 use super::linear::Panels;
-use super::{Epilogue, Gemm};
 
 /// Value of a tile's parameter `FROM`: the weights of its columns are f32.
 pub(super) const SINGLE: u8 = 0;

@@ -1,8 +1,8 @@
 //! The implementation in plain arrays: always compiled, and the fallback on every processor.
 
-use super::generic::{Lanes, ROUNDER};
 use super::int8::Whole;
 use super::kernels;
+use super::lanes::{Lanes, ROUNDER};
 
 /// A vector of four numbers, which compilers put into one register if the processor has such.
 #[derive(Clone, Copy)]

@@ -61,7 +61,7 @@ fn check_linear(rows: usize, depth: usize, columns: usize, seed: u64) {
             (Precision::Fixed, Epilogue::Gelu),
         ] {
             let weight = |row: usize, column: usize| weights[row * columns + column];
-            let linear = Linear::new(kernels, depth, bias.clone(), precision, weight);
+            let linear = Linear::new(kernels.order, depth, bias.clone(), precision, weight);
             let mut out = vec![f32::NAN; rows * columns];
             // What an earlier call has left there must not matter.
             let mut scratch = vec![f32::NAN; seed as usize % 1000];
@@ -135,7 +135,7 @@ fn of_all(
     weight: impl Fn(usize, usize) -> i8 + Copy,
 ) -> Vec<(&'static Kernels, Vec<f32>)> {
     let of = |kernels: &'static Kernels| {
-        let linear = Linear::of_bytes(kernels, depth, vec![0.0; columns], vec![1.0; columns], weight);
+        let linear = Linear::of_bytes(kernels.order, depth, vec![0.0; columns], vec![1.0; columns], weight);
         let mut out = vec![f32::NAN; input.len() / depth * columns];
         // What an earlier call has left there must not matter.
         kernels.linear(&linear, input, Epilogue::None, &mut vec![f32::NAN; 77], &mut out);
@@ -279,7 +279,7 @@ proptest! {
         let epilogue = if gelu_too { Epilogue::Gelu } else { Epilogue::None };
         for kernels in available() {
             let weight = |row: usize, column: usize| weights[row * columns + column];
-            let linear = Linear::new(kernels, depth, bias.clone(), Precision::Int8, weight);
+            let linear = Linear::new(kernels.order, depth, bias.clone(), Precision::Int8, weight);
             let mut out = vec![f32::NAN; rows * columns];
             kernels.linear(&linear, &input, epilogue, &mut Vec::new(), &mut out);
             for (at, found) in out.iter().enumerate() {

@@ -7,7 +7,8 @@
 use std::arch::x86_64::*;
 
 use super::{
-    DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, quantisers, scalar, thresholds,
+    DIM_STEP, Document, Kernels, Levels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, quantisers, scalar,
+    thresholds,
 };
 
 /// Shift of a document's values, since `vpmaddubsw` multiplies unsigned by signed bytes.
@@ -15,13 +16,12 @@ const SHIFT: u8 = 64;
 
 static KERNELS: Kernels = Kernels {
     name: "avx2",
-    levels: 63,
-    shift: SHIFT,
+    levels: Levels { most: 63, shift: SHIFT },
     // SAFETY: `detect` hands these functions out only where the processor has the features; `Kernels` checked that the
     // lengths agree.
-    quantise: |hidden, dims, padded, kernels| unsafe { quantise(hidden, dims, padded, kernels) },
+    quantise: |hidden, dims, padded, levels| unsafe { quantise(hidden, dims, padded, levels) },
     // SAFETY: as above.
-    quantise_turned: |tokens, kernels| unsafe { quantise_turned(tokens, kernels) },
+    quantise_turned: |tokens, levels| unsafe { quantise_turned(tokens, levels) },
     // SAFETY: as above.
     screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
     collect: scalar::collect,

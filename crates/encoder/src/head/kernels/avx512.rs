@@ -3,20 +3,21 @@
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, quantisers, thresholds};
+use super::{
+    DIM_STEP, Document, Kernels, Levels, PANEL, Pair, Panel, ROW_STEP, Rows, keep, quantisers, thresholds,
+};
 
 /// Shift of a document's values, since `vpdpbusd` multiplies unsigned by signed bytes.
 pub(super) const SHIFT: u8 = 128;
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "avx512",
-    levels: 127,
-    shift: SHIFT,
+    levels: Levels { most: 127, shift: SHIFT },
     // SAFETY: `detect` hands these functions out only where the processor has the features; `Kernels` checked that the
     // lengths agree.
-    quantise: |hidden, dims, padded, kernels| unsafe { quantise(hidden, dims, padded, kernels) },
+    quantise: |hidden, dims, padded, levels| unsafe { quantise(hidden, dims, padded, levels) },
     // SAFETY: as above.
-    quantise_turned: |tokens, kernels| unsafe { quantise_turned(tokens, kernels) },
+    quantise_turned: |tokens, levels| unsafe { quantise_turned(tokens, levels) },
     // SAFETY: as above.
     screen: |panel, document, masks| unsafe { screen(panel, document, masks) },
     // SAFETY: as above.

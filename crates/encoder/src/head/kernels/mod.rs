@@ -7,11 +7,10 @@
 use std::sync::OnceLock;
 
 use crate::instructions::{self, Tiles, wanted};
-use crate::numbers::{LINE, prefetch_line};
 
-use super::NotFinite;
-use super::quantize::{Quantized, Turned};
+use super::quantize::{NotFinite, Quantized, Turned};
 
+mod operands;
 mod scalar;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -23,188 +22,19 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
-/// Vocabulary terms in a panel: the integer dot products of a token with them fill two AVX-512 registers.
-pub const PANEL: usize = 32;
-
-/// Dimensions are padded to a multiple of this: one integer dot product instruction takes four.
-pub const DIM_STEP: usize = 4;
-
-/// Widest hidden state whose integer dot products stay exact in i32 (`127 · 255 · dims < 2³¹`, and `127 · 127 · dims < 2³⁰`).
-pub const MAX_DIMS: usize = 65_536;
-
-/// The rows of the second look are padded to a multiple of this many bytes, the width of the widest register.
-pub const ROW_STEP: usize = 64;
-
-/// The numbers of [`PANEL`] terms that bound their logits, given integer dot products: see [`thresholds`].
-#[derive(Debug, Clone)]
-pub struct Bounds {
-    /// Scale of the quantised weights.
-    pub scale: [f32; PANEL],
-    /// Factor of [`Limits::error`] in each term's margin.
-    pub spread: [f32; PANEL],
-    /// Factor of [`Limits::norm`] in each term's margin.
-    pub residual: [f32; PANEL],
-    /// Factor of [`Limits::reach`] in each term's margin.
-    pub slack: [f32; PANEL],
-    /// The bias, rounded up; negative infinity beyond the vocabulary.
-    pub bias: [f32; PANEL],
-    /// Sum of each term's quantised weights, without those for values that have no shift.
-    pub sums: [i32; PANEL],
-}
-
-impl Bounds {
-    /// Bounds of a panel without terms.
-    pub fn empty() -> Self {
-        let zero = [0.0; PANEL];
-        Self {
-            scale: [1.0; PANEL],
-            spread: zero,
-            residual: zero,
-            slack: zero,
-            bias: [f32::NEG_INFINITY; PANEL],
-            sums: [0; PANEL],
-        }
-    }
-}
-
-/// The numbers of one term that bound its logit, as in [`Bounds`].
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Bound {
-    /// Scale of the quantised weights.
-    pub scale: f32,
-    /// Factor of [`Limits::error`] in the term's margin.
-    pub spread: f32,
-    /// Factor of [`Limits::norm`] in the term's margin.
-    pub residual: f32,
-    /// The bias, rounded up.
-    pub bias: f32,
-    /// Sum of the quantised weights.
-    pub sum: i32,
-}
-
-impl Bound {
-    /// Whether the logit may be positive, given the integer dot product with a token whose values all have `shift` added.
-    #[inline(always)]
-    fn admits(&self, dot: i32, shift: u8, limits: &Limits) -> bool {
-        let dot = dot - i32::from(shift) * self.sum;
-        let margin = self.spread * limits.error + self.residual * limits.norm;
-        // Written so that a NaN passes: the exact step decides.
-        let ruled_out = dot as f32 * (self.scale * limits.scale) + margin + self.bias <= 0.0;
-        !ruled_out
-    }
-}
-
-/// Quantised weights of [`PANEL`] terms, which are multiplied with a token together.
-///
-/// `weights` is `[dims / 4][PANEL][4]` of values in −levels..=levels: the four bytes that one dot product instruction takes
-/// for a term lie together.
-#[derive(Debug, Clone, Copy)]
-pub struct Panel<'a> {
-    weights: &'a [i8],
-    bounds: &'a Bounds,
-}
-
-impl<'a> Panel<'a> {
-    /// A panel of `dims × PANEL` quantised weights.
-    ///
-    /// # Panics
-    /// If `weights` is not a whole number of steps.
-    pub fn new(weights: &'a [i8], bounds: &'a Bounds) -> Self {
-        assert!(weights.len().is_multiple_of(PANEL * DIM_STEP), "panel is not a whole number of steps");
-        Self { weights, bounds }
-    }
-
-    fn dims(&self) -> usize {
-        self.weights.len() / PANEL
-    }
-}
-
-/// Quantised weights of terms, which are multiplied with a token one by one: `[terms][dims]`, with `dims` a multiple of [`ROW_STEP`].
-#[derive(Debug, Clone, Copy)]
-pub struct Rows<'a> {
-    weights: &'a [i8],
-    dims: usize,
-    bounds: &'a [Bound],
-}
-
-impl<'a> Rows<'a> {
-    /// Prefetches what [`Kernels::refine`] will read of the terms of some pairs, into the first-level cache (`NEAR`) or the second-level
-    /// cache.
-    ///
-    /// # Panics
-    /// If a pair is of no term.
-    pub fn prefetch<const NEAR: bool>(&self, pairs: &[Pair]) {
-        for pair in pairs {
-            prefetch::<NEAR, _>(&self.weights[pair.term as usize * self.dims..][..self.dims]);
-            prefetch::<NEAR, _>(std::slice::from_ref(&self.bounds[pair.term as usize]));
-        }
-    }
-
-    /// Rows over their parts.
-    ///
-    /// # Panics
-    /// If the lengths of the parts do not fit one another.
-    pub fn new(weights: &'a [i8], dims: usize, bounds: &'a [Bound]) -> Self {
-        assert!(dims.is_multiple_of(ROW_STEP), "rows are not a whole number of steps");
-        assert_eq!(weights.len(), bounds.len() * dims, "rows and bounds differ");
-        Self { weights, dims, bounds }
-    }
-}
-
-/// A term and a token whose logit may be positive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pair {
-    /// Index of the term in the decoder's order.
-    pub term: u32,
-    /// Index of the token in the document.
-    pub token: u32,
-}
-
-/// The numbers of one document that bound its logits, given integer dot products.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Scale of the document's quantised hidden states.
-    pub scale: f32,
-    /// Largest Euclidean norm of a token's quantisation error; multiplied by a term's `spread`.
-    pub error: f32,
-    /// Largest Euclidean norm of a token's quantised values times their scale; multiplied by a term's `residual`.
-    pub norm: f32,
-    /// Factor of the rounding errors before quantisation (see [`super`]); multiplied by a term's `slack`.
-    pub reach: f32,
-}
-
-/// The quantised hidden states of one document.
-#[derive(Debug, Clone, Copy)]
-pub struct Document<'a> {
-    values: &'a [u8],
-    tokens: usize,
-    limits: Limits,
-}
-
-impl<'a> Document<'a> {
-    /// A document of `values`, `[tokens][dims]`: numbers in −levels..=levels with [`Kernels::shift`] added to each (wrapping: with a shift
-    /// of 0 they are signed bytes). Values that the sums of [`Bounds`] do not count have no shift.
-    ///
-    /// # Panics
-    /// If the lengths do not agree.
-    pub fn new(values: &'a [u8], tokens: usize, dims: usize, limits: Limits) -> Self {
-        assert_eq!(values.len(), tokens * dims, "hidden states do not fit the token count");
-        Self { values, tokens, limits }
-    }
-}
+pub use operands::{
+    Bound, Bounds, DIM_STEP, Document, Levels, Limits, MAX_DIMS, PANEL, Pair, Panel, ROW_STEP, Rows, prefetch,
+};
 
 /// One implementation of the inner loops.
 #[derive(Debug)]
 pub struct Kernels {
     /// Name as `SPARROW_SIMD` takes it.
     pub name: &'static str,
-    /// Quantised weights and values are integers from `−levels` to `levels`.
-    pub levels: i8,
-    /// Added to each value of a document that may be negative, as x86 multiplies unsigned by signed bytes; subtracting the shift times the
-    /// sum of the weights undoes it. Values that cannot be negative are not shifted and are at most `levels + shift`.
-    pub shift: u8,
-    quantise: fn(&[f32], usize, usize, &Kernels) -> Result<Quantized, NotFinite>,
-    quantise_turned: fn(&Turned<'_>, &Kernels) -> Result<Vec<Quantized>, NotFinite>,
+    /// The integers that its operands are quantised to.
+    pub levels: Levels,
+    quantise: fn(&[f32], usize, usize, Levels) -> Result<Quantized, NotFinite>,
+    quantise_turned: fn(&Turned<'_>, Levels) -> Result<Vec<Quantized>, NotFinite>,
     screen: fn(&Panel<'_>, &Document<'_>, &mut [u32]),
     collect: fn(&[u32], u32, &mut Vec<Pair>),
     refine: fn(&Rows<'_>, &Document<'_>, &mut [Pair]) -> usize,
@@ -224,9 +54,9 @@ macro_rules! quantisers {
             hidden: &[f32],
             dims: usize,
             padded: usize,
-            kernels: &super::Kernels,
-        ) -> Result<super::Quantized, super::NotFinite> {
-            super::Quantized::whole(hidden, dims, padded, kernels)
+            levels: $crate::head::kernels::Levels,
+        ) -> Result<$crate::head::quantize::Quantized, $crate::head::quantize::NotFinite> {
+            $crate::head::quantize::Quantized::whole(hidden, dims, padded, levels)
         }
 
         /// [`Quantized::turned`], compiled with these target features.
@@ -235,10 +65,10 @@ macro_rules! quantisers {
         /// As `quantise`.
         #[target_feature(enable = $features)]
         unsafe fn quantise_turned(
-            tokens: &super::Turned<'_>,
-            kernels: &super::Kernels,
-        ) -> Result<Vec<super::Quantized>, super::NotFinite> {
-            super::Quantized::turned(tokens, kernels)
+            tokens: &$crate::head::quantize::Turned<'_>,
+            levels: $crate::head::kernels::Levels,
+        ) -> Result<Vec<$crate::head::quantize::Quantized>, $crate::head::quantize::NotFinite> {
+            $crate::head::quantize::Quantized::turned(tokens, levels)
         }
     };
 }
@@ -256,7 +86,7 @@ impl Kernels {
         dims: usize,
         padded: usize,
     ) -> Result<Quantized, NotFinite> {
-        (self.quantise)(hidden, dims, padded, self)
+        (self.quantise)(hidden, dims, padded, self.levels)
     }
 
     /// Quantises tokens in the new basis, once for each number of dimensions of the first look.
@@ -264,7 +94,7 @@ impl Kernels {
     /// # Errors
     /// [`NotFinite`] if a number is not.
     pub(super) fn quantise_turned(&self, tokens: &Turned<'_>) -> Result<Vec<Quantized>, NotFinite> {
-        (self.quantise_turned)(tokens, self)
+        (self.quantise_turned)(tokens, self.levels)
     }
 
     /// The first look: bounds the logits of all terms of a panel with all tokens of a document and appends the pairs whose logit may be
@@ -311,15 +141,6 @@ impl Kernels {
     /// other work.
     pub fn release(&self) {
         (self.release)();
-    }
-}
-
-/// Prefetches a row: into the first-level cache (`NEAR`) if it will be read soon, into the second-level cache if later. Rows of pairs are
-/// scattered in memory, and the processor cannot predict them.
-#[inline(always)]
-pub fn prefetch<const NEAR: bool, T>(row: &[T]) {
-    for line in 0..size_of_val(row).div_ceil(LINE) {
-        prefetch_line::<NEAR>(row.as_ptr().cast::<u8>().wrapping_add(line * LINE));
     }
 }
 

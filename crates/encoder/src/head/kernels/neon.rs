@@ -4,12 +4,11 @@ use std::arch::aarch64::*;
 
 use crate::head::quantize::Quantized;
 
-use super::{DIM_STEP, Document, Kernels, PANEL, Panel, scalar, thresholds};
+use super::{DIM_STEP, Document, Kernels, Levels, PANEL, Panel, scalar, thresholds};
 
 static KERNELS: Kernels = Kernels {
     name: "neon",
-    levels: 127,
-    shift: 0,
+    levels: Levels { most: 127, shift: 0 },
     quantise: Quantized::whole,
     quantise_turned: Quantized::turned,
     // SAFETY: `detect` hands this function out only where the processor has NEON; `Kernels` checked that the lengths agree.

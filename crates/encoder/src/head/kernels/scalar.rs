@@ -2,12 +2,11 @@
 
 use crate::head::quantize::Quantized;
 
-use super::{DIM_STEP, Document, Kernels, PANEL, Pair, Panel, Rows, keep, thresholds};
+use super::{DIM_STEP, Document, Kernels, Levels, PANEL, Pair, Panel, Rows, keep, thresholds};
 
 pub(super) static KERNELS: Kernels = Kernels {
     name: "scalar",
-    levels: 127,
-    shift: 0,
+    levels: Levels { most: 127, shift: 0 },
     quantise: Quantized::whole,
     quantise_turned: Quantized::turned,
     screen,

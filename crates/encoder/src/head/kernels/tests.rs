@@ -59,7 +59,8 @@ impl Case {
     /// The pairs that one implementation finds at the first look, and those that it keeps at the second look of all
     /// pairs whose index `some` accepts.
     fn run(&self, kernels: &Kernels, some: impl Fn(usize) -> bool) -> (Vec<Pair>, Vec<Pair>) {
-        let values: Vec<u8> = self.values.iter().map(|v| (*v as u8).wrapping_add(kernels.shift)).collect();
+        let values: Vec<u8> =
+            self.values.iter().map(|v| (*v as u8).wrapping_add(kernels.levels.shift)).collect();
         let document = Document::new(&values, self.tokens(), self.dims, self.limits);
         let sum = |term: usize, of: usize| -> i32 {
             (0..self.dims).map(|dim| i32::from(self.weights[self.places(term, dim)[of]])).sum()
@@ -143,7 +144,7 @@ fn scalar_equals_the_definition() {
 #[test]
 fn scales_that_have_lost_their_digits_let_all_pass() {
     for kernels in available() {
-        let mut case = Case::new(kernels.levels, 64, 3, bytes(9));
+        let mut case = Case::new(kernels.levels.most, 64, 3, bytes(9));
         case.bounds.scale = [0.1; PANEL];
         case.bounds.residual = [0.1; PANEL];
         case.bounds.bias = [-1e30; PANEL];
@@ -163,7 +164,8 @@ fn all_implementations_equal_scalar_around_lane_sizes() {
     for kernels in available() {
         for &dims in DIMS {
             for &tokens in TOKENS {
-                Case::new(kernels.levels, dims, tokens, bytes((dims * 1000 + tokens) as u64)).check(kernels);
+                Case::new(kernels.levels.most, dims, tokens, bytes((dims * 1000 + tokens) as u64))
+                    .check(kernels);
             }
         }
     }
@@ -172,11 +174,11 @@ fn all_implementations_equal_scalar_around_lane_sizes() {
 #[test]
 fn extreme_values_do_not_saturate() {
     for kernels in available() {
-        let largest = kernels.levels;
+        let largest = kernels.levels.most;
         for (weight, value) in
             [(largest, largest), (-largest, largest), (largest, -largest), (-largest, -largest)]
         {
-            let mut case = Case::new(kernels.levels, 128, 5, bytes(3));
+            let mut case = Case::new(kernels.levels.most, 128, 5, bytes(3));
             case.weights.fill(weight);
             case.values.fill(value);
             let dot = 128 * i32::from(weight) * i32::from(value);
@@ -207,7 +209,7 @@ proptest! {
     #[test]
     fn all_implementations_equal_scalar(steps in 1usize..40, tokens in 0usize..40, seed in any::<u64>()) {
         for kernels in available() {
-            Case::new(kernels.levels, steps * DIM_STEP, tokens, bytes(seed)).check(kernels);
+            Case::new(kernels.levels.most, steps * DIM_STEP, tokens, bytes(seed)).check(kernels);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A time limit for one operation after the other.
 
+#[cfg(not(target_os = "linux"))]
 use std::time::Duration;
-#[cfg(target_os = "linux")]
-use std::time::Instant;
 
+#[cfg(not(target_os = "linux"))]
 use sparrow_call::request::CancelFlag;
 
 #[cfg(target_os = "linux")]
@@ -33,6 +33,7 @@ mod linux {
     use std::os::fd::OwnedFd;
     use std::sync::Arc;
     use std::thread;
+    use std::time::{Duration, Instant};
 
     use parking_lot::Mutex;
     use rustix::time::{
@@ -40,12 +41,11 @@ mod linux {
         timerfd_settime,
     };
 
+    use sparrow_call::request::CancelFlag;
     use sparrow_types::time_slice;
 
-    use super::{CancelFlag, Duration, Instant};
-
     /// Sets a flag when an operation takes too long. A thread sleeps until that happens.
-    pub(in super::super) struct TimeLimit {
+    pub(crate) struct TimeLimit {
         shared: Arc<Shared>,
     }
 
@@ -65,7 +65,7 @@ mod linux {
 
     impl TimeLimit {
         /// Starts the thread; `None` if the system does not allow it.
-        pub(in super::super) fn start() -> Option<Self> {
+        pub(crate) fn start() -> Option<Self> {
             let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok()?;
             let shared = Arc::new(Shared { timer, state: Mutex::default() });
             let watched = Arc::clone(&shared);
@@ -83,7 +83,7 @@ mod linux {
 
         /// Sets the flag after a time, unless the returned guard is dropped before. One operation at a time is limited: while
         /// another is, and after closing, the flag is set at once.
-        pub(in super::super) fn begin(&self, stop: &CancelFlag, limit: Duration) -> Limited<'_> {
+        pub(crate) fn begin(&self, stop: &CancelFlag, limit: Duration) -> Limited<'_> {
             let mut state = self.shared.state.lock();
             if state.closed || state.current.is_some() {
                 stop.cancel();
@@ -99,7 +99,7 @@ mod linux {
             Limited(Some(&self.shared))
         }
 
-        pub(in super::super) fn close(&self) {
+        pub(crate) fn close(&self) {
             self.shared.state.lock().closed = true;
             self.shared.set(Duration::from_nanos(1));
         }
@@ -147,7 +147,7 @@ mod linux {
     }
 
     /// Guard of a limited operation, which ends when it is dropped.
-    pub(in super::super) struct Limited<'a>(Option<&'a Shared>);
+    pub(crate) struct Limited<'a>(Option<&'a Shared>);
 
     impl Drop for Limited<'_> {
         fn drop(&mut self) {

@@ -1,17 +1,67 @@
-//! Rights in serialized form: what the HTTP layer sends with each request, and what is kept with a job.
+//! What a restricted key may do, and its serialized form: what the HTTP layer sends with each request, and what is kept with a job.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::action::Action;
+use super::holder::Holder;
 use super::names::{PatternList, Patterns};
-use super::{Action, Grant, Holder, Rights};
+
+/// The rights of a restricted key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "SerializedRights", into = "SerializedRights")]
+pub(super) struct Rights {
+    /// Id of the key.
+    pub(super) key: String,
+    /// Id of the first of the keys by which this one was made, one after the other; none if an owner key made it.
+    pub(super) root: Option<String>,
+    /// Name of the user to whom the key belongs.
+    pub(super) user: String,
+    pub(super) grants: BTreeMap<Action, Grant>,
+    /// The distinct sets of pattern lists in all grants: many actions are granted on the same names.
+    pub(super) known: Vec<Vec<Patterns>>,
+    /// Whether the key may read the definitions of pipelines.
+    pub(super) pipelines: bool,
+    pub(super) holder: Holder,
+}
+
+impl PartialEq for Rights {
+    /// Compares everything but `known`, which follows from the grants.
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+            && self.root == other.root
+            && self.user == other.user
+            && self.grants == other.grants
+            && self.pipelines == other.pipelines
+            && self.holder == other.holder
+    }
+}
+
+impl Eq for Rights {}
+
+/// The names on which one action is allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Grant {
+    /// Lists of name patterns. A name is allowed if each list has a pattern that matches it: the first list is that
+    /// of the key, the others are those of the keys that created it.
+    pub(super) names: Vec<Patterns>,
+    /// The privileges that would grant the action, for the message of a refusal.
+    pub(super) by: String,
+}
+
+impl Grant {
+    /// Whether no name can be covered by the grant.
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty() || self.names.iter().any(|list| list.is_empty())
+    }
+}
 
 /// Rights in which each list of patterns stands once: a role with many names grants dozens of actions on them.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SerializedRights {
+struct SerializedRights {
     key: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     root: Option<String>,

@@ -1,9 +1,17 @@
-//! The memory that the system says the process has.
+//! How much memory the process has: what it has allocated, and what the system says.
 //!
-//! It is more than what is allocated: an allocator keeps blocks that were freed for a while, and JavaScript and the encoder's runtime
-//! have memory of their own.
+//! The latter is more: an allocator keeps blocks that were freed for a while, and JavaScript and the encoder's runtime have memory of
+//! their own.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
+
+/// Bytes that the process has allocated and not freed, without what threads have not settled yet.
+pub(super) static LIVE: AtomicIsize = AtomicIsize::new(0);
+
+/// Bytes that the process has allocated through [`Counted`](super::Counted) and not freed, accurate to 64 KiB for each thread.
+pub(super) fn live() -> usize {
+    usize::try_from(LIVE.load(Relaxed)).unwrap_or(0)
+}
 
 /// Bytes that may be allocated before the memory is read anew: 1 MiB.
 const READ_EVERY: usize = 1 << 20;
@@ -83,7 +91,8 @@ fn page_bytes() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use super::*;
 

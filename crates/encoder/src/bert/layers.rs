@@ -1,0 +1,95 @@
+//! The packed layers of an encoder, and the way of BERT through them.
+
+use std::ops::Range;
+
+use crate::numbers::room;
+
+use super::kernels::{Attention, Epilogue, Kernels, Linear};
+use super::weights::NormWeights;
+
+/// Rows that go through the feed-forward part at once: their inner activations stay in the second-level cache.
+pub(super) const ROWS_AT_ONCE: usize = 120;
+
+/// As `ROWS_AT_ONCE`, for a model whose feed-forward weights fit no cache and are read from memory in each pass: the rows of a whole batch
+/// of ingest.
+const ROWS_OF_LARGE: usize = 528;
+
+/// Number of weights of a linear map above which the feed-forward part counts as large; its two maps are of the same size.
+const LARGE: usize = 1 << 19;
+
+#[derive(Debug)]
+pub(super) struct Layer {
+    /// Queries, keys and values as one linear map; the weights of the queries are scaled by `1/√depth` beforehand.
+    pub(super) qkv: Linear,
+    pub(super) attended: Linear,
+    pub(super) attention_norm: NormWeights,
+    pub(super) inner: Linear,
+    pub(super) gate: Option<Linear>,
+    pub(super) outer: Linear,
+    pub(super) output_norm: NormWeights,
+}
+
+/// All layers of an encoder, packed for an instruction set.
+pub(super) struct Layers {
+    pub(super) kernels: &'static Kernels,
+    /// Width of a hidden state, in numbers.
+    pub(super) width: usize,
+    pub(super) heads: usize,
+    pub(super) list: Vec<Layer>,
+}
+
+/// The buffers that a forward pass works in.
+pub(super) struct Memory<'m> {
+    pub(super) rows: &'m mut Vec<f32>,
+    pub(super) qkv: &'m mut [f32],
+    pub(super) context: &'m mut Vec<f32>,
+    pub(super) inner: &'m mut Vec<f32>,
+    pub(super) gate: &'m mut Vec<f32>,
+    pub(super) scratch: &'m mut Vec<f32>,
+}
+
+impl Layers {
+    /// Computes all layers as BERT does; `rows` holds the embeddings before and the hidden states after.
+    pub(super) fn forward(&self, ranges: &[Range<usize>], memory: Memory<'_>) {
+        let Memory { rows, qkv, context, inner, scratch, .. } = memory;
+        for layer in &self.list {
+            self.layer(layer, ranges, rows, qkv, context, (inner, scratch));
+        }
+    }
+
+    fn layer(
+        &self,
+        layer: &Layer,
+        ranges: &[Range<usize>],
+        rows: &mut [f32],
+        qkv: &mut [f32],
+        context: &mut [f32],
+        (inner, scratch): (&mut Vec<f32>, &mut Vec<f32>),
+    ) {
+        let (kernels, width) = (self.kernels, self.width);
+        kernels.linear(&layer.qkv, rows, Epilogue::None, scratch, qkv);
+        for range in ranges {
+            let job = Attention {
+                qkv: &qkv[range.start * 3 * width..range.end * 3 * width],
+                tokens: range.len(),
+                width,
+                heads: self.heads,
+                window: usize::MAX,
+            };
+            kernels.attention(&job, scratch, &mut context[range.start * width..range.end * width]);
+        }
+        let columns = layer.inner.columns();
+        let at_once = if layer.inner.size() > LARGE { ROWS_OF_LARGE } else { ROWS_AT_ONCE };
+        let inner = room(inner, (rows.len() / width).min(at_once) * columns);
+        for (rows, context) in rows.chunks_mut(at_once * width).zip(context.chunks_mut(at_once * width)) {
+            // The queries have been read: their place takes what is made of the context.
+            let attended = &mut qkv[..rows.len()];
+            kernels.linear(&layer.attended, context, Epilogue::None, scratch, attended);
+            kernels.normalize(&layer.attention_norm.view(), attended, rows);
+            let inner = &mut inner[..rows.len() / width * columns];
+            kernels.linear(&layer.inner, attended, Epilogue::Gelu, scratch, inner);
+            kernels.linear(&layer.outer, inner, Epilogue::None, scratch, rows);
+            kernels.normalize(&layer.output_norm.view(), rows, attended);
+        }
+    }
+}

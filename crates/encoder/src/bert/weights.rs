@@ -1,0 +1,69 @@
+//! The parameters of an encoder, as files of models hold them.
+
+use crate::packed::ModernShape;
+use crate::stored::Stored;
+
+use super::kernels::Norm;
+
+/// A layer normalisation's parameters.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct NormWeights {
+    pub(crate) scale: Vec<f32>,
+    pub(crate) shift: Vec<f32>,
+    pub(crate) epsilon: f32,
+}
+
+impl NormWeights {
+    pub(super) fn view(&self) -> Norm<'_> {
+        Norm { scale: &self.scale, shift: &self.shift, epsilon: self.epsilon }
+    }
+}
+
+/// A linear map as files hold it: `weights` is `[inputs][outputs]`, and stays in the file until it is packed.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct LinearWeights {
+    pub(crate) weights: Stored,
+    pub(crate) bias: Vec<f32>,
+}
+
+/// One layer's parameters.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct LayerWeights {
+    pub(crate) query: LinearWeights,
+    pub(crate) key: LinearWeights,
+    pub(crate) value: LinearWeights,
+    pub(crate) attended: LinearWeights,
+    pub(crate) attention_norm: NormWeights,
+    pub(crate) inner: LinearWeights,
+    /// The gate, whose output the activated inner numbers are multiplied with; `None` in BERT.
+    pub(crate) gate: Option<LinearWeights>,
+    pub(crate) outer: LinearWeights,
+    pub(crate) output_norm: NormWeights,
+}
+
+/// All parameters of an encoder.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Weights {
+    pub(crate) width: usize,
+    pub(crate) heads: usize,
+    /// Word embeddings, `[vocabulary][width]`.
+    pub(crate) words: Stored,
+    /// `[positions][width]`, with the first token type added.
+    pub(crate) positions: Vec<f32>,
+    /// The embedding of the second token type minus that of the first, `width` numbers; empty if types make no difference.
+    pub(crate) second_type: Vec<f32>,
+    pub(crate) embedding_norm: NormWeights,
+    pub(crate) layers: Vec<LayerWeights>,
+    /// The transform of a masked language model, after the last layer.
+    pub(crate) transform: Option<(LinearWeights, NormWeights)>,
+    /// What only ModernBERT has, which has no position embeddings.
+    pub(crate) modern: Option<ModernWeights>,
+}
+
+/// Parameters of an encoder that only ModernBERT has.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct ModernWeights {
+    /// The normalisation after the last layer.
+    pub(crate) final_norm: NormWeights,
+    pub(crate) shape: ModernShape,
+}

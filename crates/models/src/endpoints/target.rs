@@ -1,0 +1,47 @@
+//! What an inference id refers to.
+
+use sparrow_mapping::Chunking;
+
+use super::endpoint::TaskType;
+use crate::Models;
+
+/// What an inference id refers to, be it an endpoint, a deployment or a model.
+#[derive(Debug, Clone)]
+pub struct InferenceTarget {
+    /// The task, which determines the kind of vectors.
+    pub task_type: TaskType,
+    /// Length of its dense vectors, if it makes such.
+    pub dimensions: Option<usize>,
+    /// Similarity for dense vectors, if an endpoint specifies it: `cosine`, `dot_product` or `l2_norm`.
+    pub similarity: Option<String>,
+    /// How long texts are split before they are encoded.
+    pub chunking: Chunking,
+}
+
+impl Models {
+    /// Resolves an inference id, which [`crate::TextEncoder::encode`] accepts as it is. Nothing is started.
+    pub fn inference_target(&self, id: &str) -> Option<InferenceTarget> {
+        let endpoint = self.endpoints.get(id);
+        if let Some(endpoint) = endpoint.as_ref().filter(|endpoint| endpoint.hybrid.is_some()) {
+            return Some(InferenceTarget {
+                task_type: endpoint.task_type,
+                dimensions: endpoint.dimensions,
+                similarity: endpoint.similarity.clone(),
+                chunking: endpoint.chunking(),
+            });
+        }
+        let model = match &endpoint {
+            Some(endpoint) => {
+                self.resolve(endpoint.deployment()).or_else(|| self.resolve(&endpoint.model_id))
+            }
+            None => self.resolve(id),
+        }?;
+        let info = model.info().ok()?;
+        Some(InferenceTarget {
+            task_type: TaskType::of(info),
+            dimensions: info.dims,
+            similarity: endpoint.as_ref().and_then(|endpoint| endpoint.similarity.clone()),
+            chunking: endpoint.map(|endpoint| endpoint.chunking()).unwrap_or_default(),
+        })
+    }
+}
