@@ -175,6 +175,10 @@ async function removeAll(server: RunningServer): Promise<void> {
   }
   const { body: pipelines } = await server.request('GET', '/_ingest/pipeline');
   for (const id of Object.keys(pipelines as object)) await server.request('DELETE', `/_ingest/pipeline/${id}`);
+  const { body: inference } = await server.request('GET', '/_inference');
+  for (const { inference_id: id } of (inference as { endpoints: { inference_id: string }[] }).endpoints) {
+    if (!id.startsWith('.')) await server.request('DELETE', `/_inference/${id}?force=true`);
+  }
   const { body: keys } = await server.request('GET', '/_security/api_key?active_only=true');
   const [owner] = Buffer.from(server.apiKey, 'base64').toString().split(':');
   const ids = (keys as { api_keys: { id: string }[] }).api_keys.map(({ id }) => id).filter((id) => id !== owner);

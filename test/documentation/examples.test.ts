@@ -27,7 +27,7 @@ const IN_THE_SHELL = ['docs/tutorial.md', 'docs/guides/running-a-server.md', 'do
 
 /** What examples ask for that docs/cluster.md refuses or lists as different. Over a cluster, they are not run. */
 const NOT_OVER_CLUSTER: readonly (readonly [asks: RegExp, why: string])[] = [
-  [/\/shops\b|shops\.csv/, 'OpenSearch has no type flattened'],
+  [/\/shops\b|shops\.csv|\/labelled-events/, 'OpenSearch has no type flattened'],
   [/_cat\/indices\/sample/, 'passages count as documents'],
   [/dry_run=true/, 'dry runs are refused'],
   [/"calibrated"/, 'calibrated is refused'],
@@ -70,12 +70,25 @@ describe.each(PAGES)('%s', (page) => {
       (example) => example.language === language || !example.isOneOfSeveral || example.isNeededEverywhere,
     );
     describe.skipIf(language === 'python' && !hasPython).each(ENGINES)(`in ${language}, $name`, (engine) => {
-      runs(mine, page, language, engine);
+      // Examples in other languages ask for the same as those for the shell.
+      const differing = new Map(
+        all.flatMap(({ line, text, language: of }) => {
+          const [, why] = NOT_OVER_CLUSTER.find(([asks]) => of === 'sh' && asks.test(text)) ?? [];
+          return why === undefined ? [] : [[line, why] as const];
+        }),
+      );
+      runs(mine, page, language, engine, engine.name === 'cluster' ? differing : new Map());
     });
   }
 });
 
-function runs(mine: readonly Example[], page: string, language: Language, engine: Engine): void {
+function runs(
+  mine: readonly Example[],
+  page: string,
+  language: Language,
+  engine: Engine,
+  differing: ReadonlyMap<number, string>,
+): void {
   let world: World;
   beforeAll(async () => {
     world = await World.start(read(page), engine);
@@ -90,8 +103,7 @@ function runs(mine: readonly Example[], page: string, language: Language, engine
 
   for (const example of mine) {
     const name = `${page}:${String(example.line)} (${language})`;
-    const differs = engine.name === 'cluster' ? NOT_OVER_CLUSTER.find(([asks]) => asks.test(example.text)) : undefined;
-    const notRun = example.notRun ?? differs?.[1];
+    const notRun = example.notRun ?? differing.get(example.line);
     if (notRun !== undefined) {
       it.skip(`${name}: ${notRun}`);
       continue;
