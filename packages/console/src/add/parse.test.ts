@@ -63,6 +63,7 @@ describe('a file is read', () => {
       documents: [{ source: { a: 1, b: 2 } }],
       left: [expect.stringMatching(/^line 3: it has 3 columns, and the first line has 2: /)],
     });
+    expect(readFile('x.csv', 'a;b\n1;3,50\n').note).toMatch(/^the numbers in b have a decimal comma and stay texts: /);
     expect(() => readFile('x.csv', 'a,b\n1,"open, \n')).toThrow(
       'This file cannot be read: the row that begins in line 2 opens a quote in column [b] that is not closed up to the end of the file.',
     );
@@ -72,8 +73,10 @@ describe('a file is read', () => {
 
   it('as text, by paragraphs and headings', () => {
     const [first, second] = readFile('x.md', '# Birds\nThey fly.\n\nThey sing.\n\n## Fish\n\nThey swim.').documents;
-    expect(first?.source).toEqual({ title: 'Birds', text: 'They fly.\n\nThey sing.', part: 1 });
-    expect(second?.source).toEqual({ title: 'Fish', text: 'They swim.', part: 2 });
+    expect(first?.source).toEqual({ title: 'Birds', text: 'Birds\n\nThey fly.\n\nThey sing.', part: 1 });
+    expect(second?.source).toEqual({ title: 'Fish', text: 'Fish\n\nThey swim.', part: 2 });
+    // A vector of each heading alone would be near to everything.
+    expect(readFile('x.md', '# Birds of the sea\nThey fly over the water.').meaning).toEqual(['text']);
   });
 
   it('and its columns are told apart', () => {

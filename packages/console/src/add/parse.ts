@@ -1,8 +1,8 @@
 // Reads files into documents: JSON, JSON lines, CSV, and plain text.
 import { CsvProblem, CsvReader } from '../../../server/src/csv-rows';
-import { type Column, Sample, typedDocument } from '../../../server/src/file-mapping';
+import { type Column, Sample, textColumns, typedDocument } from '../../../server/src/file-mapping';
 import { asIndexName } from '../../../server/src/index-name';
-import { TextParts } from '../../../server/src/text-parts';
+import { MEANING_OF_PART, TextParts } from '../../../server/src/text-parts';
 import { plural } from '../lib/format';
 import type { Document } from './bulk';
 
@@ -12,8 +12,12 @@ export interface Table {
   readonly format: Format;
   readonly documents: readonly Document[];
   readonly columns: readonly Column[];
+  /** The columns that are searched by meaning unless somebody says which. */
+  readonly meaning: readonly string[];
   /** What was left out, in words. */
   readonly left: readonly string[];
+  /** What else is to be known about the file, as a sentence without its full stop. */
+  readonly note: string | undefined;
 }
 
 const ID_COLUMNS = ['_id', 'id'];
@@ -38,9 +42,11 @@ export function readFile(name: string, text: string): Table {
   const sources = { JSON: fromJson, 'JSON lines': fromLines, CSV: fromCsv, text: fromText }[format](plain, left, name);
   if (sources.length === 0) throw new Error(`There is no document in this ${format} file.`);
   if (sources.some((source) => isDeeper(source, DEEPEST))) throw new Error(TOO_DEEP);
-  const columns = columnsOf(sources, format === 'CSV');
+  const sample = sampleOf(sources, format === 'CSV');
+  const columns = sample.columns();
   const typed = format === 'CSV' ? sources.map((source) => typedDocument(source, columns)) : sources;
-  return { format, documents: withIds(typed), columns, left };
+  const meaning = format === 'text' ? [MEANING_OF_PART] : textColumns(columns);
+  return { format, documents: withIds(typed), columns, meaning, left, note: sample.decimalCommas() };
 }
 
 type Source = Record<string, unknown>;
@@ -177,13 +183,13 @@ function withIds(sources: readonly Source[]): Document[] {
   });
 }
 
-function columnsOf(sources: readonly Source[], hasCells: boolean): Column[] {
+function sampleOf(sources: readonly Source[], hasCells: boolean): Sample {
   const sample = new Sample(hasCells);
   for (const source of sources) {
     sample.add(source);
     if (sample.isFull) break;
   }
-  return sample.columns();
+  return sample;
 }
 
 /** What a field of a form accepts as the name of an index: letters of every script, but no capital ones. */

@@ -24,8 +24,8 @@ export interface Target {
   readonly url: string;
   /** The key as it goes into the `Authorization` header; undefined where none was found. */
   readonly key: string | undefined;
-  /** What is said to somebody who has no key. */
-  readonly keyHint: string;
+  /** Where the key is from, in words, without the key; what can be done, where there is none. */
+  readonly keyFrom: string;
 }
 
 /** What a command line says about a server. */
@@ -42,6 +42,14 @@ const MOST_BYTES = 64 * 1024 * 1024;
 const READING_MS = 30_000;
 const WRITING_MS = 300_000;
 
+/** The slowest that a server encodes the texts of a request: a busy one takes minutes for a book in one document. */
+const BYTES_PER_MS = 2;
+
+/** How long a request may take, in milliseconds, from its method and the bytes of its body. */
+export function patienceFor(method: string, bytes: number): number {
+  return method === 'GET' ? READING_MS : WRITING_MS + Math.ceil(bytes / BYTES_PER_MS);
+}
+
 /** Characters that are shown of an answer that makes no sense. */
 const MOST_SHOWN = 100;
 
@@ -57,11 +65,16 @@ export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.
     present(environment['SPARROW_API_KEY']) ??
     (keyFile === undefined ? undefined : readKey(keyFile, 'SPARROW_API_KEY_FILE'));
   if (given !== undefined) {
-    const from = options.key === undefined ? 'SPARROW_API_KEY or SPARROW_API_KEY_FILE' : '--key';
-    return { url, key: checkedKey(given, from), keyHint: '' };
+    const keyFrom =
+      options.key !== undefined
+        ? '--key'
+        : present(environment['SPARROW_API_KEY']) !== undefined
+          ? 'SPARROW_API_KEY'
+          : `${String(keyFile)} (SPARROW_API_KEY_FILE)`;
+    return { url, key: checkedKey(given, keyFrom), keyFrom };
   }
   // The key of a server here is nobody else's business.
-  if (!isHere(url)) return { url, key: undefined, keyHint: 'say it with --key or SPARROW_API_KEY' };
+  if (!isHere(url)) return { url, key: undefined, keyFrom: 'say it with --key or SPARROW_API_KEY' };
   const file = join(data, 'owner.key');
   let key: string | undefined;
   try {
@@ -69,8 +82,9 @@ export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.
   } catch {
     // Then there is none.
   }
-  const keyHint = `say it with --key or SPARROW_API_KEY, or where the server's data directory is with --data (looked for ${file})`;
-  return { url, key: key === undefined ? undefined : checkedKey(key, file), keyHint };
+  if (key !== undefined) return { url, key: checkedKey(key, file), keyFrom: file };
+  const none = `say it with --key or SPARROW_API_KEY, or where the server's data directory is with --data (looked for ${file})`;
+  return { url, key, keyFrom: none };
 }
 
 /** A key as it can stand in a header. An error about a header would show the key. */
@@ -206,13 +220,13 @@ export class Remote implements SearchEngine {
     body: Uint8Array | undefined,
     signal: AbortSignal | undefined,
   ): Promise<EngineReply> {
-    const { url, key, keyHint } = this.target;
+    const { url, key, keyFrom } = this.target;
     const silence = new AbortController();
-    const patience = method === 'GET' ? READING_MS : WRITING_MS;
+    const patience = patienceFor(method, body?.length ?? 0);
     let timer: NodeJS.Timeout | undefined;
     const silent = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        const seconds = String(patience / 1000);
+        const seconds = String(Math.round(patience / 1000));
         reject(
           new CommandError(
             `the server at ${url} gave no answer within ${seconds} seconds: it may be busy, and may still carry out the request`,
@@ -248,7 +262,12 @@ export class Remote implements SearchEngine {
     if (method === 'PUT') {
       for (const sentence of warningTexts(response.headers.get('warning'))) this.warn(inLine(sentence));
     }
-    if (status === 401 && key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyHint}`);
+    if (status === 401)
+      throw new CommandError(
+        key === undefined
+          ? `the server at ${url} wants a key: ${keyFrom}`
+          : `the server at ${url} does not know the key of ${inLine(keyFrom)}, or no longer: it may be of another server, expired or revoked; give one of this server with --key or SPARROW_API_KEY, or the server's data directory with --data`,
+      );
     return { status, body: bytes };
   }
 }
