@@ -1,5 +1,3 @@
-import { stat } from 'node:fs/promises';
-import { basename } from 'node:path';
 import process from 'node:process';
 
 import { type Index, SparrowError } from '@sparrow-search/engine';
@@ -17,33 +15,25 @@ import {
   textColumns,
 } from '../../file-mapping.js';
 import { MEANING_OF_PART } from '../../text-parts.js';
-import { asIndexName } from '../../index-name.js';
 import { type KnownFile, checkpointOf, keyOf, lookAt, saveCheckpoint } from '../checkpoints.js';
-import { Context, type ServerOptions, integerOption, interruptible, jsonOption, withServer } from '../context.js';
-import { ENCODINGS, type Encoding } from '../encoding.js';
+import { Context, integerOption, interruptible, jsonOption, withServer } from '../context.js';
+import { ENCODINGS } from '../encoding.js';
 import { CommandError, UsageError } from '../errors.js';
+import {
+  type ImportOptions,
+  knownFormat,
+  nameOf,
+  otherOptions,
+  recordedOptions,
+  refuseFolder,
+} from '../import-options.js';
 import { type Imported, amongFiles, described } from '../imported.js';
 import { type Item, itemOf } from '../items.js';
 import { forbidden, mappingOf, putMapping } from '../mappings.js';
 import { type Progress, progressBeside } from '../progress.js';
 import { FORMATS, type Format, type ReadOptions, type Record_, formatOf, hasColumns, readRecords } from '../records.js';
 import { FieldsSeen, VECTORS, holdsVectors, namesIn, refuseOtherVectors } from '../semantic-fields.js';
-import { shellWord } from '../shell.js';
 import { counted, inLine, number } from '../terminal.js';
-
-interface Options extends ServerOptions {
-  readonly index?: string;
-  readonly format?: Format;
-  readonly encoding: Encoding;
-  readonly id?: string;
-  /** False: nothing is searched by meaning. */
-  readonly semantic?: readonly string[] | false;
-  readonly vectors?: Vectors;
-  readonly pipeline?: string;
-  readonly batch: number;
-  readonly follow?: boolean;
-  readonly restart?: boolean;
-}
 
 const CHECKPOINT_MS = 2000;
 /** Refused documents that are told one by one. */
@@ -91,7 +81,7 @@ export function addImport(program: Command): void {
     jsonOption(
       'for each file, in a list, {file, index, written, replaced, rejected, skipped, semantic, truncated_texts, notes, ms, interrupted}',
     ),
-  ).action(async (files: readonly string[], options: Options) => {
+  ).action(async (files: readonly string[], options: ImportOptions) => {
     if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
     const [followed = ''] = options.follow === true ? [options.format ?? formatOf(files[0] ?? '')] : [];
     if (followed === 'json') throw new UsageError('--follow reads line by line, and cannot follow a JSON file');
@@ -126,73 +116,9 @@ export function addImport(program: Command): void {
   });
 }
 
-/**
- * A folder may hold files of any kind, and each of them goes into an index: which ones are meant, the shell is told better.
- *
- * @throws {UsageError} that says how to load many files
- */
-async function refuseFolder(file: string): Promise<void> {
-  if (file === '-' || (await stat(file).catch(() => undefined))?.isDirectory() !== true) return;
-  throw new UsageError(
-    `${file} is a folder, which is not read: name the files in it, as in sparrow import ${shellWord(file.replace(/\/+$/, ''))}/*.csv; each is loaded into the index of its name, or all into one with --index`,
-  );
-}
-
-/**
- * The format of a file: the one that the options say, or that its name says.
- *
- * @throws {UsageError} where neither says one
- */
-export function knownFormat(file: string, { format }: Pick<Options, 'format'>): Format {
-  const known = format ?? formatOf(file);
-  if (known === undefined && /\.(?:xls[xmb]?|ods)$/i.test(file))
-    throw new UsageError(`${file} is a spreadsheet, which is not read: save the spreadsheet as CSV, and import that`);
-  if (known === undefined) throw new UsageError(`${file}: say with --format whether it is ${FORMATS.join(', ')}`);
-  return known;
-}
-
-/**
- * The index that a file is loaded into: the one that the options say, or one that is named after the file.
- *
- * @throws {UsageError} where there is no name to be had
- */
-export function nameOf(file: string, { index }: Pick<Options, 'index'>): string {
-  if (index !== undefined) return index;
-  if (file === '-') throw new UsageError('standard input needs --index');
-  const stem = basename(file)
-    .replace(/\.gz$/i, '')
-    .replace(/\.[^.]+$/, '');
-  const name = asIndexName(stem).replace(/^[-_.]+/, '');
-  if (name === '') throw new UsageError(`${file}: an index cannot be named after this file: name one with --index`);
-  return name;
-}
-
-/** The options on which ids and fields of the documents depend, as they are written on a command line. */
-function recordedOptions({ encoding, id, semantic, vectors, pipeline }: Options): string {
-  const words = [
-    ...(encoding === 'utf-8' ? [] : ['--encoding', encoding]),
-    ...(id === undefined ? [] : ['--id', id]),
-    ...(semantic === undefined
-      ? []
-      : semantic === false
-        ? ['--no-semantic']
-        : ['--semantic', ...[...new Set(semantic)].sort()]),
-    ...(vectors === undefined || vectors === 'hybrid' ? [] : ['--vectors', vectors]),
-    ...(pipeline === undefined ? [] : ['--pipeline', pipeline]),
-  ];
-  return words.map(shellWord).join(' ');
-}
-
-function otherOptions(before: string, now: string): CommandError {
-  const said = (options: string): string => (options === '' ? 'without options' : `with ${options}`);
-  return new CommandError(
-    `it was imported ${said(before)} before, and this command is ${said(now)}: add --restart to import all of it again; documents that have other ids stay`,
-  );
-}
-
 class Import {
   readonly #context: Context;
-  readonly #options: Options;
+  readonly #options: ImportOptions;
   readonly #file: string;
   readonly #format: Format;
   readonly #index: Index<Item>;
@@ -222,7 +148,14 @@ class Import {
   #hasToldLarge = false;
 
   /** @param isExpected whether the index is known to hold documents already */
-  constructor(context: Context, options: Options, file: string, format: Format, index: string, isExpected: boolean) {
+  constructor(
+    context: Context,
+    options: ImportOptions,
+    file: string,
+    format: Format,
+    index: string,
+    isExpected: boolean,
+  ) {
     this.#context = context;
     this.#options = options;
     this.#file = file;

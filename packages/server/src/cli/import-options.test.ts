@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
-import { UsageError } from '../errors.js';
-import { knownFormat, nameOf } from './import.js';
+import { UsageError } from './errors.js';
+import { knownFormat, nameOf } from './import-options.js';
 
 it.each([
   ['/data/My Articles.csv', 'my-articles'],
