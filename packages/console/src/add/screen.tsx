@@ -268,7 +268,8 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           columns that it does not have yet become new fields.{' '}
           {table.documents.some(({ id }) => id === undefined)
             ? 'This file has no column id whose values are all different, so adding it again would add its documents twice.'
-            : 'Documents with the same id are replaced.'}
+            : 'Documents with the same id are replaced.'}{' '}
+          To begin anew, delete the index first, under <a href={address('indices', { index })}>Documents</a>.
         </Note>
       )}
       {vectors !== undefined && vectors.type !== 'semantic_text' && added.length > 0 && (

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 
+import { shown } from './document';
 import { type Hit, passageOf } from './results';
 
 const passage = (text: string, title: string, hasTitle = true): string =>
@@ -26,4 +27,10 @@ it('a passage does not begin with the title that stands above it', () => {
     expect(passage(other, 'The Pool of Tears'), other).toBe(other);
   // A title that is made of the text is no field of its own.
   expect(passage('She swam about. And on.', 'She swam', false)).toBe('She swam about. And on.');
+});
+
+it('nor does a text', () => {
+  const text = (source: Record<string, string>): string => shown('1', source).text;
+  expect(text({ title: 'Birds', text: 'Birds\n\nThey fly.' })).toBe('They fly.');
+  expect(text({ title: 'Birds', text: 'Birds fly.' })).toBe('Birds fly.');
 });
