@@ -85,7 +85,7 @@ describe('a file of JSON lines', () => {
     expect([again.code, again.stdout, again.stderr]).toEqual([
       1,
       '',
-      `sparrow: ${path}: it was imported without options ${now}: add --restart to import all of it again; documents that have other ids stay\n`,
+      `sparrow: ${path}: it was imported without options ${now}: use the same options again, or add --restart to import all of it again; documents that have other ids stay\n`,
     ]);
     // Nothing was changed for it either.
     expect((await server.request('GET', '/options/_mapping')).text).not.toContain('sku_text');
@@ -94,7 +94,7 @@ describe('a file of JSON lines', () => {
     const spaced = await file('spaced.jsonl', lines([{ 'the sku': 7, text: 'Blue whales', "it's": 'x' }]));
     await imported(spaced, '--id', 'the sku');
     expect((await run(spaced, '--id', "it's")).stderr).toContain(
-      String.raw`it was imported with --id 'the sku' before, and this command is with --id 'it'\''s': add --restart`,
+      String.raw`it was imported with --id 'the sku' before, and this command is with --id 'it'\''s': use the same options again, or add --restart`,
     );
     expect(await imported(path, '--id', 'sku', '--batch', '7')).toMatchObject({ written: 0, skipped: 1 });
   });

@@ -46,7 +46,10 @@ export function knownFormat(file: string, { format }: Pick<ImportOptions, 'forma
   const known = format ?? formatOf(file);
   if (known === undefined && /\.(?:xls[xmb]?|ods)$/i.test(file))
     throw new UsageError(`${file} is a spreadsheet, which is not read: save the spreadsheet as CSV, and import that`);
-  if (known === undefined) throw new UsageError(`${file}: say with --format whether it is ${FORMATS.join(', ')}`);
+  if (known === undefined)
+    throw new UsageError(
+      `${file === '-' ? 'standard input' : file}: say with --format whether it is ${FORMATS.join(', ')}`,
+    );
   return known;
 }
 
@@ -85,6 +88,6 @@ export function recordedOptions({ encoding, id, semantic, vectors, pipeline }: I
 export function otherOptions(before: string, now: string): CommandError {
   const said = (options: string): string => (options === '' ? 'without options' : `with ${options}`);
   return new CommandError(
-    `it was imported ${said(before)} before, and this command is ${said(now)}: add --restart to import all of it again; documents that have other ids stay`,
+    `it was imported ${said(before)} before, and this command is ${said(now)}: use the same options again, or add --restart to import all of it again; documents that have other ids stay`,
   );
 }
