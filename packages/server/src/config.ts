@@ -296,6 +296,12 @@ export function withoutSecrets(config: Config): Record<string, unknown> {
   return { ...config, apiKey: config.apiKey === undefined ? undefined : '(set)' };
 }
 
+/** The settings that somebody has changed, as they may be logged: for a person, who would not find them among all others. */
+export function changedSettings(config: Config): Record<string, unknown> {
+  const all = Object.entries(withoutSecrets(config)) as [keyof Config, unknown][];
+  return Object.fromEntries(all.filter(([key, value]) => value !== SCHEMA[key].fallback));
+}
+
 /** A setting as it is told to people. */
 export interface Described {
   /** Its name in a file. */
