@@ -40,6 +40,13 @@ describe('a file of columns', () => {
     expect(values('a\tb\nfive"\t"x\n', 'tsv')).toEqual([{ a: 'five"', b: '"x' }]);
   });
 
+  it('may have blanks around quotes, as people write it', () => {
+    expect(values('a, b\nAnn, "likes tea, black" \n"Bob" , x \n')).toEqual([
+      { a: 'Ann', b: 'likes tea, black' },
+      { a: 'Bob', b: ' x ' },
+    ]);
+  });
+
   it('ends its rows with any line break, and may have empty ones', () => {
     expect(rowsOf('\r\n\na,b\r1,2\r\r3,4\r\n , \n5,6').map(({ line, values: own }) => [line, own])).toEqual([
       [4, { a: '1', b: '2' }],
@@ -81,6 +88,7 @@ describe('a file of columns', () => {
     ['"n,t\n1,x\n', 'its first line opens a quote that is not closed up to the end of the file'],
     ['n,t\n"x"y,1\n', 'the row that begins in line 2 opens a quote in column [n] that ends in the middle of a value'],
     ['n,t\n1,x"y\n', 'the row that begins in line 2 has a quote in column [t] in the middle of a value'],
+    ['n,t\n"x" "y",1\n', 'the row that begins in line 2 opens a quote in column [n] that ends in the middle'],
     ['n,t,n\n1,2,3\n', 'its first line has the column [n] twice'],
     [`${'n|'.repeat(10_000)}n\n`, 'its first line has 10,001 columns, at most 10,000 can be read'],
   ])('says where it cannot be read any further', (text, sentence) => {

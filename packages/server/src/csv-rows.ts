@@ -25,12 +25,12 @@ const MOST_NAMES = 10_000;
 /** Most columns of a row, those without a name too: without a bound, a file without lines would be one row of any length. */
 const MOST_CELLS = 1_000_000;
 
-/** Where the reader is in a value: before it, in one without quotes, in a quoted one, or behind the quote that may end it. */
-type Place = 'before' | 'plain' | 'quoted' | 'closed';
+/** Where the reader is in a value: before it, in one without quotes, in a quoted one, behind the quote that may end it, or in blanks behind that. */
+type Place = 'before' | 'plain' | 'quoted' | 'closed' | 'ended';
 
 /**
  * Reads a file of columns piece by piece. A line feed, a carriage return, or both end a row. A value in quotes may hold separators, line
- * breaks, and quotes that are written twice. Rows of empty values are passed over.
+ * breaks, and quotes that are written twice; blanks around its quotes are no part of it. Rows of empty values are passed over.
  */
 export class CsvReader {
   /** Undefined until the line of names was seen. */
@@ -144,20 +144,23 @@ export class CsvReader {
       const found = this.#stop.exec(text);
       const end = found?.index ?? text.length;
       if (end > at) {
-        if (this.#place === 'closed')
-          throw new CsvProblem(
-            `${this.#row()} opens a quote${this.#column()} that ends in the middle of a value: a quote within quotes is written twice, and is every quote closed?`,
-          );
-        this.#take(text, at, end);
-        this.#place = 'plain';
+        if (this.#place === 'closed' || this.#place === 'ended') {
+          if (text.slice(at, end).trim() !== '') throw this.#endsTooEarly();
+          this.#place = 'ended';
+        } else {
+          this.#take(text, at, end);
+          this.#place = 'plain';
+        }
       }
       if (found === null) break;
       at = end + 1;
       if (found[0] === '"') {
-        if (this.#place !== 'before')
+        if (this.#place === 'ended') throw this.#endsTooEarly();
+        if (this.#pieces.some((piece) => piece.trim() !== ''))
           throw new CsvProblem(
             `${this.#row()} has a quote${this.#column()} in the middle of a value: such a value is written in quotes, with the quotes in it written twice`,
           );
+        this.#pieces = [];
         this.#place = 'quoted';
         this.#isQuoted = true;
       } else if (found[0] === this.#separator) {
@@ -212,6 +215,12 @@ export class CsvReader {
   #checkCells(cells: number): void {
     if (cells > MOST_CELLS)
       throw new CsvProblem(`${this.#row()} has more than ${number(MOST_CELLS)} columns: is this a CSV or TSV file?`);
+  }
+
+  #endsTooEarly(): CsvProblem {
+    return new CsvProblem(
+      `${this.#row()} opens a quote${this.#column()} that ends in the middle of a value: a quote within quotes is written twice, and is every quote closed?`,
+    );
   }
 
   /** The open row, in words. */
