@@ -86,6 +86,17 @@ describe('a file that is imported', () => {
     expect(await imported(path, '--index', 'nested', '--semantic', 'meta.note')).toMatchObject({ written: 2 });
   });
 
+  it('says of a large document that it takes its time', async () => {
+    const large = { text: `A few words and then a long one: ${'x'.repeat(300_000)}` };
+    const path = await file('large.jsonl', lines([{ text: 'A few words and no more.' }, large, large]));
+    const { code, stderr } = await run(path);
+    expect([code, stderr]).toEqual([
+      0,
+      `${path}, line 2: a document of 300 kB, which may take minutes to encode; in parts of a page or so, each is found by what it says\n`,
+    ]);
+    expect((await run(path, '--index', 'large-words', '--no-semantic')).stderr).toBe('');
+  });
+
   it('says how many of its texts were truncated', async () => {
     const mappings = {
       properties: { text: { type: 'semantic_text', chunking_settings: { strategy: 'none' } } },

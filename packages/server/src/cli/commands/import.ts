@@ -38,8 +38,8 @@ import { counted, inLine, number } from '../terminal.js';
 const CHECKPOINT_MS = 2000;
 /** Refused documents that are told one by one. */
 const MOST_TOLD = 10;
-/** Bytes of a document from which on it is said that it takes its time. */
-const LARGE_BYTES = 1 << 20;
+/** Characters of a document from which on it is said that it takes its time. */
+const LARGE = 256_000;
 /** How long a followed file is silent until what has come is written. */
 const FLUSH_MS = 300;
 
@@ -317,9 +317,9 @@ class Import {
 
   /** Says of the first document that takes minutes that it does: until it is done, nothing else is to be seen. */
   #tellLarge({ json, record }: Item): void {
-    if (this.#hasToldLarge || json.length < LARGE_BYTES || this.#semantic.length === 0) return;
+    if (this.#hasToldLarge || json.length < LARGE || this.#semantic.length === 0) return;
     this.#hasToldLarge = true;
-    const size = `${number(Math.round(json.length / LARGE_BYTES))} MB`;
+    const size = `${number(Math.round(json.length / 1000))} kB`;
     this.#progress.clear();
     this.#context.note(
       `${inLine(this.#file)}, line ${number(record.line)}: a document of ${size}, which may take minutes to encode; in parts of a page or so, each is found by what it says`,
