@@ -17,6 +17,7 @@ import { ENDPOINTS } from '../routes/table.js';
 import { warningTexts } from '../http/warning-texts.js';
 import type { Endpoint } from '../routes/types.js';
 import { CommandError } from './errors.js';
+import { type Answered, exchange } from './exchange.js';
 import { inLine } from './terminal.js';
 
 /** Where a server is, and who asks. */
@@ -238,16 +239,14 @@ export class Remote implements SearchEngine {
     let response;
     let bytes;
     try {
-      const asked = fetch(url + uri, {
+      const asked = exchange(url + uri, {
         method,
         headers: {
           ...(key === undefined ? {} : { authorization: `ApiKey ${key}` }),
           ...(body === undefined ? {} : { 'content-type': type }),
         },
-        ...(body === undefined ? {} : { body: Buffer.from(body) }),
+        body,
         signal: signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]),
-        // A key is for the server that was named.
-        redirect: 'error',
       });
       response = await Promise.race([asked, silent]);
       bytes = await Promise.race([bounded(response, url), silent]);
@@ -260,7 +259,7 @@ export class Remote implements SearchEngine {
     const { status } = response;
     // Of what is set up, such as a mapping. What is deprecated in a search is the command's own affair.
     if (method === 'PUT') {
-      for (const sentence of warningTexts(response.headers.get('warning'))) this.warn(inLine(sentence));
+      for (const sentence of warningTexts(response.headers['warning'] ?? null)) this.warn(inLine(sentence));
     }
     if (status === 401)
       throw new CommandError(
@@ -272,11 +271,11 @@ export class Remote implements SearchEngine {
   }
 }
 
-/** The bytes of an answer, unpacked. One without end would take all memory. */
-async function bounded(response: Response, url: string): Promise<Uint8Array> {
+/** The bytes of an answer. One without end would take all memory. */
+async function bounded({ body }: Answered, url: string): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
     length += chunk.length;
     if (length > MOST_BYTES) throw new CommandError(`the server at ${url} answers with more than 64 MB`);
     chunks.push(chunk);
@@ -287,13 +286,13 @@ async function bounded(response: Response, url: string): Promise<Uint8Array> {
 /** Errors of certificates, as OpenSSL and Node call them. */
 const CERTIFICATE = /CERT|^UNABLE_TO_VERIFY|^HOSTNAME_MISMATCH|^INVALID_(?:CA|PURPOSE)/;
 
-/** Errors of OpenSSL when what answers is no TLS. */
-const PLAIN = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
+/** Errors of OpenSSL when what answers is no TLS: as codes, or in the message of `EPROTO`. */
+const PLAIN = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long/i;
 
 function noServer(url: string, error: unknown): string {
-  const cause = (error as { cause?: NodeJS.ErrnoException }).cause;
-  // The error of a request that cannot be made repeats parts of the request, such as the key.
-  const why = cause?.code ?? (cause === undefined ? 'the request cannot be made' : cause.message);
+  const { code, message } = error as NodeJS.ErrnoException;
+  // The error of a request that cannot be made may repeat parts of the request, such as the key.
+  const why = error instanceof TypeError ? 'the request cannot be made' : (code ?? message);
   if (CERTIFICATE.test(why)) {
     const [what, remedy] = /EXPIRED|NOT_YET_VALID/.test(why)
       ? ['is out of date', 'renew it, or set the clock of this machine']
@@ -302,7 +301,7 @@ function noServer(url: string, error: unknown): string {
         : ['is not trusted', 'name the file of its authority in NODE_EXTRA_CA_CERTS'];
     return `the certificate of the server at ${url} ${what} (${why}): ${remedy}`;
   }
-  if (PLAIN.test(why)) {
+  if (PLAIN.test(`${why} ${message}`)) {
     const plain = url.replace(/^https:/, 'http:');
     return `the server at ${url} speaks http, not https: its address is ${plain} (--url or SPARROW_URL)`;
   }
