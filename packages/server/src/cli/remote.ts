@@ -261,13 +261,13 @@ export class Remote implements SearchEngine {
     if (method === 'PUT') {
       for (const sentence of warningTexts(response.headers['warning'] ?? null)) this.warn(inLine(sentence));
     }
-    if (status === 401)
-      throw new CommandError(
-        key === undefined
-          ? `the server at ${url} wants a key: ${keyFrom}`
-          : `the server at ${url} does not know the key of ${inLine(keyFrom)}, or no longer: it may be of another server, expired or revoked; give one of this server with --key or SPARROW_API_KEY, or the server's data directory with --data`,
-      );
-    return { status, body: bytes };
+    if (status !== 401) return { status, body: bytes };
+    if (key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyFrom}`);
+    // What is no answer of a server is told as that.
+    this.#read(status, bytes);
+    // The server cannot say where the key is from.
+    const reason = `the server at ${url} does not know the key of ${inLine(keyFrom)}, or no longer: it may be of another server, expired or revoked; give one of this server with --key or SPARROW_API_KEY, or the server's data directory with --data`;
+    return { status, body: Buffer.from(JSON.stringify({ error: { type: 'security_exception', reason }, status })) };
   }
 }
 
