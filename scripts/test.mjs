@@ -7,6 +7,7 @@ import process from 'node:process';
 
 import { FIRST_SUITES } from '../test/tiers.mjs';
 import { Counts } from './lib/counts.mjs';
+import { memoryFolder } from './lib/memory-folder.mjs';
 import { at } from './lib/paths.mjs';
 import { main, run, tool } from './lib/process.mjs';
 import { cargoEnvironment, hostTriple, setUp, testEnvironment } from './lib/setup.mjs';
@@ -30,8 +31,13 @@ await main(async (args) => {
   // Whoever names tests wants them, whichever tier they are in.
   const all = args.includes('--all') || rest.length > 0;
   // Clusters take minutes to start: the first tier takes one only where somebody names it.
-  const cluster = all || process.env.SPARROW_TEST_CLUSTER !== undefined ? {} : { SPARROW_TEST_CLUSTER: 'none' };
-  const env = { SPARROW_TEST_TIER: all ? 'all' : 'first', ...cluster };
+  const env = all
+    ? { SPARROW_TEST_TIER: 'all' }
+    : {
+        SPARROW_TEST_TIER: 'first',
+        SPARROW_TEST_CLUSTER: process.env.SPARROW_TEST_CLUSTER ?? 'none',
+        ...memoryFolder(),
+      };
   const wanted = (side) => args.includes(side) || !SIDES.some((other) => args.includes(other));
   if (wanted('--rust')) await part('Rust', () => runRust(counts, args.includes('--all'), env));
   if (wanted('--ts')) await part('TypeScript', () => runTypeScript(counts, rest, env));

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { fakeApp } from '../support/app.js';
 import { type Answer, type RunningServer, startServer } from '../support/server.js';
 
 let server: RunningServer;
@@ -275,22 +274,6 @@ describe('stored scripts', () => {
     const gone = await call('GET', '/_scripts/one');
     expect([gone.status, gone.body]).toEqual([404, { _id: 'one', found: false }]);
     await refused(call('DELETE', '/_scripts/one'), 404, 'stored script [one] does not exist and cannot be deleted');
-  });
-
-  it('are refused by name over a cluster, where a template can still be sent', async () => {
-    const { call: ask, engine } = await fakeApp();
-    const script = { script: { lang: 'mustache', source: '{}' } };
-    for (const [method, path, body] of [
-      ['PUT', '/_scripts/s', script],
-      ['GET', '/_scripts/s', undefined],
-      ['DELETE', '/_scripts/s', undefined],
-      ['POST', '/_search/template', { id: 's' }],
-    ] as const) {
-      const response = await ask(method, path, body);
-      expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('over a cluster')]);
-    }
-    expect((await ask('POST', '/b/_search/template', { source: '{"size":{{n}}}', params: { n: 2 } })).status).toBe(200);
-    expect(engine.last).toMatchObject({ op: 'search', path: { index: 'b' }, body: '{"size":2}' });
   });
 
   it('have names like any', async () => {

@@ -65,6 +65,43 @@ describe.skipIf(CLUSTER === undefined)(
       await ask(one, 'GET', `/_ingest/pipeline/${names[0]}`, undefined, 404);
     });
 
+    it('have the inference endpoints of each other within seconds, and keep them', async () => {
+      const [id, path] = [of('endpoint'), `/_inference/sparse_embedding/${of('endpoint')}`];
+      const made = await ask(one, 'PUT', path, {
+        service: 'elasticsearch',
+        service_settings: { model_id: MODEL, num_allocations: 1, num_threads: 1 },
+        chunking_settings: { strategy: 'sentence', max_chunk_size: 50, sentence_overlap: 0 },
+      });
+      // Reading them looks at once, using one does not.
+      expect((await ask(two, 'GET', path)).endpoints).toEqual([made]);
+      const tokens = await ask(two, 'POST', path, { input: 'whales' });
+      expect(Object.keys(tokens.sparse_embedding[0].embedding)).toContain('whale');
+      const other = of('deployed');
+      await ask(two, 'PUT', `/_inference/sparse_embedding/${other}`, {
+        service: 'elasticsearch',
+        service_settings: { deployment_id: MODEL },
+      });
+      await ask(two, 'PUT', `${path}/_update`, { service_settings: { num_allocations: 2 } });
+      const settings = (await ask(one, 'GET', path)).endpoints[0].service_settings;
+      expect([settings.num_allocations, settings.model_id]).toEqual([2, MODEL]);
+      await ask(one, 'DELETE', `/_inference/${other}`);
+      await ask(two, 'GET', `/_inference/${other}`, undefined, 404);
+      const third = await OVER_CLUSTER.start();
+      try {
+        expect((await ask(third, 'GET', path)).endpoints[0].inference_id).toBe(id);
+        await ask(third, 'POST', path, { input: 'whales' });
+      } finally {
+        await third.stop();
+      }
+      await ask(one, 'DELETE', `/_inference/${id}?force=true`);
+      let status = 200;
+      for (let attempt = 0; status !== 404 && attempt < 100; attempt += 1) {
+        ({ status } = await two.request('POST', path, { input: 'whales' }));
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      expect(status).toBe(404);
+    });
+
     it('agree about fields that both add to an index at the same moment, and about their passages', async () => {
       const field = { type: 'semantic_text', inference_id: MODEL };
       const names = Array.from({ length: 6 }, (_, at) => `field${at}`);
@@ -282,12 +319,6 @@ describe.skipIf(CLUSTER === undefined)(
         `/${of('dest')}/_search`,
         { retriever: { linear: { query: 'a', normalizer: 'calibrated' } } },
         'normalizer [calibrated]',
-      ],
-      [
-        'POST',
-        `/${of('dest')}/_update_by_query?pipeline=${of('embed')}`,
-        undefined,
-        '[pipeline] of an _update_by_query',
       ],
       ['PUT', '/_snapshot/x', { type: 'fs' }, 'the operation [put_repository]'],
       ['POST', `/_reindex?dry_run=true`, { source: { index: 'a' }, dest: { index: 'b' } }, '[dry_run] of a reindex'],

@@ -327,6 +327,39 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
     expect(ids(await search({ query: expansion('fear of open spaces'), size: 1 }, index))).toEqual(['open']);
   });
 
+  it('writes again by a query through a pipeline: the one that is named, or the default one of the indices', async () => {
+    const [one, two, apart] = ['first', 'second', 'apart'].map((index) => of(`again-${index}`));
+    const set = (id: string, value: string) =>
+      ask('PUT', `/_ingest/pipeline/${of(id)}`, {
+        processors: [{ set: { field: 'by', value } }, { set: { if: 'ctx.n == 2', field: '_index', value: apart } }],
+      });
+    await set('named', 'named');
+    await set('default', 'default');
+    const settings = { 'index.default_pipeline': of('default') };
+    await ask('PUT', `/${one}`, { settings });
+    await ask('PUT', `/${two}`, { settings });
+    await ask('PUT', `/${apart}`);
+    const lines = [0, 1, 2, 3].map(
+      (n) =>
+        `${JSON.stringify({ index: { _index: n % 2 === 0 ? one : two, _id: String(n) } })}\n${JSON.stringify({ n })}\n`,
+    );
+    await ask('POST', '/_bulk?refresh=true&pipeline=_none', lines.join(''));
+    const by = async (): Promise<object[]> => {
+      const hits = await search({ size: 9, sort: ['n'] }, `${one},${two},${apart}`);
+      return hits.map(({ _source }) => _source as object);
+    };
+    const odd = { query: { terms: { n: [1, 3] } } };
+    const named = await ask('POST', `/${one},${two}/_update_by_query?refresh=true&pipeline=${of('named')}`, odd);
+    expect(named).toMatchObject({ total: 2, updated: 2, failures: [] });
+    const rest = { query: { bool: { must_not: { exists: { field: 'by' } } } } };
+    const left = await ask('POST', `/${one},${two}/_update_by_query?refresh=true&conflicts=proceed`, rest);
+    // Where the second is sent, there is no document that it could be written in place of.
+    expect(left).toMatchObject({ total: 2, updated: 1, version_conflicts: 1, failures: [] });
+    expect(await by()).toEqual([{ n: 0, by: 'default' }, { n: 1, by: 'named' }, { n: 2 }, { n: 3, by: 'named' }]);
+    const refused = await server.request('POST', `/${two}/_update_by_query?pipeline=${of('nowhere')}`, odd);
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(of('nowhere'))]);
+  });
+
   it('makes an index from another one, which shows the mapping of the first', async () => {
     const mappings = { properties: { tokens: { type: 'sparse_vector' } } };
     await ask('PUT', `/${of('first-000001')}`, { mappings, aliases: { [of('rolled')]: { is_write_index: true } } });

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 import { translated } from '../../packages/site/languages.mjs';
-import { type RunningServer, startServer } from '../support/server.js';
+import { type Engine, NATIVE } from '../support/engines.js';
+import type { RunningServer } from '../support/server.js';
 import { type Fence, ROOT } from './pages.js';
 
 export const LANGUAGES = ['sh', 'js', 'python'] as const;
@@ -94,7 +95,7 @@ export class World {
   }
 
   /** @param page the page whose examples are to be run */
-  static async start(page: string): Promise<World> {
+  static async start(page: string, engine: Engine = NATIVE): Promise<World> {
     const folder = mkdtempSync(join(tmpdir(), 'sparrow-documentation-'));
     mkdirSync(join(folder, 'bin'));
     const command = join(folder, 'bin', 'sparrow');
@@ -103,10 +104,15 @@ export class World {
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     const args = ['--repo-path', join(folder, 'snapshots')];
-    const server = await startServer({ data: join(folder, 'data'), args });
+    const server = await engine.start({ data: join(folder, 'data'), args });
+    if (engine.name === 'cluster') {
+      await removeAll(server);
+      // Over a cluster, only the first of all servers has it there.
+      writeFileSync(join(folder, 'data', 'owner.key'), `${server.apiKey}\n`, { mode: 0o600 });
+    }
     if (!page.includes(SECOND)) return new World(folder, server, undefined);
     const more = [...args, '--deploy-at-start', 'false'];
-    return new World(folder, server, await startServer({ data: join(folder, 'elsewhere'), args: more }));
+    return new World(folder, server, await engine.start({ data: join(folder, 'elsewhere'), args: more }));
   }
 
   async stop(): Promise<void> {
@@ -159,6 +165,20 @@ export class World {
       this.#shell.stdin.write(`source '${script}'; echo "${mark} $?"\n`);
     });
   }
+}
+
+/** Removes what the pages before have left in a cluster. */
+async function removeAll(server: RunningServer): Promise<void> {
+  const { body: indices } = await server.request('GET', '/_cat/indices?format=json&h=index');
+  for (const { index } of indices as { index: string }[]) {
+    if (!index.startsWith('.')) await server.request('DELETE', `/${encodeURIComponent(index)}`);
+  }
+  const { body: pipelines } = await server.request('GET', '/_ingest/pipeline');
+  for (const id of Object.keys(pipelines as object)) await server.request('DELETE', `/_ingest/pipeline/${id}`);
+  const { body: keys } = await server.request('GET', '/_security/api_key?active_only=true');
+  const [owner] = Buffer.from(server.apiKey, 'base64').toString().split(':');
+  const ids = (keys as { api_keys: { id: string }[] }).api_keys.map(({ id }) => id).filter((id) => id !== owner);
+  if (ids.length > 0) await server.request('DELETE', '/_security/api_key', { ids });
 }
 
 /** What is wrong with an answer, or undefined if it is as the page shows it. */

@@ -2,7 +2,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { KeyStore, type Services, createApp, createLogger } from '@sparrow-search/server';
+import { KeyStore, ScriptStore, type Services, createApp, createLogger } from '@sparrow-search/server';
 
 import { FakeEngine } from './fake-engine.js';
 
@@ -22,6 +22,7 @@ export async function fakeApp({
   const services: Services = {
     engine,
     keys,
+    scripts: await ScriptStore.open(data),
     identity: { name: 'node', clusterName: 'sparrow', clusterUuid: 'uuid' },
     data,
     address: '127.0.0.1:9200',

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
 
 import { bulk, changeDocument, writeDocument } from './documents.js';
+import { Endpoints } from './endpoints.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import { shownCapabilities } from './field-capabilities.js';
 import { FieldModels } from './field-models.js';
@@ -48,16 +49,8 @@ const NATIVE: ReadonlySet<Operation> = new Set<Operation>([
   ...(['get_trained_models', 'ml_info', 'put_trained_model', 'delete_trained_model'] as const),
   ...(['put_trained_model_definition_part', 'put_trained_model_vocabulary', 'put_trained_model_alias'] as const),
   ...(['delete_trained_model_alias', 'start_deployment', 'stop_deployment', 'update_deployment'] as const),
-  ...(['trained_model_stats', 'infer_trained_model', 'put_inference', 'get_inference', 'delete_inference'] as const),
-  ...([
-    'update_inference',
-    'infer',
-    'infer_stream',
-    'embed_sparse',
-    'cat_trained_models',
-    'cat_help',
-    'instruments',
-  ] as const),
+  ...(['trained_model_stats', 'infer_trained_model'] as const),
+  ...(['infer', 'infer_stream', 'embed_sparse', 'cat_trained_models', 'cat_help', 'instruments'] as const),
   // What is told of this server's own process; it holds no index.
   ...(['node_indices'] as const),
 ]);
@@ -71,19 +64,27 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #transport: Transport;
   readonly #names: Names;
   readonly #pipelines: Pipelines;
+  readonly #endpoints: Endpoints;
   readonly #tasks: Tasks;
   readonly #reads: Reads;
   readonly #models: FieldModels;
   readonly #vectors: VectorFields;
   readonly #semantic: SemanticFields;
 
-  private constructor(native: SearchEngine, transport: Transport, product: Product, state: SharedState, tasks: Tasks) {
+  private constructor(
+    native: SearchEngine,
+    transport: Transport,
+    product: Product,
+    { state, tasks }: Pick<Opened, 'state' | 'tasks'>,
+    log: ClusterLog,
+  ) {
     this.product = product;
     this.state = state;
     this.#native = native;
     this.#transport = transport;
     this.#names = new Names(native, transport);
     this.#pipelines = new Pipelines(native, state);
+    this.#endpoints = new Endpoints(native, state, log);
     this.#tasks = tasks;
     const turns = new Turns(state);
     this.#models = new FieldModels(native, transport, turns);
@@ -111,7 +112,8 @@ export class ClusterSearchEngine implements SearchEngine {
     try {
       const { product, state, tasks } = await opened(transport, options, log, signal);
       log.info('over a cluster', { cluster: options.nodes, product: product.name, version: product.version });
-      const engine = new ClusterSearchEngine(native, transport, product, state, tasks);
+      const engine = new ClusterSearchEngine(native, transport, product, { state, tasks }, log);
+      await engine.#endpoints.start(log);
       const { names, pipelines, models, vectors, semantic } = {
         names: engine.#names,
         pipelines: engine.#pipelines,
@@ -209,6 +211,12 @@ export class ClusterSearchEngine implements SearchEngine {
       case 'put_pipeline':
       case 'delete_pipeline':
         return this.#pipelines.change(request, body);
+      case 'put_inference':
+      case 'update_inference':
+      case 'delete_inference':
+        return this.#endpoints.change(request, body);
+      case 'get_inference':
+        return this.#endpoints.read(request, body, cancel);
       case 'get_pipeline':
       case 'simulate_pipeline':
         return this.#pipelines.read(request, body, cancel);
@@ -235,6 +243,7 @@ export class ClusterSearchEngine implements SearchEngine {
   }
 
   async close(): Promise<void> {
+    this.#endpoints.close();
     await this.#tasks.close();
     await this.#transport.close();
     await this.#native.close();

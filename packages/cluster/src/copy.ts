@@ -213,7 +213,7 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
   const outcomes = await outcomesOf(context, plan, page);
   let lines: string[] = [];
   for (const [at, outcome] of outcomes.entries()) {
-    const { id, seqNo, term } = page[at] ?? {};
+    const { index: from, id, seqNo, term } = page[at] ?? {};
     if (outcome.kind === 'dropped') tally.noops += 1;
     else if (outcome.kind === 'failed') {
       failures.push({
@@ -223,8 +223,9 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
         status: outcome.status,
       });
     } else {
-      if (outcome.index !== plan.dest && plan.inPlace !== true) await context.checkTarget(outcome.index);
       const { index, id: _id, routing, source } = outcome;
+      // A pipeline may send a document elsewhere.
+      if (index !== (plan.inPlace === true ? from : plan.dest)) await context.checkTarget(index);
       const action = {
         _index: index,
         ...(_id === undefined ? {} : { _id }),

@@ -17,10 +17,10 @@ type Made = Tokens | readonly number[];
  * @throws {EngineError} what the native engine says of a model that is not there or not deployed; 400 for one that makes something else
  */
 export async function encode(native: SearchEngine, texts: readonly Text[], cancel?: Cancel): Promise<Encoded> {
-  const byModel = new Map<string, Pick<Text, 'kind' | 'id' | 'wants'> & { texts: Set<string> }>();
-  for (const { kind, id, wants, text } of texts) {
-    const key = `${kind}:${wants}:${id}`;
-    const group = byModel.get(key) ?? { kind, id, wants, texts: new Set<string>() };
+  const byModel = new Map<string, Pick<Text, 'id' | 'wants'> & { texts: Set<string> }>();
+  for (const { id, wants, text } of texts) {
+    const key = `${wants}:${id}`;
+    const group = byModel.get(key) ?? { id, wants, texts: new Set<string>() };
     byModel.set(key, group);
     group.texts.add(text);
   }
@@ -28,7 +28,7 @@ export async function encode(native: SearchEngine, texts: readonly Text[], cance
   await Promise.all(
     [...byModel].map(async ([key, group]) => {
       const distinct = [...group.texts];
-      const made = await (group.kind === 'model' ? byName : byEndpoint)(native, group, distinct, cancel);
+      const made = await byName(native, group, distinct, cancel);
       distinct.forEach((text, at) => {
         const one = made[at];
         if (Array.isArray(one) !== (group.wants === 'vector')) {
@@ -39,13 +39,13 @@ export async function encode(native: SearchEngine, texts: readonly Text[], cance
       });
     }),
   );
-  const of = ({ kind, id, wants, text }: Text): Made => found.get(`${kind}:${wants}:${id}:${text}`) ?? {};
+  const of = ({ id, wants, text }: Text): Made => found.get(`${wants}:${id}:${text}`) ?? {};
   return { tokens: (text) => of(text) as Tokens, vector: (text) => of(text) as readonly number[] };
 }
 
 /**
- * Models are named by their own names or by those of endpoints. For dense vectors, an endpoint is asked wherever there is one: only it says
- * that the text is a question, which some models read with other words before it than a document.
+ * Models are named by their own names or by those of endpoints, in every clause. For dense vectors, an endpoint is asked wherever there is one:
+ * only it says that the text is a question, which some models read with other words before it than a document.
  */
 async function byName(
   native: SearchEngine,

@@ -14,6 +14,8 @@ export interface Span {
 /** A member of an object: its name, and where its value lies. */
 export interface Member extends Span {
   readonly name: string;
+  /** Where its name lies, in quotes. */
+  readonly nameAt: Span;
 }
 
 /** A piece of a text and what comes in its place. */
@@ -172,7 +174,7 @@ export function members(text: string, at: number): Member[] {
     const nameEnd = skip(text, place);
     const start = blank(text, blank(text, nameEnd) + 1);
     const end = skip(text, start);
-    found.push({ name: nameAt(text, place, nameEnd), start, end });
+    found.push({ name: nameAt(text, place, nameEnd), nameAt: { start: place, end: nameEnd }, start, end });
     place = blank(text, end);
     if (text[place] !== ',') break;
     place = blank(text, place + 1);

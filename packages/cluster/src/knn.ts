@@ -243,7 +243,7 @@ function textIn(builder: unknown): Text {
   const { model_id: id, model_text: text } = given;
   if (typeof text !== 'string') throw unparsable('Required [model_text]');
   // The model of a semantic_text field need not be named.
-  return { kind: 'model', id: typeof id === 'string' ? id : '', text, wants: 'vector' };
+  return { id: typeof id === 'string' ? id : '', text, wants: 'vector' };
 }
 
 function numbersOf(

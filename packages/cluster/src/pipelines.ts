@@ -6,16 +6,10 @@ import {
   type SearchEngine,
 } from '@sparrow-search/engine';
 
-import { refusal } from './errors.js';
 import type { FieldModels, Use } from './field-models.js';
 import { elements, isObject, members, rawOf, textOf, valueOf, whole, without } from './json.js';
-import { Conflict, type SharedState, type Version, sameVersion } from './shared-state.js';
-
-/** The name of the shared text that holds all pipelines. */
-const ID = 'pipelines';
-
-/** How often a change is tried that other nodes come in between of. */
-const TRIES = 10;
+import { type Definitions, SharedDefinitions } from './shared-definitions.js';
+import type { SharedState } from './shared-state.js';
 
 /** Documents that go through a pipeline together: fewer than a deployment's queue holds, more than a batch of the encoder. */
 const BATCH = 64;
@@ -35,24 +29,30 @@ export type Outcome =
   | { readonly kind: 'dropped' }
   | { readonly kind: 'failed'; readonly status: number; readonly error: string };
 
-type Definitions = Record<string, unknown>;
-
 /**
  * Pipelines: kept in the cluster for all of Sparrow's nodes, and run by the native engine of each, which has a copy. Before one
  * is used, the copy is compared with what the cluster has.
  */
 export class Pipelines {
   readonly #native: SearchEngine;
-  readonly #state: SharedState;
-  #known: Version | undefined;
-  #isKnown = false;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #shared: SharedDefinitions;
   /** The definitions as {@link fills} looks through them. */
   #uses: Promise<Definitions> | undefined;
 
   constructor(native: SearchEngine, state: SharedState) {
     this.#native = native;
-    this.#state = state;
+    this.#shared = new SharedDefinitions(state, 'pipelines', {
+      read: () => this.#nativeDefinitions(),
+      put: (id, definition) => {
+        this.#uses = undefined;
+        const request: EngineRequest = { op: 'put_pipeline', path: { pipeline: id }, query: {} };
+        return native.execute(request, Buffer.from(JSON.stringify(definition)));
+      },
+      remove: (id) => {
+        this.#uses = undefined;
+        return native.execute({ op: 'delete_pipeline', path: { pipeline: id }, query: {} });
+      },
+    });
   }
 
   /** Answers an operation that reads pipelines, or runs one on documents of the request. */
@@ -62,30 +62,16 @@ export class Pipelines {
   }
 
   /** Answers `PUT` and `DELETE` of a pipeline: checked and made by the native engine, then kept for all. */
-  async change(request: EngineRequest, body?: Uint8Array): Promise<EngineReply> {
-    return this.#alone(async () => {
-      for (let attempt = 1; ; attempt += 1) {
-        await this.#syncNow();
-        const reply = await this.#native.execute(request, body);
-        try {
-          const after = await this.#nativeDefinitions();
-          this.#uses = undefined;
-          this.#known = await this.#state.write(ID, JSON.stringify({ format: 1, pipelines: after }), this.#known);
-          return reply;
-        } catch (error) {
-          // The copy has what the cluster has not.
-          this.#isKnown = false;
-          if (!(error instanceof Conflict) || attempt >= TRIES) throw error;
-        }
-      }
+  change(request: EngineRequest, body?: Uint8Array): Promise<EngineReply> {
+    return this.#shared.change(() => {
+      this.#uses = undefined;
+      return this.#native.execute(request, body);
     });
   }
 
   /** Makes the copy what the cluster has, if it is not. */
-  async sync(): Promise<void> {
-    const version = await this.#state.version(ID);
-    if (this.#isKnown && sameVersion(version, this.#known)) return;
-    await this.#alone(() => this.#syncNow());
+  sync(): Promise<void> {
+    return this.#shared.sync();
   }
 
   /**
@@ -127,34 +113,9 @@ export class Pipelines {
     return usesIn((await this.#uses)[pipeline], await this.#uses, 0);
   }
 
-  async #syncNow(): Promise<void> {
-    const shared = await this.#state.read(ID);
-    if (this.#isKnown && sameVersion(shared?.version, this.#known)) return;
-    const wanted = shared === undefined ? {} : definitionsIn(shared.text);
-    const have = await this.#nativeDefinitions();
-    this.#uses = undefined;
-    for (const id of Object.keys(have)) {
-      if (!(id in wanted)) await this.#native.execute({ op: 'delete_pipeline', path: { pipeline: id }, query: {} });
-    }
-    for (const [id, definition] of Object.entries(wanted)) {
-      if (JSON.stringify(have[id]) === JSON.stringify(definition)) continue;
-      const request: EngineRequest = { op: 'put_pipeline', path: { pipeline: id }, query: {} };
-      await this.#native.execute(request, Buffer.from(JSON.stringify(definition)));
-    }
-    this.#known = shared?.version;
-    this.#isKnown = true;
-  }
-
   async #nativeDefinitions(): Promise<Definitions> {
     const { status, body } = await this.#native.execute({ op: 'get_pipeline', path: {}, query: {} });
     return status === 404 ? {} : (JSON.parse(Buffer.from(body).toString()) as Definitions);
-  }
-
-  /** Does something once what was begun before is done: the copy changes one step at a time. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work);
-    this.#last = done.catch(() => undefined);
-    return done;
   }
 }
 
@@ -187,18 +148,6 @@ export async function noteModels(
   const uses = await pipelines.fills(pipeline);
   if (uses.length === 0) return;
   for (const index of indices) await models.note(index, uses);
-}
-
-function definitionsIn(text: string): Definitions {
-  const kept = JSON.parse(text) as { readonly format?: unknown; readonly pipelines?: unknown };
-  if (kept.format !== 1 || !isObject(kept.pipelines)) {
-    throw refusal(
-      503,
-      'cluster_state_exception',
-      `the pipelines in the cluster have format version ${String(kept.format)}, this version reads 1: start the version that wrote them`,
-    );
-  }
-  return { ...kept.pipelines };
 }
 
 /** What one result of a simulation says about its document. */

@@ -32,9 +32,9 @@ import {
 } from './semantic-queries.js';
 import { type SparseAsk, type Tokens, sparseQuery } from './sparse-queries.js';
 
-/** A text that a model has to read: by the model's own name, or by that of an inference endpoint. */
+/** A text that a model has to read. */
 export interface Text {
-  readonly kind: 'model' | 'endpoint';
+  /** The model's own name, or that of an inference endpoint. */
   readonly id: string;
   readonly text: string;
   /** What becomes of it: tokens with weights, or a dense vector. */
@@ -310,8 +310,7 @@ export class QueryTranslation {
     if (!isObject(value) || field === undefined || !hasSemantic(this.#reading.semantic, field)) return false;
     const { boost = 1, _name: name = null } = value;
     const found = `{"constant_score":{"filter":${nestedQuery(passagesOf(field), '{"match_all":{}}')}}}`;
-    const text = around(found, Number(boost), textOf(name) ?? null);
-    this.#rebuilt.push({ ...span, build: () => text });
+    this.replace(span, around(found, Number(boost), textOf(name) ?? null));
     return true;
   }
 
@@ -328,6 +327,11 @@ export class QueryTranslation {
     this.#builders.push({ span, field: textOf(value['field']) ?? '', asks });
     const build = (): string => knnOfElasticsearch(this.#text, span, this.#vector(asks), (it) => this.piece(it));
     this.#rebuilt.push({ ...span, build });
+  }
+
+  /** Puts a text in place of a piece. */
+  replace(span: Span, text: string): void {
+    this.#rebuilt.push({ ...span, build: () => text });
   }
 
   /** Says what models made of the texts. Neighbours can be looked for then. */
@@ -422,7 +426,7 @@ export class QueryTranslation {
     const { model_id: id, model_text: text } = given;
     if (typeof text !== 'string') throw unparsable('No text specified for text query');
     if (typeof id !== 'string') throw illegal('[text_expansion] requires a model_id value');
-    return { field, boost, name, asks: { text: { kind: 'model', id, text, wants: 'tokens' } } };
+    return { field, boost, name, asks: { text: { id, text, wants: 'tokens' } } };
   }
 }
 
@@ -446,7 +450,7 @@ function sparseVector(body: Readonly<Record<string, unknown>>): Omit<SparseClaus
   }
   if (vector === undefined && typeof text === 'string') {
     if (typeof id !== 'string') throw notOverCluster('[query] of query [sparse_vector] without an [inference_id]');
-    return { field, boost, name, asks: { text: { kind: 'endpoint', id, text, wants: 'tokens' } } };
+    return { field, boost, name, asks: { text: { id, text, wants: 'tokens' } } };
   }
   throw unparsable('[sparse_vector] requires one of [query_vector] or [inference_id] for sparse_vector fields');
 }

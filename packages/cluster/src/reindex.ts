@@ -136,9 +136,16 @@ const IN_PLACE: ReadonlySet<string> = new Set([
  * What an `_update_by_query` is to do: documents are written again where they are, each if nobody else wrote it in between.
  *
  * @param text its body, with the query in the cluster's form
+ * @param pipeline that the documents go through, if any
  */
-export function planInPlace(source: string, text: string, { query }: EngineRequest): CopyPlan {
-  const what = 'an _update_by_query in an index with semantic_text fields';
+export function planInPlace(
+  source: string,
+  text: string,
+  { query }: EngineRequest,
+  pipeline: string | undefined,
+): CopyPlan {
+  const how = pipeline === undefined ? 'in an index with semantic_text fields' : 'through a pipeline';
+  const what = `an _update_by_query ${how}`;
   const body = JSON.parse(text) as Json;
   const unknown =
     Object.keys(query).find((name) => !IN_PLACE.has(name)) ??
@@ -155,7 +162,7 @@ export function planInPlace(source: string, text: string, { query }: EngineReque
     forCluster: () => text,
   };
   const given = body['query'] === undefined ? undefined : JSON.stringify(body['query']);
-  return { ...planOf({ ...asked, dest: '' }, source, given, undefined, query), dest, inPlace: true };
+  return { ...planOf({ ...asked, dest: '' }, source, given, pipeline, query), dest, inPlace: true };
 }
 
 /** Parts in which a copy could be made; the models of a server are busy with one of them already. */

@@ -9,15 +9,22 @@ export function replyOf({ status, body, text }: Answered): EngineReply {
   return { status, body, text };
 }
 
+/** An error of the cluster's. */
+interface ClusterError {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly caused_by?: unknown;
+  readonly root_cause?: readonly { readonly type?: string }[];
+}
+
 /** An error of the cluster's, as an engine throws it. */
 export function passedOn({ status, body }: Pick<Answered, 'status' | 'body'>): Error {
-  const { error } = parseAnswer(body) as { error?: { type?: string; reason?: string } };
-  const {
-    type = 'exception',
-    reason = 'the cluster refused a request',
-    ...more
-  } = typeof error === 'object' ? error : {};
-  return refusal(status, type, reason, (more as { caused_by?: unknown }).caused_by);
+  const { error } = parseAnswer(body) as { error?: ClusterError };
+  const found: ClusterError = typeof error === 'object' ? error : {};
+  const { type = 'exception', reason = 'the cluster refused a request', caused_by: cause } = found;
+  // `all shards failed` alone tells nobody what to do.
+  const [root] = found.root_cause ?? [];
+  return refusal(status, type, reason, cause ?? (root?.type === type ? undefined : root));
 }
 
 export function withWarnings(reply: EngineReply, warnings: readonly string[]): EngineReply {

@@ -68,7 +68,7 @@ describe('a sparse clause for a cluster', () => {
     [ELASTICSEARCH, { sparse_vector: { field: 'tokens', query_vector: TOKENS, prune: false, boost: 2 } }],
   ])('is the dot product there: $version', (product, query) => {
     const body = read({ query: EXPANSION, size: 3 }, product);
-    expect(body.texts).toEqual([{ kind: 'model', id: 'm', text: 'open spaces', wants: 'tokens' }]);
+    expect(body.texts).toEqual([{ id: 'm', text: 'open spaces', wants: 'tokens' }]);
     expect(JSON.parse(body.translated())).toEqual({ query, size: 3 });
   });
 
@@ -104,6 +104,15 @@ describe('a sparse clause for a cluster', () => {
     );
   });
 
+  it('is highlighted up to the same character by both products, each by its name for it', () => {
+    const text =
+      '{"highlight": {"max_analyzed_offset":9, "fields":{"a":{"max_analyzed_offset" : 8},"max_analyzed_offset":{}}}}';
+    expect(read(text, PLUGIN).translated()).toBe(
+      '{"highlight": {"max_analyzer_offset":9, "fields":{"a":{"max_analyzer_offset" : 8},"max_analyzed_offset":{}}}}',
+    );
+    expect(read(text, ELASTICSEARCH).translated()).toBe(text);
+  });
+
   it('is not looked for in values that only look like one', () => {
     const body = { query: { term: { text_expansion: 'x' } } };
     expect(read(body).translated()).toBe(JSON.stringify(body));
@@ -114,7 +123,7 @@ describe('a sparse clause for a cluster', () => {
     expect(read({ query: given }).translated()).toContain('"query_tokens":{"a":1}');
     expect(read({ query: { weighted_tokens: { tokens: { tokens: { a: 1 } } } } }).translated()).toContain('{"a":1}');
     const text = { sparse_vector: { field: 'tokens', inference_id: 'e', query: 'q' } };
-    expect(read({ query: text }).texts).toEqual([{ kind: 'endpoint', id: 'e', text: 'q', wants: 'tokens' }]);
+    expect(read({ query: text }).texts).toEqual([{ id: 'e', text: 'q', wants: 'tokens' }]);
   });
 
   it.each([

@@ -43,6 +43,9 @@ const OF_PAGE: ReadonlySet<string> = new Set([
   ...['version', 'seq_no_primary_term', 'track_total_hits'],
 ]);
 
+/** Up to which character a text is highlighted, which the two products call differently. */
+const MAX_OFFSET = { elasticsearch: 'max_analyzed_offset', openSearch: 'max_analyzer_offset' } as const;
+
 /** Hits of a search that does not say how many it wants. */
 const DEFAULT_SIZE = 10;
 
@@ -148,7 +151,7 @@ export class SearchBody {
   section(name: string): string | undefined {
     if (name === 'highlight' && this.#highlighting?.passages !== undefined) {
       const { rest } = this.#highlighting;
-      return rest === undefined ? undefined : JSON.stringify(rest);
+      return rest === undefined ? undefined : JSON.stringify(rest, this.#isElasticsearch ? undefined : underItsName);
     }
     const member = this.#sections.get(name);
     return member === undefined ? undefined : this.piece(member);
@@ -410,6 +413,10 @@ export class SearchBody {
       this.#within(it, 'highlight_query', (query) => {
         this.#translation.query(query, this.#size);
       });
+      if (this.#isElasticsearch) return;
+      this.#within(it, MAX_OFFSET.elasticsearch, ({ nameAt }) => {
+        this.#translation.replace(nameAt, JSON.stringify(MAX_OFFSET.openSearch));
+      });
     };
     own(span);
     this.#within(span, 'fields', (fields) => {
@@ -446,6 +453,13 @@ export class SearchBody {
       .filter((member) => member.name === name)
       .forEach(use);
   }
+}
+
+/** Gives an object in a `highlight` section that is written out the name that OpenSearch has for {@link MAX_OFFSET}. */
+function underItsName(_: string, value: unknown): unknown {
+  if (!isObject(value) || !(MAX_OFFSET.elasticsearch in value)) return value;
+  const { [MAX_OFFSET.elasticsearch]: offset, ...others } = value;
+  return { ...others, [MAX_OFFSET.openSearch]: offset };
 }
 
 /** The lists of a tree, from left to right. */

@@ -367,47 +367,51 @@ export class Tasks {
     const expression = await names.expression(request, request.path['index']);
     if (expression === undefined) throw illegal(`[${request.path['index'] ?? ''}] stands for no index`);
     const isUpdate = request.op === 'update_by_query';
-    const query = isUpdate ? await this.#withoutPipeline(request, expression) : request.query;
+    const pipeline = isUpdate ? await this.#pipelineOf(request, expression) : undefined;
     let sent: Uint8Array | string | undefined = bytes;
     let warnings: readonly string[] = [];
     if (bytes !== undefined && bytes.length > 0) {
       const read = await readSearch(this.#work, request, expression, decode(bytes), cancel);
       [sent, warnings] = [read.translated(), read.warnings];
     }
-    if (isUpdate && (await semantic.of(expression)) !== undefined) {
-      // The cluster would write the documents without their passages.
-      const plan = planInPlace(expression, typeof sent === 'string' ? sent : '{}', request);
+    if (isUpdate && (pipeline !== undefined || (await semantic.of(expression)) !== undefined)) {
+      // The cluster knows no pipeline, and would write the documents without their passages.
+      const plan = planInPlace(expression, typeof sent === 'string' ? sent : '{}', request, pipeline);
       const description = `update-by-query [${request.path['index'] ?? ''}]`;
       const reply = await this.#asTask(request, plan, 'indices:data/write/update/byquery', description);
       return withWarnings(reply, warnings);
     }
     const path = `/${encodeExpression(expression)}/${isUpdate ? '_update_by_query' : '_delete_by_query'}`;
+    const query = isUpdate ? { ...request.query, pipeline: '_none' } : request.query;
     return withWarnings(replyOf(await transport.ask({ method: 'POST', path, query, body: sent })), warnings);
   }
 
-  /** The parameters of an update of documents that goes through no pipeline: pipelines run here, and the cluster knows none of them. */
-  async #withoutPipeline({ query }: EngineRequest, expression: string): Promise<Readonly<Record<string, string>>> {
+  /**
+   * The pipeline that an `_update_by_query` goes through: the one that is named, or the default one of the indices.
+   *
+   * @throws {EngineError} 400 where the indices have different ones
+   */
+  async #pipelineOf({ query }: EngineRequest, expression: string): Promise<string | undefined> {
     const { pipeline, dry_run: dry } = query;
     if (dry !== undefined) throw notOverCluster('[dry_run] of an _update_by_query');
-    if (pipeline !== undefined && pipeline !== '_none') throw notOverCluster('[pipeline] of an _update_by_query');
-    if (pipeline === undefined && (await this.#hasPipeline(expression))) {
-      throw notOverCluster('an _update_by_query in an index with a default pipeline', 'say [pipeline=_none]');
-    }
-    return { ...query, pipeline: '_none' };
-  }
-
-  async #hasPipeline(expression: string): Promise<boolean> {
+    if (pipeline !== undefined) return pipeline === '_none' ? undefined : pipeline;
     const { status, body } = await this.#work.transport.json({
       method: 'GET',
-      path: `/${encodeExpression(expression)}/_settings/index.default_pipeline`,
+      path: `/${encodeExpression(expression)}/_settings/index.default_pipeline,index.uuid`,
       query: { flat_settings: 'true' },
     });
-    const found = status === 200 && isObject(body) ? Object.values(body) : [];
-    return found.some((it) => {
+    const [first, ...others] = (status === 200 && isObject(body) ? Object.values(body) : []).map((it) => {
       const settings = isObject(it) ? it['settings'] : undefined;
-      const pipeline = isObject(settings) ? settings['index.default_pipeline'] : undefined;
-      return pipeline !== undefined && pipeline !== '_none';
+      const found = isObject(settings) ? settings['index.default_pipeline'] : undefined;
+      return typeof found === 'string' && found !== '_none' ? found : undefined;
     });
+    if (others.some((it) => it !== first)) {
+      throw notOverCluster(
+        'an _update_by_query in indices with different default pipelines',
+        'name one index, or a [pipeline]',
+      );
+    }
+    return first;
   }
 }
 

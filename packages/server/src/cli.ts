@@ -13,8 +13,7 @@ import { UnusablePathError } from './errors.js';
 import { VERSION } from './identity.js';
 import { createLogger, formatFor } from './log.js';
 import { rootReason } from './root-cause.js';
-import { KeyStore } from './security/key-store.js';
-import { type RunningServer, startServer } from './server.js';
+import type { RunningServer } from './server.js';
 
 /** The whole command line. Whatever goes wrong ends the process: with 2 where the command line itself is wrong, else with 1. */
 export async function runCli(args: readonly string[]): Promise<void> {
@@ -43,6 +42,8 @@ async function serve(args: readonly string[], isNamed: boolean): Promise<void> {
     say(command === 'help' ? await help() : `${VERSION}\n`);
     return;
   }
+  // What serves takes longer to load than most commands take in all.
+  const [{ startServer }, { KeyStore }] = await Promise.all([import('./server.js'), import('./security/key-store.js')]);
   const logFormat = formatFor(config.logFormat, process.stderr.isTTY);
   const log = createLogger(config.logLevel, undefined, logFormat);
   say(`sparrow ${VERSION}: data in ${config.data}\n`);

@@ -8,6 +8,7 @@ export { type LogLevel, type Logger, createLogger } from './log.js';
 export { openapi } from './openapi/document.js';
 export { ENDPOINTS } from './routes/table.js';
 export type { Endpoint } from './routes/types.js';
+export { ScriptStore } from './search-templates/script-store.js';
 export { type IssuedKey, KeyStore } from './security/key-store.js';
 export { type OpenEngine, type ReadyServer, type RunningServer, startServer } from './server.js';
 export { parameter } from './routes/parameters.js';

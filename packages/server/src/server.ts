@@ -21,8 +21,8 @@ import { makePrivate } from './private-data.js';
 import { ScriptStore } from './search-templates/script-store.js';
 import { AuditLog } from './security/audit.js';
 import { type IssuedKey, KeyStore, decodeKey } from './security/key-store.js';
-import { sharedKeys } from './security/key-text.js';
 import type { Services } from './services.js';
+import { sharedText } from './stored-text.js';
 import { TaskHistory } from './tasks/task-history.js';
 import { createTlsServer } from './tls/listener.js';
 
@@ -118,10 +118,13 @@ export async function startServer(
     await makePrivate(config.data, log).catch(unusable('--data', config.data));
     const engine = await openEngine(config, log, opening.signal);
     // The engine holds the directory's lock from here on: only now may files in it be written.
-    const keys = await KeyStore.open(config.data, { keys: config.maxApiKeys }, sharedKeys(engine));
+    const keys = await KeyStore.open(
+      config.data,
+      { keys: config.maxApiKeys },
+      sharedText(engine, 'api_keys', 'API keys'),
+    );
     stopKeys = keys.follow(log);
-    // Servers over one cluster would each have others.
-    const scripts = config.cluster === undefined ? await ScriptStore.open(config.data) : undefined;
+    const scripts = await ScriptStore.open(config.data, sharedText(engine, 'scripts', 'stored scripts'));
     const tasks = await TaskHistory.open(config.data, log);
     const newOwnerKey = await ensureOwner(keys, config, log);
     services = {
@@ -149,7 +152,7 @@ export async function startServer(
     await closeSearch(config.data);
     // While the data directory is still this process's.
     await open?.keys.close(log);
-    await open?.scripts?.close().catch((error: unknown) => {
+    await open?.scripts.close().catch((error: unknown) => {
       log.error('the file of the stored scripts may hold a change that was refused', { error: String(error) });
     });
     await open?.tasks?.close();

@@ -19,8 +19,7 @@ export interface Services {
   readonly engine: SearchEngine;
   readonly keys: KeyStore;
   readonly identity: Identity;
-  /** The stored scripts; over a cluster there are none. */
-  readonly scripts?: ScriptStore | undefined;
+  readonly scripts: ScriptStore;
   /** Which tasks were started; absent where nobody notes that. */
   readonly tasks?: TaskHistory | undefined;
   /** The data directory. */

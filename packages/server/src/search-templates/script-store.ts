@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 
-import { StoredFileError, diskRefusal, parseStored, readIfPresent, replaceFile } from '../durable-file.js';
+import { StoredFileError, diskRefusal, parseStored } from '../durable-file.js';
 import { HttpError } from '../errors.js';
 import { seal } from '../sealed-file.js';
+import { type StoredText, textInFile } from '../stored-text.js';
 
 /** A search template that is kept by its id. */
 export interface StoredScript {
@@ -19,32 +20,41 @@ const LOSS = 'without stored scripts';
 const MOST_SCRIPTS = 1000;
 const MOST_CHARACTERS = 8 * 1024 * 1024;
 
+/** How often a change is tried again when another server has written in between. */
+const ATTEMPTS = 10;
+
 /**
- * The stored scripts, in memory and in `scripts.json` of the data directory. As they are made of what the HTTP layer does, they live in it.
- * Changes are made one at a time: on the disk first, then in memory. One that the disk does not take is an error.
+ * The stored scripts, in memory and in `scripts.json` of the data directory, or where the servers over one cluster have them in common. As they
+ * are made of what the HTTP layer does, they live in it. Changes are made one at a time: where they are stored first, then in memory. One that
+ * is not taken there is an error.
  */
 export class ScriptStore {
-  readonly #path: string;
+  readonly #text: StoredText;
   /** Replaced with every change, never changed. */
   #scripts: ReadonlyMap<string, StoredScript>;
-  #changes: Promise<unknown> = Promise.resolve();
+  /** What reads or writes the text, one after another. */
+  #last: Promise<unknown> = Promise.resolve();
   /** Whether the file may hold a change that was refused: the directory could not be synced after it was there. */
   #isUncertain = false;
 
-  private constructor(path: string, scripts: readonly StoredScript[]) {
-    this.#path = path;
-    this.#scripts = new Map(scripts.map((script) => [script.id, script]));
+  private constructor(text: StoredText, scripts: ReadonlyMap<string, StoredScript>) {
+    this.#text = text;
+    this.#scripts = scripts;
   }
 
-  /** @throws {StoredFileError} when the file is not what a store wrote */
-  static async open(data: string): Promise<ScriptStore> {
-    const path = join(data, 'scripts.json');
-    const text = await readIfPresent(path, LOSS);
-    return new ScriptStore(path, text === undefined ? [] : parseFile(path, text));
+  /**
+   * @param shared where servers have them in common; by default the file of the data directory
+   * @throws {StoredFileError} when the text is not what a store wrote
+   */
+  static async open(data: string, shared?: StoredText): Promise<ScriptStore> {
+    const text = shared ?? textInFile(join(data, 'scripts.json'), LOSS);
+    return new ScriptStore(text, await readScripts(text));
   }
 
-  get(id: string): StoredScript | undefined {
-    return this.#scripts.get(id);
+  /** The scripts that there are now, by their ids; also those that another server has stored. */
+  async current(): Promise<ReadonlyMap<string, StoredScript>> {
+    if (this.#text.isShared) await this.#inTurn(() => this.#refresh());
+    return this.#scripts;
   }
 
   /** @throws {HttpError} 400 when there is no room for it, 429 when the disk has none */
@@ -69,31 +79,60 @@ export class ScriptStore {
 
   /** Ends once changes under way are done, and writes what is in force over a change that was refused. */
   async close(): Promise<void> {
-    await this.#changes;
-    if (this.#isUncertain) await this.#write(this.#scripts);
+    await this.#last;
+    if (this.#isUncertain && !this.#text.isShared) await this.#write(this.#scripts);
   }
 
   #change(apply: (scripts: Map<string, StoredScript>) => void): Promise<void> {
-    const made = this.#changes.then(async () => {
-      const after = new Map(this.#scripts);
-      apply(after);
-      await this.#write(after);
-      this.#scripts = after;
+    return this.#inTurn(async () => {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        const after = new Map(this.#scripts);
+        apply(after);
+        if (await this.#write(after)) {
+          this.#scripts = after;
+          return;
+        }
+        await this.#refresh();
+      }
+      throw new HttpError('rejected', 'other servers change the stored scripts all the time: try again later');
     });
-    // Whoever asked for a change learns of its failure; the next one is made all the same.
-    this.#changes = made.catch(() => undefined);
-    return made;
   }
 
-  async #write(scripts: ReadonlyMap<string, StoredScript>): Promise<void> {
+  /** Does something once all that was asked before is done. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work);
+    // Whoever asked for it learns of its failure; the next is done all the same.
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
+  async #refresh(): Promise<void> {
+    if (!(await this.#text.isCurrent())) this.#scripts = await readScripts(this.#text);
+  }
+
+  /** Says whether nobody had written in between. */
+  async #write(scripts: ReadonlyMap<string, StoredScript>): Promise<boolean> {
     this.#isUncertain = true;
+    let isWritten: boolean;
     try {
-      await replaceFile(this.#path, seal({ format: FORMAT, scripts: [...scripts.values()] }));
+      isWritten = await this.#text.replace(inOnePiece(seal({ format: FORMAT, scripts: [...scripts.values()] })));
     } catch (error) {
       throw diskRefusal(error, 'stored scripts');
     }
     this.#isUncertain = false;
+    return isWritten;
   }
+}
+
+// eslint-disable-next-line @typescript-eslint/require-await -- a text is written in pieces, and this one is small
+async function* inOnePiece(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(text);
+}
+
+async function readScripts(stored: StoredText): Promise<ReadonlyMap<string, StoredScript>> {
+  const text = await stored.read();
+  const scripts = text === undefined ? [] : parseFile(stored.path, text);
+  return new Map(scripts.map((script) => [script.id, script]));
 }
 
 function parseFile(path: string, text: string): readonly StoredScript[] {

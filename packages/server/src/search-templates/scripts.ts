@@ -1,9 +1,9 @@
 import { HttpError } from '../errors.js';
 import { type Answer, json } from '../http/respond.js';
-import { type Call, type Serving, serving } from '../middleware/call.js';
+import { type Call, serving } from '../middleware/call.js';
 import { checkNames } from '../security/request-body.js';
 import { compile } from './mustache.js';
-import type { ScriptStore } from './script-store.js';
+import type { StoredScript } from './script-store.js';
 import { type Members, type Value, isMembers, objectMember, readMembers, textMember, toJson } from './values.js';
 
 const LANGUAGE = 'mustache';
@@ -16,7 +16,6 @@ const MOST_ID = 512;
 
 /** Keeps a search template by its id, in place of the one that was there. */
 export async function putScript(call: Call): Promise<Answer> {
-  const scripts = storedScripts(serving(call));
   const id = call.path['id'] ?? '';
   checkContext(call.path['context'] ?? call.query['context']);
   if (id.includes('#')) throw new HttpError('illegal_argument', `[id] cannot contain '#' for stored script`);
@@ -32,14 +31,14 @@ export async function putScript(call: Call): Promise<Answer> {
   const text = sourceText(source);
   // What cannot be read is refused now, not at the first search.
   compile(text);
-  await scripts.put({ id, source: text, isObject: isMembers(source) || hasOptions(script) });
+  await serving(call).scripts.put({ id, source: text, isObject: isMembers(source) || hasOptions(script) });
   return json(200, { acknowledged: true });
 }
 
 /** Shows a search template. */
-export function getScript(call: Call): Answer {
+export async function getScript(call: Call): Promise<Answer> {
   const id = call.path['id'] ?? '';
-  const script = storedScripts(serving(call)).get(id);
+  const script = await storedScripts(call)(id);
   if (script === undefined) return json(404, { _id: id, found: false });
   const options = script.isObject ? { options: { content_type: JSON_CONTENT } } : {};
   return json(200, { _id: id, found: true, script: { lang: LANGUAGE, source: script.source, ...options } });
@@ -47,21 +46,14 @@ export function getScript(call: Call): Answer {
 
 /** Deletes a search template. */
 export async function deleteScript(call: Call): Promise<Answer> {
-  await storedScripts(serving(call)).delete(call.path['id'] ?? '');
+  await serving(call).scripts.delete(call.path['id'] ?? '');
   return json(200, { acknowledged: true });
 }
 
-/**
- * The scripts of this server.
- *
- * @throws {HttpError} 400 over a cluster, whose servers would each have others
- */
-export function storedScripts({ scripts }: Pick<Serving, 'scripts'>): ScriptStore {
-  if (scripts !== undefined) return scripts;
-  throw new HttpError(
-    'illegal_argument',
-    'stored scripts are not kept over a cluster [--cluster]: send the template as [source]',
-  );
+/** Finds stored scripts for one request, which all are of one moment. */
+export function storedScripts(call: Call): (id: string) => Promise<StoredScript | undefined> {
+  let scripts: Promise<ReadonlyMap<string, StoredScript>> | undefined;
+  return async (id) => (await (scripts ??= serving(call).scripts.current())).get(id);
 }
 
 /** The refusal of a search by a template that is not there. */

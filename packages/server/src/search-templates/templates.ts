@@ -4,7 +4,7 @@ import { HttpError } from '../errors.js';
 import { carryOutInEngine } from '../handlers/engine.js';
 import { FairQueue } from '../http/fair-queue.js';
 import type { Answer } from '../http/respond.js';
-import { type Call, endpointOf, senderOf, serving } from '../middleware/call.js';
+import { type Call, endpointOf, senderOf } from '../middleware/call.js';
 import { invalid, isObject } from '../security/request-body.js';
 import { Budget, compile, fillIn, type Template } from './mustache.js';
 import { missingScript, sourceText, storedScripts } from './scripts.js';
@@ -33,7 +33,7 @@ function inTurn<T>(call: Call, fill: () => T | Promise<T>): Promise<T> {
 
 /** Fills in a search template, and searches. */
 export async function searchTemplate(call: Call): Promise<Answer> {
-  call.body = await inTurn(call, () => Buffer.from(searchOf(call, call.body, new Budget())));
+  call.body = await inTurn(call, async () => Buffer.from(await searchOf(call, call.body, new Budget())));
   return searched(call, 'search');
 }
 
@@ -56,15 +56,15 @@ async function searchesOf(call: Call, body: Uint8Array): Promise<Buffer> {
   if (lines.pop() !== '') {
     throw new HttpError('illegal_argument', 'The msearch request must be terminated by a newline [\n]');
   }
-  const [budget, compiled] = [new Budget(), new Map<string, Template>()];
+  const [budget, scripts, compiled] = [new Budget(), storedScripts(call), new Map<string, Template>()];
   const filled: string[] = [];
   for (let at = 0; at < lines.length; at += 2) {
     if (turns.isOver) await turns.next();
     const [header = '', template = ''] = lines.slice(at, at + 2);
     if (header.trim() === '' && template.trim() === '') continue;
     // In valid JSON a line ends only where a space may be.
-    const search = searchOf(call, Buffer.from(template), budget, compiled).replaceAll(/[\r\n]/g, ' ');
-    filled.push(header, search);
+    const search = await searchOf(call, Buffer.from(template), budget, scripts, compiled);
+    filled.push(header, search.replaceAll(/[\r\n]/g, ' '));
   }
   return Buffer.from(filled.map((line) => `${line}\n`).join(''));
 }
@@ -75,18 +75,19 @@ function searched(call: Call, op: 'search' | 'msearch'): Promise<Answer> {
 }
 
 /** The search that comes of a request for a template, as JSON. `compiled` are the templates that the request has named before. */
-function searchOf(
+async function searchOf(
   call: Call,
   body: Uint8Array | undefined,
   budget: Budget,
+  scripts = storedScripts(call),
   compiled = new Map<string, Template>(),
-): string {
+): Promise<string> {
   const idInPath = call.path['id'];
   const request: Members =
     body === undefined && idInPath !== undefined ? new Map() : readMembers(body, KNOWN, 'search_template');
   const id = textMember(request, 'id') ?? idInPath;
   if (id !== (idInPath ?? id)) throw invalid('[id] is not that of the path');
-  const source = sourceOf(call, id, request);
+  const source = id === undefined ? ownSource(request) : await storedSource(id, request, scripts);
   const params = objectMember(request, 'params') ?? (new Map() as Members);
   const shown = ['explain', 'profile'].filter((name) => switchMember(request, name));
   const template = compiled.get(source) ?? compile(source);
@@ -99,15 +100,17 @@ function searchOf(
   return toJson(search);
 }
 
-function sourceOf(call: Call, id: string | undefined, request: Members): string {
-  const source = request.get('source') ?? undefined;
-  if (id !== undefined) {
-    if (source !== undefined) throw invalid('either [id] or [source] can be given, not both');
-    const script = storedScripts(serving(call)).get(id);
-    if (script === undefined) throw missingScript(id);
-    return script.source;
-  }
-  if (source === undefined || source === '') throw invalid('template is missing');
+async function storedSource(id: string, request: Members, scripts: ReturnType<typeof storedScripts>): Promise<string> {
+  if ((request.get('source') ?? undefined) !== undefined)
+    throw invalid('either [id] or [source] can be given, not both');
+  const script = await scripts(id);
+  if (script === undefined) throw missingScript(id);
+  return script.source;
+}
+
+function ownSource(request: Members): string {
+  const source = request.get('source') ?? '';
+  if (source === '') throw invalid('template is missing');
   return sourceText(source);
 }
 

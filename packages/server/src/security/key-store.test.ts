@@ -6,7 +6,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../log.js';
 import { seal, sealPieces } from '../sealed-file.js';
 import { type ApiKey, KeyStore, type NewKey, newKeyId } from './key-store.js';
-import { type KeyText, keysInFile } from './key-text.js';
+import { LOSS } from './key-file.js';
+import { type StoredText, textInFile } from '../stored-text.js';
+import { inCommon } from '../../../../test/support/text-in-common.js';
 
 const NOW = Date.now();
 
@@ -59,8 +61,8 @@ describe('a key that asks for a change', () => {
 describe('changes that wait together', () => {
   it('are written together, but for those that fail', async () => {
     let writes = 0;
-    const file = keysInFile(join(data, 'security', 'api_keys.json'));
-    const counted: KeyText = {
+    const file = textInFile(join(data, 'security', 'api_keys.json'), LOSS);
+    const counted: StoredText = {
       ...file,
       replace: (pieces) => {
         writes += 1;
@@ -86,33 +88,6 @@ describe('changes that wait together', () => {
     expect(names(keys.all())).toEqual(expected);
   });
 });
-
-/** A text that several stores have in common, as over a cluster: `server()` is how one of them reaches it. */
-function inCommon(): { readonly server: () => KeyText } {
-  let text: string | undefined;
-  let version = 0;
-  const server = (): KeyText => {
-    let last = 0;
-    return {
-      path: 'the common list',
-      isShared: true,
-      read: () => {
-        last = version;
-        return Promise.resolve(text);
-      },
-      isCurrent: () => Promise.resolve(last === version),
-      replace: async (pieces) => {
-        const all: Uint8Array[] = [];
-        for await (const piece of pieces) all.push(piece);
-        if (last !== version) return false;
-        text = Buffer.concat(all).toString();
-        last = version += 1;
-        return true;
-      },
-    };
-  };
-  return { server };
-}
 
 describe('keys that several servers have in common', () => {
   it('have an owner key that stays what it is when another server is started with the same', async () => {
@@ -210,10 +185,10 @@ describe('keys from elsewhere', () => {
 
 describe('a store that the disk does not take', () => {
   /** Keys whose file is in place when the disk refuses: only its folder is not synced. */
-  async function uncertain(): Promise<{ file: KeyText; disk: { isRefusing: boolean }; keys: KeyStore }> {
-    const file = keysInFile(join(data, 'security', 'api_keys.json'));
+  async function uncertain(): Promise<{ file: StoredText; disk: { isRefusing: boolean }; keys: KeyStore }> {
+    const file = textInFile(join(data, 'security', 'api_keys.json'), LOSS);
     const disk = { isRefusing: false };
-    const replace: KeyText['replace'] = async (pieces) => {
+    const replace: StoredText['replace'] = async (pieces) => {
       const isNew = await file.replace(pieces);
       if (disk.isRefusing) throw new Error('the disk refuses');
       return isNew;
@@ -223,7 +198,7 @@ describe('a store that the disk does not take', () => {
 
   it('says that there is no space in the shape of a blocked write', async () => {
     const full = (): Promise<boolean> => Promise.reject(Object.assign(new Error('no space'), { code: 'ENOSPC' }));
-    const file = keysInFile(join(data, 'security', 'api_keys.json'));
+    const file = textInFile(join(data, 'security', 'api_keys.json'), LOSS);
     const keys = await KeyStore.open(data, {}, { ...file, replace: full });
     const refused = keys.create(named('refused'), NOW);
     await expect(refused).rejects.toMatchObject({ status: 429, type: 'cluster_block_exception' });
@@ -233,7 +208,7 @@ describe('a store that the disk does not take', () => {
 
   it('is tried once at a time, however many changes it has refused', async () => {
     let writes = 0;
-    const file = keysInFile(join(data, 'security', 'api_keys.json'));
+    const file = textInFile(join(data, 'security', 'api_keys.json'), LOSS);
     const replace = (): Promise<boolean> => {
       writes += 1;
       return Promise.reject(new Error('the disk refuses'));

@@ -10,7 +10,7 @@ import type { Logger } from '../log.js';
 import { sealPieces } from '../sealed-file.js';
 import { LOSS, parseFile, parseSnapshot, textsOf } from './key-file.js';
 import { KeyList } from './key-list.js';
-import { type KeyText, keysInFile } from './key-text.js';
+import { type StoredText, textInFile } from '../stored-text.js';
 import { OWNER_ROLES, type Roles } from './roles.js';
 import { unauthenticated } from './unauthenticated.js';
 
@@ -129,7 +129,7 @@ export interface Room {
  * every few milliseconds.
  */
 export class KeyStore {
-  readonly #text: KeyText;
+  readonly #text: StoredText;
   /** Replaced with every change, never changed. */
   #keys: KeyList;
   /** Secrets that have been verified against their hash, by the key as it was then: they need no hashing again. */
@@ -146,7 +146,7 @@ export class KeyStore {
   /** Set while the file waits to be written again. */
   #putsBack: NodeJS.Timeout | undefined;
 
-  private constructor(text: KeyText, keys: readonly ApiKey[], room: Room) {
+  private constructor(text: StoredText, keys: readonly ApiKey[], room: Room) {
     this.#text = text;
     this.#keys = new KeyList(keys);
     this.#room = room;
@@ -156,7 +156,7 @@ export class KeyStore {
   static async open(
     data: string,
     { keys = Infinity, bytes = MOST_BYTES }: Partial<Room> = {},
-    kept: KeyText = keysInFile(join(data, 'security', 'api_keys.json')),
+    kept: StoredText = textInFile(join(data, 'security', 'api_keys.json'), LOSS),
   ): Promise<KeyStore> {
     const text = await kept.read();
     return new KeyStore(kept, text === undefined ? [] : parseFile(kept.path, text), { keys, bytes });

@@ -1,10 +1,9 @@
 import type { SearchEngine } from '@sparrow-search/engine';
 
-import { readIfPresent, replaceFile } from '../durable-file.js';
-import { LOSS } from './key-file.js';
+import { readIfPresent, replaceFile } from './durable-file.js';
 
-/** Where the text of all keys is kept. */
-export interface KeyText {
+/** Where a text is kept that stands for all things of a kind, such as API keys: with every change it is written anew. */
+export interface StoredText {
   /** What the text is called in a sentence. */
   readonly path: string;
   /** Whether other servers change it too. */
@@ -16,12 +15,16 @@ export interface KeyText {
   replace(pieces: AsyncIterable<Uint8Array>): Promise<boolean>;
 }
 
-/** The text in a file of the data directory, which is this server's alone. */
-export function keysInFile(path: string): KeyText {
+/**
+ * The text in a file of the data directory, which is this server's alone.
+ *
+ * @param loss how the server would start without the file, for the error when it cannot be read
+ */
+export function textInFile(path: string, loss: string): StoredText {
   return {
     path,
     isShared: false,
-    read: () => readIfPresent(path, LOSS),
+    read: () => readIfPresent(path, loss),
     isCurrent: () => Promise.resolve(true),
     replace: async (pieces) => {
       await replaceFile(path, pieces);
@@ -42,29 +45,32 @@ interface Version {
   readonly term: number;
 }
 
-const ID = 'api_keys';
-
-/** The text where the servers over one cluster have it in common; undefined for an engine that shares nothing. */
-export function sharedKeys(engine: SearchEngine): KeyText | undefined {
+/**
+ * The text where the servers over one cluster have it in common; undefined for an engine that shares nothing.
+ *
+ * @param id its name there
+ * @param what of which it is the list, in a sentence
+ */
+export function sharedText(engine: SearchEngine, id: string, what: string): StoredText | undefined {
   const place = (engine as { readonly state?: Place }).state;
   if (place === undefined) return undefined;
   let last: Version | undefined;
   return {
-    path: 'the list of API keys in the cluster',
+    path: `the list of ${what} in the cluster`,
     isShared: true,
     read: async () => {
-      const found = await place.read(ID);
+      const found = await place.read(id);
       last = found?.version;
       return found?.text;
     },
     isCurrent: async () => {
-      const now = await place.version(ID);
+      const now = await place.version(id);
       return now?.seqNo === last?.seqNo && now?.term === last?.term;
     },
     replace: async (pieces) => {
       const text = await whole(pieces);
       try {
-        last = await place.write(ID, text, last);
+        last = await place.write(id, text, last);
         return true;
       } catch (error) {
         if (error instanceof Error && error.name === 'Conflict') return false;
