@@ -290,7 +290,7 @@ class Import {
       await save(!interrupted);
       if (this.#before > 0 && skipped === 0 && result.written > result.replaced)
         this.#notes.unshift(
-          `added to an existing index of ${counted(this.#before, 'document')}: to replace these, delete the index first (DELETE /${this.#index.name}, or in the console), or give documents the same ids with --id`,
+          `added to an existing index of ${counted(this.#before, 'document')}: to begin anew, delete it first (DELETE /${this.#index.name}, or in the console)${this.#options.id === undefined ? ', or name with --id the field by which documents are replaced' : ''}`,
         );
       return this.#result({
         skipped: skipped + present,
