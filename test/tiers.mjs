@@ -32,8 +32,12 @@ export const SECOND_TIER = {
     '23 s of processor time, types of all statistics written anew; test/api/openapi.test.ts holds answers against them',
   'test/cli/eval.test.ts':
     '31 s of processor time, a process for each command; tests of packages/server/src/cli/evaluation stay',
-  'test/cli/import.test.ts':
-    '79 s of processor time, a process for each command; test/cli/commands.test.ts has an import',
+  'test/cli/demo.test.ts': 'loads a dictionary, half a minute of processor time; test/cli/search.test.ts stays',
+  'test/cli/import.test.ts': 'a process for each command; test/cli/commands.test.ts has an import',
+  'test/cli/import-columns.test.ts':
+    'a process for each command, and gigabytes for some; packages/server/src/csv-rows.test.ts stays',
+  'test/cli/import-continued.test.ts': 'a process for each command; test/cli/commands.test.ts has an import',
+  'test/cli/import-meaning.test.ts': 'a process for each command; packages/server/src/file-mapping.test.ts stays',
   'test/cli/model-test.test.ts': '15 s of processor time, a process for each command; model-quality.test.ts stays',
   'test/cli/strange-servers.test.ts':
     'a process for each of 150 commands, and a wait of 30 s; test/cli/commands.test.ts stays',

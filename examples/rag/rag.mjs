@@ -84,17 +84,30 @@ async function load() {
   await client.indices.putMapping({ index, _meta: { fingerprint } });
 }
 
-/** A text cut at its headings; each section knows the headings around it. */
+/** A text cut at its headings, of which there are none in code; each section knows the headings around it. */
 function sections(file, text) {
   const found = [];
-  let path = [];
-  for (const part of text.split(/^(?=#{1,6} )/m)) {
-    const heading = /^(#{1,6}) +(.+)$/m.exec(part);
-    const isHead = part.startsWith('#') && heading !== null;
-    if (isHead) path = [...path.slice(0, heading[1].length - 1), heading[2].trim()];
-    const body = (isHead ? part.slice(part.indexOf('\n') + 1) : part).trim();
+  const path = [];
+  let lines = [];
+  let isCode = false;
+  const end = () => {
+    const body = lines.join('\n').trim();
+    // A level may be left out, as where ### follows #.
     if (body !== '') found.push({ file, heading: path.filter(Boolean).join(' › '), text: body });
+    lines = [];
+  };
+  for (const line of text.split(/\r?\n/)) {
+    if (/^\s*(?:```|~~~)/.test(line)) isCode = !isCode;
+    const heading = isCode ? null : /^(#{1,6}) +(.+?)(?: +#+)? *$/.exec(line);
+    if (heading === null) {
+      lines.push(line);
+      continue;
+    }
+    end();
+    path.length = heading[1].length - 1;
+    path.push(heading[2]);
   }
+  end();
   return found;
 }
 

@@ -59,7 +59,10 @@ describe('a snapshot or a repository that is not there', () => {
     const missing = 'sparrow: there is no snapshot [monday] in the repository [backups]:';
     for (const command of [restored, deleted]) {
       const { code, stderr } = await command('monday');
-      expect([code, stderr]).toEqual([1, `${missing} it has none; \`sparrow snapshot create\` makes one\n`]);
+      expect([code, stderr]).toEqual([
+        1,
+        `${missing} there are none in the folder [backups] under the server's --repo-path (by default, the folder [snapshots] beside its data directory); \`sparrow snapshot create\` makes one\n`,
+      ]);
     }
     for (const name of ['tuesday', 'wednesday']) expect((await run('snapshot', 'create', name)).code).toBe(0);
     for (const command of [restored, deleted]) {

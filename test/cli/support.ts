@@ -51,3 +51,9 @@ export function sparrow(
 ): Promise<Ended> {
   return begin(args, env, input).ended;
 }
+
+/** What the help of a command says of its option `--json`. */
+export async function told(words: string): Promise<string> {
+  const { stdout } = await sparrow([...words.split(' '), '--help']);
+  return /^ +--json(?: \[file\])? +(.*(?:\n {5,}.*)*)/m.exec(stdout)?.[1]?.replaceAll(/\s+/g, ' ') ?? '';
+}

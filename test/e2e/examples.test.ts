@@ -1,6 +1,6 @@
 // The examples do what their pages say, as somebody runs them: each a process of its own, from the root of the repository.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -54,6 +54,20 @@ describe('examples/rag', () => {
     const prompt = await ask('--prompt', 'how long may I keep a book?');
     expect(prompt).toMatch(/\[1\] lending\.md, Borrowing\nA loan lasts four weeks/);
     expect(prompt).toMatch(/Question: how long may I keep a book\?\nAnswer:\n$/);
+  });
+
+  it('cuts a text at its headings, and nowhere within a block of code', async () => {
+    const texts = join(folder, 'headings');
+    await mkdir(texts);
+    await writeFile(
+      join(texts, 'pump.md'),
+      '# Pump\n\n### Starting\n\n```sh\n# open the valve\npump start\n```\n\nThe pump starts when its valve is open.\n\n### Stopping ###\n\nClose the valve slowly.\n\n## Empty',
+    );
+    const prompt = await ask('--prompt', '--texts', texts, 'how is the pump started?');
+    expect(prompt).toContain('pump.md, Pump › Starting\n');
+    expect(prompt).toContain('pump.md, Pump › Stopping\n');
+    expect(prompt).not.toContain('Empty');
+    expect(prompt).toContain('open the valve\npump start');
   });
 
   it('reads a folder again only when its texts have changed', async () => {

@@ -33,7 +33,7 @@ const NODE = FOREIGN_NODE ?? process.execPath;
 const RELEASED = process.env['SPARROW_TARBALLS'];
 /** What the server is made with, from others. */
 const OTHERS = [
-  ...['hono', 'yaml', 'commander', 'csv-parse', 'mustache', 'undici'],
+  ...['hono', 'yaml', 'commander', 'mustache', 'undici'],
   ...['@modelcontextprotocol/server', '@modelcontextprotocol/core', 'zod'],
 ];
 /** A build of another compiler differs by this much. */

@@ -11,7 +11,7 @@ import { ConfigError, readConfig, usage } from './config.js';
 import { StoredFileError } from './durable-file.js';
 import { UnusablePathError } from './errors.js';
 import { VERSION } from './identity.js';
-import { createLogger } from './log.js';
+import { createLogger, formatFor } from './log.js';
 import { rootReason } from './root-cause.js';
 import type { RunningServer } from './server.js';
 
@@ -44,9 +44,10 @@ async function serve(args: readonly string[], isNamed: boolean): Promise<void> {
   }
   // What serves takes longer to load than most commands take in all.
   const [{ startServer }, { KeyStore }] = await Promise.all([import('./server.js'), import('./security/key-store.js')]);
-  const log = createLogger(config.logLevel, undefined, config.logFormat);
+  const logFormat = formatFor(config.logFormat, process.stderr.isTTY);
+  const log = createLogger(config.logLevel, undefined, logFormat);
   say(`sparrow ${VERSION}: data in ${config.data}\n`);
-  const server = await startServer(config, log);
+  const server = await startServer({ ...config, logFormat }, log);
   stopOnSignals(server);
   say(`opening data and loading models …\n`);
   const { newOwnerKey } = await server.ready;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { describeSettings, readConfig, usage, withoutSecrets } from './config.js';
+import { changedSettings, describeSettings, readConfig, usage, withoutSecrets } from './config.js';
 import { modelDirectories } from './models.js';
 
 function file(contents: string, ending = 'json'): string {
@@ -83,6 +83,7 @@ describe('the configuration', () => {
     const { config } = readConfig([], { SPARROW_API_KEY: KEY });
     expect(config.apiKey).toBe(KEY);
     expect(JSON.stringify(withoutSecrets(config))).not.toContain(KEY);
+    expect(changedSettings(config)).toEqual({ apiKey: '(set)', data: resolve('data') });
   });
 
   it('does not repeat a key that is wrong', () => {

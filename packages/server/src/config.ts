@@ -61,8 +61,8 @@ export interface Config {
   readonly auditLog: string | undefined;
   /** What is logged: `debug` adds a line per request. */
   readonly logLevel: LogLevel;
-  /** How a line of the log looks. */
-  readonly logFormat: LogFormat;
+  /** How a line of the log looks; text on a terminal and JSON elsewhere when not given. */
+  readonly logFormat: LogFormat | undefined;
   /** Seconds from which on a request is logged as slow; 0 for never. */
   readonly slowRequestSeconds: number;
   /** Answer `GET /metrics` without a key. */
@@ -153,7 +153,12 @@ const SCHEMA: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'file that records who did what, one line per request',
   ),
   logLevel: setting<LogLevel>('info', oneOf(LOG_LEVELS), LOG_LEVELS.join(', '), 'lowest level that is logged'),
-  logFormat: setting<LogFormat>('json', oneOf(LOG_FORMATS), LOG_FORMATS.join(' or '), 'format of the log lines'),
+  logFormat: setting<LogFormat | undefined>(
+    undefined,
+    oneOf(LOG_FORMATS),
+    LOG_FORMATS.join(' or '),
+    'format of the log lines; if not given, text on a terminal and json elsewhere',
+  ),
   slowRequestSeconds: setting(
     5,
     integer(0, 86_400),
@@ -289,6 +294,12 @@ const PATHS: ReadonlySet<keyof Config> = new Set([
 /** The settings as they may be logged. */
 export function withoutSecrets(config: Config): Record<string, unknown> {
   return { ...config, apiKey: config.apiKey === undefined ? undefined : '(set)' };
+}
+
+/** The settings that somebody has changed, as they may be logged: for a person, who would not find them among all others. */
+export function changedSettings(config: Config): Record<string, unknown> {
+  const all = Object.entries(withoutSecrets(config)) as [keyof Config, unknown][];
+  return Object.fromEntries(all.filter(([key, value]) => value !== SCHEMA[key].fallback));
 }
 
 /** A setting as it is told to people. */

@@ -140,7 +140,12 @@ class DocumentationSearch {
   }
 }
 
-/** All words in one of the fields or in several together; those that stand together, or in a heading, count more. */
+/**
+ * By words alone. Vectors of the 749 sections took 15 s of processor time (sparse) or 78 s (sparse and dense) at the first question,
+ * where an index of words took 0.3 s, and questions need no key: anybody could make a server do that. A single run, in November 2026.
+ *
+ * All words in one of the fields or in several together; those that stand together, or in a heading, count more.
+ */
 function queryFor(query: string): Query {
   const fields = ['title^2', 'heading^3', 'text'];
   return {

@@ -34,6 +34,19 @@ describe('columns are told by their values', () => {
     expect(types([{ a: 1 }, { a: 'one' }])).toEqual(['a other']);
   });
 
+  it('and numbers with decimal commas are told, as they stay texts', () => {
+    const rows = [
+      { price: '3,50', weight: '1.234,5', people: '1,234', list: '1,2,3', n: '7' },
+      { price: '-4', weight: '2', people: '12,345', list: '1,2', n: '' },
+    ];
+    expect(types(rows, true)).toEqual(['price other', 'weight other', 'people other', 'list other', 'n long']);
+    expect(sample(rows, true).decimalCommas()).toBe(
+      'the numbers in price, weight have a decimal comma and stay texts: write them with a point, as 3.50, to sort, filter by ranges and calculate with them',
+    );
+    expect(sample(rows).decimalCommas()).toBeUndefined();
+    expect(sample([{ price: '3.50' }], true).decimalCommas()).toBeUndefined();
+  });
+
   it('and texts by their words', () => {
     const rows = ['red', 'blue', 'red', 'red'].map((colour, at) => ({
       title: `Book ${String(at)}`,

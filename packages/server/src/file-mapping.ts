@@ -67,6 +67,9 @@ const KINDS_OF_CELLS: readonly (readonly [ColumnType, RegExp])[] = [
   ['long', /^-?(?:0|[1-9]\d{0,17})$/],
   ['double', /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/],
 ];
+/** Numbers with a comma before their decimals, and points between their thousands; the second has decimals that are no thousands. */
+const COMMA_NUMBER = /^-?\d+(?:\.\d{3})*(?:,\d+)?$/;
+const COMMA_DECIMALS = /,(?!\d{3}$)\d+$/;
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
 
 type Document = Readonly<Record<string, unknown>>;
@@ -102,6 +105,19 @@ export class Sample {
         this.#characters += typeof one === 'string' ? one.length : JSON.stringify(one).length;
       }
     }
+  }
+
+  /** A sentence about columns whose numbers have a decimal comma, without its full stop; undefined where there are none. */
+  decimalCommas(): string | undefined {
+    if (!this.#hasCells) return undefined;
+    const names = [...this.#values].flatMap(([name, values]) => {
+      const texts = values.map((value) => String(value).trim());
+      return texts.every((text) => COMMA_NUMBER.test(text)) && texts.some((text) => COMMA_DECIMALS.test(text))
+        ? [name]
+        : [];
+    });
+    if (names.length === 0) return undefined;
+    return `the numbers in ${names.join(', ')} have a decimal comma and stay texts: write them with a point, as 3.50, to sort, filter by ranges and calculate with them`;
   }
 
   columns(): Column[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { createLogger, printable } from './log.js';
+import { createLogger, formatFor, printable } from './log.js';
 
 /** As clients may send them: what a terminal obeys, turns around, or does not show. */
 const STRANGE = 'a\u009b31m\u0085\u007f\u202egnp\u2066\u200b\ufeff\u2028\u00ad\u{e0041}';
@@ -17,6 +17,11 @@ describe('a line of the log', () => {
     }
     if (format === 'json')
       expect(JSON.parse(written[0] ?? '')).toMatchObject({ path: `/${STRANGE}`, opaque_id: STRANGE });
+  });
+
+  it('is text on a terminal and JSON elsewhere, unless a format is asked for', () => {
+    expect([formatFor(undefined, true), formatFor(undefined, false)]).toEqual(['text', 'json']);
+    expect([formatFor('json', true), formatFor('text', false)]).toEqual(['json', 'text']);
   });
 
   it('leaves all other letters as they are', () => {

@@ -6,6 +6,11 @@ export const LOG_FORMATS = ['json', 'text'] as const;
 
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
+/** The format that was asked for; otherwise text for a person at a terminal, and JSON for what collects logs. */
+export function formatFor(asked: LogFormat | undefined, isTerminal: boolean): LogFormat {
+  return asked ?? (isTerminal ? 'text' : 'json');
+}
+
 /** Writes one line per event, JSON unless told otherwise: `ts`, `level`, `msg`, and the event's own fields (`request_id`, `task_id`, …). */
 export interface Logger {
   /** Whether `debug` writes anything: what is only said there need not be put together. */

@@ -5,7 +5,7 @@ import { NativeSearchEngine, type SearchEngine, embeddedModels, fileProblem } fr
 
 import { createApp } from './app.js';
 import { makeApplication } from './application.js';
-import { type Config, ConfigError, withoutSecrets } from './config.js';
+import { type Config, ConfigError, changedSettings, withoutSecrets } from './config.js';
 import { closeSearch } from './documentation-search.js';
 import { UnusablePathError } from './errors.js';
 import { Drain } from './http/drain.js';
@@ -109,7 +109,8 @@ export async function startServer(
   const url = await listen(server, config);
   instruments.runtime.start();
   // It answers probes from here on, and may fail still: the directory can be in use.
-  log.info('listening, opening the data directory', { url, config: withoutSecrets(config) });
+  const settings = config.logFormat === 'text' ? changedSettings(config) : withoutSecrets(config);
+  log.info('listening, opening the data directory', { url, config: settings });
 
   const opening = new AbortController();
   let stopKeys = (): void => undefined;

@@ -5,10 +5,17 @@
 export interface TextPart {
   /** The last Markdown heading before them. */
   readonly title?: string;
+  /** The paragraphs, with the heading before them, so that their vectors know it. */
   readonly text: string;
   /** Its place in the text, from 1. */
   readonly part: number;
 }
+
+/**
+ * The field of a part that is searched by meaning. The heading is in it: a vector of the heading alone, repeated by each part below it,
+ * would be as near to many questions as what answers them.
+ */
+export const MEANING_OF_PART = 'text';
 
 /** A part, and the line in which it begins, from 1. */
 export interface PlacedPart {
@@ -16,43 +23,55 @@ export interface PlacedPart {
   readonly line: number;
 }
 
+interface Paragraph {
+  readonly text: string;
+  readonly words: number;
+  /** The line in which it begins, from 1. */
+  readonly line: number;
+}
+
 /** Most words of paragraphs that are put together; a longer paragraph is a part by itself. */
 const WORDS_OF_PART = 200;
+/** Most words of a paragraph that goes with what follows it, as plain texts write their headings, and how many in a row do. */
+const WORDS_OF_LINE = 10;
+const MOST_LINES = 3;
 const HEADING = /^\s*#{1,6}\s+(.+)/;
+const CODE = /^\s*(?:```|~~~)/;
 
 /** Paragraphs of a text, small ones together, given line by line. */
 export class TextParts {
   #title = '';
-  /** The paragraphs of the part that is open, with their words. */
-  #paragraphs: string[] = [];
-  #words = 0;
-  #begin = 0;
+  /** The paragraphs of the part that is open. */
+  #paragraphs: Paragraph[] = [];
   /** The lines of the paragraph that is open. */
   #lines: string[] = [];
   #lineOfParagraph = 0;
+  #isCode = false;
   #line = 0;
   #parts = 0;
-  /** Characters of what is open. */
-  #open = 0;
+  /** Characters of the lines of the paragraph that is open. */
+  #characters = 0;
 
   /** Characters that are kept until a part ends. */
   get open(): number {
-    return this.#open;
+    return this.#paragraphs.reduce((sum, { text }) => sum + text.length, this.#characters);
   }
 
   /** Takes the next line; gives the parts that end with it. */
   add(line: string): PlacedPart[] {
     this.#line += 1;
     if (line.trim() === '') return this.#endParagraph();
-    const heading = this.#lines.length === 0 ? HEADING.exec(line) : null;
+    if (CODE.test(line)) this.#isCode = !this.#isCode;
+    const heading = this.#lines.length === 0 && !this.#isCode ? HEADING.exec(line) : null;
     if (heading !== null) {
       const ended = this.#endPart();
-      this.#title = heading[1]?.trim() ?? '';
+      // A heading may be closed by the signs that open it.
+      this.#title = (heading[1] ?? '').replace(/\s+#+\s*$/, '').trim();
       return ended;
     }
     if (this.#lines.length === 0) this.#lineOfParagraph = this.#line;
     this.#lines.push(line.replace(/\r$/, ''));
-    this.#open += line.length;
+    this.#characters += line.length;
     return [];
   }
 
@@ -62,24 +81,32 @@ export class TextParts {
   }
 
   #endParagraph(): PlacedPart[] {
-    const paragraph = this.#lines.join('\n').trim();
+    const text = this.#lines.join('\n').trim();
     this.#lines = [];
-    if (paragraph === '') return [];
-    const words = paragraph.split(/\s+/).length;
-    const ended = this.#words + words > WORDS_OF_PART ? this.#endPart() : [];
-    if (this.#paragraphs.length === 0) this.#begin = this.#lineOfParagraph;
+    this.#characters = 0;
+    if (text === '') return [];
+    const paragraph = { text, words: text.split(/\s+/).length, line: this.#lineOfParagraph };
+    const words = this.#paragraphs.reduce((sum, one) => sum + one.words, paragraph.words);
+    const ended = words > WORDS_OF_PART ? this.#endPart(this.#linesAtEnd()) : [];
     this.#paragraphs.push(paragraph);
-    this.#words += words;
     return ended;
   }
 
-  #endPart(): PlacedPart[] {
-    if (this.#paragraphs.length === 0) return [];
+  /** How many paragraphs at the end of the open part belong to what follows. */
+  #linesAtEnd(): number {
+    const longer = this.#paragraphs.slice(-MOST_LINES).findLastIndex(({ words }) => words > WORDS_OF_LINE);
+    return Math.min(MOST_LINES, this.#paragraphs.length) - 1 - longer;
+  }
+
+  /** Ends the open part, but for so many paragraphs at its end, which begin the next one. */
+  #endPart(kept = 0): PlacedPart[] {
+    const paragraphs = this.#paragraphs.slice(0, this.#paragraphs.length - kept);
+    const [first] = paragraphs;
+    if (first === undefined) return [];
     const title = this.#title === '' ? {} : { title: this.#title };
-    const document = { ...title, text: this.#paragraphs.join('\n\n'), part: (this.#parts += 1) };
-    this.#paragraphs = [];
-    this.#words = 0;
-    this.#open = 0;
-    return [{ document, line: this.#begin }];
+    const texts = [...(this.#title === '' ? [] : [this.#title]), ...paragraphs.map(({ text }) => text)];
+    const document = { ...title, text: texts.join('\n\n'), part: (this.#parts += 1) };
+    this.#paragraphs = this.#paragraphs.slice(paragraphs.length);
+    return [{ document, line: first.line }];
   }
 }

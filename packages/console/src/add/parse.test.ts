@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { growth } from '../../../../test/support/effort';
 import { portions } from './bulk';
-import { INDEX_NAME, csvRows, indexName, readFile } from './parse';
+import { INDEX_NAME, indexName, readFile } from './parse';
 
 const columns = (name: string, text: string): string[] =>
   readFile(name, text).columns.map((one) => `${one.name} ${one.type}`);
@@ -54,40 +53,30 @@ describe('a file is read', () => {
   });
 
   it('as CSV, with quotes, line breaks and numbers', () => {
-    expect(csvRows('a,b\r\n"x ""y"", z","1\n2"\r\n', ',')).toEqual([
-      ['a', 'b'],
-      ['x "y", z', '1\n2'],
-    ]);
     expect(documents('x.csv', 'id;title;price\n7;One, two;1.5\n8;Three;\n')).toEqual([
       { id: '7', source: { id: 7, title: 'One, two', price: 1.5 } },
       { id: '8', source: { id: 8, title: 'Three' } },
     ]);
     expect(documents('x.tsv', 'a\tb\n1\tx\n')).toEqual([{ id: undefined, source: { a: 1, b: 'x' } }]);
-    expect(readFile('x.csv', 'a,b\n1,2\n3,4,5\n').left).toEqual(['what row 3 has behind its 2 columns']);
-    expect(csvRows('"",a""b,"c"d\n\n,\n"""e"""', ',')).toEqual([['', 'a""b', 'cd'], [''], ['', ''], ['"e"']]);
-    expect(csvRows('a,b\n1,"open, \n', ',')).toEqual([
-      ['a', 'b'],
-      ['1', 'open, \n'],
-    ]);
-    expect(csvRows('a\n1,', ',')).toEqual([['a'], ['1', '']]);
+    expect(documents('x.csv', 'a|b\n1,5|x\n')).toEqual([{ id: undefined, source: { a: '1,5', b: 'x' } }]);
+    expect(readFile('x.csv', 'a,b\n1,2\n3,4,5\n')).toMatchObject({
+      documents: [{ source: { a: 1, b: 2 } }],
+      left: [expect.stringMatching(/^line 3: it has 3 columns, and the first line has 2: /)],
+    });
+    expect(readFile('x.csv', 'a;b\n1;3,50\n').note).toMatch(/^the numbers in b have a decimal comma and stay texts: /);
+    expect(() => readFile('x.csv', 'a,b\n1,"open, \n')).toThrow(
+      'This file cannot be read: the row that begins in line 2 opens a quote in column [b] that is not closed up to the end of the file.',
+    );
     // Leading zeros are no number's.
     expect(documents('x.csv', 'zip,a\n01234,b\n')).toMatchObject([{ source: { zip: '01234', a: 'b' } }]);
   });
 
-  it('as CSV with a very long value, in time that grows with its length only', async () => {
-    const read = (length: number): void => {
-      const long = 'x""y\n'.repeat(length);
-      expect(csvRows(`a,b\n"${long}",1\n`, ',')[1]).toEqual([long.replaceAll('""', '"'), '1']);
-      expect(documents('x.csv', `a\n"x${' '.repeat(length)}x"\n`)).toHaveLength(1);
-    };
-    // Where time grew with the square of the length, it would take 1,024 times as much.
-    expect(await growth(read, 12_500, 400_000)).toBeLessThan(300);
-  });
-
   it('as text, by paragraphs and headings', () => {
     const [first, second] = readFile('x.md', '# Birds\nThey fly.\n\nThey sing.\n\n## Fish\n\nThey swim.').documents;
-    expect(first?.source).toEqual({ title: 'Birds', text: 'They fly.\n\nThey sing.', part: 1 });
-    expect(second?.source).toEqual({ title: 'Fish', text: 'They swim.', part: 2 });
+    expect(first?.source).toEqual({ title: 'Birds', text: 'Birds\n\nThey fly.\n\nThey sing.', part: 1 });
+    expect(second?.source).toEqual({ title: 'Fish', text: 'Fish\n\nThey swim.', part: 2 });
+    // A vector of each heading alone would be near to everything.
+    expect(readFile('x.md', '# Birds of the sea\nThey fly over the water.').meaning).toEqual(['text']);
   });
 
   it('and its columns are told apart', () => {

@@ -1,7 +1,8 @@
 // Reads files into documents: JSON, JSON lines, CSV, and plain text.
-import { type Column, Sample, typedDocument } from '../../../server/src/file-mapping';
+import { CsvProblem, CsvReader } from '../../../server/src/csv-rows';
+import { type Column, Sample, textColumns, typedDocument } from '../../../server/src/file-mapping';
 import { asIndexName } from '../../../server/src/index-name';
-import { TextParts } from '../../../server/src/text-parts';
+import { MEANING_OF_PART, TextParts } from '../../../server/src/text-parts';
 import { plural } from '../lib/format';
 import type { Document } from './bulk';
 
@@ -11,8 +12,12 @@ export interface Table {
   readonly format: Format;
   readonly documents: readonly Document[];
   readonly columns: readonly Column[];
+  /** The columns that are searched by meaning unless somebody says which. */
+  readonly meaning: readonly string[];
   /** What was left out, in words. */
   readonly left: readonly string[];
+  /** What else is to be known about the file, as a sentence without its full stop. */
+  readonly note: string | undefined;
 }
 
 const ID_COLUMNS = ['_id', 'id'];
@@ -37,9 +42,11 @@ export function readFile(name: string, text: string): Table {
   const sources = { JSON: fromJson, 'JSON lines': fromLines, CSV: fromCsv, text: fromText }[format](plain, left, name);
   if (sources.length === 0) throw new Error(`There is no document in this ${format} file.`);
   if (sources.some((source) => isDeeper(source, DEEPEST))) throw new Error(TOO_DEEP);
-  const columns = columnsOf(sources, format === 'CSV');
+  const sample = sampleOf(sources, format === 'CSV');
+  const columns = sample.columns();
   const typed = format === 'CSV' ? sources.map((source) => typedDocument(source, columns)) : sources;
-  return { format, documents: withIds(typed), columns, left };
+  const meaning = format === 'text' ? [MEANING_OF_PART] : textColumns(columns);
+  return { format, documents: withIds(typed), columns, meaning, left, note: sample.decimalCommas() };
 }
 
 type Source = Record<string, unknown>;
@@ -72,7 +79,7 @@ function isDeeper(value: unknown, levels: number): boolean {
 function formatOf(name: string, text: string): Format {
   const ending = /\.(\w+)$/.exec(name)?.[1]?.toLowerCase() ?? '';
   if (['jsonl', 'ndjson'].includes(ending)) return 'JSON lines';
-  if (['csv', 'tsv'].includes(ending)) return 'CSV';
+  if (['csv', 'tsv', 'tab'].includes(ending)) return 'CSV';
   if (ending === 'json' || /^\s*[[{]/.test(text)) return isLines(text) ? 'JSON lines' : 'JSON';
   return 'text';
 }
@@ -140,61 +147,16 @@ function isAction(value: Source): boolean {
 }
 
 function fromCsv(text: string, left: string[], name: string): Source[] {
-  const separator = name.endsWith('.tsv') ? '\t' : separatorOf(text);
-  const [head = [], ...rows] = csvRows(text, separator);
-  const names = head.map((one, at) => one.trim() || `column ${at + 1}`);
-  return rows.flatMap((row, line) => {
-    if (row.length === 1 && row[0]?.trim() === '') return [];
-    if (row.length > names.length) left.push(`what row ${line + 2} has behind its ${names.length} columns`);
-    const values = names.map((one, at): [string, string] => [one, row[at] ?? '']);
-    return values.every(([, value]) => value.trim() === '') ? [] : [Object.fromEntries(values)];
-  });
-}
-
-function separatorOf(text: string): string {
-  const line = text.split('\n', 1)[0] ?? '';
-  const counted = [',', ';', '\t', '|'].map((one): [string, number] => [one, line.split(one).length]);
-  return counted.sort(([, a], [, b]) => b - a)[0]?.[0] ?? ',';
-}
-
-/** Rows of a CSV file as RFC 4180 has them: quoted values hold separators, line breaks and doubled quotes. */
-export function csvRows(text: string, separator: string): string[][] {
-  const rows: string[][] = [];
-  let row: string[] = [];
-  // Where the next one of each is: each is looked for once, however long or many the values are.
-  let nextSeparator = -1;
-  let nextLine = -1;
-  for (let at = 0; at < text.length || row.length > 0;) {
-    let value = '';
-    if (text[at] === '"') {
-      const close = closingQuote(text, at + 1);
-      value = text.slice(at + 1, close).replaceAll('""', '"');
-      at = close + 1;
-    }
-    if (nextSeparator < at) nextSeparator = placeIn(text, separator, at);
-    if (nextLine < at) nextLine = placeIn(text, '\n', at);
-    const end = Math.min(nextSeparator, nextLine);
-    value += text.slice(at, end);
-    at = end + 1;
-    row.push(text[end] === '\n' ? value.replace(/\r$/, '') : value);
-    if (nextSeparator < nextLine) continue;
-    rows.push(row);
-    row = [];
+  const reader = new CsvReader(/\.(?:tsv|tab)$/i.test(name) ? 'tsv' : 'csv');
+  try {
+    return [...reader.add(text), ...reader.end()].flatMap(({ line, values, problem }) => {
+      if (problem !== undefined) left.push(`line ${line}: ${problem}`);
+      return values === undefined ? [] : [values];
+    });
+  } catch (error) {
+    if (!(error instanceof CsvProblem)) throw error;
+    throw new Error(`This file cannot be read: ${error.message}.`, { cause: error });
   }
-  return rows;
-}
-
-/** Where a quoted value ends: a quote that is doubled is one of its letters. */
-function closingQuote(text: string, from: number): number {
-  let at = placeIn(text, '"', from);
-  while (text[at + 1] === '"') at = placeIn(text, '"', at + 2);
-  return at;
-}
-
-/** Where something comes next, or else where the text ends. */
-function placeIn(text: string, part: string, from: number): number {
-  const at = text.indexOf(part, from);
-  return at === -1 ? text.length : at;
 }
 
 /** Paragraphs of a text, small ones together, with the last heading as their title. */
@@ -221,13 +183,13 @@ function withIds(sources: readonly Source[]): Document[] {
   });
 }
 
-function columnsOf(sources: readonly Source[], hasCells: boolean): Column[] {
+function sampleOf(sources: readonly Source[], hasCells: boolean): Sample {
   const sample = new Sample(hasCells);
   for (const source of sources) {
     sample.add(source);
     if (sample.isFull) break;
   }
-  return sample.columns();
+  return sample;
 }
 
 /** What a field of a form accepts as the name of an index: letters of every script, but no capital ones. */

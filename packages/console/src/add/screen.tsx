@@ -2,14 +2,7 @@
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 
-import {
-  MEANING_FIELD,
-  type Made,
-  fieldAt,
-  fieldsFor,
-  isByMeaning,
-  textColumns,
-} from '../../../server/src/file-mapping';
+import { MEANING_FIELD, type Made, fieldAt, fieldsFor, isByMeaning } from '../../../server/src/file-mapping';
 import { Refused, call, optional } from '../lib/api';
 import { bytes, count, duration, plural } from '../lib/format';
 import { foreignLanguage } from '../lib/language';
@@ -154,7 +147,7 @@ interface Run {
 function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack: () => void }): JSX.Element {
   const { table } = chosen;
   const [index, setIndex] = useState(() => indexName(chosen.name));
-  const [meaning, setMeaning] = useState<readonly string[]>(() => textColumns(table.columns));
+  const [meaning, setMeaning] = useState<readonly string[]>(table.meaning);
   const [dense, setDense] = useState(true);
   const [run, setRun] = useState<Run>();
   const stop = useRef<AbortController | undefined>(undefined);
@@ -255,6 +248,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           {table.left.length > 5 ? `; and ${table.left.length - 5} more` : ''}.
         </Note>
       )}
+      {table.note !== undefined && <Note kind="warn">{sentence(table.note)}</Note>}
       <label class="field">
         <span>Into the index</span>
         <input
@@ -274,7 +268,8 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           columns that it does not have yet become new fields.{' '}
           {table.documents.some(({ id }) => id === undefined)
             ? 'This file has no column id whose values are all different, so adding it again would add its documents twice.'
-            : 'Documents with the same id are replaced.'}
+            : 'Documents with the same id are replaced.'}{' '}
+          To begin anew, delete the index first, under <a href={address('indices', { index })}>Documents</a>.
         </Note>
       )}
       {vectors !== undefined && vectors.type !== 'semantic_text' && added.length > 0 && (
@@ -464,9 +459,13 @@ function beginning(example: string): string {
   return example.length <= EXAMPLE ? example : `${example.slice(0, EXAMPLE)}…`;
 }
 
+function sentence(note: string): string {
+  return `${note.slice(0, 1).toUpperCase()}${note.slice(1)}.`;
+}
+
 /** How the first text begins: a question that finds something. */
 function exampleQuestion({ table }: Chosen): string {
-  const [column] = textColumns(table.columns);
+  const [column] = table.meaning;
   const text = column === undefined ? '' : table.documents[0]?.source[column];
   return typeof text === 'string' ? text.split(/\s+/).slice(0, 8).join(' ') : '';
 }

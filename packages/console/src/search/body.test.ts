@@ -96,7 +96,7 @@ describe('the console', () => {
   it('asks in one line where every vector is one of a semantic_text', () => {
     const hybrid = (ways: typeof WAYS): any => searchBody({ kind: 'hybrid', type: 'fused', fields: [] }, 'x', { ways });
     expect(hybrid(ONE_LINE_WAYS)).toEqual({
-      retriever: { linear: { query: 'x', normalizer: 'zscore' } },
+      retriever: { linear: { query: 'x' } },
       size: 10,
     });
     const filtered: any = searchBody({ kind: 'hybrid', type: 'fused', fields: [] }, 'x', {
@@ -104,7 +104,7 @@ describe('the console', () => {
       filter: 'a:b',
     });
     const filter = [{ query_string: { query: 'a:b' } }];
-    expect(filtered.retriever.linear).toEqual({ query: 'x', normalizer: 'zscore', filter });
+    expect(filtered.retriever.linear).toEqual({ query: 'x', filter });
     const lists = hybrid(WAYS).retriever.linear.retrievers;
     expect(lists.map(({ weight, normalizer }: any) => [weight, normalizer])).toEqual([
       [1, 'zscore'],

@@ -8,7 +8,7 @@ const HIGHLIGHTED = 8;
 const MOST_ANALYZED = 500_000;
 /** Nearest documents that a search by dense vectors finds. */
 const NEIGHBOURS = 100;
-/** How scores of different lists are made comparable: better than fusion by places in all collections that were measured. */
+/** How scores of different lists are made comparable: as in the short form, better than fusion by places in all collections that were measured. */
 const NORMALIZER = 'zscore';
 /** How much dense vectors count besides words and sparse vectors, and how many hits of each list are fused: as in the short form. */
 const DENSE_WEIGHT = 1.5;
@@ -104,7 +104,7 @@ function hasShortForm(ways: readonly Way[]): boolean {
 }
 
 function fusion(ways: readonly Way[], text: string, models: Models | undefined, window: number): Json {
-  if (hasShortForm(ways)) return { query: text, normalizer: NORMALIZER };
+  if (hasShortForm(ways)) return { query: text };
   const lists = fusedLists(ways).flatMap(({ way }) => way ?? []);
   return {
     retrievers: lists.map((way) => ({

@@ -46,10 +46,15 @@ export function shown(id: string, source: Source, hidden: readonly string[] = []
   return {
     title: title?.[1] ?? (text === undefined ? id : beginning(text[1])),
     titleField: title?.[0],
-    text: text?.[1] ?? '',
+    text: behindTitle(text?.[1] ?? '', title?.[1]),
     textField: text?.[0],
     rest: values.filter(([name]) => !used.includes(name)),
   };
+}
+
+/** A text without the title that it begins with, as parts of a file do: it stands above it. */
+function behindTitle(text: string, title: string | undefined): string {
+  return title !== undefined && text.startsWith(`${title}\n`) ? text.slice(title.length).trimStart() : text;
 }
 
 /** Values with full names; lists stay together. */

@@ -156,5 +156,21 @@ export function passageOf(hit: Hit, kind: Kind): string {
   // the card does not say.
   const byMeaning = others.flat().find((text) => text !== title);
   const rest = kind === 'words' ? [ofText?.[0], byMeaning] : [byMeaning, ofText?.[0]];
-  return found ?? rest[0] ?? rest[1] ?? hit.document.text;
+  const passage = found ?? rest[0] ?? rest[1] ?? hit.document.text;
+  return titleField === undefined ? passage : behindTitle(passage, title);
 }
+
+/** A passage without the title that it begins with, as parts of a text do: the card has said it. */
+function behindTitle(passage: string, title: string): string {
+  let at = 0;
+  for (const letter of title) {
+    at += /^(?:<\/?em>)*/.exec(passage.slice(at, at + LONGEST_MARKS))?.[0].length ?? 0;
+    if (!passage.startsWith(letter, at)) return passage;
+    at += letter.length;
+  }
+  const rest = passage.slice(at).replace(/^<\/em>/, '');
+  return /^\s+\S/.test(rest) ? rest.trimStart() : passage;
+}
+
+/** Characters of the marks that may be between two letters: one that ends, and one that begins. */
+const LONGEST_MARKS = '</em><em>'.length;

@@ -3,8 +3,8 @@ import type { JSX } from 'preact';
 
 /** Longer texts stay in one colour: each value is an element of the page. */
 const LONGEST = 200_000;
-/** A text with the colon of a name behind it, a word, or a number. */
-const VALUES = /("(?:\\.|[^"\\])*")(\s*:)?|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/g;
+/** A text with the colon of a name behind it, a word, or a number. A preview may end within a text. */
+const VALUES = /("(?:\\.|[^"\\])*(?:"|\\?$))(\s*:)?|\b(true|false|null)\b|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)/g;
 
 export function Json({ text }: { readonly text: string }): JSX.Element {
   const begin = text.search(/^[[{]/m);

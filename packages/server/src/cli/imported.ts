@@ -19,6 +19,8 @@ export interface Imported {
   /** The fields whose texts this import made to be searched by meaning. */
   readonly semantic: readonly string[];
   readonly truncated_texts: number;
+  /** What else is to be known about it: sentences without their full stops. */
+  readonly notes: readonly string[];
   readonly ms: number;
   readonly interrupted: boolean;
 }
@@ -45,7 +47,19 @@ export function amongFiles(error: unknown, files: readonly string[], done: numbe
 
 /** The line about a file. */
 export function described(out: Sink, one: Imported, follow: boolean): string {
-  const { file, index, written, replaced, rejected, skipped, semantic, truncated_texts: cut, ms, interrupted } = one;
+  const {
+    file,
+    index,
+    written,
+    replaced,
+    rejected,
+    skipped,
+    semantic,
+    truncated_texts: cut,
+    notes,
+    ms,
+    interrupted,
+  } = one;
   const more = [
     semantic.length > 0 ? `searched by meaning in ${semantic.map(inLine).join(', ')}` : '',
     replaced > 0 ? `${number(replaced)} replaced` : '',
@@ -55,5 +69,5 @@ export function described(out: Sink, one: Imported, follow: boolean): string {
     interrupted && !follow ? 'interrupted: run this again to go on' : '',
   ].filter((text) => text !== '');
   const rate = written === 0 ? '' : ` (${number((1000 * written) / Math.max(1, ms))}/s)`;
-  return `${inLine(file)}: ${counted(written, 'document')} in [${index}] in ${duration(ms)}${rate}${more.map((text) => `, ${text}`).join('')}\n`;
+  return `${inLine(file)}: ${counted(written, 'document')} in [${index}] in ${duration(ms)}${rate}${more.map((text) => `, ${text}`).join('')}\n${notes.map((note) => `  ${inLine(note)}\n`).join('')}`;
 }

@@ -17,6 +17,7 @@ import { ENDPOINTS } from '../routes/table.js';
 import { warningTexts } from '../http/warning-texts.js';
 import type { Endpoint } from '../routes/types.js';
 import { CommandError } from './errors.js';
+import { type Answered, exchange } from './exchange.js';
 import { inLine } from './terminal.js';
 
 /** Where a server is, and who asks. */
@@ -24,8 +25,8 @@ export interface Target {
   readonly url: string;
   /** The key as it goes into the `Authorization` header; undefined where none was found. */
   readonly key: string | undefined;
-  /** What is said to somebody who has no key. */
-  readonly keyHint: string;
+  /** Where the key is from, in words, without the key; what can be done, where there is none. */
+  readonly keyFrom: string;
 }
 
 /** What a command line says about a server. */
@@ -42,6 +43,14 @@ const MOST_BYTES = 64 * 1024 * 1024;
 const READING_MS = 30_000;
 const WRITING_MS = 300_000;
 
+/** The slowest that a server encodes the texts of a request: a busy one takes minutes for a book in one document. */
+const BYTES_PER_MS = 2;
+
+/** How long a request may take, in milliseconds, from its method and the bytes of its body. */
+export function patienceFor(method: string, bytes: number): number {
+  return method === 'GET' ? READING_MS : WRITING_MS + Math.ceil(bytes / BYTES_PER_MS);
+}
+
 /** Characters that are shown of an answer that makes no sense. */
 const MOST_SHOWN = 100;
 
@@ -57,11 +66,16 @@ export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.
     present(environment['SPARROW_API_KEY']) ??
     (keyFile === undefined ? undefined : readKey(keyFile, 'SPARROW_API_KEY_FILE'));
   if (given !== undefined) {
-    const from = options.key === undefined ? 'SPARROW_API_KEY or SPARROW_API_KEY_FILE' : '--key';
-    return { url, key: checkedKey(given, from), keyHint: '' };
+    const keyFrom =
+      options.key !== undefined
+        ? '--key'
+        : present(environment['SPARROW_API_KEY']) !== undefined
+          ? 'SPARROW_API_KEY'
+          : `${String(keyFile)} (SPARROW_API_KEY_FILE)`;
+    return { url, key: checkedKey(given, keyFrom), keyFrom };
   }
   // The key of a server here is nobody else's business.
-  if (!isHere(url)) return { url, key: undefined, keyHint: 'say it with --key or SPARROW_API_KEY' };
+  if (!isHere(url)) return { url, key: undefined, keyFrom: 'say it with --key or SPARROW_API_KEY' };
   const file = join(data, 'owner.key');
   let key: string | undefined;
   try {
@@ -69,8 +83,9 @@ export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.
   } catch {
     // Then there is none.
   }
-  const keyHint = `say it with --key or SPARROW_API_KEY, or where the server's data directory is with --data (looked for ${file})`;
-  return { url, key: key === undefined ? undefined : checkedKey(key, file), keyHint };
+  if (key !== undefined) return { url, key: checkedKey(key, file), keyFrom: file };
+  const none = `say it with --key or SPARROW_API_KEY, or where the server's data directory is with --data (looked for ${file})`;
+  return { url, key, keyFrom: none };
 }
 
 /** A key as it can stand in a header. An error about a header would show the key. */
@@ -206,13 +221,13 @@ export class Remote implements SearchEngine {
     body: Uint8Array | undefined,
     signal: AbortSignal | undefined,
   ): Promise<EngineReply> {
-    const { url, key, keyHint } = this.target;
+    const { url, key, keyFrom } = this.target;
     const silence = new AbortController();
-    const patience = method === 'GET' ? READING_MS : WRITING_MS;
+    const patience = patienceFor(method, body?.length ?? 0);
     let timer: NodeJS.Timeout | undefined;
     const silent = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        const seconds = String(patience / 1000);
+        const seconds = String(Math.round(patience / 1000));
         reject(
           new CommandError(
             `the server at ${url} gave no answer within ${seconds} seconds: it may be busy, and may still carry out the request`,
@@ -224,16 +239,14 @@ export class Remote implements SearchEngine {
     let response;
     let bytes;
     try {
-      const asked = fetch(url + uri, {
+      const asked = exchange(url + uri, {
         method,
         headers: {
           ...(key === undefined ? {} : { authorization: `ApiKey ${key}` }),
           ...(body === undefined ? {} : { 'content-type': type }),
         },
-        ...(body === undefined ? {} : { body: Buffer.from(body) }),
+        body,
         signal: signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]),
-        // A key is for the server that was named.
-        redirect: 'error',
       });
       response = await Promise.race([asked, silent]);
       bytes = await Promise.race([bounded(response, url), silent]);
@@ -246,18 +259,23 @@ export class Remote implements SearchEngine {
     const { status } = response;
     // Of what is set up, such as a mapping. What is deprecated in a search is the command's own affair.
     if (method === 'PUT') {
-      for (const sentence of warningTexts(response.headers.get('warning'))) this.warn(inLine(sentence));
+      for (const sentence of warningTexts(response.headers['warning'] ?? null)) this.warn(inLine(sentence));
     }
-    if (status === 401 && key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyHint}`);
-    return { status, body: bytes };
+    if (status !== 401) return { status, body: bytes };
+    if (key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyFrom}`);
+    // What is no answer of a server is told as that.
+    this.#read(status, bytes);
+    // The server cannot say where the key is from.
+    const reason = `the server at ${url} does not know the key of ${inLine(keyFrom)}, or no longer: it may be of another server, expired or revoked; give one of this server with --key or SPARROW_API_KEY, or the server's data directory with --data`;
+    return { status, body: Buffer.from(JSON.stringify({ error: { type: 'security_exception', reason }, status })) };
   }
 }
 
-/** The bytes of an answer, unpacked. One without end would take all memory. */
-async function bounded(response: Response, url: string): Promise<Uint8Array> {
+/** The bytes of an answer. One without end would take all memory. */
+async function bounded({ body }: Answered, url: string): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
     length += chunk.length;
     if (length > MOST_BYTES) throw new CommandError(`the server at ${url} answers with more than 64 MB`);
     chunks.push(chunk);
@@ -268,13 +286,13 @@ async function bounded(response: Response, url: string): Promise<Uint8Array> {
 /** Errors of certificates, as OpenSSL and Node call them. */
 const CERTIFICATE = /CERT|^UNABLE_TO_VERIFY|^HOSTNAME_MISMATCH|^INVALID_(?:CA|PURPOSE)/;
 
-/** Errors of OpenSSL when what answers is no TLS. */
-const PLAIN = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/;
+/** Errors of OpenSSL when what answers is no TLS: as codes, or in the message of `EPROTO`. */
+const PLAIN = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long/i;
 
 function noServer(url: string, error: unknown): string {
-  const cause = (error as { cause?: NodeJS.ErrnoException }).cause;
-  // The error of a request that cannot be made repeats parts of the request, such as the key.
-  const why = cause?.code ?? (cause === undefined ? 'the request cannot be made' : cause.message);
+  const { code, message } = error as NodeJS.ErrnoException;
+  // The error of a request that cannot be made may repeat parts of the request, such as the key.
+  const why = error instanceof TypeError ? 'the request cannot be made' : (code ?? message);
   if (CERTIFICATE.test(why)) {
     const [what, remedy] = /EXPIRED|NOT_YET_VALID/.test(why)
       ? ['is out of date', 'renew it, or set the clock of this machine']
@@ -283,7 +301,7 @@ function noServer(url: string, error: unknown): string {
         : ['is not trusted', 'name the file of its authority in NODE_EXTRA_CA_CERTS'];
     return `the certificate of the server at ${url} ${what} (${why}): ${remedy}`;
   }
-  if (PLAIN.test(why)) {
+  if (PLAIN.test(`${why} ${message}`)) {
     const plain = url.replace(/^https:/, 'http:');
     return `the server at ${url} speaks http, not https: its address is ${plain} (--url or SPARROW_URL)`;
   }

@@ -47,7 +47,7 @@ const WORD_WIDTH = 20;
 
 const byWords = (query: string): SearchRequest => ({ query: { match: { gloss: query } } });
 const hybrid = (query: string): SearchRequest => ({
-  retriever: { linear: { query, normalizer: 'zscore' } },
+  retriever: { linear: { query } },
 });
 
 /** `sparrow demo`: a dictionary that finds the word for a meaning, by words alone and by words and meaning together. */

@@ -284,7 +284,7 @@ const MISSING =
 
 const SHORT_FORMS: Readonly<Record<Fusion, Way['request']>> = {
   rrf: (query) => ({ retriever: { rrf: { query } } }),
-  linear: (query) => ({ retriever: { linear: { query, normalizer: 'zscore' } } }),
+  linear: (query) => ({ retriever: { linear: { query } } }),
 };
 
 function listsOf(parts: readonly Part[], hits: readonly List['hits'][]): List[] {

@@ -1,5 +1,3 @@
-import { stat } from 'node:fs/promises';
-import { basename } from 'node:path';
 import process from 'node:process';
 
 import { type Index, SparrowError } from '@sparrow-search/engine';
@@ -16,37 +14,32 @@ import {
   isByMeaning,
   textColumns,
 } from '../../file-mapping.js';
-import { asIndexName } from '../../index-name.js';
+import { MEANING_OF_PART } from '../../text-parts.js';
 import { type KnownFile, checkpointOf, keyOf, lookAt, saveCheckpoint } from '../checkpoints.js';
-import { Context, type ServerOptions, integerOption, interruptible, jsonOption, withServer } from '../context.js';
-import { ENCODINGS, type Encoding } from '../encoding.js';
+import { Context, integerOption, interruptible, jsonOption, withServer } from '../context.js';
+import { ENCODINGS } from '../encoding.js';
 import { CommandError, UsageError } from '../errors.js';
+import {
+  type ImportOptions,
+  knownFormat,
+  nameOf,
+  otherOptions,
+  recordedOptions,
+  refuseFolder,
+} from '../import-options.js';
 import { type Imported, amongFiles, described } from '../imported.js';
 import { type Item, itemOf } from '../items.js';
 import { forbidden, mappingOf, putMapping } from '../mappings.js';
 import { type Progress, progressBeside } from '../progress.js';
 import { FORMATS, type Format, type ReadOptions, type Record_, formatOf, hasColumns, readRecords } from '../records.js';
 import { FieldsSeen, VECTORS, holdsVectors, namesIn, refuseOtherVectors } from '../semantic-fields.js';
-import { shellWord } from '../shell.js';
 import { counted, inLine, number } from '../terminal.js';
-
-interface Options extends ServerOptions {
-  readonly index?: string;
-  readonly format?: Format;
-  readonly encoding: Encoding;
-  readonly id?: string;
-  /** False: nothing is searched by meaning. */
-  readonly semantic?: readonly string[] | false;
-  readonly vectors?: Vectors;
-  readonly pipeline?: string;
-  readonly batch: number;
-  readonly follow?: boolean;
-  readonly restart?: boolean;
-}
 
 const CHECKPOINT_MS = 2000;
 /** Refused documents that are told one by one. */
 const MOST_TOLD = 10;
+/** Characters of a document from which on it is said that it takes its time. */
+const LARGE = 256_000;
 /** How long a followed file is silent until what has come is written. */
 const FLUSH_MS = 300;
 
@@ -86,9 +79,9 @@ export function addImport(program: Command): void {
       .option('--follow', 'wait for more lines at the end of the file, until Ctrl-C')
       .option('--restart', 'start at the beginning of the file, whatever was loaded before'),
     jsonOption(
-      'for each file, in a list, {file, index, written, replaced, rejected, skipped, semantic, truncated_texts, ms, interrupted}',
+      'for each file, in a list, {file, index, written, replaced, rejected, skipped, semantic, truncated_texts, notes, ms, interrupted}',
     ),
-  ).action(async (files: readonly string[], options: Options) => {
+  ).action(async (files: readonly string[], options: ImportOptions) => {
     if (options.follow === true && files.length > 1) throw new UsageError('--follow takes one file');
     const [followed = ''] = options.follow === true ? [options.format ?? formatOf(files[0] ?? '')] : [];
     if (followed === 'json') throw new UsageError('--follow reads line by line, and cannot follow a JSON file');
@@ -105,7 +98,9 @@ export function addImport(program: Command): void {
     let failure: unknown;
     try {
       for (const { file, format, index } of jobs) {
-        const result = await new Import(context, options, file, format, index).run();
+        // What an earlier file of this command has loaded is no surprise.
+        const isExpected = results.some((before) => before.index === index);
+        const result = await new Import(context, options, file, format, index, isExpected).run();
         results.push(result);
         if (result.interrupted) break;
       }
@@ -121,73 +116,9 @@ export function addImport(program: Command): void {
   });
 }
 
-/**
- * A folder may hold files of any kind, and each of them goes into an index: which ones are meant, the shell is told better.
- *
- * @throws {UsageError} that says how to load many files
- */
-async function refuseFolder(file: string): Promise<void> {
-  if (file === '-' || (await stat(file).catch(() => undefined))?.isDirectory() !== true) return;
-  throw new UsageError(
-    `${file} is a folder, which is not read: name the files in it, as in sparrow import ${shellWord(file.replace(/\/+$/, ''))}/*.csv; each is loaded into the index of its name, or all into one with --index`,
-  );
-}
-
-/**
- * The format of a file: the one that the options say, or that its name says.
- *
- * @throws {UsageError} where neither says one
- */
-export function knownFormat(file: string, { format }: Pick<Options, 'format'>): Format {
-  const known = format ?? formatOf(file);
-  if (known === undefined && /\.(?:xls[xmb]?|ods)$/i.test(file))
-    throw new UsageError(`${file} is a spreadsheet, which is not read: save the spreadsheet as CSV, and import that`);
-  if (known === undefined) throw new UsageError(`${file}: say with --format whether it is ${FORMATS.join(', ')}`);
-  return known;
-}
-
-/**
- * The index that a file is loaded into: the one that the options say, or one that is named after the file.
- *
- * @throws {UsageError} where there is no name to be had
- */
-export function nameOf(file: string, { index }: Pick<Options, 'index'>): string {
-  if (index !== undefined) return index;
-  if (file === '-') throw new UsageError('standard input needs --index');
-  const stem = basename(file)
-    .replace(/\.gz$/i, '')
-    .replace(/\.[^.]+$/, '');
-  const name = asIndexName(stem).replace(/^[-_.]+/, '');
-  if (name === '') throw new UsageError(`${file}: an index cannot be named after this file: name one with --index`);
-  return name;
-}
-
-/** The options on which ids and fields of the documents depend, as they are written on a command line. */
-function recordedOptions({ encoding, id, semantic, vectors, pipeline }: Options): string {
-  const words = [
-    ...(encoding === 'utf-8' ? [] : ['--encoding', encoding]),
-    ...(id === undefined ? [] : ['--id', id]),
-    ...(semantic === undefined
-      ? []
-      : semantic === false
-        ? ['--no-semantic']
-        : ['--semantic', ...[...new Set(semantic)].sort()]),
-    ...(vectors === undefined || vectors === 'hybrid' ? [] : ['--vectors', vectors]),
-    ...(pipeline === undefined ? [] : ['--pipeline', pipeline]),
-  ];
-  return words.map(shellWord).join(' ');
-}
-
-function otherOptions(before: string, now: string): CommandError {
-  const said = (options: string): string => (options === '' ? 'without options' : `with ${options}`);
-  return new CommandError(
-    `it was imported ${said(before)} before, and this command is ${said(now)}: add --restart to import all of it again; documents that have other ids stay`,
-  );
-}
-
 class Import {
   readonly #context: Context;
-  readonly #options: Options;
+  readonly #options: ImportOptions;
   readonly #file: string;
   readonly #format: Format;
   readonly #index: Index<Item>;
@@ -197,6 +128,7 @@ class Import {
   #key = '';
   #columns: readonly Column[] = [];
   #semantic: readonly string[] = [];
+  readonly #notes: string[] = [];
   /** How much of the file is read, of all of it. */
   #bytesRead = 0;
   #size: number | undefined;
@@ -208,12 +140,27 @@ class Import {
   #rest: AsyncGenerator<Record_> | undefined;
   /** Whether documents are left alone that are there already, as the key may replace none. */
   #onlyAdds = false;
+  /** Documents that the index had before this command, of which nobody said that they are expected. */
+  #before = 0;
+  readonly #isExpected: boolean;
+  /** Whether the file has no document at all, and no line that should have been one. */
+  #isEmpty = false;
+  #hasToldLarge = false;
 
-  constructor(context: Context, options: Options, file: string, format: Format, index: string) {
+  /** @param isExpected whether the index is known to hold documents already */
+  constructor(
+    context: Context,
+    options: ImportOptions,
+    file: string,
+    format: Format,
+    index: string,
+    isExpected: boolean,
+  ) {
     this.#context = context;
     this.#options = options;
     this.#file = file;
     this.#format = format;
+    this.#isExpected = isExpected;
     this.#index = context.sparrow.index<Item>(index);
     this.#recorded = recordedOptions(options);
     this.#progress = progressBeside(context.isJson, context.terminal.err, 'document');
@@ -243,7 +190,12 @@ class Import {
     if (known !== undefined && known.options !== this.#recorded) throw otherOptions(known.options, this.#recorded);
     // Lines that were added to a text may extend its last part, so the text is imported from its start.
     const before = this.#format === 'text' && known?.size !== file?.size ? undefined : known;
-    await this.#prepare(signal);
+    await this.#look(signal);
+    if (this.#isEmpty && !signal.aborted) {
+      this.#context.note(`${this.#file}: there is no document in it`);
+      return this.#result({ skipped: 0 });
+    }
+    await this.#prepare();
     if (before?.done === true && before.size === file?.size && this.#options.follow !== true) {
       this.#context.note(`${this.#file}: all of it was imported before; --restart does it again`);
       return this.#result({ skipped: before.records });
@@ -296,6 +248,7 @@ class Import {
           tell(record, item);
           continue;
         }
+        self.#tellLarge(item);
         ends.push(record.n);
         yield item;
       }
@@ -303,7 +256,7 @@ class Import {
     try {
       // A model that starts with the first documents takes some seconds.
       this.#progress.update(0, this.#share());
-      let counted = 0;
+      let sent = 0;
       const result = await this.#index.bulk(items(this), {
         id: ({ id }) => id,
         toJson: ({ json }) => json,
@@ -318,9 +271,9 @@ class Import {
           else tell(record, this.#inFile(error.message));
         },
         onProgress: ({ documents, written }) => {
-          hold.records = ends[documents - counted - 1] ?? hold.records;
-          ends.splice(0, documents - counted);
-          counted = documents;
+          hold.records = ends[documents - sent - 1] ?? hold.records;
+          ends.splice(0, documents - sent);
+          sent = documents;
           this.#progress.update(written, this.#share(), this.#rejected > 0 ? `${number(this.#rejected)} rejected` : '');
           if (performance.now() - hold.saved < CHECKPOINT_MS) return;
           hold.saved = performance.now();
@@ -335,7 +288,10 @@ class Import {
       if (!interrupted) hold.records = last;
       await this.#index.refresh().catch(forbidden);
       await save(!interrupted);
-      if (last === 0 && !interrupted) this.#context.note(`${this.#file}: there is no document in it`);
+      if (this.#before > 0 && skipped === 0 && result.written > result.replaced)
+        this.#notes.unshift(
+          `added to an existing index of ${counted(this.#before, 'document')}: to begin anew, delete it first (DELETE /${this.#index.name}, or in the console)${this.#options.id === undefined ? ', or name with --id the field by which documents are replaced' : ''}`,
+        );
       return this.#result({
         skipped: skipped + present,
         written: result.written,
@@ -357,6 +313,17 @@ class Import {
       }
       throw error;
     }
+  }
+
+  /** Says of the first document that takes minutes that it does: until it is done, nothing else is to be seen. */
+  #tellLarge({ json, record }: Item): void {
+    if (this.#hasToldLarge || json.length < LARGE || this.#semantic.length === 0) return;
+    this.#hasToldLarge = true;
+    const size = `${number(Math.round(json.length / 1000))} kB`;
+    this.#progress.clear();
+    this.#context.note(
+      `${inLine(this.#file)}, line ${number(record.line)}: a document of ${size}, which may take minutes to encode; in parts of a page or so, each is found by what it says`,
+    );
   }
 
   /** The documents of the file, with those that were read before. */
@@ -408,22 +375,25 @@ class Import {
       skipped,
       semantic: this.#semantic,
       truncated_texts: truncated,
+      notes: this.#notes,
       ms: Math.round(performance.now() - this.#begun),
       interrupted,
     };
   }
 
   /** Makes the index, or gives the one that is there the fields that are asked for. */
-  async #prepare(signal: AbortSignal): Promise<void> {
+  async #prepare(): Promise<void> {
     const { semantic, vectors } = this.#options;
     const named = semantic === false ? [] : semantic;
-    if (named?.includes('') === true) throw new UsageError('--semantic needs the name of a field');
-    this.#columns = await this.#look(signal);
-    const meaning = named ?? textColumns(this.#columns);
+    const meaning = named ?? (this.#format === 'text' ? [MEANING_OF_PART] : textColumns(this.#columns));
     const properties = fieldsFor(this.#columns, meaning, vectors ?? 'hybrid');
     try {
       if (await this.#index.ensure({ mappings: { properties } })) this.#semantic = meaning;
-      else if (named !== undefined && named.length > 0) await this.#addFields(named, vectors);
+      else {
+        if (!this.#isExpected)
+          this.#before = await this.#index.count().catch((error: unknown) => (forbidden(error), 0));
+        if (named !== undefined && named.length > 0) await this.#addFields(named, vectors);
+      }
     } catch (error) {
       // A key that may only write makes the index by its first document, without fields of its own.
       if (named !== undefined && named.length > 0) throw error;
@@ -454,12 +424,13 @@ class Import {
   }
 
   /**
-   * The columns of the file, as its first documents tell.
+   * Reads the columns of the file, as its first documents tell, and what is to be said about them.
    *
    * @throws {CommandError} if none of these has a field that an option names: all would be refused, or their texts never found
    */
-  async #look(signal: AbortSignal): Promise<readonly Column[]> {
-    const { semantic, pipeline, id } = this.#options;
+  async #look(signal: AbortSignal): Promise<void> {
+    const { semantic, pipeline, id, follow = false } = this.#options;
+    if (Array.isArray(semantic) && semantic.includes('')) throw new UsageError('--semantic needs the name of a field');
     const checks = [
       // The id stands in the document itself.
       new FieldsSeen('--id', id === undefined ? [] : [id], Object.keys),
@@ -471,11 +442,13 @@ class Import {
     const records = this.#read(isPiped ? signal : ending.signal, false);
     const sample = new Sample(hasColumns(this.#format));
     let isAll = false;
+    this.#isEmpty = !follow;
     try {
       while (!sample.isFull) {
         const next = await records.next();
         isAll = next.done === true;
         if (next.done === true) break;
+        this.#isEmpty = false;
         const { document } = next.value;
         if (isPiped) this.#ahead.push(next.value);
         if (document === undefined) continue;
@@ -495,7 +468,10 @@ class Import {
       const problem = seen.problem(isAll, one);
       if (problem !== undefined) throw new CommandError(problem);
     }
-    return sample.columns();
+    this.#columns = sample.columns();
+    const decimalCommas = sample.decimalCommas();
+    // A pipeline may make numbers of them.
+    if (decimalCommas !== undefined && pipeline === undefined) this.#notes.push(decimalCommas);
   }
 }
 

@@ -37,7 +37,7 @@ interface Options extends ServerOptions {
 
 /** Documents that a search by dense vectors finds, unless more are wanted. */
 const NEIGHBOURS = 100;
-/** How scores of different lists are made comparable: better than fusion by places in all collections that were measured. */
+/** How scores of different lists are made comparable: as in the short form, better than fusion by places in all collections that were measured. */
 const NORMALIZER = 'zscore';
 /** Hits of each list that are fused, as was measured, unless more are wanted. */
 const WINDOW = 100;
@@ -155,7 +155,7 @@ async function requestFor(context: Context, question: string, options: Options):
     );
     const fields = field === undefined ? {} : { fields: [...field] };
     return {
-      retriever: { linear: { query: question, ...fields, normalizer: NORMALIZER, ...filterOf(options) } },
+      retriever: { linear: { query: question, ...fields, ...filterOf(options) } },
       size,
     };
   }
@@ -177,7 +177,7 @@ async function requestFor(context: Context, question: string, options: Options):
     // The server asks for every kind of vector that the fields hold, with the weights that were measured.
     return {
       retriever: {
-        linear: { query: question, fields: [...words, ...semantic], normalizer: NORMALIZER, ...filterOf(options) },
+        linear: { query: question, fields: [...words, ...semantic], ...filterOf(options) },
       },
       ...base,
     };

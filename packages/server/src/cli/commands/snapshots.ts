@@ -86,7 +86,8 @@ export function addSnapshots(program: Command): void {
     const context = new Context(options);
     const snapshots = await snapshotsIn(context, options.repository);
     context.show(snapshots, (out) => {
-      if (snapshots.length === 0) return 'no snapshots yet: `sparrow snapshot create` makes one\n';
+      if (snapshots.length === 0)
+        return `no snapshots in ${folderOf(options.repository)}: \`sparrow snapshot create\` makes one\n`;
       return table(
         out,
         ['snapshot', 'state', 'made', 'indices'],
@@ -216,7 +217,10 @@ async function namingSnapshots(context: Context, error: unknown, repository: str
   if (isMissingRepository(error) && names?.includes(name) === true)
     return new CommandError(unregistered(repository), { cause: error });
   if (names === undefined || names.includes(name)) return error;
-  const there = names.length === 0 ? 'it has none; `sparrow snapshot create` makes one' : `it has ${list(names)}`;
+  const there =
+    names.length === 0
+      ? `there are none in ${folderOf(repository)}; \`sparrow snapshot create\` makes one`
+      : `it has ${list(names)}`;
   return new CommandError(`there is no snapshot [${name}] in the repository [${repository}]: ${there}`, {
     cause: error,
   });
@@ -240,6 +244,13 @@ function isMissingRepository(error: unknown): boolean {
 /** The names of a list; of a long one the last, which are the newest. */
 function list(names: readonly string[]): string {
   return `${names.length > MOST_NAMED ? '… ' : ''}${names.slice(-MOST_NAMED).join(', ')}`;
+}
+
+/** Where a repository is looked for, in words: the server does not tell its folders. */
+function folderOf(repository: string): string {
+  return repository === REPOSITORY
+    ? `the folder [${REPOSITORY}] under the server's --repo-path (by default, the folder [snapshots] beside its data directory)`
+    : `the repository [${repository}]`;
 }
 
 /** Makes the repository unless there is one of that name. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
-import { UsageError } from '../errors.js';
-import { knownFormat, nameOf } from './import.js';
+import { UsageError } from './errors.js';
+import { knownFormat, nameOf } from './import-options.js';
 
 it.each([
   ['/data/My Articles.csv', 'my-articles'],
@@ -23,4 +23,9 @@ it('asks for the name of an index where that of the file gives none', () => {
 
 it.each(['a.xlsx', 'A.XLS', 'a.ods'])('says how to load the spreadsheet %s', (file) => {
   expect(() => knownFormat(file, {})).toThrow('save the spreadsheet as CSV');
+});
+
+it('says which input has no known format', () => {
+  expect(() => knownFormat('a.xml', {})).toThrow('a.xml: say with --format whether it is jsonl, json, csv, tsv, text');
+  expect(() => knownFormat('-', {})).toThrow('standard input: say with --format');
 });

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+
+import { TextParts } from './text-parts.js';
+
+function partsOf(text: string): (readonly [line: number, text: string])[] {
+  const parts = new TextParts();
+  const all = [...text.split('\n').flatMap((line) => parts.add(line)), ...parts.end()];
+  expect(parts.open).toBe(0);
+  expect(all.map(({ document }) => document.part)).toEqual(all.map((_, at) => at + 1));
+  return all.map(({ line, document }) => [line, document.text]);
+}
+
+const LONG = 'A sentence of five words. '.repeat(39).trim();
+const SHORT = 'One of eleven words, which is too long for a heading.';
+
+it('joins a heading of a plain text to what follows it, not to what comes before it', () => {
+  expect(partsOf(`${SHORT}\n\nCHAPTER II.\n\nThe Pool of Tears\n\n${LONG}\n\n${LONG}`)).toEqual([
+    [1, SHORT],
+    [3, `CHAPTER II.\n\nThe Pool of Tears\n\n${LONG}`],
+    [9, LONG],
+  ]);
+  // Nor is it a part alone where the paragraph behind it is a part by itself.
+  const longer = `${LONG} And some more.`;
+  expect(partsOf(`CHAPTER I.\n\n${longer} ${longer}`)).toEqual([[1, `CHAPTER I.\n\n${longer} ${longer}`]]);
+});
+
+it('puts no more lines together than a heading may have', () => {
+  const lines = Array.from({ length: 100 }, (_, at) => `Line ${String(at)} of it.`);
+  const parts = partsOf(lines.join('\n\n'));
+  expect(parts.map(([line]) => line)).toEqual([1, 95, 189]);
+  expect(parts.map(([, text]) => text).join('\n\n')).toBe(lines.join('\n\n'));
+});
+
+it('takes no comment in code for a heading', () => {
+  expect(partsOf('# Shell ##\n```sh\n\n# install\nnpm i\n```\n\nDone.')).toEqual([
+    [2, 'Shell\n\n```sh\n\n# install\nnpm i\n```\n\nDone.'],
+  ]);
+});

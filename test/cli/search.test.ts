@@ -1,0 +1,127 @@
+// `sparrow search` against a real server.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { describe, expect, it } from 'vitest';
+
+import { serve } from './served.js';
+import { sparrow } from './support.js';
+
+const { server, folder, run, json, said } = await serve();
+
+describe('search', () => {
+  it('finds by words and meaning, fused, and shows passages', async () => {
+    const text = await said('search', 'the', 'biggest', 'creature', '--index', 'articles', '--size', '1');
+    expect(text).toMatch(/^ 1 {2}0 .*\n {4}Blue whales are the largest animals\n.*found, \d+ ms\n$/);
+    const answer = await json('search', 'yeast', '--index', 'articles', '--by', 'words');
+    expect(answer.hits.hits.map((hit: any) => hit._id)).toEqual(['1']);
+    const meaning = await json(
+      'search',
+      'tired muscles',
+      '--index',
+      'articles',
+      '--by',
+      'meaning',
+      '--field',
+      'meaning',
+    );
+    expect(meaning.hits.hits[0]._id).toBe('2');
+  });
+
+  it('needs no more than the right to read', async () => {
+    const made = await server.request('POST', '/_security/api_key', {
+      name: 'reader',
+      role_descriptors: { r: { indices: [{ names: ['articles'], privileges: ['read'] }] } },
+    });
+    const as = ['--url', server.url, '--key', made.body.encoded as string, '--index', 'articles'];
+    const found = await sparrow(['search', 'yeast', ...as]);
+    expect([found.code, found.stderr], found.stderr).toEqual([
+      0,
+      'the key may not see the fields of [articles], for which it needs view_index_metadata: the server chooses where to look\n',
+    ]);
+    expect(found.stdout).toMatch(/^ 1 {2}1 /);
+    const fields = await sparrow(['search', 'yeast', ...as, '--field', 'title', '--json']);
+    expect([fields.code, fields.stderr]).toEqual([0, '']);
+    const by = await sparrow(['search', 'yeast', ...as, '--by', 'words']);
+    expect([by.code, by.stderr]).toEqual([
+      1,
+      'sparrow: the key may not see the fields of [articles], which --by needs: take a key with view_index_metadata, or leave out --by\n',
+    ]);
+  });
+
+  it('shows what a document says where it has no passage', async () => {
+    await server.request('PUT', '/flags/_doc/1?refresh=true', { name: 'a', isOpen: false, n: 7, list: [1] });
+    expect(await said('search', '--index', 'flags', '--body', '{}')).toContain('name: a isOpen: false n: 7\n');
+    await server.request('DELETE', '/flags');
+  });
+
+  it('keeps to a filter, and names fields in it that there are not', async () => {
+    const ids = async (...args: string[]) =>
+      (await json('search', 'animals and bread', '--index', 'articles', ...args)).hits.hits.map((hit: any) => hit._id);
+    for (const by of ['hybrid', 'meaning', 'words', 'sparse']) {
+      expect(await ids('--by', by, '--filter', 'n:[1 TO 2] AND NOT n:2'), by).toEqual(['1']);
+    }
+    // One value needs no syntax, whatever signs are in it.
+    expect(await ids('--filter', 'n=1')).toEqual(['1']);
+    await server.request('PUT', '/signs/_doc/1?refresh=true', { name: 'a "b" (c) \\ d: e' });
+    const signs = async (value: string) =>
+      (await json('search', 'b', '--index', 'signs', '--filter', `name.keyword=${value}`)).hits.hits.length as number;
+    expect([await signs('a "b" (c) \\ d: e'), await signs('a')]).toEqual([1, 0]);
+    await server.request('DELETE', '/signs');
+    const fields = ['titel^2', 'title', 'ti*'];
+    for (const args of [
+      ['x', '--filter', 'titel=x'],
+      ['x', '--filter', 'n:1 OR title:"a:b" OR titel:x'],
+      ['--body', '{"query":{"match":{"titel":"x"}}}'],
+      ['--body', JSON.stringify({ query: { multi_match: { query: 'bread', fields } } })],
+    ]) {
+      const { code, stderr } = await run('search', '--index', 'articles', ...args);
+      expect([code, stderr], args.join(' ')).toEqual([
+        0,
+        '[articles] has no field [titel], so nothing is found by it\n',
+      ]);
+    }
+    // Neither the first nor the last is the only one that counts.
+    expect(await ids('--filter', 'n=1', '--filter', 'n:>1')).toEqual([]);
+    expect(await ids('--filter', 'n:>1', '--filter', 'n=1')).toEqual([]);
+    expect(await ids('--filter', 'n:<2', '--filter', 'n:>0')).toEqual(['1']);
+    const mistaken = async (filter: string): Promise<string> =>
+      (await run('search', 'x', '--index', 'articles', '--filter', filter)).stderr;
+    expect(await mistaken('n<2')).toContain('a comparison is written as n:<50');
+    expect(await mistaken('name=a AND n:1')).toContain('everything after the = is one value');
+    const both = await run('search', '--index', 'articles', '--body', '{}', '--filter', 'n:1');
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('leave out --filter')]);
+  });
+
+  it('finds a book that is longer than what passages are looked for in', async () => {
+    const text = `a lighthouse keeper ${'writes letters to nobody '.repeat(50_000)}`;
+    await server.request('PUT', '/books/_doc/1?refresh=true', { text });
+    expect(await said('search', 'lighthouse', '--index', 'books')).toContain('a lighthouse keeper');
+    await server.request('DELETE', '/books');
+  });
+
+  it('takes a whole request', async () => {
+    const body = '{"query":{"term":{"n":1}},"_source":false}';
+    const file = join(folder, 'request.json');
+    await writeFile(file, body);
+    for (const given of [body, `@${file}`]) {
+      const answer = await json('search', '--index', 'articles', '--body', given);
+      expect(answer.hits.hits).toMatchObject([{ _id: '1' }]);
+    }
+  });
+
+  it.each([
+    [['--index', 'nowhere', 'x'], 'no such index [nowhere]; there is only [articles]\n'],
+    [['--index', 'nowhere', '--body', '{}'], 'no such index [nowhere]; there is only [articles]\n'],
+    [['--index', 'articles', 'x', '--field', 'titel'], '[articles] has no field [titel]'],
+    [
+      ['--index', 'articles', 'x', '--field', 'n'],
+      '[articles] has no text, semantic_text or sparse_vector field to look in',
+    ],
+    [['--index', 'articles', '--body', '{"query":{"nonsense":{}}}'], 'nonsense'],
+  ])('says what is wrong with %j', async (args, sentence) => {
+    const { code, stderr } = await run('search', ...args);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: .*\n$/)]);
+    expect(stderr).toContain(sentence);
+  });
+});
