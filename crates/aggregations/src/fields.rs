@@ -106,7 +106,7 @@ impl Fields<'_> {
         aggregation: &str,
         accepts: Accepts,
     ) -> Result<Resolved, AggregationError> {
-        let path = source.field.as_str();
+        let path = &*self.snapshot.mapping().concrete(&source.field);
         let found = match &source.distance {
             Some(distance) => self.distances(path, distance)?,
             None => self.place(path, aggregation)?,

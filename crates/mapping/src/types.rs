@@ -209,6 +209,10 @@ pub enum FieldType {
     DenseVector(Box<DenseVector>),
     /// Text that is cut into passages, custom field `p:<path>`.
     SemanticText(Box<SemanticText>),
+    /// Another name, in requests, of the field at this path. [`super::Mapping::field`] gives the type of that field instead.
+    Alias {
+        path: Arc<str>,
+    },
     /// A JSON object; `enabled: false` keeps its content in `_source` only. Where it is `nested`, each object is a document of its
     /// own.
     Object {
@@ -243,6 +247,7 @@ impl FieldType {
             FieldType::RankFeature { .. } => "rank_feature",
             FieldType::DenseVector(_) => "dense_vector",
             FieldType::SemanticText(_) => "semantic_text",
+            FieldType::Alias { .. } => "alias",
             FieldType::Object { nested: true, .. } => "nested",
             FieldType::Object { .. } => "object",
         }

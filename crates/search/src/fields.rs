@@ -346,7 +346,7 @@ impl FieldSource<'_> {
             _ => ColumnKind::Long,
         };
         let key = ColumnKey {
-            path: path.to_owned(),
+            path: self.snapshot.mapping().concrete(path).into_owned(),
             kind,
             mode: SortMode::Min,
             missing: Missing::Last,
@@ -404,7 +404,7 @@ fn source_values(
     dates: Option<&Dates>,
 ) -> Vec<Value> {
     let null_value = mapping.parameter(path, "null_value");
-    let source_path = mapping.source_path(path).unwrap_or(path);
+    let source_path = &*mapping.source_path(path);
     if matches!(field_type, FieldType::GeoPoint) {
         let shown =
             |GeoPoint { lat, lon }: GeoPoint| serde_json::json!({"type": "Point", "coordinates": [lon, lat]});
@@ -440,7 +440,7 @@ fn insert(out: &mut Map<String, Value>, path: &str, values: Vec<Value>) {
 
 /// Path and type of the mapped fields that a pattern matches, sorted by path.
 fn matching<'a>(mapping: &'a Mapping, wanted: &'a str) -> Vec<(&'a str, &'a FieldType)> {
-    let mut fields: Vec<_> = mapping.leaf_fields().filter(|(path, _)| glob::matches(wanted, path)).collect();
+    let mut fields: Vec<_> = mapping.named_fields().filter(|(path, _)| glob::matches(wanted, path)).collect();
     // A path in a flattened object is no field of the mapping.
     if fields.is_empty() {
         fields

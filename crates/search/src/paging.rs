@@ -68,7 +68,7 @@ impl SliceOf {
                 })?;
                 let missing = Missing::Value(SortValue::Long(0));
                 Some(ColumnKey {
-                    path: path.to_owned(),
+                    path: mapping.concrete(path).into_owned(),
                     kind,
                     mode: SortMode::Min,
                     missing,

@@ -170,7 +170,7 @@ fn read_type(
             *factor = scaling_factor(params)?;
             number_params(params, options)?;
         }
-        FieldType::Object { .. } => {
+        FieldType::Object { .. } | FieldType::Alias { .. } => {
             return Err(MappingError::UnknownType {
                 field: params.field.to_owned(),
                 type_name: params.type_name.to_owned(),
@@ -262,6 +262,9 @@ fn sub_field(name: &str, definition: &Value) -> Result<LeafNode, MappingError> {
         Some("object" | "nested") => Err(MappingError::Malformed {
             reason: format!("Type [object] cannot be used in multi field [{name}]"),
         }),
+        Some("alias") => {
+            Err(MappingError::Malformed { reason: "Type [alias] cannot be used in multi field".to_owned() })
+        }
         Some(type_name) => leaf(name, type_name, map, false),
     }
 }

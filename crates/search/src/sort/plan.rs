@@ -193,7 +193,8 @@ fn column(
                 .to_owned(),
         ));
     }
-    let field_type = match mapping.field(&key.name) {
+    let path = mapping.concrete(&key.name);
+    let field_type = match mapping.field(&path) {
         Some(FieldType::Object { .. }) | None => match &key.unmapped_type {
             None => return Err(query(format!("No mapping found for [{}] in order to sort on", key.name))),
             Some(name) => unmapped(name).ok_or_else(|| {
@@ -201,8 +202,8 @@ fn column(
             })?,
         },
         Some(field_type) => {
-            let no_columns = mapping.parameter(&key.name, "doc_values") == Some(&Value::Bool(false));
-            if let Some(reason) = without_columns(&key.name, field_type, no_columns, &shard.index) {
+            let no_columns = mapping.parameter(&path, "doc_values") == Some(&Value::Bool(false));
+            if let Some(reason) = without_columns(&path, field_type, no_columns, &shard.index) {
                 return Err(refused("illegal_argument_exception", reason));
             }
             field_type.clone()
@@ -225,8 +226,7 @@ fn column(
         return Err(refused(
             "illegal_argument_exception",
             format!(
-                "Field [{}] of type [{}] doesn't support formats, but [{format}] was given",
-                key.name,
+                "Field [{path}] of type [{}] doesn't support formats, but [{format}] was given",
                 field_type.name()
             ),
         ));
@@ -236,7 +236,7 @@ fn column(
     let mode = key.mode.unwrap_or(if key.descending { SortMode::Max } else { SortMode::Min });
     let missing = missing(key, kind, &shown)?;
     let nested = nested(key, mapping, scope).map_err(query)?;
-    let column = ColumnKey { path: key.name.clone(), kind, mode, missing, nested };
+    let column = ColumnKey { path: path.into_owned(), kind, mode, missing, nested };
     Ok((SortSource::Column(column), shown))
 }
 
@@ -275,7 +275,7 @@ fn distances(
     }
     let named = SortField { name: field.clone(), ..key.clone() };
     let column = ColumnKey {
-        path: field.clone(),
+        path: mapping.concrete(field).into_owned(),
         kind: ColumnKind::Double,
         mode: key.mode.unwrap_or(if key.descending { SortMode::Max } else { SortMode::Min }),
         missing: Missing::Value(SortValue::Double(f64::INFINITY)),

@@ -179,6 +179,7 @@ impl SegmentFields {
 
     fn open(&self, path: &str) -> tantivy::Result<Opened> {
         let columns = self.reader.fast_fields();
+        let path = &*self.script.mapping.concrete(path);
         let Some(field) = self.script.mapping.field(path) else { return Ok(Opened::Unmapped) };
         let off = self.script.mapping.parameter(path, "doc_values") == Some(&Json::Bool(false));
         Ok(match field {

@@ -134,7 +134,7 @@ impl Compiler<'_> {
             DecayCurve::Linear => scale / (1.0 - decay),
         };
         Ok(Decay {
-            path: field.clone(),
+            path: self.snapshot.mapping().concrete(field).into_owned(),
             center,
             curve: *curve,
             origin,

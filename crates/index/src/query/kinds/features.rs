@@ -78,7 +78,8 @@ impl Compiler<'_> {
         for (dot, _) in path.match_indices('.') {
             let (parent, feature) = (&path[..dot], &path[dot + 1..]);
             if self.snapshot.mapping().field(parent).is_some_and(FieldType::is_sparse) {
-                return Some((self.snapshot.schema().sparse(parent)?, feature.to_owned()));
+                let field = self.snapshot.schema().sparse(&self.snapshot.mapping().concrete(parent))?;
+                return Some((field, feature.to_owned()));
             }
         }
         None
@@ -88,7 +89,8 @@ impl Compiler<'_> {
     fn column_docs(&mut self, field: &str) -> Result<ColumnSource, QueryError> {
         let exists =
             self.compile(&QueryKind::Exists(ExistsQuery { field: field.to_owned() }).into(), false)?;
-        Ok(ColumnSource { exists, path: field.to_owned(), center: None })
+        let path = self.snapshot.mapping().concrete(field).into_owned();
+        Ok(ColumnSource { exists, path, center: None })
     }
 
     /// Approximate geometric mean of a feature over all documents, computed as Lucene does, from the highest

@@ -111,13 +111,14 @@ impl Compiler<'_> {
                     }
                 }
                 Kind::Field {
-                    path: field.clone(),
+                    path: self.snapshot.mapping().concrete(field).into_owned(),
                     factor: f64::from(*factor),
                     modifier: *modifier,
                     missing: *missing,
                 }
             }
             FunctionKind::Random { seed, field } => {
+                let field = field.as_deref().map(|field| self.snapshot.mapping().concrete(field));
                 let path = match field.as_deref() {
                     None | Some(SEQ_NO) => None,
                     Some("_id") => {

@@ -54,6 +54,7 @@ impl Compiler<'_> {
             | FieldType::Text { .. }
             | FieldType::Keyword { .. }
             | FieldType::Ip
+            | FieldType::Alias { .. }
             | FieldType::Object { .. } => None,
             FieldType::Binary => {
                 return Err(QueryError::NotSearchable { field: field.to_owned(), actual: field_type.name() });
@@ -71,7 +72,8 @@ impl Compiler<'_> {
                 });
             }
         };
-        Ok(value.map(|value| number_term(self.snapshot.schema(), field, value)))
+        let path = self.snapshot.mapping().concrete(field);
+        Ok(value.map(|value| number_term(self.snapshot.schema(), &path, value)))
     }
 
     /// Compiles a range on a field of any type; without scores.
