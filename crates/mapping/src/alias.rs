@@ -51,11 +51,13 @@ impl Mapping {
     fn in_flattened(&self, path: &str) -> String {
         let dots = path.rmatch_indices('.').map(|(at, _)| at);
         for at in dots {
-            match self.by_path.get(&path[..at]) {
-                None => {}
-                Some(FieldType::Alias { path: target }) => return format!("{target}{}", &path[at..]),
-                Some(_) => break,
+            let Some(around) = self.by_path.get(&path[..at]) else { continue };
+            if let FieldType::Alias { path: target } = around
+                && self.by_path.get(&**target).is_some_and(FieldType::is_flattened)
+            {
+                return format!("{target}{}", &path[at..]);
             }
+            break;
         }
         path.to_owned()
     }

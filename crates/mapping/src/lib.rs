@@ -252,18 +252,16 @@ impl Mapping {
 
     /// The formats of dates that read nothing, each with the field or the parameter that has it, and the reason.
     pub fn unusable_formats(&self) -> Vec<(String, String)> {
-        let of_fields = self.leaf_fields().filter_map(|(path, field_type)| match field_type {
-            FieldType::Date { formats } => Some((path, formats)),
-            _ => None,
-        });
+        let of_fields =
+            self.leaf_fields().filter_map(|(path, field_type)| Some((path, field_type.date_formats()?)));
         let dynamic = self.dynamic_dates.iter().flat_map(|formats| formats.iter());
-        let formats = of_fields.chain(dynamic.map(|(_, formats)| ("dynamic_date_formats", formats)));
+        let formats = of_fields.chain(dynamic.map(|(_, formats)| ("dynamic_date_formats", &formats[..])));
         formats.filter_map(|(owner, formats)| Some((owner.to_owned(), date::unusable(formats)?))).collect()
     }
 
     /// The formats of dates as the mapping writes them, of fields and of `dynamic_date_formats`.
     pub(crate) fn date_formats(&self) -> impl Iterator<Item = &str> {
-        let dates = self.leaf_fields().filter(|(_, field)| matches!(field, FieldType::Date { .. }));
+        let dates = self.leaf_fields().filter(|(_, field)| field.date_formats().is_some());
         let of_fields = dates.filter_map(|(path, _)| self.parameter(path, "format")?.as_str());
         let dynamic = self.dynamic_dates.iter().flat_map(|formats| formats.iter());
         of_fields.chain(dynamic.map(|(formats, _)| formats.as_str()))

@@ -8,9 +8,10 @@ use sparrow_index::query::sorted::{
 };
 use sparrow_mapping::{DateFormat, FieldType, Mapping};
 
-use super::values::{Shown, parse_formats};
+use super::values::{DEFAULT_FORMAT, Shown, parse_formats};
 use super::{FieldDistance, SortField};
 use crate::error::{SearchError, Shard};
+use sparrow_mapping::date::DEFAULT_NANOS_FORMAT;
 use sparrow_query::Query;
 
 /// The position of the last hit already returned: the search continues with the hits behind it.
@@ -220,7 +221,7 @@ fn column(
         )));
     }
     if let Some(format) = &key.format
-        && !matches!(field_type, FieldType::Date { .. })
+        && field_type.date_formats().is_none()
         && (keyword || matches!(field_type, FieldType::Boolean))
     {
         return Err(refused(
@@ -365,6 +366,12 @@ fn kinds(key: &SortField, field_type: &FieldType) -> Result<(ColumnKind, Shown),
         (None | Some("date"), FieldType::Date { formats: own }) => {
             (ColumnKind::Long, date(formats(own)?, false))
         }
+        (None | Some("date_nanos"), FieldType::DateNanos { formats: own }) => {
+            (ColumnKind::Long, date(formats(own)?, true))
+        }
+        (Some("date"), FieldType::DateNanos { formats: own }) => {
+            (ColumnKind::Millis, date(formats(own)?, false))
+        }
         (Some("date"), _) => (ColumnKind::Long, date(formats(&[])?, false)),
         (Some("date_nanos"), _) => (ColumnKind::Nanos, date(formats(&[])?, true)),
         (Some("double"), _) => (ColumnKind::Double, Shown::Double),
@@ -383,7 +390,7 @@ fn kinds(key: &SortField, field_type: &FieldType) -> Result<(ColumnKind, Shown),
 /// The field type that `unmapped_type` names; types that sort alike share one.
 fn unmapped(name: &str) -> Option<FieldType> {
     Some(match name {
-        "long" | "date_nanos" => FieldType::Long,
+        "long" => FieldType::Long,
         "integer" => FieldType::Integer,
         "short" => FieldType::Short,
         "byte" => FieldType::Byte,
@@ -392,7 +399,8 @@ fn unmapped(name: &str) -> Option<FieldType> {
         "float" => FieldType::Float,
         "half_float" => FieldType::HalfFloat,
         "boolean" => FieldType::Boolean,
-        "date" => FieldType::Date { formats: parse_formats(super::values::DEFAULT_FORMAT).ok()? },
+        "date_nanos" => FieldType::DateNanos { formats: parse_formats(DEFAULT_NANOS_FORMAT).ok()? },
+        "date" => FieldType::Date { formats: parse_formats(DEFAULT_FORMAT).ok()? },
         "ip" => FieldType::Ip,
         "keyword" | "version" | "constant_keyword" | "wildcard" => {
             return match sparrow_mapping::Mapping::parse(

@@ -161,7 +161,7 @@ impl Compiler<'_> {
                 });
             }
             Some(FieldType::Ip) => self.address_term(field, text),
-            Some(FieldType::Date { .. }) => {
+            Some(FieldType::Date { .. } | FieldType::DateNanos { .. }) => {
                 let value = Some(Value::String(text.to_owned()));
                 let day = RangeQuery {
                     field: field.to_owned(),

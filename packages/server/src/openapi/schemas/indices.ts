@@ -113,7 +113,7 @@ const FIELDS = [
     'A number.',
   ),
   field(
-    ['date'],
+    ['date', 'date_nanos'],
     {
       ...indexed,
       ...tolerant,
