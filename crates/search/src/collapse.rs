@@ -219,7 +219,7 @@ impl Collapse {
                     FieldType::UnsignedLong if !off => ColumnKind::Unsigned,
                     whole if whole.is_integer() && !off => ColumnKind::Long,
                     float if float.is_float() && !off => ColumnKind::Double,
-                    FieldType::Date { .. } | FieldType::DateNanos { .. } if !off => ColumnKind::Long,
+                    FieldType::Date { .. } if !off => ColumnKind::Long,
                     other if off && without_columns(field, other, true, &shard.index).is_some() => {
                         return Err(refused(format!(
                             "cannot collapse on field `{field}` without `doc_values`"
