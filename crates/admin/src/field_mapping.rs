@@ -44,7 +44,7 @@ fn get_field_mapping(
 fn fields(handle: &IndexHandle, wanted: &str) -> Map<String, Value> {
     let mapping = handle.mapping();
     let definition = mapping.to_json();
-    let mut paths: Vec<&str> = mapping.leaf_fields().map(|(path, _)| path).collect();
+    let mut paths: Vec<&str> = mapping.named_fields().map(|(path, _)| path).collect();
     paths.sort_unstable();
     let mut out = Map::new();
     for path in paths {

@@ -65,6 +65,8 @@ pub enum Place {
     Texts(String),
     /// In the column of numbers with this name.
     Numbers(String),
+    /// In the column of numbers with this name, as nanoseconds since the epoch; the values are milliseconds.
+    Nanos(String),
     /// As points in the column of this name, whose distances are the values.
     Distances(String, Distance),
     /// In the mapping: all documents have this one value.
@@ -106,7 +108,7 @@ impl Fields<'_> {
         aggregation: &str,
         accepts: Accepts,
     ) -> Result<Resolved, AggregationError> {
-        let path = source.field.as_str();
+        let path = &*self.snapshot.mapping().concrete(&source.field);
         let found = match &source.distance {
             Some(distance) => self.distances(path, distance)?,
             None => self.place(path, aggregation)?,
@@ -249,6 +251,9 @@ impl Fields<'_> {
             FieldType::Boolean => number(Kind::Boolean),
             FieldType::Date { formats } => {
                 Ok(Some((Kind::Date, Place::Numbers(number_column(path)), formats.clone())))
+            }
+            FieldType::DateNanos { formats } => {
+                Ok(Some((Kind::Date, Place::Nanos(number_column(path)), formats.clone())))
             }
             FieldType::Text { .. } => Err(AggregationError::IllegalArgument(format!(
                 "Fielddata is disabled on [{path}] in [{}]. Text fields are not optimised for operations that require \

@@ -24,12 +24,11 @@ impl Resolved {
                 Some(column) => ColumnValues::Texts(column),
                 None => ColumnValues::Nothing,
             },
+            Place::Nanos(name) => {
+                whole_numbers(reader, name)?.map_or(ColumnValues::Nothing, ColumnValues::Nanos)
+            }
             Place::Distances(name, distance) => {
-                let columns = open_columns(reader, name).map_err(QueryError::from)?;
-                let points = columns.into_iter().find_map(|column| match column {
-                    DynamicColumn::I64(column) => Some(column),
-                    _ => None,
-                });
+                let points = whole_numbers(reader, name)?;
                 points.map_or(ColumnValues::Nothing, |column| ColumnValues::Points(column, distance.clone()))
             }
             Place::Numbers(name) => {
@@ -64,6 +63,20 @@ impl Resolved {
     }
 }
 
+/// The column of this name, of which all values are whole numbers.
+fn whole_numbers(reader: &SegmentReader, name: &str) -> Result<Option<Column<i64>>, AggregationError> {
+    let columns = open_columns(reader, name).map_err(QueryError::from)?;
+    Ok(columns.into_iter().find_map(|column| match column {
+        DynamicColumn::I64(column) => Some(column),
+        _ => None,
+    }))
+}
+
+/// The millisecond that a nanosecond lies in.
+fn millis(nanos: i64) -> i64 {
+    nanos.div_euclid(1_000_000)
+}
+
 /// Code of a text that no document of the segment has.
 const NO_ORDINAL: u64 = u64::MAX;
 
@@ -94,6 +107,8 @@ enum ColumnValues {
     U64(Column<u64>),
     F64(Column<f64>),
     Bool(Column<bool>),
+    /// Dates in nanoseconds, of which milliseconds count.
+    Nanos(Column<i64>),
     Points(Column<i64>, Distance),
     Constant(Arc<str>),
 }
@@ -135,6 +150,9 @@ impl Values {
             ColumnValues::I64(column) => {
                 read(column, docs, missing, &mut scratch.i64, |value| value as u64, out);
             }
+            ColumnValues::Nanos(column) => {
+                read(column, docs, missing, &mut scratch.i64, |value| millis(value) as u64, out);
+            }
             ColumnValues::U64(column) if double => {
                 read(column, docs, missing, &mut scratch.u64, |value| from_f64(value as f64), out);
             }
@@ -161,6 +179,9 @@ impl Values {
             }
             ColumnValues::I64(column) => {
                 read(column, docs, missing, &mut scratch.i64, |value| value as f64, out);
+            }
+            ColumnValues::Nanos(column) => {
+                read(column, docs, missing, &mut scratch.i64, |value| millis(value) as f64, out);
             }
             ColumnValues::U64(column) => {
                 read(column, docs, missing, &mut scratch.u64, |value| value as f64, out);
@@ -252,7 +273,9 @@ impl Values {
             ColumnValues::Nothing => false,
             ColumnValues::Constant(_) => true,
             ColumnValues::Texts(column) => column.ords().index.has_value(doc),
-            ColumnValues::I64(column) | ColumnValues::Points(column, _) => column.index.has_value(doc),
+            ColumnValues::I64(column) | ColumnValues::Nanos(column) | ColumnValues::Points(column, _) => {
+                column.index.has_value(doc)
+            }
             ColumnValues::U64(column) => column.index.has_value(doc),
             ColumnValues::F64(column) => column.index.has_value(doc),
             ColumnValues::Bool(column) => column.index.has_value(doc),

@@ -187,6 +187,8 @@ fn vectors(
 fn fields(mapping: &Mapping, asked: &TermVectorsRequest) -> Vec<String> {
     let wanted = |path: &str| match &asked.fields {
         Some(patterns) => patterns.iter().any(|wanted| glob::matches(wanted, path)),
+        // Under its own name alone.
+        None if mapping.concrete(path) != path => false,
         None if asked.doc.is_some() => true,
         None => kept(mapping, path).is_some(),
     };
@@ -194,7 +196,7 @@ fn fields(mapping: &Mapping, asked: &TermVectorsRequest) -> Vec<String> {
         |field_type: &FieldType| matches!(field_type, FieldType::Text { .. } | FieldType::Keyword { .. });
     let indexed = |path: &str| mapping.parameter(path, "index") != Some(&Value::Bool(false));
     let mut fields: Vec<String> = mapping
-        .leaf_fields()
+        .named_fields()
         .filter(|(path, field_type)| has_terms(field_type) && indexed(path) && wanted(path))
         .map(|(path, _)| path.to_owned())
         .collect();
@@ -214,7 +216,7 @@ fn texts(mapping: &Mapping, source: &Value, path: &str) -> Vec<String> {
         _ => None,
     };
     let mut values = Vec::new();
-    values_at(source, mapping.source_path(path).unwrap_or(path), &mut values);
+    values_at(source, &mapping.source_path(path), &mut values);
     let texts = values.into_iter().filter_map(|value| match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),

@@ -230,12 +230,12 @@ impl Snapshot {
 
     /// Postings of the sparse field at `path` in one segment.
     pub fn sparse_reader(&self, ord: u32, path: &str) -> Option<&SparseReader> {
-        self.segment(ord).sparse(self.schema.sparse(path)?)
+        self.segment(ord).sparse(self.schema.sparse(&self.mapping.concrete(path))?)
     }
 
     /// Vectors of the dense field at `path` in one segment.
     pub fn vectors_reader(&self, ord: u32, path: &str) -> Option<&DenseReader> {
-        self.segment(ord).dense(self.schema.dense(path)?)
+        self.segment(ord).dense(self.schema.dense(&self.mapping.concrete(path))?)
     }
 
     /// Sparrow's data for one segment.
@@ -362,7 +362,7 @@ impl Snapshot {
 
     /// Token weights of a document in a sparse field, read back from the postings.
     pub fn sparse_tokens(&self, addr: DocAddress, path: &str) -> Option<TokenWeights> {
-        let field = self.schema.sparse(path)?;
+        let field = self.schema.sparse(&self.mapping.concrete(path))?;
         let reader = self.segment(addr.segment_ord).sparse(field)?;
         if !reader.has_value(addr.doc_id) {
             return None;
@@ -376,7 +376,7 @@ impl Snapshot {
 
     /// Vector of a document in a dense field.
     pub fn dense_vector(&self, addr: DocAddress, path: &str) -> Option<Vec<f32>> {
-        let field = self.schema.dense(path)?;
+        let field = self.schema.dense(&self.mapping.concrete(path))?;
         let reader = self.segment(addr.segment_ord).dense(field)?;
         reader.vector(addr.doc_id)
     }
@@ -452,7 +452,7 @@ impl Snapshot {
     /// # Errors
     /// When the term dictionary cannot be read.
     pub fn has_values(&self, path: &str) -> Result<bool, IndexError> {
-        let term = Term::from_field_text(self.schema.field_names, path);
+        let term = Term::from_field_text(self.schema.field_names, &self.mapping.concrete(path));
         if let Some(nested) = self.mapping.nested_inside(self.scope(), path) {
             return self.inside(nested).has_values(path);
         }

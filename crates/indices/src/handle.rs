@@ -168,9 +168,10 @@ impl IndexHandle {
         self.index().searcher()
     }
 
-    /// Fingerprint of the model whose vectors the field at `path` holds; none if it holds none.
+    /// Fingerprint of the model whose vectors the field at `path`, or the one that `path` is an alias of, holds; none if it holds none.
     pub fn field_model(&self, path: &str) -> Option<String> {
-        self.metadata.read().field_models.get(path).cloned()
+        let mapping = self.mapping();
+        self.metadata.read().field_models.get(&*mapping.concrete(path)).cloned()
     }
 
     /// Folder of the index in the data directory.

@@ -70,9 +70,9 @@ pub fn reread(mapping: &Mapping, ignore_malformed: bool, id: &str, logged: &[u8]
 /// Path of the field because of which a document was refused; none if it was not for a single field.
 fn field_of(error: &DocumentError) -> Option<String> {
     match error.kind() {
-        DocumentErrorKind::Field { path, .. } | DocumentErrorKind::ConcreteForObject { path, .. } => {
-            Some(path.clone())
-        }
+        DocumentErrorKind::Field { path, .. }
+        | DocumentErrorKind::ConcreteForObject { path, .. }
+        | DocumentErrorKind::Alias { path, .. } => Some(path.clone()),
         DocumentErrorKind::Strict { name, parent } if parent == "_doc" => Some(name.clone()),
         DocumentErrorKind::Strict { name, parent } => Some(format!("{parent}.{name}")),
         DocumentErrorKind::Failed { .. } => Some(error.path()).filter(|path| !path.is_empty()),

@@ -49,6 +49,9 @@ pub enum MappingError {
          from [{from}] to [{to}]"
     )]
     ParameterChange { path: String, parameter: String, from: String, to: String },
+    /// A definition that cannot take the place of the one that is there.
+    #[error("{reason}")]
+    BadMerge { reason: String },
     /// A limit of the index's settings that the mapping goes beyond.
     #[error("{reason}")]
     Limit { reason: String },
@@ -72,6 +75,7 @@ impl MappingError {
             | MappingError::ObjectOverLeaf { .. }
             | MappingError::LeafOverObject { .. }
             | MappingError::ParameterChange { .. }
+            | MappingError::BadMerge { .. }
             | MappingError::Limit { .. }
             | MappingError::TotalFields { .. } => None,
         }
@@ -146,6 +150,8 @@ pub enum DocumentErrorKind {
     ConcreteForObject { path: String, name: String },
     #[error("mapping set to strict, dynamic introduction of [{name}] within [{parent}] is not allowed")]
     Strict { name: String, parent: String },
+    #[error("Cannot {verb} to a field alias [{path}].")]
+    Alias { verb: &'static str, path: String },
     #[error("The depth of the field has exceeded the allowed limit of [{limit}].")]
     Depth { limit: usize },
 }

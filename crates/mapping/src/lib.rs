@@ -1,5 +1,6 @@
 //! Mappings: what fields an index has, and how a JSON document becomes values of them.
 
+mod alias;
 mod checks;
 mod chunking;
 pub mod date;
@@ -29,6 +30,7 @@ mod types;
 mod update;
 mod values;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -173,6 +175,7 @@ pub struct Mapping {
     /// Paths of the `semantic_text` fields, sorted: writes ask for them.
     semantic: Arc<[String]>,
     has_flattened: bool,
+    has_aliases: bool,
     /// Paths of the `nested` fields, sorted, so that one comes before those inside it.
     nested: Arc<[String]>,
     /// See [`Mapping::semantic_key`].
@@ -214,6 +217,7 @@ impl Mapping {
             by_path: Arc::default(),
             semantic: Arc::default(),
             has_flattened: false,
+            has_aliases: false,
             nested: Arc::default(),
             semantic_key: 0,
         }
@@ -224,6 +228,16 @@ impl Mapping {
     /// # Errors
     /// See [`MappingError`]. The limit of fields is not checked: [`Mapping::check_total_fields`].
     pub fn parse(definition: &Value) -> Result<Self, MappingError> {
+        let mapping = Self::parse_part(definition)?;
+        mapping.check_aliases()?;
+        Ok(mapping)
+    }
+
+    /// As [`Mapping::parse`], for a definition that is laid over or under others: an alias may stand for a field of theirs.
+    ///
+    /// # Errors
+    /// See [`MappingError`].
+    pub fn parse_part(definition: &Value) -> Result<Self, MappingError> {
         parse::parse(definition)
     }
 
@@ -238,18 +252,16 @@ impl Mapping {
 
     /// The formats of dates that read nothing, each with the field or the parameter that has it, and the reason.
     pub fn unusable_formats(&self) -> Vec<(String, String)> {
-        let of_fields = self.leaf_fields().filter_map(|(path, field_type)| match field_type {
-            FieldType::Date { formats } => Some((path, formats)),
-            _ => None,
-        });
+        let of_fields =
+            self.leaf_fields().filter_map(|(path, field_type)| Some((path, field_type.date_formats()?)));
         let dynamic = self.dynamic_dates.iter().flat_map(|formats| formats.iter());
-        let formats = of_fields.chain(dynamic.map(|(_, formats)| ("dynamic_date_formats", formats)));
+        let formats = of_fields.chain(dynamic.map(|(_, formats)| ("dynamic_date_formats", &formats[..])));
         formats.filter_map(|(owner, formats)| Some((owner.to_owned(), date::unusable(formats)?))).collect()
     }
 
     /// The formats of dates as the mapping writes them, of fields and of `dynamic_date_formats`.
     pub(crate) fn date_formats(&self) -> impl Iterator<Item = &str> {
-        let dates = self.leaf_fields().filter(|(_, field)| matches!(field, FieldType::Date { .. }));
+        let dates = self.leaf_fields().filter(|(_, field)| field.date_formats().is_some());
         let of_fields = dates.filter_map(|(path, _)| self.parameter(path, "format")?.as_str());
         let dynamic = self.dynamic_dates.iter().flat_map(|formats| formats.iter());
         of_fields.chain(dynamic.map(|(formats, _)| formats.as_str()))
@@ -273,9 +285,10 @@ impl Mapping {
         self.routing_required
     }
 
-    /// Type of the field, object or multi-field (`title.raw`) at `path`, or of the `flattened` field that it lies in.
+    /// Type of the field, object or multi-field (`title.raw`) at `path`, of the field that `path` is an alias of, or of the
+    /// `flattened` field that it lies in.
     pub fn field(&self, path: &str) -> Option<&FieldType> {
-        self.by_path.get(path).or_else(|| if self.has_flattened { self.flattened_around(path) } else { None })
+        self.at(path).or_else(|| if self.has_flattened { self.flattened_around(path) } else { None })
     }
 
     /// Whether any field is `flattened`.
@@ -292,7 +305,7 @@ impl Mapping {
     fn flattened_around(&self, path: &str) -> Option<&FieldType> {
         let mut path = path;
         while let Some((around, _)) = path.rsplit_once('.') {
-            if let Some(field_type) = self.by_path.get(around) {
+            if let Some(field_type) = self.at(around) {
                 return field_type.is_flattened().then_some(field_type);
             }
             path = around;
@@ -300,15 +313,17 @@ impl Mapping {
         None
     }
 
-    /// All fields with values, multi-fields included and objects not, in no particular order.
+    /// All fields with values, multi-fields included, objects and aliases not, in no particular order.
     pub fn leaf_fields(&self) -> impl Iterator<Item = (&str, &FieldType)> {
         self.by_path
             .iter()
-            .filter(|(_, field_type)| !matches!(field_type, FieldType::Object { .. }))
+            .filter(|(_, field_type)| {
+                !matches!(field_type, FieldType::Object { .. } | FieldType::Alias { .. })
+            })
             .map(|(path, field_type)| (path.as_str(), field_type))
     }
 
-    /// Number of fields, multi-fields and objects, as counted for `index.mapping.total_fields.limit`.
+    /// Number of fields, multi-fields, aliases and objects, as counted for `index.mapping.total_fields.limit`.
     pub fn field_count(&self) -> usize {
         self.by_path.len()
     }
@@ -333,17 +348,30 @@ impl Mapping {
         self.leaf(path)?.params.get(name)
     }
 
-    /// Path at which a document holds the values of a field: its own, or for a multi-field (`title.raw`) that of the
-    /// field around it.
-    pub fn source_path<'p>(&self, path: &'p str) -> Option<&'p str> {
+    /// Path at which a document holds the values of a field: its own, for a multi-field (`title.raw`) that of the field around it, and
+    /// for an alias that of the field it stands for. For what is no field it is the path itself.
+    pub fn source_path<'p>(&'p self, path: &'p str) -> Cow<'p, str> {
+        let path = self.concrete(path);
+        match self.end_of_leaf(&path) {
+            None => path,
+            Some(end) => match path {
+                Cow::Borrowed(path) => Cow::Borrowed(&path[..end]),
+                Cow::Owned(path) => Cow::Owned(path[..end].to_owned()),
+            },
+        }
+    }
+
+    /// Length of the part of a field's path that names the field around a multi-field, or the whole of it; `None` where there is no
+    /// such field.
+    fn end_of_leaf(&self, path: &str) -> Option<usize> {
         let mut object = &self.root;
         let mut end = 0;
         for part in path.split('.') {
             end += part.len();
             match object.properties.get(part)? {
                 Node::Object(inner) => object = inner,
-                Node::Leaf(leaf) if leaf.field_type.is_flattened() => return Some(path),
-                Node::Leaf(_) => return self.field(path).map(|_| &path[..end]),
+                Node::Leaf(leaf) if leaf.field_type.is_flattened() => return None,
+                Node::Leaf(_) => return self.field(path).map(|_| end),
             }
             end += 1;
         }
@@ -422,12 +450,22 @@ impl Mapping {
             })
             .collect();
         self.has_flattened = by_path.values().any(FieldType::is_flattened);
+        self.has_aliases = by_path.values().any(|field_type| matches!(field_type, FieldType::Alias { .. }));
         self.by_path = Arc::new(by_path);
         self.semantic_key = self.hash_semantic();
         self
     }
 
+    /// The definition of the field at `path`, or of the one that `path` is an alias of.
     pub(crate) fn leaf(&self, path: &str) -> Option<&LeafNode> {
+        let leaf = self.leaf_at(path)?;
+        match &leaf.field_type {
+            FieldType::Alias { path } => self.leaf_at(path),
+            _ => Some(leaf),
+        }
+    }
+
+    fn leaf_at(&self, path: &str) -> Option<&LeafNode> {
         let mut object = &self.root;
         let mut parts = path.split('.');
         while let Some(part) = parts.next() {

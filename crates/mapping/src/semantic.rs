@@ -370,10 +370,10 @@ impl Mapping {
     /// Paths of the fields whose values become passages of the `semantic_text` field at `path`: the field itself (for
     /// a multi-field, its parent field) and those with a `copy_to` to it, sorted.
     pub fn semantic_sources(&self, path: &str) -> Vec<String> {
-        let path = self.source_path(path).unwrap_or(path);
+        let path = self.source_path(path);
         let mut sources = Vec::new();
-        copied_to(&self.root, "", path, &mut sources);
-        sources.insert(0, path.to_owned());
+        copied_to(&self.root, "", &path, &mut sources);
+        sources.insert(0, path.into_owned());
         sources
     }
 

@@ -123,13 +123,15 @@ impl Mapping {
             return Some((Cow::Borrowed(field), self.slot(field)?));
         }
         let settings = self.semantic_field(field)?;
-        Some((name(field, settings.slots.active), settings))
+        // A path in the objects of a `flattened` field is the only one that is not borrowed.
+        let Cow::Borrowed(path) = self.concrete(field) else { return None };
+        Some((name(path, settings.slots.active), settings))
     }
 
     /// Name of the field's slot that searches do not read, if there is one.
     pub fn slot_beside(&self, path: &str) -> Option<String> {
         let (number, _) = self.semantic_field(path)?.slots.beside()?;
-        Some(name(path, number).into_owned())
+        Some(name(&self.concrete(path), number).into_owned())
     }
 
     /// The `index_options` for the sparse vectors of a slot.

@@ -402,3 +402,57 @@ fn keywords_ignore_long_values_and_refuse_immense_ones() {
             .starts_with("Document contains at least one immense term")
     );
 }
+
+#[test]
+fn aliases_stand_for_fields() {
+    let alias = |path: &str| json!({"type": "alias", "path": path});
+    let definition = json!({"properties": {
+        "title": {"type": "text", "fields": {"raw": {"type": "keyword", "ignore_above": 5}}},
+        "name": alias("title"),
+        "exact": alias("title.raw"),
+        "labels": {"type": "flattened"},
+        "tags": alias("labels"),
+        "o": {"properties": {"name": alias("title")}},
+    }});
+    let mapping = Mapping::parse(&definition).unwrap();
+    assert_eq!(mapping.to_json(), definition);
+    assert_eq!(mapping.field_count(), 8);
+    for (alias, field, source) in [
+        ("name", "title", "title"),
+        ("exact", "title.raw", "title"),
+        ("o.name", "title", "title"),
+        ("tags", "labels", "labels"),
+        ("tags.a.b", "labels.a.b", "labels.a.b"),
+    ] {
+        assert_eq!(mapping.concrete(alias), field);
+        assert_eq!(mapping.concrete(field), field);
+        assert_eq!(mapping.field(alias), mapping.field(field), "{alias}");
+        assert_eq!(mapping.source_path(alias), source);
+        assert_eq!(mapping.parameter(alias, "ignore_above"), mapping.parameter(field, "ignore_above"));
+    }
+    assert!(mapping.parameter("exact", "ignore_above").is_some());
+    assert_eq!((mapping.field("name.raw"), mapping.concrete("name.raw")), (None, "name.raw".into()));
+    let mut leaves: Vec<&str> = mapping.leaf_fields().map(|(path, _)| path).collect();
+    leaves.sort_unstable();
+    assert_eq!(leaves, ["labels", "title", "title.raw"]);
+    assert_eq!(mapping.named_fields().count(), 7);
+
+    refused(&mapping, r#"{"name": "x"}"#, "[1:10] Cannot write to a field alias [name].", &[]);
+    let (nothing, _) = parse(&mapping, r#"{"name": []}"#).unwrap();
+    assert_eq!(nothing, ParsedDocument::default());
+    let raw = r#"{"title": "x"}"#;
+    assert_eq!(
+        mapping.read_document("1", raw.as_bytes(), &Limits::default()).unwrap().0.field_names.len(),
+        2
+    );
+    assert!(mapping.read_document("1", br#"{"name": "x"}"#, &Limits::default()).is_none());
+
+    let turned = mapping.merge_update(&json!({"properties": {"exact": alias("title")}})).unwrap();
+    assert_eq!(turned.concrete("exact"), "title");
+    let dangling = mapping.merge_update(&json!({"properties": {"more": alias("name")}})).unwrap_err();
+    assert_eq!(
+        dangling.to_string(),
+        "Invalid [path] value [name] for field alias [more]: an alias cannot refer to another alias."
+    );
+    assert!(Mapping::parse_part(&json!({"properties": {"a": alias("elsewhere")}})).is_ok());
+}

@@ -189,6 +189,10 @@ pub enum FieldType {
     Date {
         formats: Vec<DateFormat>,
     },
+    /// Nanoseconds since the epoch, as `i64` in `_num`, none before it. `formats` holds the alternatives in order.
+    DateNanos {
+        formats: Vec<DateFormat>,
+    },
     /// An IPv4 or IPv6 address, in `_kw` as [`super::ip`] encodes it.
     Ip,
     /// A point on the earth, in `_num` as [`super::geo`] encodes it.
@@ -209,6 +213,10 @@ pub enum FieldType {
     DenseVector(Box<DenseVector>),
     /// Text that is cut into passages, custom field `p:<path>`.
     SemanticText(Box<SemanticText>),
+    /// Another name, in requests, of the field at this path. [`super::Mapping::field`] gives the type of that field instead.
+    Alias {
+        path: Arc<str>,
+    },
     /// A JSON object; `enabled: false` keeps its content in `_source` only. Where it is `nested`, each object is a document of its
     /// own.
     Object {
@@ -235,6 +243,7 @@ impl FieldType {
             FieldType::ScaledFloat { .. } => "scaled_float",
             FieldType::Boolean => "boolean",
             FieldType::Date { .. } => "date",
+            FieldType::DateNanos { .. } => "date_nanos",
             FieldType::Ip => "ip",
             FieldType::GeoPoint => "geo_point",
             FieldType::Binary => "binary",
@@ -243,6 +252,7 @@ impl FieldType {
             FieldType::RankFeature { .. } => "rank_feature",
             FieldType::DenseVector(_) => "dense_vector",
             FieldType::SemanticText(_) => "semantic_text",
+            FieldType::Alias { .. } => "alias",
             FieldType::Object { nested: true, .. } => "nested",
             FieldType::Object { .. } => "object",
         }
@@ -270,9 +280,16 @@ impl FieldType {
 
     /// Whether values that the field cannot take may be left out of the index.
     pub(crate) fn may_ignore_malformed(&self) -> bool {
-        let others =
-            matches!(self, FieldType::Boolean | FieldType::Date { .. } | FieldType::Ip | FieldType::GeoPoint);
-        others || self.is_integer() || self.is_float()
+        let others = matches!(self, FieldType::Boolean | FieldType::Ip | FieldType::GeoPoint);
+        others || self.date_formats().is_some() || self.is_integer() || self.is_float()
+    }
+
+    /// The formats of the dates of a field; `None` for fields of other values.
+    pub fn date_formats(&self) -> Option<&[DateFormat]> {
+        match self {
+            FieldType::Date { formats } | FieldType::DateNanos { formats } => Some(formats),
+            _ => None,
+        }
     }
 
     /// Whether a value is an object whose members are no fields of the mapping.

@@ -80,6 +80,7 @@ pub(super) fn merge_update(old: &Mapping, definition: &Value) -> Result<Mapping,
     merge_properties(&mut merged.root.properties, update.root.properties, "")?;
     let merged = merged.rebuilt();
     merged.check_nested()?;
+    merged.check_aliases()?;
     Ok(merged)
 }
 
@@ -141,6 +142,13 @@ fn update_nested(old: Option<Nested>, update: Option<Nested>, path: &str) -> Res
 
 fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<(), MappingError> {
     let (from, to) = (old.field_type.name(), update.field_type.name());
+    if from != to && matches!(old.field_type, FieldType::Alias { .. }) {
+        return Err(MappingError::BadMerge {
+            reason: format!(
+                "Cannot merge a field alias mapping [{path}] with a mapping that is not for a field alias."
+            ),
+        });
+    }
     if from != to {
         return Err(MappingError::TypeChange {
             path: path.to_owned(),
@@ -160,7 +168,7 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
         let (from, to) = (old.params.get(name), update.params.get(name));
         // What postings hold is fixed once they are written.
         let postings = name == "index_options" && matches!(old.field_type, FieldType::Text { .. });
-        if semantic::may_change(old, name) {
+        if semantic::may_change(old, name) || matches!(old.field_type, FieldType::Alias { .. }) {
             continue;
         }
         if from != to && (postings || !UPDATABLE.contains(&name.as_str())) {

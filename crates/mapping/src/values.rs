@@ -43,15 +43,20 @@ pub(super) fn number(
 ) -> Result<Option<NumberValue>, Vec<Cause>> {
     match field_type {
         FieldType::Boolean => boolean(value).map(|flag| flag.map(NumberValue::Bool)),
-        FieldType::Date { formats } => {
+        FieldType::Date { formats } | FieldType::DateNanos { formats } => {
             let text = match value {
                 Value::Null => return Ok(None),
                 Value::String(text) => text.clone(),
                 Value::Number(number) => number.to_string(),
                 other => return Err(illegal(format!("Can't get text on a {}", token_name(other)))),
             };
-            match date::parse_date(formats, &text, false) {
-                Some(millis) => Ok(Some(NumberValue::I64(millis))),
+            let read = match field_type {
+                FieldType::DateNanos { .. } => date::parse_nanos(formats, &text, false)
+                    .map(|nanos| date::storable_nanos(nanos).map_err(illegal)),
+                _ => date::parse_date(formats, &text, false).map(Ok),
+            };
+            match read {
+                Some(date) => Ok(Some(NumberValue::I64(date?))),
                 None => {
                     let names: Vec<&str> = formats.iter().map(|format| format.name()).collect();
                     Err(vec![

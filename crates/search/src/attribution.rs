@@ -120,11 +120,12 @@ impl<'a> Attributor<'a> {
     /// Pairs of a model and a text field that it may have encoded, the most likely ones first.
     fn candidates(&self, field: &str) -> Vec<(String, String)> {
         let Some(handle) = &self.handle else { return Vec::new() };
+        let mapping = self.target.snapshot.mapping();
+        let field = &*mapping.concrete(field);
         let settings = handle.settings();
         let usual: Vec<&str> =
             [settings.default_pipeline(), settings.final_pipeline()].into_iter().flatten().collect();
         let mut candidates = self.node.pipelines.inputs_of(&usual, field);
-        let mapping = self.target.snapshot.mapping();
         let mut texts: Vec<&str> = mapping
             .leaf_fields()
             .filter(|(_, field_type)| matches!(field_type, FieldType::Text { .. }))

@@ -235,7 +235,7 @@ impl Collapse {
             }
         };
         Ok(ColumnKey {
-            path: field.clone(),
+            path: mapping.concrete(field).into_owned(),
             kind,
             mode: SortMode::Min,
             missing: Missing::Last,

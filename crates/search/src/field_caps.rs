@@ -213,7 +213,7 @@ fn collect(
         return Ok(());
     }
     let mut leaves: Vec<(&str, &FieldType)> =
-        mapping.leaf_fields().filter(|(path, _)| asked.wants(path)).collect();
+        mapping.named_fields().filter(|(path, _)| asked.wants(path)).collect();
     if asked.leaves_out("-multifield") {
         leaves.retain(|(path, _)| !is_multi_field(&mapping, path));
     }
@@ -253,7 +253,7 @@ fn collect(
 /// Paths of the object fields that the request asks for.
 fn parents(mapping: &Mapping, asked: &FieldCapsRequest) -> BTreeSet<String> {
     let mut parents = BTreeSet::new();
-    for (path, _) in mapping.leaf_fields() {
+    for (path, _) in mapping.named_fields() {
         for (end, _) in path.match_indices('.') {
             let parent = &path[..end];
             if matches!(mapping.field(parent), Some(FieldType::Object { .. })) && asked.wants(parent) {
@@ -265,7 +265,7 @@ fn parents(mapping: &Mapping, asked: &FieldCapsRequest) -> BTreeSet<String> {
 }
 
 fn is_multi_field(mapping: &Mapping, path: &str) -> bool {
-    path.rsplit_once('.').is_some_and(|(parent, _)| {
+    mapping.concrete(path).rsplit_once('.').is_some_and(|(parent, _)| {
         mapping.field(parent).is_some_and(|parent| !matches!(parent, FieldType::Object { .. }))
     })
 }

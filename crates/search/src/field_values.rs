@@ -1,9 +1,10 @@
 //! Values of fields as their types read them from a source.
 
 use serde_json::Value;
+use sparrow_mapping::date::parse_nanos;
 use sparrow_mapping::{FieldType, ip, is_above};
 
-use super::sort::values::{date_from_text, format_date};
+use super::sort::values::{date_from_text, format_date, format_nanos};
 
 /// The formats in which dates are read, and those in which they are shown.
 pub type Dates = (Vec<sparrow_mapping::DateFormat>, Vec<sparrow_mapping::DateFormat>);
@@ -34,6 +35,11 @@ pub fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Op
         FieldType::Date { .. } => {
             let (read, shown) = dates?;
             date_from_text(read, &text()?).map(|millis| format_date(shown, millis).into())
+        }
+        FieldType::DateNanos { .. } => {
+            let (read, shown) = dates?;
+            let nanos = parse_nanos(read, &text()?, false)?;
+            Some(format_nanos(shown, i64::try_from(nanos).ok()?).into())
         }
         FieldType::UnsignedLong => {
             let text = text()?;

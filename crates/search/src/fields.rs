@@ -15,7 +15,7 @@ use super::decimal::DecimalFormat;
 use super::error::{SearchError, Shard};
 use super::field_values::{Dates, short, typed};
 use super::sort::plan::without_columns;
-use super::sort::values::{format_date, parse_formats};
+use super::sort::values::{format_date, format_nanos, parse_formats};
 use sparrow_query::dsl::value;
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::suggest::suggestions;
@@ -288,16 +288,16 @@ impl FieldSource<'_> {
         field_type: &FieldType,
         format: Option<&str>,
     ) -> Result<Vec<Value>, SearchError> {
-        let dates = match (field_type, format) {
-            (FieldType::Date { formats }, None) => Some((formats.clone(), formats.clone())),
-            (FieldType::Date { formats }, Some(format)) => {
+        let dates = match (field_type.date_formats(), format) {
+            (Some(formats), None) => Some((formats.to_vec(), formats.to_vec())),
+            (Some(formats), Some(format)) => {
                 let shown = parse_formats(format).map_err(|reason| self.refused(reason))?;
-                Some((formats.clone(), shown))
+                Some((formats.to_vec(), shown))
             }
-            (_, None) => None,
-            (other, Some(_)) => {
-                return Err(self
-                    .refused(format!("Field [{path}] of type [{}] doesn't support formats.", other.name())));
+            (None, None) => None,
+            (None, Some(_)) => {
+                let name = field_type.name();
+                return Err(self.refused(format!("Field [{path}] of type [{name}] doesn't support formats.")));
             }
         };
         Ok(source_values(self.snapshot.mapping(), source, path, field_type, dates.as_ref()))
@@ -321,8 +321,8 @@ impl FieldSource<'_> {
         let format = format.filter(|format| *format != "use_field_mapping");
         let mut decimal = None;
         let formats = match (field_type, format) {
-            (FieldType::Date { formats }, None) => formats.clone(),
-            (FieldType::Date { .. }, Some(format)) => {
+            (FieldType::Date { formats } | FieldType::DateNanos { formats }, None) => formats.clone(),
+            (FieldType::Date { .. } | FieldType::DateNanos { .. }, Some(format)) => {
                 parse_formats(format).map_err(|reason| self.refused(reason))?
             }
             (_, None) => Vec::new(),
@@ -346,7 +346,7 @@ impl FieldSource<'_> {
             _ => ColumnKind::Long,
         };
         let key = ColumnKey {
-            path: path.to_owned(),
+            path: self.snapshot.mapping().concrete(path).into_owned(),
             kind,
             mode: SortMode::Min,
             missing: Missing::Last,
@@ -367,6 +367,7 @@ impl FieldSource<'_> {
                 (SortValue::Text(text), _) => Value::from(&*text),
                 (SortValue::Long(number), FieldType::Boolean) => Value::Bool(number != 0),
                 (SortValue::Long(millis), FieldType::Date { .. }) => format_date(&formats, millis).into(),
+                (SortValue::Long(nanos), FieldType::DateNanos { .. }) => format_nanos(&formats, nanos).into(),
                 (SortValue::Long(encoded), FieldType::GeoPoint) => {
                     let GeoPoint { lat, lon } = GeoPoint::decoded(encoded);
                     format!("{}, {}", java_double(lat), java_double(lon)).into()
@@ -385,10 +386,7 @@ pub fn stored_values(mapping: &Mapping, source: &Value, patterns: &[String]) -> 
     let mut out = Map::new();
     for (path, field_type) in patterns.iter().flat_map(|pattern| matching(mapping, pattern)) {
         if mapping.parameter(path, "store") == Some(&Value::Bool(true)) {
-            let dates = match field_type {
-                FieldType::Date { formats } => Some((formats.clone(), formats.clone())),
-                _ => None,
-            };
+            let dates = field_type.date_formats().map(|formats| (formats.to_vec(), formats.to_vec()));
             insert(&mut out, path, source_values(mapping, source, path, field_type, dates.as_ref()));
         }
     }
@@ -404,7 +402,7 @@ fn source_values(
     dates: Option<&Dates>,
 ) -> Vec<Value> {
     let null_value = mapping.parameter(path, "null_value");
-    let source_path = mapping.source_path(path).unwrap_or(path);
+    let source_path = &*mapping.source_path(path);
     if matches!(field_type, FieldType::GeoPoint) {
         let shown =
             |GeoPoint { lat, lon }: GeoPoint| serde_json::json!({"type": "Point", "coordinates": [lon, lat]});
@@ -440,7 +438,7 @@ fn insert(out: &mut Map<String, Value>, path: &str, values: Vec<Value>) {
 
 /// Path and type of the mapped fields that a pattern matches, sorted by path.
 fn matching<'a>(mapping: &'a Mapping, wanted: &'a str) -> Vec<(&'a str, &'a FieldType)> {
-    let mut fields: Vec<_> = mapping.leaf_fields().filter(|(path, _)| glob::matches(wanted, path)).collect();
+    let mut fields: Vec<_> = mapping.named_fields().filter(|(path, _)| glob::matches(wanted, path)).collect();
     // A path in a flattened object is no field of the mapping.
     if fields.is_empty() {
         fields

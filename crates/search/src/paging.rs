@@ -49,7 +49,7 @@ impl SliceOf {
             Some(path) => {
                 let kind = match mapping.field(path) {
                     Some(FieldType::UnsignedLong) => Some(ColumnKind::Unsigned),
-                    Some(FieldType::Date { .. }) => Some(ColumnKind::Long),
+                    Some(FieldType::Date { .. } | FieldType::DateNanos { .. }) => Some(ColumnKind::Long),
                     Some(whole) if whole.is_integer() => Some(ColumnKind::Long),
                     Some(float) if float.is_float() => Some(ColumnKind::Double),
                     Some(_) => None,
@@ -68,7 +68,7 @@ impl SliceOf {
                 })?;
                 let missing = Missing::Value(SortValue::Long(0));
                 Some(ColumnKey {
-                    path: path.to_owned(),
+                    path: mapping.concrete(path).into_owned(),
                     kind,
                     mode: SortMode::Min,
                     missing,

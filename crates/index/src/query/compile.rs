@@ -204,7 +204,8 @@ impl<'a> Compiler<'a> {
             }
             let pattern = Wildcard::new(name);
             let start = expanded.len();
-            for (path, field_type) in self.snapshot.mapping().leaf_fields() {
+            let mapping = self.snapshot.mapping();
+            for (path, field_type) in mapping.named_fields() {
                 let searchable = !matches!(
                     field_type,
                     FieldType::SparseVector
@@ -215,7 +216,12 @@ impl<'a> Compiler<'a> {
                         | FieldType::Binary
                         | FieldType::Object { .. }
                 );
-                if searchable && pattern.matches(path, false) {
+                // Of a field and an alias of it, only the field.
+                let is_repeated = || {
+                    let concrete = mapping.concrete(path);
+                    concrete != path && pattern.matches(&concrete, false)
+                };
+                if searchable && pattern.matches(path, false) && !is_repeated() {
                     expanded.push((path.to_owned(), *boost, true));
                 }
             }

@@ -104,7 +104,7 @@ impl Snapshot {
     ) -> Result<TextMatcher, QueryError> {
         let mut wanted = WantedWords {
             compiler: Compiler::new(self, None),
-            field,
+            field: &self.mapping().concrete(field),
             any_field,
             matcher: TextMatcher::default(),
         };
@@ -219,6 +219,7 @@ impl Phrase {
 /// Collects what a tree of queries looks for in one field.
 pub(super) struct WantedWords<'a> {
     pub(super) compiler: Compiler<'a>,
+    /// Path of the field, no alias of it.
     field: &'a str,
     any_field: bool,
     matcher: TextMatcher,
@@ -226,7 +227,7 @@ pub(super) struct WantedWords<'a> {
 
 impl WantedWords<'_> {
     pub(super) fn is_wanted(&self, field: &str) -> bool {
-        self.any_field || field == self.field
+        self.any_field || self.compiler.snapshot.mapping().concrete(field) == self.field
     }
 
     /// Collects what a clause looks for.

@@ -40,7 +40,7 @@ impl Body {
             }
             "mappings" => {
                 // Read and printed, so that all of them write a field in one way and can be laid over each other.
-                self.mappings = Mapping::parse(value)?.to_json().as_object().cloned();
+                self.mappings = Mapping::parse_part(value)?.to_json().as_object().cloned();
             }
             "aliases" => {
                 self.aliases = AliasSpec::parse_all(value)?;

@@ -38,7 +38,7 @@ macro_rules! fraction {
 }
 
 /// Name, how dates are read, and how they are written. Letters with bounds (`MM{1,2}`) are written with as many digits as there are
-/// letters; see [`DatePattern::with_bounds`].
+/// letters, fractions of seconds with as many more as they need; see [`DatePattern::with_bounds`].
 const BUILT_IN: &[(&str, &str, &str)] = &[
     ("basic_date", "uuuu{4,4}MMdd", "uuuuMMdd"),
     ("basic_date_time", concat!("uuuu{4,4}MMdd'T'HHmmss", fraction!(), "%"), "uuuuMMdd'T'HHmmss.SSSX"),
@@ -147,7 +147,7 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
     (
         "strict_date_optional_time_nanos",
         concat!(date!(), "['T'HH:mm:ss[.SSS{1,9}][,SSS{1,9}][VV][X]]"),
-        "uuuu-MM-dd'T'HH:mm:ss.SSSXXX",
+        "uuuu-MM-dd'T'HH:mm:ss.SSS{3,9}XXX",
     ),
     ("strict_date_time", concat!(date!(), "'T'HH:mm:ss[.SSS{1,9}]%"), "uuuu-MM-dd'T'HH:mm:ss.SSSXXX"),
     ("strict_date_time_no_millis", concat!(date!(), "'T'HH:mm:ss%"), "uuuu-MM-dd'T'HH:mm:ssXXX"),
@@ -191,7 +191,7 @@ pub(super) fn find(name: &str) -> Option<Result<NamedPattern, String>> {
         }
     };
     Some(readers.and_then(|readers| {
-        Ok(NamedPattern { name: Arc::from(name), readers, writer: DatePattern::parse(writes)? })
+        Ok(NamedPattern { name: Arc::from(name), readers, writer: DatePattern::with_bounds(writes)? })
     }))
 }
 

@@ -1,16 +1,23 @@
-//! Dates as Elasticsearch's formats read them, to milliseconds since the epoch.
+//! Dates as Elasticsearch's formats read them, to milliseconds or nanoseconds since the epoch.
 
 mod built_in;
 #[cfg(test)]
 mod java;
+mod nanos;
 
 use std::sync::{Arc, LazyLock};
 
+pub use nanos::{parse_nanos, storable_nanos};
 use sparrow_wire::{DatePattern, Zone};
 use time::{Date, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
 
 /// Format of date fields whose mapping does not name one.
 pub const DEFAULT_FORMAT: &str = "strict_date_optional_time||epoch_millis";
+/// Format of `date_nanos` fields whose mapping does not name one.
+pub const DEFAULT_NANOS_FORMAT: &str = "strict_date_optional_time_nanos||epoch_millis";
+
+/// Nanoseconds of a millisecond.
+const NANOS: i128 = 1_000_000;
 /// The format dynamic date detection gives to dates with slashes.
 pub const SLASH_FORMAT: &str = "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis";
 
@@ -67,15 +74,27 @@ impl DateFormat {
                 let is_whole = !text.contains(['.', 'e', 'E']);
                 Some(if round_up && is_whole { millis.saturating_add(999) } else { millis })
             }
+            DateFormat::StrictDateOptionalTime | DateFormat::Pattern(_) => {
+                i64::try_from(self.moment(text, round_up, zone)?.div_euclid(NANOS)).ok()
+            }
+        }
+    }
+
+    /// Reads a date of the calendar, to nanoseconds since the epoch.
+    fn moment(&self, text: &str, round_up: bool, zone: &Zone) -> Option<i128> {
+        match self {
+            DateFormat::EpochMillis | DateFormat::EpochSecond => None,
             DateFormat::StrictDateOptionalTime => {
                 let parts = parse_iso(text)?;
-                let millis = parts.to_millis(round_up)?;
-                Some(if parts.offset.is_some() { millis } else { zone.to_utc(millis) })
+                let nanos = parts.to_nanos(round_up)?;
+                let local = i64::try_from(nanos.div_euclid(NANOS)).ok()?;
+                let utc = || i128::from(zone.to_utc(local)) * NANOS + nanos.rem_euclid(NANOS);
+                Some(if parts.offset.is_some() { nanos } else { utc() })
             }
             DateFormat::Pattern(pattern) => pattern.readers.iter().find_map(|reader| {
                 let at =
                     if round_up { reader.last_moment(text, zone) } else { reader.first_moment(text, zone) }?;
-                i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
+                Some(at.unix_timestamp_nanos())
             }),
         }
     }
@@ -182,7 +201,7 @@ static SLASHES: LazyLock<Vec<DatePattern>> = LazyLock::new(|| {
 /// The format (of those dynamic mapping tries) that reads `text`, as a mapping writes it; `Some(None)`
 /// is the default format.
 pub(crate) fn detect(text: &str) -> Option<Option<&'static str>> {
-    if parse_iso(text).and_then(|parts| parts.to_millis(false)).is_some() {
+    if parse_iso(text).and_then(|parts| parts.to_nanos(false)).is_some() {
         return Some(None);
     }
     SLASHES.iter().any(|format| format.first_moment(text, &Zone::UTC).is_some()).then_some(Some(SLASH_FORMAT))
@@ -223,18 +242,19 @@ struct Parts {
 }
 
 impl Parts {
-    fn to_millis(self, up: bool) -> Option<i64> {
+    /// Nanoseconds since the epoch.
+    fn to_nanos(self, up: bool) -> Option<i128> {
         let pick = |value: Option<u8>, low: u8, high: u8| value.unwrap_or(if up { high } else { low });
         // Elasticsearch rounds the clock up, not the calendar: `2015-02` ends on its first day.
         let month = Month::try_from(self.month.unwrap_or(1)).ok()?;
         let day = self.day.unwrap_or(1);
         let date = Date::from_calendar_date(self.year, month, day).ok()?;
-        let nano = self.nano.unwrap_or(if up { 999_000_000 } else { 0 });
+        let nano = self.nano.unwrap_or(if up { 999_999_999 } else { 0 });
         let (hour, minute) = (pick(self.hour, 0, 23), pick(self.minute, 0, 59));
         let clock = Time::from_hms_nano(hour, minute, pick(self.second, 0, 59), nano).ok()?;
         let at = PrimitiveDateTime::new(date, clock).assume_offset(self.offset.unwrap_or(UtcOffset::UTC));
         let at = at.checked_to_offset(UtcOffset::UTC)?;
-        i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
+        Some(at.unix_timestamp_nanos())
     }
 }
 

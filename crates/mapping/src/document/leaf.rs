@@ -121,6 +121,16 @@ impl<'a> Reader<'a> {
             FieldType::SparseVector | FieldType::RankFeatures => return self.sparse(leaf, path, value),
             FieldType::DenseVector(field) => return self.dense(leaf, field, path, value),
             FieldType::SemanticText(_) => return self.semantic(path, value),
+            FieldType::Alias { .. } => {
+                // As in Elasticsearch, an empty list writes nothing.
+                return match value {
+                    Value::Array(values) => self.each(values, |reader, value| reader.leaf(leaf, path, value)),
+                    _ => {
+                        let verb = if self.copying { "copy" } else { "write" };
+                        Err(self.fail(DocumentErrorKind::Alias { verb, path: path.to_owned() }))
+                    }
+                };
+            }
             _ => {}
         }
         let is_point = |values: &[Value]| {

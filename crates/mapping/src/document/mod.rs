@@ -154,7 +154,8 @@ impl<'a> Reader<'a> {
             }
             wider.rebuilt()
         });
-        if let Some(Err(error)) = wider.as_ref().map(Mapping::check_nested) {
+        let checked = |wider: &Mapping| wider.check_nested().and_then(|()| wider.check_aliases());
+        if let Some(Err(error)) = wider.as_ref().map(checked) {
             return Err(self.illegal(error.to_string()));
         }
         let mut out = self.values.out;

@@ -106,12 +106,16 @@ fn read_type(
             null_value(params, options);
             options.ignore_malformed = params.given_flag("ignore_malformed")?;
         }
-        FieldType::Date { formats } => {
+        FieldType::Date { .. } | FieldType::DateNanos { .. } => {
             searchable(params, options)?;
             null_value(params, options);
             options.ignore_malformed = params.given_flag("ignore_malformed")?;
             params.only("locale", &["ENGLISH".into(), "en".into(), "".into()])?;
-            *formats = date_formats(params)?;
+            if let FieldType::DateNanos { formats } = field_type {
+                *formats = date_formats(params, date::DEFAULT_NANOS_FORMAT)?;
+            } else {
+                *field_type = FieldType::Date { formats: date_formats(params, date::DEFAULT_FORMAT)? };
+            }
         }
         FieldType::Ip => {
             searchable(params, options)?;
@@ -170,7 +174,7 @@ fn read_type(
             *factor = scaling_factor(params)?;
             number_params(params, options)?;
         }
-        FieldType::Object { .. } => {
+        FieldType::Object { .. } | FieldType::Alias { .. } => {
             return Err(MappingError::UnknownType {
                 field: params.field.to_owned(),
                 type_name: params.type_name.to_owned(),
@@ -194,16 +198,16 @@ fn constant(params: &mut Params<'_>) -> Result<Option<Arc<str>>, MappingError> {
     Ok(Some(text.into()))
 }
 
-/// The `format` of a `date`.
-fn date_formats(params: &mut Params<'_>) -> Result<Vec<DateFormat>, MappingError> {
+/// The `format` of dates.
+fn date_formats(params: &mut Params<'_>, default: &str) -> Result<Vec<DateFormat>, MappingError> {
     let text = match params.take("format").cloned() {
         Some(Value::String(text)) => text,
         Some(other) => return Err(bad(format!("Invalid format: [{}]", java_string(&other)))),
-        None => date::DEFAULT_FORMAT.to_owned(),
+        None => default.to_owned(),
     };
     // Mappings of requests are checked when they are whole.
     let formats = date::stored_formats(&text);
-    if text != date::DEFAULT_FORMAT {
+    if text != default {
         params.kept.insert("format".to_owned(), Value::String(text));
     }
     Ok(formats)
@@ -262,6 +266,9 @@ fn sub_field(name: &str, definition: &Value) -> Result<LeafNode, MappingError> {
         Some("object" | "nested") => Err(MappingError::Malformed {
             reason: format!("Type [object] cannot be used in multi field [{name}]"),
         }),
+        Some("alias") => {
+            Err(MappingError::Malformed { reason: "Type [alias] cannot be used in multi field".to_owned() })
+        }
         Some(type_name) => leaf(name, type_name, map, false),
     }
 }
@@ -301,6 +308,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "scaled_float" => FieldType::ScaledFloat { factor: 1.0 },
         "boolean" => FieldType::Boolean,
         "date" => FieldType::Date { formats: Vec::new() },
+        "date_nanos" => FieldType::DateNanos { formats: Vec::new() },
         "ip" => FieldType::Ip,
         "geo_point" => FieldType::GeoPoint,
         "binary" => FieldType::Binary,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::alias;
 use super::error::MappingError;
 use super::java::java_string;
 use super::parameters::{bad, boolean};
@@ -82,7 +83,7 @@ pub(super) fn stored(definition: &Value) -> Result<Mapping, MappingError> {
 }
 
 /// As Elasticsearch prints left-over parameters: ` [key : value]` each.
-fn remaining_text(map: &Map<String, Value>) -> String {
+pub(super) fn remaining_text(map: &Map<String, Value>) -> String {
     map.iter().map(|(key, value)| format!(" [{key} : {}]", java_string(value))).collect()
 }
 
@@ -260,6 +261,9 @@ fn node_at(name: &str, definition: &Value, level: usize) -> Result<Node, Mapping
     };
     if matches!(type_name, "object" | "nested") {
         return object(name, type_name, map, level + 1).map(Node::Object);
+    }
+    if type_name == "alias" {
+        return alias::parse(name, map).map(Node::from);
     }
     leaf::leaf(name, type_name, map, true).map(Node::from)
 }

@@ -114,7 +114,7 @@ fn text_of(target: &Target, rerank: &Rerank, key: Key) -> Result<String, SearchE
     let stored = target.snapshot.fetch(key.addr()).map_err(unreadable)?;
     let source: serde_json::Value = serde_json::from_slice(&stored.source).unwrap_or_default();
     let mut values = Vec::new();
-    values_at(&source, mapping.source_path(&rerank.field).unwrap_or(&rerank.field), &mut values);
+    values_at(&source, &mapping.source_path(&rerank.field), &mut values);
     let text = values.into_iter().find_map(|value| match value {
         serde_json::Value::String(text) => Some(text.clone()),
         serde_json::Value::Number(_) | serde_json::Value::Bool(_) => Some(value.to_string()),

@@ -179,7 +179,7 @@ fn type_name(key: &SortKey) -> &'static str {
         SortSource::Column(column) => match column.kind {
             ColumnKind::Keyword => "STRING",
             ColumnKind::Double => "DOUBLE",
-            ColumnKind::Long | ColumnKind::Unsigned | ColumnKind::Nanos => "LONG",
+            ColumnKind::Long | ColumnKind::Unsigned | ColumnKind::Nanos | ColumnKind::Millis => "LONG",
         },
     }
 }

@@ -142,7 +142,7 @@ impl<'a> Highlighter<'a> {
             let mut paths: Vec<&str> = match name.contains('*') {
                 false => mapping.field(name).map(|_| *name).into_iter().collect(),
                 true => mapping
-                    .leaf_fields()
+                    .named_fields()
                     .filter(|(_, field)| {
                         matches!(
                             field,
@@ -213,7 +213,7 @@ impl<'a> Highlighter<'a> {
                 }
                 plans.push(Plan {
                     path: path.to_owned(),
-                    source_path: mapping.source_path(path).unwrap_or(path).to_owned(),
+                    source_path: mapping.source_path(path).into_owned(),
                     ignore_above,
                     options: options.clone(),
                     matcher: if options.kind == Kind::Semantic { Arc::default() } else { own_matcher },

@@ -31,18 +31,19 @@ pub(super) fn best(
     // Each with the factor on its dense part.
     let mut wanted: Vec<(PassageVector, f32)> = Vec::new();
     let mut all = false;
+    let is_same = |name: &str| mapping.concrete(name) == mapping.concrete(path);
     for query in queries {
         walk::visit(query, &mut |clause| match &clause.kind {
-            QueryKind::Semantic(clause) if clause.field == path => {
+            QueryKind::Semantic(clause) if is_same(&clause.field) => {
                 let id = mapping.semantic_field(path).map(|field| field.search_id());
                 let of_field = clause.vectors.iter().find(|(of, _)| Some(of.as_str()) == id);
                 // The lists of a fusion search by one kind each; a passage is worth what all of them make of it.
                 wanted.extend(of_field.map(|(id, vector)| (vector.clone(), clause.dense_factor(id))));
             }
-            QueryKind::Sparse(clause) if clause.field == path => {
+            QueryKind::Sparse(clause) if is_same(&clause.field) => {
                 wanted.push((PassageVector::Sparse(clause.tokens.clone()), 1.0));
             }
-            QueryKind::Knn(clause) if clause.field == path => {
+            QueryKind::Knn(clause) if is_same(&clause.field) => {
                 wanted.push((PassageVector::Dense(clause.vector.clone()), 1.0));
             }
             QueryKind::MatchAll => all = true,

@@ -192,7 +192,9 @@ fn semantic_fields(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Vec<Semantic
                 // A field that is named twice counts for both, as in a query over several fields.
                 Some(fields) => fields
                     .iter()
-                    .filter(|(name, _)| name == path || (name.contains('*') && glob::matches(name, path)))
+                    .filter(|(name, _)| {
+                        *path == mapping.concrete(name) || (name.contains('*') && glob::matches(name, path))
+                    })
                     .map(|(_, weight)| *weight)
                     .reduce(|product, weight| product * weight),
             };

@@ -8,9 +8,10 @@ use sparrow_index::query::sorted::{
 };
 use sparrow_mapping::{DateFormat, FieldType, Mapping};
 
-use super::values::{Shown, parse_formats};
+use super::values::{DEFAULT_FORMAT, Shown, parse_formats};
 use super::{FieldDistance, SortField};
 use crate::error::{SearchError, Shard};
+use sparrow_mapping::date::DEFAULT_NANOS_FORMAT;
 use sparrow_query::Query;
 
 /// The position of the last hit already returned: the search continues with the hits behind it.
@@ -193,7 +194,8 @@ fn column(
                 .to_owned(),
         ));
     }
-    let field_type = match mapping.field(&key.name) {
+    let path = mapping.concrete(&key.name);
+    let field_type = match mapping.field(&path) {
         Some(FieldType::Object { .. }) | None => match &key.unmapped_type {
             None => return Err(query(format!("No mapping found for [{}] in order to sort on", key.name))),
             Some(name) => unmapped(name).ok_or_else(|| {
@@ -201,8 +203,8 @@ fn column(
             })?,
         },
         Some(field_type) => {
-            let no_columns = mapping.parameter(&key.name, "doc_values") == Some(&Value::Bool(false));
-            if let Some(reason) = without_columns(&key.name, field_type, no_columns, &shard.index) {
+            let no_columns = mapping.parameter(&path, "doc_values") == Some(&Value::Bool(false));
+            if let Some(reason) = without_columns(&path, field_type, no_columns, &shard.index) {
                 return Err(refused("illegal_argument_exception", reason));
             }
             field_type.clone()
@@ -219,14 +221,13 @@ fn column(
         )));
     }
     if let Some(format) = &key.format
-        && !matches!(field_type, FieldType::Date { .. })
+        && field_type.date_formats().is_none()
         && (keyword || matches!(field_type, FieldType::Boolean))
     {
         return Err(refused(
             "illegal_argument_exception",
             format!(
-                "Field [{}] of type [{}] doesn't support formats, but [{format}] was given",
-                key.name,
+                "Field [{path}] of type [{}] doesn't support formats, but [{format}] was given",
                 field_type.name()
             ),
         ));
@@ -236,7 +237,7 @@ fn column(
     let mode = key.mode.unwrap_or(if key.descending { SortMode::Max } else { SortMode::Min });
     let missing = missing(key, kind, &shown)?;
     let nested = nested(key, mapping, scope).map_err(query)?;
-    let column = ColumnKey { path: key.name.clone(), kind, mode, missing, nested };
+    let column = ColumnKey { path: path.into_owned(), kind, mode, missing, nested };
     Ok((SortSource::Column(column), shown))
 }
 
@@ -275,7 +276,7 @@ fn distances(
     }
     let named = SortField { name: field.clone(), ..key.clone() };
     let column = ColumnKey {
-        path: field.clone(),
+        path: mapping.concrete(field).into_owned(),
         kind: ColumnKind::Double,
         mode: key.mode.unwrap_or(if key.descending { SortMode::Max } else { SortMode::Min }),
         missing: Missing::Value(SortValue::Double(f64::INFINITY)),
@@ -365,6 +366,12 @@ fn kinds(key: &SortField, field_type: &FieldType) -> Result<(ColumnKind, Shown),
         (None | Some("date"), FieldType::Date { formats: own }) => {
             (ColumnKind::Long, date(formats(own)?, false))
         }
+        (None | Some("date_nanos"), FieldType::DateNanos { formats: own }) => {
+            (ColumnKind::Long, date(formats(own)?, true))
+        }
+        (Some("date"), FieldType::DateNanos { formats: own }) => {
+            (ColumnKind::Millis, date(formats(own)?, false))
+        }
         (Some("date"), _) => (ColumnKind::Long, date(formats(&[])?, false)),
         (Some("date_nanos"), _) => (ColumnKind::Nanos, date(formats(&[])?, true)),
         (Some("double"), _) => (ColumnKind::Double, Shown::Double),
@@ -383,7 +390,7 @@ fn kinds(key: &SortField, field_type: &FieldType) -> Result<(ColumnKind, Shown),
 /// The field type that `unmapped_type` names; types that sort alike share one.
 fn unmapped(name: &str) -> Option<FieldType> {
     Some(match name {
-        "long" | "date_nanos" => FieldType::Long,
+        "long" => FieldType::Long,
         "integer" => FieldType::Integer,
         "short" => FieldType::Short,
         "byte" => FieldType::Byte,
@@ -392,7 +399,8 @@ fn unmapped(name: &str) -> Option<FieldType> {
         "float" => FieldType::Float,
         "half_float" => FieldType::HalfFloat,
         "boolean" => FieldType::Boolean,
-        "date" => FieldType::Date { formats: parse_formats(super::values::DEFAULT_FORMAT).ok()? },
+        "date_nanos" => FieldType::DateNanos { formats: parse_formats(DEFAULT_NANOS_FORMAT).ok()? },
+        "date" => FieldType::Date { formats: parse_formats(DEFAULT_FORMAT).ok()? },
         "ip" => FieldType::Ip,
         "keyword" | "version" | "constant_keyword" | "wildcard" => {
             return match sparrow_mapping::Mapping::parse(

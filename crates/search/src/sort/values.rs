@@ -74,9 +74,9 @@ impl Shown {
                 SortValue::Long(whole(&text).ok_or_else(number_format)?)
             }
             Shown::Date { formats, formatted, nanos } => {
-                let by_format = || {
-                    date_from_text(formats, &text)
-                        .map(|millis| if *nanos { millis.saturating_mul(1_000_000) } else { millis })
+                let by_format = || match nanos {
+                    true => i64::try_from(date::parse_nanos(formats, &text, false)?).ok(),
+                    false => date_from_text(formats, &text),
                 };
                 // A number is what hits show, unless they show dates by a format.
                 let read = match value {
@@ -120,8 +120,11 @@ impl Shown {
                 out.push_str("null")
             }
             (Shown::Date { formats, formatted: true, nanos }, SortValue::Long(number)) => {
-                let millis = if *nanos { number.div_euclid(1_000_000) } else { *number };
-                out.push_str(&Value::from(format_date(formats, millis)).to_string());
+                let shown = match nanos {
+                    true => format_nanos(formats, *number),
+                    false => format_date(formats, *number),
+                };
+                out.push_str(&Value::from(shown).to_string());
             }
             (_, SortValue::Long(number)) => out.push_str(&number.to_string()),
             (_, SortValue::Double(number)) if number.is_infinite() => {
@@ -163,4 +166,9 @@ pub fn date_from_text(formats: &[DateFormat], text: &str) -> Option<i64> {
 /// Writes a date in the first of `formats`.
 pub fn format_date(formats: &[DateFormat], millis: i64) -> String {
     formats.first().unwrap_or(&DateFormat::StrictDateOptionalTime).write(millis, &Zone::UTC)
+}
+
+/// Writes nanoseconds since the epoch as a date in the first of `formats`.
+pub fn format_nanos(formats: &[DateFormat], nanos: i64) -> String {
+    formats.first().unwrap_or(&DateFormat::StrictDateOptionalTime).write_nanos(nanos, &Zone::UTC)
 }

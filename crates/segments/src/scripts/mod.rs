@@ -120,7 +120,8 @@ enum Opened {
     Refused(String),
     Numbers {
         columns: Vec<DynamicColumn>,
-        is_date: bool,
+        /// Nanoseconds that one stands for, if they are dates.
+        nanos: Option<i128>,
     },
     Words {
         column: Option<StrColumn>,
@@ -179,6 +180,7 @@ impl SegmentFields {
 
     fn open(&self, path: &str) -> tantivy::Result<Opened> {
         let columns = self.reader.fast_fields();
+        let path = &*self.script.mapping.concrete(path);
         let Some(field) = self.script.mapping.field(path) else { return Ok(Opened::Unmapped) };
         let off = self.script.mapping.parameter(path, "doc_values") == Some(&Json::Bool(false));
         Ok(match field {
@@ -206,10 +208,16 @@ impl SegmentFields {
             number
                 if number.is_integer()
                     || number.is_float()
-                    || matches!(number, FieldType::Date { .. } | FieldType::Boolean) =>
+                    || matches!(number, FieldType::Boolean)
+                    || number.date_formats().is_some() =>
             {
                 let columns = open_columns(&self.reader, &number_column(path))?;
-                Opened::Numbers { columns, is_date: matches!(number, FieldType::Date { .. }) }
+                let nanos = match number {
+                    FieldType::Date { .. } => Some(NANOS),
+                    FieldType::DateNanos { .. } => Some(1),
+                    _ => None,
+                };
+                Opened::Numbers { columns, nanos }
             }
             other => Opened::Refused(format!(
                 "Fielddata is not supported on field [{path}] of type [{}]",
@@ -302,13 +310,12 @@ impl Opened {
                 }
                 words
             }
-            Self::Numbers { columns, is_date } => {
+            Self::Numbers { columns, nanos } => {
                 let mut numbers = Vec::new();
                 for column in columns {
                     match column {
-                        DynamicColumn::I64(column) if *is_date => numbers.extend(
-                            column.values_for_doc(doc).map(|millis| Value::date(i128::from(millis) * NANOS)),
-                        ),
+                        DynamicColumn::I64(column) if let Some(nanos) = nanos => numbers
+                            .extend(column.values_for_doc(doc).map(|at| Value::date(i128::from(at) * nanos))),
                         DynamicColumn::I64(column) => {
                             numbers.extend(column.values_for_doc(doc).map(Value::Long))
                         }

@@ -45,7 +45,7 @@ pub(super) enum Part {
         field: Field,
         digits: Digits,
     },
-    /// Digits of the fraction of a second; `shown` of them are written.
+    /// Digits of the fraction of a second; `shown` of them are written at least, and more where bounds allow it and they are not zero.
     Fraction {
         digits: Digits,
         shown: usize,
@@ -153,7 +153,11 @@ impl Part {
             Self::Literal(literal) => out.push_str(literal),
             Self::Number { field, digits } => digits.write(value_of(*field, date), out),
             Self::ShortYear { field, digits } => digits.write(value_of(*field, date).rem_euclid(100), out),
-            Self::Fraction { shown, .. } => out.push_str(&format!("{:09}", date.nanosecond())[..*shown]),
+            Self::Fraction { digits, shown } => {
+                let all = format!("{:09}", date.nanosecond());
+                let needed = all.trim_end_matches('0').len();
+                out.push_str(&all[..needed.clamp(*shown, digits.most.max(*shown))]);
+            }
             Self::Name { field, names, first } => {
                 let at = usize::try_from(value_of(*field, date) - i64::from(*first));
                 out.push_str(at.ok().and_then(|at| names.get(at)).copied().unwrap_or_default());

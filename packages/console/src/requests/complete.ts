@@ -106,7 +106,18 @@ const TYPES = [
     'double',
     'float',
   ],
-  ...['boolean', 'date', 'object', 'nested', 'ip', 'flattened', 'geo_point', 'search_as_you_type'],
+  ...[
+    'boolean',
+    'date',
+    'object',
+    'nested',
+    'ip',
+    'flattened',
+    'geo_point',
+    'search_as_you_type',
+    'alias',
+    'date_nanos',
+  ],
 ];
 /** What may stand under a key; a name of a field where it is empty. */
 const UNDER: ReadonlyMap<string, readonly string[]> = new Map(

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::kinds::term::scalar_text;
-use crate::query::values::columns::NumericColumns;
+use crate::query::values::columns::{NumericColumns, Reading};
 use crate::query::values::dates::DateRequest;
 use sparrow_mapping::{FieldType, GeoPoint, geo};
 use sparrow_query::{DecayCurve, DecayFunction, MultiValue};
@@ -15,7 +15,7 @@ use sparrow_query::{DecayCurve, DecayFunction, MultiValue};
 pub(crate) struct Decay {
     pub(crate) path: String,
     /// The point from which those of a `geo_point` field are measured.
-    pub(crate) center: Option<GeoPoint>,
+    pub(crate) reading: Reading,
     curve: DecayCurve,
     origin: f64,
     offset: f64,
@@ -62,7 +62,7 @@ impl Compiler<'_> {
     pub(crate) fn decay(&self, function: &DecayFunction) -> Result<Decay, QueryError> {
         let DecayFunction { curve, field, origin, scale, offset, decay, multi_value } = function;
         let invalid = |reason: String| QueryError::Invalid { reason };
-        let mut center = None;
+        let mut reading = Reading::of(self.snapshot.mapping().field(field));
         let (origin, scale, offset) = match self.snapshot.mapping().field(field) {
             Some(FieldType::GeoPoint) => {
                 let Some(origin) = origin else {
@@ -71,13 +71,13 @@ impl Compiler<'_> {
                             .to_owned(),
                     ));
                 };
-                center = Some(GeoPoint::on_earth(origin, "[origin]").map_err(invalid)?);
+                reading = Reading::Meters(GeoPoint::on_earth(origin, "[origin]").map_err(invalid)?);
                 let meters = |value: &Value| geo::meters(&scalar_text(field, value)?, "m").map_err(invalid);
                 let scale = scale.as_ref().map(meters).transpose()?;
                 // The values are distances already.
                 (0.0, scale, offset.as_ref().map_or(Ok(0.0), meters)?)
             }
-            Some(FieldType::Date { formats }) => {
+            Some(FieldType::Date { formats } | FieldType::DateNanos { formats }) => {
                 let request = DateRequest::new(formats, self.now, None)?;
                 let origin = match origin {
                     None => self.now,
@@ -117,7 +117,7 @@ impl Compiler<'_> {
                 )));
             }
         };
-        let of = if center.is_some() { "geo" } else { "date" };
+        let of = if matches!(reading, Reading::Meters(_)) { "geo" } else { "date" };
         let scale = scale.ok_or_else(|| invalid(format!("[scale] must be set for {of} fields.")))?;
         if scale <= 0.0 {
             return Err(invalid("[decay] function: scale must be > 0.0.".replace("decay", curve.name())));
@@ -134,8 +134,8 @@ impl Compiler<'_> {
             DecayCurve::Linear => scale / (1.0 - decay),
         };
         Ok(Decay {
-            path: field.clone(),
-            center,
+            path: self.snapshot.mapping().concrete(field).into_owned(),
+            reading,
             curve: *curve,
             origin,
             offset,
@@ -179,7 +179,7 @@ mod tests {
                 };
                 let function = Decay {
                     path: String::new(),
-                    center: None,
+                    reading: Reading::Numbers,
                     curve,
                     origin: 0.0,
                     offset: 0.0,

@@ -13,7 +13,7 @@ use crate::query::error::QueryError;
 use crate::query::kinds::decay::span_millis;
 use crate::query::kinds::term::scalar_text;
 use crate::query::kinds::{Meaning, no_words};
-use crate::query::values::columns::NumericColumns;
+use crate::query::values::columns::{NumericColumns, Reading};
 use crate::query::values::dates::DateRequest;
 use crate::query::weights;
 use sparrow_mapping::{FieldType, GeoPoint, geo};
@@ -78,7 +78,8 @@ impl Compiler<'_> {
         for (dot, _) in path.match_indices('.') {
             let (parent, feature) = (&path[..dot], &path[dot + 1..]);
             if self.snapshot.mapping().field(parent).is_some_and(FieldType::is_sparse) {
-                return Some((self.snapshot.schema().sparse(parent)?, feature.to_owned()));
+                let field = self.snapshot.schema().sparse(&self.snapshot.mapping().concrete(parent))?;
+                return Some((field, feature.to_owned()));
             }
         }
         None
@@ -88,7 +89,9 @@ impl Compiler<'_> {
     fn column_docs(&mut self, field: &str) -> Result<ColumnSource, QueryError> {
         let exists =
             self.compile(&QueryKind::Exists(ExistsQuery { field: field.to_owned() }).into(), false)?;
-        Ok(ColumnSource { exists, path: field.to_owned(), center: None })
+        let path = self.snapshot.mapping().concrete(field).into_owned();
+        let reading = Reading::of(self.snapshot.mapping().field(field));
+        Ok(ColumnSource { exists, path, reading })
     }
 
     /// Approximate geometric mean of a feature over all documents, computed as Lucene does, from the highest
@@ -118,7 +121,7 @@ impl Compiler<'_> {
         let DistanceFeatureQuery { field, origin, pivot } = query;
         let formats = match self.snapshot.mapping().field(field) {
             None => return Ok(weights::none()),
-            Some(FieldType::Date { formats }) => formats,
+            Some(FieldType::Date { formats } | FieldType::DateNanos { formats }) => formats,
             Some(FieldType::GeoPoint) => return self.distance_from_point(query),
             Some(other) => return Err(QueryError::DistanceFeatureType { actual: other.name() }),
         };
@@ -144,7 +147,7 @@ impl Compiler<'_> {
         if meters.is_nan() || meters <= 0.0 {
             return Err(invalid(format!("pivotDistance must be > 0, got {meters:?}")));
         }
-        let source = ColumnSource { center: Some(center), ..self.column_docs(field)? };
+        let source = ColumnSource { reading: Reading::Meters(center), ..self.column_docs(field)? };
         // The values are distances already.
         let function = Function::Near { origin: 0.0, pivot: meters };
         Ok(Box::new(FeatureWeight { source: Source::Column(source), function }))
@@ -184,7 +187,7 @@ struct ColumnSource {
     exists: Box<dyn Weight>,
     path: String,
     /// The point from which those of a `geo_point` field are measured.
-    center: Option<GeoPoint>,
+    reading: Reading,
 }
 
 /// Where the values of a feature are stored.
@@ -202,7 +205,7 @@ impl Source {
         let docs = match self {
             Source::Column(source) => Docs::Column {
                 docs: source.exists.scorer(reader, 1.0)?,
-                numbers: NumericColumns::open(reader, &source.path)?.around(source.center),
+                numbers: NumericColumns::open(reader, &source.path)?.read_as(source.reading),
             },
             Source::Postings { field, tokens, segments } => {
                 let cursor = segments.get(&reader.segment_id()).and_then(|plugins| {

@@ -17,7 +17,7 @@ use crate::query::kinds::decay::Decay;
 use crate::query::score_error::ScoreErrors;
 use crate::query::scripts::{ScoringScript, VisibleScript};
 use crate::query::terms::fields::keyword_column;
-use crate::query::values::columns::NumericColumns;
+use crate::query::values::columns::{NumericColumns, Reading};
 use crate::query::weights;
 use sparrow_lexical::computed::{ComputeScore, ComputedScorer};
 use sparrow_mapping::FieldType;
@@ -39,7 +39,7 @@ struct Function {
 
 enum Kind {
     Weight,
-    Field { path: String, factor: f64, modifier: Modifier, missing: Option<f64> },
+    Field { path: String, reading: Reading, factor: f64, modifier: Modifier, missing: Option<f64> },
     Random { seed: u64, path: Option<String> },
     RandomWord { seed: u64, path: String },
     Decay(Decay),
@@ -100,7 +100,7 @@ impl Compiler<'_> {
                         });
                     }
                     None => {}
-                    Some(FieldType::Date { .. } | FieldType::Boolean) => {}
+                    Some(FieldType::Date { .. } | FieldType::DateNanos { .. } | FieldType::Boolean) => {}
                     Some(known) if known.is_integer() || known.is_float() => {}
                     Some(other) => {
                         return Err(QueryError::Unsupported {
@@ -111,13 +111,15 @@ impl Compiler<'_> {
                     }
                 }
                 Kind::Field {
-                    path: field.clone(),
+                    path: self.snapshot.mapping().concrete(field).into_owned(),
+                    reading: Reading::of(self.snapshot.mapping().field(field)),
                     factor: f64::from(*factor),
                     modifier: *modifier,
                     missing: *missing,
                 }
             }
             FunctionKind::Random { seed, field } => {
+                let field = field.as_deref().map(|field| self.snapshot.mapping().concrete(field));
                 let path = match field.as_deref() {
                     None | Some(SEQ_NO) => None,
                     Some("_id") => {
@@ -129,7 +131,9 @@ impl Compiler<'_> {
                         });
                     }
                     Some(path) => match self.snapshot.mapping().field(path) {
-                        Some(FieldType::Date { .. } | FieldType::Boolean) => Some(path.to_owned()),
+                        Some(FieldType::Date { .. } | FieldType::DateNanos { .. } | FieldType::Boolean) => {
+                            Some(path.to_owned())
+                        }
                         Some(known) if known.is_integer() || known.is_float() => Some(path.to_owned()),
                         Some(FieldType::Keyword { .. } | FieldType::Ip) => {
                             let kind = Kind::RandomWord { seed: *seed, path: path.to_owned() };
@@ -235,11 +239,12 @@ impl Weight for FunctionScoreWeight {
             columns.push(match &function.kind {
                 Kind::Weight => Source::None,
                 Kind::Script(script) => Source::Script(Box::new(script.open(reader))),
-                Kind::Field { path, .. } | Kind::Random { path: Some(path), .. } => {
-                    Source::Numbers(NumericColumns::open(reader, path)?)
+                Kind::Field { path, reading, .. } => {
+                    Source::Numbers(NumericColumns::open(reader, path)?.read_as(*reading))
                 }
+                Kind::Random { path: Some(path), .. } => Source::Numbers(NumericColumns::open(reader, path)?),
                 Kind::Decay(decay) => {
-                    Source::Numbers(NumericColumns::open(reader, &decay.path)?.around(decay.center))
+                    Source::Numbers(NumericColumns::open(reader, &decay.path)?.read_as(decay.reading))
                 }
                 Kind::Random { path: None, .. } => Source::SeqNo(reader.fast_fields().u64(SEQ_NO)?),
                 Kind::RandomWord { path, .. } => {
@@ -340,7 +345,7 @@ impl Function {
                 let given = script.script.run(doc, Some(f64::from(query_score)), |value| value.as_f64());
                 errors.score(given, doc).unwrap_or(0.0)
             }
-            (Kind::Field { path, factor, modifier, missing }, Source::Numbers(numbers)) => {
+            (Kind::Field { path, factor, modifier, missing, .. }, Source::Numbers(numbers)) => {
                 let Some(value) = numbers.first(doc).or(*missing) else {
                     errors.note("exception", || format!("Missing value for field [{path}]"));
                     return 1.0;

@@ -81,7 +81,8 @@ impl Meaning for GeoQuery {
         }
         let exists = QueryKind::Exists(ExistsQuery { field: self.field.clone() });
         let documents = compiler.compile(&exists.into(), false)?;
-        let found = Box::new(GeoWeight { documents, query: self.clone() });
+        let field = compiler.snapshot.mapping().concrete(&self.field).into_owned();
+        let found = Box::new(GeoWeight { documents, query: GeoQuery { field, ..self.clone() } });
         Ok(weights::constant(found, 1.0, scoring))
     }
 

@@ -67,7 +67,7 @@ impl Compiler<'_> {
         let schema = self.snapshot.schema();
         let field = match &slot {
             Some((name, _)) => schema.passages(name),
-            None => schema.dense(&query.field),
+            None => schema.dense(&mapping.concrete(&query.field)),
         };
         let Some(field) = field else {
             return Ok(weights::none());

@@ -195,7 +195,7 @@ impl Selection<'_> {
                 let analyzer = document.analyzers.get(field).or(self.query.analyzer.as_ref());
                 let mut values = Vec::new();
                 let mapping = self.compiler.snapshot.mapping();
-                values_at(source, mapping.source_path(field).unwrap_or(field), &mut values);
+                values_at(source, &mapping.source_path(field), &mut values);
                 for value in values {
                     let text = match value {
                         Value::String(text) => text.clone(),
@@ -214,7 +214,7 @@ impl Selection<'_> {
     /// Fields with terms that match the patterns of a document's own `fields` list.
     fn matching(&self, patterns: &[String]) -> Vec<String> {
         let patterns: Vec<Wildcard> = patterns.iter().map(|pattern| Wildcard::new(pattern)).collect();
-        let leaves = self.compiler.snapshot.mapping().leaf_fields().map(|(path, _)| path);
+        let leaves = self.compiler.snapshot.mapping().named_fields().map(|(path, _)| path);
         leaves
             .filter(|path| patterns.iter().any(|pattern| pattern.matches(path, false)))
             .filter(|path| self.compiler.string_terms(path).is_some())

@@ -83,7 +83,7 @@ impl Compiler<'_> {
         let schema = self.snapshot.schema();
         let field = match &slot {
             Some((name, _)) => schema.passages(name),
-            None => schema.sparse(&query.field),
+            None => schema.sparse(&mapping.concrete(&query.field)),
         };
         let Some(field) = field else { return Ok(None) };
         let mut tokens: Vec<(Box<str>, f32)> = Vec::with_capacity(query.tokens.len());

@@ -111,25 +111,18 @@ impl Compiler<'_> {
         }
         let wildcard = pattern.contains('*').then(|| Wildcard::new(pattern));
         let object = format!("{pattern}.");
-        let wanted: Vec<String> = self
-            .snapshot
-            .mapping()
-            .leaf_fields()
+        let mapping = self.snapshot.mapping();
+        let wanted: Vec<String> = mapping
+            .named_fields()
             .map(|(path, _)| path)
             .chain(matches!(pattern, IGNORED | ROUTING).then_some(pattern))
             // A path in a flattened object is no field of the mapping.
-            .chain(
-                self.snapshot
-                    .mapping()
-                    .field(pattern)
-                    .is_some_and(FieldType::is_flattened)
-                    .then_some(pattern),
-            )
+            .chain(mapping.field(pattern).is_some_and(FieldType::is_flattened).then_some(pattern))
             .filter(|path| match &wildcard {
                 Some(wildcard) => wildcard.matches(path, false),
                 None => *path == pattern || path.starts_with(&object),
             })
-            .map(Into::into)
+            .map(|path| mapping.concrete(path).into_owned())
             .collect();
         if wanted.is_empty() {
             return Ok(weights::none());
@@ -168,7 +161,7 @@ impl Compiler<'_> {
                 });
             }
             Some(FieldType::Ip) => self.address_term(field, text),
-            Some(FieldType::Date { .. }) => {
+            Some(FieldType::Date { .. } | FieldType::DateNanos { .. }) => {
                 let value = Some(Value::String(text.to_owned()));
                 let day = RangeQuery {
                     field: field.to_owned(),

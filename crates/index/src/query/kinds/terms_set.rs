@@ -41,7 +41,7 @@ impl Compiler<'_> {
                 None => Err(QueryError::NoMinimumField { field: path.clone() }),
                 Some(field) if field.is_integer() || field.is_float() => Ok(Box::new(CoveringWeight {
                     clauses,
-                    minimum: Minimum::Field(path.clone()),
+                    minimum: Minimum::Field(self.snapshot.mapping().concrete(path).into_owned()),
                     errors: self.score_errors().clone(),
                 })),
                 Some(other) => Err(QueryError::Unsupported {

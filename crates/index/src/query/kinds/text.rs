@@ -195,6 +195,7 @@ impl Compiler<'_> {
         if matches!(path, IGNORED | ROUTING) {
             return Some(StringTerms::keyword(schema, path));
         }
+        let path = &*self.snapshot.mapping().concrete(path);
         match self.snapshot.mapping().field(path)? {
             FieldType::Text { .. } => Some(StringTerms::text(schema.text(path)?, path)),
             FieldType::Keyword { .. } => Some(StringTerms::keyword(schema, path)),

@@ -29,7 +29,7 @@ impl Compiler<'_> {
             }
             false => TermFilter::Set(vec![keyword(text)?]),
         };
-        Ok(multi_term(StringTerms::keyword(self.snapshot.schema(), field), filter, false))
+        Ok(multi_term(self.addresses(field), filter, false))
     }
 
     /// Compiles to the documents with an IP address between two bounds; without scores.
@@ -50,7 +50,12 @@ impl Compiler<'_> {
                 })
             };
         let filter = TermFilter::Range(bound(&query.gt, &query.gte)?, bound(&query.lt, &query.lte)?);
-        Ok(multi_term(StringTerms::keyword(self.snapshot.schema(), &query.field), filter, false))
+        Ok(multi_term(self.addresses(&query.field), filter, false))
+    }
+
+    /// The terms of an address field, or of the one that `field` is an alias of.
+    fn addresses(&self, field: &str) -> StringTerms {
+        StringTerms::keyword(self.snapshot.schema(), &self.snapshot.mapping().concrete(field))
     }
 }
 

@@ -1,28 +1,48 @@
 //! Numbers, booleans, dates and points of single documents, read from columns.
 
-use sparrow_mapping::GeoPoint;
+use sparrow_mapping::{FieldType, GeoPoint};
 use tantivy::columnar::DynamicColumn;
 use tantivy::{DocId, SegmentReader};
 
 use crate::query::terms::fields::{number_column, open_columns};
 
+/// What the values of a field are read as.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) enum Reading {
+    #[default]
+    Numbers,
+    /// Points, as their distances in meters from this one.
+    Meters(GeoPoint),
+    /// Nanoseconds, as the milliseconds that they lie in.
+    Millis,
+}
+
+impl Reading {
+    /// How the numbers and dates of a field are read.
+    pub(crate) fn of(field_type: Option<&FieldType>) -> Self {
+        match field_type {
+            Some(FieldType::DateNanos { .. }) => Self::Millis,
+            _ => Self::Numbers,
+        }
+    }
+}
+
 /// The columns of one field in one segment. A field has several where its values are of different types.
 pub(crate) struct NumericColumns {
     columns: Vec<DynamicColumn>,
-    /// The point from which the values, which are points, are measured.
-    center: Option<GeoPoint>,
+    reading: Reading,
 }
 
 impl NumericColumns {
     /// Opens the columns of the field at `path`.
     pub(crate) fn open(reader: &SegmentReader, path: &str) -> tantivy::Result<Self> {
-        Ok(Self { columns: open_columns(reader, &number_column(path))?, center: None })
+        Ok(Self { columns: open_columns(reader, &number_column(path))?, reading: Reading::Numbers })
     }
 
-    /// With a point, the values of a `geo_point` field are their distances from it.
+    /// The same columns, with values that are read in another way.
     #[must_use]
-    pub(crate) fn around(self, center: Option<GeoPoint>) -> Self {
-        Self { center, ..self }
+    pub(crate) fn read_as(self, reading: Reading) -> Self {
+        Self { reading, ..self }
     }
 
     /// The points of a document, of a `geo_point` field.
@@ -35,11 +55,14 @@ impl NumericColumns {
 
     /// Calls `see` with each value of a document; booleans as 0 and 1, dates in milliseconds since the epoch, distances in meters.
     pub(crate) fn each(&self, doc: DocId, mut see: impl FnMut(f64)) {
-        if let Some(center) = self.center {
+        if let Reading::Meters(center) = self.reading {
             return self.points(doc).for_each(|point| see(point.meters_to(center)));
         }
         for column in &self.columns {
             match column {
+                DynamicColumn::I64(column) if self.reading == Reading::Millis => {
+                    column.values_for_doc(doc).for_each(|value| see(value.div_euclid(1_000_000) as f64));
+                }
                 DynamicColumn::I64(column) => column.values_for_doc(doc).for_each(|value| see(value as f64)),
                 DynamicColumn::U64(column) => column.values_for_doc(doc).for_each(|value| see(value as f64)),
                 DynamicColumn::F64(column) => column.values_for_doc(doc).for_each(&mut see),

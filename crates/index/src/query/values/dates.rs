@@ -9,6 +9,9 @@ use sparrow_wire::Zone;
 /// Length of a day, in milliseconds.
 const DAY: i64 = 86_400_000;
 
+/// Nanoseconds of a millisecond.
+const NANOS: i128 = 1_000_000;
+
 /// How to parse the dates of one clause: formats, current time and time zone.
 pub struct DateRequest<'a> {
     formats: &'a [DateFormat],
@@ -31,21 +34,32 @@ impl<'a> DateRequest<'a> {
     /// moment; with `round_up`, a missing time of day is the end of the day. Date math likewise rounds down,
     /// or up with `round_up`.
     pub fn parse(&self, text: &str, round_up: bool, in_range: bool) -> Result<i64, QueryError> {
+        Ok(millis_of_nanos(self.parse_nanos(text, round_up, in_range)?))
+    }
+
+    /// As [`DateRequest::parse`], to nanoseconds since the epoch.
+    pub fn parse_nanos(&self, text: &str, round_up: bool, in_range: bool) -> Result<i128, QueryError> {
         let (base, math) = if let Some(math) = text.strip_prefix("now") {
-            (self.now, math)
+            (i128::from(self.now) * NANOS, math)
         } else if let Some((date, math)) = text.split_once("||") {
             // Only a date without math rounds by itself.
             (self.date(date, round_up && math.is_empty(), in_range)?, math)
         } else {
             return self.date(text, round_up, in_range);
         };
-        self.math(text, base, math, round_up)
+        let moved = self.math(text, millis_of_nanos(base), math, round_up)?;
+        let rest = match (math.contains('/'), round_up) {
+            (false, _) => base.rem_euclid(NANOS),
+            (true, false) => 0,
+            (true, true) => NANOS - 1,
+        };
+        Ok(i128::from(moved) * NANOS + rest)
     }
 
-    fn date(&self, text: &str, round_up: bool, in_range: bool) -> Result<i64, QueryError> {
-        let read = |format: &DateFormat| format.read(text, round_up, &self.zone);
-        if let Some(millis) = self.formats.iter().find_map(read) {
-            return Ok(millis);
+    fn date(&self, text: &str, round_up: bool, in_range: bool) -> Result<i128, QueryError> {
+        let read = |format: &DateFormat| format.read_nanos(text, round_up, &self.zone);
+        if let Some(nanos) = self.formats.iter().find_map(read) {
+            return Ok(nanos);
         }
         let names: Vec<&str> = self.formats.iter().map(DateFormat::name).collect();
         Err(QueryError::DateFormat { input: text.to_owned(), format: names.join("||"), in_range })
@@ -127,6 +141,12 @@ impl<'a> DateRequest<'a> {
     }
 }
 
+/// The millisecond that a nanosecond lies in.
+fn millis_of_nanos(nanos: i128) -> i64 {
+    let millis = nanos.div_euclid(NANOS);
+    i64::try_from(millis).unwrap_or(if millis < 0 { i64::MIN } else { i64::MAX })
+}
+
 fn date_of(local: i64) -> Option<Date> {
     OffsetDateTime::from_unix_timestamp(local.div_euclid(1_000)).ok().map(OffsetDateTime::date)
 }
@@ -186,6 +206,19 @@ mod tests {
         check("now/2d", None, false, None);
         check("now*1d", None, false, None);
         check("now+99999999999999999y", None, false, None);
+    }
+
+    #[test]
+    fn nanoseconds_are_kept_unless_math_rounds() {
+        let formats = [DateFormat::StrictDateOptionalTime];
+        let request = DateRequest::new(&formats, NOW, None).unwrap();
+        let at = |text: &str, round_up| request.parse_nanos(text, round_up, true).unwrap() % 1_000_000_000;
+        assert_eq!(at("2024-01-05T00:00:00.123456789", false), 123_456_789);
+        assert_eq!(at("2024-01-05", true), 999_999_999);
+        assert_eq!(at("2024-01-05T00:00:00.123456789||+1d", true), 123_456_789);
+        assert_eq!(at("2024-01-05T00:00:00.123456789||/s", false), 0);
+        assert_eq!(at("now/d", true), 999_999_999);
+        assert_eq!(at("now", true), 456_000_000);
     }
 
     #[test]

@@ -51,9 +51,11 @@ impl Compiler<'_> {
                 Some(NumberValue::F64(normalize_float(field_type, number(text)?)))
             }
             FieldType::Date { .. }
+            | FieldType::DateNanos { .. }
             | FieldType::Text { .. }
             | FieldType::Keyword { .. }
             | FieldType::Ip
+            | FieldType::Alias { .. }
             | FieldType::Object { .. } => None,
             FieldType::Binary => {
                 return Err(QueryError::NotSearchable { field: field.to_owned(), actual: field_type.name() });
@@ -71,7 +73,8 @@ impl Compiler<'_> {
                 });
             }
         };
-        Ok(value.map(|value| number_term(self.snapshot.schema(), field, value)))
+        let path = self.snapshot.mapping().concrete(field);
+        Ok(value.map(|value| number_term(self.snapshot.schema(), &path, value)))
     }
 
     /// Compiles a range on a field of any type; without scores.
@@ -101,7 +104,7 @@ impl Compiler<'_> {
             Some(field_type) => field_type.clone(),
         };
         let interval = match &field_type {
-            FieldType::Date { .. } => return self.date_range(query, true),
+            FieldType::Date { .. } | FieldType::DateNanos { .. } => return self.date_range(query, true),
             FieldType::Ip => return self.address_range(query),
             FieldType::Boolean => boolean_interval(query)?,
             other if other.is_integer() => whole_interval(query)?,
@@ -124,32 +127,38 @@ impl Compiler<'_> {
         query: &RangeQuery,
         in_range: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
-        let formats: Vec<DateFormat> = match (&query.format, self.snapshot.mapping().field(&query.field)) {
+        let field_type = self.snapshot.mapping().field(&query.field);
+        let formats: Vec<DateFormat> = match (&query.format, field_type.and_then(FieldType::date_formats)) {
             (Some(format), _) => {
                 parse_formats(format).map_err(|reason| QueryError::DatePattern { reason })?
             }
-            (None, Some(FieldType::Date { formats })) => formats.clone(),
-            (None, _) => return Ok(weights::none()),
+            (None, Some(formats)) => formats.to_vec(),
+            (None, None) => return Ok(weights::none()),
         };
+        let in_nanos = matches!(field_type, Some(FieldType::DateNanos { .. }));
         let request = DateRequest::new(&formats, self.now, query.time_zone.as_deref())?;
-        let millis = |value: &Option<Value>, round_up: bool| -> Result<Option<i64>, QueryError> {
+        let moment = |value: &Option<Value>, round_up: bool| -> Result<Option<i128>, QueryError> {
             match value {
                 None | Some(Value::Null) => Ok(None),
                 Some(value) => {
                     let text = scalar_text(&query.field, value)?;
-                    request.parse(&text, round_up, in_range).map(Some)
+                    let read = match in_nanos {
+                        true => request.parse_nanos(&text, round_up, in_range)?,
+                        false => request.parse(&text, round_up, in_range)?.into(),
+                    };
+                    Ok(Some(read))
                 }
             }
         };
-        // A bound that names a whole day covers it: `lte` and `gt` look at its last millisecond.
-        let lower = match (millis(&query.gt, true)?, millis(&query.gte, false)?) {
-            (Some(after), _) => i128::from(after) + 1,
-            (None, Some(from)) => i128::from(from),
+        // A bound that names a whole day covers it: `lte` and `gt` look at its last millisecond or nanosecond.
+        let lower = match (moment(&query.gt, true)?, moment(&query.gte, false)?) {
+            (Some(after), _) => after + 1,
+            (None, Some(from)) => from,
             (None, None) => i128::from(i64::MIN),
         };
-        let upper = match (millis(&query.lt, false)?, millis(&query.lte, true)?) {
-            (Some(before), _) => i128::from(before) - 1,
-            (None, Some(to)) => i128::from(to),
+        let upper = match (moment(&query.lt, false)?, moment(&query.lte, true)?) {
+            (Some(before), _) => before - 1,
+            (None, Some(to)) => to,
             (None, None) => i128::from(i64::MAX),
         };
         Ok(self.interval_weight(&query.field, Interval::Whole(lower, upper)))

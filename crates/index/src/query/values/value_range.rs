@@ -94,7 +94,7 @@ fn of_floats(lower: f64, upper: f64) -> RangeInclusive<u64> {
 impl Compiler<'_> {
     /// A weight for the documents with a value in the range.
     pub(crate) fn interval_weight(&self, path: &str, interval: Interval) -> Box<dyn Weight> {
-        let column = number_column(path);
+        let column = number_column(&self.snapshot.mapping().concrete(path));
         let readers = self.searcher().segment_readers().iter();
         let segments = readers.zip(self.snapshot.segments());
         Box::new(IntervalWeight {

@@ -96,6 +96,11 @@ const FIELDS = [
     'An object of any keys, each of whose values is compared as a whole.',
   ),
   field(
+    ['alias'],
+    { path: text('the field that requests find under this name as well') },
+    'A second name of a field, for requests alone.',
+  ),
+  field(
     ['long', 'integer', 'short', 'byte', 'unsigned_long', 'double', 'float', 'half_float', 'scaled_float'],
     {
       ...indexed,
@@ -108,7 +113,7 @@ const FIELDS = [
     'A number.',
   ),
   field(
-    ['date'],
+    ['date', 'date_nanos'],
     {
       ...indexed,
       ...tolerant,

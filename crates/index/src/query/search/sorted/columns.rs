@@ -141,7 +141,9 @@ fn decode_number(kind: ColumnKind, key: u64) -> SortValue {
     match kind {
         ColumnKind::Double => SortValue::Double(decode_double(key)),
         ColumnKind::Unsigned => SortValue::Unsigned(key),
-        ColumnKind::Long | ColumnKind::Nanos | ColumnKind::Keyword => SortValue::Long(decode_long(key)),
+        ColumnKind::Long | ColumnKind::Nanos | ColumnKind::Millis | ColumnKind::Keyword => {
+            SortValue::Long(decode_long(key))
+        }
     }
 }
 
@@ -317,6 +319,7 @@ fn long_as(kind: ColumnKind, value: i64) -> u64 {
         ColumnKind::Double => encode_double(value as f64),
         ColumnKind::Unsigned => u64::try_from(value).unwrap_or(0),
         ColumnKind::Nanos => encode_long(value.saturating_mul(1_000_000)),
+        ColumnKind::Millis => encode_long(value.div_euclid(1_000_000)),
         ColumnKind::Long | ColumnKind::Keyword => encode_long(value),
     }
 }

@@ -102,6 +102,8 @@ pub enum ColumnKind {
     Double,
     /// Dates stored in milliseconds, compared as nanoseconds.
     Nanos,
+    /// Dates stored in nanoseconds, compared as milliseconds.
+    Millis,
 }
 
 /// Which of several values of a document counts; keywords support only the first two modes.
