@@ -197,19 +197,22 @@ impl NamedZone {
 
 /// Parses an offset, `+1`, `+01`, `+01:30`, `+0130` or `+01:30:15`, to milliseconds; at most 18 hours.
 fn parse_offset(text: &str) -> Option<i64> {
-    let (sign, rest) = match text.split_at_checked(1)? {
-        ("+", rest) => (1, rest),
-        ("-", rest) => (-1, rest),
+    let (sign, rest) = match text.as_bytes() {
+        [b'+', rest @ ..] => (1, rest),
+        [b'-', rest @ ..] => (-1, rest),
         _ => return None,
     };
-    let digits: String = rest.chars().filter(|&c| c != ':').collect();
-    let shape: String = rest.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
-    if !matches!(shape.as_str(), "0" | "00" | "00:00" | "0000" | "00:00:00" | "000000") {
-        return None;
-    }
-    let digits = if digits.len() % 2 == 1 { format!("0{digits}") } else { digits };
-    let part = |at: usize| digits.get(at..at + 2).map_or(Some(0), |part| part.parse::<i64>().ok());
-    let (hours, minutes, seconds) = (part(0)?, part(2)?, part(4)?);
+    let two = |tens: u8, ones: u8| {
+        let are_digits = tens.is_ascii_digit() && ones.is_ascii_digit();
+        are_digits.then(|| i64::from(tens - b'0') * 10 + i64::from(ones - b'0'))
+    };
+    let (hours, minutes, seconds) = match *rest {
+        [h] => (two(b'0', h)?, 0, 0),
+        [h, i] => (two(h, i)?, 0, 0),
+        [h, i, m, n] | [h, i, b':', m, n] => (two(h, i)?, two(m, n)?, 0),
+        [h, i, m, n, s, t] | [h, i, b':', m, n, b':', s, t] => (two(h, i)?, two(m, n)?, two(s, t)?),
+        _ => return None,
+    };
     let total = hours * 3600 + minutes * 60 + seconds;
     (minutes < 60 && seconds < 60 && total <= 18 * 3600).then_some(sign * total * 1000)
 }
