@@ -433,6 +433,17 @@ describe('a message', () => {
     expect((await post(ping, {}, null)).status).toBe(401);
     expect((await server.request('GET', '/mcp')).status).toBe(405);
     expect((await server.request('DELETE', '/mcp')).status).toBe(405);
+    for (const [method, path, body] of [
+      ['PUT', '/mcp', {}],
+      ['PUT', '/mcp/_doc/1', { n: 1 }],
+      ['PUT', '/other', { aliases: { mcp: {} } }],
+    ] as const) {
+      const { status, text } = await server.request(method, path, body);
+      expect([status, text], path).toEqual([
+        400,
+        expect.stringContaining('must not be the path of the tools for agents'),
+      ]);
+    }
   });
 
   it('that makes no sense, or is too large, is refused', async () => {

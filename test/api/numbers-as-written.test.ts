@@ -130,7 +130,14 @@ describe('fields hold a number as it was written', () => {
     expect(await put('-9223372036854775808')).toBeLessThan(300);
     expect(await put('9223372036854775807')).toBeLessThan(300);
     expect(await put('9223372036854775807.0')).toBeLessThan(300);
+    // What lies beyond it by a fraction alone is its end.
+    for (const value of ['9223372036854775807.9', '"9223372036854775807.9"', '"-9223372036854775808.5"']) {
+      expect(await put(value), value).toBeLessThan(300);
+    }
     const outside = [
+      '"9223372036854775808"',
+      '"9223372036854775808.5"',
+      '"-9223372036854775809.5"',
       '-9223372036854775809',
       '9223372036854775808',
       '-9223372036854775809.0',

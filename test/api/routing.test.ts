@@ -25,6 +25,28 @@ describe('the route table', () => {
     });
   });
 
+  it('leaves an index of the name of a path of the server what that path does not take', async () => {
+    const { call, engine } = await fakeApp();
+    for (const [method, path, op, index] of [
+      ['PUT', '/metrics', 'create_index', 'metrics'],
+      ['HEAD', '/metrics', 'exists_index', 'metrics'],
+      ['DELETE', '/metrics', 'delete_index', 'metrics'],
+      ['GET', '/metrics/_mapping', 'get_mapping', 'metrics'],
+      ['POST', '/metrics/_search', 'search', 'metrics'],
+      ['PUT', '/embed_sparse', 'create_index', 'embed_sparse'],
+      // Is refused there, by a sentence about the name.
+      ['PUT', '/mcp', 'create_index', 'mcp'],
+    ] as const) {
+      expect((await call(method, path)).status, path).toBe(200);
+      expect(engine.last, `${method} ${path}`).toMatchObject({ op, path: { index } });
+    }
+    expect((await call('GET', '/metrics')).headers.get('content-type')).toContain('text/plain');
+    for (const method of ['GET', 'DELETE', 'OPTIONS']) {
+      const { status, headers } = await call(method, '/mcp');
+      expect([status, headers.get('allow')], method).toEqual([method === 'OPTIONS' ? 200 : 405, 'POST']);
+    }
+  });
+
   it.each([
     ['/b/_doc/a%2Fb', 'a/b'],
     ['/b/_doc/a%25b', 'a%b'],

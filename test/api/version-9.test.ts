@@ -75,6 +75,19 @@ describe('a request of version 9', () => {
     }
   });
 
+  it('has no date_histogram of booleans', async () => {
+    await ask(9, 'PUT', '/flags/_doc/1?refresh=true', { b: true });
+    const body = { size: 0, aggs: { a: { date_histogram: { field: 'b', fixed_interval: '1ms' } } } };
+    const refused = await ask(9, 'POST', '/flags/_search', body);
+    expect([refused.status, refused.text]).toEqual([
+      400,
+      expect.stringContaining('Field [b] of type [boolean] is not supported for aggregation [date_histogram]'),
+    ]);
+    const { body: answer, headers } = await ask(8, 'POST', '/flags/_search', body);
+    expect(answer.aggregations.a.buckets).toMatchObject([{ key: 1, doc_count: 1 }]);
+    expect(headers['warning']).toContain('Running DateHistogram aggregations on [boolean] fields is deprecated');
+  });
+
   it('answers a search that timed out with 429', async () => {
     const { call, engine } = await fakeApp();
     const cause = { type: 'timeout_exception', reason: 'Time exceeded' };

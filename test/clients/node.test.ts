@@ -1,4 +1,5 @@
-// LangChain for JavaScript, elasticdump, OpenAI's client and version 9 of the official one, unchanged, installed here beside the repository's own packages.
+// LangChain for JavaScript, Mastra, the AI SDK, elasticdump, OpenAI's client and version 9 of the official one, unchanged, installed here beside
+// the repository's own packages.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,6 +15,8 @@ import { type RunningServer, startServer } from '../support/server.js';
 import { type Package, officialClient } from './official-client.js';
 
 const SCRIPTS = fileURLToPath(new URL('./node', import.meta.url));
+
+const CROSS_ENCODER = fileURLToPath(new URL('../../crates/encoder/tests/fixtures/cross-bert', import.meta.url));
 
 interface Ran {
   readonly code: number | string | null;
@@ -65,7 +68,9 @@ describe.skipIf('missing' in found)('clients for Node.js', () => {
   let files: string;
 
   beforeAll(async () => {
-    server = await startServer();
+    const models = await mkdtemp(join(tmpdir(), 'sparrow-node-models-'));
+    cpSync(CROSS_ENCODER, join(models, 'cross'), { recursive: true });
+    server = await startServer({ args: ['--models', models] });
     files = await mkdtemp(join(tmpdir(), 'sparrow-elasticdump-'));
   });
   afterAll(async () => {
@@ -75,7 +80,9 @@ describe.skipIf('missing' in found)('clients for Node.js', () => {
 
   it.each([
     ['LangChain', 'langchain.mjs'],
+    ['Mastra', 'mastra.mjs'],
     ['OpenAI’s client', 'openai.mjs'],
+    ['the AI SDK', 'ai-sdk.mjs'],
   ])('%s', async (_, script) => {
     const env = { SPARROW_URL: server.url, SPARROW_API_KEY: server.apiKey, SPARROW_PASSAGES: PASSAGES_FILE };
     const ran = await run(process.execPath, ['--test', script], folder, env);

@@ -64,7 +64,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
     'crates/wire/src/lib.rs',
     'MOST_REPEATED',
   ],
-  'characters of a format of dates or numbers': ['crates/mapping/src/date/mod.rs', 'MOST_FORMAT'],
+  'characters of a format of dates or numbers': ['crates/wire/src/date_format/mod.rs', 'MOST_FORMAT'],
   'bytes of the `meta` of an aggregation': ['crates/search/src/aggs/parse/mod.rs', 'MOST_META'],
   'open scrolls': ['crates/indices/src/cluster_settings.rs', 'search.max_open_scroll_context'],
   'open points in time': ['crates/search/src/contexts.rs', 'MAX_OPEN'],

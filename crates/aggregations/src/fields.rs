@@ -13,7 +13,8 @@ use sparrow_index::query::sorted::Distance;
 use sparrow_index::query::{DateRequest, QueryError, keyword_column, number_column};
 use sparrow_mapping::{DateFormat, FieldType, IGNORED, ROUTING, date, ip, java_string};
 use sparrow_segments::schema::{SEQ_NO, VERSION};
-use sparrow_wire::Zone;
+use sparrow_wire::version::has_forms_of_8;
+use sparrow_wire::{Zone, deprecation};
 
 /// Types of values as aggregations tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,9 +135,14 @@ impl Fields<'_> {
             Accepts::Numbers | Accepts::Dates => kind.is_numeric(),
             Accepts::OnlyNumbers => matches!(kind, Kind::Long | Kind::Unsigned | Kind::Double),
         };
-        if !fits {
+        // Version 8 has them as a remainder of version 7, and says so.
+        let is_remainder = kind == Kind::Boolean && aggregation == "date_histogram";
+        if !fits || is_remainder && !has_forms_of_8() {
             let name = self.snapshot.mapping().field(path).map_or("keyword", FieldType::name);
             return Err(unsupported(path, name, aggregation));
+        }
+        if is_remainder {
+            deprecation::warn("Running DateHistogram aggregations on [boolean] fields is deprecated");
         }
         // A date histogram of numbers takes them for dates.
         if accepts == Accepts::Dates && kind != Kind::Date {

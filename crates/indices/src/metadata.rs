@@ -82,7 +82,7 @@ impl Metadata {
             .iter()
             .filter_map(|member| Some(text.split_once(member)?.1.split_once('"')?.0.to_owned()))
             // A name with date math is not the name of the index.
-            .filter(|name| super::names::check(name).is_ok())
+            .filter(|name| super::names::is_possible(name))
             .collect()
     }
 

@@ -5,19 +5,23 @@ use sparrow_call::error::{EngineError, Exception};
 const FORBIDDEN: &[char] = &['\\', '/', '*', '?', '"', '<', '>', '|', ' ', ','];
 const MAX_BYTES: usize = 255;
 
+/// The path at which the server has tools for agents: it takes `GET` and `DELETE` there too, so nobody could see or delete an index.
+const TAKEN: &str = "mcp";
+
 /// Checks the name of an index to be created.
 ///
 /// # Errors
-/// [`EngineError::InvalidIndexName`] with Elasticsearch's sentence.
+/// [`EngineError::InvalidIndexName`] with Elasticsearch's sentence, or one of our own for the name of a path of the server.
 pub fn check(name: &str) -> Result<(), EngineError> {
-    match problem(name) {
-        None if name.chars().any(char::is_uppercase) => Err(EngineError::InvalidIndexName {
-            name: name.to_owned(),
-            problem: "must be lowercase".to_owned(),
-        }),
+    match problem_of_index(name).or_else(|| taken(name)) {
         None => Ok(()),
         Some(problem) => Err(EngineError::InvalidIndexName { name: name.to_owned(), problem }),
     }
+}
+
+/// Whether an index may have the name: earlier versions have created some that this one does not create.
+pub(crate) fn is_possible(name: &str) -> bool {
+    problem_of_index(name).is_none()
 }
 
 /// Checks the name of an alias: as that of an index, but it may have capitals.
@@ -28,7 +32,7 @@ pub fn check_alias(name: &str) -> Result<(), EngineError> {
     if name.is_empty() {
         return Err(EngineError::illegal_argument("alias name is required"));
     }
-    problem(name).map_or(Ok(()), |problem| Err(invalid_alias(name, &problem)))
+    problem(name).or_else(|| taken(name)).map_or(Ok(()), |problem| Err(invalid_alias(name, &problem)))
 }
 
 /// An `invalid_alias_name_exception` for this name.
@@ -38,6 +42,15 @@ pub fn invalid_alias(name: &str, problem: &str) -> EngineError {
         400,
         Exception::new("invalid_alias_name_exception", reason).with("index_uuid", "_na_").with("index", name),
     )
+}
+
+fn taken(name: &str) -> Option<String> {
+    (name == TAKEN)
+        .then(|| "must not be the path of the tools for agents [POST /mcp]: choose another name".to_owned())
+}
+
+fn problem_of_index(name: &str) -> Option<String> {
+    problem(name).or_else(|| name.chars().any(char::is_uppercase).then(|| "must be lowercase".to_owned()))
 }
 
 fn problem(name: &str) -> Option<String> {
@@ -65,7 +78,7 @@ fn problem(name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{check, check_alias, is_possible};
 
     #[test]
     fn names_are_checked_as_elasticsearch_does() {
@@ -75,6 +88,16 @@ mod tests {
         for bad in ["", "Books", "_x", "-x", "+x", "..", "a b", "a/b", "a*", "a#b", "a:b", &"x".repeat(256)] {
             assert!(check(bad).is_err(), "{bad}");
         }
+        for check in [check, check_alias] {
+            let reason = check("mcp").unwrap_err().reason();
+            assert!(
+                reason.ends_with(
+                    "must not be the path of the tools for agents [POST /mcp]: choose another name"
+                )
+            );
+            assert!(check("mcp-1").is_ok() && check("metrics").is_ok());
+        }
+        assert!(is_possible("mcp"), "earlier versions have created it");
         assert_eq!(
             check("Books_UPPER").unwrap_err().reason(),
             "Invalid index name [Books_UPPER], must be lowercase"

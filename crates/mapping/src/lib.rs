@@ -3,7 +3,6 @@
 mod alias;
 mod checks;
 mod chunking;
-pub mod date;
 mod dense;
 mod document;
 mod dynamic;
@@ -42,7 +41,6 @@ use self::types::Nested;
 use sparrow_wire::json::{self, WrittenNumbers};
 
 pub use chunking::{Chunking, ChunkingError, Separator};
-pub use date::DateFormat;
 pub use dense::{DenseVector, VectorOptions};
 pub use dense::{component_problem, magnitude_problem, preview};
 pub use document::MAX_TERM;
@@ -54,6 +52,7 @@ pub use semantic::{DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticTex
 pub use slots::{Slot, Slots, field_of};
 pub use source::{SourceFilter, objects_at, values_at, wrapped, wrapping};
 pub use source_selection::SourceSelection;
+pub use sparrow_wire::date_format::{self as date, DateFormat};
 pub use sparse_options::{PruningConfig, SparseIndexOptions};
 pub use types::{
     DEFAULT_ANALYZER, Dynamic, FieldType, KeywordKind, Limits, MOST_LEVELS, NumberValue, ParsedDocument,

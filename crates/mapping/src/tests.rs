@@ -456,3 +456,32 @@ fn aliases_stand_for_fields() {
     );
     assert!(Mapping::parse_part(&json!({"properties": {"a": alias("elsewhere")}})).is_ok());
 }
+
+/// The patterns are some that a build of before took.
+#[test]
+fn stored_mappings_open_with_formats_that_requests_may_not_have() {
+    for format in ["yyyy-ddd", "HHH", "yyyy]", "yyyy#MM", "yyyy{MM}", "dd'T"] {
+        let definition = serde_json::json!({
+            "properties": {"d": {"type": "date", "format": format}, "e": {"type": "date", "format": format,
+                "fields": {"sub": {"type": "date", "format": format!("{format}||yyyy")}}}},
+            "dynamic_date_formats": [format],
+            "dynamic_templates": [{"t": {"match": "*_d", "mapping": {"type": "date", "format": format}}}]});
+        let mapping = Mapping::stored(&definition).unwrap();
+        assert_eq!(mapping.to_json(), definition, "they keep their names");
+        let mut owners: Vec<String> =
+            mapping.unusable_formats().into_iter().map(|(owner, _)| owner).collect();
+        owners.sort_unstable();
+        assert_eq!(owners, ["d", "dynamic_date_formats", "e", "e.sub"]);
+        let Some(crate::FieldType::Date { formats }) = mapping.field("e.sub") else { unreachable!() };
+        assert_eq!(date::parse_date(formats, "2024", false), Some(1_704_067_200_000), "others still read");
+        assert_eq!(formats[0].write(0, &sparrow_wire::Zone::UTC), "1970-01-01T00:00:00.000Z");
+        for key in ["properties", "dynamic_date_formats", "dynamic_templates"] {
+            let request = serde_json::json!({key: definition[key]});
+            assert!(Mapping::parse(&request).is_err(), "{format} {key}");
+            assert!(Mapping::empty().merge_update(&request).is_err(), "{format} {key}");
+        }
+        // An index with such a field takes others.
+        let wider = serde_json::json!({"properties": {"n": {"type": "long"}}});
+        assert!(mapping.merge_update(&wider).is_ok());
+    }
+}

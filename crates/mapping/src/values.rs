@@ -123,7 +123,8 @@ fn integer(
                 return Err(illegal(format!("{} value passed as String", java_type(field_type))));
             }
             let text = text.trim();
-            (text.parse::<i128>().ok(), parse_double(text))
+            let float = parse_double(text);
+            (whole_part(text, true).filter(|_| float.is_some()), float)
         }
         Value::Object(_) => return Err(illegal("Cannot parse object as number".to_owned())),
         Value::Bool(_) | Value::Array(_) => return Err(not_numeric(value)),

@@ -2,6 +2,7 @@
 //! `*`, sizes with units, dates by Java patterns, time zones. Independent of indices and searches.
 
 mod body_error;
+pub mod date_format;
 mod date_pattern;
 pub mod deprecation;
 mod exception;
@@ -15,7 +16,7 @@ pub mod version;
 mod zone;
 
 pub use body_error::BodyError;
-pub use date_pattern::{DatePattern, parse_iso8601};
+pub use date_pattern::{DatePattern, IsoDate};
 pub use exception::{Exception, shortened};
 pub use zone::{Moment, NamedZone, OffsetRange, Zone};
 

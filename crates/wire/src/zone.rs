@@ -1,7 +1,6 @@
 //! Time zones: fixed UTC offsets, and named zones of the tz database.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -26,6 +25,8 @@ pub enum Zone {
 #[derive(Debug)]
 pub struct NamedZone {
     name: String,
+    /// Knows the abbreviations, such as `CEST`.
+    rules: TimeZone,
     /// Start (milliseconds since the epoch) and offset (milliseconds) of each range; the first starts at
     /// `i64::MIN`.
     ranges: Vec<(i64, i64)>,
@@ -78,7 +79,7 @@ impl Zone {
     /// Parses `Z`, `+01:00`, `UTC+1`, `Europe/Berlin` and the like; names are case-sensitive. `None` if
     /// unknown.
     pub fn parse(text: &str) -> Option<Self> {
-        if matches!(text, "Z" | "z" | "UTC" | "GMT" | "UT") {
+        if matches!(text, "Z" | "UTC" | "GMT" | "UT") {
             return Some(Zone::UTC);
         }
         if text.starts_with(['+', '-']) {
@@ -92,6 +93,12 @@ impl Zone {
             }
         }
         named(text).map(Zone::Named)
+    }
+
+    /// Parses the zone at the end of a date. Elasticsearch knows the abbreviations that are names in the tz database where a request names
+    /// a zone, but not in dates.
+    pub(crate) fn parse_in_date(text: &str) -> Option<Self> {
+        Self::parse(text).filter(|_| !matches!(text, "EST" | "HST" | "MST" | "ROC"))
     }
 
     /// Name in the tz database; `None` for a fixed offset, which is its own name.
@@ -167,6 +174,20 @@ impl Zone {
 }
 
 impl NamedZone {
+    /// The abbreviation of local time at a moment, such as `CEST`, and whether it is daylight saving time; for a zone that has no
+    /// abbreviations in letters, `None` in its place.
+    pub(crate) fn abbreviation_at(&self, seconds: i64) -> (Option<String>, bool) {
+        let Ok(at) = Timestamp::from_second(seconds) else { return (None, false) };
+        let info = self.rules.to_offset_info(at);
+        let letters =
+            Some(info.abbreviation()).filter(|short| short.bytes().all(|byte| byte.is_ascii_alphabetic()));
+        (letters.map(str::to_owned), info.dst().is_dst())
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     fn range(&self, place: usize) -> OffsetRange {
         let (start, offset) = self.ranges[place];
         let end = self.ranges.get(place + 1).map_or(i64::MAX, |next| next.0);
@@ -176,32 +197,49 @@ impl NamedZone {
 
 /// Parses an offset, `+1`, `+01`, `+01:30`, `+0130` or `+01:30:15`, to milliseconds; at most 18 hours.
 fn parse_offset(text: &str) -> Option<i64> {
-    let (sign, rest) = match text.split_at_checked(1)? {
-        ("+", rest) => (1, rest),
-        ("-", rest) => (-1, rest),
+    let (sign, rest) = match text.as_bytes() {
+        [b'+', rest @ ..] => (1, rest),
+        [b'-', rest @ ..] => (-1, rest),
         _ => return None,
     };
-    let digits: String = rest.chars().filter(|&c| c != ':').collect();
-    let shape: String = rest.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
-    if !matches!(shape.as_str(), "0" | "00" | "00:00" | "0000" | "00:00:00" | "000000" | "0:00") {
-        return None;
-    }
-    let digits = if digits.len() % 2 == 1 { format!("0{digits}") } else { digits };
-    let part = |at: usize| digits.get(at..at + 2).map_or(Some(0), |part| part.parse::<i64>().ok());
-    let (hours, minutes, seconds) = (part(0)?, part(2)?, part(4)?);
+    let two = |tens: u8, ones: u8| {
+        let are_digits = tens.is_ascii_digit() && ones.is_ascii_digit();
+        are_digits.then(|| i64::from(tens - b'0') * 10 + i64::from(ones - b'0'))
+    };
+    let (hours, minutes, seconds) = match *rest {
+        [h] => (two(b'0', h)?, 0, 0),
+        [h, i] => (two(h, i)?, 0, 0),
+        [h, i, m, n] | [h, i, b':', m, n] => (two(h, i)?, two(m, n)?, 0),
+        [h, i, m, n, s, t] | [h, i, b':', m, n, b':', s, t] => (two(h, i)?, two(m, n)?, two(s, t)?),
+        _ => return None,
+    };
     let total = hours * 3600 + minutes * 60 + seconds;
     (minutes < 60 && seconds < 60 && total <= 18 * 3600).then_some(sign * total * 1000)
 }
 
-/// Cache of named zones; there are some hundred names.
-static ZONES: LazyLock<Mutex<HashMap<String, Arc<NamedZone>>>> = LazyLock::new(Mutex::default);
+/// All names of the tz database in ascending order, with the zones that have been asked for: finding one waits for nobody.
+static ZONES: LazyLock<Vec<(String, OnceLock<Arc<NamedZone>>)>> = LazyLock::new(|| {
+    let mut zones: Vec<_> =
+        jiff::tz::db().available().map(|name| (name.to_string(), OnceLock::new())).collect();
+    zones.sort_by(|(one, _), (other, _)| one.cmp(other));
+    zones
+});
 
 fn named(name: &str) -> Option<Arc<NamedZone>> {
-    let mut zones = ZONES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(zone) = zones.get(name) {
-        return Some(Arc::clone(zone));
+    let place = ZONES.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
+    let zone = &ZONES[place].1;
+    match zone.get() {
+        Some(zone) => Some(Arc::clone(zone)),
+        None => {
+            let computed = Arc::new(compute(name)?);
+            Some(Arc::clone(zone.get_or_init(|| computed)))
+        }
     }
-    let zone = TimeZone::get(name).ok().filter(|zone| zone.iana_name() == Some(name))?;
+}
+
+/// The ranges of a zone, from the rules of the tz database.
+fn compute(name: &str) -> Option<NamedZone> {
+    let zone = TimeZone::get(name).ok()?;
     let millis = |seconds: i32| i64::from(seconds) * 1000;
     // The first offset is that before the first transition, which is in the 19th century at the earliest.
     let first = Timestamp::from_second(-10_000_000_000).ok()?;
@@ -217,9 +255,7 @@ fn named(name: &str) -> Option<Arc<NamedZone>> {
             ranges.push((at, offset));
         }
     }
-    let zone = Arc::new(NamedZone { name: name.to_owned(), ranges });
-    zones.insert(name.to_owned(), Arc::clone(&zone));
-    Some(zone)
+    Some(NamedZone { name: name.to_owned(), rules: zone, ranges })
 }
 
 #[cfg(test)]
@@ -239,6 +275,8 @@ mod tests {
             ("+18:00", Some(64_800_000)),
             ("+18:01", None),
             ("+1:5", None),
+            ("+1:30", None),
+            ("z", None),
             ("+99", None),
             ("+", None),
             ("Mars", None),

@@ -34,6 +34,17 @@ export function createPart(application: Application): Hono<ServerEnv> {
 const OWN = 'sparrow_';
 
 /**
+ * Paths of the server that are names of indices as well, with the methods that are left to the routes of indices: all but the server's own,
+ * or those that a client of the path never sends. Clients of `/mcp` send `GET` and `DELETE`; `PUT` says that no index can have the name.
+ */
+const NAMES_OF_INDICES = new Map<string, 'others' | 'PUT'>([
+  [SPARSE_PATH, 'others'],
+  ['/metrics', 'others'],
+  ['/mcp', 'PUT'],
+]);
+const METHODS_BUT_PUT = ['GET', 'POST', 'DELETE', 'PATCH', 'OPTIONS'];
+
+/**
  * An application with all routes, and what answers everything else.
  *
  * @param prefixOf tells the path below which the routes are, without a slash at its end
@@ -44,35 +55,48 @@ function routed(
 ): { readonly app: Hono<ServerEnv>; readonly unknown: (context: Context<ServerEnv>) => Response | Promise<Response> } {
   const app = new Hono<ServerEnv>({ router: new FirstMatchRouter(), getPath });
   const dispatch: Dispatch = (exchange) => throughHono(app, exchange);
-  const received = (context: Context<ServerEnv>, route?: Route, names: readonly string[] = []): Call => {
+  const received = (
+    context: Context<ServerEnv>,
+    route?: Route,
+    names: readonly string[] = [],
+    path: Record<string, string> = {},
+  ): Call => {
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- undefined under `app.request()`
     const exchange: Exchange = context.env?.[EXCHANGE] ?? new FetchExchange(context, prefixOf(context));
     exchange.settle?.(route);
-    const path: Record<string, string> = {};
     for (const name of names) path[name] = context.req.param(OWN + name) ?? '';
     const call = new Call(application, dispatch, exchange, route, path);
     context.set('call', call);
     return call;
   };
-  for (const route of routesByPath()) {
+  const routes = routesByPath();
+  const ofIndices = routes.find((route) => route.path === '/{index}');
+  for (const route of routes) {
+    const left = NAMES_OF_INDICES.get(route.path);
     const path = honoPath(route.path, OWN);
     const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
     for (const [method, endpoint] of route.methods) {
       // Hono asks what answers `GET`.
       if (method === 'HEAD') continue;
       app.on(method, path, async (context) => {
+        const exists = left === 'others' && context.req.method === 'HEAD' ? ofIndices?.methods.get('HEAD') : undefined;
+        if (exists !== undefined) {
+          const call = received(context, ofIndices, [], { index: path.slice(1) });
+          return respond(call, await answerEndpoint(call, exists));
+        }
         const call = received(context, route, names);
         const head = call.exchange.method === 'HEAD' ? route.methods.get('HEAD') : undefined;
         return respond(call, await answerEndpoint(call, head ?? endpoint));
       });
     }
-    // Before any route with a parameter in its place: `/_search` has no `PUT`, and is no index that could be made. An index may have the
-    // name that text-embeddings-inference gives its path: all but its own method is left to the routes of indices.
-    if (route.path === SPARSE_PATH) continue;
-    app.all(path, async (context) => {
+    if (left === 'others') continue;
+    // Before any route with a parameter in its place: `/_search` has no `PUT`, and is no index that could be made.
+    const others = async (context: Context<ServerEnv>): Promise<Response> => {
       const call = received(context, route, names);
       return respond(call, await answerOtherMethod(call, route));
-    });
+    };
+    if (left === 'PUT') app.on(METHODS_BUT_PUT, path, others);
+    else app.all(path, others);
   }
   app.onError((error, context) => {
     const call = context.get('call');

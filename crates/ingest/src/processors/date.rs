@@ -4,7 +4,8 @@
 mod index_name;
 
 use serde_json::Value;
-use sparrow_wire::{DatePattern, Zone, parse_iso8601};
+use sparrow_wire::date_format::{DateFormat, parse_formats};
+use sparrow_wire::{DatePattern, Zone};
 use time::{Duration, OffsetDateTime};
 
 pub(crate) use self::index_name::DateIndexName;
@@ -26,11 +27,11 @@ pub(crate) struct Date {
 
 #[derive(Debug)]
 enum Format {
-    Iso8601,
     Unix,
     UnixMs,
     Tai64n,
-    Pattern(DatePattern),
+    /// A format of date fields, with its alternatives.
+    OfFields(Vec<DateFormat>),
 }
 
 /// The time zone of dates that name none, which is also that of the output.
@@ -80,7 +81,6 @@ fn text_of(document: &Document, field: &str) -> Result<String, ProcessorError> {
 /// Parses a text by the first format that matches it, to a date in the local time of the zone.
 fn parse(formats: &[Format], text: &str, zone: &Zone) -> Option<OffsetDateTime> {
     let date = formats.iter().find_map(|format| match format {
-        Format::Iso8601 => parse_iso8601(text, zone),
         Format::Unix => {
             let seconds: f64 = text.parse().ok()?;
             // To microseconds first, so that 1.001 does not become 1.000.
@@ -88,7 +88,7 @@ fn parse(formats: &[Format], text: &str, zone: &Zone) -> Option<OffsetDateTime> 
         }
         Format::UnixMs => from_millis(text.parse().ok()?),
         Format::Tai64n => tai64n(text),
-        Format::Pattern(pattern) => pattern.read(text, zone),
+        Format::OfFields(formats) => formats.iter().find_map(|format| format.moment(text, zone)),
     })?;
     zone.local(date)
 }
@@ -133,28 +133,20 @@ pub(super) fn leave_out_unusable(processors: Option<&mut Value>) -> Vec<String> 
 }
 
 impl Format {
-    /// A format of the processor, one that mappings know by name, or a pattern.
+    /// ISO 8601, which is the default.
+    fn iso8601() -> Self {
+        Self::OfFields(vec![DateFormat::StrictDateOptionalTime])
+    }
+
+    /// A format that only processors have, or one of date fields.
     fn parse(name: &str) -> Result<Self, String> {
-        let pattern = match name {
-            "ISO8601"
-            | "iso8601"
-            | "strict_date_optional_time"
-            | "date_optional_time"
-            | "strict_date_time"
-            | "date_time"
-            | "strict_date_time_no_millis"
-            | "date_time_no_millis" => return Ok(Self::Iso8601),
-            "UNIX" | "epoch_second" => return Ok(Self::Unix),
-            "UNIX_MS" | "epoch_millis" => return Ok(Self::UnixMs),
-            "TAI64N" => return Ok(Self::Tai64n),
-            "strict_date" | "date" | "strict_year_month_day" | "year_month_day" => "yyyy-MM-dd",
-            "basic_date" => "yyyyMMdd",
-            "basic_date_time" => "yyyyMMdd'T'HHmmss.SSSXX",
-            "basic_date_time_no_millis" => "yyyyMMdd'T'HHmmssXX",
-            "strict_date_hour_minute_second" | "date_hour_minute_second" => "yyyy-MM-dd'T'HH:mm:ss",
-            other => other,
-        };
-        DatePattern::parse(pattern).map(Self::Pattern)
+        Ok(match name {
+            "ISO8601" => Self::iso8601(),
+            "UNIX" => Self::Unix,
+            "UNIX_MS" => Self::UnixMs,
+            "TAI64N" => Self::Tai64n,
+            other => Self::OfFields(parse_formats(other)?),
+        })
     }
 }
 
@@ -245,6 +237,14 @@ mod tests {
             ("YYYY-ww", json!("2020-33"), "2020-08-10T00:00:00.000Z"),
             ("YYYY-'W'w-e", json!("2020-W1-3"), "2020-01-01T00:00:00.000Z"),
             ("YYYY-ww", json!("2021-53"), ""),
+            ("basic_week_date_time", json!("2024W065T050607.089Z"), "2024-02-09T05:06:07.089Z"),
+            ("ordinal_date", json!("2024-40"), "2024-02-09T00:00:00.000Z"),
+            ("date_hour_minute", json!("2024-2-9T5:06"), "2024-02-09T05:06:00.000Z"),
+            ("strict_date_time", json!("2024-02-09"), ""),
+            ("strict_date", json!("2024-2-9"), ""),
+            ("dd.MM.yyyy||epoch_second", json!(1_707_455_167), "2024-02-09T05:06:07.000Z"),
+            ("ISO8601", json!("2016-04-05T11:12:12Europe/Paris"), "2016-04-05T09:12:12.000Z"),
+            ("ISO8601", json!("2016-04-05 11:12:12"), ""),
         ] {
             let read = date(format, value);
             if expected.is_empty() {

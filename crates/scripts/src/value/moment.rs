@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::rc::Rc;
 
-use sparrow_wire::{DatePattern, Zone, parse_iso8601};
+use sparrow_wire::{DatePattern, IsoDate, Zone};
 use time::{Date, Duration, Month, OffsetDateTime, Time, UtcOffset};
 
 use crate::error::Fault;
@@ -116,7 +116,13 @@ impl Moment {
             Some((plain, name)) => (plain, Some(ZoneName::named(name)?)),
             None => (text, None),
         };
-        let iso = |text: &str| parse_iso8601(text, &Zone::UTC).map(|at| (at, None));
+        // Java reads the letters in either case, and names of zones only in brackets.
+        let iso = |text: &str| {
+            let text = text.to_ascii_uppercase();
+            let has_name = text.contains(|char: char| char.is_ascii_uppercase() && !"TZ".contains(char));
+            let read = IsoDate::read(&text).filter(|_| !has_name)?;
+            Some((read.first_moment(&Zone::UTC)?, None))
+        };
         let read = match by {
             Some((pattern, zone)) => pattern.read_with_zone(text, &zone.zone),
             None if class == Class::Time => iso(&format!("1970-01-01T{plain}")),

@@ -78,7 +78,7 @@ impl Fields {
 
     /// The first moment that the fields stand for; `year` is that of dates without one.
     pub(super) fn earliest(self, year: i64) -> Option<Local> {
-        let time = self.time().ok()?;
+        let time = self.time(false).ok()?;
         let date = match self.whole_date(false).ok()? {
             Some(date) => date,
             None => self.part_of_date(time.is_some(), year)?,
@@ -91,7 +91,7 @@ impl Fields {
     pub(super) fn latest(mut self, in_pattern: impl Fn(Field) -> bool) -> Option<Local> {
         if in_pattern(Field::DayOfYear) {
             self.default(Field::DayOfYear, 1);
-        } else {
+        } else if self.year().ok()?.is_some() || self.get(Field::WeekYear).is_none() {
             self.default(Field::Month, 1);
             self.default(Field::Day, 1);
         }
@@ -107,7 +107,7 @@ impl Fields {
         self.default(Field::Minute, 59);
         self.default(Field::Second, 59);
         self.default(Field::Nano, 999_999_999);
-        let time = self.time().ok()??;
+        let time = self.time(true).ok()??;
         let date = match self.whole_date(true).ok()? {
             Some(date) => date,
             None => self.part_of_date(true, 1970)?,
@@ -134,7 +134,7 @@ impl Fields {
         let date = if let Some(year) = self.year()? {
             let month = self.within(Field::Month, 1, 12)?;
             let day = self.within(Field::Day, 1, 31)?;
-            match (month, day, self.within(Field::DayOfYear, 1, 366)?) {
+            match (month, day, self.get(Field::DayOfYear)) {
                 (Some(month), Some(day), _) => Some(calendar_date(year, month, day, clamp)?),
                 (_, _, Some(day)) => Some(ordinal_date(year, day)?),
                 _ => None,
@@ -146,22 +146,32 @@ impl Fields {
             (Some(year), Some(week), Some(day)) => Some(week_date(year, week, day)?),
             _ => None,
         };
+        let is_by_week = week_date.is_some();
         let date = match (date, week_date) {
             (Some(date), Some(other)) if date != other => return Err(OutOfBounds),
             (date, other) => date.or(other),
         };
-        // Java knows the date of a year of an era only where it is not strict, and leaves these unchecked otherwise.
-        if let Some(date) = date.filter(|_| clamp || self.get(Field::Year).is_some()) {
-            self.check(date)?;
+        // Where it is strict, Java does not know the date of a year of an era without the era, and leaves all of these unchecked.
+        let is_known =
+            clamp || is_by_week || [Field::Year, Field::Era].iter().any(|field| self.get(*field).is_some());
+        if let Some(date) = date.filter(|_| is_known) {
+            self.check(date, is_by_week)?;
         }
         Ok(date)
     }
 
-    /// Checks that the day of the week and the quarter, if there are any, are those of the date.
-    fn check(&self, date: Date) -> Result<(), OutOfBounds> {
-        let day = i64::from(date.weekday().number_from_monday());
-        let is = |field: Field, value: i64| self.get(field).is_none_or(|given| given == value);
-        if is(Field::DayOfWeek, day) && is(Field::Quarter, quarter(date)) { Ok(()) } else { Err(OutOfBounds) }
+    /// Checks that the fields from which the date does not come are those that it has.
+    fn check(&self, date: Date, is_by_week: bool) -> Result<(), OutOfBounds> {
+        let is =
+            |field: &Field| self.get(*field).is_none_or(|given| given == value_of(*field, date.midnight()));
+        let of_years =
+            [Field::Era, Field::Year, Field::YearOfEra, Field::Quarter, Field::Month, Field::DayOfYear];
+        let of_weeks = [Field::WeekYear, Field::Week, Field::DayOfWeek];
+        // The last day of a month or the last week of a year stands for those behind it.
+        let fits = of_years.iter().all(is)
+            && (is_by_week || of_weeks.iter().all(is))
+            && (self.get(Field::Month).is_some() || is(&Field::Day));
+        if fits { Ok(()) } else { Err(OutOfBounds) }
     }
 
     fn week(&self) -> Result<Option<i64>, OutOfBounds> {
@@ -191,21 +201,24 @@ impl Fields {
         calendar_date(year.unwrap_or(usual_year), month.unwrap_or(1), day.unwrap_or(1), false).ok()
     }
 
-    /// The time of the day, if there is an hour and nothing is left out between it and the smallest unit that is given.
-    fn time(&self) -> Result<Option<Time>, OutOfBounds> {
+    /// The time of the day, if there is an hour and nothing is left out between it and the smallest unit that is given. With `lenient`,
+    /// 0 is an hour of clocks too.
+    fn time(&self, lenient: bool) -> Result<Option<Time>, OutOfBounds> {
         let nanos = match (self.get(Field::NanoOfDay), self.get(Field::MilliOfDay)) {
             (Some(nanos), _) => Some(nanos),
             (None, Some(millis)) => Some(millis.checked_mul(1_000_000).ok_or(OutOfBounds)?),
             (None, None) => None,
         };
-        let hour = self.hour()?;
+        let hour = self.hour(lenient)?;
         let minute = self.within(Field::Minute, 0, 59)?;
         let second = self.within(Field::Second, 0, 59)?;
         let nano = self.within(Field::Nano, 0, 999_999_999)?;
+        let same = |given: Option<i64>, own: i64| given.is_none_or(|given| given == own);
+        let half = self.get(Field::HalfDay);
         if let Some(nanos) = nanos {
             let time = Time::MIDNIGHT + Duration::nanoseconds(nanos);
-            let same = |given: Option<i64>, own: i64| given.is_none_or(|given| given == own);
             let fits = (0..86_400_000_000_000).contains(&nanos)
+                && same(half, i64::from(time.hour() / 12))
                 && same(hour, time.hour().into())
                 && same(minute, time.minute().into())
                 && same(second, time.second().into())
@@ -213,6 +226,9 @@ impl Fields {
             return if fits { Ok(Some(time)) } else { Err(OutOfBounds) };
         }
         let Some(hour) = hour else { return Ok(None) };
+        if !same(half, hour / 12) {
+            return Err(OutOfBounds);
+        }
         let is_broken =
             minute.is_none() && (second.is_some() || nano.is_some()) || second.is_none() && nano.is_some();
         if is_broken {
@@ -225,25 +241,54 @@ impl Fields {
     }
 
     /// The hour of the day, from whichever fields give it.
-    fn hour(&self) -> Result<Option<i64>, OutOfBounds> {
-        let of_clock = self.within(Field::ClockHour, 1, 24)?.map(|hour| hour % 24);
+    fn hour(&self, lenient: bool) -> Result<Option<i64>, OutOfBounds> {
+        let least = i64::from(!lenient);
+        let of_clock = self.within(Field::ClockHour, least, 24)?.map(|hour| hour % 24);
         // Clocks show 12 where the half day begins.
-        let of_half_day = match self.within(Field::HalfDayClockHour, 1, 12)? {
-            Some(hour) => Some(hour % 12),
-            None => self.within(Field::HalfDayHour, 0, 11)?,
-        };
-        let half = self.get(Field::HalfDay);
-        let of_half_day = of_half_day.zip(half).map(|(hour, half)| 12 * half + hour);
-        let hour = self.within(Field::Hour, 0, 23)?;
-        let mut given = [hour, of_clock, of_half_day].into_iter().flatten();
-        let first = given.next();
-        if given.any(|other| Some(other) != first) { Err(OutOfBounds) } else { Ok(first) }
+        let of_half_clock = self.within(Field::HalfDayClockHour, least, 12)?.map(|hour| hour % 12);
+        let of_half_day = one_of([of_half_clock, self.within(Field::HalfDayHour, 0, 11)?])?;
+        let of_half_day = of_half_day.zip(self.get(Field::HalfDay)).map(|(hour, half)| 12 * half + hour);
+        one_of([self.within(Field::Hour, 0, 23)?, of_clock, of_half_day])
     }
 }
 
-/// The quarter of the year, 1 to 4.
-pub(super) fn quarter(date: Date) -> i64 {
-    (i64::from(u8::from(date.month())) + 2) / 3
+/// The value that is given, also more than once.
+fn one_of<const N: usize>(values: [Option<i64>; N]) -> Result<Option<i64>, OutOfBounds> {
+    let mut given = values.into_iter().flatten();
+    let first = given.next();
+    if given.any(|other| Some(other) != first) { Err(OutOfBounds) } else { Ok(first) }
+}
+
+/// The value that a field has in a date and time.
+pub(super) fn value_of(field: Field, date: PrimitiveDateTime) -> i64 {
+    let year = i64::from(date.year());
+    let (week_year, week, day) = date.date().to_iso_week_date();
+    let hour = i64::from(date.hour());
+    let nano_of_day = (date.time() - Time::MIDNIGHT).whole_nanoseconds();
+    let nano_of_day = i64::try_from(nano_of_day).unwrap_or_default();
+    match field {
+        Field::Era => i64::from(year > 0),
+        Field::Year => year,
+        Field::YearOfEra if year > 0 => year,
+        Field::YearOfEra => 1 - year,
+        Field::WeekYear => week_year.into(),
+        Field::Week => week.into(),
+        Field::Quarter => (i64::from(u8::from(date.month())) + 2) / 3,
+        Field::Month => u8::from(date.month()).into(),
+        Field::Day => date.day().into(),
+        Field::DayOfYear => date.ordinal().into(),
+        Field::DayOfWeek => day.number_from_monday().into(),
+        Field::HalfDay => i64::from(hour >= 12),
+        Field::Hour => hour,
+        Field::ClockHour => (hour + 23) % 24 + 1,
+        Field::HalfDayHour => hour % 12,
+        Field::HalfDayClockHour => (hour + 11) % 12 + 1,
+        Field::Minute => date.minute().into(),
+        Field::Second => date.second().into(),
+        Field::Nano => date.nanosecond().into(),
+        Field::MilliOfDay => nano_of_day / 1_000_000,
+        Field::NanoOfDay => nano_of_day,
+    }
 }
 
 /// A value that its field cannot have, or that contradicts another.

@@ -9,14 +9,16 @@ mod number;
 mod offset;
 mod part;
 mod pattern;
+mod zone_name;
 
 use time::OffsetDateTime;
 
 use self::fields::{Field, Fields};
 use self::part::Part;
+use self::zone_name::Known;
 use crate::zone::Zone;
 
-pub use self::iso8601::parse_iso8601;
+pub use self::iso8601::IsoDate;
 
 /// A parsed pattern such as `dd/MMM/yyyy:HH:mm:ss Z`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,19 +75,23 @@ impl DatePattern {
 
     /// Formats a date. The time zone of one without an offset is called `UTC`.
     pub fn write(&self, date: OffsetDateTime) -> String {
-        self.write_in(date, date.offset().is_utc().then_some("UTC"))
+        self.written(date, if date.offset().is_utc() { Known::Utc } else { Known::Offset })
     }
 
-    /// Formats a date that is in the local time of a zone.
+    /// Formats a date that is in the local time of a zone, as [`DatePattern::write`] does.
     pub fn write_local(&self, date: OffsetDateTime, zone: &Zone) -> String {
-        match zone.name() {
-            Some(name) => self.write_in(date, Some(name)),
-            None => self.write(date),
+        match zone {
+            Zone::Named(zone) => self.written(date, Known::Named(zone)),
+            Zone::Fixed(_) => self.write(date),
         }
     }
 
-    /// Formats a date whose time zone has this name; `None` if its offset is all that is known of it.
-    pub fn write_in(&self, date: OffsetDateTime, zone: Option<&str>) -> String {
+    /// Formats a date that is in the local time of a zone. An offset is all that is known of a fixed one, also where there is none: `Z`.
+    pub fn write_in(&self, date: OffsetDateTime, zone: &Zone) -> String {
+        self.written(date, if let Zone::Named(zone) = zone { Known::Named(zone) } else { Known::Offset })
+    }
+
+    fn written(&self, date: OffsetDateTime, zone: Known<'_>) -> String {
         let mut out = String::new();
         self.parts.iter().for_each(|part| part.write(date, zone, &mut out));
         out

@@ -4,6 +4,7 @@ use super::fields::Field;
 use super::number::{Digits, Sign};
 use super::offset::OffsetForm;
 use super::part::Part;
+use super::zone_name::Style;
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -192,11 +193,12 @@ fn of_letter(letter: char, length: usize) -> Result<Part, String> {
         }
         'O' if matches!(length, 1 | 4) => return Ok(Part::LocalizedOffset { full: length == 4 }),
         'O' => return Err("Pattern letter count must be 1 or 4: O".to_owned()),
-        'V' if length == 2 => return Ok(Part::Zone { abbreviated: false }),
+        'V' if length == 2 => return Ok(Part::Zone(Style::Id)),
         'V' => return Err("Pattern letter count must be 2: V".to_owned()),
-        'z' if length < 4 => return Ok(Part::Zone { abbreviated: true }),
-        'z' if length > 4 => return too_many(),
-        'z' | 'v' => return unsupported("whole names of time zones"),
+        'z' if length < 4 => return Ok(Part::Zone(Style::Short)),
+        'z' if length == 4 => return Ok(Part::Zone(Style::Long)),
+        'z' => return too_many(),
+        'v' => return unsupported("names of time zones without their daylight saving time"),
         'W' | 'F' => return unsupported("weeks of a month"),
         'g' => return unsupported("Julian days"),
         'B' => return unsupported("periods of the day"),

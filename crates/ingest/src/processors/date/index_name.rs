@@ -34,7 +34,7 @@ impl DateIndexName {
         english_only(config)?;
         let formats = match formats(config, "date_formats")? {
             Some(formats) => formats,
-            None => vec![Format::Iso8601],
+            None => vec![Format::iso8601()],
         };
         let field = config.field("field")?;
         let prefix = optional_template(config, "index_name_prefix", "")?;

@@ -8,8 +8,10 @@ mod nanos;
 use std::sync::{Arc, LazyLock};
 
 pub use nanos::{parse_nanos, storable_nanos};
-use sparrow_wire::{DatePattern, Zone};
-use time::{Date, Month, OffsetDateTime, PrimitiveDateTime, Time, UtcOffset};
+use time::OffsetDateTime;
+
+use crate::date_pattern::{DatePattern, IsoDate};
+use crate::zone::Zone;
 
 /// Format of date fields whose mapping does not name one.
 pub const DEFAULT_FORMAT: &str = "strict_date_optional_time||epoch_millis";
@@ -43,6 +45,16 @@ pub struct NamedPattern {
     writer: DatePattern,
 }
 
+impl NamedPattern {
+    /// The first or the last moment that a text stands for, by the first pattern that reads it.
+    fn read(&self, text: &str, last: bool, zone: &Zone) -> Option<OffsetDateTime> {
+        self.readers.iter().find_map(|reader| match last {
+            true => reader.last_moment(text, zone),
+            false => reader.first_moment(text, zone),
+        })
+    }
+}
+
 impl DateFormat {
     /// The format's name in mappings.
     pub fn name(&self) -> &str {
@@ -74,28 +86,23 @@ impl DateFormat {
                 let is_whole = !text.contains(['.', 'e', 'E']);
                 Some(if round_up && is_whole { millis.saturating_add(999) } else { millis })
             }
-            DateFormat::StrictDateOptionalTime | DateFormat::Pattern(_) => {
-                i64::try_from(self.moment(text, round_up, zone)?.div_euclid(NANOS)).ok()
+            DateFormat::StrictDateOptionalTime => IsoDate::read(text)?.millis(round_up, zone),
+            DateFormat::Pattern(pattern) => {
+                let at = pattern.read(text, round_up, zone)?;
+                i64::try_from(at.unix_timestamp_nanos().div_euclid(NANOS)).ok()
             }
         }
     }
 
-    /// Reads a date of the calendar, to nanoseconds since the epoch.
-    fn moment(&self, text: &str, round_up: bool, zone: &Zone) -> Option<i128> {
+    /// Reads a date for an ingest pipeline, to the nanosecond. Without a time zone it is in `zone`, and without a year it is in this one.
+    pub fn moment(&self, text: &str, zone: &Zone) -> Option<OffsetDateTime> {
         match self {
-            DateFormat::EpochMillis | DateFormat::EpochSecond => None,
-            DateFormat::StrictDateOptionalTime => {
-                let parts = parse_iso(text)?;
-                let nanos = parts.to_nanos(round_up)?;
-                let local = i64::try_from(nanos.div_euclid(NANOS)).ok()?;
-                let utc = || i128::from(zone.to_utc(local)) * NANOS + nanos.rem_euclid(NANOS);
-                Some(if parts.offset.is_some() { nanos } else { utc() })
+            DateFormat::EpochMillis | DateFormat::EpochSecond => {
+                let nanos = i128::from(self.read(text, false, zone)?) * 1_000_000;
+                OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()
             }
-            DateFormat::Pattern(pattern) => pattern.readers.iter().find_map(|reader| {
-                let at =
-                    if round_up { reader.last_moment(text, zone) } else { reader.first_moment(text, zone) }?;
-                Some(at.unix_timestamp_nanos())
-            }),
+            DateFormat::StrictDateOptionalTime => IsoDate::read(text)?.first_moment(zone),
+            DateFormat::Pattern(pattern) => pattern.readers.iter().find_map(|reader| reader.read(text, zone)),
         }
     }
 
@@ -117,7 +124,7 @@ impl DateFormat {
         };
         let nanos = i128::from(millis).saturating_mul(1_000_000);
         match OffsetDateTime::from_unix_timestamp_nanos(nanos).ok().and_then(|at| zone.local(at)) {
-            Some(at) => pattern.write_in(at, zone.name()),
+            Some(at) => pattern.write_in(at, zone),
             None => millis.to_string(),
         }
     }
@@ -146,7 +153,7 @@ pub fn parse_formats(formats: &str) -> Result<Vec<DateFormat>, String> {
 
 /// The formats of a mapping that is stored. Earlier versions took patterns that this one refuses: those read no date, and write dates as
 /// `strict_date_optional_time` does.
-pub(crate) fn stored_formats(formats: &str) -> Vec<DateFormat> {
+pub fn stored_formats(formats: &str) -> Vec<DateFormat> {
     let unreadable = |name: &str| {
         DateFormat::Pattern(Arc::new(NamedPattern {
             name: name.into(),
@@ -158,7 +165,7 @@ pub(crate) fn stored_formats(formats: &str) -> Vec<DateFormat> {
 }
 
 /// Why the first of the stored formats that read nothing cannot be used; `None` if all read dates.
-pub(crate) fn unusable(formats: &[DateFormat]) -> Option<String> {
+pub fn unusable(formats: &[DateFormat]) -> Option<String> {
     formats.iter().find(|format| format.reads_nothing()).and_then(|format| parse_format(format.name()).err())
 }
 
@@ -200,8 +207,8 @@ static SLASHES: LazyLock<Vec<DatePattern>> = LazyLock::new(|| {
 
 /// The format (of those dynamic mapping tries) that reads `text`, as a mapping writes it; `Some(None)`
 /// is the default format.
-pub(crate) fn detect(text: &str) -> Option<Option<&'static str>> {
-    if parse_iso(text).and_then(|parts| parts.to_nanos(false)).is_some() {
+pub fn detect(text: &str) -> Option<Option<&'static str>> {
+    if IsoDate::read(text).is_some() {
         return Some(None);
     }
     SLASHES.iter().any(|format| format.first_moment(text, &Zone::UTC).is_some()).then_some(Some(SLASH_FORMAT))
@@ -227,125 +234,6 @@ pub fn iso_millis(millis: i64) -> Option<String> {
         at.second(),
         at.millisecond()
     ))
-}
-
-#[derive(Default, Clone, Copy)]
-struct Parts {
-    year: i32,
-    month: Option<u8>,
-    day: Option<u8>,
-    hour: Option<u8>,
-    minute: Option<u8>,
-    second: Option<u8>,
-    nano: Option<u32>,
-    offset: Option<UtcOffset>,
-}
-
-impl Parts {
-    /// Nanoseconds since the epoch.
-    fn to_nanos(self, up: bool) -> Option<i128> {
-        let pick = |value: Option<u8>, low: u8, high: u8| value.unwrap_or(if up { high } else { low });
-        // Elasticsearch rounds the clock up, not the calendar: `2015-02` ends on its first day.
-        let month = Month::try_from(self.month.unwrap_or(1)).ok()?;
-        let day = self.day.unwrap_or(1);
-        let date = Date::from_calendar_date(self.year, month, day).ok()?;
-        let nano = self.nano.unwrap_or(if up { 999_999_999 } else { 0 });
-        let (hour, minute) = (pick(self.hour, 0, 23), pick(self.minute, 0, 59));
-        let clock = Time::from_hms_nano(hour, minute, pick(self.second, 0, 59), nano).ok()?;
-        let at = PrimitiveDateTime::new(date, clock).assume_offset(self.offset.unwrap_or(UtcOffset::UTC));
-        let at = at.checked_to_offset(UtcOffset::UTC)?;
-        Some(at.unix_timestamp_nanos())
-    }
-}
-
-struct Scanner<'a> {
-    rest: &'a str,
-}
-
-impl Scanner<'_> {
-    fn digits(&mut self, min: usize, max: usize) -> Option<u32> {
-        let count = self.rest.bytes().take(max).take_while(u8::is_ascii_digit).count();
-        if count < min {
-            return None;
-        }
-        let (digits, rest) = self.rest.split_at(count);
-        self.rest = rest;
-        digits.parse().ok()
-    }
-
-    fn two(&mut self) -> Option<u8> {
-        self.digits(2, 2).and_then(|value| u8::try_from(value).ok())
-    }
-
-    fn eat(&mut self, byte: char) -> bool {
-        match self.rest.strip_prefix(byte) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn fraction(&mut self) -> Option<(u32, u8)> {
-        let count = self.rest.bytes().take(9).take_while(u8::is_ascii_digit).count();
-        if count == 0 {
-            return None;
-        }
-        let value = self.digits(count, count)?;
-        Some((value * 10u32.pow(9 - count as u32), count as u8))
-    }
-
-    /// Reads a time zone offset: `Z`, `+01`, `+0100` or `+01:00`.
-    fn offset(&mut self) -> Option<UtcOffset> {
-        if self.eat('Z') || self.eat('z') {
-            return Some(UtcOffset::UTC);
-        }
-        let sign = if self.eat('+') {
-            1
-        } else if self.eat('-') {
-            -1
-        } else {
-            return None;
-        };
-        let hours = self.two()? as i8;
-        let colon = self.eat(':');
-        let minutes = match self.two() {
-            Some(minutes) => minutes as i8,
-            None if colon => return None,
-            None => 0,
-        };
-        UtcOffset::from_hms(sign * hours, sign * minutes, 0).ok()
-    }
-}
-
-fn parse_iso(text: &str) -> Option<Parts> {
-    let mut scan = Scanner { rest: text };
-    let mut parts = Parts::default();
-    let negative = scan.eat('-');
-    parts.year = i32::try_from(scan.digits(4, 4)?).ok()? * if negative { -1 } else { 1 };
-    if scan.eat('-') {
-        parts.month = Some(scan.two()?);
-        if scan.eat('-') {
-            parts.day = Some(scan.two()?);
-        }
-    }
-    if scan.eat('T') && !scan.rest.is_empty() {
-        parts.hour = Some(scan.two()?);
-        if scan.eat(':') {
-            parts.minute = Some(scan.two()?);
-            if scan.eat(':') {
-                parts.second = Some(scan.two()?);
-                if scan.eat('.') || scan.eat(',') {
-                    parts.nano = Some(scan.fraction()?.0);
-                }
-            }
-        }
-        if !scan.rest.is_empty() {
-            parts.offset = Some(scan.offset()?);
-        }
-    }
-    scan.rest.is_empty().then_some(parts)
 }
 
 #[cfg(test)]
@@ -400,36 +288,6 @@ mod tests {
             "[format] is too long: at most [200] characters are possible, found [270]"
         );
         assert_eq!(stored_formats(&long).len(), 1);
-    }
-
-    /// The patterns are some that a build of before took.
-    #[test]
-    fn stored_mappings_open_with_formats_that_requests_may_not_have() {
-        use crate::Mapping;
-        for format in ["yyyy-ddd", "HHH", "yyyy]", "yyyy#MM", "yyyy{MM}", "dd'T"] {
-            let definition = serde_json::json!({
-                "properties": {"d": {"type": "date", "format": format}, "e": {"type": "date", "format": format,
-                    "fields": {"sub": {"type": "date", "format": format!("{format}||yyyy")}}}},
-                "dynamic_date_formats": [format],
-                "dynamic_templates": [{"t": {"match": "*_d", "mapping": {"type": "date", "format": format}}}]});
-            let mapping = Mapping::stored(&definition).unwrap();
-            assert_eq!(mapping.to_json(), definition, "they keep their names");
-            let mut owners: Vec<String> =
-                mapping.unusable_formats().into_iter().map(|(owner, _)| owner).collect();
-            owners.sort_unstable();
-            assert_eq!(owners, ["d", "dynamic_date_formats", "e", "e.sub"]);
-            let Some(crate::FieldType::Date { formats }) = mapping.field("e.sub") else { unreachable!() };
-            assert_eq!(parse_date(formats, "2024", false), Some(1_704_067_200_000), "others still read");
-            assert_eq!(formats[0].write(0, &Zone::UTC), "1970-01-01T00:00:00.000Z");
-            for key in ["properties", "dynamic_date_formats", "dynamic_templates"] {
-                let request = serde_json::json!({key: definition[key]});
-                assert!(Mapping::parse(&request).is_err(), "{format} {key}");
-                assert!(Mapping::empty().merge_update(&request).is_err(), "{format} {key}");
-            }
-            // An index with such a field takes others.
-            let wider = serde_json::json!({"properties": {"n": {"type": "long"}}});
-            assert!(mapping.merge_update(&wider).is_ok());
-        }
     }
 
     #[test]

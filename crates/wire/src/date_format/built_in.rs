@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sparrow_wire::DatePattern;
+use crate::date_pattern::DatePattern;
 
 use super::NamedPattern;
 

@@ -1,9 +1,10 @@
 //! Dates in nanoseconds since the epoch, as `date_nanos` fields have them: from 1970 to 2262.
 
-use sparrow_wire::Zone;
 use time::OffsetDateTime;
 
 use super::{DateFormat, NANOS, format_millis};
+use crate::date_pattern::IsoDate;
+use crate::zone::Zone;
 
 impl DateFormat {
     /// As [`DateFormat::read`], to nanoseconds since the epoch.
@@ -11,8 +12,9 @@ impl DateFormat {
         let (unit, digits) = match self {
             DateFormat::EpochMillis => (NANOS, 6),
             DateFormat::EpochSecond => (1000 * NANOS, 9),
-            DateFormat::StrictDateOptionalTime | DateFormat::Pattern(_) => {
-                return self.moment(text, round_up, zone);
+            DateFormat::StrictDateOptionalTime => return IsoDate::read(text)?.nanos(round_up, zone),
+            DateFormat::Pattern(pattern) => {
+                return Some(pattern.read(text, round_up, zone)?.unix_timestamp_nanos());
             }
         };
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -46,7 +48,7 @@ impl DateFormat {
                     .ok()
                     .and_then(|at| zone.local(at))
                 {
-                    Some(at) => pattern.writer.write_in(at, zone.name()),
+                    Some(at) => pattern.writer.write_in(at, zone),
                     None => millis.to_string(),
                 }
             }
@@ -105,7 +107,7 @@ fn instant(nanos: i128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::date::{DEFAULT_NANOS_FORMAT, parse_formats};
+    use crate::date_format::{DEFAULT_NANOS_FORMAT, parse_formats};
 
     #[test]
     fn dates_are_read_and_written_to_the_nanosecond() {
