@@ -135,3 +135,18 @@ fn post_filter_narrows_the_hits() {
     assert_eq!(ids(&answer), ["auto", "1"]);
     assert_eq!(answer["hits"]["total"]["value"], 2);
 }
+
+#[test]
+fn addresses_are_found_by_an_alias() {
+    let node = Node::start();
+    node.create("hosts", &json!({"address": {"type": "ip"}, "host": {"type": "alias", "path": "address"}}));
+    node.load("hosts", &[json!({"address": "10.0.0.1"}), json!({"address": "10.0.0.2"})]);
+    for (query, found) in [
+        (json!({"term": {"host": "10.0.0.2"}}), "2"),
+        (json!({"term": {"host": "10.0.0.0/31"}}), "1"),
+        (json!({"terms": {"host": ["10.0.0.2"]}}), "2"),
+        (json!({"range": {"host": {"lt": "10.0.0.2"}}}), "1"),
+    ] {
+        assert_eq!(node.ids("hosts", &query), [found], "{query}");
+    }
+}
