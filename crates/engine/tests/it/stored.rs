@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{Node, options};
 use serde_json::{Value, json};
-use sparrow_engine::Engine;
+use sparrow_engine::{Engine, EngineOptions};
 use sparrow_storage::DataDir;
 
 /// Writes a store as the server does.
@@ -150,4 +150,65 @@ fn entries_of_a_wrong_shape_are_not_left_out() {
         assert!(error.reason().contains(&format!("{store}.json is damaged")), "{}", error.reason());
         assert_eq!(read(folder.path(), store), value);
     }
+}
+
+/// An earlier version stored these patterns, and counted the days of the year by the last one.
+#[test]
+fn a_directory_of_an_old_format_opens_with_formats_of_dates_that_are_refused_today() {
+    let node = Node::start_with(|options| options.sparse_format = EngineOptions::oldest_sparse_format());
+    let mapping = r#"{"mappings":{"properties":{"v":{"type":"sparse_vector"},
+        "only":{"type":"date","format":"yyyy-MM-dd"},"also":{"type":"date","format":"yyyy-DDD||yyyy"}}}}"#;
+    node.ok("create_index", "index=old", "", mapping);
+    let put = |node: &Node, id: u32, document: &str| {
+        node.call("index_doc", &format!("index=old&id={id}"), "", document)
+    };
+    for id in 1..=3 {
+        let document = format!(r#"{{"v":{{"a":{id}}},"only":"2024-02-0{id}","also":"2024-04{id}"}}"#);
+        assert_eq!(put(&node, id, &document).0, 201);
+    }
+    node.ok("flush", "index=old", "", "");
+    assert_eq!(
+        put(&node, 4, r#"{"v":{"a":4},"only":"2024-02-04","also":"2024"}"#).0,
+        201,
+        "in the log alone"
+    );
+
+    let folder = node.stop();
+    let store = fs::read_dir(folder.path().join("store")).unwrap();
+    let names = store.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let store = names.filter_map(|name| Some(name.strip_suffix(".json")?.to_owned()));
+    let store = store.into_iter().find(|name| name.starts_with("index-")).unwrap();
+    let stored = read(folder.path(), &store).to_string();
+    let older = stored.replace("\"yyyy-MM-dd\"", "\"yyyy#MM{dd\"").replace("yyyy-DDD||", "yyyy-ddd||");
+    assert_ne!(stored, older);
+    write(folder.path(), &store, &serde_json::from_str(&older).unwrap());
+
+    let node = Node::open(folder, |_| {});
+    let check = |node: &Node| {
+        assert_eq!(node.count("old"), 4);
+        let properties = &node.ok("get_mapping", "index=old", "", "")["old"]["mappings"]["properties"];
+        assert_eq!(properties["only"]["format"], "yyyy#MM{dd");
+        assert_eq!(properties["also"]["format"], "yyyy-ddd||yyyy");
+        let newest = r#"{"size":3,"sort":[{"only":"desc"}],"docvalue_fields":["only"],"query":{"range":{"only":
+            {"gte":"2024-02-02","format":"strict_date"}}}}"#;
+        let hits = &node.ok("search", "index=old", "", newest)["hits"]["hits"];
+        let shown: Vec<&str> =
+            hits.as_array().unwrap().iter().filter_map(|hit| hit["_id"].as_str()).collect();
+        assert!(shown.ends_with(&["3", "2"]), "{hits}");
+        assert_eq!(hits[shown.len() - 1]["fields"]["only"], json!(["2024-02-02T00:00:00.000Z"]));
+        assert_eq!(node.ok("get_doc", "index=old&id=4", "", "")["_source"]["only"], "2024-02-04");
+    };
+    check(&node);
+    let (status, refused) = put(&node, 5, r#"{"only":"2024-02-05"}"#);
+    assert_eq!(status, 400);
+    assert!(refused.to_string().contains("with format [yyyy#MM{dd]"), "{refused}");
+    assert_eq!(put(&node, 6, r#"{"also":"2024-041"}"#).0, 400);
+    assert_eq!(put(&node, 6, r#"{"also":"2023"}"#).0, 201, "another format of the field reads it");
+    node.ok("delete_doc", "index=old&id=6", "", "");
+    node.ok("refresh", "index=old", "", "");
+
+    assert_eq!(node.ok("upgrade_index", "index=old", "", "")["failures"], json!([]));
+    check(&node);
+    assert_eq!(node.ok("upgrade_assistance", "", "", ""), json!({"indices": {}}));
+    check(&node.restart());
 }
