@@ -73,8 +73,6 @@ export class FairQueue {
     const turns = new Turns();
     // What is added to a map while it is walked through comes at its end.
     for (const caller of this.#jobs.keys()) {
-      if (turns.isOver) await turns.next();
-      // Its client may have left meanwhile.
       const job = this.#jobs.get(caller)?.[0];
       if (job === undefined) continue;
       this.#current = job;
@@ -84,6 +82,8 @@ export class FairQueue {
       // Callers that came meanwhile go before the next job of this one.
       const others = this.#jobs.get(caller);
       if (this.#jobs.delete(caller) && others !== undefined) this.#jobs.set(caller, others);
+      // What comes now waits as well: requests that are read in the same turn would all be done in it, each in a queue that is empty.
+      if (turns.isOver) await turns.next();
     }
     this.#isBusy = false;
   }
