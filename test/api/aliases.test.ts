@@ -74,6 +74,10 @@ describe('definitions', () => {
     [{ actions: [{ add: { index: 'a1', alias: 'x*' } }] }, 'Invalid alias name [x*]: must not contain'],
     [{ actions: [{ add: { index: 'a1', alias: 'x', filter: { nope: {} } } }] }, 'failed to parse filter for alias [x]'],
     [{ actions: [{ add: { index: 'a1', alias: 'x', index_routing: 'a,b' } }] }, 'alias [x] has several index routing'],
+    [
+      { actions: [{ add: { index: 'a1', alias: 'x', routing: 'r'.repeat(32_767) } }] },
+      'routing is too long, must be no longer than 32766 bytes but was: 32767',
+    ],
     [{ actions: [{ add: { index: 'none', alias: 'x' } }] }, 'no such index [none]'],
     [{ nope: 1 }, 'unknown field [nope]'],
     [{}, 'Required [actions]'],

@@ -349,6 +349,37 @@ describe('the owner key', () => {
   });
 });
 
+describe('keys that are named', () => {
+  const many = Array.from({ length: 10_001 }, (_, n) => String(n));
+
+  it.each([
+    [{ ids: [1] }, '[ids] must be a list of strings'],
+    [{ ids: [['x']] }, '[ids] must be a list of strings'],
+    [{ ids: [] }, 'Field [ids] cannot be empty'],
+    [{ ids: many }, 'Field [ids] has [10001] entries, it may have [10000]'],
+    [{ ids: ['x'.repeat(1001)] }, 'has an id of [1001] characters, it may have [1000]'],
+    [{ ids: Array<number>(60_000).fill(1) }, 'values, it may have [50000]'],
+  ])('are text, and not too many (%#)', async (named, reason) => {
+    const update = await server.request('POST', '/_security/api_key/_bulk_update', { ...named, metadata: {} });
+    expect([update.status, update.text]).toEqual([400, expect.stringContaining(reason)]);
+    // With a condition that is ignored, all keys would end.
+    const end = await server.request('DELETE', '/_security/api_key', { ...named, owner: true });
+    expect([end.status, end.text]).toEqual([400, expect.stringContaining(reason)]);
+  });
+
+  it.each([
+    [{ id: 1 }, '[id] must be a string'],
+    [{ id: 'a', ids: ['b'] }, 'Must use either [id] or [ids], not both at the same time'],
+    [{ name: ['a'] }, '[name] must be a string'],
+    [{ name: 'nobody', username: 5 }, '[username] must be a string'],
+    [{ realm_name: {} }, '[realm_name] must be a string'],
+    [{ owner: 'yes' }, '[owner] must be [true] or [false]'],
+  ])('are not others because of a condition that is not understood (%#)', async (named, reason) => {
+    const end = await server.request('DELETE', '/_security/api_key', named);
+    expect([end.status, end.text]).toEqual([400, expect.stringContaining(reason)]);
+  });
+});
+
 describe('what a key is given to keep', () => {
   const roles = {
     r: { indices: [{ names: Array.from({ length: 9000 }, (_, n) => `n-${String(n)}`), privileges: ['all'] }] },

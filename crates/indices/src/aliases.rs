@@ -14,6 +14,8 @@ use sparrow_storage::DataDir;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_storage::stores;
 
+use super::prepare::check_routing_length;
+
 const STORE: &str = "aliases";
 
 /// The aliases of one index: alias name → its properties for that index.
@@ -198,9 +200,11 @@ fn text(key: &str, value: &Value) -> Result<Option<String>, EngineError> {
 /// Reads the value of a parameter that holds a routing; `None` if it is null or empty.
 ///
 /// # Errors
-/// When it is no text.
+/// When it is no text, or longer than the routing of a document may be.
 fn routing(key: &str, value: &Value) -> Result<Option<String>, EngineError> {
-    Ok(text(key, value)?.filter(|routing| !routing.is_empty()))
+    let routing = text(key, value)?.filter(|routing| !routing.is_empty());
+    routing.as_deref().map_or(Ok(()), check_routing_length)?;
+    Ok(routing)
 }
 
 fn switch(key: &str, value: &Value) -> Result<Option<bool>, EngineError> {
@@ -314,4 +318,19 @@ fn indices_json(by_index: &BTreeMap<String, OfIndex>) -> Value {
         aliases.iter().map(|(name, spec)| (name.clone(), spec.to_json())).collect()
     };
     Value::Object(by_index.iter().map(|(uuid, aliases)| (uuid.clone(), of(aliases).into())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_routing_may_be_as_long_as_that_of_a_document() {
+        let set = |key: &str, length: usize| AliasSpec::default().set("a", key, &json!("r".repeat(length)));
+        for key in ["routing", "index_routing", "search_routing"] {
+            assert!(set(key, 32_766).expect("as long as it may be"));
+            let refused = set(key, 32_767).expect_err("longer than it may be");
+            assert!(refused.to_string().contains("routing is too long"), "{refused}");
+        }
+    }
 }

@@ -109,7 +109,7 @@ impl IndexHandle {
         // An empty routing counts as none, as in Elasticsearch. Requests, pipelines and scripts may all give one.
         op.routing = op.routing.take().filter(|routing| !routing.is_empty());
         check_routing(mapping, &self.name, &id, op.routing.as_deref())?;
-        check_length(op.routing.as_deref())?;
+        op.routing.as_deref().map_or(Ok(()), check_routing_length)?;
         if op.kind == WriteKind::Delete {
             return Ok(Prepared {
                 kind: op.kind,
@@ -235,14 +235,14 @@ pub(super) fn add_stored_parts(parsed: &mut ParsedDocument, passages: Option<&[u
 ///
 /// # Errors
 /// Illegal argument when it is longer than a term may be.
-fn check_length(routing: Option<&str>) -> Result<(), EngineError> {
-    match routing {
-        Some(routing) if routing.len() > MAX_TERM => Err(EngineError::illegal_argument(format!(
+pub(crate) fn check_routing_length(routing: &str) -> Result<(), EngineError> {
+    if routing.len() > MAX_TERM {
+        return Err(EngineError::illegal_argument(format!(
             "routing is too long, must be no longer than {MAX_TERM} bytes but was: {}",
             routing.len()
-        ))),
-        _ => Ok(()),
+        )));
     }
+    Ok(())
 }
 
 /// Makes the terms of a document's texts.

@@ -51,8 +51,13 @@ export class BoundedWork {
    */
   async next(): Promise<void> {
     await this.#turns.next();
-    if (this.#isGone) throw new HttpError('client_closed', 'the client went away before its request was answered');
+    this.check();
   }
+
+  /** @throws {HttpError} 400 when the client has left */
+  readonly check = (): void => {
+    if (this.#isGone) throw new HttpError('client_closed', 'the client went away before its request was answered');
+  };
 
   /** It is done; nobody has to tell it any more that its client has left. */
   end(): void {

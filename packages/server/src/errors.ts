@@ -52,7 +52,7 @@ export class HttpError extends Error {
 
   /** Type, reason and what belongs to them. */
   describe(): object {
-    return { type: ERRORS[this.code].type, reason: this.reason, ...this.details.metadata };
+    return { ...describeError(this.code, this.reason), ...this.details.metadata };
   }
 
   /** The documented error body. */
@@ -65,6 +65,11 @@ export class HttpError extends Error {
       status,
     };
   }
+}
+
+/** Type and reason of an error, where an answer tells of so many that each had better not be thrown. */
+export function describeError(code: ErrorCode, reason: string): { readonly type: string; readonly reason: string } {
+  return { type: ERRORS[code].type, reason };
 }
 
 /**

@@ -26,16 +26,8 @@ import { listNone } from '../routes/none.js';
 import type { LocalOperation } from '../routes/types.js';
 import { deleteScript, getScript, putScript } from '../search-templates/scripts.js';
 import { multiSearchTemplate, renderTemplate, searchTemplate } from '../search-templates/templates.js';
-import {
-  type Asking,
-  createApiKey,
-  describeCaller,
-  getApiKeys,
-  invalidateApiKeys,
-  queryApiKeys,
-  updateApiKey,
-  updateApiKeys,
-} from '../security/api.js';
+import { type Asking, describeCaller, getApiKeys, queryApiKeys } from '../security/api.js';
+import { createApiKey, invalidateApiKeys, updateApiKey, updateApiKeys } from '../security/changes.js';
 import { endedTasks } from '../tasks/ended-tasks.js';
 
 let openapiBytes: Buffer | undefined;
@@ -99,24 +91,13 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     return answerMessage(exchange, body, senderOf(call), dispatch, application.config.mcpWrite === true);
   },
   authenticate: (call) => json(200, describeCaller(serving(call).caller)),
-  create_api_key: async (call) => {
-    const { keys, caller } = serving(call);
-    return json(200, await createApiKey(keys, caller, call.body, Date.now()));
-  },
+  create_api_key: (call) => createApiKey(serving(call).keys, askingFor(call), call.body, Date.now()),
   get_api_keys: (call) => getApiKeys(serving(call).keys, askingFor(call), call.query, Date.now()),
-  invalidate_api_keys: async (call) => {
-    const { keys, caller } = serving(call);
-    return json(200, await invalidateApiKeys(keys, caller, call.body, Date.now()));
-  },
+  invalidate_api_keys: (call) => invalidateApiKeys(serving(call).keys, askingFor(call), call.body, Date.now()),
   query_api_keys: (call) => queryApiKeys(serving(call).keys, askingFor(call), call.query, call.body),
-  update_api_key: async (call) => {
-    const { keys, caller } = serving(call);
-    return json(200, await updateApiKey(keys, caller, call.path['id'] ?? '', call.body, Date.now()));
-  },
-  bulk_update_api_keys: async (call) => {
-    const { keys, caller } = serving(call);
-    return json(200, await updateApiKeys(keys, caller, call.body, Date.now()));
-  },
+  update_api_key: (call) =>
+    updateApiKey(serving(call).keys, askingFor(call), call.path['id'] ?? '', call.body, Date.now()),
+  bulk_update_api_keys: (call) => updateApiKeys(serving(call).keys, askingFor(call), call.body, Date.now()),
   search_template: searchTemplate,
   msearch_template: multiSearchTemplate,
   render_template: renderTemplate,
@@ -137,7 +118,7 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
   },
 };
 
-/** Who asks for API keys in a call. */
+/** Who asks for API keys, or changes them, in a call. */
 function askingFor(call: Call): Asking {
   return { caller: serving(call).caller, sender: senderOf(call), hold: call.hold };
 }

@@ -1,3 +1,5 @@
+import { Turns } from '@sparrow-search/engine';
+
 import { HttpError } from '../errors.js';
 
 /** Who wants something done. */
@@ -23,13 +25,15 @@ type Job = () => Promise<void>;
 
 /**
  * Work that is done one after the other. Callers take turns, and within one caller first come is first served: how long anything waits
- * depends on how many callers there are, and not on how much one of them sends.
+ * depends on how many callers there are, and not on how much one of them sends. Between two jobs, other requests have their turn of the
+ * event loop.
  */
 export class FairQueue {
   /** The jobs of each caller, with the one that is being done; the caller whose turn it is comes first. */
   readonly #jobs = new Map<string, Job[]>();
   #count = 0;
   #current: Job | undefined;
+  #isBusy = false;
 
   constructor(private readonly options: FairQueueOptions) {}
 
@@ -52,7 +56,7 @@ export class FairQueue {
         if (job !== this.#current) this.#remove(caller, job);
         reject(new HttpError('client_closed', 'the client went away before it was the turn of its request'));
       });
-      if (this.#current === undefined) void this.#doAll();
+      if (!this.#isBusy) void this.#doAll();
     });
   }
 
@@ -65,6 +69,8 @@ export class FairQueue {
   }
 
   async #doAll(): Promise<void> {
+    this.#isBusy = true;
+    const turns = new Turns();
     // What is added to a map while it is walked through comes at its end.
     for (const caller of this.#jobs.keys()) {
       const job = this.#jobs.get(caller)?.[0];
@@ -76,7 +82,10 @@ export class FairQueue {
       // Callers that came meanwhile go before the next job of this one.
       const others = this.#jobs.get(caller);
       if (this.#jobs.delete(caller) && others !== undefined) this.#jobs.set(caller, others);
+      // What comes now waits as well: requests that are read in the same turn would all be done in it, each in a queue that is empty.
+      if (turns.isOver) await turns.next();
     }
+    this.#isBusy = false;
   }
 
   #remove(caller: string, job: Job): void {

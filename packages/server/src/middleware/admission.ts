@@ -39,8 +39,14 @@ export function takeRoom({ hold, caller }: Pick<Call, 'hold' | 'caller'>, endpoi
   if (isRead) hold.takeAnswer(answer.body?.length ?? 0, caller && rootOf(caller));
 }
 
-/** An agent's tools may write. The others say how the server does, in as many bytes whatever is stored. */
-const ALWAYS_TOLD: ReadonlySet<LocalOperation> = new Set<LocalOperation>(['mcp', 'metrics', 'health_report']);
+/**
+ * An agent's tools may write, and changes of API keys take their room before they are made. The others say how the server does, in as many
+ * bytes whatever is stored.
+ */
+const ALWAYS_TOLD: ReadonlySet<LocalOperation> = new Set<LocalOperation>([
+  ...(['mcp', 'create_api_key', 'update_api_key', 'bulk_update_api_keys', 'invalidate_api_keys'] as const),
+  ...(['metrics', 'health_report'] as const),
+]);
 
 function operationOf({ handler, leadsTo }: Endpoint): string {
   return 'engine' in handler ? handler.engine : (leadsTo ?? '');

@@ -27,6 +27,7 @@ export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
   ...local('create_api_key', 'cluster:admin/xpack/security/api_key/create', [`PUT|POST ${API_KEY}`], {
     body: true,
     params: ['refresh'],
+    cancellable: true,
   }),
   ...local('get_api_keys', 'cluster:admin/xpack/security/api_key/get', [`GET ${API_KEY}`], {
     params: ['id', 'name', 'owner', 'realm_name', 'username', 'active_only', 'with_limited_by'],
@@ -36,16 +37,18 @@ export const SERVICE_ENDPOINTS: readonly Endpoint[] = [
     params: ['with_limited_by', 'typed_keys'],
     cancellable: true,
   }),
-  ...local('update_api_key', 'cluster:admin/xpack/security/api_key/update', [`PUT ${API_KEY}/{id}`], { body: true }),
+  ...local('update_api_key', 'cluster:admin/xpack/security/api_key/update', [`PUT ${API_KEY}/{id}`], {
+    body: true,
+    cancellable: true,
+  }),
   ...local(
     'bulk_update_api_keys',
     'cluster:admin/xpack/security/api_key/bulk_update',
     [`POST ${API_KEY}/_bulk_update`],
-    {
-      body: true,
-    },
+    { body: true, cancellable: true },
   ),
   ...local('invalidate_api_keys', 'cluster:admin/xpack/security/api_key/invalidate', [`DELETE ${API_KEY}`], {
     body: true,
+    cancellable: true,
   }),
 ];

@@ -61,8 +61,9 @@ export interface Endpoint {
   /** `text`: plain text unless `format=json` or the `Accept` header asks for JSON. */
   readonly reply?: 'json' | 'text';
   /**
-   * Whether the work stops when the caller goes away; that of `GET` does unless this says otherwise. Never that of a single write:
-   * some clients send one and do not wait. Many in one request stop between two parts.
+   * Whether the work stops when the caller goes away; that of `GET` does unless this says otherwise. Never that of a single write of a
+   * document: some clients send one and do not wait. Many in one request stop between two parts, and changes of API keys before they are
+   * begun.
    */
   readonly cancellable?: boolean;
   /** Longest body in bytes of an operation that the engine does not read, if it may be longer than others of that kind. */

@@ -20,15 +20,9 @@ const queue = new FairQueue({
   together: 4000,
 });
 
-/** When others were last given a turn by what fills in templates. */
-const turns = new Turns();
-
-/** Does what fills in templates when it is its turn among callers, and not before others have had one of the event loop. */
+/** Does what fills in templates when it is its turn among callers. */
 function inTurn<T>(call: Call, fill: () => T | Promise<T>): Promise<T> {
-  return queue.run(senderOf(call), async () => {
-    if (turns.isOver) await turns.next();
-    return fill();
-  });
+  return queue.run(senderOf(call), async () => fill());
 }
 
 /** Fills in a search template, and searches. */
@@ -58,6 +52,7 @@ async function searchesOf(call: Call, body: Uint8Array): Promise<Buffer> {
   }
   const [budget, scripts, compiled] = [new Budget(), storedScripts(call), new Map<string, Template>()];
   const filled: string[] = [];
+  const turns = new Turns();
   for (let at = 0; at < lines.length; at += 2) {
     if (turns.isOver) await turns.next();
     const [header = '', template = ''] = lines.slice(at, at + 2);

@@ -6,24 +6,17 @@ import { FairQueue, type Sender } from '../http/fair-queue.js';
 import type { Hold } from '../http/in-flight.js';
 import type { Answer } from '../http/respond.js';
 import { holdsOnCluster } from './authorize.js';
-import { type ApiKey, type KeyChange, type KeyStore, OWNER, rootOf } from './key-store.js';
+import { type ApiKey, type KeyStore, OWNER, rootOf } from './key-store.js';
+import { Pieces } from './pieces.js';
 import { type FoundKey, queryKeys } from './query.js';
-import { invalid, isObject, parseBody } from './request-body.js';
-import { type Roles, parseRoles } from './roles.js';
 
-const REALM = { name: '_es_api_key', type: '_es_api_key' };
-
-/** How many keys in a row may be made by one another. */
-const MAX_GENERATIONS = 8;
+export const REALM = { name: '_es_api_key', type: '_es_api_key' };
 
 /** Most steps that it may take to find keys and to write them: each key and value that is looked at, and each character that is compared. */
 const MOST_STEPS = 50_000_000;
 
 /** Most bytes of an answer with keys: all that there may be, and half as much again of what they are sorted by. */
 const MOST_ANSWER = 64 * 1024 * 1024;
-
-/** Characters that are written before they become bytes. */
-const PIECE = 64 * 1024;
 
 /** Requests that look through all keys: many at once would hold the event loop together, though each lets others have turns. */
 const reads = new FairQueue({
@@ -32,11 +25,6 @@ const reads = new FairQueue({
   ofCaller: 20,
   together: 500,
 });
-
-/** Most keys that one request updates. */
-const MAX_UPDATES = 10_000;
-
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Body of `GET /_security/_authenticate`. */
 export function describeCaller(key: ApiKey): object {
@@ -52,161 +40,6 @@ export function describeCaller(key: ApiKey): object {
     authentication_type: 'api_key',
     api_key: { id: key.id, name: key.name },
   };
-}
-
-/** `PUT /_security/api_key`: the answer holds the secret, for the only time. */
-export async function createApiKey(
-  keys: KeyStore,
-  caller: ApiKey,
-  body: Uint8Array | undefined,
-  now: number,
-): Promise<object> {
-  const request = parseBody(body, ['name', 'expiration', 'role_descriptors', 'metadata']);
-  const { name, expiration, role_descriptors: descriptors, metadata = {} } = request;
-  if (typeof name !== 'string' || name === '') {
-    throw invalid(name === '' ? 'api key name must not be empty' : 'api key name is required');
-  }
-  if (name.length > 256) throw invalid('api key name may not be more than 256 characters long');
-  if (name !== name.trim()) throw invalid('api key name may not begin or end with whitespace');
-  if (name.startsWith('_')) throw invalid('api key name may not begin with an underscore');
-  if (!isObject(metadata)) throw new HttpError('parse', 'expected [metadata] to be an object');
-  checkSize(descriptors, metadata);
-  const given = parseRoles(descriptors);
-  const limits = limitsOf(caller);
-  const lifetime = expiration === undefined || expiration === null ? undefined : duration(expiration);
-  const issued = await keys.create(
-    {
-      name,
-      // Without role descriptors a key has the rights of the one that made it.
-      roles: Object.keys(given).length === 0 ? caller.roles : given,
-      roleDescriptors: isObject(descriptors) ? descriptors : {},
-      metadata,
-      ...limits,
-      ...(caller.owner ? {} : { root: rootOf(caller) }),
-      ...(lifetime === undefined ? {} : { expiration: now + lifetime }),
-    },
-    now,
-    caller,
-  );
-  const { key } = issued;
-  return {
-    id: key.id,
-    name: key.name,
-    ...(key.expiration === undefined ? {} : { expiration: key.expiration }),
-    api_key: issued.secret,
-    encoded: issued.encoded,
-  };
-}
-
-/** What a key that `caller` makes or changes may not go beyond: what `caller` may do at that time. */
-function limitsOf(caller: ApiKey): { readonly limitedBy?: readonly Roles[] } {
-  if (caller.owner) return {};
-  const limitedBy = [caller.roles, ...(caller.limitedBy ?? [])];
-  const different = limitedBy.filter(
-    (roles, at) => limitedBy.findIndex((one) => JSON.stringify(one) === JSON.stringify(roles)) === at,
-  );
-  if (different.length > MAX_GENERATIONS) {
-    throw new HttpError(
-      'illegal_argument',
-      `a key may be derived from at most [${String(MAX_GENERATIONS)}] others that were derived from each other`,
-    );
-  }
-  return { limitedBy: different };
-}
-
-/** `PUT /_security/api_key/{id}` */
-export async function updateApiKey(
-  keys: KeyStore,
-  caller: ApiKey,
-  id: string,
-  body: Uint8Array | undefined,
-  now: number,
-): Promise<object> {
-  const change = parseChange(caller, body === undefined ? {} : parseBody(body, CHANGEABLE), now);
-  const action: Action = 'cluster:admin/xpack/security/api_key/update';
-  const problem = unchangeable(keys, caller, action, id, change, now);
-  if (problem !== undefined) throw problem;
-  return { updated: (await keys.update([id], change, now, caller)).length > 0 };
-}
-
-/** `POST /_security/api_key/_bulk_update`: keys that cannot be updated do not keep the others from it. */
-export async function updateApiKeys(
-  keys: KeyStore,
-  caller: ApiKey,
-  body: Uint8Array | undefined,
-  now: number,
-): Promise<object> {
-  const request = parseBody(body, ['ids', ...CHANGEABLE]);
-  const { ids } = request;
-  if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string')) {
-    throw new HttpError('json', '[ids] must be a list of strings');
-  }
-  if (ids.length === 0) throw invalid('Field [ids] cannot be empty');
-  if (ids.length > MAX_UPDATES) throw invalid(`Field [ids] cannot have more than [${String(MAX_UPDATES)}] entries`);
-  const change = parseChange(caller, request, now);
-  const action: Action = 'cluster:admin/xpack/security/api_key/bulk_update';
-  // Without a prototype: an id may be any text.
-  const details = Object.create(null) as Record<string, object>;
-  for (const id of new Set(ids)) {
-    const problem = unchangeable(keys, caller, action, id, change, now);
-    if (problem !== undefined) details[id] = problem.describe();
-  }
-  const possible = [...new Set(ids)].filter((id) => details[id] === undefined);
-  const updated = await keys.update(possible, change, now, caller);
-  const changed = new Set(updated);
-  const count = Object.keys(details).length;
-  return {
-    updated,
-    noops: possible.filter((id) => !changed.has(id)),
-    ...(count === 0 ? {} : { errors: { count, details } }),
-  };
-}
-
-const CHANGEABLE = ['role_descriptors', 'metadata', 'expiration'];
-
-/** What an update changes. New roles reach no further than what the one who gives them may do. */
-function parseChange(caller: ApiKey, request: Readonly<Record<string, unknown>>, now: number): KeyChange {
-  const { role_descriptors: descriptors, metadata, expiration } = request;
-  if (metadata !== undefined && !isObject(metadata)) {
-    throw new HttpError('parse', 'expected [metadata] to be an object');
-  }
-  checkSize(descriptors, metadata);
-  const given = parseRoles(descriptors);
-  return {
-    ...(isObject(descriptors)
-      ? {
-          roles: Object.keys(given).length === 0 ? caller.roles : given,
-          roleDescriptors: descriptors,
-          limitedBy: limitsOf(caller).limitedBy,
-        }
-      : {}),
-    ...(metadata === undefined ? {} : { metadata }),
-    ...(expiration === undefined || expiration === null ? {} : { expiration: now + duration(expiration) }),
-  };
-}
-
-/** Why a key cannot be updated so by the caller, if it cannot. */
-function unchangeable(
-  keys: KeyStore,
-  caller: ApiKey,
-  action: Action,
-  id: string,
-  change: KeyChange,
-  now: number,
-): HttpError | undefined {
-  if (!mayManageAll(caller, action) && id !== caller.id) return onlyOwn(caller, action);
-  const key = keys.get(id);
-  if (key === undefined) return new HttpError('not_found', `no API key owned by requesting user found for ID [${id}]`);
-  if (key.owner) return new HttpError('illegal_argument', `cannot update the owner key [${id}]`);
-  if (key.invalidated) return new HttpError('illegal_argument', `cannot update invalidated API key [${id}]`);
-  if (key.expiration !== undefined && key.expiration <= now) {
-    return new HttpError('illegal_argument', `cannot update expired API key [${id}]`);
-  }
-  // Whoever gave it an end meant it: a key that leaked would otherwise last as long as who found it likes.
-  if (id === caller.id && (change.expiration ?? 0) > (key.expiration ?? Infinity)) {
-    return new HttpError('illegal_argument', `API key [${id}] cannot extend its own expiration: another key has to`);
-  }
-  return undefined;
 }
 
 /** Who asks for keys. */
@@ -274,13 +107,18 @@ export async function getApiKeys(
 /** Does what looks through keys when it is its turn. */
 function reading<T>({ sender }: Asking, read: (work: BoundedWork) => Promise<T>): Promise<T> {
   return reads.run(sender, async () => {
-    const work = new BoundedWork(MOST_STEPS, TOO_MUCH_WORK, sender);
+    const work = boundedWork(sender);
     try {
       return await read(work);
     } finally {
       work.end();
     }
   });
+}
+
+/** What one request about keys may do on the event loop. */
+export function boundedWork(sender: Sender): BoundedWork {
+  return new BoundedWork(MOST_STEPS, TOO_MUCH_WORK, sender);
 }
 
 const TOO_MUCH_WORK =
@@ -295,7 +133,7 @@ function seenBy(keys: KeyStore, caller: ApiKey, all: boolean, id?: string): read
 }
 
 /**
- * The bytes of an answer with keys. Room is taken for each piece before it is kept, and there is no text that could become too long.
+ * The bytes of an answer with keys. Room is taken for each piece before it is kept.
  *
  * @param head what stands before the keys
  * @throws {HttpError} 429 when there is no room, or it would be too long
@@ -307,25 +145,16 @@ async function written(
   work: BoundedWork,
   { hold, caller }: Pick<Asking, 'hold' | 'caller'>,
 ): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  let [length, text] = [0, `${head}"api_keys":[`];
-  const keep = (): void => {
-    const piece = Buffer.from(text);
-    text = '';
-    length += piece.length;
-    if (length > MOST_ANSWER) throw tooLong(length);
-    hold.takeAnswer(piece.length, rootOf(caller));
-    pieces.push(piece);
-  };
-  for (const [at, { key, sort }] of found.entries()) {
-    const shown = { ...describeKey(key, withLimits), ...(sort === undefined ? {} : { _sort: sort }) };
-    text += (at === 0 ? '' : ',') + JSON.stringify(shown);
-    if (text.length >= PIECE) keep();
-    if (work.isOver) await work.next();
-  }
-  text += ']}';
-  keep();
-  return Buffer.concat(pieces);
+  const pieces = new Pieces((bytes, all) => {
+    if (all > MOST_ANSWER) throw tooLong(all);
+    hold.takeAnswer(bytes, rootOf(caller));
+  });
+  pieces.add(`${head}"api_keys":[`);
+  const write = ({ key, sort }: FoundKey): string =>
+    JSON.stringify({ ...describeKey(key, withLimits), ...(sort === undefined ? {} : { _sort: sort }) });
+  await pieces.addAll(found, write, work);
+  pieces.add(']}');
+  return pieces.end();
 }
 
 function tooLong(bytes: number): HttpError {
@@ -334,61 +163,6 @@ function tooLong(bytes: number): HttpError {
     `an answer with API keys may have [${String(MOST_ANSWER)}] bytes: ask for fewer keys with [size], or sort by fewer fields`,
     { metadata: { bytes_wanted: bytes, bytes_limit: MOST_ANSWER, durability: 'PERMANENT' } },
   );
-}
-
-/** `DELETE /_security/api_key`. */
-export async function invalidateApiKeys(
-  keys: KeyStore,
-  caller: ApiKey,
-  body: Uint8Array | undefined,
-  now: number,
-): Promise<object> {
-  const request = parseBody(body, ['id', 'ids', 'name', 'owner', 'username', 'realm_name']);
-  const { id, ids, name, owner = false, username, realm_name: realm } = request;
-  const wanted: unknown[] = Array.isArray(ids) ? ids : id === undefined ? [] : [id];
-  if (wanted.length === 0 && [name, username, realm].every((item) => item === undefined) && owner !== true) {
-    throw invalid(
-      'One of [api key id(s), api key name, username, realm name] must be specified if [owner] flag is false',
-    );
-  }
-  if (wanted.length > 0 && [name, username, realm].some((item) => item !== undefined)) {
-    throw invalid('username or realm name must not be specified when the api key id(s) or api key name are specified');
-  }
-  const action: Action = 'cluster:admin/xpack/security/api_key/invalidate';
-  const all = mayManageAll(caller, action);
-  if (!all && owner !== true) throw onlyOwn(caller, action);
-  // Both may be long: a list of ten thousands is not gone through for each of ten thousand keys.
-  const ofIds = new Set(wanted);
-  const selected = keys
-    .all()
-    .filter((key) => all || key.id === caller.id)
-    .filter((key) => wanted.length === 0 || ofIds.has(key.id))
-    .filter((key) => typeof name !== 'string' || matchesName(key.name, name))
-    .filter((key) => username === undefined || key.username === username)
-    .filter(() => realm === undefined || realm === REALM.name)
-    // The owner key goes by its id alone, and only by itself: nobody else may lock its user out.
-    .filter((key) => !key.owner || (ofIds.has(key.id) && caller.id === key.id));
-  const invalidated = await keys.invalidate(
-    selected.map((key) => key.id),
-    now,
-    caller,
-  );
-  const known = new Set(selected.map((key) => key.id));
-  const ended = new Set(invalidated);
-  const unknown = wanted.filter((key) => typeof key !== 'string' || !known.has(key));
-  return {
-    invalidated_api_keys: invalidated,
-    previously_invalidated_api_keys: [...known].filter((key) => !ended.has(key)),
-    error_count: unknown.length,
-    ...(unknown.length === 0
-      ? {}
-      : {
-          error_details: unknown.map((key) => ({
-            type: 'resource_not_found_exception',
-            reason: `no API key owned by requesting user found for id [${String(key)}]`,
-          })),
-        }),
-  };
 }
 
 function describeKey(key: ApiKey, withLimits: boolean): object {
@@ -410,12 +184,12 @@ function describeKey(key: ApiKey, withLimits: boolean): object {
 }
 
 /** Whether the caller may see and end keys other than itself: with more than `manage_own_api_key`. */
-function mayManageAll(caller: ApiKey, action: Action): boolean {
+export function mayManageAll(caller: ApiKey, action: Action): boolean {
   const enough = ACTIONS[action].privileges.filter((privilege) => privilege !== 'manage_own_api_key');
   return holdsOnCluster(caller, (held) => held.some((privilege) => enough.includes(privilege)));
 }
 
-function onlyOwn(caller: ApiKey, action: Action): HttpError {
+export function onlyOwn(caller: ApiKey, action: Action): HttpError {
   const enough = ACTIONS[action].privileges.filter((privilege) => privilege !== 'manage_own_api_key');
   return new HttpError(
     'forbidden',
@@ -424,45 +198,7 @@ function onlyOwn(caller: ApiKey, action: Action): HttpError {
   );
 }
 
-/** Longest time that a key may have left: a thousand years. */
-const LONGEST_LIFE_MS = 365_250 * 86_400_000;
-
-/** Most characters of a key's role descriptors, and of its metadata, as JSON: each request and each change of any key reads them. */
-const MOST_ROLES = 32 * 1024;
-const MOST_METADATA = 16 * 1024;
-
-/** @throws {HttpError} 400 when what a key is given to keep is too large */
-function checkSize(descriptors: unknown, metadata: unknown): void {
-  for (const [name, value, most] of [
-    ['role_descriptors', descriptors, MOST_ROLES],
-    ['metadata', metadata, MOST_METADATA],
-  ] as const) {
-    const length = value === undefined ? 0 : JSON.stringify(value).length;
-    if (length > most) {
-      throw new HttpError(
-        'illegal_argument',
-        `[${name}] has [${String(length)}] characters, an API key may have [${String(most)}]`,
-      );
-    }
-  }
-}
-
-function duration(value: unknown): number {
-  const match = typeof value === 'string' ? /^(\d+)(ms|s|m|h|d)$/.exec(value) : null;
-  const unit = UNITS[match?.[2] ?? ''];
-  const milliseconds = Number(match?.[1]) * (unit ?? NaN);
-  // Also of what is written down it has to be a moment.
-  if (match === null || unit === undefined || !(milliseconds <= LONGEST_LIFE_MS)) {
-    throw new HttpError(
-      'illegal_argument',
-      `failed to parse setting [expiration] with value [${String(value)}] as a time value: unit is missing or unrecognized; a whole number and one of [ms, s, m, h, d] is expected, such as [90d]`,
-    );
-  }
-  if (milliseconds === 0) throw invalid('API key expiration must be in the future');
-  return milliseconds;
-}
-
-function matchesName(name: string, pattern: string): boolean {
+export function matchesName(name: string, pattern: string): boolean {
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }
 

@@ -58,6 +58,23 @@ describe('a key that asks for a change', () => {
   });
 });
 
+describe('a change that nobody waits for any more', () => {
+  it('is not begun', async () => {
+    const keys = await KeyStore.open(data);
+    const { key: first } = await keys.create(named('first'), NOW);
+    const left = (): void => {
+      throw new Error('left');
+    };
+    const asked = [
+      keys.create(named('second'), NOW, first, left),
+      keys.update([first.id], { metadata: { a: 1 } }, NOW, first, left),
+      keys.invalidate([first.id], NOW, first, left),
+    ];
+    for (const change of asked) await expect(change).rejects.toThrow('left');
+    expect(keys.all()).toEqual([first]);
+  });
+});
+
 describe('changes that wait together', () => {
   it('are written together, but for those that fail', async () => {
     let writes = 0;

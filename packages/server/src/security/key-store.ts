@@ -103,6 +103,13 @@ export interface KeyChange {
  */
 type Plan<T> = (keys: KeyList, before: KeyList) => T | Promise<T>;
 
+/** When a change is made, for whom, and what keeps it from being begun. */
+interface Asked {
+  readonly now: number;
+  readonly by?: ApiKey | undefined;
+  readonly check?: (() => void) | undefined;
+}
+
 /** A change that waits. */
 interface Change {
   /** Makes it of the keys as they are then; they themselves stay. */
@@ -262,9 +269,10 @@ export class KeyStore {
 
   /**
    * @param by the key that asks for it; absent: the server itself
+   * @param check throws when it is not to be begun any more
    * @throws {HttpError} 400 when there is no room for it, 401 when `by` does not hold any longer
    */
-  async create(fields: NewKey, now: number, by?: ApiKey): Promise<IssuedKey> {
+  async create(fields: NewKey, now: number, by?: ApiKey, check?: () => void): Promise<IssuedKey> {
     const issued = issue(newKeyId(), randomId(), { ...fields, owner: false }, now);
     const byOwner = fields.limitedBy === undefined;
     await this.#change(
@@ -272,7 +280,7 @@ export class KeyStore {
         keys.set(issued.key);
         this.#fit(keys, before, byOwner, now);
       },
-      { now, by },
+      { now, by, check },
     );
     return issued;
   }
@@ -348,19 +356,24 @@ export class KeyStore {
    * Invalidates keys; says which were valid until now.
    *
    * @param by the key that asks for it; absent: the server itself
+   * @param check throws when it is not to be begun any more
    * @throws {HttpError} 401 when `by` does not hold any longer
    */
-  async invalidate(ids: readonly string[], now: number, by?: ApiKey): Promise<readonly string[]> {
+  async invalidate(ids: readonly string[], now: number, by?: ApiKey, check?: () => void): Promise<readonly string[]> {
     return this.#change(
-      (keys) => {
-        const valid = ids.filter((id) => keys.get(id)?.invalidated === false);
-        for (const id of valid) {
+      async (keys) => {
+        const ended: string[] = [];
+        const turns = new Turns();
+        for (const id of ids) {
+          if (turns.isOver) await turns.next();
           const key = keys.get(id);
-          if (key !== undefined) keys.set({ ...key, invalidated: true, invalidation: now });
+          if (key === undefined || key.invalidated) continue;
+          keys.set({ ...key, invalidated: true, invalidation: now });
+          ended.push(id);
         }
-        return valid;
+        return ended;
       },
-      { now, by },
+      { now, by, check },
     );
   }
 
@@ -368,9 +381,16 @@ export class KeyStore {
    * Changes keys; says of which ones something was changed.
    *
    * @param by the key that asks for it; absent: the server itself
+   * @param check throws when it is not to be begun any more
    * @throws {HttpError} 400 when there is no room for what they become, 401 when `by` does not hold any longer
    */
-  async update(ids: readonly string[], change: KeyChange, now: number, by?: ApiKey): Promise<readonly string[]> {
+  async update(
+    ids: readonly string[],
+    change: KeyChange,
+    now: number,
+    by?: ApiKey,
+    check?: () => void,
+  ): Promise<readonly string[]> {
     return this.#change(
       async (keys, before) => {
         const updated: string[] = [];
@@ -389,7 +409,7 @@ export class KeyStore {
         this.#fit(keys, before, by?.owner ?? true, now);
         return updated;
       },
-      { now, by },
+      { now, by, check },
     );
   }
 
@@ -445,12 +465,14 @@ export class KeyStore {
    *
    * @param plan changes a copy of the keys as they are then
    * @param by the key whose rights `plan` was made with: changed meanwhile, it is not carried out
+   * @param check is called when its turn has come, before it is begun; what it throws keeps it from that
    * @throws what `plan` throws; {HttpError} 429 when there is no space; why else the file cannot be written. The keys are then what they
    * were
    */
-  #change<T>(plan: Plan<T>, { now, by }: { now: number; by?: ApiKey | undefined }): Promise<T> {
+  #change<T>(plan: Plan<T>, { now, by, check }: Asked): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const make = async (before: KeyList): Promise<Made> => {
+        check?.();
         if (by !== undefined && before.get(by.id) !== by) throw changedMeanwhile();
         const after = await copy(before, (key) => endOf(key) + RETENTION_MS > now);
         const result = await plan(after, before);

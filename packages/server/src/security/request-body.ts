@@ -1,13 +1,16 @@
 import { HttpError } from '../errors.js';
-import { type Json, parseJson } from '../http/json-text.js';
+import { type Json, parseJson, sizeOfJson } from '../http/json-text.js';
 
 /** Deepest nesting of a body. */
 const MAX_DEPTH = 20;
 
+/** Most values in a body, which takes time for each of them on the event loop: ten thousand ids beside roles and metadata are fewer. */
+const MOST_VALUES = 50_000;
+
 /**
  * The members of a request about keys.
  *
- * @throws {HttpError} 400 for what is no object, has a name twice, or has one that is not `known`
+ * @throws {HttpError} 400 for what is no object, has too many values or a name twice, or has one that is not `known`
  */
 export function parseBody(
   body: Uint8Array | undefined,
@@ -15,6 +18,13 @@ export function parseBody(
   parser = 'api_key_request',
 ): Readonly<Record<string, unknown>> {
   if (body === undefined) throw new HttpError('parse', 'request body is required');
+  const { values } = sizeOfJson(body);
+  if (values > MOST_VALUES) {
+    throw new HttpError(
+      'illegal_argument',
+      `the body has [${String(values)}] values, it may have [${String(MOST_VALUES)}]: send less in one request`,
+    );
+  }
   let parsed: unknown;
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
