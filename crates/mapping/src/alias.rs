@@ -1,38 +1,10 @@
 //! Other names of fields (`alias`): requests use them like the fields that they stand for, documents do not.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-use serde_json::{Map, Value};
 
 use super::error::MappingError;
-use super::java::java_string;
 use super::types::FieldType;
-use super::{LeafNode, LeafOptions, Mapping};
-
-/// Reads the definition of an alias, which has a `path` and nothing else.
-///
-/// # Errors
-/// When there is no path, or another parameter.
-pub(super) fn parse(name: &str, map: &Map<String, Value>) -> Result<LeafNode, MappingError> {
-    let path = map.get("path").filter(|path| !path.is_null()).map(java_string);
-    let Some(path) = path else {
-        return Err(MappingError::Malformed {
-            reason: format!("The [path] property must be specified for field [{name}]."),
-        });
-    };
-    let mut remaining = map.clone();
-    remaining.retain(|key, _| key != "type" && key != "path");
-    if !remaining.is_empty() {
-        return Err(MappingError::UnsupportedParameters {
-            scope: format!("Mapping definition for [{name}]"),
-            remaining: super::parse::remaining_text(&remaining),
-        });
-    }
-    let params = Map::from_iter([("path".to_owned(), path.as_str().into())]);
-    let field_type = FieldType::Alias { path: path.into() };
-    Ok(LeafNode { field_type, options: LeafOptions::default(), params, fields: BTreeMap::new() })
-}
+use super::{Mapping, Node};
 
 impl Mapping {
     /// Path under which the values of a field are stored: that of the field which `path` is an alias of, or `path` itself.
@@ -62,6 +34,36 @@ impl Mapping {
         path.to_owned()
     }
 
+    /// Path at which a document holds the values of a field: its own, for a multi-field (`title.raw`) that of the field around it, and
+    /// for an alias that of the field it stands for. For what is no field it is the path itself.
+    pub fn source_path<'p>(&'p self, path: &'p str) -> Cow<'p, str> {
+        let path = self.concrete(path);
+        match self.end_of_leaf(&path) {
+            None => path,
+            Some(end) => match path {
+                Cow::Borrowed(path) => Cow::Borrowed(&path[..end]),
+                Cow::Owned(path) => Cow::Owned(path[..end].to_owned()),
+            },
+        }
+    }
+
+    /// Length of the part of a field's path that names the field around a multi-field, or the whole of it; `None` where there is no
+    /// such field.
+    fn end_of_leaf(&self, path: &str) -> Option<usize> {
+        let mut object = &self.root;
+        let mut end = 0;
+        for part in path.split('.') {
+            end += part.len();
+            match object.properties.get(part)? {
+                Node::Object(inner) => object = inner,
+                Node::Leaf(leaf) if leaf.field_type.is_flattened() => return None,
+                Node::Leaf(_) => return self.field(path).map(|_| end),
+            }
+            end += 1;
+        }
+        None
+    }
+
     /// Type of the field or object at `path`, or of the field that `path` is an alias of.
     pub(crate) fn at(&self, path: &str) -> Option<&FieldType> {
         match self.by_path.get(path)? {
@@ -76,6 +78,15 @@ impl Mapping {
         let leaves =
             self.by_path.iter().filter(|(_, field_type)| !matches!(field_type, FieldType::Object { .. }));
         leaves.filter_map(|(path, _)| Some((path.as_str(), self.at(path)?)))
+    }
+
+    /// Checks fields that depend on others: those inside `nested` ones, and aliases.
+    ///
+    /// # Errors
+    /// As [`Mapping::check_nested`] and [`Mapping::check_aliases`].
+    pub(crate) fn check_dependent(&self) -> Result<(), MappingError> {
+        self.check_nested()?;
+        self.check_aliases()
     }
 
     /// Checks that each alias stands for a field with values that is in the same documents.

@@ -29,7 +29,6 @@ mod types;
 mod update;
 mod values;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -345,36 +344,6 @@ impl Mapping {
     /// Value of a parameter of the leaf field at `path`, as written in the mapping (`index_options`, ...).
     pub fn parameter(&self, path: &str, name: &str) -> Option<&Value> {
         self.leaf(path)?.params.get(name)
-    }
-
-    /// Path at which a document holds the values of a field: its own, for a multi-field (`title.raw`) that of the field around it, and
-    /// for an alias that of the field it stands for. For what is no field it is the path itself.
-    pub fn source_path<'p>(&'p self, path: &'p str) -> Cow<'p, str> {
-        let path = self.concrete(path);
-        match self.end_of_leaf(&path) {
-            None => path,
-            Some(end) => match path {
-                Cow::Borrowed(path) => Cow::Borrowed(&path[..end]),
-                Cow::Owned(path) => Cow::Owned(path[..end].to_owned()),
-            },
-        }
-    }
-
-    /// Length of the part of a field's path that names the field around a multi-field, or the whole of it; `None` where there is no
-    /// such field.
-    fn end_of_leaf(&self, path: &str) -> Option<usize> {
-        let mut object = &self.root;
-        let mut end = 0;
-        for part in path.split('.') {
-            end += part.len();
-            match object.properties.get(part)? {
-                Node::Object(inner) => object = inner,
-                Node::Leaf(leaf) if leaf.field_type.is_flattened() => return None,
-                Node::Leaf(_) => return self.field(path).map(|_| end),
-            }
-            end += 1;
-        }
-        None
     }
 
     /// `index_options` of the `sparse_vector` field at `path`; all unset for any other field.

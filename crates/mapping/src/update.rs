@@ -79,8 +79,7 @@ pub(super) fn merge_update(old: &Mapping, definition: &Value) -> Result<Mapping,
     }
     merge_properties(&mut merged.root.properties, update.root.properties, "")?;
     let merged = merged.rebuilt();
-    merged.check_nested()?;
-    merged.check_aliases()?;
+    merged.check_dependent()?;
     Ok(merged)
 }
 

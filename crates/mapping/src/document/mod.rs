@@ -154,8 +154,7 @@ impl<'a> Reader<'a> {
             }
             wider.rebuilt()
         });
-        let checked = |wider: &Mapping| wider.check_nested().and_then(|()| wider.check_aliases());
-        if let Some(Err(error)) = wider.as_ref().map(checked) {
+        if let Some(Err(error)) = wider.as_ref().map(Mapping::check_dependent) {
             return Err(self.illegal(error.to_string()));
         }
         let mut out = self.values.out;

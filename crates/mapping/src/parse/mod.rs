@@ -1,5 +1,6 @@
 //! Parsing of JSON mapping definitions into field trees. An unknown key is an error that names the key.
 
+mod alias;
 mod leaf;
 mod text;
 
@@ -7,7 +8,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::alias;
 use super::error::MappingError;
 use super::java::java_string;
 use super::parameters::{bad, boolean};
@@ -83,7 +83,7 @@ pub(super) fn stored(definition: &Value) -> Result<Mapping, MappingError> {
 }
 
 /// As Elasticsearch prints left-over parameters: ` [key : value]` each.
-pub(super) fn remaining_text(map: &Map<String, Value>) -> String {
+fn remaining_text(map: &Map<String, Value>) -> String {
     map.iter().map(|(key, value)| format!(" [{key} : {}]", java_string(value))).collect()
 }
 
@@ -263,7 +263,7 @@ fn node_at(name: &str, definition: &Value, level: usize) -> Result<Node, Mapping
         return object(name, type_name, map, level + 1).map(Node::Object);
     }
     if type_name == "alias" {
-        return alias::parse(name, map).map(Node::from);
+        return alias::alias(name, map).map(Node::from);
     }
     leaf::leaf(name, type_name, map, true).map(Node::from)
 }

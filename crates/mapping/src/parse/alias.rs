@@ -1,0 +1,34 @@
+//! Definitions of aliases.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::super::error::MappingError;
+use super::super::java::java_string;
+use super::super::types::FieldType;
+use super::super::{LeafNode, LeafOptions};
+
+/// Reads the definition of an alias, which has a `path` and nothing else.
+///
+/// # Errors
+/// When there is no path, or another parameter.
+pub(super) fn alias(name: &str, map: &Map<String, Value>) -> Result<LeafNode, MappingError> {
+    let path = map.get("path").filter(|path| !path.is_null()).map(java_string);
+    let Some(path) = path else {
+        return Err(MappingError::Malformed {
+            reason: format!("The [path] property must be specified for field [{name}]."),
+        });
+    };
+    let mut remaining = map.clone();
+    remaining.retain(|key, _| key != "type" && key != "path");
+    if !remaining.is_empty() {
+        return Err(MappingError::UnsupportedParameters {
+            scope: format!("Mapping definition for [{name}]"),
+            remaining: super::remaining_text(&remaining),
+        });
+    }
+    let params = Map::from_iter([("path".to_owned(), path.as_str().into())]);
+    let field_type = FieldType::Alias { path: path.into() };
+    Ok(LeafNode { field_type, options: LeafOptions::default(), params, fields: BTreeMap::new() })
+}
