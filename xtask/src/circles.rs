@@ -13,7 +13,7 @@ use crate::source;
 const KNOWN: &[(&str, &[&str])] = &[
     ("index", &["query", "snapshot"]),
     // A dynamic template is a definition, which is parsed when a document brings its field.
-    ("mapping", &["dynamic", "parse"]),
+    ("mapping", &["alias", "dynamic", "parse"]),
     ("mapping", &["semantic", "slots", "types"]),
     // Endpoints are a part of the models, and the requests about endpoints, in the same folder, need all of them.
     ("models", &["api", "endpoints", "models", "service"]),
@@ -26,7 +26,10 @@ const KNOWN: &[(&str, &[&str])] = &[
 const KNOWN_AT_ROOT: &[(&str, &[&str])] = &[
     ("indices", &["alias_changes", "create", "reopen", "startup", "templates"]),
     ("ingest", &["chain", "processors"]),
-    ("mapping", &["document", "dynamic", "parse", "print", "semantic", "slots", "types", "update", "values"]),
+    (
+        "mapping",
+        &["alias", "document", "dynamic", "parse", "print", "semantic", "slots", "types", "update", "values"],
+    ),
     ("presentation", &["filter", "layout"]),
     (
         "search",
