@@ -54,6 +54,25 @@ const sorts = async (body: object, index = 'times'): Promise<string[]> => {
 };
 
 describe('dates to the nanosecond', () => {
+  it('order the best hits of a bucket as they order all hits', async () => {
+    const latest = { top_hits: { size: 2, _source: false, sort: [{ at: 'desc' }] } };
+    const query = { ids: { values: ['a', 'b', 'c'] } };
+    // Within one millisecond.
+    expect(await sorts({ size: 0, query, aggs: { latest } })).toEqual([
+      'a 1420114230123456789',
+      'b 1420114230123456788',
+    ]);
+  });
+
+  it('are not shown where the index ignored them', async () => {
+    await server.request('PUT', '/early', {
+      mappings: { properties: { at: { type: 'date_nanos', ignore_malformed: true } } },
+    });
+    await server.request('PUT', '/early/_doc/1?refresh=true', { at: ['1969-12-31T00:00:00Z', '2015-01-01T00:00:00Z'] });
+    const [hit] = (await search({ fields: ['at'], query: { match_all: {} } }, 'early')).hits.hits;
+    expect([hit._ignored, hit.fields.at]).toEqual([['at'], ['2015-01-01T00:00:00.000Z']]);
+  });
+
   it('are found by ranges and values', async () => {
     const range = (bounds: object) => ids({ range: { at: bounds } });
     expect(await range({ gt: '2015-01-01T12:10:30.123456788Z', lt: '2100' })).toBe('ad');

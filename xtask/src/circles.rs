@@ -13,7 +13,7 @@ use crate::source;
 const KNOWN: &[(&str, &[&str])] = &[
     ("index", &["query", "snapshot"]),
     // A dynamic template is a definition, which is parsed when a document brings its field.
-    ("mapping", &["alias", "dynamic", "parse"]),
+    ("mapping", &["dynamic", "parse"]),
     ("mapping", &["semantic", "slots", "types"]),
     // Endpoints are a part of the models, and the requests about endpoints, in the same folder, need all of them.
     ("models", &["api", "endpoints", "models", "service"]),
@@ -28,7 +28,7 @@ const KNOWN_AT_ROOT: &[(&str, &[&str])] = &[
     ("ingest", &["chain", "processors"]),
     (
         "mapping",
-        &["alias", "document", "dynamic", "parse", "print", "semantic", "slots", "types", "update", "values"],
+        &["document", "dynamic", "parse", "print", "semantic", "slots", "types", "update", "values"],
     ),
     ("presentation", &["filter", "layout"]),
     (

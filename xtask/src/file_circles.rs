@@ -91,7 +91,7 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     ),
     (
         "mapping",
-        &["alias.rs", "dynamic.rs", "lib.rs", "parse/mod.rs", "semantic.rs", "slots.rs", "types.rs"],
+        &["dynamic.rs", "lib.rs", "parse/mod.rs", "semantic.rs", "slots.rs", "types.rs"],
         "types of fields hold types, and a dynamic template is a definition that is parsed when a document brings its field",
     ),
     (

@@ -189,7 +189,8 @@ impl Bound {
             AggregationKind::TopHits(top) => {
                 for key in &top.sort {
                     if let HitOrderBy::Field(source) = &key.by {
-                        self.field(fields, key.id, source, name, Accepts::Any)?;
+                        let resolved = fields.resolve(source, name, Accepts::Any)?;
+                        self.fields.entry(key.id).or_insert(resolved.sorted());
                     }
                 }
             }

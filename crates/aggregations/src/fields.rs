@@ -57,6 +57,18 @@ pub struct Resolved {
     pub place: Place,
 }
 
+impl Resolved {
+    /// As a key of a sort, which compares and shows a `date_nanos` in nanoseconds.
+    #[must_use]
+    pub fn sorted(mut self) -> Self {
+        if let (Place::Nanos(column), None) = (&self.place, &self.missing) {
+            (self.kind, self.place) = (Kind::Long, Place::Numbers(column.clone()));
+            self.format = ValueFormat::Raw;
+        }
+        self
+    }
+}
+
 /// Where the values of a field are stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Place {

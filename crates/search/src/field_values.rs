@@ -1,7 +1,7 @@
 //! Values of fields as their types read them from a source.
 
 use serde_json::Value;
-use sparrow_mapping::date::parse_nanos;
+use sparrow_mapping::date::{parse_nanos, storable_nanos};
 use sparrow_mapping::{FieldType, ip, is_above};
 
 use super::sort::values::{date_from_text, format_date, format_nanos};
@@ -39,7 +39,8 @@ pub fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Op
         FieldType::DateNanos { .. } => {
             let (read, shown) = dates?;
             let nanos = parse_nanos(read, &text()?, false)?;
-            Some(format_nanos(shown, i64::try_from(nanos).ok()?).into())
+            // The index ignores what it cannot keep.
+            Some(format_nanos(shown, storable_nanos(nanos).ok()?).into())
         }
         FieldType::UnsignedLong => {
             let text = text()?;

@@ -50,7 +50,7 @@ const NATIVE: ReadonlySet<Operation> = new Set<Operation>([
   ...(['put_trained_model_definition_part', 'put_trained_model_vocabulary', 'put_trained_model_alias'] as const),
   ...(['delete_trained_model_alias', 'start_deployment', 'stop_deployment', 'update_deployment'] as const),
   ...(['trained_model_stats', 'infer_trained_model'] as const),
-  ...(['infer', 'infer_stream', 'embed_sparse', 'cat_trained_models', 'cat_help', 'instruments'] as const),
+  ...(['infer_stream', 'embed_sparse', 'cat_trained_models', 'cat_help', 'instruments'] as const),
   // What is told of this server's own process; it holds no index.
   ...(['node_indices'] as const),
 ]);
@@ -217,6 +217,8 @@ export class ClusterSearchEngine implements SearchEngine {
         return this.#endpoints.change(request, body);
       case 'get_inference':
         return this.#endpoints.read(request, body, cancel);
+      case 'infer':
+        return this.#endpoints.use(request, body, cancel);
       case 'get_pipeline':
       case 'simulate_pipeline':
         return this.#pipelines.read(request, body, cancel);

@@ -1,5 +1,6 @@
 import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
 
+import { refusal } from './errors.js';
 import { type Json, isObject, textOf } from './json.js';
 import { type Definitions, type NativeCopy, SharedDefinitions } from './shared-definitions.js';
 import type { SharedState } from './shared-state.js';
@@ -20,12 +21,14 @@ interface Log {
  */
 export class Endpoints {
   readonly #native: SearchEngine;
+  readonly #copy: EndpointCopy;
   readonly #shared: SharedDefinitions;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(native: SearchEngine, state: SharedState, log: Log) {
     this.#native = native;
-    this.#shared = new SharedDefinitions(state, 'endpoints', copyIn(native, log));
+    this.#copy = new EndpointCopy(native, log);
+    this.#shared = new SharedDefinitions(state, 'endpoints', this.#copy);
   }
 
   /** Makes those that the cluster has, and looks from then on whether other servers change them. */
@@ -52,54 +55,124 @@ export class Endpoints {
   /** Answers `GET _inference`. */
   async read(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
     await this.#shared.sync();
+    return this.use(request, body, cancel);
+  }
+
+  /**
+   * Answers what uses an endpoint.
+   *
+   * @throws {EngineError} 404 for one that the cluster has and this server cannot run
+   */
+  async use(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    this.#copy.check(request.path['inference_id'] ?? '');
     return this.#native.execute(request, body, cancel);
   }
 
   /** Answers what makes, changes or deletes an endpoint. */
   change(request: EngineRequest, body?: Uint8Array): Promise<EngineReply> {
-    return this.#shared.change(() => this.#native.execute(request, body));
+    return this.#shared.change(async () => {
+      const id = request.path['inference_id'] ?? '';
+      if (request.op === 'delete_inference' && this.#copy.forget(id))
+        return { status: 200, body: Buffer.from('{"acknowledged":true,"pipelines":[]}') };
+      return this.#native.execute(request, body);
+    });
   }
 }
 
-/** The endpoints that a native engine has, without the built-in ones. */
-function copyIn(native: SearchEngine, log: Log): NativeCopy {
-  const ids = new Set<string>();
-  const ask = async (op: EngineRequest['op'], path: Record<string, string>, body?: object): Promise<EngineReply> =>
-    native.execute({ op, path, query: {} }, body === undefined ? undefined : Buffer.from(JSON.stringify(body)));
-  /** Those that this server cannot run: in the copy too, so that its own changes do not delete them for all. */
-  const lacking = new Map<string, unknown>();
-  return {
-    read: async () => {
-      const { body } = await ask('get_inference', {});
-      const { endpoints } = JSON.parse(Buffer.from(body).toString()) as { endpoints: Json[] };
-      const own = endpoints.flatMap((endpoint): [string, Json][] => {
+/** How many copies of its model an endpoint runs, which is changed while it runs. */
+const SIZES: readonly string[] = ['num_allocations', 'adaptive_allocations'];
+
+/** The endpoints that a native engine has, without the built-in ones, and those of the cluster that it cannot run. */
+class EndpointCopy implements NativeCopy {
+  readonly #native: SearchEngine;
+  readonly #log: Log;
+  /** What the native engine had when it was read last. */
+  #own: Definitions = {};
+  /** Each with why it cannot be run. They are in the copy too, so that changes of this server do not delete them for all. */
+  readonly #lacking = new Map<string, { readonly definition: unknown; readonly reason: string }>();
+
+  constructor(native: SearchEngine, log: Log) {
+    this.#native = native;
+    this.#log = log;
+  }
+
+  async read(): Promise<Definitions> {
+    const { body } = await this.#ask('get_inference', {});
+    const { endpoints } = JSON.parse(Buffer.from(body).toString()) as { endpoints: Json[] };
+    this.#own = Object.fromEntries(
+      endpoints.flatMap((endpoint): [string, Json][] => {
         const { inference_id: id, ...definition } = endpoint;
         return typeof id === 'string' && !id.startsWith('.') ? [[id, definition]] : [];
-      });
-      ids.clear();
-      for (const [id] of own) ids.add(id);
-      return { ...Object.fromEntries(lacking), ...Object.fromEntries(own) } satisfies Definitions;
-    },
-    put: async (id, definition) => {
-      lacking.delete(id);
-      const { task_type: task, ...body } = isObject(definition) ? definition : {};
-      try {
-        if (ids.has(id)) await remove(id);
-        await ask('put_inference', { task_type: textOf(task) ?? '', inference_id: id }, body);
-      } catch (error) {
-        lacking.set(id, definition);
-        const reason = error instanceof Error ? error.message : String(error);
-        log.warn('an inference endpoint of the other servers cannot be used here', { endpoint: id, error: reason });
-      }
-    },
-    remove: async (id) => {
-      log.info('an inference endpoint is deleted that the cluster does not have', { endpoint: id });
-      await remove(id);
-    },
-  };
-
-  async function remove(id: string): Promise<void> {
-    if (lacking.delete(id)) return;
-    await native.execute({ op: 'delete_inference', path: { inference_id: id }, query: { force: 'true' } });
+      }),
+    );
+    for (const id of Object.keys(this.#own)) this.#lacking.delete(id);
+    const lacking = [...this.#lacking].map(([id, { definition }]) => [id, definition] as const);
+    return { ...this.#own, ...Object.fromEntries(lacking) };
   }
+
+  async put(id: string, definition: unknown): Promise<void> {
+    const { task_type: task, ...body } = isObject(definition) ? definition : {};
+    const path = { task_type: textOf(task) ?? '', inference_id: id };
+    const own = Object.hasOwn(this.#own, id) ? this.#own[id] : undefined;
+    const sizes = ofOtherSize(own, definition);
+    try {
+      if (sizes !== undefined) await this.#ask('update_inference', path, { service_settings: sizes });
+      else {
+        if (own !== undefined) await this.remove(id);
+        await this.#ask('put_inference', path, body);
+      }
+      this.#lacking.delete(id);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (this.#lacking.get(id)?.reason !== reason)
+        this.#log.warn('an inference endpoint cannot be used on this server', { endpoint: id, error: reason });
+      this.#lacking.set(id, { definition, reason });
+    }
+  }
+
+  async remove(id: string): Promise<void> {
+    if (this.forget(id)) return;
+    this.#log.info('an inference endpoint is deleted that the cluster does not have', { endpoint: id });
+    await this.#native.execute({ op: 'delete_inference', path: { inference_id: id }, query: { force: 'true' } });
+  }
+
+  /** A model may have come in the meantime. */
+  async retry(): Promise<void> {
+    for (const [id, { definition }] of [...this.#lacking]) await this.put(id, definition);
+  }
+
+  /** Takes one out of those that this server cannot run; says whether it was there. */
+  forget(id: string): boolean {
+    return this.#lacking.delete(id);
+  }
+
+  /** @throws {EngineError} 404 for one that this server cannot run */
+  check(id: string): void {
+    const { reason } = this.#lacking.get(id) ?? {};
+    if (reason === undefined) return;
+    throw refusal(
+      404,
+      'resource_not_found_exception',
+      `Inference endpoint [${id}] cannot be used on this server, and may be on the others: ${reason}`,
+    );
+  }
+
+  #ask(op: EngineRequest['op'], path: Readonly<Record<string, string>>, body?: object): Promise<EngineReply> {
+    return this.#native.execute(
+      { op, path, query: {} },
+      body === undefined ? undefined : Buffer.from(JSON.stringify(body)),
+    );
+  }
+}
+
+/** The sizes that an endpoint is to have, if nothing else of it differs. */
+function ofOtherSize(own: unknown, wanted: unknown): Json | undefined {
+  const rest = (definition: unknown): string => {
+    const { service_settings: settings, ...others } = definition as Json;
+    const fixed = Object.entries(isObject(settings) ? settings : {}).filter(([name]) => !SIZES.includes(name));
+    return JSON.stringify([others, fixed]);
+  };
+  if (!isObject(own) || !isObject(wanted) || rest(own) !== rest(wanted)) return undefined;
+  const settings = isObject(wanted['service_settings']) ? wanted['service_settings'] : {};
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => SIZES.includes(name)));
 }

@@ -4,7 +4,7 @@ import { refusal } from './errors.js';
 import { isObject } from './json.js';
 import { Conflict, type SharedState, type Version, sameVersion } from './shared-state.js';
 
-/** How often a change is tried that other servers come in between of. */
+/** How often a change is tried again when another server made one at the same moment. */
 const TRIES = 10;
 
 /** Definitions of one kind, by their ids. */
@@ -15,6 +15,8 @@ export interface NativeCopy {
   read(): Promise<Definitions>;
   put(id: string, definition: unknown): Promise<unknown>;
   remove(id: string): Promise<unknown>;
+  /** Tries again what could not be put before. Absent where everything can be put. */
+  retry?(): Promise<void>;
 }
 
 /**
@@ -36,7 +38,7 @@ export class SharedDefinitions {
     this.#copy = copy;
   }
 
-  /** Makes the copy's the cluster's, if the cluster has none: those of a server from before it shared them. */
+  /** Gives the cluster the definitions of this server if it has none: they were made before servers shared them. */
   async adopt(): Promise<void> {
     if ((await this.#state.version(this.#kind)) !== undefined) return;
     const own = await this.#copy.read();
@@ -51,8 +53,11 @@ export class SharedDefinitions {
   /** Makes the copy what the cluster has, if it is not. */
   async sync(): Promise<void> {
     const version = await this.#state.version(this.#kind);
-    if (this.#isKnown && sameVersion(version, this.#known)) return;
-    await this.#alone(() => this.#syncNow());
+    if (this.#isKnown && sameVersion(version, this.#known) && this.#copy.retry === undefined) return;
+    await this.#alone(async () => {
+      await this.#syncNow();
+      await this.#copy.retry?.();
+    });
   }
 
   /**
@@ -83,7 +88,7 @@ export class SharedDefinitions {
     if (this.#isKnown && sameVersion(shared?.version, this.#known)) return;
     const wanted = shared === undefined ? {} : this.#parsed(shared.text);
     const have = await this.#copy.read();
-    for (const id of Object.keys(have)) if (!(id in wanted)) await this.#copy.remove(id);
+    for (const id of Object.keys(have)) if (!Object.hasOwn(wanted, id)) await this.#copy.remove(id);
     for (const [id, definition] of Object.entries(wanted)) {
       if (JSON.stringify(have[id]) !== JSON.stringify(definition)) await this.#copy.put(id, definition);
     }

@@ -15,7 +15,7 @@ import type { Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
 import { readSearch } from './reading.js';
 import { type Reindex, planInPlace, planOf, readReindex } from './reindex.js';
-import { replyOf, stoppable, withWarnings } from './replies.js';
+import { passedOn, replyOf, stoppable, withWarnings } from './replies.js';
 import { Conflict, type Version } from './shared-state.js';
 import { TASK_NODE, type TaskRecord, UPGRADE, newTally, response, view } from './task-record.js';
 import { type Kept, LEASE_MS, TaskStore } from './task-store.js';
@@ -395,12 +395,18 @@ export class Tasks {
     const { pipeline, dry_run: dry } = query;
     if (dry !== undefined) throw notOverCluster('[dry_run] of an _update_by_query');
     if (pipeline !== undefined) return pipeline === '_none' ? undefined : pipeline;
-    const { status, body } = await this.#work.transport.json({
+    const options = ['ignore_unavailable', 'allow_no_indices', 'expand_wildcards'];
+    const answered = await this.#work.transport.ask({
       method: 'GET',
       path: `/${encodeExpression(expression)}/_settings/index.default_pipeline,index.uuid`,
-      query: { flat_settings: 'true' },
+      query: {
+        flat_settings: 'true',
+        ...Object.fromEntries(Object.entries(query).filter(([name]) => options.includes(name))),
+      },
+      repeatable: true,
     });
-    const [first, ...others] = (status === 200 && isObject(body) ? Object.values(body) : []).map((it) => {
+    if (answered.status !== 200) throw passedOn(answered);
+    const [first, ...others] = Object.values(parseAnswer(answered.body) as object).map((it: unknown) => {
       const settings = isObject(it) ? it['settings'] : undefined;
       const found = isObject(settings) ? settings['index.default_pipeline'] : undefined;
       return typeof found === 'string' && found !== '_none' ? found : undefined;

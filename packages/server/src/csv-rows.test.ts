@@ -40,6 +40,16 @@ describe('a file of columns', () => {
     expect(values('a\tb\nfive"\t"x\n', 'tsv')).toEqual([{ a: 'five"', b: '"x' }]);
   });
 
+  it('may begin with lines of blanks and separators, which say nothing of its columns', () => {
+    for (const before of ['  \n', ',,,\n', ' \t\r\n;;;;\n\n'])
+      expect(values(`${before}a|b\n1|2\n`)).toEqual([{ a: '1', b: '2' }]);
+  });
+
+  it('may have a value of quotes alone', () => {
+    const rows = read([`a\n"${'""'.repeat(5000)}"\n`]);
+    expect(rows.map(({ values: own }) => own)).toEqual([{ a: '"'.repeat(5000) }]);
+  });
+
   it('may have blanks around quotes, as people write it', () => {
     expect(values('a, b\nAnn, "likes tea, black" \n"Bob" , x \n')).toEqual([
       { a: 'Ann', b: 'likes tea, black' },

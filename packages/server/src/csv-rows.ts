@@ -25,6 +25,9 @@ const MOST_NAMES = 10_000;
 /** Most columns of a row, those without a name too: without a bound, a file without lines would be one row of any length. */
 const MOST_CELLS = 1_000_000;
 
+/** Most pieces of a value that are kept apart. */
+const MOST_PIECES = 1000;
+
 /** Where the reader is in a value: before it, in one without quotes, in a quoted one, behind the quote that may end it, or in blanks behind that. */
 type Place = 'before' | 'plain' | 'quoted' | 'closed' | 'ended';
 
@@ -88,20 +91,24 @@ export class CsvReader {
     return rows;
   }
 
-  /** Counts separators outside quotes, up to the end of the first line that is not empty; says whether that was seen. */
+  /** Counts separators outside quotes, up to the end of the first line that holds more than them and blanks; says whether that was seen. */
   #endsNames(text: string): boolean {
     const marks = /["\r\n,;\t|]/g;
     let behind = 0;
     for (let found = marks.exec(text); found !== null; found = marks.exec(text)) {
       const [mark] = found;
       const isBreak = mark === '\n' || mark === '\r';
-      this.#isBlankHead &&= isBreak && found.index === behind;
+      this.#isBlankHead &&= mark !== '"' && text.slice(behind, found.index).trim() === '';
       behind = found.index + 1;
-      if (isBreak && !this.#isQuotedHead && !this.#isBlankHead) return true;
+      if (isBreak && !this.#isQuotedHead) {
+        if (!this.#isBlankHead) return true;
+        for (const one of SEPARATORS) this.#seen.set(one, 0);
+        continue;
+      }
       if (mark === '"') this.#isQuotedHead = !this.#isQuotedHead;
       else if (!isBreak && !this.#isQuotedHead) this.#seen.set(mark, (this.#seen.get(mark) ?? 0) + 1);
     }
-    this.#isBlankHead &&= behind === text.length;
+    this.#isBlankHead &&= text.slice(behind).trim() === '';
     this.#checkCells(Math.max(...this.#seen.values()));
     this.#headCharacters += text.length;
     this.#checkLength(this.#headCharacters);
@@ -135,7 +142,7 @@ export class CsvReader {
         continue;
       }
       if (this.#place === 'closed' && text[at] === '"') {
-        this.#pieces.push('"');
+        this.#take(text, at, at + 1);
         this.#place = 'quoted';
         at += 1;
         continue;
@@ -176,7 +183,10 @@ export class CsvReader {
   }
 
   #take(text: string, from: number, to: number): void {
+    if (from === to) return;
     this.#pieces.push(text.slice(from, to));
+    // A text of quotes alone is one piece for each.
+    if (this.#pieces.length > MOST_PIECES) this.#pieces = [this.#pieces.join('')];
     this.#characters += to - from;
     this.#checkLength(this.#characters);
   }
@@ -199,8 +209,9 @@ export class CsvReader {
     this.#line += 1;
     this.#begin = this.#line;
     if (values.every((value) => value.trim() === '')) return;
-    if (this.#names === undefined) this.#names = checkedNames(values);
-    else rows.push(rowOf(this.#names, values, line));
+    if (this.#names !== undefined) rows.push(rowOf(this.#names, values, line));
+    // What separates columns may be another character than those before the names.
+    else if (/[^\s,;|]/.test(values.join(''))) this.#names = checkedNames(values);
   }
 
   #checkLength(characters: number): void {

@@ -61,7 +61,8 @@ fn change(
     let pace = requests_per_second(request)?.unwrap_or(f64::INFINITY);
     let handle = one_index(service, request)?;
     handle.check_access(Access::MetadataWrite)?;
-    let wanted = ChangeRequest::parse(body)?;
+    let mut wanted = ChangeRequest::parse(body)?;
+    wanted.field = handle.mapping().concrete(&wanted.field).into_owned();
     let claimed = handle.claim_filling()?;
     match handle.model_change() {
         // What stopped goes on.

@@ -78,11 +78,12 @@ impl DateFormat {
         match self {
             DateFormat::EpochMillis => text.parse::<i64>().ok().or_else(|| {
                 let millis = text.parse::<f64>().ok()?;
-                millis.is_finite().then_some(millis as i64)
+                // Parts of a millisecond are left out as they are of other dates: towards the past.
+                millis.is_finite().then_some(millis.floor() as i64)
             }),
             DateFormat::EpochSecond => {
                 let seconds = text.parse::<f64>().ok()?;
-                let millis = seconds.is_finite().then_some((seconds * 1000.0) as i64)?;
+                let millis = seconds.is_finite().then_some((seconds * 1000.0).floor() as i64)?;
                 let is_whole = !text.contains(['.', 'e', 'E']);
                 Some(if round_up && is_whole { millis.saturating_add(999) } else { millis })
             }

@@ -136,6 +136,16 @@ mod tests {
                 super::super::parse_date(&formats, text, false).map(|at| i128::from(at) * NANOS)
             );
         }
+        for (format, text, millis) in [("epoch_millis", "-1.5", -2), ("epoch_second", "-1.0005", -1001)] {
+            let format = &parse_formats(format).unwrap()[0];
+            let nanos = format.read_nanos(text, false, &Zone::UTC).unwrap();
+            assert_eq!(
+                format.read(text, false, &Zone::UTC),
+                Some(millis),
+                "documents and queries read alike"
+            );
+            assert_eq!(nanos.div_euclid(NANOS), millis.into());
+        }
         let written = |format: &str| {
             parse_formats(format).unwrap()[0].write_nanos(1_420_114_230_123_456_780, &Zone::UTC)
         };

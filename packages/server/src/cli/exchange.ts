@@ -28,7 +28,10 @@ export interface Answered {
 export async function exchange(url: string, { method, headers, body, signal }: Sent): Promise<Answered> {
   const message = await new Promise<IncomingMessage>((resolve, reject) => {
     const { request } = url.startsWith('https:') ? https : http;
-    const sent = request(url, { method, headers: { ...headers, 'accept-encoding': 'gzip' }, signal }, resolve);
+    // Node leaves out the length of a DELETE's body, and the server would take the body for the next request.
+    const length = body === undefined ? {} : { 'content-length': String(body.length) };
+    const all = { ...headers, ...length, 'accept-encoding': 'gzip' };
+    const sent = request(url, { method, headers: all, signal }, resolve);
     sent.on('error', reject);
     sent.end(body);
   });

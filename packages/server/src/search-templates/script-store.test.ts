@@ -29,6 +29,9 @@ describe('scripts that several servers have in common', () => {
       ['a', ...names],
     ]);
     await two.delete('a');
+    // What it looked at last still had this one.
+    await two.put(script('c'));
+    await one.delete('c');
     await expect(one.delete('a')).rejects.toThrow('stored script [a] does not exist');
     expect(await ids(await ScriptStore.open(data, common.server()))).toEqual(names);
   });

@@ -25,8 +25,8 @@ const ATTEMPTS = 10;
 
 /**
  * The stored scripts, in memory and in `scripts.json` of the data directory, or where the servers over one cluster have them in common. As they
- * are made of what the HTTP layer does, they live in it. Changes are made one at a time: where they are stored first, then in memory. One that
- * is not taken there is an error.
+ * are made of what the HTTP layer does, they live in it. Changes are made one at a time: where they are stored first, then in memory. A change
+ * that cannot be stored is an error.
  */
 export class ScriptStore {
   readonly #text: StoredText;
@@ -85,6 +85,7 @@ export class ScriptStore {
 
   #change(apply: (scripts: Map<string, StoredScript>) => void): Promise<void> {
     return this.#inTurn(async () => {
+      if (this.#text.isShared) await this.#refresh();
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const after = new Map(this.#scripts);
         apply(after);

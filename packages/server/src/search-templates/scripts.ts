@@ -38,7 +38,7 @@ export async function putScript(call: Call): Promise<Answer> {
 /** Shows a search template. */
 export async function getScript(call: Call): Promise<Answer> {
   const id = call.path['id'] ?? '';
-  const script = await storedScripts(call)(id);
+  const script = (await storedScripts(call)).get(id);
   if (script === undefined) return json(404, { _id: id, found: false });
   const options = script.isObject ? { options: { content_type: JSON_CONTENT } } : {};
   return json(200, { _id: id, found: true, script: { lang: LANGUAGE, source: script.source, ...options } });
@@ -50,10 +50,9 @@ export async function deleteScript(call: Call): Promise<Answer> {
   return json(200, { acknowledged: true });
 }
 
-/** Finds stored scripts for one request, which all are of one moment. */
-export function storedScripts(call: Call): (id: string) => Promise<StoredScript | undefined> {
-  let scripts: Promise<ReadonlyMap<string, StoredScript>> | undefined;
-  return async (id) => (await (scripts ??= serving(call).scripts.current())).get(id);
+/** The stored scripts as they are when a request asks for them. */
+export function storedScripts(call: Call): Promise<ReadonlyMap<string, StoredScript>> {
+  return serving(call).scripts.current();
 }
 
 /** The refusal of a search by a template that is not there. */

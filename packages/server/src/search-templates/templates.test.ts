@@ -7,6 +7,7 @@ import { multiSearchTemplate, renderTemplate } from './templates.js';
 function callOf(caller: string, body: string): Call {
   return {
     caller: { id: caller },
+    services: { scripts: { current: () => Promise.resolve(new Map()) } },
     exchange: { from: '', onGone: () => () => undefined },
     path: {},
     body: Buffer.from(body),

@@ -10,6 +10,9 @@ import { Budget, compile, fillIn, type Template } from './mustache.js';
 import { missingScript, sourceText, storedScripts } from './scripts.js';
 import { type Members, objectMember, readMembers, switchMember, textMember, toJson } from './values.js';
 
+/** Stored scripts, by their ids. */
+type Scripts = Awaited<ReturnType<typeof storedScripts>>;
+
 const KNOWN = ['id', 'source', 'params', 'explain', 'profile'];
 
 /** Requests whose templates are filled in on the event loop. A request takes milliseconds at most, and so many may wait. */
@@ -27,13 +30,15 @@ function inTurn<T>(call: Call, fill: () => T | Promise<T>): Promise<T> {
 
 /** Fills in a search template, and searches. */
 export async function searchTemplate(call: Call): Promise<Answer> {
-  call.body = await inTurn(call, async () => Buffer.from(await searchOf(call, call.body, new Budget())));
+  const scripts = await storedScripts(call);
+  call.body = await inTurn(call, () => Buffer.from(searchOf(call, call.body, scripts, new Budget())));
   return searched(call, 'search');
 }
 
 /** Fills in a search template, and shows what comes of it. */
 export async function renderTemplate(call: Call): Promise<Answer> {
-  const search = await inTurn(call, () => searchOf(call, call.body, new Budget()));
+  const scripts = await storedScripts(call);
+  const search = await inTurn(call, () => searchOf(call, call.body, scripts, new Budget()));
   return { status: 200, body: `{"template_output":${search}}` };
 }
 
@@ -41,16 +46,17 @@ export async function renderTemplate(call: Call): Promise<Answer> {
 export async function multiSearchTemplate(call: Call): Promise<Answer> {
   const { body } = call;
   if (body === undefined) throw new HttpError('parse', 'request body is required');
-  call.body = await inTurn(call, () => searchesOf(call, body));
+  const scripts = await storedScripts(call);
+  call.body = await inTurn(call, () => searchesOf(call, body, scripts));
   return searched(call, 'msearch');
 }
 
-async function searchesOf(call: Call, body: Uint8Array): Promise<Buffer> {
+async function searchesOf(call: Call, body: Uint8Array, scripts: Scripts): Promise<Buffer> {
   const lines = new TextDecoder().decode(body).split('\n');
   if (lines.pop() !== '') {
     throw new HttpError('illegal_argument', 'The msearch request must be terminated by a newline [\n]');
   }
-  const [budget, scripts, compiled] = [new Budget(), storedScripts(call), new Map<string, Template>()];
+  const [budget, compiled] = [new Budget(), new Map<string, Template>()];
   const filled: string[] = [];
   const turns = new Turns();
   for (let at = 0; at < lines.length; at += 2) {
@@ -58,8 +64,8 @@ async function searchesOf(call: Call, body: Uint8Array): Promise<Buffer> {
     const [header = '', template = ''] = lines.slice(at, at + 2);
     if (header.trim() === '' && template.trim() === '') continue;
     // In valid JSON a line ends only where a space may be.
-    const search = await searchOf(call, Buffer.from(template), budget, scripts, compiled);
-    filled.push(header, search.replaceAll(/[\r\n]/g, ' '));
+    const search = searchOf(call, Buffer.from(template), scripts, budget, compiled).replaceAll(/[\r\n]/g, ' ');
+    filled.push(header, search);
   }
   return Buffer.from(filled.map((line) => `${line}\n`).join(''));
 }
@@ -70,19 +76,19 @@ function searched(call: Call, op: 'search' | 'msearch'): Promise<Answer> {
 }
 
 /** The search that comes of a request for a template, as JSON. `compiled` are the templates that the request has named before. */
-async function searchOf(
+function searchOf(
   call: Call,
   body: Uint8Array | undefined,
+  scripts: Scripts,
   budget: Budget,
-  scripts = storedScripts(call),
   compiled = new Map<string, Template>(),
-): Promise<string> {
+): string {
   const idInPath = call.path['id'];
   const request: Members =
     body === undefined && idInPath !== undefined ? new Map() : readMembers(body, KNOWN, 'search_template');
   const id = textMember(request, 'id') ?? idInPath;
   if (id !== (idInPath ?? id)) throw invalid('[id] is not that of the path');
-  const source = id === undefined ? ownSource(request) : await storedSource(id, request, scripts);
+  const source = id === undefined ? ownSource(request) : storedSource(id, request, scripts);
   const params = objectMember(request, 'params') ?? (new Map() as Members);
   const shown = ['explain', 'profile'].filter((name) => switchMember(request, name));
   const template = compiled.get(source) ?? compile(source);
@@ -95,10 +101,10 @@ async function searchOf(
   return toJson(search);
 }
 
-async function storedSource(id: string, request: Members, scripts: ReturnType<typeof storedScripts>): Promise<string> {
+function storedSource(id: string, request: Members, scripts: Scripts): string {
   if ((request.get('source') ?? undefined) !== undefined)
     throw invalid('either [id] or [source] can be given, not both');
-  const script = await scripts(id);
+  const script = scripts.get(id);
   if (script === undefined) throw missingScript(id);
   return script.source;
 }
