@@ -180,8 +180,9 @@ describe('the OpenAPI document', () => {
     const types = forms.flatMap((form) => form.properties.type.enum ?? []);
     expect(types.length).toBeGreaterThan(20);
     for (const type of types) {
-      const field = { type, ...(type === 'scaled_float' ? { scaling_factor: 10 } : {}) };
-      const { text } = await server.request('PUT', `/type-${type}`, { mappings: { properties: { field } } });
+      const needs: Record<string, object> = { scaled_float: { scaling_factor: 10 }, alias: { path: 'other' } };
+      const properties = { other: { type: 'keyword' }, field: { type, ...needs[type] } };
+      const { text } = await server.request('PUT', `/type-${type}`, { mappings: { properties } });
       expect(text, type).toContain('"acknowledged":true');
       await server.request('DELETE', `/type-${type}`);
     }
