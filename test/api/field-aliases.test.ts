@@ -410,6 +410,20 @@ describe('an alias of a field', () => {
     expect((await search({ query: { term: { transport: 'bus' } } }, 'planned-1')).hits.total.value).toBe(1);
   });
 
+  it('stands for a field whose name is no longer than others can bear', async () => {
+    const settings = { 'index.mapping.field_name_length.limit': 1_000_000 };
+    const put = (name: string) =>
+      server.request('PUT', '/long-names', {
+        settings,
+        mappings: { properties: { [name]: { type: 'keyword' }, short: alias(name) } },
+      });
+    const refused = await put('n'.repeat(4097));
+    expect([refused.status, refused.body.error.reason]).toEqual([400, expect.stringContaining('[4096] characters')]);
+    expect((await put('n'.repeat(4096))).status).toBe(200);
+    const document = await server.request('PUT', '/long-names/_doc/1', { ['m'.repeat(4097)]: 1 });
+    expect([document.status, document.body.error.reason]).toEqual([400, expect.stringContaining('[4096] characters')]);
+  });
+
   it('finds the documents of by-query jobs, and of keys and aliases with a filter', async () => {
     const copy = {
       source: { index: 'trips', query: { term: { transport: 'bus' } }, _source: ['mode'] },

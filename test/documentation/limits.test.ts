@@ -14,6 +14,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'bytes of an index name': ['crates/indices/src/names.rs', 'MAX_BYTES'],
   'fields of an index': [SETTINGS, 'mapping.total_fields.limit'],
   'levels of objects in a mapping': [SETTINGS, 'mapping.depth.limit'],
+  'characters of the name of a field': ['crates/mapping/src/types.rs', 'LONGEST_NAME'],
   'fields of type `nested`': [SETTINGS, 'mapping.nested_fields.limit'],
   'objects of `nested` fields in a document': [SETTINGS, 'mapping.nested_objects.limit'],
   'keys of a `flattened` object in a document': ['crates/mapping/src/document/flattened.rs', 'MOST_PATHS'],

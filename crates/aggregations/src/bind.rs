@@ -56,6 +56,7 @@ impl Bound {
 
     fn add_all(&mut self, fields: &Fields<'_>, all: &[Aggregation]) -> Result<(), AggregationError> {
         for aggregation in all {
+            work::check()?;
             self.add(fields, aggregation)?;
             match self.views.get(&aggregation.id).cloned() {
                 None => self.add_all(fields, &aggregation.subs)?,

@@ -16,6 +16,7 @@ use sparrow_segments::schema::open_columns;
 impl Resolved {
     /// Opens the column of a segment.
     pub fn open(&self, reader: &SegmentReader) -> Result<Values, AggregationError> {
+        work::check()?;
         let columns = reader.fast_fields();
         let column = match &self.place {
             Place::Nowhere => ColumnValues::Nothing,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use sparrow_analysis::{Analysis, AnalysisLimits};
-use sparrow_mapping::{Limits, MOST_LEVELS};
+use sparrow_mapping::{LONGEST_NAME, Limits, MOST_LEVELS};
 
 use super::known_settings as known;
 use super::search_limits::SearchLimits;
@@ -312,7 +312,7 @@ impl Settings {
             ignore_dynamic_beyond_limit: self
                 .number("mapping.total_fields.ignore_dynamic_beyond_limit", false),
             depth: self.number("mapping.depth.limit", MAX_DEPTH).min(MOST_LEVELS),
-            field_name: self.number("mapping.field_name_length.limit", usize::MAX),
+            field_name: self.number("mapping.field_name_length.limit", LONGEST_NAME).min(LONGEST_NAME),
             nested_fields: self.number("mapping.nested_fields.limit", Limits::default().nested_fields),
             nested_objects: self.number("mapping.nested_objects.limit", Limits::default().nested_objects),
             ignore_malformed: self.number("mapping.ignore_malformed", false),

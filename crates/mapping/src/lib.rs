@@ -54,8 +54,8 @@ pub use source_selection::SourceSelection;
 pub use sparrow_wire::date_format::{self as date, DateFormat};
 pub use sparse_options::{PruningConfig, SparseIndexOptions};
 pub use types::{
-    DEFAULT_ANALYZER, Dynamic, FieldType, KeywordKind, Limits, MOST_LEVELS, NumberValue, ParsedDocument,
-    TextIndexOptions, TextKind, TextOptions, feature_value,
+    DEFAULT_ANALYZER, Dynamic, FieldType, KeywordKind, LONGEST_NAME, Limits, MOST_LEVELS, NumberValue,
+    ParsedDocument, TextIndexOptions, TextKind, TextOptions, feature_value,
 };
 pub use values::{is_above, normalize_float};
 

@@ -388,6 +388,10 @@ pub(crate) struct Nested {
 /// two levels of the JSON in which a mapping is stored, and JSON parsers follow no more than 127.
 pub const MOST_LEVELS: usize = 50;
 
+/// Longest name of a field, in characters, whatever `index.mapping.field_name_length.limit` says: a request names a field by an alias in
+/// a few bytes as often as it likes, and each time its columns are looked up by the whole name.
+pub const LONGEST_NAME: usize = 4096;
+
 /// Limits that documents and mappings are checked against.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -398,7 +402,7 @@ pub struct Limits {
     pub ignore_dynamic_beyond_limit: bool,
     /// `index.mapping.depth.limit`, at most [`MOST_LEVELS`].
     pub depth: usize,
-    /// `index.mapping.field_name_length.limit`, in characters.
+    /// `index.mapping.field_name_length.limit`, in characters, at most [`LONGEST_NAME`].
     pub field_name: usize,
     /// `index.mapping.nested_fields.limit`: most fields of type `nested`.
     pub nested_fields: usize,

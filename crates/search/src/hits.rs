@@ -130,7 +130,17 @@ impl<'a> Reader<'a> {
                     id: &stored.id,
                     source: &stored.source,
                 };
-                fields = source.read(&body.fields, &body.docvalue_fields, body.stored_fields.as_ref())?;
+                let read = || {
+                    let read = source.read(&body.fields, &body.docvalue_fields, body.stored_fields.as_ref());
+                    read.map_err(Into::into)
+                };
+                match in_time(deadline, read)? {
+                    Some(read) => fields = read,
+                    None => {
+                        timed_out = true;
+                        break;
+                    }
+                }
             }
             if !body.script_fields.is_empty() {
                 let read =
