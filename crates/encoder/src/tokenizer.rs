@@ -282,7 +282,7 @@ impl TextTokenizer {
     ) -> Result<Question, EncoderError> {
         let room = self.room_of_pair()?.1;
         let mut ids = self.first_tokens(text, room, goes_on)?;
-        // What is beyond the room alone is never in a pair, however short the text is.
+        // A pair never has more tokens of the question than its room, even if the text is empty.
         ids.truncate(room);
         Ok(Question { ids })
     }

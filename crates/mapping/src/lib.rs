@@ -231,7 +231,8 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// As [`Mapping::parse`], for a definition that is laid over or under others: an alias may stand for a field of theirs.
+    /// Parses a definition that is merged with others, as [`Mapping::parse`] does, but an alias may stand for a field that only the others
+    /// have.
     ///
     /// # Errors
     /// See [`MappingError`].

@@ -17,7 +17,7 @@ pub struct NativeReply {
     pub body: Buffer,
     /// Whether `body` is plain text.
     pub text: bool,
-    /// Sentences about deprecated forms that the request used; absent if there are none.
+    /// Warnings about deprecated forms that the request used, one sentence each; absent without such a form.
     pub warnings: Option<Vec<String>>,
     /// The indices and aliases that the request came to; absent where it did not ask for them.
     pub named: Option<Vec<String>>,

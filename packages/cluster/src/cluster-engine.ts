@@ -113,7 +113,7 @@ export class ClusterSearchEngine implements SearchEngine {
       const { product, state, tasks } = await opened(transport, options, log, signal);
       log.info('over a cluster', { cluster: options.nodes, product: product.name, version: product.version });
       const engine = new ClusterSearchEngine(native, transport, product, { state, tasks }, log);
-      await engine.#endpoints.start(log);
+      await engine.#endpoints.start();
       const { names, pipelines, models, vectors, semantic } = {
         names: engine.#names,
         pipelines: engine.#pipelines,

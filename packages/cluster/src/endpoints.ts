@@ -1,5 +1,6 @@
 import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
 
+import type { ClusterLog } from './cluster-engine.js';
 import { refusal } from './errors.js';
 import { type Json, isObject, textOf } from './json.js';
 import { type Definitions, type NativeCopy, SharedDefinitions } from './shared-definitions.js';
@@ -8,12 +9,6 @@ import type { SharedState } from './shared-state.js';
 /** How often a server looks whether another one has changed endpoints, in milliseconds. */
 const LOOK_MS = 1_000;
 
-/** Where it is written down what becomes of endpoints that another server made. */
-interface Log {
-  info(message: string, members: Record<string, unknown>): void;
-  warn(message: string, members: Record<string, unknown>): void;
-}
-
 /**
  * Inference endpoints: those that were made are kept in the cluster for all of Sparrow's servers, and run by the native engine of each. Every
  * server has the built-in ones by itself. A server whose models do not include that of an endpoint serves all others, and says in its log
@@ -21,25 +16,27 @@ interface Log {
  */
 export class Endpoints {
   readonly #native: SearchEngine;
+  readonly #log: ClusterLog;
   readonly #copy: EndpointCopy;
   readonly #shared: SharedDefinitions;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(native: SearchEngine, state: SharedState, log: Log) {
+  constructor(native: SearchEngine, state: SharedState, log: ClusterLog) {
     this.#native = native;
+    this.#log = log;
     this.#copy = new EndpointCopy(native, log);
     this.#shared = new SharedDefinitions(state, 'endpoints', this.#copy);
   }
 
   /** Makes those that the cluster has, and looks from then on whether other servers change them. */
-  async start(log: Log): Promise<void> {
+  async start(): Promise<void> {
     await this.#shared.adopt();
     await this.#shared.sync();
     const look = (): void => {
       this.#shared
         .sync()
         .catch((error: unknown) => {
-          log.warn('inference endpoints of the other servers cannot be read', { error: String(error) });
+          this.#log.warn('inference endpoints of the other servers cannot be read', { error: String(error) });
         })
         .finally(() => this.#timer?.refresh());
     };
@@ -85,13 +82,13 @@ const SIZES: readonly string[] = ['num_allocations', 'adaptive_allocations'];
 /** The endpoints that a native engine has, without the built-in ones, and those of the cluster that it cannot run. */
 class EndpointCopy implements NativeCopy {
   readonly #native: SearchEngine;
-  readonly #log: Log;
+  readonly #log: ClusterLog;
   /** What the native engine had when it was read last. */
   #own: Definitions = {};
   /** Each with why it cannot be run. They are in the copy too, so that changes of this server do not delete them for all. */
   readonly #lacking = new Map<string, { readonly definition: unknown; readonly reason: string }>();
 
-  constructor(native: SearchEngine, log: Log) {
+  constructor(native: SearchEngine, log: ClusterLog) {
     this.#native = native;
     this.#log = log;
   }

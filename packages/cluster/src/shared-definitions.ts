@@ -53,9 +53,10 @@ export class SharedDefinitions {
   /** Makes the copy what the cluster has, if it is not. */
   async sync(): Promise<void> {
     const version = await this.#state.version(this.#kind);
-    if (this.#isKnown && sameVersion(version, this.#known) && this.#copy.retry === undefined) return;
+    const isCurrent = this.#isKnown && sameVersion(version, this.#known);
+    if (isCurrent && this.#copy.retry === undefined) return;
     await this.#alone(async () => {
-      await this.#syncNow();
+      if (!isCurrent) await this.#syncNow();
       await this.#copy.retry?.();
     });
   }

@@ -52,7 +52,7 @@ export interface NativeReply {
   body: Buffer
   /** Whether `body` is plain text. */
   text: boolean
-  /** Sentences about deprecated forms that the request used; absent if there are none. */
+  /** Warnings about deprecated forms that the request used, one sentence each; absent without such a form. */
   warnings?: Array<string>
   /** The indices and aliases that the request came to; absent where it did not ask for them. */
   named?: Array<string>

@@ -5,7 +5,7 @@
 export interface CsvRow {
   /** The line of the file in which it begins, from 1. */
   readonly line: number;
-  /** Its values by the names of their columns; undefined if there is a problem. */
+  /** The cells of the row by the names of their columns; undefined for a row with a problem. */
   readonly values: Readonly<Record<string, string>> | undefined;
   /** Why it cannot be a document. */
   readonly problem: string | undefined;

@@ -52,7 +52,7 @@ impl OffsetMap {
             return;
         }
         if length > before.len() {
-            // What is more than was there points to the last character that was.
+            // The bytes beyond the old length map to the last character of the replaced text.
             self.0.push(Anchor { at: at + before.len(), before: before.end - last, moves: false });
         }
         self.0.push(Anchor { at: at + length, before: before.end, moves: true });

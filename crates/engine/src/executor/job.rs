@@ -16,7 +16,7 @@ pub(crate) struct Load {
     pub(crate) bytes: usize,
 }
 
-/// Runs `work`; a panic in it, which is a bug of ours, becomes a 500 for this request, and the server stays up.
+/// Runs `work` for one request. If it panics, which is a bug of Sparrow, the request gets a 500 and the server stays up.
 pub(super) fn guarded(work: impl FnOnce() -> Result<Reply, EngineError>) -> Result<Reply, EngineError> {
     caught(work).unwrap_or_else(|message| {
         tracing::error!(message, "an operation panicked");

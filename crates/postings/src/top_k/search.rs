@@ -16,7 +16,7 @@ pub(super) struct Clause<'a> {
 }
 
 impl Clause<'_> {
-    /// The same clause for the part of the segment that starts at document `first`.
+    /// Leaves out the postings of the documents before `first`.
     pub(super) fn from(&self, first: DocId) -> Self {
         Self { postings: self.postings.from(first), ..*self }
     }

@@ -99,7 +99,7 @@ impl DateFormat {
     pub fn moment(&self, text: &str, zone: &Zone) -> Option<OffsetDateTime> {
         match self {
             DateFormat::EpochMillis | DateFormat::EpochSecond => {
-                let nanos = i128::from(self.read(text, false, zone)?) * 1_000_000;
+                let nanos = i128::from(self.read(text, false, zone)?) * NANOS;
                 OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()
             }
             DateFormat::StrictDateOptionalTime => IsoDate::read(text)?.first_moment(zone),
@@ -123,12 +123,14 @@ impl DateFormat {
             DateFormat::StrictDateOptionalTime => &*ISO,
             DateFormat::Pattern(pattern) => &pattern.writer,
         };
-        let nanos = i128::from(millis).saturating_mul(1_000_000);
-        match OffsetDateTime::from_unix_timestamp_nanos(nanos).ok().and_then(|at| zone.local(at)) {
-            Some(at) => pattern.write_in(at, zone),
-            None => millis.to_string(),
-        }
+        write_moment(pattern, i128::from(millis) * NANOS, zone).unwrap_or_else(|| millis.to_string())
     }
+}
+
+/// Writes nanoseconds since the epoch with a pattern, in a time zone; `None` outside the range of the calendar.
+fn write_moment(pattern: &DatePattern, nanos: i128, zone: &Zone) -> Option<String> {
+    let at = OffsetDateTime::from_unix_timestamp_nanos(nanos).ok()?;
+    Some(pattern.write_in(zone.local(at)?, zone))
 }
 
 /// How dates are written in time zones by formats without a pattern.
@@ -223,7 +225,7 @@ pub fn format_millis(millis: i64) -> String {
 
 /// Formats milliseconds since the epoch as an ISO 8601 UTC time; `None` outside the range of the calendar.
 pub fn iso_millis(millis: i64) -> Option<String> {
-    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * 1_000_000).ok()?;
+    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(millis) * NANOS).ok()?;
     let sign = if at.year() < 0 { "-" } else { "" };
     Some(format!(
         "{sign}{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",

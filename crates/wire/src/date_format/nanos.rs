@@ -1,8 +1,6 @@
 //! Dates in nanoseconds since the epoch, as `date_nanos` fields have them: from 1970 to 2262.
 
-use time::OffsetDateTime;
-
-use super::{DateFormat, NANOS, format_millis};
+use super::{DateFormat, NANOS, format_millis, write_moment};
 use crate::date_pattern::IsoDate;
 use crate::zone::Zone;
 
@@ -20,7 +18,7 @@ impl DateFormat {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
         let Some(number) = whole.parse::<i64>().ok().filter(|_| is_number(fraction)) else {
-            // In another notation of a number there are no such fine parts.
+            // A number in another notation, such as 1e12, is read to the millisecond.
             return self.read(text, round_up, zone).map(|millis| i128::from(millis) * NANOS);
         };
         let mut rest = fraction.get(..digits).unwrap_or(fraction).parse().unwrap_or(0_i128);
@@ -44,13 +42,7 @@ impl DateFormat {
             DateFormat::EpochMillis => decimal(nanos, 6),
             DateFormat::EpochSecond => decimal(nanos, 9),
             DateFormat::Pattern(pattern) => {
-                match OffsetDateTime::from_unix_timestamp_nanos(nanos.into())
-                    .ok()
-                    .and_then(|at| zone.local(at))
-                {
-                    Some(at) => pattern.writer.write_in(at, zone),
-                    None => millis.to_string(),
-                }
+                write_moment(&pattern.writer, nanos.into(), zone).unwrap_or_else(|| millis.to_string())
             }
         }
     }

@@ -86,7 +86,7 @@ impl DatePattern {
         }
     }
 
-    /// Formats a date that is in the local time of a zone. An offset is all that is known of a fixed one, also where there is none: `Z`.
+    /// Formats a date that is in the local time of a zone. A fixed zone has no name, so that its offset is written instead, `Z` for UTC.
     pub fn write_in(&self, date: OffsetDateTime, zone: &Zone) -> String {
         self.written(date, if let Zone::Named(zone) = zone { Known::Named(zone) } else { Known::Offset })
     }

@@ -34,8 +34,8 @@ const ABBREVIATIONS: [(&str, &str); 19] = [
     ("WET", "Europe/Lisbon"),
 ];
 
-/// The English names of Unicode's CLDR 47, as Java 25 has them. Rows: the name of standard time; that of daylight saving time, empty where
-/// there is none; names in the tz database, of which the first is the zone that a text with such a name means.
+/// The English names of Unicode's CLDR 47, as Java 25 has them. Rows: the name of standard time; that of daylight saving time, empty for
+/// a zone without it; names in the tz database, of which the first is the zone that a text with such a name means.
 const LONG_NAMES: &str = include_str!("zone_names.tsv");
 
 /// Long names of zones.

@@ -20,7 +20,7 @@ afterAll(() => {
   server.close();
 });
 
-it.each(['GET', 'POST', 'PUT', 'DELETE'])('sends the body of a %s, and nothing where there is none', async (method) => {
+it.each(['GET', 'POST', 'PUT', 'DELETE'])('sends the body of a %s if it has one', async (method) => {
   const { signal } = new AbortController();
   for (const said of ['{"ids":["a"]}', '']) {
     const body = said === '' ? undefined : Buffer.from(said);

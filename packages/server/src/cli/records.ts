@@ -120,7 +120,7 @@ async function* unzipped(stream: AsyncIterable<Buffer>, signal: AbortSignal): As
   try {
     for await (const chunk of source.pipe(gunzip) as AsyncIterable<Buffer>) yield chunk;
   } catch (error) {
-    // What was stopped in the middle ends in the middle.
+    // A command that was stopped ends the file wherever it is: that is no damage of the file.
     if (signal.aborted) return;
     if (error instanceof CommandError) throw error;
     throw new CommandError(`it cannot be unpacked: ${error instanceof Error ? error.message : String(error)}`, {
@@ -226,7 +226,7 @@ async function* fromColumns(
     yield* reader.end().map(recorded);
   } catch (error) {
     if (!(error instanceof CsvProblem)) throw error;
-    // What was stopped in the middle ends in the middle.
+    // A command that was stopped ends the file wherever it is: that is no damage of the file.
     if (signal.aborted) return;
     throw new CommandError(error.message, { cause: error });
   }

@@ -263,7 +263,7 @@ export class Remote implements SearchEngine {
     }
     if (status !== 401) return { status, body: bytes };
     if (key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyFrom}`);
-    // What is no answer of a server is told as that.
+    // Throws if the body is not what a Sparrow server answers: then the key is not the problem.
     this.#read(status, bytes);
     // The server cannot say where the key is from.
     const reason = `the server at ${url} does not know the key of ${inLine(keyFrom)}, or no longer: it may be of another server, expired or revoked; give one of this server with --key or SPARROW_API_KEY, or the server's data directory with --data`;

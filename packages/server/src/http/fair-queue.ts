@@ -82,7 +82,8 @@ export class FairQueue {
       // Callers that came meanwhile go before the next job of this one.
       const others = this.#jobs.get(caller);
       if (this.#jobs.delete(caller) && others !== undefined) this.#jobs.set(caller, others);
-      // What comes now waits as well: requests that are read in the same turn would all be done in it, each in a queue that is empty.
+      // The queue stays busy until the next turn of the event loop: otherwise each request that is read in this turn would find it empty,
+      // and all of them would be done at once.
       if (turns.isOver) await turns.next();
     }
     this.#isBusy = false;

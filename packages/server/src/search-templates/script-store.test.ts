@@ -29,7 +29,7 @@ describe('scripts that several servers have in common', () => {
       ['a', ...names],
     ]);
     await two.delete('a');
-    // What it looked at last still had this one.
+    // The second server read the scripts last when [a] was still among them.
     await two.put(script('c'));
     await one.delete('c');
     await expect(one.delete('a')).rejects.toThrow('stored script [a] does not exist');

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 
 import { StoredFileError, diskRefusal, parseStored } from '../durable-file.js';
 import { HttpError } from '../errors.js';
@@ -85,15 +86,14 @@ export class ScriptStore {
 
   #change(apply: (scripts: Map<string, StoredScript>) => void): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#text.isShared) await this.#refresh();
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+        await this.#refresh();
         const after = new Map(this.#scripts);
         apply(after);
         if (await this.#write(after)) {
           this.#scripts = after;
           return;
         }
-        await this.#refresh();
       }
       throw new HttpError('rejected', 'other servers change the stored scripts all the time: try again later');
     });
@@ -113,21 +113,17 @@ export class ScriptStore {
 
   /** Says whether nobody had written in between. */
   async #write(scripts: ReadonlyMap<string, StoredScript>): Promise<boolean> {
+    const text = seal({ format: FORMAT, scripts: [...scripts.values()] });
     this.#isUncertain = true;
     let isWritten: boolean;
     try {
-      isWritten = await this.#text.replace(inOnePiece(seal({ format: FORMAT, scripts: [...scripts.values()] })));
+      isWritten = await this.#text.replace(Readable.from([Buffer.from(text)]));
     } catch (error) {
       throw diskRefusal(error, 'stored scripts');
     }
     this.#isUncertain = false;
     return isWritten;
   }
-}
-
-// eslint-disable-next-line @typescript-eslint/require-await -- a text is written in pieces, and this one is small
-async function* inOnePiece(text: string): AsyncGenerator<Buffer> {
-  yield Buffer.from(text);
 }
 
 async function readScripts(stored: StoredText): Promise<ReadonlyMap<string, StoredScript>> {

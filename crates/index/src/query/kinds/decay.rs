@@ -14,7 +14,7 @@ use sparrow_query::{DecayCurve, DecayFunction, MultiValue};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Decay {
     pub(crate) path: String,
-    /// The point from which those of a `geo_point` field are measured.
+    /// How the stored numbers become values: as they are, as milliseconds, or as distances in meters from a point.
     pub(crate) reading: Reading,
     curve: DecayCurve,
     origin: f64,

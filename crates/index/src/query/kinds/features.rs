@@ -186,7 +186,7 @@ impl Function {
 struct ColumnSource {
     exists: Box<dyn Weight>,
     path: String,
-    /// The point from which those of a `geo_point` field are measured.
+    /// How the stored numbers become values: as they are, as milliseconds, or as distances in meters from a point.
     reading: Reading,
 }
 

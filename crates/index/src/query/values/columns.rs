@@ -39,7 +39,7 @@ impl NumericColumns {
         Ok(Self { columns: open_columns(reader, &number_column(path))?, reading: Reading::Numbers })
     }
 
-    /// The same columns, with values that are read in another way.
+    /// Changes how the stored numbers become the values of a query.
     #[must_use]
     pub(crate) fn read_as(self, reading: Reading) -> Self {
         Self { reading, ..self }
