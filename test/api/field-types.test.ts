@@ -88,6 +88,7 @@ describe('an ip field', () => {
     ['PUT', '/hosts/_doc/9', { address: 'localhost' }, "'localhost' is not an IP string literal."],
     ['PUT', '/hosts/_doc/9', { address: 7 }, "'7' is not an IP string literal."],
     ['PUT', '/bad', { mappings: { properties: { a: { type: 'ip', null_value: 'x' } } } }, '[null_value]'],
+    ['PUT', '/bad', { mappings: { properties: { a: { type: 'date', null_value: 'x' } } } }, '[null_value]'],
     ['PUT', '/bad', { mappings: { properties: { a: { type: 'ip', format: 'x' } } } }, 'unknown parameter [format]'],
     ['POST', '/hosts/_search', { query: { term: { address: '10.0.0.0/33' } } }, 'Illegal prefix length [33]'],
     ['POST', '/hosts/_search', { query: { term: { address: 'x' } } }, "'x' is not an IP string literal."],

@@ -113,6 +113,32 @@ fn recorded_mapping_errors() {
 }
 
 #[test]
+fn what_stands_for_a_null_has_to_be_a_value_of_the_field() {
+    let with = |kind: &str, value: Value| json!({"properties": {"o": {"properties": {"x": {"type": kind, "null_value": value}}}}});
+    for (kind, value, expected) in [
+        ("date", json!("soon"), "failed to parse date field [soon]"),
+        ("date", json!(i64::MAX), "failed to parse date field [9223372036854775807]"),
+        ("date_nanos", json!("1500-01-01"), "date[1500-01-01T00:00:00Z] is before the epoch"),
+        ("long", json!("many"), "For input string: \"many\""),
+        ("byte", json!(300), "out of range for a byte"),
+        ("boolean", json!("perhaps"), "Failed to parse value [perhaps]"),
+    ] {
+        let error = Mapping::parse(&with(kind, value.clone())).unwrap_err().reason();
+        let start = "Failed to parse mapping: Error parsing [null_value] on field [o.x]: ";
+        assert!(error.starts_with(start) && error.contains(expected), "{error}");
+        assert!(Mapping::stored(&with(kind, value)).is_ok(), "an earlier version took it");
+    }
+    for (kind, value) in [
+        ("date", json!("2020-01-01")),
+        ("long", json!("7")),
+        ("boolean", json!(true)),
+        ("double", json!(null)),
+    ] {
+        assert!(Mapping::parse(&with(kind, value)).is_ok(), "{kind}");
+    }
+}
+
+#[test]
 fn unknown_parameters_are_named() {
     let check = |definition: Value, expected: &str| {
         let error = Mapping::parse(&definition).unwrap_err();

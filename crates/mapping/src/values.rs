@@ -53,7 +53,9 @@ pub(super) fn number(
             let read = match field_type {
                 FieldType::DateNanos { .. } => date::parse_nanos(formats, &text, false)
                     .map(|nanos| date::storable_nanos(nanos).map_err(illegal)),
-                _ => date::parse_date(formats, &text, false).map(Ok),
+                _ => date::parse_date(formats, &text, false)
+                    .filter(|millis| date::is_in_calendar(*millis))
+                    .map(Ok),
             };
             match read {
                 Some(date) => Ok(Some(NumberValue::I64(date?))),

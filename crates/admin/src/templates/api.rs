@@ -49,9 +49,6 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     .takes(&[TIMEOUTS]),
 ];
 
-/// Most templates of each kind.
-pub(super) const MOST: usize = 10_000;
-
 /// `PUT|POST /_index_template/{name}`
 fn put_index_template(
     node: &Node,
@@ -71,16 +68,9 @@ fn put_index_template(
         let patterns = &template.patterns;
         alias_rights::check(&request.caller, &set.composed(&template), patterns, patterns)?;
         set.index.insert(name.to_owned(), Arc::new(template));
-        bounded(set.index.len())
+        Ok(())
     })?;
     Ok(Reply::acknowledged())
-}
-
-pub(super) fn bounded(count: usize) -> Result<(), EngineError> {
-    match count > MOST {
-        true => Err(EngineError::illegal_argument(format!("there are more than {MOST} templates"))),
-        false => Ok(()),
-    }
 }
 
 /// Checks an index template against the stored templates.
@@ -239,7 +229,7 @@ fn put_component(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) ->
                 return Err(EngineError::api(400, exception));
             }
         }
-        bounded(set.component.len())
+        Ok(())
     })?;
     Ok(Reply::acknowledged())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::templates::api::{bounded, chosen, missing_template};
+use crate::templates::api::{chosen, missing_template};
 use sparrow_call::body::parse_json;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::parameters::{SHOWN, TIMEOUTS};
@@ -44,7 +44,7 @@ fn put_template(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> 
             return Err(EngineError::illegal_argument(format!("index_template [{name}] already exists")));
         }
         set.legacy.insert(name.to_owned(), Arc::new(template));
-        bounded(set.legacy.len())
+        Ok(())
     })?;
     Ok(Reply::acknowledged())
 }

@@ -23,6 +23,9 @@ use sparrow_wire::glob;
 
 const STORE: &str = "templates";
 
+/// Most templates of each kind.
+const MOST: usize = 10_000;
+
 /// All templates at one moment, by name.
 #[derive(Debug, Clone, Default)]
 pub struct TemplateSet {
@@ -32,6 +35,11 @@ pub struct TemplateSet {
 }
 
 impl TemplateSet {
+    /// How many there are of each kind.
+    fn counts(&self) -> [usize; 3] {
+        [self.index.len(), self.component.len(), self.legacy.len()]
+    }
+
     fn load(data: &DataDir) -> Result<Self, EngineError> {
         Self::read(stores::read_members(data, STORE)?, &|what| stores::damaged(data, STORE, what).into())
     }
@@ -178,7 +186,7 @@ impl Templates {
     /// Changes the templates, durably. Changes are made one at a time.
     ///
     /// # Errors
-    /// What `change` returns, or a failure of the disk; the templates are then unchanged.
+    /// What `change` returns, too many templates, or a failure of the disk; the templates are then unchanged.
     pub fn change(
         &self,
         change: impl FnOnce(&mut TemplateSet) -> Result<(), EngineError>,
@@ -187,7 +195,12 @@ impl Templates {
         // A change that was refused may lie in the store, and to delete what is not there writes nothing.
         self.data.settle_store(STORE)?;
         let mut set = TemplateSet::clone(&self.set());
+        let before = set.counts();
         change(&mut set)?;
+        // Whatever they come from: a request, or the global state of a snapshot.
+        if set.counts().iter().zip(before).any(|(&count, before)| count > before.max(MOST)) {
+            return Err(EngineError::illegal_argument(format!("there are more than {MOST} templates")));
+        }
         self.data.write_json(STORE, &set.to_json())?;
         *self.set.write() = Arc::new(set);
         Ok(())
