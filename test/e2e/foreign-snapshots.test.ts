@@ -73,6 +73,13 @@ function replaceFile(index: Index, name: string, bytes: Buffer): void {
   writeFileSync(join(used, 'blobs', entry.sha256.slice(0, 2), entry.sha256), bytes);
 }
 
+const BUILT_IN = '.elser-2-elasticsearch';
+/** An inference endpoint as a snapshot has it. */
+const endpoint = (id: string, more: object): object => ({
+  ...{ inference_id: id, task_type: 'sparse_embedding', service: 'elasticsearch', chunking_settings: {} },
+  ...{ model_id: '.elser_model_2', num_allocations: 1, num_threads: 1, ...more },
+});
+
 const restore = (body: object = ALL): Promise<Answer> =>
   call('POST', '/_snapshot/used/s/_restore?wait_for_completion=true', body);
 
@@ -157,6 +164,36 @@ describe('what leads elsewhere, says what cannot be, or is too deep', () => {
       ['a pipeline that is none', ({ global }) => (global.pipelines = { p: { processors: [{ nope: {} }] } })],
       ['a setting that cannot be', ({ global }) => (global.settings = { 'search.max_buckets': '-5' })],
       ['an endpoint that is none', ({ global }) => (global.inference = { e: 5 })],
+      ['an endpoint named by a path', ({ global }) => (global.inference = { '../e': endpoint('../e', {}) })],
+      ['an endpoint under another name', ({ global }) => (global.inference = { e: endpoint('f', {}) })],
+      [
+        'a built-in endpoint that answers nothing',
+        ({ global }) => (global.inference = { [BUILT_IN]: endpoint(BUILT_IN, { num_allocations: 0 }) }),
+      ],
+      [
+        'an endpoint of a trillion threads',
+        ({ global }) => (global.inference = { e: endpoint('e', { num_threads: 2 ** 40 }) }),
+      ],
+      [
+        'a template for all indices that is none',
+        ({ global }) => (global.templates = { legacy: { all: { index_patterns: ['*'], mappings: 5 } } }),
+      ],
+      [
+        '10,001 templates',
+        ({ global }) => {
+          const names = Array.from({ length: 10_001 }, (_, at) => `t${String(at)}`);
+          const component = Object.fromEntries(names.map((name) => [name, { template: {} }]));
+          global.templates = { component };
+        },
+      ],
+      [
+        'a field with a name of a million letters',
+        (_, { metadata }) => (metadata.mapping.properties['x'.repeat(1e6)] = { type: 'keyword' }),
+      ],
+      [
+        'a listing with metadata of a million numbers',
+        (_, __, info) => (info.metadata = { all: Array.from({ length: 1e6 }, () => 0) }),
+      ],
       [
         'a model named by a path',
         (content, { files }) => (content.models = [{ id: '../../others', config: {}, files }]),
@@ -236,6 +273,22 @@ describe('what leads elsewhere, says what cannot be, or is too deep', () => {
     expect((await call('GET', '/docs/_doc/1')).body.found).toBe(true);
     expect(everything(folder).filter((name) => name.includes('others'))).toEqual([]);
   });
+});
+
+it('is refused where its values would take more memory than there is for a request', async () => {
+  const limit = (bytes: string | null): Promise<Answer> =>
+    call('PUT', '/_cluster/settings', { persistent: { 'indices.breaker.request.limit': bytes } });
+  put(({ global }) => {
+    // Two bytes of text are some fifty in memory.
+    global.pipelines = { p: { processors: [], _meta: { all: Array.from({ length: 8e6 }, () => 0) } } };
+  });
+  expect((await limit('200mb')).status).toBe(200);
+  try {
+    const { status, body, text } = await restore();
+    expect([status, body.error.type], text.slice(0, 300)).toEqual([429, 'circuit_breaking_exception']);
+  } finally {
+    await limit(null);
+  }
 });
 
 describe('keys of a snapshot', () => {

@@ -143,6 +143,7 @@ impl Indices {
         }
         let options = self.options(&metadata.name, &metadata.settings)?;
         metadata.mapping.check_analyzers(&options.analysis)?;
+        metadata.mapping.check_names()?;
         let mut handle = self.open_one(metadata.clone())?;
         durable::sync_dir(&arrival.root)?;
         handle.opened.restored = from;

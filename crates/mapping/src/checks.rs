@@ -2,7 +2,7 @@
 
 use sparrow_analysis::Analysis;
 
-use super::{FieldType, Limits, Mapping, MappingError};
+use super::{FieldType, LONGEST_NAME, Limits, Mapping, MappingError};
 
 impl Mapping {
     /// Checks an explicit mapping against `index.mapping.total_fields.limit`.
@@ -45,6 +45,17 @@ impl Mapping {
             }
         }
         Ok(())
+    }
+
+    /// Checks the lengths of names, in a mapping of files that may come from anywhere.
+    ///
+    /// # Errors
+    /// [`MappingError::Limit`] for a name with more than [`LONGEST_NAME`] characters.
+    pub fn check_names(&self) -> Result<(), MappingError> {
+        let limits = Limits { field_name: LONGEST_NAME, ..Limits::default() };
+        let names = self.by_path.keys().map(|path| path.rsplit('.').next().unwrap_or(path));
+        let problem = names.filter_map(|name| limits.name_problem(name)).min();
+        problem.map_or(Ok(()), |reason| Err(MappingError::Limit { reason }))
     }
 
     /// Checks that all analyzers and normalizers that fields name are there.

@@ -16,7 +16,9 @@ use sparrow_storage::durable;
 
 use super::creation::Creation;
 use super::layout::Exclusive;
-use super::manifest::{Content, Figures, FileEntry, GlobalState, IndexContent, Info, ModelContent};
+use super::manifest::{
+    Content, Figures, FileEntry, GlobalState, IndexContent, Info, MOST_METADATA, ModelContent,
+};
 use super::pace::Pace;
 use super::running::{CreationGuard, wait_for_lock};
 use super::{Repository, errors, features, list_of, listing, names, switch};
@@ -36,9 +38,6 @@ pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
         .json()
         .takes(&["master_timeout wait_for_completion"])
         .unlisted()];
-
-/// Largest `metadata` in bytes of JSON, as in Elasticsearch.
-const MOST_METADATA: usize = 1024;
 
 /// Parsed body of a request for a snapshot.
 struct SnapshotRequest {

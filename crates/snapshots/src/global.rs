@@ -36,12 +36,7 @@ impl GlobalState {
     }
 
     fn endpoints(&self) -> Result<Vec<Endpoint>, EngineError> {
-        let parse = |value: &Value| {
-            serde_json::from_value(value.clone()).map_err(|error| {
-                EngineError::internal(format!("an inference endpoint of the snapshot: {error}"))
-            })
-        };
-        self.inference.values().map(parse).collect()
+        self.inference.iter().map(|(id, definition)| Endpoint::of_snapshot(id, definition)).collect()
     }
 
     /// Restores the state as Elasticsearch does: pipelines, index and component templates and persistent

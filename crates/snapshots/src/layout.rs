@@ -94,7 +94,10 @@ impl Layout {
     }
 
     fn unusable(&self, file: &str, problem: Unusable) -> EngineError {
-        errors::repository(&self.name, &self.sentence(file, &problem))
+        match problem {
+            Unusable::Stopped(stopped) => stopped.into(),
+            problem => errors::repository(&self.name, &self.sentence(file, &problem)),
+        }
     }
 
     fn sentence(&self, file: &str, problem: &Unusable) -> String {
@@ -108,6 +111,7 @@ impl Layout {
                  a newer one"
             ),
             Unusable::Damaged(detail) => format!("[{file}] is damaged: {detail}"),
+            Unusable::Stopped(_) => format!("[{file}] was not read: {}", problem.reason()),
         }
     }
 
@@ -301,7 +305,7 @@ impl Layout {
     /// Lists the snapshots. One that cannot be read does not hide the others.
     ///
     /// # Errors
-    /// When the folder of snapshots cannot be listed.
+    /// When the folder of snapshots cannot be listed, or the request must stop.
     pub fn list(&self) -> Result<Listing, EngineError> {
         self.identity()?;
         let mut listing = Listing::default();
@@ -313,6 +317,7 @@ impl Layout {
                 Ok(_) => listing.unreadable.push(format!("[{}] names another snapshot", file_of(&uuid))),
                 // It was deleted meanwhile.
                 Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(Unusable::Stopped(stopped)) => return Err(stopped.into()),
                 Err(problem) => listing.unreadable.push(self.sentence(&file_of(&uuid), &problem)),
             }
         }

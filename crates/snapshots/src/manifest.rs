@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::deep;
@@ -23,7 +25,7 @@ pub(super) struct Info {
     /// Whether the snapshot contains the API keys.
     #[serde(default)]
     pub has_keys: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deep::read")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "metadata")]
     pub metadata: Option<Map<String, Value>>,
     /// Start of the creation in milliseconds since the epoch; `end` likewise.
     pub start: u64,
@@ -33,6 +35,18 @@ pub(super) struct Info {
     /// Reasons why indices could not be read, by index name.
     #[serde(default)]
     pub failures: BTreeMap<String, String>,
+}
+
+/// Largest `metadata` in bytes of JSON, as in Elasticsearch.
+pub(super) const MOST_METADATA: usize = 1024;
+
+/// Reads `metadata` that is no larger than what a request may give: every listing holds that of all snapshots.
+fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Map<String, Value>>, D::Error> {
+    let text = Box::<RawValue>::deserialize(deserializer)?;
+    if text.get().len() > MOST_METADATA {
+        return Err(D::Error::custom(format!("its metadata is larger than {MOST_METADATA} bytes")));
+    }
+    serde_json::from_str(text.get()).map_err(D::Error::custom)
 }
 
 impl Info {

@@ -41,16 +41,43 @@ impl TemplateSet {
     }
 
     fn load(data: &DataDir) -> Result<Self, EngineError> {
-        Self::read(stores::read_members(data, STORE)?, &|what| stores::damaged(data, STORE, what).into())
+        let set = Self::read(stores::read_members(data, STORE)?, &|what| {
+            stores::damaged(data, STORE, what).into()
+        })?;
+        for (kind, name, unusable) in set.unusable() {
+            tracing::error!(
+                template = name,
+                family = kind,
+                reason = unusable.reason,
+                "a stored template cannot be used"
+            );
+        }
+        Ok(set)
     }
 
-    /// Reads the JSON form that [`TemplateSet::to_json`] made.
+    /// Reads the JSON form that [`TemplateSet::to_json`] made, of a snapshot that may come from anywhere.
     ///
     /// # Errors
-    /// When it has another form. A template that this version cannot use is kept as it is stored.
+    /// When it has another form, too many templates, or one that cannot be used: a template for all indices would keep any from being
+    /// created.
     pub fn parse(value: &Value) -> Result<Self, EngineError> {
         let families = value.as_object().cloned().unwrap_or_default();
-        Self::read(families, &|what| EngineError::illegal_argument(format!("templates: {what}")))
+        let set = Self::read(families, &|what| EngineError::illegal_argument(format!("templates: {what}")))?;
+        if let Some((kind, name, unusable)) = set.unusable().next() {
+            let reason = format!("templates: [{kind}] [{name}]: {}", unusable.reason);
+            return Err(EngineError::illegal_argument(reason));
+        }
+        check_counts(set.counts(), [0; 3])?;
+        Ok(set)
+    }
+
+    /// The templates that this version cannot use, each with its kind and name.
+    fn unusable(&self) -> impl Iterator<Item = (&'static str, &String, &Unusable)> {
+        let index = self.index.iter().map(|(name, it)| ("index", name, &it.unusable));
+        let component = self.component.iter().map(|(name, it)| ("component", name, &it.unusable));
+        let legacy = self.legacy.iter().map(|(name, it)| ("legacy", name, &it.unusable));
+        let all = index.chain(component).chain(legacy);
+        all.filter_map(|(kind, name, unusable)| Some((kind, name, unusable.as_ref()?)))
     }
 
     fn read(
@@ -62,24 +89,20 @@ impl TemplateSet {
             let damaged = |what: &str| refuse(format!("[{family}] {what}"));
             let Value::Object(templates) = templates else { return Err(damaged("is not an object")) };
             for (name, definition) in templates {
-                let unusable = |error: EngineError| {
-                    tracing::error!(template = name, family, %error, "a stored template cannot be used");
-                    error.reason()
-                };
                 match family.as_str() {
                     "component" => {
                         let component = Component::parse(&name, &definition)
-                            .unwrap_or_else(|error| Component::kept(&definition, unusable(error)));
+                            .unwrap_or_else(|error| Component::kept(&definition, error.reason()));
                         set.component.insert(name, Arc::new(component));
                     }
                     "index" => {
                         let template = IndexTemplate::parse(&name, &definition)
-                            .unwrap_or_else(|error| IndexTemplate::kept(&definition, unusable(error)));
+                            .unwrap_or_else(|error| IndexTemplate::kept(&definition, error.reason()));
                         set.index.insert(name, Arc::new(template));
                     }
                     "legacy" => {
                         let template = Legacy::parse(&name, &definition)
-                            .unwrap_or_else(|error| Legacy::kept(&definition, unusable(error)));
+                            .unwrap_or_else(|error| Legacy::kept(&definition, error.reason()));
                         set.legacy.insert(name, Arc::new(template));
                     }
                     _ => return Err(damaged("is not a kind of template")),
@@ -154,6 +177,14 @@ impl TemplateSet {
     }
 }
 
+/// Refuses more templates of a kind than there may be, unless there were as many `before`.
+fn check_counts(counts: [usize; 3], before: [usize; 3]) -> Result<(), EngineError> {
+    match counts.iter().zip(before).any(|(&count, before)| count > before.max(MOST)) {
+        true => Err(EngineError::illegal_argument(format!("there are more than {MOST} templates"))),
+        false => Ok(()),
+    }
+}
+
 fn refuse_unusable(what: &str, name: &str, unusable: Option<&Unusable>) -> Result<(), EngineError> {
     let Some(unusable) = unusable else { return Ok(()) };
     let reason = format!("{what} [{name}] could not be loaded, caused by [{}]", unusable.reason);
@@ -197,10 +228,7 @@ impl Templates {
         let mut set = TemplateSet::clone(&self.set());
         let before = set.counts();
         change(&mut set)?;
-        // Whatever they come from: a request, or the global state of a snapshot.
-        if set.counts().iter().zip(before).any(|(&count, before)| count > before.max(MOST)) {
-            return Err(EngineError::illegal_argument(format!("there are more than {MOST} templates")));
-        }
+        check_counts(set.counts(), before)?;
         self.data.write_json(STORE, &set.to_json())?;
         *self.set.write() = Arc::new(set);
         Ok(())

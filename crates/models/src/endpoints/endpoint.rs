@@ -7,6 +7,10 @@ use sparrow_inference::ModelError;
 use sparrow_mapping::{Chunking, HYBRID_TASK};
 use sparrow_query::VectorKind;
 
+use sparrow_call::error::EngineError;
+
+use super::problems::status;
+use crate::id::is_valid_id;
 use crate::{AdaptiveAllocations, DENSE_MODEL};
 
 /// Id of the endpoint of the embedded sparse model.
@@ -17,6 +21,11 @@ pub(super) const DENSE_ENDPOINT: &str = ".all-minilm-l6-v2-elasticsearch";
 const HYBRID_ENDPOINT: &str = ".hybrid";
 /// Ids of the endpoints that are always there.
 pub(super) const PRECONFIGURED: [&str; 3] = [SPARSE_ENDPOINT, DENSE_ENDPOINT, HYBRID_ENDPOINT];
+
+/// Whether an allocation may have so many threads: a power of 2, at most 32.
+pub(super) fn are_threads(number: usize) -> bool {
+    number.is_power_of_two() && number <= 32
+}
 
 /// The task of an endpoint: what it computes of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -91,6 +100,33 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// Reads an endpoint of a snapshot, which may come from anywhere: its id and its sizes have to be such as a request may give.
+    ///
+    /// # Errors
+    /// Status 400 with what is wrong.
+    pub fn of_snapshot(id: &str, definition: &Value) -> Result<Self, EngineError> {
+        let refuse = |problem: String| Err(status(400, format!("inference endpoint [{id}] {problem}")));
+        let endpoint = match Self::deserialize(definition) {
+            Ok(endpoint) => endpoint,
+            Err(error) => return refuse(format!("cannot be read: {error}")),
+        };
+        if endpoint.inference_id != id {
+            return refuse("has another id in its definition".into());
+        }
+        if !is_valid_id(id) && !PRECONFIGURED.contains(&id) {
+            return refuse("has an id that no endpoint may have".into());
+        }
+        if endpoint.hybrid.is_none() {
+            if !are_threads(endpoint.num_threads) {
+                return refuse(format!("has [{}] threads", endpoint.num_threads));
+            }
+            if endpoint.num_allocations == Some(0) {
+                return refuse("has no allocations".into());
+            }
+        }
+        Ok(endpoint)
+    }
+
     /// How long texts are split into chunks.
     pub fn chunking(&self) -> Chunking {
         Chunking::parse(&self.chunking_settings).ok().flatten().unwrap_or_default()

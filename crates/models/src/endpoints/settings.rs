@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sparrow_mapping::{Chunking, ChunkingError, HYBRID_TASK};
 
-use super::endpoint::{Endpoint, RerankSettings, TaskType, shown};
+use super::endpoint::{Endpoint, RerankSettings, TaskType, are_threads, shown};
 use super::problems::{Problems, java_map, status};
 use crate::{AdaptiveAllocations, ModelError, Models, RegisteredModel};
 use sparrow_call::error::{EngineError, Exception};
@@ -254,7 +254,7 @@ impl ServiceSettings {
                 "[{SCOPE}] does not contain one of the required settings [num_allocations, adaptive_allocations]"
             ));
         }
-        if let Some(threads) = num_threads.filter(|threads| !threads.is_power_of_two() || *threads > 32) {
+        if let Some(threads) = num_threads.filter(|threads| !are_threads(*threads)) {
             problems.add(format!(
                 "[{SCOPE}] Invalid value [{threads}]. [num_threads] must be a power of 2 less than or equal to 32"
             ));

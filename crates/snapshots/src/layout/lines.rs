@@ -11,7 +11,9 @@ use sparrow_files::File;
 
 use sparrow_storage::io_reason;
 
+use sparrow_call::body::tree_bytes;
 use sparrow_call::error::EngineError;
+use sparrow_types::work::{self, Stopped};
 
 /// Format version of a line that this version writes, and the newest one that it reads.
 pub(super) const FORMAT: u32 = 1;
@@ -29,6 +31,8 @@ pub(super) enum Unusable {
     Io(io::Error),
     Newer(u32),
     Damaged(String),
+    /// The request that reads it must stop: it was cancelled, or the file would take more memory than there is for it.
+    Stopped(Stopped),
 }
 
 impl Unusable {
@@ -40,6 +44,7 @@ impl Unusable {
                 format!("it has format version {format}, this version reads up to {FORMAT}")
             }
             Self::Damaged(detail) => detail.clone(),
+            Self::Stopped(stopped) => EngineError::from(stopped.clone()).reason(),
         }
     }
 }
@@ -86,10 +91,11 @@ pub(super) fn written(value: &impl Serialize) -> Result<String, EngineError> {
     Ok(serde_json::to_string(&line).map_err(internal)? + "\n")
 }
 
-/// Decodes the first line of `bytes`.
+/// Decodes the first line of `bytes`, if there is memory for its values: in two bytes of text, a forged file can have a value of fifty.
 pub(super) fn read_line<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Unusable> {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let damaged = |error: serde_json::Error| Unusable::Damaged(error.to_string());
+    work::room_for(tree_bytes(line)).map_err(Unusable::Stopped)?;
     let line: Line<'_> = serde_json::from_slice(line).map_err(|error| match newer(line) {
         Some(format) => Unusable::Newer(format),
         None => damaged(error),
