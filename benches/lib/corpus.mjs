@@ -122,7 +122,7 @@ export class Corpus {
   #stem(kind) {
     const hash = createHash('sha256');
     hash.update(this.identity(kind));
-    for (const name of ['model.onnx', 'head.safetensors', 'tokenizer.json', 'sparrow.json']) {
+    for (const name of ['model.safetensors', 'tokenizer.json', 'sparrow.json']) {
       if (existsSync(join(MODEL, name))) hash.update(readFileSync(join(MODEL, name)));
     }
     const source = this.data === undefined ? `wordnet-${kind}` : basename(FILES[kind]).split('.')[0];

@@ -1,6 +1,6 @@
 // Other models than the embedded sparse one, against onnxruntime-node, fp32, one thread: a SPLADE model of BERT-base's size with
-// random weights, as an exporter leaves it, and the embedded dense model, which Sparrow computes in 8 bits: against the same weights
-// as floats, and against ONNX Runtime's own dynamic quantisation of those (`benches/peers/dense_graphs.py` writes both graphs).
+// random weights, and the embedded dense model, which Sparrow computes in 8 bits: against the same weights as floats, and against ONNX
+// Runtime's own dynamic quantisation of those (`benches/peers/quantised_graph.py`).
 //
 // Sparrow's program and the peer's run in turns, twice, each with one allocation or session and nothing else in the process: two
 // rounds after one that is not counted, of which the best counts, for both. Passages are counted per CPU-second. Runs of the
@@ -13,6 +13,8 @@ import { basename, join } from 'node:path';
 import { at } from '../../scripts/lib/paths.mjs';
 import { atBestBatch, bestRun } from '../lib/onnxruntime-peer.mjs';
 import { capture, captureJson, folder } from '../lib/programs.mjs';
+import { readTensors } from '../lib/safetensors.mjs';
+import { writeBertGraph } from '../peers/bert-graph.mjs';
 import { randomSplade } from '../peers/random-splade.mjs';
 
 export const title = 'other models against onnxruntime-node';
@@ -55,7 +57,7 @@ export async function run(context) {
 
 async function denseRows(context, program) {
   const [what, dense] = ['MiniLM-L6, dense', at('packages', 'model-minilm-l6')];
-  const graphs = await denseGraphs(context, join(dense, 'model.onnx'));
+  const graphs = await denseGraphs(context, dense);
   if (graphs.skipped !== undefined) {
     return [{ what, against: PEER, unit: 'texts/CPU-s', skipped: graphs.skipped }];
   }
@@ -132,7 +134,9 @@ async function denseGraphs(context, model) {
   if (python.skipped !== undefined) return python;
   const work = folder(context.work, 'dense-graphs');
   const [fp32, int8] = [join(work, 'fp32.onnx'), join(work, 'int8.onnx')];
-  await capture(python.path, [at('benches', 'peers', 'dense_graphs.py'), model, fp32, int8]);
+  const config = JSON.parse(readFileSync(join(model, 'config.json'), 'utf8'));
+  await writeBertGraph(fp32, config, readTensors(join(model, 'model.safetensors')), 'last_hidden_state');
+  await capture(python.path, [at('benches', 'peers', 'quantised_graph.py'), fp32, int8]);
   return { fp32, int8 };
 }
 

@@ -6,13 +6,14 @@
 // of this size. Passages are counted per CPU-second, so that other work on the machine hurts little; a question is timed from its
 // text to its tokens. Answers: the 50 tokens of the highest weights are the same, and their weights within 0.001 (where the 50th
 // and 51st weigh the same within that, either may be told).
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { at } from '../../scripts/lib/paths.mjs';
 import { atBestBatch, bestRun } from '../lib/onnxruntime-peer.mjs';
 import { captureJson, folder } from '../lib/programs.mjs';
-import { tensor, withLogits } from '../peers/splade-graph.mjs';
+import { readTensors } from '../lib/safetensors.mjs';
+import { writeBertGraph } from '../peers/bert-graph.mjs';
 
 export const title = 'the encoder against onnxruntime-node';
 
@@ -39,7 +40,7 @@ export async function run(context) {
   const passages = pool.filter((_, place) => place % step === 0).slice(0, size.passages);
   const questions = await context.questions(size.questions);
   const job = { passages: passages.map((passage) => passage.text), questions, batches: size.batches, top: TOP + 10 };
-  const graph = peerGraph(folder(context.work, 'encoder'));
+  const graph = await peerGraph(folder(context.work, 'encoder'));
   const sparrow = (simd) =>
     captureJson(program, [MODEL, String(size.rounds)], {
       input: JSON.stringify(job),
@@ -146,12 +147,10 @@ function notes(runs, { size, tried }, { rounds }) {
 }
 
 /** Writes the graph that the peer runs. */
-function peerGraph(dir) {
-  const head = readFileSync(join(MODEL, 'head.safetensors'));
+async function peerGraph(dir) {
   const path = join(dir, 'splade.onnx');
-  writeFileSync(path, withLogits(readFileSync(join(MODEL, 'model.onnx')), tensor(head, 'decoder.bias')));
-  // The word embeddings are beside the graph.
-  copyFileSync(join(MODEL, 'head.safetensors'), join(dir, 'head.safetensors'));
+  const config = JSON.parse(readFileSync(join(MODEL, 'config.json'), 'utf8'));
+  await writeBertGraph(path, config, readTensors(join(MODEL, 'model.safetensors')), 'output');
   return path;
 }
 

@@ -1,4 +1,4 @@
-"""Writes the ONNX graph of a BERT encoder from its checkpoint, without torch.
+"""Makes the ONNX graph of a BERT encoder from its checkpoint, without torch, for ONNX Runtime to compute with.
 
 The graph maps `input_ids` and `attention_mask` (int64, [batch, tokens]) to the last hidden states
 (float32, [batch, tokens, width]), optionally after BERT's masked-language-model transform.
@@ -7,48 +7,23 @@ The graph maps `input_ids` and `attention_mask` (int64, [batch, tokens]) to the 
 import numpy as np
 from onnx import TensorProto, checker, helper, numpy_helper
 
-HALF_PRECISION = np.float16
-
 
 class BertGraph:
     """Collects the nodes and weights of one graph."""
 
-    def __init__(self, weights, config, *, prefix, gamma, beta, half_precision=False, int8=False):
+    def __init__(self, weights, config, *, prefix, gamma, beta):
         self.weights = weights
         self.config = config
         self.prefix = prefix
         self.gamma = gamma
         self.beta = beta
-        self.half_precision = half_precision
-        self.int8 = int8
         self.nodes = []
         self.initializers = {}
 
     def constant(self, name, array):
-        """Adds an initializer once; large weights are stored in half precision on request and cast when loaded."""
-        if name in self.initializers:
-            return name
-        array = np.ascontiguousarray(array)
-        if self.half_precision and array.dtype == np.float32 and array.size >= 1024:
-            stored = name + "_f16"
-            self.initializers[stored] = numpy_helper.from_array(array.astype(HALF_PRECISION), stored)
-            self.nodes.append(helper.make_node("Cast", [stored], [name], name=name + "_cast", to=TensorProto.FLOAT))
-            self.initializers[name] = None
-        else:
-            self.initializers[name] = numpy_helper.from_array(array, name)
-        return name
-
-    def matrix(self, name, array, axis):
-        """Adds a matrix once; on request as bytes with a scale for each row (axis 0) or column (1), which the graph multiplies back."""
-        if not self.int8 or name in self.initializers:
-            return self.constant(name, array)
-        scales = np.maximum(np.abs(array).max(1 - axis) / 127, np.finfo(np.float32).tiny).astype(np.float32)
-        numbers = np.rint(array / np.expand_dims(scales, 1 - axis)).clip(-127, 127).astype(np.int8)
-        self.initializers[name + "_int8"] = numpy_helper.from_array(numbers, name + "_int8")
-        self.initializers[name + "_scales"] = numpy_helper.from_array(scales, name + "_scales")
-        inputs = [name + "_int8", name + "_scales"]
-        self.nodes.append(helper.make_node("DequantizeLinear", inputs, [name], name=name + "_dequantised", axis=axis))
-        self.initializers[name] = None
+        """Adds an initializer once."""
+        if name not in self.initializers:
+            self.initializers[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
         return name
 
     def scalar(self, name, value):
@@ -59,7 +34,7 @@ class BertGraph:
         return output
 
     def linear(self, x, name, output):
-        weight = self.matrix(name + ".weight_transposed", self.weights[name + ".weight"].T, 1)
+        weight = self.constant(name + ".weight_transposed", self.weights[name + ".weight"].T)
         product = self.node("MatMul", [x, weight], output + "_product")
         return self.node("Add", [product, self.constant(name + ".bias", self.weights[name + ".bias"])], output)
 
@@ -78,12 +53,10 @@ class BertGraph:
     def embeddings(self):
         """Sum of word, position and (all zero) token type embeddings, normalised."""
         base = self.prefix + "embeddings."
-        words = self.matrix(base + "word_embeddings.weight", self.weights[base + "word_embeddings.weight"], 0)
-        # The token type is always 0, so its embedding folds into the positions.
-        positions = self.constant(
-            "positions",
-            self.weights[base + "position_embeddings.weight"] + self.weights[base + "token_type_embeddings.weight"][0],
-        )
+        words = self.constant(base + "word_embeddings.weight", self.weights[base + "word_embeddings.weight"])
+        # The token type is always 0, so its embedding folds into the positions; an embedded model has done that.
+        types = self.weights.get(base + "token_type_embeddings.weight", [np.float32(0)])
+        positions = self.constant("positions", self.weights[base + "position_embeddings.weight"] + types[0])
         word = self.node("Gather", [words, "input_ids"], "word_embedding")
         shape = self.node("Shape", ["input_ids"], "input_shape")
         index = lambda name, value: self.constant(name, np.array([value], np.int64))
@@ -143,8 +116,7 @@ class BertGraph:
         inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
                   for name in ("input_ids", "attention_mask")]
         outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", "tokens", self.config["hidden_size"]])]
-        stored = [tensor for tensor in self.initializers.values() if tensor is not None]
-        graph = helper.make_graph(self.nodes, "bert", inputs, outputs, stored)
+        graph = helper.make_graph(self.nodes, "bert", inputs, outputs, list(self.initializers.values()))
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="sparrow")
         model.ir_version = 8
         checker.check_model(model)

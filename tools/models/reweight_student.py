@@ -21,12 +21,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from safetensors.numpy import save
 from scipy import sparse
 from tokenizers import Tokenizer
 
-from bert_onnx import BertGraph
-from build_models import TRANSFORM, WORD_EMBEDDINGS, sparse_checkpoint, spelling, write_sparse
+from build_models import WORD_EMBEDDINGS, sparse_checkpoint, write_sparse
 from judge_student import collections_of, report
 from student_batches import SEED, Batches
 from student_model import divergence
@@ -56,13 +54,11 @@ def applied(rows, parameters):
 def export(package, parameters):
     """Writes the model's files, with a decoder of its own beside the word embeddings."""
     weights, config, tokenizer_text, _ = sparse_checkpoint()
-    write_sparse(package, weights, config, tokenizer_text)
     factors, offsets = np.exp(parameters["scale"]), np.minimum(parameters["bias"], 0)
     decoder = factors[:, None] * weights[WORD_EMBEDDINGS]
     bias = factors * weights["cls.predictions.bias"] + offsets
-    (package / "head.safetensors").write_bytes(save({"decoder.weight": decoder.astype(np.float32), "decoder.bias": bias.astype(np.float32)}))
-    (package / "model.onnx").write_bytes(
-        BertGraph(weights, config, **spelling(weights)).build(output="hidden", mlm_transform=TRANSFORM).SerializeToString())
+    own = {"cls.predictions.decoder.weight": decoder.astype(np.float32), "cls.predictions.bias": bias.astype(np.float32)}
+    write_sparse(package, {**weights, **own}, config, tokenizer_text)
 
 
 def main():

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::bert::{Scratch, Sequence};
 use crate::cache::Vector;
 use crate::error::EncoderError;
-use crate::model::{DensePooling, Model, Plan};
+use crate::model::{DensePooling, Model, Plan, Runs};
 use crate::pooling::{max_over_tokens, mean, normalize};
 use crate::session::{Batch, OnnxSession};
 
@@ -32,11 +32,11 @@ impl Forward {
     /// # Errors
     /// Those of [`OnnxSession::open`].
     pub(crate) fn new(model: &Arc<Model>, threads: usize) -> Result<Self, EncoderError> {
-        let engine = match (&model.bert, &model.graph) {
-            (None, Some(graph)) => {
-                Engine::Onnx(OnnxSession::open(graph, model.dir(), &model.output, threads)?)
+        let engine = match &model.runs {
+            Runs::Native(_) => Engine::Native(Box::default()),
+            Runs::Onnx { graph, output } => {
+                Engine::Onnx(OnnxSession::open(graph, model.dir(), output, threads)?)
             }
-            (Some(_), _) | (None, None) => Engine::Native(Box::default()),
         };
         Ok(Self { model: Arc::clone(model), engine, threads })
     }
@@ -47,15 +47,15 @@ impl Forward {
     /// [`EncoderError::Runtime`] if the runtime fails or returns another shape than the model declares.
     pub(crate) fn run(&mut self, texts: &[Sequence<'_>]) -> Result<Vec<Vector>, EncoderError> {
         let (model, threads) = (&self.model, self.threads);
-        match (&mut self.engine, &model.bert) {
-            (Engine::Native(scratch), Some(bert)) => {
+        match (&mut self.engine, &model.runs) {
+            (Engine::Native(scratch), Runs::Native(bert)) => {
                 let (hidden, rows) = bert.forward(texts, scratch).ok_or_else(|| EncoderError::Runtime {
                     phase: "infer",
                     reason: "a token is not in the model's tables".into(),
                 })?;
                 pool(&model.plan, bert.width(), hidden, &rows, threads)
             }
-            (Engine::Native(_), None) => {
+            (Engine::Native(_), Runs::Onnx { .. }) => {
                 Err(EncoderError::Runtime { phase: "infer", reason: "no model".into() })
             }
             (Engine::Onnx(session), _) => {
@@ -86,8 +86,8 @@ impl Forward {
     /// As [`Forward::run`].
     pub(crate) fn run_placed(&mut self, ids: &[u32]) -> Result<Option<Vec<Placed>>, EncoderError> {
         let (model, threads) = (&self.model, self.threads);
-        match (&mut self.engine, &model.bert) {
-            (Engine::Native(scratch), Some(bert)) => {
+        match (&mut self.engine, &model.runs) {
+            (Engine::Native(scratch), Runs::Native(bert)) => {
                 let (hidden, rows) =
                     bert.forward(&[ids.into()], scratch).ok_or_else(|| EncoderError::Runtime {
                         phase: "infer",
@@ -96,7 +96,7 @@ impl Forward {
                 let vectors = pool(&model.plan, bert.width(), hidden, &rows, threads)?;
                 Ok(placed(&model.plan, bert.width(), hidden, &rows, vectors))
             }
-            (Engine::Native(_), None) => {
+            (Engine::Native(_), Runs::Onnx { .. }) => {
                 Err(EncoderError::Runtime { phase: "infer", reason: "no model".into() })
             }
             (Engine::Onnx(session), _) => {

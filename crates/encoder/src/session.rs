@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 
 use crate::bert::Sequence;
 use crate::error::EncoderError;
-use crate::model::GraphSource;
 use sparrow_types::work::Elsewhere;
 
 /// The ONNX Runtime environment. It lives as long as the process: ONNX Runtime allows only one, and does not
@@ -32,10 +31,11 @@ const SILENCE: &str = "ORT_DISABLE_TELEMETRY";
 const NOT_INSTALLED: &str = if cfg!(target_env = "musl")
     || cfg!(all(target_os = "macos", target_arch = "x86_64"))
 {
-    "the model needs it, and there is no package with it for this platform: name a library of version 1.24 or newer in the \
+    "a graph runs in it, and there is no package with it for this platform: name a library of version 1.24 or newer in the \
      environment variable [SPARROW_ONNXRUNTIME]"
 } else {
-    "the model needs it, and it is not installed: run [npm install @sparrow-search/onnxruntime] beside the server and start anew"
+    "a graph runs in it, and it is not installed: run [npm install @sparrow-search/onnxruntime] beside the server and start anew, or \
+     save the model as [model.safetensors], which needs no ONNX Runtime"
 };
 
 /// Sets the path of the ONNX Runtime library (`libonnxruntime.so.1`, `libonnxruntime.dylib` or
@@ -148,20 +148,11 @@ impl OnnxSession {
     /// # Errors
     /// [`EncoderError::RuntimeUnavailable`] without a library, [`EncoderError::Unsupported`] for foreign
     /// inputs, or ONNX Runtime's error for the file.
-    pub(crate) fn open(
-        graph: &GraphSource,
-        dir: &Path,
-        output: &str,
-        threads: usize,
-    ) -> Result<Self, EncoderError> {
+    pub(crate) fn open(graph: &Path, dir: &Path, output: &str, threads: usize) -> Result<Self, EncoderError> {
         let environment = environment()?;
         let failed = |error: String| EncoderError::Runtime { phase: "load", reason: error };
         let mut builder = options(environment, threads).map_err(failed)?;
-        let session = match graph {
-            GraphSource::File(path) => builder.commit_from_file(path),
-            GraphSource::Cut(cut) => builder.commit_from_memory(&cut.read()?),
-        }
-        .map_err(|error| failed(error.to_string()))?;
+        let session = builder.commit_from_file(graph).map_err(|error| failed(error.to_string()))?;
         let unsupported = |reason: String| EncoderError::Unsupported { path: dir.to_path_buf(), reason };
         if !session.outputs().iter().any(|outlet| outlet.name() == output) {
             return Err(unsupported(format!("graph has no output [{output}]")));

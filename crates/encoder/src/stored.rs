@@ -80,6 +80,15 @@ pub(crate) enum Axis {
     Columns,
 }
 
+impl Axis {
+    fn other(self) -> Self {
+        match self {
+            Axis::Rows => Axis::Columns,
+            Axis::Columns => Axis::Rows,
+        }
+    }
+}
+
 impl StoredBytes {
     /// Reads the integers without their scales.
     ///
@@ -124,7 +133,16 @@ impl Stored {
 
     /// The transpose of these numbers, taken as a matrix with `columns` columns.
     pub(crate) fn transposed(self, columns: usize) -> Self {
-        Stored::Transposed { matrix: Box::new(self), columns }
+        match self {
+            // They stay bytes, for kernels that compute with bytes.
+            Stored::Bytes(bytes) => {
+                let StoredBytes { numbers, scales, axis, .. } = *bytes;
+                let rows = numbers.len().checked_div(columns).unwrap_or(0);
+                let numbers = numbers.transposed(columns);
+                Stored::Bytes(Box::new(StoredBytes { numbers, scales, columns: rows, axis: axis.other() }))
+            }
+            matrix => Stored::Transposed { matrix: Box::new(matrix), columns },
+        }
     }
 
     /// Reads the numbers in pieces, so that the bytes and the numbers are never both in memory as a whole.
@@ -228,6 +246,13 @@ mod tests {
         };
         assert_eq!(of(Axis::Rows, &[0.5, 2.0]), [-64.0, 63.5, 0.0, 2.0, -2.0, 10.0]);
         assert_eq!(of(Axis::Columns, &[0.5, 2.0, 3.0]), [-64.0, 254.0, 0.0, 0.5, -2.0, 15.0]);
+        let matrix =
+            StoredBytes { numbers: place.clone(), scales: vec![0.5, 2.0], columns: 3, axis: Axis::Rows };
+        let turned = Stored::Bytes(Box::new(matrix)).transposed(3);
+        assert_eq!(turned.read().unwrap(), [-64.0, 2.0, 63.5, -2.0, 0.0, 10.0]);
+        let Stored::Bytes(turned) = turned else { panic!("they are no bytes any more") };
+        assert_eq!((turned.axis, turned.columns), (Axis::Columns, 2));
+        assert_eq!(turned.bytes().unwrap(), [-128, 1, 127, -1, 0, 5]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::fixed::Precision;
-use crate::model::recognise;
+use crate::model::weights;
 use crate::pooling::mean;
 
 use super::kernels::{Kernels, available};
@@ -22,9 +22,8 @@ fn texts() -> Vec<Vec<u32>> {
 }
 
 fn vectors(kernels: &'static Kernels, precision: Precision, batches: &[&[&[u32]]]) -> Vec<Vec<f32>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-minilm-l6/model.onnx");
-    let weights = recognise(&path, "last_hidden_state").unwrap();
-    let bert = Bert::new(weights, None, kernels, precision).unwrap();
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-minilm-l6");
+    let bert = Bert::new(weights(&package), None, kernels, precision).unwrap();
     let mut scratch = Scratch::default();
     let mut found = Vec::new();
     for texts in batches {

@@ -24,14 +24,13 @@ type Timed = (Vec<Vec<(u32, f32)>>, Duration);
 impl Head {
     /// This head, with AMX if that is faster. With AMX all pairs are looked at in all dimensions, which may take less time than a basis and
     /// its second look; results are the same. Unless `SPARROW_SIMD` demands AMX, it is used only if it processes a sample of hidden states
-    /// faster. These are computed by `bert`, because they determine how many pairs a basis leaves; a model that ONNX Runtime computes keeps
-    /// its kernels.
-    pub(crate) fn fastest(self, bert: Option<&Bert>) -> Self {
+    /// faster. These are computed by `bert`, because they determine how many pairs a basis leaves.
+    pub(crate) fn fastest(self, bert: &Bert) -> Self {
         let Some((kernels, tiles)) = kernels::tiles() else { return self };
         if tiles == Tiles::Always {
             return self.with(kernels).0;
         }
-        match bert.and_then(|bert| self.sample(bert)) {
+        match self.sample(bert) {
             Some(sample) => self.faster(kernels, &sample),
             None => self,
         }

@@ -345,7 +345,7 @@ impl Checkpoint {
         if bias.len() != terms {
             return Err(self.unsupported(format!("{} biases do not fit {terms} terms", bias.len())));
         }
-        Ok(Source { rows: rows.values, transposed: false, bias, terms, dims })
+        Ok(Source { rows: rows.values, bias, dims })
     }
 
     /// The error for parameters that the kernels do not accept: a width that is not a multiple of 32, or a number that is not finite.

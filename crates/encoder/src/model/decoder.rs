@@ -2,17 +2,15 @@
 
 use crate::fixed::Precision;
 use crate::head::{Basis, Head, kernels};
-use crate::stored::{Stored, transpose};
+use crate::stored::Stored;
 
 /// The shape of a decoder and the places of its weights in files.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// The weights, `[terms][dims]`, or `[dims][terms]` if `transposed`.
+    /// The weights, `[terms][dims]`.
     pub(super) rows: Stored,
-    pub(super) transposed: bool,
     /// One for each term.
     pub(super) bias: Stored,
-    pub(super) terms: usize,
     pub(super) dims: usize,
 }
 
@@ -23,10 +21,7 @@ impl Source {
     /// A message that says what cannot be read or does not fit.
     pub(super) fn load(&self, basis: Option<&Basis>, precision: Precision) -> Result<Head, String> {
         let read = |stored: &Stored| stored.read().map_err(|error| error.to_string());
-        let mut rows = read(&self.rows)?;
-        if self.transposed {
-            rows = transpose(&rows, self.terms);
-        }
+        let rows = read(&self.rows)?;
         Head::new(kernels::chosen(), rows, read(&self.bias)?, self.dims, basis, precision)
     }
 }

@@ -1,11 +1,13 @@
 //! Weights of an ONNX model that are stored in other files.
 
+use std::io::BufReader;
 use std::path::Path;
+
+use sparrow_files::File;
 
 use crate::error::EncoderError;
 
-use super::onnx::{Value, damaged, each};
-use super::skeleton;
+use super::onnx::{Fields, WireValue, damaged};
 
 /// Whether any weight of a model, in whichever of its graphs, is stored in another file.
 ///
@@ -13,8 +15,8 @@ use super::skeleton;
 /// [`EncoderError::ModelNotReadable`] if the file is not ONNX.
 pub(super) fn is_used(path: &Path) -> Result<bool, EncoderError> {
     let unreadable = |reason: String| EncoderError::ModelNotReadable { path: path.to_path_buf(), reason };
-    skeleton::read(path)
-        .and_then(|bytes| external(&bytes, Message::Model, 0))
+    Fields::open(path)
+        .and_then(|mut model| external(&mut model, Message::Model, 0))
         .map_err(|error| unreadable(format!("not an ONNX file: {error}")))
 }
 
@@ -33,12 +35,13 @@ enum Message {
 /// Most levels of nested messages in a graph, whose nodes may contain graphs; no exporter comes near this.
 const DEEPEST: usize = 64;
 
-fn external(bytes: &[u8], message: Message, depth: usize) -> std::io::Result<bool> {
+/// Looks at a message and at all messages in it. The numbers of weights are skipped, not read.
+fn external(fields: &mut Fields<BufReader<File>>, message: Message, depth: usize) -> std::io::Result<bool> {
     if depth > DEEPEST {
         return Err(damaged());
     }
     let mut is_external = false;
-    each(bytes, |field, value| {
+    while let Some((field, value)) = fields.next()? {
         let inner = match (message, field) {
             (Message::Model, 7) | (Message::Attribute, 6 | 11) => Message::Graph,
             (Message::Model, 25) => Message::Function,
@@ -49,21 +52,22 @@ fn external(bytes: &[u8], message: Message, depth: usize) -> std::io::Result<boo
             (Message::Graph, 15) | (Message::Attribute, 22 | 23) => Message::SparseTensor,
             (Message::Node, 5) | (Message::Function, 11) => Message::Attribute,
             // `external_data`, and `data_location` of `EXTERNAL`.
-            (Message::Tensor, 13) => {
-                is_external = true;
-                return Ok(());
+            (Message::Tensor, 13 | 14) => {
+                is_external |= field == 13 || matches!(value, WireValue::Number(1..));
+                fields.skip(value)?;
+                continue;
             }
-            (Message::Tensor, 14) => {
-                is_external |= matches!(value, Value::Number(1..));
-                return Ok(());
+            _ => {
+                fields.skip(value)?;
+                continue;
             }
-            _ => return Ok(()),
         };
-        if let Value::Bytes(value) = value {
-            is_external |= external(value, inner, depth + 1)?;
+        if let WireValue::Bytes(length) = value {
+            let after = fields.enter(length)?;
+            is_external |= external(fields, inner, depth + 1)?;
+            fields.leave(after);
         }
-        Ok(())
-    })?;
+    }
     Ok(is_external)
 }
 
@@ -71,7 +75,7 @@ fn external(bytes: &[u8], message: Message, depth: usize) -> std::io::Result<boo
 mod tests {
     use std::path::PathBuf;
 
-    use super::{Message, external, is_used};
+    use super::is_used;
 
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
         let mut out = vec![number << 3 | 2, u8::try_from(bytes.len()).unwrap()];
@@ -84,13 +88,18 @@ mod tests {
         let plain =
             PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/plain-mlm/model.onnx"));
         assert!(!is_used(&plain).unwrap());
+        let is_used = |bytes: &[u8]| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), bytes).unwrap();
+            is_used(file.path())
+        };
         let tensor = [14 << 3, 1];
         let initializer = field(7, &field(5, &tensor));
-        assert!(external(&initializer, Message::Model, 0).unwrap());
+        assert!(is_used(&initializer).unwrap());
         // The value of a constant, inside the branch of an `If`.
         let branch = field(6, &field(1, &field(5, &field(5, &tensor))));
-        assert!(external(&field(7, &field(1, &field(5, &branch))), Message::Model, 0).unwrap());
-        assert!(!external(&field(7, &field(5, &[14 << 3, 0])), Message::Model, 0).unwrap());
-        assert!(external(&[7 << 3 | 2, 9, 1], Message::Model, 0).is_err());
+        assert!(is_used(&field(7, &field(1, &field(5, &branch)))).unwrap());
+        assert!(!is_used(&field(7, &field(5, &[14 << 3, 0]))).unwrap());
+        assert!(is_used(&[7 << 3 | 2, 9, 1]).is_err());
     }
 }

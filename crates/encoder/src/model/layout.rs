@@ -11,12 +11,10 @@ use crate::packed::Identity;
 use crate::pooling::Activation;
 use crate::scorer::Scorer;
 use crate::small_file;
-use crate::stored::Stored;
 
 use super::checkpoint::Checkpoint;
-use super::decoder::Source;
+use super::fingerprint;
 use super::info::{Calibration, ModelInfo, ModelKind, Prefixes};
-use super::{fingerprint, safetensors};
 
 /// Most tokens of a text that are encoded, whatever a model could take.
 pub(super) const MAX_TOKENS: usize = 512;
@@ -56,10 +54,6 @@ struct Description {
     kind: Option<Kind>,
     pooling: Option<Pooling>,
     normalize: Option<bool>,
-    hidden_output: Option<String>,
-    head: Option<String>,
-    head_weight: Option<String>,
-    head_bias: Option<String>,
     max_tokens: Option<usize>,
     dims: Option<usize>,
     activation: Option<String>,
@@ -99,40 +93,6 @@ impl Config {
     }
 }
 
-/// The file beside the graph that holds the decoder, and the names of its tensors.
-#[derive(Debug)]
-pub(super) struct HeadFile {
-    path: PathBuf,
-    weight: String,
-    bias: Option<String>,
-}
-
-impl HeadFile {
-    /// Locates the decoder's weights and its bias, which is zero if the file names none.
-    ///
-    /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if a tensor is missing or of another shape.
-    pub(super) fn find(&self) -> Result<Source, EncoderError> {
-        let weight = safetensors::find(&self.path, &self.weight)?;
-        let [terms, dims] = weight.shape[..] else {
-            return Err(self.unreadable(format!("tensor [{}] is not a matrix", self.weight)));
-        };
-        let bias = match &self.bias {
-            Some(name) => safetensors::find(&self.path, name)?.values,
-            None => Stored::Here(vec![0.0; terms]),
-        };
-        if bias.len() != terms {
-            return Err(self.unreadable(format!("{} biases do not fit {terms} terms", bias.len())));
-        }
-        Ok(Source { rows: weight.values, transposed: false, bias, terms, dims })
-    }
-
-    /// The error of a decoder that cannot be used.
-    pub(super) fn unreadable(&self, reason: String) -> EncoderError {
-        EncoderError::ModelNotReadable { path: self.path.clone(), reason }
-    }
-}
-
 /// How a model's hidden states are computed: by an ONNX graph or from a checkpoint.
 #[derive(Debug)]
 pub(super) enum ForwardPass {
@@ -151,7 +111,6 @@ pub(super) struct Layout {
     kind: ModelKind,
     pub(super) pooling: Pooling,
     pub(super) normalize: bool,
-    pub(super) head: Option<HeadFile>,
     pub(super) activation: Activation,
     pub(super) query_weights: Option<PathBuf>,
     pub(super) max_tokens: usize,
@@ -189,14 +148,6 @@ impl Layout {
             calibration: self.calibration,
             prefixes: self.prefixes.clone(),
             recognised: self.recognised(),
-        }
-    }
-
-    /// The name of the output that is read of the graph, or `last_hidden_state` for a checkpoint.
-    pub(super) fn output(&self) -> &str {
-        match &self.forward {
-            ForwardPass::Graph { output, .. } => output,
-            ForwardPass::Checkpoint(_) => "last_hidden_state",
         }
     }
 

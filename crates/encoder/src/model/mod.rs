@@ -12,14 +12,12 @@ use crate::tokenizer::TextTokenizer;
 use crate::vocabulary::Vocabulary;
 
 mod basis;
-mod bert;
 mod calibration;
 mod checkpoint;
 mod classifier;
 mod decoder;
 mod external_data;
 mod fingerprint;
-mod graph;
 mod info;
 mod layout;
 mod modernbert;
@@ -27,26 +25,21 @@ mod onnx;
 mod recognised;
 mod safetensors;
 mod sentence_transformers;
-mod skeleton;
-mod split;
 mod weights;
 mod weights_table;
 
-#[cfg(test)]
-pub(crate) use bert::recognise;
 pub use info::{Calibration, ModelInfo, ModelKind, Prefixes, Recognised};
 use layout::{ForwardPass, Layout, Pooling};
-use split::CutGraph;
 pub(crate) use weights::Keep;
 use weights::Loaded;
 
-/// What an ONNX Runtime session loads its graph from.
+/// What computes the forward pass of a model.
 #[derive(Debug)]
-pub(crate) enum GraphSource {
-    /// A file; external data is found beside it.
-    File(PathBuf),
-    /// A graph in memory that ends before its last projection.
-    Cut(Box<CutGraph>),
+pub(crate) enum Runs {
+    /// Our own code, with the weights of a checkpoint.
+    Native(Bert),
+    /// ONNX Runtime: the path of the graph, beside which external data is found, and the output of it that is read.
+    Onnx { graph: PathBuf, output: String },
 }
 
 /// How the output of a model's forward pass becomes token weights, a vector or a score.
@@ -83,11 +76,7 @@ pub struct Model {
     info: ModelInfo,
     dir: PathBuf,
     mapped: bool,
-    /// The graph that ONNX Runtime runs, if the forward pass is not computed by our own code; a checkpoint has none.
-    pub(crate) graph: Option<GraphSource>,
-    pub(crate) output: String,
-    /// The forward pass up to `output` in our own code, if it is of a known form.
-    pub(crate) bert: Option<Bert>,
+    pub(crate) runs: Runs,
     pub(crate) plan: Plan,
     pub(crate) tokenizer: TextTokenizer,
     /// Readable tokens by id; empty for a dense model.
@@ -116,15 +105,23 @@ impl Model {
     /// As [`Model::load`].
     pub(crate) fn read(dir: &Path, keep: Option<Keep<'_>>) -> Result<Arc<Model>, EncoderError> {
         let layout = Layout::detect(dir)?;
-        let before = layout.identity(String::new());
         let mut tokenizer = TextTokenizer::load(&layout.tokenizer, layout.max_tokens)?;
         if layout.is_cross_encoder() {
             tokenizer.find_pairs(&layout.tokenizer)?;
         }
-        let Loaded { fingerprint, head, output, bert, mapped } =
-            weights::load(&layout, basis::load(dir)?.as_ref(), keep)?;
+        let (fingerprint, head, runs, mapped) = match &layout.forward {
+            ForwardPass::Checkpoint(checkpoint) => {
+                let loaded = weights::load(&layout, checkpoint, basis::load(dir)?.as_ref(), keep)?;
+                let Loaded { fingerprint, head, bert, mapped } = loaded;
+                (fingerprint, head, Runs::Native(bert), mapped)
+            }
+            ForwardPass::Graph { onnx, output } => {
+                let runs = Runs::Onnx { graph: onnx.clone(), output: output.clone() };
+                (layout.fingerprint()?, None, runs, false)
+            }
+        };
         let mut info = layout.info(fingerprint);
-        info.recognised.int8 = bert.as_ref().is_some_and(Bert::is_int8);
+        info.recognised.int8 = matches!(&runs, Runs::Native(bert) if bert.is_int8());
         if info.vocabulary_size > LARGEST_VOCABULARY {
             return Err(EncoderError::ModelNotReadable {
                 path: dir.join("config.json"),
@@ -163,20 +160,11 @@ impl Model {
             Some(path) => Some(weights_table::load(path, &tokenizer, info.vocabulary_size)?),
             None => None,
         };
-        // Only the runtime needs a graph without the decoder.
-        let is_cut = bert.is_none() && output != layout.output();
-        let graph = match &layout.forward {
-            ForwardPass::Checkpoint(_) => None,
-            ForwardPass::Graph { onnx, .. } if !is_cut => Some(GraphSource::File(onnx.clone())),
-            ForwardPass::Graph { .. } => Some(GraphSource::Cut(Box::new(CutGraph::new(layout, before)))),
-        };
         Ok(Arc::new(Model {
             info,
             dir: dir.to_path_buf(),
             mapped,
-            graph,
-            output,
-            bert,
+            runs,
             plan,
             tokenizer,
             vocabulary,
@@ -232,16 +220,17 @@ impl Model {
         external_data::is_used(onnx)
     }
 
-    /// Whether deployments run without ONNX Runtime: the model's graph is one that Sparrow computes itself.
+    /// Whether deployments run without ONNX Runtime, in Sparrow's own code.
     pub fn is_native(&self) -> bool {
-        self.bert.is_some()
+        matches!(self.runs, Runs::Native(_))
     }
 
     /// Name of the instruction set that the model's own code runs with: the head's, if it has one.
     pub fn instructions(&self) -> &'static str {
-        match &self.plan {
-            Plan::FusedSparse { head, .. } => head.instructions(),
-            _ => self.bert.as_ref().map_or(kernels::chosen().name, Bert::instructions),
+        match (&self.plan, &self.runs) {
+            (Plan::FusedSparse { head, .. }, _) => head.instructions(),
+            (_, Runs::Native(bert)) => bert.instructions(),
+            (_, Runs::Onnx { .. }) => kernels::chosen().name,
         }
     }
 
@@ -254,6 +243,16 @@ impl Model {
     pub(crate) fn materialises_logits(&self) -> bool {
         matches!(self.plan, Plan::SparseLogits { .. })
     }
+}
+
+/// For the tests: the weights of a directory's checkpoint, without the head of a masked language model.
+#[cfg(test)]
+pub(crate) fn weights(dir: &Path) -> crate::bert::Weights {
+    let layout = Layout::detect(dir).unwrap();
+    let ForwardPass::Checkpoint(checkpoint) = &layout.forward else {
+        panic!("{} has no checkpoint", dir.display())
+    };
+    checkpoint.weights(false).unwrap()
 }
 
 #[cfg(test)]

@@ -10,15 +10,6 @@ use sparrow_files::File;
 
 use crate::error::EncoderError;
 
-/// Field numbers of `onnx.proto3`.
-pub(super) const MODEL_GRAPH: u64 = 7;
-pub(super) const GRAPH_NODE: u64 = 1;
-pub(super) const GRAPH_INITIALIZER: u64 = 5;
-pub(super) const GRAPH_OUTPUT: u64 = 12;
-/// `float_data` and `raw_data` of a tensor.
-pub(super) const TENSOR_FLOATS: u64 = 4;
-pub(super) const TENSOR_RAW: u64 = 9;
-
 /// An output of a graph. A dimension without a number is `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Output {
@@ -98,7 +89,7 @@ fn value_info(bytes: &[u8]) -> std::io::Result<Output> {
 
 /// A field's value inside a message in memory.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
+enum Value<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
@@ -107,11 +98,11 @@ pub(super) enum Value<'a> {
 ///
 /// # Errors
 /// `InvalidData` if it is not protobuf, or what `visit` gives.
-pub(super) fn each<'a>(
+fn each<'a>(
     bytes: &'a [u8],
     mut visit: impl FnMut(u64, Value<'a>) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    let mut fields = Fields { reader: bytes, left: bytes.len() as u64, at: 0 };
+    let mut fields = Fields { reader: bytes, left: bytes.len() as u64 };
     while fields.left > 0 {
         let key = fields.varint()?;
         match key & 7 {
@@ -159,8 +150,6 @@ pub(super) fn damaged() -> std::io::Error {
 pub(super) struct Fields<R> {
     reader: R,
     left: u64,
-    /// Offset in the file: the bytes that were read or skipped so far.
-    at: u64,
 }
 
 /// The value of a field in a file: a number, or the length of bytes that have not been read.
@@ -186,7 +175,6 @@ impl<R: Read> Fields<R> {
 
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<()> {
         self.left = self.left.checked_sub(out.len() as u64).ok_or_else(damaged)?;
-        self.at += out.len() as u64;
         self.reader.read_exact(out)
     }
 }
@@ -196,7 +184,7 @@ impl Fields<BufReader<File>> {
     pub(super) fn open(path: &Path) -> std::io::Result<Self> {
         let file = File::open(path)?;
         let left = file.metadata()?.len();
-        Ok(Self { reader: BufReader::new(file), left, at: 0 })
+        Ok(Self { reader: BufReader::new(file), left })
     }
 
     /// Reads the next field: its number and its value, or the length of it; `None` at the end of the message.
@@ -215,11 +203,6 @@ impl Fields<BufReader<File>> {
         Ok(Some((key >> 3, value)))
     }
 
-    /// The current offset in the file, in bytes.
-    pub(super) fn place(&self) -> u64 {
-        self.at
-    }
-
     /// Reads the bytes of a field.
     pub(super) fn bytes(&mut self, length: u64) -> std::io::Result<Vec<u8>> {
         // Before memory is taken for them.
@@ -235,7 +218,6 @@ impl Fields<BufReader<File>> {
     pub(super) fn skip(&mut self, value: WireValue) -> std::io::Result<()> {
         let WireValue::Bytes(length) = value else { return Ok(()) };
         self.left = self.left.checked_sub(length).ok_or_else(damaged)?;
-        self.at += length;
         // A relative seek keeps the buffer where it can; a plain one throws it away.
         self.reader.seek_relative(i64::try_from(length).map_err(|_| damaged())?)
     }
@@ -251,28 +233,4 @@ impl Fields<BufReader<File>> {
     pub(super) fn leave(&mut self, after: u64) {
         self.left = after;
     }
-}
-
-/// Appends a field to a message. Fixed-width numbers do not occur in the messages copied here: `each` gives bytes for length-delimited
-/// fields and for fixed-width ones alike, so a graph with one would come out damaged, and ONNX Runtime would refuse it.
-pub(super) fn emit(out: &mut Vec<u8>, field: u64, value: Value<'_>) {
-    match value {
-        Value::Number(number) => {
-            varint(out, field << 3);
-            varint(out, number);
-        }
-        Value::Bytes(bytes) => {
-            varint(out, field << 3 | 2);
-            varint(out, bytes.len() as u64);
-            out.extend_from_slice(bytes);
-        }
-    }
-}
-
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use sparrow_files::File;
 
 use crate::error::EncoderError;
-use crate::stored::{Kind, Stored};
+use crate::stored::{Axis, Kind, Stored, StoredBytes};
 
 /// Most bytes of a header that is read. The format allows 100 MB, which become gigabytes when they are read; a model of a thousand tensors
 /// has 100 kB.
@@ -81,6 +81,7 @@ impl Tensors {
             "F32" => Kind::F32,
             "F16" => Kind::F16,
             "BF16" => Kind::Bf16,
+            "I8" => Kind::I8,
             other => return Err(unreadable(format!("tensor [{name}] is of type {other}"))),
         };
         let count = entry.shape.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim as u64));
@@ -91,7 +92,29 @@ impl Tensors {
         }
         let (offset, count) = (self.start + start, (end - start) as usize / kind.width());
         let values = Stored::File { path: self.path.clone(), offset, count, kind };
+        let values = if kind == Kind::I8 { self.scaled(name, values, &entry.shape)? } else { values };
         Ok(Some(Tensor { shape: entry.shape, values }))
+    }
+
+    /// A matrix of 8-bit integers with the scales of its rows, which are a tensor of the same name with `_scale` behind it, `[rows, 1]`.
+    fn scaled(&self, name: &str, numbers: Stored, shape: &[usize]) -> Result<Stored, EncoderError> {
+        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: self.path.clone(), reason };
+        let scales = match self.find_floats(&format!("{name}_scale"))? {
+            Some(scales) => scales.read().map_err(|error| unreadable(error.to_string()))?,
+            None => Vec::new(),
+        };
+        match *shape {
+            [rows, columns] if rows == scales.len() => {
+                Ok(Stored::Bytes(Box::new(StoredBytes { numbers, scales, columns, axis: Axis::Rows })))
+            }
+            _ => Err(unreadable(format!("tensor [{name}] of type I8 has no scale for each of its rows"))),
+        }
+    }
+
+    /// As [`Tensors::find`], for a tensor that is not of integers: the scales of one have none of their own.
+    fn find_floats(&self, name: &str) -> Result<Option<Stored>, EncoderError> {
+        let is_integer = self.entries.get(name).is_some_and(|entry| entry["dtype"] == "I8");
+        Ok(if is_integer { None } else { self.find(name)?.map(|tensor| tensor.values) })
     }
 }
 

@@ -15,7 +15,8 @@ use crate::queue::Priority;
 use sparrow_types::TokenWeights;
 
 use super::weights::Keep;
-use super::{Model, ModelKind};
+use super::{Model, ModelKind, weights};
+use crate::stored::{Axis, Stored};
 
 /// A copy of a model, and a place for its packed weights.
 struct Files {
@@ -23,29 +24,23 @@ struct Files {
 }
 
 impl Files {
-    /// The embedded sparse model: a decoder tied to the word embeddings, in a file of its own.
+    /// The embedded sparse model: a decoder tied to the word embeddings.
     fn tiny() -> Self {
         let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-splade-tiny");
-        Self::of(
-            &[package],
-            &["model.onnx", "head.safetensors", "tokenizer.json", "config.json", "sparrow.json"],
-        )
+        Self::of(&package, &["model.safetensors", "tokenizer.json", "config.json", "sparrow.json"])
     }
 
-    /// A graph as exporters leave it, with all weights inside.
-    fn exported() -> Self {
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        let folders = [fixtures.join("exported-mlm"), fixtures.join("plain-mlm")];
-        Self::of(&folders, &["model.onnx", "tokenizer.json", "config.json"])
+    /// A small masked language model, whose decoder is its word embeddings, without a `sparrow.json`.
+    fn small() -> Self {
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/checkpoint-distilbert");
+        Self::of(&fixture, &["model.safetensors", "tokenizer.json", "config.json"])
     }
 
-    fn of(from: &[PathBuf], names: &[&str]) -> Self {
+    fn of(from: &Path, names: &[&str]) -> Self {
         let files = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(files.model()).unwrap();
         for name in names {
-            if let Some(path) = from.iter().map(|from| from.join(name)).find(|path| path.is_file()) {
-                fs::copy(path, files.model().join(name)).unwrap();
-            }
+            fs::copy(from.join(name), files.model().join(name)).unwrap();
         }
         files
     }
@@ -122,7 +117,7 @@ fn assert_close(found: &[Encoded], expected: &[Encoded]) {
 
 #[test]
 fn a_mapped_model_answers_as_one_in_memory() {
-    for files in [Files::tiny(), Files::exported()] {
+    for files in [Files::tiny(), Files::small()] {
         let plain = Model::load(&files.model()).unwrap();
         assert!(plain.is_native() && !plain.is_mapped());
         let made = files.load();
@@ -155,6 +150,28 @@ fn a_mapped_dense_model_answers_as_one_in_memory() {
     assert_close(&found, &encode(Model::load(&package).unwrap()));
 }
 
+/// Weights of 8 bits, with a scale for each output and each word, stay of 8 bits.
+#[test]
+fn weights_of_bytes_stay_bytes() {
+    let found = weights(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-minilm-l6"));
+    let axis = |stored: &Stored| match stored {
+        Stored::Bytes(bytes) => Some((bytes.axis, bytes.columns, bytes.scales.len())),
+        _ => None,
+    };
+    assert_eq!(axis(&found.words), Some((Axis::Rows, 384, 30522)));
+    assert_eq!(axis(&found.layers[5].inner.weights), Some((Axis::Columns, 1536, 1536)));
+    // Numbers are whole ones times a scale, and the largest of each row is 127 of them.
+    let Stored::Bytes(bytes) = &found.words else { panic!("no bytes") };
+    let (whole, values) = (bytes.bytes().unwrap(), found.words.read().unwrap());
+    for row in [0, 101, 30521] {
+        let place = row * 384..(row + 1) * 384;
+        assert_eq!(whole[place.clone()].iter().map(|byte| byte.unsigned_abs()).max(), Some(127));
+        for (whole, value) in whole[place.clone()].iter().zip(&values[place]) {
+            assert_eq!(f32::from(*whole) * bytes.scales[row], *value);
+        }
+    }
+}
+
 #[test]
 fn a_small_model_stays_in_memory() {
     let files = Files::tiny();
@@ -164,36 +181,36 @@ fn a_small_model_stays_in_memory() {
 
 #[test]
 fn files_outside_the_directory_of_a_model_are_not_read() {
-    for key in ["head", "query_weights"] {
-        for name in ["../other/file", "/etc/hostname", "a/../../file", "./file", ""] {
-            let files = Files::tiny();
-            let said = format!(r#"{{"{key}": "{name}"}}"#);
-            fs::write(files.model().join("sparrow.json"), said).unwrap();
-            let error = Model::inspect(&files.model()).unwrap_err().to_string();
-            let expected = format!("[{key}] must name a file in the directory of the model, got [{name}]");
-            assert!(error.contains(&expected), "{error}");
-        }
+    for name in ["../other/file", "/etc/hostname", "a/../../file", "./file", ""] {
+        let files = Files::tiny();
+        let said = format!(r#"{{"query_weights": "{name}"}}"#);
+        fs::write(files.model().join("sparrow.json"), said).unwrap();
+        let error = Model::inspect(&files.model()).unwrap_err().to_string();
+        let expected =
+            format!("[query_weights] must name a file in the directory of the model, got [{name}]");
+        assert!(error.contains(&expected), "{error}");
     }
 }
 
 #[test]
 fn weights_are_packed_once_and_again_when_a_file_of_the_model_changes() {
-    let files = Files::exported();
+    let files = Files::small();
     assert!(files.made_anew());
     assert!(!files.made_anew());
-    let graph = files.model().join("model.onnx");
-    let mut bytes = fs::read(&graph).unwrap();
-    let modified = fs::metadata(&graph).unwrap().modified().unwrap();
+    let weights = files.model().join("model.safetensors");
+    let mut bytes = fs::read(&weights).unwrap();
+    let modified = fs::metadata(&weights).unwrap().modified().unwrap();
     let before = files.load().info().fingerprint.clone();
     // A weight changes, neither the length nor the time of modification does: the system's own time tells.
     std::thread::sleep(Duration::from_millis(20));
-    let last = bytes.windows(4).rposition(|four| four == 0.5f32.to_le_bytes()).unwrap();
-    bytes[last..last + 4].copy_from_slice(&0.5000001f32.to_le_bytes());
-    fs::write(&graph, &bytes).unwrap();
-    fs::File::options().write(true).open(&graph).unwrap().set_modified(modified).unwrap();
+    // The lowest bit of the last weight.
+    let last = bytes.len() - 4;
+    bytes[last] ^= 1;
+    fs::write(&weights, &bytes).unwrap();
+    fs::File::options().write(true).open(&weights).unwrap().set_modified(modified).unwrap();
     assert!(files.made_anew());
     assert_ne!(files.load().info().fingerprint, before);
-    // Another file beside the graph counts as well.
+    // Another file beside the checkpoint counts as well.
     fs::write(files.model().join("sparrow.json"), r#"{"kind": "sparse_mlm", "max_tokens": 9}"#).unwrap();
     assert!(files.made_anew());
     assert_eq!(files.load().info().max_tokens, 9);
@@ -202,7 +219,7 @@ fn weights_are_packed_once_and_again_when_a_file_of_the_model_changes() {
 
 #[test]
 fn a_damaged_file_is_made_anew() {
-    let files = Files::exported();
+    let files = Files::small();
     assert!(files.made_anew());
     let whole = fs::read(files.packed()).unwrap();
     let expected = encode(files.load());
@@ -230,7 +247,7 @@ fn a_damaged_file_is_made_anew() {
 
 #[test]
 fn without_a_place_for_the_file_the_weights_are_in_memory() {
-    let files = Files::exported();
+    let files = Files::small();
     let expected = encode(files.load());
     fs::remove_dir_all(files.folder.path().join("packed")).unwrap();
     // A file where the folder should be: as a read-only folder, for root as well. Then a folder where the file should be.
@@ -296,7 +313,7 @@ fn a_disk_that_takes_nothing_keeps_no_part() {
 
 #[test]
 fn many_may_make_it_at_once() {
-    let files = Files::exported();
+    let files = Files::small();
     let expected = encode(files.load());
     fs::remove_file(files.packed()).unwrap();
     for _ in 0..5 {
@@ -315,7 +332,7 @@ fn many_may_make_it_at_once() {
 #[cfg(unix)]
 #[test]
 fn a_mapped_file_may_be_removed() {
-    let files = Files::exported();
+    let files = Files::small();
     let model = files.load();
     let expected = encode(Arc::clone(&model));
     fs::remove_file(files.packed()).unwrap();

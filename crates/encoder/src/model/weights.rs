@@ -1,4 +1,4 @@
-//! A model's weights: from the graph and what is beside it, or from a file in which they were packed before.
+//! A model's weights: from its checkpoint, or from a file in which they were packed before.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::packed::{Facts, Identity, Packed, Packer, Unusable};
 use crate::stored::Stored;
 use crate::table::Table;
 
+use super::checkpoint::Checkpoint;
 use super::decoder::Source;
-use super::layout::{Arithmetic, ForwardPass, Layout, Pooling};
-use super::{bert, split};
+use super::layout::{Arithmetic, Layout, Pooling};
 
 /// Bytes of weights, counted as f32, below which a model is not packed into a file: mapping would save less than a deployment's scratch
 /// memory and cache take, and writing the file delays the first start.
@@ -76,9 +76,7 @@ pub(super) struct Loaded {
     /// Fingerprint of the model's files, and the sum of their lengths in bytes.
     pub(super) fingerprint: (String, u64),
     pub(super) head: Option<Arc<Head>>,
-    /// Name of the graph's output that is read.
-    pub(super) output: String,
-    pub(super) bert: Option<Bert>,
+    pub(super) bert: Bert,
     /// The weights are in a mapped file.
     pub(super) mapped: bool,
 }
@@ -106,17 +104,18 @@ pub(super) fn facts(layout: &Layout, packed: &Path) -> Option<Facts> {
 /// [`EncoderError::ModelNotReadable`].
 pub(super) fn load(
     layout: &Layout,
+    checkpoint: &Checkpoint,
     basis: Option<&Basis>,
     keep: Option<Keep<'_>>,
 ) -> Result<Loaded, EncoderError> {
     let Some(Keep { path, .. }) = keep.filter(|_| basis.is_none()) else {
-        return unpack(layout, basis, None);
+        return unpack(layout, checkpoint, basis, None);
     };
     match open(layout, path) {
         Ok(loaded) => Ok(loaded),
         Err(reason) => {
             not_used(path, &reason);
-            unpack(layout, None, keep)
+            unpack(layout, checkpoint, None, keep)
         }
     }
 }
@@ -150,9 +149,8 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
     }
     Ok(Loaded {
         fingerprint: (packed.facts.fingerprint, packed.facts.size_bytes),
-        head: head.map(|head| Arc::new(head.fastest(Some(&bert)))),
-        output: layout.output().to_owned(),
-        bert: Some(bert),
+        head: head.map(|head| Arc::new(head.fastest(&bert))),
+        bert,
         mapped: true,
     })
 }
@@ -164,40 +162,29 @@ pub(super) fn can_open(dir: &Path, path: &Path) -> bool {
 }
 
 /// Reads the weights from the model's files and packs those that our own code computes with; a large model is packed into a file.
-fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Result<Loaded, EncoderError> {
+fn unpack(
+    layout: &Layout,
+    checkpoint: &Checkpoint,
+    basis: Option<&Basis>,
+    keep: Option<Keep<'_>>,
+) -> Result<Loaded, EncoderError> {
     // Of the files as they were before they are read.
     let identity = keep.and_then(|_| layout.identity(kernel_names()));
     let fingerprint = layout.fingerprint()?;
-    let mut output = layout.output().to_owned();
-    let source = match (layout.pooling, &layout.head, &layout.forward) {
-        (Pooling::Splade, Some(file), _) => Some(file.find()?),
-        (Pooling::Splade, None, ForwardPass::Checkpoint(checkpoint)) => Some(checkpoint.decoder()?),
-        (Pooling::Splade, None, ForwardPass::Graph { onnx, .. }) => {
-            split::decoder(onnx, &output).map(|split| {
-                output = split.hidden;
-                split.head
-            })
-        }
+    let source = match layout.pooling {
+        Pooling::Splade => Some(checkpoint.decoder()?),
         _ => None,
     };
-    let dims = source.as_ref().map(|source| source.dims);
-    let per_token = source.is_some() || layout.pooling != Pooling::Done;
-    let mut weights = match &layout.forward {
-        ForwardPass::Checkpoint(checkpoint) => Some(checkpoint.weights(source.is_some())?),
-        ForwardPass::Graph { onnx, .. } if per_token => bert::recognise(onnx, &output),
-        ForwardPass::Graph { .. } => None,
-    }
-    .filter(|weights| dims.is_none_or(|dims| dims == weights.width));
-    let large =
-        keep.zip(weights.as_ref()).filter(|(keep, weights)| size(weights, source.as_ref()) >= keep.smallest);
+    let weights = checkpoint.weights(source.is_some())?;
+    let large = keep.filter(|keep| size(&weights, source.as_ref()) >= keep.smallest);
     // A large model answers the same wherever its weights are.
     let precision = match layout.arithmetic {
         Some(Arithmetic::Int8) => Precision::Int8,
-        None if large.is_some_and(|(keep, _)| keep.bytes) => Precision::Int8,
+        None if large.is_some_and(|keep| keep.bytes) => Precision::Int8,
         _ if large.is_some() => Precision::Fixed,
         _ => Precision::F32,
     };
-    if let (Some((Keep { path, .. }, weights)), Some(identity)) = (large, identity) {
+    if let (Some(Keep { path, .. }), Some(identity)) = (large, identity) {
         match pack(layout, path, identity, &fingerprint, (weights.clone(), precision), source.as_ref()) {
             Ok(true) => match open(layout, path) {
                 Ok(loaded) => return Ok(loaded),
@@ -211,28 +198,16 @@ fn unpack(layout: &Layout, basis: Option<&Basis>, keep: Option<Keep<'_>>) -> Res
             }
         }
     }
-    let head = match (&source, &layout.head) {
-        (Some(source), Some(file)) => {
-            Some(source.load(basis, precision).map_err(|reason| file.unreadable(reason))?)
-        }
-        (Some(source), None) => source.load(basis, precision).ok(),
-        (None, _) => None,
+    let head = match &source {
+        Some(source) => Some(source.load(basis, precision).map_err(|_| checkpoint.unfit())?),
+        None => None,
     };
-    if source.is_some() && head.is_none() {
-        // What cannot be a decoder runs whole.
-        layout.output().clone_into(&mut output);
-        weights = None;
-    }
-    let bert = weights.and_then(|weights| {
-        let rows = head.as_ref().map(Head::rows);
-        let tied = rows.filter(|rows| is_tied(&weights.words, source.as_ref(), rows, precision));
-        Bert::new(weights, tied.cloned(), f32_kernels::named(kernels::chosen().name), precision).ok()
-    });
-    if let (None, ForwardPass::Checkpoint(checkpoint)) = (&bert, &layout.forward) {
-        return Err(checkpoint.unfit());
-    }
-    let head = head.map(|head| Arc::new(head.fastest(bert.as_ref())));
-    Ok(Loaded { fingerprint, head, output, bert, mapped: false })
+    let rows = head.as_ref().map(Head::rows);
+    let tied = rows.filter(|rows| is_tied(&weights.words, source.as_ref(), rows, precision)).cloned();
+    let kernels = f32_kernels::named(kernels::chosen().name);
+    let bert = Bert::new(weights, tied, kernels, precision).map_err(|_| checkpoint.unfit())?;
+    let head = head.map(|head| Arc::new(head.fastest(&bert)));
+    Ok(Loaded { fingerprint, head, bert, mapped: false })
 }
 
 /// Approximate size of the weights as f32, in bytes.
@@ -275,9 +250,8 @@ fn pack(
 
 /// Whether the word embeddings are the decoder's rows: the same place in the same file, or the same numbers.
 fn is_tied(words: &Stored, source: Option<&Source>, rows: &Table, precision: Precision) -> bool {
-    let same_place = source.is_some_and(|source| {
-        !source.transposed && matches!(words, Stored::File { .. }) && source.rows == *words
-    });
+    let same_place =
+        source.is_some_and(|source| matches!(words, Stored::File { .. }) && source.rows == *words);
     let same_numbers = || {
         words
             .read()

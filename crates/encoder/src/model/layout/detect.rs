@@ -10,9 +10,7 @@ use crate::pooling::Activation;
 use super::super::checkpoint::{self, Architecture, Checkpoint};
 use super::super::sentence_transformers::{self, Modules, Prompts};
 use super::super::{ModelKind, calibration, onnx};
-use super::{
-    Config, Description, ForwardPass, HeadFile, Kind, Layout, MAX_TOKENS, Pooling, activation, read_json,
-};
+use super::{Config, Description, ForwardPass, Kind, Layout, MAX_TOKENS, Pooling, activation, read_json};
 
 impl Layout {
     /// Reads the small files of a directory and decides what kind of model it holds and how it is computed.
@@ -35,18 +33,17 @@ impl Layout {
         }
         let mut files = vec![tokenizer.clone()];
         let said: Option<Description> = read_json(&dir.join("sparrow.json"), &mut files)?;
-        let said_so = said.is_some();
         let said = said.unwrap_or_default();
         let (config, architecture) = read_config(dir, &mut files)?;
         let modules = Modules::read(dir, &mut files)?;
         let prompts = Prompts::read(dir, &mut files)?;
-        let (forward, shape) = find_forward_pass(dir, &said, said_so, architecture, &mut files)?;
+        let (forward, shape) = find_forward_pass(dir, architecture, &mut files)?;
         let width = shape.last().copied().flatten();
         let pooled = shape.len() == 2;
         // A sentence encoder says how it pools; a classifier without that reads a question and a text together.
         let classifies =
             config.is_classifier() && modules.as_ref().is_none_or(|modules| modules.is_sparse().is_none());
-        let over_vocabulary = is_over_vocabulary(&forward, &said, &config, modules.as_ref(), width);
+        let over_vocabulary = is_over_vocabulary(&forward, &config, modules.as_ref(), width);
         let query_weights = said.query_weights.as_ref().map(|name| inside(dir, "query_weights", name));
         let query_weights = query_weights.transpose()?.or_else(|| {
             ["idf.json", "query_token_weights.txt"].iter().map(|name| dir.join(name)).find(|p| p.is_file())
@@ -69,14 +66,6 @@ impl Layout {
         {
             not_left_out(foreign, &forward, &said, pooling).map_err(unsupported)?;
         }
-        let head = match &said.head {
-            Some(name) => Some(HeadFile {
-                path: inside(dir, "head", name)?,
-                weight: said.head_weight.clone().unwrap_or_else(|| "decoder.weight".into()),
-                bias: if said_so { said.head_bias.clone() } else { None },
-            }),
-            None => None,
-        };
         let activation = match &said.activation {
             Some(name) => activation(name).ok_or_else(|| unsupported(format!("activation [{name}]")))?,
             None => sentence_transformers::splade_activation(dir, &mut files)?.unwrap_or(if pooled {
@@ -92,7 +81,6 @@ impl Layout {
         let kind = with_dims(dir, kind, said.dims.or(prompts.truncate_dim), width, config.hidden_size)?;
         let max_tokens = most_tokens(said.max_tokens.or(sentence_transformers::max_tokens(dir)?), &config);
         let vocabulary_size = config.vocab_size.or(width.filter(|_| kind.is_sparse()));
-        files.extend(head.as_ref().map(|head| head.path.clone()));
         files.extend(query_weights.clone());
         let mut layout = Self {
             dir: dir.to_path_buf(),
@@ -101,7 +89,6 @@ impl Layout {
             kind,
             pooling,
             normalize,
-            head,
             activation,
             query_weights,
             max_tokens,
@@ -144,16 +131,13 @@ fn unsupported(dir: &Path, reason: impl Into<String>) -> EncoderError {
 /// Whether the output has a number for each term of the vocabulary.
 fn is_over_vocabulary(
     forward: &ForwardPass,
-    said: &Description,
     config: &Config,
     modules: Option<&Modules>,
     width: Option<usize>,
 ) -> bool {
     match forward {
         ForwardPass::Graph { output, .. } => {
-            output == "logits"
-                || config.is_masked_lm() && said.head.is_some()
-                || width.is_some() && width == config.vocab_size
+            output == "logits" || width.is_some() && width == config.vocab_size
         }
         ForwardPass::Checkpoint(checkpoint) => match modules.and_then(Modules::is_sparse) {
             Some(sparse) => sparse,
@@ -244,23 +228,18 @@ fn most_tokens(said: Option<usize>, config: &Config) -> usize {
 }
 
 /// Chooses between the graph and the checkpoint of a directory; also the shape of the output, with a row for each text or for each of its
-/// tokens. Many directories on the Hugging Face hub have both: a checkpoint that our own code computes is preferred to a graph, which may
-/// need ONNX Runtime, unless `sparrow.json` describes the graph.
+/// tokens. Many directories on the Hugging Face hub have both: a checkpoint that our own code computes is preferred to a graph, which
+/// needs ONNX Runtime.
 fn find_forward_pass(
     dir: &Path,
-    said: &Description,
-    said_so: bool,
     architecture: Result<Architecture, EncoderError>,
     files: &mut Vec<PathBuf>,
 ) -> Result<(ForwardPass, Vec<Option<usize>>), EncoderError> {
     let onnx =
         ["model.onnx", "onnx/model.onnx"].iter().map(|name| dir.join(name)).find(|path| path.is_file());
     let parts = checkpoint::files(dir)?;
-    let checkpoint = match (&parts, &onnx) {
-        (Some(_), Some(_)) if said_so => None,
-        (Some(parts), _) => Some(architecture.and_then(|known| Checkpoint::open(dir, parts, known))),
-        (None, _) => None,
-    };
+    let checkpoint =
+        parts.as_ref().map(|parts| architecture.and_then(|known| Checkpoint::open(dir, parts, known)));
     let onnx = match (checkpoint, onnx) {
         (Some(Ok(checkpoint)), _) => {
             files.extend(parts.into_iter().flatten());
@@ -279,17 +258,13 @@ fn find_forward_pass(
         }
     };
     let outputs = onnx::outputs(&onnx)?;
-    let wanted = said.hidden_output.as_deref();
-    let output = match wanted {
-        Some(name) => outputs.iter().find(|output| output.name == name),
-        None => ["logits", "sentence_embedding", "last_hidden_state", "token_embeddings"]
-            .iter()
-            .find_map(|name| outputs.iter().find(|output| output.name == *name))
-            .or_else(|| outputs.first()),
-    };
+    let output = ["logits", "sentence_embedding", "last_hidden_state", "token_embeddings"]
+        .iter()
+        .find_map(|name| outputs.iter().find(|output| output.name == *name))
+        .or_else(|| outputs.first());
     let output = output.ok_or_else(|| EncoderError::Unsupported {
         path: dir.to_path_buf(),
-        reason: format!("graph has no output [{}]", wanted.unwrap_or("logits")),
+        reason: "its graph has no output".into(),
     })?;
     let (output, shape) = (output.name.clone(), output.shape.clone());
     files.push(onnx.clone());

@@ -32,11 +32,9 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join("model");
         fs::create_dir(&model).unwrap();
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        for (from, name) in
-            [("exported-mlm", "model.onnx"), ("plain-mlm", "tokenizer.json"), ("plain-mlm", "config.json")]
-        {
-            fs::copy(fixtures.join(from).join(name), model.join(name)).unwrap();
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/checkpoint-distilbert");
+        for name in ["model.safetensors", "tokenizer.json", "config.json"] {
+            fs::copy(fixture.join(name), model.join(name)).unwrap();
         }
         let path = folder.path().join("it.weights");
         assert!(Model::read(&model, Some(Keep::any(&path))).unwrap().is_mapped());

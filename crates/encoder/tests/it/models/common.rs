@@ -14,7 +14,7 @@ pub fn root() -> PathBuf {
 pub fn model_dir(name: &str) -> PathBuf {
     let dir = root().join("packages").join(name);
     assert!(
-        dir.join("model.onnx").is_file(),
+        dir.join("model.safetensors").is_file(),
         "no model at {}: run tools/ to build the packages",
         dir.display()
     );

@@ -1,4 +1,4 @@
-//! Tests of models as exporters write them, without a `sparrow.json`: the detected kinds, the cut graphs, and vectors
+//! Tests of models as exporters write them, without a `sparrow.json`: the detected kinds, and vectors
 //! that equal numpy's (`tests/fixtures/make_models.py`).
 
 use std::collections::BTreeMap;
@@ -47,12 +47,12 @@ fn vector(encoded: &Encoded) -> Vec<f32> {
     vector.to_vec()
 }
 
-/// Checks a model's kind, its vectors in one batch, and whether its decoder is computed by our own head (`split`).
-pub fn check(name: &str, kind: ModelKind, split: bool) {
+/// Checks a model's kind, its vectors in one batch, and whether its decoder is computed by our own head (`fused`).
+pub fn check(name: &str, kind: ModelKind, fused: bool) {
     let model = load(name);
     assert_eq!(model.info().kind, kind, "{name}");
     assert_eq!(model.info().max_tokens, 16);
-    assert_eq!(format!("{model:?}").contains("FusedSparse"), split, "{name}");
+    assert_eq!(format!("{model:?}").contains("FusedSparse"), fused, "{name}");
     let deployment = start(model, |_| {});
     let cases = expected(name);
     let texts: Vec<&str> = cases.iter().map(|case| case.text.as_str()).collect();
@@ -78,17 +78,17 @@ pub fn check(name: &str, kind: ModelKind, split: bool) {
 }
 
 #[test]
-fn a_plain_masked_language_model_is_split() {
-    check("plain-mlm", ModelKind::SparseMlm, true);
+fn the_logits_of_a_graph_are_pooled() {
+    check("plain-mlm", ModelKind::SparseMlm, false);
 }
 
 #[test]
-fn a_tied_decoder_is_split_and_the_embedding_stays() {
-    check("tied-mlm", ModelKind::SparseMlm, true);
+fn a_graph_may_take_types_of_tokens() {
+    check("tied-mlm", ModelKind::SparseMlm, false);
 }
 
 #[test]
-fn a_graph_of_unknown_form_runs_whole() {
+fn a_graph_may_take_ids_of_32_bits_and_have_an_activation_beside_it() {
     check("odd-mlm", ModelKind::SparseMlm, false);
 }
 
@@ -107,7 +107,7 @@ fn a_pooled_output_is_taken_as_it_is_and_normalised() {
 
 #[test]
 fn a_document_encoder_weighs_queries_by_its_table() {
-    check("doc-only", ModelKind::SparseDocOnly, true);
+    check("doc-only", ModelKind::SparseDocOnly, false);
     let deployment = start(load("doc-only"), |_| {});
     let found = deployment.encode_queries(&["red stamps. red coin"], None, None).unwrap();
     let wanted =
