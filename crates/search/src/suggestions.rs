@@ -103,7 +103,7 @@ fn completions(
     let hit = |(target, one): &(usize, Completed)| Hit {
         target: *target,
         addr: one.doc.addr,
-        seq_no: one.doc.seq_no.into(),
+        seq_no: one.doc.seq_no,
         score: one.score,
         rank: None,
     };

@@ -14,7 +14,7 @@ use sparrow_index::{DocMeta, Snapshot};
 use sparrow_mapping::{Completion as CompletionField, CompletionEntry, FieldType, completion_keys};
 use sparrow_query::RegexpQuery;
 use sparrow_query::regexp::Automaton;
-use sparrow_segments::schema::flat_key;
+use sparrow_segments::schema::{flat_key, keyword_column};
 use sparrow_types::work;
 
 use super::near_prefix::{FuzzyOptions, NearPrefix};
@@ -245,12 +245,8 @@ fn best_inputs(
     cancel: &AtomicBool,
 ) -> Result<BTreeSet<Ranked>, QueryError> {
     let keywords = snapshot.schema().keywords;
-    let path = flat_key(&snapshot.mapping().concrete(&request.field));
-    let mut start = Term::from_field_json_path(keywords, &path, false);
-    start.append_type_and_str("");
-    let prefix = start.serialized_value_bytes().to_vec();
+    let path = snapshot.mapping().concrete(&request.field);
     let literal = matcher.literal_prefix();
-    let from = [&prefix[..], literal.as_bytes()].concat();
     let mut best = Best::new(size, request.skip_duplicates);
     let mut steps = 0;
     let spend = |steps: &mut u64| -> Result<(), QueryError> {
@@ -261,24 +257,26 @@ fn best_inputs(
     for (ord, reader) in snapshot.searcher().segment_readers().iter().enumerate() {
         let segment = snapshot.segment(ord as u32);
         let inverted = reader.inverted_index(keywords)?;
-        let mut stream = inverted.terms().range().ge(&from).into_stream()?;
-        while stream.advance() {
-            if !stream.key().starts_with(&from) {
-                break;
-            }
+        // The dictionary of the column has the same terms as that of the postings, and is several times as fast to walk.
+        let Some(column) = reader.fast_fields().str(&keyword_column(&path))? else { continue };
+        let mut stream = column.dictionary().range().ge(literal.as_bytes()).into_stream()?;
+        while stream.advance() && stream.key().starts_with(literal.as_bytes()) {
             steps += 1 + stream.key().len() as u64 / 16;
             if steps >= PIECE {
                 spend(&mut steps)?;
             }
-            let term = std::str::from_utf8(&stream.key()[prefix.len()..]).ok();
-            let Some(entry) = term.and_then(CompletionEntry::read) else { continue };
+            let Ok(text) = std::str::from_utf8(stream.key()) else { continue };
+            let Some(entry) = CompletionEntry::read(text) else { continue };
             let Some(common) = matcher.common(entry.key) else { continue };
             let score = Reverse(score(entry.weight, common).to_bits());
             if best.is_beyond(score, entry.input) {
                 continue;
             }
-            let mut postings =
-                inverted.read_postings_from_terminfo(stream.value(), IndexRecordOption::Basic)?;
+            let mut term = Term::from_field_json_path(keywords, &flat_key(&path), false);
+            term.append_type_and_str(text);
+            let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
+                continue;
+            };
             let mut doc = postings.doc();
             while doc != TERMINATED {
                 steps += 1;

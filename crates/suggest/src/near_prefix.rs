@@ -114,7 +114,8 @@ impl NearPrefix {
                 is_near |= distance < far;
             }
             // Two units that are swapped reach behind a row in which nothing is near.
-            if !is_near && !(self.transpositions && row.iter().any(|distance| *distance < self.edits)) {
+            let may_be_swapped = self.transpositions && row.iter().any(|distance| *distance < self.edits);
+            if !is_near && !may_be_swapped {
                 return None;
             }
             last = Some(found);
