@@ -40,6 +40,7 @@ const KNOWN_AT_ROOT: &[(&str, &[&str])] = &[
             "response",
             "semantic",
             "service",
+            "suggestions",
             "top_hits",
         ],
     ),

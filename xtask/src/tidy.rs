@@ -66,6 +66,17 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "sparrow-suggest",
+        &[
+            "sparrow-types",
+            "sparrow-mapping",
+            "sparrow-wire",
+            "sparrow-query",
+            "sparrow-index",
+            "sparrow-segments",
+        ],
+    ),
+    (
         "sparrow-shard",
         &["sparrow-files", "sparrow-index", "sparrow-mapping", "sparrow-storage", "sparrow-types"],
     ),
@@ -142,6 +153,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-mapping",
             "sparrow-models",
             "sparrow-query",
+            "sparrow-suggest",
             "sparrow-types",
             "sparrow-wire",
         ],
@@ -204,6 +216,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-models",
             "sparrow-search",
             "sparrow-snapshots",
+            "sparrow-suggest",
             "sparrow-tasks",
             "sparrow-types",
             "sparrow-wire",
@@ -240,7 +253,14 @@ const OWNERS: &[(&str, &[&str])] = &[
     // Analyzers fold characters by tantivy's table; nothing else of it is theirs.
     (
         "tantivy",
-        &["sparrow-index", "sparrow-segments", "sparrow-aggregations", "sparrow-analysis", "sparrow-lexical"],
+        &[
+            "sparrow-index",
+            "sparrow-segments",
+            "sparrow-aggregations",
+            "sparrow-suggest",
+            "sparrow-analysis",
+            "sparrow-lexical",
+        ],
     ),
     // Posting lists are read as tantivy packs them.
     ("bitpacking", &["sparrow-lexical"]),

@@ -283,6 +283,9 @@ impl Fields<'_> {
             FieldType::SemanticText(_) => Err(AggregationError::IllegalArgument(
                 "[semantic_text] fields do not support sorting, scripting or aggregating".to_owned(),
             )),
+            FieldType::Completion(_) => Err(AggregationError::IllegalArgument(format!(
+                "Fielddata is not supported on field [{path}] of type [completion]"
+            ))),
             other if other.is_integer() => number(Kind::Long),
             other if other.is_float() => number(Kind::Double),
             other => Err(unsupported(path, other.name(), aggregation)),

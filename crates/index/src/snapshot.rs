@@ -190,6 +190,7 @@ impl Snapshot {
         match self.mapping.field(path)? {
             FieldType::Text { options } => self.analysis.analyzer(&options.analyzer),
             FieldType::Keyword { normalizer, .. } => self.analysis.normalizer(normalizer.as_deref()?),
+            FieldType::Completion(field) => self.analysis.analyzer(&field.analyzer),
             _ => None,
         }
     }
@@ -209,13 +210,11 @@ impl Snapshot {
     /// A value in the form in which the field's terms are indexed: passed through a keyword's normalizer,
     /// unchanged otherwise.
     pub fn normalized<'a>(&self, path: &str, value: &'a str) -> Cow<'a, str> {
-        match self.mapping.field(path) {
-            Some(FieldType::Keyword { normalizer: Some(name), .. }) => match self.analysis.normalizer(name) {
-                Some(normalizer) => Cow::Owned(normalizer.normalize(value)),
-                None => Cow::Borrowed(value),
-            },
-            _ => Cow::Borrowed(value),
-        }
+        let normalizer = match self.mapping.field(path) {
+            Some(FieldType::Keyword { normalizer: Some(name), .. }) => self.analysis.normalizer(name),
+            _ => None,
+        };
+        normalizer.map_or(Cow::Borrowed(value), |normalizer| Cow::Owned(normalizer.normalize(value)))
     }
 
     /// A number that identifies the mapping among all that have been in force in this process.

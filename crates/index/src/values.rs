@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use tantivy::schema::OwnedValue;
 
 use sparrow_analysis::{Analysis, Analyzer, POSITION_INCREMENT_GAP};
-use sparrow_mapping::{FieldType, Mapping, ParsedDocument, TextOptions};
+use sparrow_mapping::{FieldType, Mapping, ParsedDocument, TextOptions, completion_terms};
 use sparrow_segments::plugins::{MAX_TERM_BYTES, TextInverter};
 use sparrow_segments::schema::record_option;
 
@@ -81,15 +81,18 @@ pub(crate) fn keywords(
     for (path, value) in values {
         let value = match mapping.field(&path) {
             Some(FieldType::Keyword { normalizer: Some(name), .. }) => {
-                let value = match analysis.normalizer(name) {
-                    Some(normalizer) => normalizer.normalize(&value),
-                    None => value,
-                };
+                let value = analysis.normalizer(name).map(|one| one.normalize(&value)).unwrap_or(value);
                 // Values that were told apart before may be the same now.
                 if !seen.insert((path.clone(), value.clone())) {
                     continue;
                 }
                 value
+            }
+            Some(FieldType::Completion(field)) => {
+                for term in completion_terms(field, analysis, &value) {
+                    push_value(&mut keywords, path.clone(), OwnedValue::Str(term));
+                }
+                continue;
             }
             _ => value,
         };
@@ -102,9 +105,7 @@ pub(crate) fn keywords(
 pub(crate) fn push_value(object: &mut BTreeMap<String, OwnedValue>, path: String, value: OwnedValue) {
     use std::collections::btree_map::Entry;
     match object.entry(path) {
-        Entry::Vacant(entry) => {
-            entry.insert(value);
-        }
+        Entry::Vacant(entry) => _ = entry.insert(value),
         Entry::Occupied(mut entry) => match entry.get_mut() {
             OwnedValue::Array(values) => values.push(value),
             single => {

@@ -75,6 +75,13 @@ impl Mapping {
                         }
                     }
                 }
+                FieldType::Completion(field) => {
+                    for name in [&*field.analyzer, field.search_analyzer()] {
+                        if analysis.analyzer(name).is_none() {
+                            return Err(MappingError::UnknownAnalyzer { analyzer: name.to_owned() });
+                        }
+                    }
+                }
                 FieldType::Keyword { normalizer: Some(name), .. } if analysis.normalizer(name).is_none() => {
                     return Err(MappingError::Malformed {
                         reason: format!("normalizer [{name}] not found for field [{path}]"),

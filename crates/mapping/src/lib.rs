@@ -3,6 +3,8 @@
 mod alias;
 mod checks;
 mod chunking;
+mod completion;
+mod completion_keys;
 mod dense;
 mod document;
 mod dynamic;
@@ -40,6 +42,8 @@ use self::types::Nested;
 use sparrow_wire::json::{self, WrittenNumbers};
 
 pub use chunking::{Chunking, ChunkingError, Separator};
+pub use completion::Completion;
+pub use completion_keys::{CompletionEntry, keys as completion_keys, terms as completion_terms};
 pub use dense::{DenseVector, VectorOptions};
 pub use dense::{component_problem, magnitude_problem, preview};
 pub use document::MAX_TERM;

@@ -59,6 +59,13 @@ impl Mapping {
                     reason: format!("semantic_text field [{name}] cannot be nested"),
                 });
             }
+            if around.is_some() && matches!(field_type, FieldType::Completion(_)) {
+                return Err(MappingError::Malformed {
+                    reason: format!(
+                        "Field [{path}] of type [completion] cannot be inside a [nested] field on this server"
+                    ),
+                });
+            }
             for target in self.leaf(path).map_or(&[][..], |leaf| &leaf.options.copy_to) {
                 let to = self.nested_around(target);
                 if to.is_some_and(|to| around.is_none_or(|around| !is_inside(around, to))) {

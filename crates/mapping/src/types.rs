@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sparrow_analysis::shingles;
 use sparrow_types::PackedTokens;
 
+use super::completion::Completion;
 use super::date::DateFormat;
 use super::dense::DenseVector;
 use super::semantic::SemanticText;
@@ -213,6 +214,8 @@ pub enum FieldType {
     DenseVector(Box<DenseVector>),
     /// Text that is cut into passages, custom field `p:<path>`.
     SemanticText(Box<SemanticText>),
+    /// Texts with weights that are completed while somebody types, in `_kw` as the index encodes them.
+    Completion(Arc<Completion>),
     /// Another name, in requests, of the field at this path. [`super::Mapping::field`] gives the type of that field instead.
     Alias {
         path: Arc<str>,
@@ -252,6 +255,7 @@ impl FieldType {
             FieldType::RankFeature { .. } => "rank_feature",
             FieldType::DenseVector(_) => "dense_vector",
             FieldType::SemanticText(_) => "semantic_text",
+            FieldType::Completion(_) => "completion",
             FieldType::Alias { .. } => "alias",
             FieldType::Object { nested: true, .. } => "nested",
             FieldType::Object { .. } => "object",

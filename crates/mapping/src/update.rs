@@ -10,7 +10,7 @@ use super::types::{FieldType, Nested};
 use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, parse, semantic};
 
 /// Parameters that an update may change.
-const UPDATABLE: [&str; 13] = [
+const UPDATABLE: [&str; 14] = [
     "ignore_above",
     "coerce",
     "ignore_malformed",
@@ -24,6 +24,7 @@ const UPDATABLE: [&str; 13] = [
     "fielddata_frequency_filter",
     "index_options",
     "dims",
+    "max_input_length",
 ];
 
 pub(super) fn merge_update(old: &Mapping, definition: &Value) -> Result<Mapping, MappingError> {

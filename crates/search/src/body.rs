@@ -13,12 +13,12 @@ use super::retriever::{self, Form, Fusion, Input, Retriever};
 use super::script_fields::{self, ScriptField};
 use super::sort::plan::Position;
 use super::sort::{self, Sort};
-use super::term_suggest::{self, Suggester};
 use sparrow_call::params::parse_duration;
 use sparrow_index::query::TotalHits;
 use sparrow_mapping::SourceSelection;
 use sparrow_query::dsl::{Context, value};
 use sparrow_query::{KnnSearch, Query, dsl, parse_knn_search};
+use sparrow_suggest::Suggester;
 use sparrow_wire::json::{self, Json, Member, Node};
 use sparrow_wire::{BodyError, deprecation};
 
@@ -243,7 +243,7 @@ impl SearchBody {
                 self.track_scores = value::boolean(node)?;
             }
             ("highlight", Json::Object(_)) => self.highlight = Some(Highlight::parse(node, context)?),
-            ("suggest", Json::Object(_)) => self.suggest = Some(term_suggest::parse(node)?),
+            ("suggest", Json::Object(_)) => self.suggest = Some(sparrow_suggest::parse(node)?),
             ("explain", Json::Bool(_) | Json::String(_)) => self.explain = value::boolean(node)?,
             ("version", Json::Bool(_) | Json::String(_)) => self.version = value::boolean(node)?,
             ("seq_no_primary_term", Json::Bool(_) | Json::String(_)) => {

@@ -232,7 +232,10 @@ fn collect(
         let on = |name: &str| mapping.parameter(path, name) != Some(&Value::Bool(false));
         let (searchable, aggregatable) = match field_type {
             FieldType::Text { .. } | FieldType::DenseVector { .. } => (on("index"), false),
-            FieldType::SparseVector | FieldType::RankFeatures | FieldType::SemanticText(_) => (true, false),
+            FieldType::SparseVector
+            | FieldType::RankFeatures
+            | FieldType::SemanticText(_)
+            | FieldType::Completion(_) => (true, false),
             FieldType::Binary => (false, false),
             _ => (on("index") || on("doc_values"), on("doc_values")),
         };

@@ -48,8 +48,8 @@ mod search;
 mod semantic;
 mod service;
 mod sort;
+mod suggestions;
 mod target;
-mod term_suggest;
 pub mod terms_enum;
 mod top_hits;
 mod uri;
@@ -131,6 +131,10 @@ fn answer(
         if let Some(aggregations) = &body.aggs {
             aggregations.check_buckets(service.cluster.max_buckets())?;
         }
+        if suggestions::stands_alone(body) {
+            let nothing = Outcome { total: Some((0, true)), ..Outcome::default() };
+            return Ok((nothing, timings, Vec::new()));
+        }
         let began = Instant::now();
         let outcome = execute::execute(targets, body, deadline.flag()).map_err(EngineError::from)?;
         let counted: Vec<_> =
@@ -202,10 +206,8 @@ fn answer(
         response::append(&mut bytes, "aggregations", &aggregations)?;
     }
     if let Some(suggesters) = &body.suggest {
-        match term_suggest::run(targets, suggesters, shown.typed_keys, deadline.flag())
-            .map_err(EngineError::from)
-        {
-            Ok(suggested) => response::append(&mut bytes, "suggest", &suggested)?,
+        match suggestions::append(&mut bytes, targets, body, suggesters, shown, &mut reader, deadline) {
+            Ok(()) => {}
             // The hits are there: an answer that has them comes without suggestions.
             Err(error) if timed_out(&error) => {}
             Err(error) if is_cancelled(&error) => return Err(EngineError::Cancelled),

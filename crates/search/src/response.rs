@@ -198,6 +198,18 @@ fn write_shards(out: &mut Vec<u8>, targets: usize, failures: &[SearchError]) {
     out.push(b'}');
 }
 
+/// Writes what is shown of a hit as members of an object that has been begun.
+///
+/// # Errors
+/// When the request must stop.
+pub fn write_members(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>) -> Result<(), Stopped> {
+    work::grow(out, shown.written_bytes() + 160)?;
+    let mut hit = Vec::new();
+    write_hit(&mut hit, body, shown, None);
+    out.extend_from_slice(&hit[1..hit.len() - 1]);
+    Ok(())
+}
+
 fn write_hit(out: &mut Vec<u8>, body: &SearchBody, shown: &ShownHit<'_>, sort: Option<&str>) {
     let ShownHit { hit, index, stored, ignored, matched, fields, highlight, nested, inner_hits, explained } =
         shown;

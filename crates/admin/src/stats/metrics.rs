@@ -24,7 +24,7 @@ macro_rules! figures {
     (@type $type:ty) => { $type };
 }
 
-// What does not exist here (field data, warmers, completions, a cache of requests) stays zero.
+// What does not exist here (field data, warmers, a cache of requests) stays zero.
 figures! {
     Sections {
         docs: Docs, shard_stats: ShardStats, store: Store, indexing: Indexing, get: Get, search: Search, merges: Merges,
@@ -192,6 +192,9 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
             periodic: load(&counters.periodic_flush),
             total_time_in_millis: counters.flush.millis(),
             total_time_excluding_waiting_on_lock_in_millis: counters.flush.millis(),
+        },
+        completion: Completion {
+            size_in_bytes: sparrow_suggest::completion_bytes(&handle.snapshot())?.values().sum(),
         },
         segments: Segments {
             count: segment_count,

@@ -3,6 +3,7 @@
 mod metrics;
 pub(crate) mod segments;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -21,6 +22,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_wire::glob;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("index_stats", Action::Stats, Lane::Look, index_stats)
@@ -153,7 +155,7 @@ fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Resu
     let (mut shards, mut successful) = (0, 0);
     for handle in &handles {
         let Some(figures) = handle.unless_gone(request, sections(handle))? else { continue };
-        let mut figures = with_fields(wanted.of(figures), &params);
+        let mut figures = with_fields(wanted.of(figures), &params, handle)?;
         successful += 1;
         // A figure of nodes.
         figures.remove("mappings");
@@ -183,17 +185,29 @@ fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Resu
     Ok(Reply::ok(&body))
 }
 
-/// Adds the member `fields` to field data and completions if the request asks for it; always empty, as no field has
-/// either.
-fn with_fields(mut figures: Map<String, Value>, params: &Params<'_>) -> Map<String, Value> {
+/// Adds the member `fields` to field data and completions if the request asks for it: the fields that its patterns match. No field has
+/// field data.
+fn with_fields(
+    mut figures: Map<String, Value>,
+    params: &Params<'_>,
+    handle: &IndexHandle,
+) -> Result<Map<String, Value>, EngineError> {
     for (section, parameter) in [("fielddata", "fielddata_fields"), ("completion", "completion_fields")] {
-        if (params.get("fields").is_some() || params.get(parameter).is_some())
-            && let Some(Value::Object(section)) = figures.get_mut(section)
-        {
-            section.insert("fields".to_owned(), json!({}));
-        }
+        let asked: Vec<&str> = ["fields", parameter].iter().filter_map(|name| params.get(name)).collect();
+        let Some(Value::Object(figures)) = figures.get_mut(section).filter(|_| !asked.is_empty()) else {
+            continue;
+        };
+        let mut fields = match section {
+            "completion" => sparrow_suggest::completion_bytes(&handle.snapshot())?,
+            _ => BTreeMap::new(),
+        };
+        let patterns = asked.iter().flat_map(|list| list.split(','));
+        fields.retain(|path, _| patterns.clone().any(|pattern| glob::matches(pattern.trim(), path)));
+        let fields: Map<String, Value> =
+            fields.into_iter().map(|(path, bytes)| (path, json!({"size_in_bytes": bytes}))).collect();
+        figures.insert("fields".to_owned(), fields.into());
     }
-    figures
+    Ok(figures)
 }
 
 /// The single shard of an index: its routing, its statistics and its state.

@@ -214,6 +214,7 @@ impl<'a> Compiler<'a> {
                         | FieldType::DenseVector(_)
                         | FieldType::SemanticText(_)
                         | FieldType::Binary
+                        | FieldType::Completion(_)
                         | FieldType::Object { .. }
                 );
                 // Of a field and an alias of it, only the field.

@@ -121,6 +121,7 @@ impl<'a> Reader<'a> {
             FieldType::SparseVector | FieldType::RankFeatures => return self.sparse(leaf, path, value),
             FieldType::DenseVector(field) => return self.dense(leaf, field, path, value),
             FieldType::SemanticText(_) => return self.semantic(path, value),
+            FieldType::Completion(field) => return self.completion(leaf, field, path, value),
             FieldType::Alias { .. } => {
                 // As in Elasticsearch, an empty list writes nothing.
                 return match value {
@@ -420,7 +421,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Records in the `_ignored` field of the document that a value of the field at `path` was left out.
-    fn ignored(&mut self, path: &str) {
+    pub(super) fn ignored(&mut self, path: &str) {
         let document = self.around.first_mut().unwrap_or(&mut self.values);
         if document.add_keyword(IGNORED, path.into()) {
             document.seen(IGNORED);

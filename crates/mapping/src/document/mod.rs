@@ -1,5 +1,6 @@
 //! Reading a JSON document into values of its fields, with dynamic mapping.
 
+mod completion;
 mod dense;
 mod flattened;
 mod leaf;
@@ -49,8 +50,7 @@ pub(super) fn parse_document(
     Ok((out, wider))
 }
 
-/// Inserts an added field or object into the mapping's tree. Must be called in path order, so that parents come
-/// first.
+/// Inserts an added field or object into the mapping's tree. Must be called in path order, as parents come first.
 fn insert(object: &mut ObjectNode, parts: &[&str], node: Node) {
     match parts {
         [] => {}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::super::completion::Completion;
 use super::super::error::MappingError;
 use super::super::java::java_string;
 use super::super::parameters::{Params, bad};
@@ -170,6 +171,7 @@ fn read_type(
             refuse_other_values(params)?;
             **field = semantic::parse(params)?;
         }
+        FieldType::Completion(field) => *field = Arc::new(Completion::parse(params)?),
         FieldType::ScaledFloat { factor } => {
             *factor = scaling_factor(params)?;
             number_params(params, options)?;
@@ -316,6 +318,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "rank_features" => FieldType::RankFeatures,
         "rank_feature" => FieldType::RankFeature { positive_score_impact: true },
         "dense_vector" => FieldType::DenseVector(Box::default()),
+        "completion" => FieldType::Completion(Arc::default()),
         "semantic_text" => FieldType::SemanticText(Box::default()),
         _ => return None,
     })

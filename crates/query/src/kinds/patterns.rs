@@ -179,20 +179,32 @@ pub(super) fn regexp(body: &Node, _: Context) -> Result<Query, BodyError> {
     let read = PatternClause::read("regexp", body, |member| {
         let node = &member.value;
         match &*member.name {
-            "flags" => query.flags = flags(&value::text(node)?)?,
-            "flags_value" => query.flags = flags_of_bits(value::int(node)?),
             "case_insensitive" => query.case_insensitive = value::boolean(node)?,
-            "max_determinized_states" => {
-                query.max_determinized_states =
-                    value::unsigned(node, "max_determinized_states")?.min(MOST_STATES);
-            }
             "rewrite" => query.rewrite = rewrite(node)?.unwrap_or_default(),
-            _ => return Ok(false),
+            _ => return regexp_option(&mut query, member),
         }
         Ok(true)
     })?;
     (query.field, query.value) = (read.field, read.value);
     Ok(read.common.query(QueryKind::Regexp(query)))
+}
+
+/// Reads a parameter that all regular expressions have; returns whether it is one.
+///
+/// # Errors
+/// When its value is invalid.
+pub fn regexp_option(query: &mut RegexpQuery, member: &Member) -> Result<bool, BodyError> {
+    let node = &member.value;
+    match &*member.name {
+        "flags" => query.flags = flags(&value::text(node)?)?,
+        "flags_value" => query.flags = flags_of_bits(value::int(node)?),
+        "max_determinized_states" => {
+            query.max_determinized_states =
+                value::unsigned(node, "max_determinized_states")?.min(MOST_STATES);
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// Reads the flags of a `regexp` query from names such as `INTERSECTION|COMPLEMENT`.

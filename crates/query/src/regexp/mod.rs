@@ -121,6 +121,21 @@ impl Automaton {
         self.accepting[state]
     }
 
+    /// Whether a beginning of a text matches, or the whole of it.
+    pub fn matches_start(&self, text: &str) -> bool {
+        let mut state = 0;
+        for character in text.chars() {
+            if self.accepting[state] {
+                return true;
+            }
+            state = self.table[state * self.classes + self.class(character)] as usize;
+            if Some(state as u32) == self.dead {
+                return false;
+            }
+        }
+        self.accepting[state]
+    }
+
     /// The literal text that every matching text starts with; may be empty.
     pub fn literal_prefix(&self) -> String {
         let mut prefix = String::new();

@@ -334,6 +334,9 @@ pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &st
         FieldType::SparseVector | FieldType::RankFeatures | FieldType::SemanticText(_) => {
             Some(format!("[{}] fields do not support sorting, scripting or aggregating", field_type.name()))
         }
+        FieldType::Completion(_) => {
+            Some(format!("Fielddata is not supported on field [{path}] of type [completion]"))
+        }
         FieldType::DenseVector { .. } | FieldType::Binary => {
             Some(format!("Field [{path}] of type [{}] doesn't support sort", field_type.name()))
         }

@@ -115,6 +115,7 @@ const TYPES = [
     'flattened',
     'geo_point',
     'search_as_you_type',
+    'completion',
     'alias',
     'date_nanos',
   ],

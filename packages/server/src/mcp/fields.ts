@@ -35,6 +35,8 @@ const WITHOUT_VALUES: ReadonlySet<string> = new Set([
   'object',
   'nested',
   'alias',
+  // Found by a suggester alone.
+  'completion',
   // Found by distance or by shape, which a value or a range cannot say.
   'geo_point',
   'geo_shape',

@@ -3,6 +3,7 @@
 mod aggs;
 mod aggs_more;
 mod common;
+mod completion;
 mod date_nanos;
 mod errors;
 mod explain;

@@ -141,7 +141,7 @@ fn malformed_suggesters_are_named() {
         ),
         (
             json!({"s": {"prefix": "a", "completion": {"field": "body"}}}),
-            "suggester [completion] of [s] is not supported by this server",
+            "Field [body] is not a completion suggest field",
         ),
         (
             json!({"s": {"text": "a", "terms": {"field": "body"}}}),

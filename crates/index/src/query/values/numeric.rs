@@ -65,6 +65,7 @@ impl Compiler<'_> {
             | FieldType::RankFeature { .. }
             | FieldType::DenseVector(_)
             | FieldType::GeoPoint
+            | FieldType::Completion(_)
             | FieldType::SemanticText(_) => {
                 return Err(QueryError::Unsupported {
                     field: field.to_owned(),

@@ -96,6 +96,15 @@ const FIELDS = [
     'An object of any keys, each of whose values is compared as a whole.',
   ),
   field(
+    ['completion'],
+    {
+      ...{ analyzer: preset(text(), 'simple'), search_analyzer: text() },
+      ...{ preserve_separators: preset(flag, true), preserve_position_increments: preset(flag, true) },
+      max_input_length: preset(int('characters of an input that are kept'), 50),
+    },
+    'Texts with weights that the suggester of this name completes.',
+  ),
+  field(
     ['alias'],
     { path: text('the field that requests find under this name as well') },
     'A second name of a field, for requests alone.',

@@ -263,12 +263,29 @@ export const SEARCH_SCHEMAS: Schemas = {
         ...{ max_edits: int(), max_inspections: int(), max_term_freq: num(), prefix_length: int() },
         ...{ min_word_length: int(), min_doc_freq: num() },
       }),
+      completion: object({
+        ...{ field: text('a field of type `completion`'), analyzer: text(), size: preset(int(), 5), shard_size: int() },
+        skip_duplicates: preset(bool(), false),
+        fuzzy: either(
+          bool(),
+          object({
+            fuzziness: preset(either(int(), text()), 1),
+            ...{ transpositions: preset(bool(), true), unicode_aware: preset(bool(), false) },
+            ...{ min_length: preset(int(), 3), prefix_length: preset(int(), 1), max_determinized_states: int() },
+          }),
+        ),
+        regex: object({ flags: text(), flags_value: int(), max_determinized_states: int() }),
+      }),
     }),
   },
   Suggestion: object(
     {
       ...{ text: text(), offset: int(), length: int() },
-      options: list(object({ text: text(), score: num(), freq: int() })),
+      options: list({
+        ...object({ text: text(), score: num(), freq: int() }),
+        description: 'a term, or of the suggester `completion` what a hit has',
+        additionalProperties: true,
+      }),
     },
     ['text', 'offset', 'length', 'options'],
   ),

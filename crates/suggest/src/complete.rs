@@ -1,0 +1,357 @@
+//! The `completion` suggester: the inputs of documents that begin with a text, those of the highest weight first.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocAddress, DocSet, TERMINATED, Term};
+
+use sparrow_index::query::QueryError;
+use sparrow_index::{DocMeta, Snapshot};
+use sparrow_mapping::{Completion as CompletionField, CompletionEntry, FieldType, completion_keys};
+use sparrow_query::RegexpQuery;
+use sparrow_query::regexp::Automaton;
+use sparrow_segments::schema::{flat_key, keyword_column};
+use sparrow_types::work;
+
+use super::near_prefix::{FuzzyOptions, NearPrefix};
+
+/// Number of steps of comparing inputs that are charged to the request at a time.
+const PIECE: u64 = 1024;
+/// How many times as many inputs are looked for, where those found first are of too few documents.
+const MORE: usize = 4;
+
+/// What is asked of a `completion` suggester.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// Path of a field of type `completion`, or of an alias of it.
+    pub field: String,
+    /// What is to be completed.
+    pub text: String,
+    /// How inputs are compared with the text.
+    pub way: CompletionWay,
+    /// Analyzer for the text; `None` for the field's own search analyzer.
+    pub analyzer: Option<String>,
+    /// Highest number of suggestions.
+    pub size: usize,
+    /// Whether inputs that are written the same are suggested once.
+    pub skip_duplicates: bool,
+}
+
+/// How inputs are compared with a text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CompletionWay {
+    /// They begin with it.
+    Prefix,
+    /// They begin with something similar.
+    Fuzzy(FuzzyOptions),
+    /// They begin with something that it matches as a regular expression; its own text is not used.
+    Regexp(RegexpQuery),
+}
+
+/// A suggestion: an input of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completed {
+    /// The input as the document has it, cut to the length that the field keeps.
+    pub text: String,
+    /// Its weight, multiplied by the number of units in common for a fuzzy completion.
+    pub score: f32,
+    pub doc: DocMeta,
+}
+
+/// Decides which analyzed inputs are suggested.
+enum Matcher {
+    Prefix(Vec<String>),
+    Fuzzy(Vec<NearPrefix>, String),
+    Regexp(Arc<Automaton>),
+}
+
+impl Matcher {
+    /// `None` where nothing matches: as in Elasticsearch, an empty text has no completions.
+    fn new(
+        snapshot: &Snapshot,
+        request: &Completion,
+        field: &CompletionField,
+    ) -> Result<Option<Self>, QueryError> {
+        if request.text.is_empty() {
+            return Ok(None);
+        }
+        if let CompletionWay::Regexp(query) = &request.way {
+            let query = RegexpQuery { value: request.text.clone(), ..query.clone() };
+            return Ok(Some(Self::Regexp(Arc::new(Automaton::new(&query)?))));
+        }
+        let name = request.analyzer.as_deref().unwrap_or_else(|| field.search_analyzer());
+        let analyzer = snapshot
+            .analysis()
+            .analyzer(name)
+            .ok_or_else(|| QueryError::UnknownAnalyzer { clause: "completion", name: name.to_owned() })?;
+        let keys = completion_keys(field, &analyzer, &request.text);
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let CompletionWay::Fuzzy(options) = &request.way else { return Ok(Some(Self::Prefix(keys))) };
+        let near: Vec<NearPrefix> = keys.iter().map(|key| NearPrefix::new(key, options)).collect();
+        let literals = keys.iter().zip(&near).map(|(key, near)| {
+            let end = near.literal_bytes();
+            // Part of a character is nothing to look up.
+            &key[..(0..=end).rev().find(|at| key.is_char_boundary(*at)).unwrap_or_default()]
+        });
+        let literal = common_start(literals);
+        Ok(Some(Self::Fuzzy(near, literal)))
+    }
+
+    /// How many units an input has in common with what is to be completed, 0 where that does not count; `None` if it does not match.
+    fn common(&self, key: &str) -> Option<usize> {
+        match self {
+            Self::Prefix(prefixes) => {
+                prefixes.iter().any(|prefix| key.starts_with(prefix.as_str())).then_some(0)
+            }
+            Self::Fuzzy(near, _) => {
+                let bytes = near.iter().filter_map(|one| one.shortest(key)).min()?;
+                near.iter().map(|one| one.common(&key.as_bytes()[..bytes])).max()
+            }
+            Self::Regexp(automaton) => automaton.matches_start(key).then_some(0),
+        }
+    }
+
+    /// What all matching inputs begin with.
+    fn literal_prefix(&self) -> String {
+        match self {
+            Self::Prefix(prefixes) => common_start(prefixes.iter().map(String::as_str)),
+            Self::Fuzzy(_, literal) => literal.clone(),
+            Self::Regexp(automaton) => automaton.literal_prefix(),
+        }
+    }
+}
+
+/// What all texts begin with.
+fn common_start<'t>(mut texts: impl Iterator<Item = &'t str>) -> String {
+    let Some(mut start) = texts.next() else { return String::new() };
+    for text in texts {
+        let same = start.char_indices().zip(text.chars()).find(|((_, one), other)| one != other);
+        let most = start.len().min(text.len());
+        start = &start[..same.map_or(most, |((at, _), _)| at)];
+    }
+    start.to_owned()
+}
+
+/// An input in the order of suggestions: by score, then by its text, then by the age of its document.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Ranked {
+    /// The bits of the score, which is not negative: they are in the order of the numbers.
+    score: Reverse<u32>,
+    text: String,
+    seq_no: u64,
+    addr: DocAddress,
+}
+
+/// What is suggested once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Once {
+    Document(DocAddress),
+    Text(String),
+}
+
+/// The best inputs, one of each document, or one of each text.
+struct Best {
+    size: usize,
+    by_text: bool,
+    ranked: BTreeSet<Ranked>,
+    places: FxHashMap<Once, Ranked>,
+}
+
+impl Best {
+    fn new(size: usize, by_text: bool) -> Self {
+        Self { size, by_text, ranked: BTreeSet::new(), places: FxHashMap::default() }
+    }
+
+    /// Whether there is no place for an input of this score and text, whichever document it is of.
+    fn is_beyond(&self, score: Reverse<u32>, text: &str) -> bool {
+        self.ranked.len() == self.size
+            && self.ranked.last().is_some_and(|last| (score, text) > (last.score, last.text.as_str()))
+    }
+
+    fn offer(&mut self, new: Ranked) {
+        let once = match self.by_text {
+            true => Once::Text(new.text.clone()),
+            false => Once::Document(new.addr),
+        };
+        match self.places.get(&once) {
+            Some(known) if *known <= new => return,
+            Some(known) => {
+                self.ranked.remove(known);
+            }
+            None => {}
+        }
+        self.places.insert(once, new.clone());
+        self.ranked.insert(new);
+        if self.ranked.len() > self.size
+            && let Some(last) = self.ranked.pop_last()
+        {
+            let once = match self.by_text {
+                true => Once::Text(last.text),
+                false => Once::Document(last.addr),
+            };
+            self.places.remove(&once);
+        }
+    }
+}
+
+/// The best inputs of documents for a text, at most one of each document; `None` if the field is not mapped.
+///
+/// # Errors
+/// For fields of another type, analyzers that do not exist, and regular expressions that are malformed or too large.
+pub fn complete(
+    snapshot: &Snapshot,
+    request: &Completion,
+    cancel: &AtomicBool,
+) -> Result<Option<Vec<Completed>>, QueryError> {
+    let Some(field) = snapshot.mapping().field(&request.field) else { return Ok(None) };
+    let FieldType::Completion(field) = field else {
+        let reason = format!("Field [{}] is not a completion suggest field", request.field);
+        return Err(QueryError::Invalid { reason });
+    };
+    let Some(matcher) = Matcher::new(snapshot, request, field)? else { return Ok(Some(Vec::new())) };
+    let mut size = request.size;
+    loop {
+        let best = best_inputs(snapshot, request, &matcher, size, cancel)?;
+        let is_all = best.len() < size;
+        let mut seen = FxHashSet::default();
+        let mut found: Vec<Ranked> = best.into_iter().filter(|one| seen.insert(one.addr)).collect();
+        // Texts that are there once each may be of few documents.
+        if found.len() < request.size && !is_all {
+            size = size.saturating_mul(MORE);
+            continue;
+        }
+        found.truncate(request.size);
+        return Ok(Some(found.into_iter().map(|one| completed(snapshot, one)).collect()));
+    }
+}
+
+fn completed(snapshot: &Snapshot, ranked: Ranked) -> Completed {
+    let Ranked { score, text, seq_no, addr } = ranked;
+    let version = snapshot.segment(addr.segment_ord).version(addr.doc_id);
+    Completed { text, score: f32::from_bits(score.0), doc: DocMeta { addr, seq_no, version } }
+}
+
+fn best_inputs(
+    snapshot: &Snapshot,
+    request: &Completion,
+    matcher: &Matcher,
+    size: usize,
+    cancel: &AtomicBool,
+) -> Result<BTreeSet<Ranked>, QueryError> {
+    let keywords = snapshot.schema().keywords;
+    let path = snapshot.mapping().concrete(&request.field);
+    let literal = matcher.literal_prefix();
+    let mut best = Best::new(size, request.skip_duplicates);
+    let mut steps = 0;
+    let spend = |steps: &mut u64| -> Result<(), QueryError> {
+        work::spend(std::mem::take(steps))?;
+        work::check()?;
+        if cancel.load(Ordering::Relaxed) { Err(QueryError::Cancelled) } else { Ok(()) }
+    };
+    for (ord, reader) in snapshot.searcher().segment_readers().iter().enumerate() {
+        let segment = snapshot.segment(ord as u32);
+        let inverted = reader.inverted_index(keywords)?;
+        // The dictionary of the column has the same terms as that of the postings, and is several times as fast to walk.
+        let Some(column) = reader.fast_fields().str(&keyword_column(&path))? else { continue };
+        let mut stream = column.dictionary().range().ge(literal.as_bytes()).into_stream()?;
+        while stream.advance() && stream.key().starts_with(literal.as_bytes()) {
+            steps += 1 + stream.key().len() as u64 / 16;
+            if steps >= PIECE {
+                spend(&mut steps)?;
+            }
+            let Ok(text) = std::str::from_utf8(stream.key()) else { continue };
+            let Some(entry) = CompletionEntry::read(text) else { continue };
+            let Some(common) = matcher.common(entry.key) else { continue };
+            let score = Reverse(score(entry.weight, common).to_bits());
+            if best.is_beyond(score, entry.input) {
+                continue;
+            }
+            let mut term = Term::from_field_json_path(keywords, &flat_key(&path), false);
+            term.append_type_and_str(text);
+            let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
+                continue;
+            };
+            let mut doc = postings.doc();
+            while doc != TERMINATED {
+                steps += 1;
+                if steps >= PIECE {
+                    spend(&mut steps)?;
+                }
+                if segment.is_live(doc) {
+                    best.offer(Ranked {
+                        score,
+                        text: entry.input.to_owned(),
+                        seq_no: segment.seq_no(doc),
+                        addr: DocAddress::new(ord as u32, doc),
+                    });
+                }
+                doc = postings.advance();
+            }
+        }
+    }
+    spend(&mut steps)?;
+    Ok(best.ranked)
+}
+
+/// Score of an input, as Lucene's `CompletionScorer` has it.
+fn score(weight: u32, common: usize) -> f32 {
+    match (weight as f32, common as f32) {
+        (weight, 0.0) => weight,
+        (0.0, common) => common,
+        (weight, common) => weight * common,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Best, DocAddress, Ranked, Reverse, common_start, score};
+
+    #[test]
+    fn scores_are_those_of_lucene() {
+        assert_eq!([score(7, 0), score(0, 3), score(7, 3), score(0, 0)], [7.0, 3.0, 21.0, 0.0]);
+    }
+
+    #[test]
+    fn what_texts_begin_with() {
+        let of = |texts: &[&str]| common_start(texts.iter().copied());
+        assert_eq!(of(&["für", "fürs", "fünf"]), "fü");
+        assert_eq!([of(&["a", "b"]), of(&["ab"]), of(&[])], ["", "ab", ""]);
+    }
+
+    #[test]
+    fn the_best_input_of_each_document_or_text_stays() {
+        let ranked = |score: f32, text: &str, doc| Ranked {
+            score: Reverse(score.to_bits()),
+            text: text.to_owned(),
+            seq_no: u64::from(doc),
+            addr: DocAddress::new(0, doc),
+        };
+        let offered = [
+            ranked(1.0, "b", 1),
+            ranked(2.0, "a", 1),
+            ranked(2.0, "a", 2),
+            ranked(3.0, "c", 1),
+            ranked(1.0, "d", 3),
+        ];
+        let best = |size, by_text| {
+            let mut best = Best::new(size, by_text);
+            offered.iter().cloned().for_each(|one| best.offer(one));
+            assert_eq!(best.ranked.len(), best.places.len());
+            best.ranked
+                .iter()
+                .map(|one| format!("{}{}", one.text, one.addr.doc_id))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(best(5, false), "c1 a2 d3");
+        assert_eq!(best(2, false), "c1 a2");
+        assert_eq!(best(5, true), "c1 a1 b1 d3");
+        assert_eq!(best(1, true), "c1");
+    }
+}
