@@ -71,6 +71,10 @@ function gather(value: unknown, found: Set<string>): void {
     }
     for (const index of given) found.add(index);
   }
+  // The cluster does not look at the filter of an alias for it, and shows whole documents.
+  if (isObject(value['completion']) && typeof value['completion']['field'] === 'string') {
+    throw notOverCluster(`suggester [completion], ${FOR_RESTRICTED},`);
+  }
   for (const one of Object.values(value)) gather(one, found);
 }
 

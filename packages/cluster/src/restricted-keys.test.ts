@@ -169,6 +169,19 @@ describe('a key for one index', () => {
     expect(refusal(() => new SearchBody(text, { product, restricted: true }))).toMatch(/collate/u);
   });
 
+  it('completes no text, as that shows documents that the filter of an alias hides', () => {
+    const of = (field: string): string =>
+      JSON.stringify({ suggest: { s: { prefix: 'x', completion: { [field]: 't' } } } });
+    expect(refusal(() => new SearchBody(of('field'), { product, restricted: true }))).toMatch(
+      /suggester \[completion\]/u,
+    );
+    expect(new SearchBody(of('field'), { product, restricted: false }).translated()).toBe(of('field'));
+    // A field may have that name.
+    expect(
+      new SearchBody('{"query":{"match":{"completion":{"query":"x"}}}}', { product, restricted: true }),
+    ).toBeDefined();
+  });
+
   it('may have the same name in several objects, and texts that look like one', () => {
     const text = '{"query":{"bool":{"must":[{"term":{"a":"b"}},{"term":{"a":"{\\"a\\":1,\\"a\\":2}"}}]}},"size":1}';
     expect(new SearchBody(text, { product, restricted: true }).translated()).toBe(text);
