@@ -31,6 +31,8 @@ pub enum AggregationKind {
     Terms(Terms),
     /// One bucket per range of numbers or dates.
     Range(Range),
+    /// `ip_range`: one bucket per range of addresses.
+    AddressRanges(AddressRanges),
     /// `histogram`: one bucket per interval of numbers.
     Histogram(Histogram),
     /// `date_histogram`: one bucket per interval of dates.
@@ -202,6 +204,30 @@ pub struct RangeBucket {
     pub from: Option<Value>,
     /// Upper end, exclusive; `None` if unbounded.
     pub to: Option<Value>,
+}
+
+/// `ip_range`
+#[derive(Debug, Clone, PartialEq)]
+pub struct AddressRanges {
+    /// The field of type `ip`.
+    pub field: String,
+    /// The ranges, in the order of the response.
+    pub ranges: Vec<AddressRange>,
+    /// Whether the response has buckets as members of an object rather than as a list.
+    pub keyed: bool,
+}
+
+/// A range of addresses, including its lower end and excluding its upper end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AddressRange {
+    /// Name of the range in the response.
+    pub key: String,
+    /// Lower end, inclusive; `None` if unbounded.
+    pub from: Option<String>,
+    /// Upper end, exclusive; `None` if unbounded.
+    pub to: Option<String>,
+    /// The documents with an address in the range.
+    pub query: Query,
 }
 
 /// `histogram`
@@ -434,6 +460,7 @@ impl Aggregation {
             self.kind,
             AggregationKind::Terms(_)
                 | AggregationKind::Range(_)
+                | AggregationKind::AddressRanges(_)
                 | AggregationKind::Histogram(_)
                 | AggregationKind::DateHistogram(_)
                 | AggregationKind::Filters(_)
@@ -469,6 +496,7 @@ impl Aggregation {
                 "geo_distance"
             }
             AggregationKind::Range(_) => "range",
+            AggregationKind::AddressRanges(_) => "ip_range",
             AggregationKind::Histogram(_) => "histogram",
             AggregationKind::DateHistogram(_) => "date_histogram",
             AggregationKind::Filter(_) => "filter",

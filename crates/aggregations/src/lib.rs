@@ -16,6 +16,7 @@ mod groups;
 mod hits;
 mod key;
 mod metrics;
+mod moving;
 mod nested;
 mod order;
 mod partial;
