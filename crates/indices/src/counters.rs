@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use super::op::{WriteKind, WriteOutcome};
+use super::search_groups::SearchGroups;
 use sparrow_call::error::EngineError;
 use sparrow_types::attempt;
 
@@ -93,6 +94,8 @@ pub struct Counters {
     pub query_failure: AtomicU64,
     pub fetch: Timed,
     pub fetch_failure: AtomicU64,
+    /// What was counted of searches that name groups of statistics.
+    pub groups: SearchGroups,
     pub scroll: Timed,
     /// Number of scrolls and points in time that are open now.
     pub open_contexts: AtomicU64,

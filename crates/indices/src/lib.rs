@@ -41,6 +41,7 @@ mod reopen;
 pub mod resolve;
 mod resolve_options;
 mod restored;
+pub mod search_groups;
 mod search_limits;
 pub mod semantic;
 pub mod settings;
