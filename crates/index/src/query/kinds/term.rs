@@ -106,8 +106,13 @@ impl Compiler<'_> {
 
     pub(crate) fn exists(&mut self, pattern: &str) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
-        if pattern == "*" || matches!(pattern, ID | sparrow_segments::schema::SEQ_NO | "_index") {
+        // Every document has these.
+        let of_all = [ID, sparrow_segments::schema::SEQ_NO, sparrow_segments::schema::VERSION, "_index"];
+        if pattern == "*" || of_all.contains(&pattern) {
             return Ok(weights::all(1.0, false));
+        }
+        if pattern == "_source" {
+            return Err(QueryError::SourceNotSearchable);
         }
         let wildcard = pattern.contains('*').then(|| Wildcard::new(pattern));
         let object = format!("{pattern}.");
