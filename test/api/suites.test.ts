@@ -291,7 +291,10 @@ describe('metadata fields', () => {
     const { status, body } = await found('_source');
     expect([status, body.error.root_cause[0]]).toEqual([
       400,
-      expect.objectContaining({ type: 'query_shard_exception', reason: 'The _source field is not searchable' }),
+      expect.objectContaining({
+        type: 'query_shard_exception',
+        reason: 'failed to create query: Cannot search on field [_source] of type [_source] since it is not searchable',
+      }),
     ]);
   });
 
@@ -371,5 +374,19 @@ describe('_rollover', () => {
     expect(await roll()).toMatchObject({ conditions: { '[max_size: 1b]': false }, rolled_over: false });
     await call('PUT', '/rolled/_doc/1?refresh=true', { a: 1 });
     expect(await roll()).toMatchObject({ conditions: { '[max_size: 1b]': true }, rolled_over: true });
+  });
+});
+
+describe('_mapping/field', () => {
+  it('shows the defaults of a definition on request', async () => {
+    const properties = { t: { type: 'text', norms: false }, n: { type: 'long' }, v: { type: 'sparse_vector' } };
+    await call('PUT', '/defaults', { mappings: { properties } });
+    const shown = async (query: string) =>
+      (await call('GET', `/defaults/_mapping/field/*${query}`)).body.defaults.mappings;
+    const all = await shown('?include_defaults=true');
+    expect(all.t.mapping.t).toMatchObject({ type: 'text', analyzer: 'default', norms: false, index: true });
+    expect(all.n.mapping.n).toMatchObject({ type: 'long', doc_values: true, coerce: true, null_value: null });
+    expect((await shown('')).n.mapping.n).toEqual({ type: 'long' });
+    expect(all.v.mapping.v.type).toBe('sparse_vector');
   });
 });

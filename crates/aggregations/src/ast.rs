@@ -8,6 +8,7 @@ use sparrow_query::Query;
 
 pub use super::ast_order::*;
 pub use super::ast_pipeline::*;
+pub use super::ast_ranges::*;
 
 /// An aggregation: buckets or metrics over the documents that a search matches.
 #[derive(Debug, Clone, PartialEq)]
@@ -204,30 +205,6 @@ pub struct RangeBucket {
     pub from: Option<Value>,
     /// Upper end, exclusive; `None` if unbounded.
     pub to: Option<Value>,
-}
-
-/// `ip_range`
-#[derive(Debug, Clone, PartialEq)]
-pub struct AddressRanges {
-    /// The field of type `ip`.
-    pub field: String,
-    /// The ranges, in the order of the response.
-    pub ranges: Vec<AddressRange>,
-    /// Whether the response has buckets as members of an object rather than as a list.
-    pub keyed: bool,
-}
-
-/// A range of addresses, including its lower end and excluding its upper end.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AddressRange {
-    /// Name of the range in the response.
-    pub key: String,
-    /// Lower end, inclusive; `None` if unbounded.
-    pub from: Option<String>,
-    /// Upper end, exclusive; `None` if unbounded.
-    pub to: Option<String>,
-    /// The documents with an address in the range.
-    pub query: Query,
 }
 
 /// `histogram`

@@ -6,6 +6,7 @@
 mod ast;
 mod ast_order;
 mod ast_pipeline;
+mod ast_ranges;
 mod bind;
 mod collect;
 mod composite;

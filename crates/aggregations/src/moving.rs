@@ -1,6 +1,35 @@
 //! `moving_fn`: a function over the numbers of the buckets in a window that moves with each bucket.
 
+use serde_json::{Map, Value};
+
 use super::ast_pipeline::{MovingFunction, MovingWindow};
+
+impl MovingFunction {
+    /// The function that a script calls, `MovingFunctions.max(values)` or the like; none for any other script.
+    pub fn called(source: &str, params: Option<&Map<String, Value>>) -> Option<Self> {
+        let text: String = source.chars().filter(|letter| !letter.is_whitespace()).collect();
+        let text = text.strip_suffix(';').unwrap_or(&text);
+        let text = text.strip_prefix("return").unwrap_or(text);
+        let (name, rest) = text.strip_prefix("MovingFunctions.")?.split_once('(')?;
+        let arguments = rest.strip_suffix(')')?;
+        let second = arguments.strip_prefix("values,");
+        let number = |text: &str| match text.strip_prefix("params.") {
+            Some(name) => params?.get(name)?.as_f64(),
+            None => text.parse().ok(),
+        };
+        let function = match (name, second) {
+            ("max", None) => Self::Max,
+            ("min", None) => Self::Min,
+            ("sum", None) => Self::Sum,
+            ("unweightedAvg", None) => Self::Average,
+            ("linearWeightedAvg", None) => Self::LinearAverage,
+            ("stdDev", Some("MovingFunctions.unweightedAvg(values)")) => Self::Deviation,
+            ("ewma", Some(alpha)) => Self::ExponentialAverage(number(alpha)?),
+            _ => return None,
+        };
+        (second.is_some() || arguments == "values").then_some(function)
+    }
+}
 
 /// The numbers of a window among `values`, for the value at `at`. Without a shift these are the ones before it.
 pub(super) fn window_of<'a>(moving: &MovingWindow, values: &'a [f64], at: usize) -> &'a [f64] {
@@ -77,5 +106,30 @@ mod tests {
         assert!((of(MovingFunction::Deviation) - 1.247_219_128_924_647_1).abs() < 1e-12);
         assert!(compute(&MovingFunction::Sum, &[]).is_sign_positive());
         assert!(compute(&MovingFunction::Max, &[]).is_nan());
+    }
+
+    #[test]
+    fn scripts_that_call_a_function_are_read() {
+        let params = Map::from_iter([("a".to_owned(), 0.5.into())]);
+        for (source, function) in [
+            ("MovingFunctions.max(values)", MovingFunction::Max),
+            ("return MovingFunctions.unweightedAvg( values );", MovingFunction::Average),
+            ("MovingFunctions.ewma(values, params.a)", MovingFunction::ExponentialAverage(0.5)),
+            ("MovingFunctions.ewma(values, 0.3)", MovingFunction::ExponentialAverage(0.3)),
+            (
+                "MovingFunctions.stdDev(values, MovingFunctions.unweightedAvg(values))",
+                MovingFunction::Deviation,
+            ),
+        ] {
+            assert_eq!(MovingFunction::called(source, Some(&params)), Some(function), "{source}");
+        }
+        for source in [
+            "1",
+            "MovingFunctions.max(other)",
+            "MovingFunctions.windowMax(values)",
+            "MovingFunctions.ewma(values, b)",
+        ] {
+            assert_eq!(MovingFunction::called(source, Some(&params)), None, "{source}");
+        }
     }
 }

@@ -49,6 +49,7 @@ pub mod slow_log;
 mod startup;
 pub mod templates;
 pub mod texts;
+mod timed;
 mod upgrade;
 mod watermark;
 mod write;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-use super::counters::Timed;
+use super::timed::Timed;
 
 /// Most groups that are counted for one index. Names come from requests, and what has been counted stays until the index is closed.
 const MOST_GROUPS: usize = 1_000;

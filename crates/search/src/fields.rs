@@ -11,12 +11,12 @@ use sparrow_mapping::{FieldType, GeoPoint, Mapping, ip, java_double, values_at, 
 use sparrow_types::work;
 use sparrow_wire::{BodyError, glob};
 
-use super::decimal::DecimalFormat;
 use super::error::{SearchError, Shard};
 use super::field_values::{Dates, short, typed};
 use super::sort::plan::without_columns;
 use super::sort::values::{format_date, format_nanos, parse_formats};
 use sparrow_query::dsl::value;
+use sparrow_wire::decimal::DecimalFormat;
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::suggest::suggestions;
 

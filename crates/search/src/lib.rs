@@ -15,7 +15,6 @@ mod collapse;
 mod contexts;
 mod count;
 mod deadline;
-mod decimal;
 mod encoding;
 mod error;
 mod execute;

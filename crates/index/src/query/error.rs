@@ -48,9 +48,6 @@ pub enum QueryError {
     /// A field of a type that cannot be searched.
     #[error("field {field} of type {actual} is not searchable")]
     NotSearchable { field: String, actual: &'static str },
-    /// A clause on `_source`, which is no field.
-    #[error("The _source field is not searchable")]
-    SourceNotSearchable,
     /// A time zone that cannot be read.
     #[error("not a time zone: {input:?}")]
     TimeZone { input: String },
@@ -244,7 +241,6 @@ impl QueryError {
             | QueryError::DatePattern { .. }
             | QueryError::Address { .. }
             | QueryError::NotSearchable { .. }
-            | QueryError::SourceNotSearchable
             | QueryError::TimeZone { .. }
             | QueryError::NotAValue { .. }
             | QueryError::Unsupported { .. }
@@ -320,7 +316,6 @@ impl QueryError {
             | QueryError::CombinedFieldType { .. }
             | QueryError::CombinedAnalyzers { .. }
             | QueryError::NotEncoded { .. }
-            | QueryError::SourceNotSearchable
             | QueryError::NotLookedUp { .. } => self.cause_reason(),
             QueryError::NestedPath { path, mapped } => match mapped {
                 false => format!("[nested] failed to find nested object under path [{path}]"),
@@ -341,9 +336,7 @@ impl QueryError {
             QueryError::Syntax { .. } => "parse_exception",
             QueryError::TimeZone { .. } => "zone_rules_exception",
             QueryError::RegexpStates { .. } => "too_complex_to_determinize_exception",
-            QueryError::NestedPath { .. }
-            | QueryError::NoFunctionField { .. }
-            | QueryError::SourceNotSearchable => return None,
+            QueryError::NestedPath { .. } | QueryError::NoFunctionField { .. } => return None,
             QueryError::Cancelled
             | QueryError::TooMuchMemory(_)
             | QueryError::TooMuchEffort(_)
@@ -500,7 +493,6 @@ impl QueryError {
             | QueryError::NestedPath { .. }
             | QueryError::Score { .. }
             | QueryError::Script(_)
-            | QueryError::SourceNotSearchable
             | QueryError::NotLookedUp { .. }
             | QueryError::NotEncoded { .. } => self.to_string(),
         }

@@ -1,11 +1,11 @@
 //! The parser of `moving_fn`: a function over the numbers of the buckets around each.
 
-use serde_json::{Map, Value};
 use sparrow_aggregations::{
     AggregationKind, GapPolicy, MovingFunction, MovingWindow, Pipeline, PipelineKind,
 };
+use sparrow_scripts::ScriptSource;
 use sparrow_wire::BodyError;
-use sparrow_wire::json::{Json, Node};
+use sparrow_wire::json::Node;
 
 use super::metric_path;
 use super::parameter_reader::ParameterReader;
@@ -52,89 +52,12 @@ pub fn moving_fn(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyErr
 
 /// Reads the script: a call of one of the functions of `MovingFunctions`, as nearly all scripts of this aggregation are.
 fn read_function(node: &Node) -> Result<MovingFunction, BodyError> {
-    let (source, params) = match &node.json {
-        Json::String(source) => (source.to_string(), Map::new()),
-        Json::Object(members) => {
-            let (mut source, mut params) = (None, Map::new());
-            for member in members {
-                match (&*member.name, &member.value.json) {
-                    ("source" | "inline", Json::String(text)) => source = Some(text.to_string()),
-                    ("lang", Json::String(lang)) if &**lang == "painless" => {}
-                    ("params", Json::Object(_)) => {
-                        params = member.value.to_value().as_object().cloned().unwrap_or_default();
-                    }
-                    (name, _) => {
-                        let reason =
-                            format!("[script] of [moving_fn]: [{name}] is not supported by this server");
-                        return Err(BodyError::parsing(member.at, reason));
-                    }
-                }
-            }
-            (source.ok_or(BodyError::Required { field: "source" })?, params)
-        }
-        _ => return Err(BodyError::parsing(node.at, "[moving_fn] needs a [script]")),
-    };
-    called(&source, &params).ok_or_else(|| {
+    let script = ScriptSource::parse(&node.to_value()).and_then(ScriptSource::inline);
+    let script = script.map_err(|error| BodyError::Script { exception: Box::new(error.exception()) })?;
+    MovingFunction::called(&script.source, script.params.as_deref()).ok_or_else(|| {
         BodyError::illegal(
             "[script] of [moving_fn] has to be one call on this server: [MovingFunctions.] and [max], [min], [sum], \
              [unweightedAvg], [linearWeightedAvg], [stdDev] or [ewma], of [values]",
         )
     })
-}
-
-/// The function that a script calls; none for any other script.
-fn called(source: &str, params: &Map<String, Value>) -> Option<MovingFunction> {
-    let text: String = source.chars().filter(|letter| !letter.is_whitespace()).collect();
-    let text = text.strip_suffix(';').unwrap_or(&text);
-    let text = text.strip_prefix("return").unwrap_or(text);
-    let (name, rest) = text.strip_prefix("MovingFunctions.")?.split_once('(')?;
-    let arguments = rest.strip_suffix(')')?;
-    let second = arguments.strip_prefix("values,");
-    let number = |text: &str| match text.strip_prefix("params.") {
-        Some(name) => params.get(name)?.as_f64(),
-        None => text.parse().ok(),
-    };
-    Some(match (name, second) {
-        ("max", None) => MovingFunction::Max,
-        ("min", None) => MovingFunction::Min,
-        ("sum", None) => MovingFunction::Sum,
-        ("unweightedAvg", None) => MovingFunction::Average,
-        ("linearWeightedAvg", None) => MovingFunction::LinearAverage,
-        ("stdDev", Some("MovingFunctions.unweightedAvg(values)")) => MovingFunction::Deviation,
-        ("ewma", Some(alpha)) => MovingFunction::ExponentialAverage(number(alpha)?),
-        _ => return None,
-    })
-    .filter(|_| second.is_some() || arguments == "values")
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn scripts_that_call_a_function_are_read() {
-        let params = json!({"a": 0.5}).as_object().cloned().unwrap_or_default();
-        for (source, function) in [
-            ("MovingFunctions.max(values)", MovingFunction::Max),
-            ("return MovingFunctions.unweightedAvg( values );", MovingFunction::Average),
-            ("MovingFunctions.ewma(values, params.a)", MovingFunction::ExponentialAverage(0.5)),
-            ("MovingFunctions.ewma(values, 0.3)", MovingFunction::ExponentialAverage(0.3)),
-            (
-                "MovingFunctions.stdDev(values, MovingFunctions.unweightedAvg(values))",
-                MovingFunction::Deviation,
-            ),
-        ] {
-            assert_eq!(called(source, &params), Some(function), "{source}");
-        }
-        for source in [
-            "1",
-            "MovingFunctions.max(other)",
-            "MovingFunctions.windowMax(values)",
-            "MovingFunctions.ewma(values, b)",
-        ] {
-            assert_eq!(called(source, &params), None, "{source}");
-        }
-    }
 }
