@@ -12,6 +12,7 @@ import { createSender } from '../test/rest-suites/client.mjs';
 import { loadExpected } from '../test/rest-suites/expected.mjs';
 import { loadTests, suiteFolders } from '../test/rest-suites/load.mjs';
 import { runTest } from '../test/rest-suites/runner.mjs';
+import { shares } from '../test/rest-suites/shares.mjs';
 import { findApiKey } from './lib/api-client.mjs';
 import { CLI } from './lib/paths.mjs';
 import { main, StepFailed } from './lib/process.mjs';
@@ -37,15 +38,16 @@ await main(async (args) => {
   return summarize(results);
 });
 
-/** Runs `work` with a server whose data is thrown away. */
+/** Runs `work` with a server whose data is thrown away, and with it the snapshots, which are kept beside the data. */
 async function onServer(work) {
-  const data = mkdtempSync(join(tmpdir(), 'sparrow-rest-suites-'));
+  const folder = mkdtempSync(join(tmpdir(), 'sparrow-rest-suites-'));
+  const data = join(folder, 'data');
   const server = await startServer(process.execPath, [CLI], data);
   try {
     return await work({ url: server.url, apiKey: findApiKey(data) });
   } finally {
     await server.stop();
-    rmSync(data, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -94,9 +96,13 @@ function summarize(results) {
   for (const [reason, n] of count(({ state, reason }) => (state === 'expected' ? reason : ''))) {
     if (reason !== '') console.log(`  ${n}  ${reason}`);
   }
+  console.log('');
+  for (const { name, passed, of, percent } of shares(results)) {
+    console.log(`${name}: ${passed} of ${of} pass, ${percent} %`);
+  }
   const states = count(({ state }) => state);
   console.log(
-    `\n${['passed', 'expected', 'skipped', 'FAILED', 'UNEXPECTED'].map((state) => `${states.get(state) ?? 0} ${state}`).join(', ')}`,
+    `${['passed', 'expected', 'skipped', 'FAILED', 'UNEXPECTED'].map((state) => `${states.get(state) ?? 0} ${state}`).join(', ')}`,
   );
   return states.has('FAILED') || states.has('UNEXPECTED') ? 1 : 0;
 }

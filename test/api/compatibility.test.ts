@@ -225,8 +225,4 @@ describe('in a search', () => {
     expect(body.aggregations.least).toEqual({ value: 1, keys: ['a'] });
     expect(body.aggregations.all).toEqual({ value: 6 });
   });
-
-  it('stats is read and changes nothing', async () => {
-    expect((await search({ stats: ['group'] })).body.hits.total.value).toBe(3);
-  });
 });

@@ -281,3 +281,112 @@ describe('keys', () => {
     expect(await like({ _index: 'secret', _id: '1' }, server.apiKey)).toBe(200);
   });
 });
+
+describe('metadata fields', () => {
+  it('are in every document, except for _source, which is no field', async () => {
+    await call('PUT', '/metadata/_doc/1?refresh=true', { a: 1 });
+    const found = (field: string): Promise<Answer> =>
+      call('POST', '/metadata/_search', { query: { exists: { field } } });
+    for (const field of ['_id', '_index', '_seq_no', '_version']) expect(ids(await found(field))).toEqual(['1']);
+    const { status, body } = await found('_source');
+    expect([status, body.error.root_cause[0]]).toEqual([
+      400,
+      expect.objectContaining({
+        type: 'query_shard_exception',
+        reason: 'failed to create query: Cannot search on field [_source] of type [_source] since it is not searchable',
+      }),
+    ]);
+  });
+
+  it('are shown by docvalue_fields, those of nested objects as those of their document', async () => {
+    await call('PUT', '/parts', { mappings: { properties: { part: { type: 'nested' } } } });
+    await call('PUT', '/parts/_doc/1', { part: [{ a: 1 }] });
+    await call('PUT', '/parts/_doc/1?refresh=true', { part: [{ a: 2 }] });
+    const shown = { docvalue_fields: ['_seq_no', '_version'] };
+    const nested = { path: 'part', query: { match_all: {} }, inner_hits: shown };
+    const { body } = await call('POST', '/parts/_search', { query: { nested }, ...shown });
+    const [hit] = body.hits.hits;
+    const fields = { _seq_no: [1], _version: [2] };
+    expect([hit.fields, hit.inner_hits.part.hits.hits[0].fields]).toEqual([fields, fields]);
+  });
+});
+
+describe('docvalue_fields', () => {
+  it('show a field in each format that is asked for', async () => {
+    await call('PUT', '/moments', { mappings: { properties: { at: { type: 'date' } } } });
+    await call('PUT', '/moments/_doc/1?refresh=true', { at: '2018-10-29T12:12:12.987Z' });
+    const docvalue_fields = [
+      { field: 'at', format: 'epoch_millis' },
+      { field: 'at', format: 'yyyy-MM-dd' },
+    ];
+    const { body } = await call('POST', '/moments/_search', { docvalue_fields });
+    expect(body.hits.hits[0].fields).toEqual({ at: ['1540815132987', '2018-10-29'] });
+  });
+});
+
+describe('settings of an index', () => {
+  it('bound its script fields', async () => {
+    await call('PUT', '/scripted', { settings: { 'index.max_script_fields': 1 } });
+    const field = { script: '1' };
+    const search = (script_fields: object): Promise<Answer> => call('POST', '/scripted/_search', { script_fields });
+    expect((await search({ a: field })).status).toBe(200);
+    const { status, body } = await search({ a: field, b: field });
+    expect([status, body.error.root_cause[0].reason]).toEqual([
+      400,
+      'Trying to retrieve too many script_fields. Must be less than or equal to: [1] but was [2]. This limit can be set by ' +
+        'changing the [index.max_script_fields] index level setting.',
+    ]);
+    expect((await call('PUT', '/scripted/_settings', { 'index.max_script_fields': 33 })).status).toBe(400);
+  });
+
+  it('name its version on request', async () => {
+    await call('PUT', '/versioned');
+    const { version } = (await call('GET', '/versioned?human')).body.versioned.settings.index;
+    expect(version.created_string).toMatch(/^8\.\d+\.\d+$/);
+    expect((await call('GET', '/versioned')).body.versioned.settings.index.version.created_string).toBeUndefined();
+  });
+
+  it('say how it is merged, and are copied', async () => {
+    const settings = { 'index.merge.scheduler.max_merge_count': 4, 'index.blocks.write': true };
+    await call('PUT', '/merged', { settings });
+    await call('POST', '/merged/_clone/merged-copy', { settings: { 'index.merge.scheduler.max_thread_count': 2 } });
+    const { scheduler } = (await call('GET', '/merged-copy/_settings')).body['merged-copy'].settings.index.merge;
+    expect(scheduler).toEqual({ max_merge_count: '4', max_thread_count: '2' });
+  });
+
+  it('give a split no other way to distribute documents than its source has', async () => {
+    await call('PUT', '/two', { settings: { 'index.number_of_shards': 2, 'index.blocks.write': true } });
+    await call('PUT', '/one', { settings: { 'index.number_of_shards': 1, 'index.blocks.write': true } });
+    const settings = { 'index.number_of_shards': 4, 'index.number_of_routing_shards': 8 };
+    const { status, body } = await call('POST', '/two/_split/four', { settings });
+    expect([status, body.error.root_cause[0].reason]).toEqual([
+      400,
+      'cannot provide index.number_of_routing_shards on resize',
+    ]);
+    expect((await call('POST', '/one/_split/four', { settings })).status).toBe(200);
+  });
+});
+
+describe('_rollover', () => {
+  it('takes an index without documents for one without a size', async () => {
+    await call('PUT', '/rolled-1', { aliases: { rolled: {} } });
+    const roll = async () => (await call('POST', '/rolled/_rollover', { conditions: { max_size: '1b' } })).body;
+    expect(await roll()).toMatchObject({ conditions: { '[max_size: 1b]': false }, rolled_over: false });
+    await call('PUT', '/rolled/_doc/1?refresh=true', { a: 1 });
+    expect(await roll()).toMatchObject({ conditions: { '[max_size: 1b]': true }, rolled_over: true });
+  });
+});
+
+describe('_mapping/field', () => {
+  it('shows the defaults of a definition on request', async () => {
+    const properties = { t: { type: 'text', norms: false }, n: { type: 'long' }, v: { type: 'sparse_vector' } };
+    await call('PUT', '/defaults', { mappings: { properties } });
+    const shown = async (query: string) =>
+      (await call('GET', `/defaults/_mapping/field/*${query}`)).body.defaults.mappings;
+    const all = await shown('?include_defaults=true');
+    expect(all.t.mapping.t).toMatchObject({ type: 'text', analyzer: 'default', norms: false, index: true });
+    expect(all.n.mapping.n).toMatchObject({ type: 'long', doc_values: true, coerce: true, null_value: null });
+    expect((await shown('')).n.mapping.n).toEqual({ type: 'long' });
+    expect(all.v.mapping.v.type).toBe('sparse_vector');
+  });
+});

@@ -1,7 +1,10 @@
 // Runs the tests of a suite against a server, one after the other.
-import { cleanUp } from './cleanup.mjs';
+import { allowPatterns, cleanUp } from './cleanup.mjs';
 import { Stash } from './stash.mjs';
 import { Skipped, runStep } from './steps.mjs';
+
+/** Tests that delete or close indices by patterns. */
+const BY_PATTERNS = /^indices\.(?:delete|open)\//;
 
 /**
  * Runs one test: its setup, its steps, its teardown; then the server is as it was.
@@ -14,7 +17,8 @@ export async function runTest(test, tools) {
   const stash = new Stash();
   let result = { state: 'passed' };
   let at = '';
-  let changed = false;
+  let changed = BY_PATTERNS.test(test.file);
+  if (changed) await allowPatterns(tools.send);
   try {
     for (const [section, steps] of [
       ['setup', test.setup],

@@ -14,7 +14,10 @@ export class NumberLiteral {
 
 /** The documents of a YAML file as plain values; throws what the parser found wrong. */
 export function parseYaml(text) {
-  return parseAllDocuments(unfolded(text), { uniqueKeys: false, logLevel: 'silent' })
+  const parse = (written) => parseAllDocuments(written, { uniqueKeys: false, logLevel: 'silent' });
+  let documents = parse(unfolded(text));
+  if (documents.some(({ errors }) => errors.length > 0)) documents = parse(unfolded(inOneLine(text)));
+  return documents
     .map((document) => {
       if (document.errors.length > 0) throw document.errors[0];
       visit(document, {
@@ -27,6 +30,22 @@ export function parseYaml(text) {
       return document.toJS();
     })
     .filter((value) => value !== null);
+}
+
+/** Collections in brackets that begin at the end of a line, each in one line: their lines may be as far left as their key. */
+function inOneLine(text) {
+  const lines = [];
+  let depth = 0;
+  for (const written of text.split('\n')) {
+    const line = depth > 0 ? written.replace(/ # .*$/, '') : written;
+    const brackets = line.replace(/"(?:[^"\\]|\\.)*"|'[^']*'/g, '');
+    if (depth > 0) lines[lines.length - 1] += ` ${line.trim()}`;
+    else lines.push(line);
+    if (depth > 0 || /: [[{]\s*$/.test(line)) {
+      depth += (brackets.match(/[[{]/g)?.length ?? 0) - (brackets.match(/[\]}]/g)?.length ?? 0);
+    }
+  }
+  return lines.join('\n');
 }
 
 /** Quoted texts that go on in the next line in one line, and closing brackets as far right as this parser wants them. */

@@ -201,6 +201,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-models",
             "sparrow-storage",
             "sparrow-tasks",
+            "sparrow-types",
             "sparrow-wire",
         ],
     ),

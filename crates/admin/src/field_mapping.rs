@@ -24,11 +24,7 @@ fn get_field_mapping(
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let params = request.params();
-    if params.bool("include_defaults", false)? {
-        return Err(EngineError::illegal_argument(
-            "parameter [include_defaults] is not supported by this server",
-        ));
-    }
+    let defaults = params.bool("include_defaults", false)?;
     let handles = node.indices.resolve(
         request.part("index"),
         ResolveOptions::from_params(&params)?,
@@ -36,12 +32,15 @@ fn get_field_mapping(
     )?;
     let mut out = Map::new();
     for handle in &handles {
-        out.insert(handle.name.clone(), json!({"mappings": fields(handle, request.part("fields"))}));
+        out.insert(
+            handle.name.clone(),
+            json!({"mappings": fields(handle, request.part("fields"), defaults)}),
+        );
     }
     Ok(Reply::ok(&Value::Object(out)))
 }
 
-fn fields(handle: &IndexHandle, wanted: &str) -> Map<String, Value> {
+fn fields(handle: &IndexHandle, wanted: &str, defaults: bool) -> Map<String, Value> {
     let mapping = handle.mapping();
     let definition = mapping.to_json();
     let mut paths: Vec<&str> = mapping.named_fields().map(|(path, _)| path).collect();
@@ -52,9 +51,45 @@ fn fields(handle: &IndexHandle, wanted: &str) -> Map<String, Value> {
             continue;
         }
         let Some((name, field)) = find(&definition, path) else { continue };
+        let mut field = field.clone();
+        if defaults && let Some(members) = field.as_object_mut() {
+            add_defaults(members);
+        }
         out.insert(path.to_owned(), json!({"full_name": path, "mapping": {name: field}}));
     }
     out
+}
+
+/// Adds the defaults of the parameters that a definition of a common type does not give.
+fn add_defaults(field: &mut Map<String, Value>) {
+    let own = match field.get("type").and_then(Value::as_str).unwrap_or_default() {
+        "text" => {
+            json!({"index": true, "store": false, "index_options": "positions", "norms": true, "term_vector": "no",
+            "analyzer": "default", "fielddata": false, "eager_global_ordinals": false, "index_phrases": false})
+        }
+        "keyword" => {
+            json!({"index_options": "docs", "norms": false, "null_value": null, "ignore_above": i32::MAX,
+            "eager_global_ordinals": false, "split_queries_on_whitespace": false})
+        }
+        "long" | "integer" | "short" | "byte" | "double" | "float" | "half_float" | "unsigned_long" => {
+            json!({"null_value": null, "ignore_malformed": false, "coerce": true})
+        }
+        "date" | "date_nanos" => json!({"format": "strict_date_optional_time||epoch_millis", "locale": "en",
+            "null_value": null, "ignore_malformed": false}),
+        "ip" => json!({"null_value": null, "ignore_malformed": false}),
+        "boolean" => json!({"null_value": null}),
+        _ => return,
+    };
+    let Value::Object(own) = own else { return };
+    let has_column = !own.contains_key("analyzer");
+    for (name, value) in [("index", true), ("doc_values", true), ("store", false)] {
+        if has_column {
+            field.entry(name).or_insert(value.into());
+        }
+    }
+    for (name, value) in own {
+        field.entry(name).or_insert(value);
+    }
 }
 
 /// Finds a field in a mapping by its path, through an object's `properties` or a field's `fields`; its last name and

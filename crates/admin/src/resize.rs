@@ -56,7 +56,13 @@ fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result
         return Err(sparrow_indices::only_an_index(&name));
     }
     let source = node.indices.get(&name, request.right())?;
-    let shards = shards_after(&request.op, &source.settings(), &Settings::parse(&given)?)?;
+    let given_settings = Settings::parse(&given)?;
+    // One shard can be split in any way, several only as their documents were distributed.
+    let any_way = request.op == "split_index" && source.settings().shards() == 1;
+    if !any_way && given_settings.under("number_of_routing_shards").next().is_some() {
+        return Err(EngineError::illegal_argument("cannot provide index.number_of_routing_shards on resize"));
+    }
+    let shards = shards_after(&request.op, &source.settings(), &given_settings)?;
     if !source.settings().is_blocked("write") && !source.settings().is_blocked("read_only") {
         return Err(illegal_state(format!(
             "index {} must be read-only to resize index. use \"index.blocks.write=true\"",

@@ -166,7 +166,8 @@ fn judged(handle: &IndexHandle, conditions: &Map<String, Value>) -> Result<Vec<C
         return Ok(Vec::new());
     }
     let docs = handle.snapshot().num_docs();
-    let bytes = handle.index().stats()?.bytes;
+    // The files of documents, without those of an empty index.
+    let bytes: u64 = handle.index().segment_stats()?.iter().map(|segment| segment.bytes).sum();
     let age = now_millis().saturating_sub(handle.metadata.read().creation_millis);
     let mut judged = Vec::new();
     for (name, value) in conditions {

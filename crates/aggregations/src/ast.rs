@@ -8,6 +8,7 @@ use sparrow_query::Query;
 
 pub use super::ast_order::*;
 pub use super::ast_pipeline::*;
+pub use super::ast_ranges::*;
 
 /// An aggregation: buckets or metrics over the documents that a search matches.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +32,8 @@ pub enum AggregationKind {
     Terms(Terms),
     /// One bucket per range of numbers or dates.
     Range(Range),
+    /// `ip_range`: one bucket per range of addresses.
+    AddressRanges(AddressRanges),
     /// `histogram`: one bucket per interval of numbers.
     Histogram(Histogram),
     /// `date_histogram`: one bucket per interval of dates.
@@ -434,6 +437,7 @@ impl Aggregation {
             self.kind,
             AggregationKind::Terms(_)
                 | AggregationKind::Range(_)
+                | AggregationKind::AddressRanges(_)
                 | AggregationKind::Histogram(_)
                 | AggregationKind::DateHistogram(_)
                 | AggregationKind::Filters(_)
@@ -469,6 +473,7 @@ impl Aggregation {
                 "geo_distance"
             }
             AggregationKind::Range(_) => "range",
+            AggregationKind::AddressRanges(_) => "ip_range",
             AggregationKind::Histogram(_) => "histogram",
             AggregationKind::DateHistogram(_) => "date_histogram",
             AggregationKind::Filter(_) => "filter",

@@ -58,6 +58,8 @@ pub enum PipelineKind {
     Derivative(Option<f64>),
     /// `serial_diff`: the change from the bucket this many places before.
     SerialDiff(usize),
+    /// `moving_fn`: a function over the numbers of the buckets in a window.
+    Moving(MovingWindow),
     /// `normalize`
     Normalize(Normalization),
     /// `bucket_script`: the number that a script makes of others.
@@ -138,12 +140,43 @@ impl PipelineKind {
             PipelineKind::CumulativeSum => "cumulative_sum",
             PipelineKind::Derivative(_) => "derivative",
             PipelineKind::SerialDiff(_) => "serial_diff",
+            PipelineKind::Moving(_) => "moving_fn",
             PipelineKind::Normalize(_) => "normalize",
             PipelineKind::Script(_) => "bucket_script",
             PipelineKind::Selector(_) => "bucket_selector",
             PipelineKind::Sort { .. } => "bucket_sort",
         }
     }
+}
+
+/// The window of `moving_fn`, and what is made of its numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MovingWindow {
+    /// Largest number of buckets in the window.
+    pub window: usize,
+    /// By how many buckets the window is moved; with 0 it ends before the bucket.
+    pub shift: i64,
+    /// The function over the numbers in the window.
+    pub function: MovingFunction,
+}
+
+/// The functions that a script of `moving_fn` can call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum MovingFunction {
+    /// `max`
+    Max,
+    /// `min`
+    Min,
+    /// `sum`
+    Sum,
+    /// `unweightedAvg`
+    Average,
+    /// `linearWeightedAvg`
+    LinearAverage,
+    /// `stdDev`, from the average.
+    Deviation,
+    /// `ewma`, with the weight of each new number.
+    ExponentialAverage(f64),
 }
 
 /// Method by which `normalize` scales the numbers of all buckets.

@@ -8,7 +8,7 @@ use sparrow_types::work;
 
 use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, StatsKind, ValueSource};
 use super::error::AggregationError;
-use super::fields::{Accepts, Fields, Kind, Resolved};
+use super::fields::{Accepts, Fields, Kind, Resolved, unsupported};
 use sparrow_mapping::{FieldType, normalize_float};
 use sparrow_query::Query;
 
@@ -161,6 +161,19 @@ impl Bound {
             }
             AggregationKind::Filter(query) => {
                 self.filters.insert(id, vec![matching(fields, query)?]);
+            }
+            AggregationKind::AddressRanges(asked) => {
+                let mapping = fields.snapshot.mapping();
+                if let Some(other) =
+                    mapping.field(&asked.field).filter(|field| !matches!(field, FieldType::Ip))
+                {
+                    return Err(unsupported(&asked.field, other.name(), name));
+                }
+                let mut sets = Vec::with_capacity(asked.ranges.len());
+                for range in &asked.ranges {
+                    sets.push(matching(fields, &range.query)?);
+                }
+                self.filters.insert(id, sets);
             }
             AggregationKind::Filters(filters) => {
                 let mut sets = Vec::with_capacity(filters.filters.len());

@@ -293,7 +293,7 @@ impl Fields<'_> {
     }
 }
 
-fn unsupported(path: &str, name: &str, aggregation: &str) -> AggregationError {
+pub(super) fn unsupported(path: &str, name: &str, aggregation: &str) -> AggregationError {
     AggregationError::IllegalArgument(format!(
         "Field [{path}] of type [{name}] is not supported for aggregation [{aggregation}]"
     ))

@@ -72,7 +72,7 @@ impl<'a> Groups<'a> {
                 values: open()?,
                 ranges: bound.ranges.get(&id).map_or(&[], Vec::as_slice),
             },
-            AggregationKind::Filter(_) | AggregationKind::Filters(_) => {
+            AggregationKind::Filter(_) | AggregationKind::Filters(_) | AggregationKind::AddressRanges(_) => {
                 let other =
                     matches!(&aggregation.kind, AggregationKind::Filters(filters) if filters.other.is_some());
                 GroupKind::Filters { sets: sets_of(bound, id, context.ord), other }

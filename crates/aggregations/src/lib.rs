@@ -6,6 +6,7 @@
 mod ast;
 mod ast_order;
 mod ast_pipeline;
+mod ast_ranges;
 mod bind;
 mod collect;
 mod composite;
@@ -16,6 +17,7 @@ mod groups;
 mod hits;
 mod key;
 mod metrics;
+mod moving;
 mod nested;
 mod order;
 mod partial;

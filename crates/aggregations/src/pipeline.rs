@@ -13,6 +13,7 @@ use super::ast::{
 };
 use super::error::AggregationError;
 use super::key::Key;
+use super::moving;
 use super::order::metric;
 use super::partial::{Bucket, Computed, Partial, Stats};
 
@@ -94,6 +95,7 @@ fn check_path(
                 AggregationKind::DateHistogram(_) => "InternalDateHistogram",
                 AggregationKind::Range(range) if range.dates => "InternalDateRange",
                 AggregationKind::Range(_) => "InternalRange",
+                AggregationKind::AddressRanges(_) => "InternalBinaryRange",
                 AggregationKind::Filters(_) => "InternalFilters",
                 AggregationKind::Composite(_) => "InternalComposite",
                 AggregationKind::MultiTerms(_) => "InternalMultiTerms",
@@ -241,6 +243,22 @@ pub fn parents(
                         (values[at], values[at - lag], bucket.subs.get_mut(place))
                     {
                         *slot = Partial::Computed(Computed::Number(now - then));
+                    }
+                }
+            }
+            PipelineKind::Moving(asked) => {
+                let values: Vec<Option<f64>> = list
+                    .iter_mut()
+                    .map(|(_, bucket)| value_of(aggregation, bucket, &pipeline.path, pipeline))
+                    .collect();
+                // Gaps have no place in the window.
+                let numbers: Vec<f64> = values.iter().copied().flatten().collect();
+                let filled = list.iter_mut().zip(&values).filter(|(_, value)| value.is_some());
+                for (at, ((_, bucket), _)) in filled.enumerate() {
+                    work::check()?;
+                    let number = moving::compute(&asked.function, moving::window_of(asked, &numbers, at));
+                    if let Some(slot) = bucket.subs.get_mut(place) {
+                        *slot = Partial::Computed(Computed::Number(number));
                     }
                 }
             }

@@ -161,6 +161,7 @@ impl Reducer<'_> {
                 });
             }
             AggregationKind::Range(range) => self.ranges(aggregation, range, &mut list)?,
+            AggregationKind::AddressRanges(asked) => fill(aggregation, &mut list, 0..asked.ranges.len())?,
             AggregationKind::Histogram(histogram) => self.histogram(aggregation, histogram, &mut list)?,
             AggregationKind::DateHistogram(histogram) => {
                 self.date_histogram(aggregation, histogram, &mut list)?;

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
-use super::ast::{Aggregation, AggregationKind, Composite, Filters, Range};
+use super::ast::{AddressRanges, Aggregation, AggregationKind, Composite, Filters, Range};
 use super::error::AggregationError;
 use super::fields::{Kind, Resolved};
 use super::format::ValueFormat;
@@ -86,6 +86,7 @@ impl Writer<'_> {
                 self.intervals(aggregation, list, histogram.keyed, &format, out)
             }
             AggregationKind::Range(range) => self.ranges(aggregation, range, list, out),
+            AggregationKind::AddressRanges(asked) => self.addresses(aggregation, asked, list, out),
             AggregationKind::Filters(filters) => self.filters(aggregation, filters, list, out),
             _ => {
                 let bucket = list.into_iter().next().map(|(_, bucket)| bucket).unwrap_or_default();
@@ -157,6 +158,30 @@ impl Writer<'_> {
             }
             count(docs, false, &mut head);
             Ok(Some((name, head)))
+        })
+    }
+
+    fn addresses(
+        &mut self,
+        aggregation: &Aggregation,
+        asked: &AddressRanges,
+        list: Buckets,
+        out: &mut Map<String, Value>,
+    ) -> Result<(), AggregationError> {
+        self.keyed(aggregation, list, asked.keyed, out, |key, docs| {
+            let Key::Slot(slot) = key else { return Ok(None) };
+            let Some(range) = asked.ranges.get(*slot) else { return Ok(None) };
+            let mut head = Head::new();
+            if !asked.keyed {
+                head.insert("key".to_owned(), range.key.as_str().into());
+            }
+            for (label, end) in [("from", &range.from), ("to", &range.to)] {
+                if let Some(end) = end {
+                    head.insert(label.to_owned(), end.as_str().into());
+                }
+            }
+            count(docs, false, &mut head);
+            Ok(Some((range.key.clone(), head)))
         })
     }
 

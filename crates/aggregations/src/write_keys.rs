@@ -61,6 +61,9 @@ impl Writer<'_> {
                 Some(asked) => range_name(self.fields.get(&id).copied(), format, asked)?.0,
                 None => slot.to_string(),
             },
+            (Some((AggregationKind::AddressRanges(asked), _)), Key::Slot(slot)) => {
+                asked.ranges.get(*slot).map_or_else(|| slot.to_string(), |range| range.key.clone())
+            }
             (Some((AggregationKind::Filters(filters), _)), Key::Slot(slot)) => {
                 let name =
                     filters.filters.get(*slot).map_or(filters.other.as_ref(), |(name, _)| name.as_ref());

@@ -60,6 +60,7 @@ const KNOWN: &[KnownSetting] = &[
     known("max_inner_result_window", Kind::Integer { min: 0 }, true, "100"),
     known("max_rescore_window", Kind::Integer { min: 1 }, true, "10000"),
     known("max_docvalue_fields_search", Kind::Integer { min: 0 }, true, "100"),
+    known("max_script_fields", Kind::Integer { min: 0 }, true, "32"),
     known("max_slices_per_scroll", Kind::Integer { min: 1 }, true, "1024"),
     known("max_slices_per_pit", Kind::Integer { min: 1 }, true, "1024"),
     known("max_terms_count", Kind::Integer { min: 1 }, true, "65536"),
@@ -87,7 +88,6 @@ const KNOWN: &[KnownSetting] = &[
     known("translog.generation_threshold_size", Kind::Bytes, true, "64mb"),
     known("search.idle.after", Kind::Time, true, "30s"),
     known("max_refresh_listeners", Kind::Integer { min: 0 }, true, "1000"),
-    known("max_script_fields", Kind::Integer { min: 0 }, true, "32"),
     known("mapping.nested_fields.limit", Kind::Integer { min: 0 }, true, "50"),
     known("mapping.nested_objects.limit", Kind::Integer { min: 0 }, true, "10000"),
     known("query_string.lenient", Kind::Boolean, false, "false"),
@@ -96,6 +96,8 @@ const KNOWN: &[KnownSetting] = &[
     known("requests.cache.enable", Kind::Boolean, true, "true"),
     known("queries.cache.enabled", Kind::Boolean, false, "true"),
     known("unassigned.node_left.delayed_timeout", Kind::Time, true, "1m"),
+    known("merge.scheduler.auto_throttle", Kind::Boolean, true, "true"),
+    known("merge.scheduler.max_merge_count", Kind::Integer { min: 1 }, true, ""),
     known("merge.scheduler.max_thread_count", Kind::Integer { min: 1 }, true, ""),
     known("merge.policy.max_merged_segment", Kind::Bytes, true, "5gb"),
     known("merge.policy.segments_per_tier", Kind::Integer { min: 2 }, true, "10"),
@@ -124,7 +126,8 @@ const KNOWN: &[KnownSetting] = &[
 ];
 
 /// Settings with a largest value that this server allows.
-const MOST: &[(&str, i64)] = &[("max_terms_count", 65_536), ("max_regex_length", 1_000)];
+const MOST: &[(&str, i64)] =
+    &[("max_terms_count", 65_536), ("max_regex_length", 1_000), ("max_script_fields", 32)];
 
 /// Prefix of the settings that say on which nodes shards may be, without `index.`. Any name may follow it; with one node they have
 /// no effect.

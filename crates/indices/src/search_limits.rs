@@ -11,6 +11,8 @@ pub struct SearchLimits {
     pub rescore_window: usize,
     /// Largest number of fields in `docvalue_fields` (`index.max_docvalue_fields_search`).
     pub docvalue_fields: usize,
+    /// Largest number of fields in `script_fields` (`index.max_script_fields`).
+    pub script_fields: usize,
     /// Largest number of slices of a scroll (`index.max_slices_per_scroll`).
     pub slices_per_scroll: usize,
     /// Largest number of slices of a point in time (`index.max_slices_per_pit`).
@@ -28,6 +30,7 @@ impl Default for SearchLimits {
             inner_result_window: 100,
             rescore_window: 10_000,
             docvalue_fields: 100,
+            script_fields: 32,
             slices_per_scroll: 1024,
             slices_per_pit: 1024,
             terms: 65_536,

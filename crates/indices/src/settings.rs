@@ -132,7 +132,7 @@ impl Settings {
         for (name, value) in names {
             let short = name.strip_prefix("index.").unwrap_or(&name);
             let from_source = short.starts_with(ANALYSIS) || short.starts_with(SIMILARITY);
-            if from_source || short == "number_of_routing_shards" {
+            if from_source {
                 return Err(EngineError::illegal_argument(format!(
                     "cannot provide [index.{short}] on a resize: it is that of the source index"
                 )));
@@ -283,6 +283,7 @@ impl Settings {
             inner_result_window: self.number("max_inner_result_window", default.inner_result_window),
             rescore_window: self.number("max_rescore_window", default.rescore_window),
             docvalue_fields: self.number("max_docvalue_fields_search", default.docvalue_fields),
+            script_fields: self.number("max_script_fields", default.script_fields),
             slices_per_scroll: self.number("max_slices_per_scroll", default.slices_per_scroll),
             slices_per_pit: self.number("max_slices_per_pit", default.slices_per_pit),
             terms: self.number("max_terms_count", default.terms),

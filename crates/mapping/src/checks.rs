@@ -2,7 +2,7 @@
 
 use sparrow_analysis::Analysis;
 
-use super::{FieldType, LONGEST_NAME, Limits, Mapping, MappingError};
+use super::{FieldType, LONGEST_NAME, Limits, Mapping, MappingError, values};
 
 impl Mapping {
     /// Checks an explicit mapping against `index.mapping.total_fields.limit`.
@@ -56,6 +56,27 @@ impl Mapping {
         let names = self.by_path.keys().map(|path| path.rsplit('.').next().unwrap_or(path));
         let problem = names.filter_map(|name| limits.name_problem(name)).min();
         problem.map_or(Ok(()), |reason| Err(MappingError::Limit { reason }))
+    }
+
+    /// Checks that fields of numbers, dates and booleans can take what stands for a null: otherwise each document with a null would be
+    /// refused.
+    ///
+    /// # Errors
+    /// [`MappingError::BadValue`] for the first that cannot.
+    pub(crate) fn check_null_values(&self) -> Result<(), MappingError> {
+        let refused = |path: &str, field_type: &FieldType| {
+            let of_number =
+                field_type.is_integer() || field_type.is_float() || field_type.date_formats().is_some();
+            if !of_number && !matches!(field_type, FieldType::Boolean) {
+                return None;
+            }
+            let causes = values::number(field_type, true, self.parameter(path, "null_value")?, None).err()?;
+            let (_, reason) = causes.into_iter().next()?;
+            Some(format!("Error parsing [null_value] on field [{path}]: {reason}"))
+        };
+        // The fields come in no order, and the same request gets the same error.
+        let first = self.leaf_fields().filter_map(|(path, field_type)| refused(path, field_type)).min();
+        first.map_or(Ok(()), |reason| Err(MappingError::BadValue { reason }))
     }
 
     /// Checks that all analyzers and normalizers that fields name are there.

@@ -183,6 +183,9 @@ pub(super) fn humanize(json: &mut Json<'_>) {
     }
 }
 
+/// The version of Elasticsearch whose indices have the version in `settings.index.version.created`.
+const CREATED: &str = "8.19.0";
+
 /// Name (in quotes) and value of the readable form of a scalar; `None` if the key has none.
 fn twin_of(key: &[u8], text: &[u8]) -> Option<(Vec<u8>, String)> {
     let name = std::str::from_utf8(key.get(1..key.len().checked_sub(1)?)?).ok()?;
@@ -193,6 +196,10 @@ fn twin_of(key: &[u8], text: &[u8]) -> Option<(Vec<u8>, String)> {
             digits => digits.parse().unwrap_or(f64::NAN),
         };
         return Some((b"\"creation_date_string\"".to_vec(), moment(number)));
+    }
+    // The version of an index is the only text of this name; others are numbers of documents.
+    if name == "created" && text.starts_with('"') {
+        return Some((b"\"created_string\"".to_vec(), CREATED.to_owned()));
     }
     let (stem, unit) = ["bytes", "millis", "nanos", "micros"].into_iter().find_map(|unit| {
         Some((name.strip_suffix(unit)?.strip_suffix("_in_").filter(|stem| !stem.is_empty())?, unit))

@@ -25,6 +25,9 @@ use sparrow_wire::{BodyError, deprecation};
 /// Most patterns in `_source`: each is compared with each path of each hit.
 const MOST_SOURCE_PATTERNS: usize = 1_024;
 
+/// Most groups of statistics that one search may name: each is looked up in each index.
+const MOST_STATS_GROUPS: usize = 64;
+
 /// Number of hits that a search returns by default.
 pub use sparrow_query::dsl::DEFAULT_SIZE;
 /// Number of hits up to which they are counted by default.
@@ -109,6 +112,8 @@ pub struct SearchBody {
     pub of_retriever: bool,
     /// Scores are shown although hits are sorted by something else.
     pub track_scores: bool,
+    /// Groups of statistics that count the search, each once.
+    pub stats: Vec<String>,
     /// Whether hits contain the version of their document.
     pub version: bool,
     /// Whether hits contain the sequence number and primary term of their document.
@@ -156,6 +161,7 @@ impl Default for SearchBody {
             of_bucket: false,
             of_retriever: false,
             track_scores: false,
+            stats: Vec::new(),
             version: false,
             seq_no_primary_term: false,
         }
@@ -276,10 +282,7 @@ impl SearchBody {
             ("terminate_after", Json::Number(_) | Json::String(_)) => {
                 self.terminate_after = terminate_after(i64::from(value::int(node)?))?;
             }
-            // Groups of statistics that are not kept.
-            ("stats", Json::Array(_)) => {
-                value::texts(node)?;
-            }
+            ("stats", Json::Array(_)) => self.stats = stats_groups(value::texts(node)?)?,
             ("profile", Json::Bool(_) | Json::String(_)) => self.profile = value::boolean(node)?,
             (name, _) if LATER.contains(&name) => {
                 return Err(BodyError::parsing(node.at, format!("[{name}] is not supported by this server")));
@@ -396,6 +399,25 @@ fn beside_retriever(members: &[Member]) -> Result<(), BodyError> {
             Err(BodyError::Validation { messages: vec![message] })
         }
     }
+}
+
+/// Checks the groups of statistics that a search names; each is counted once.
+///
+/// # Errors
+/// For too many groups, and for names that are too long: they are kept as long as the index is open.
+pub fn stats_groups(mut names: Vec<String>) -> Result<Vec<String>, BodyError> {
+    names.sort();
+    names.dedup();
+    if names.len() > MOST_STATS_GROUPS {
+        return Err(BodyError::illegal(format!(
+            "[stats] has [{}] groups, at most [{MOST_STATS_GROUPS}] are possible on this server",
+            names.len()
+        )));
+    }
+    for name in &names {
+        value::check_length("the name of a group in [stats]", name, sparrow_wire::MOST_REPEATED)?;
+    }
+    Ok(names)
 }
 
 /// Sections that Elasticsearch has and this server does not support.

@@ -11,12 +11,12 @@ use sparrow_mapping::{FieldType, GeoPoint, Mapping, ip, java_double, values_at, 
 use sparrow_types::work;
 use sparrow_wire::{BodyError, glob};
 
-use super::decimal::DecimalFormat;
 use super::error::{SearchError, Shard};
 use super::field_values::{Dates, short, typed};
 use super::sort::plan::without_columns;
 use super::sort::values::{format_date, format_nanos, parse_formats};
 use sparrow_query::dsl::value;
+use sparrow_wire::decimal::DecimalFormat;
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::suggest::suggestions;
 
@@ -136,6 +136,10 @@ pub struct FieldSource<'a> {
     pub addr: DocAddress,
     /// `_id` of the document.
     pub id: &'a str,
+    /// Sequence number of the document's last write.
+    pub seq_no: u64,
+    /// Version of the document.
+    pub version: u64,
     /// Stored source of the document.
     pub source: &'a [u8],
 }
@@ -178,7 +182,12 @@ impl FieldSource<'_> {
             for (path, field_type) in matching(mapping, &request.pattern) {
                 let exact = path == request.pattern;
                 let values = self.docvalues(path, field_type, request.format.as_deref(), exact)?;
-                insert(&mut out, path, values);
+                append(&mut out, path, values);
+            }
+            match &*request.pattern {
+                name @ "_seq_no" => append(&mut out, name, vec![self.seq_no.into()]),
+                name @ "_version" => append(&mut out, name, vec![self.version.into()]),
+                _ => {}
             }
         }
         let stored: &[String] = match stored {
@@ -427,6 +436,14 @@ fn as_double(value: &SortValue) -> f64 {
         SortValue::Unsigned(number) => *number as f64,
         SortValue::Double(number) => *number,
         SortValue::Null | SortValue::Text(_) => f64::NAN,
+    }
+}
+
+/// Adds values to those that are there: a field may be asked for in several formats.
+fn append(out: &mut Map<String, Value>, path: &str, values: Vec<Value>) {
+    match out.get_mut(path) {
+        Some(Value::Array(before)) => before.extend(values),
+        _ => insert(out, path, values),
     }
 }
 

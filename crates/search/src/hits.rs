@@ -128,6 +128,8 @@ impl<'a> Reader<'a> {
                     shard: &target.shard,
                     addr: hit.addr,
                     id: &stored.id,
+                    seq_no: stored.seq_no,
+                    version: stored.version,
                     source: &stored.source,
                 };
                 let read = || {

@@ -15,7 +15,6 @@ mod collapse;
 mod contexts;
 mod count;
 mod deadline;
-mod decimal;
 mod encoding;
 mod error;
 mod execute;
@@ -94,7 +93,7 @@ pub use crate::service::SearchService;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::request::{CancelFlag, Request};
 use sparrow_call::rights::{Caller, Right};
-use sparrow_indices::counters::OpenContext;
+use sparrow_indices::counters::{OpenContext, Timed};
 use sparrow_indices::slow_log::{Phase, SlowSearches};
 use sparrow_indices::{IndexHandle, ResolveOptions, Resolved, SearchLimits, Settings};
 pub use sparrow_wire::suggest::{did_you_mean, suggestions};
@@ -127,6 +126,7 @@ fn answer(
     source: &[u8],
 ) -> Result<Answered, EngineError> {
     let timed_out = |error: &EngineError| deadline.is_over() && is_cancelled(error);
+    let groups = target::stats_groups(targets, &body.stats);
     let found = encoded.and_then(|timings| {
         if let Some(aggregations) = &body.aggs {
             aggregations.check_buckets(service.cluster.max_buckets())?;
@@ -137,8 +137,9 @@ fn answer(
         }
         let began = Instant::now();
         let outcome = execute::execute(targets, body, deadline.flag()).map_err(EngineError::from)?;
-        let counted: Vec<_> =
-            targets.iter().map(|target| target.counters.query.take_back_if_repeated()).collect();
+        let of_all = targets.iter().map(|target| &target.counters.query);
+        let of_groups = groups.iter().flatten().map(|group| &group.query);
+        let counted: Vec<_> = of_all.chain(of_groups).map(Timed::take_back_if_repeated).collect();
         note_slow(Phase::Query, targets, &outcome, began, source);
         Ok((outcome, timings, counted))
     });
@@ -165,7 +166,11 @@ fn answer(
         .iter()
         .enumerate()
         .filter(|(number, _)| outcome.hits.iter().any(|hit| hit.target == *number))
-        .map(|(_, target)| target.counters.fetch.begin())
+        .flat_map(|(number, target)| {
+            let of_groups = groups[number].iter().map(|group| &group.fetch);
+            std::iter::once(&target.counters.fetch).chain(of_groups)
+        })
+        .map(Timed::begin)
         .collect();
     let began = Instant::now();
     // As in Elasticsearch the limit is on the search itself: what it found in time is read and shown, whatever the clock says. Only

@@ -61,6 +61,16 @@ impl Bounds for SearchLimits {
                 body.docvalue_fields.len()
             )
         })?;
+        let over_scripts = |asked: usize| {
+            over(asked, self.script_fields, &|| {
+                format!(
+                    "Trying to retrieve too many script_fields. Must be less than or equal to: [{}] but was [{asked}]. \
+                     This limit can be set by changing the [index.max_script_fields] index level setting.",
+                    self.script_fields
+                )
+            })
+        };
+        over_scripts(body.script_fields.len())?;
         if let Some(slice) = &body.slice {
             let (limit, setting) = match body.pit.is_some() {
                 true => (self.slices_per_pit, "max_slices_per_pit"),
@@ -107,6 +117,7 @@ impl Bounds for SearchLimits {
         })?;
         let nested = nested.iter().map(|nested| &nested.hits);
         for inner in body.collapse.iter().flat_map(|collapse| &collapse.inner_hits).chain(nested) {
+            over_scripts(inner.body.script_fields.len())?;
             let asked = inner.body.from.saturating_add(inner.body.size);
             over(asked, self.inner_result_window, &|| {
                 format!(

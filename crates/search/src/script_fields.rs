@@ -32,7 +32,7 @@ pub fn parse(node: &Node) -> Result<Vec<ScriptField>, BodyError> {
     if members.len() > MOST_SCRIPT_FIELDS {
         return Err(BodyError::illegal(format!(
             "Trying to retrieve too many script_fields. Must be less than or equal to: [{MOST_SCRIPT_FIELDS}] but was \
-             [{}].",
+             [{}]. This limit can be set by changing the [index.max_script_fields] index level setting.",
             members.len()
         )));
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sparrow_index::{DocAddress, Snapshot};
 use sparrow_indices::SearchLimits;
 use sparrow_indices::counters::Counters;
+use sparrow_indices::search_groups::SearchGroup;
 use sparrow_indices::slow_log::SlowSearches;
 use sparrow_mapping::Mapping;
 use sparrow_types::work;
@@ -36,6 +37,11 @@ impl Target {
     pub fn stopped(&self, stopped: work::Stopped) -> SearchError {
         SearchError::Query { shard: self.shard.clone(), source: stopped.into() }
     }
+}
+
+/// The groups of statistics that a search names, in each index that it looks at.
+pub fn stats_groups(targets: &[Target], names: &[String]) -> Vec<Vec<Arc<SearchGroup>>> {
+    targets.iter().map(|target| target.counters.groups.named(names)).collect()
 }
 
 /// The mapping of each target's snapshot: the one that its index is searched with.

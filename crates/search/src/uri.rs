@@ -72,6 +72,10 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
     if let Some(number) = params.integer("terminate_after")? {
         search.terminate_after = body::terminate_after(number)?;
     }
+    if let Some(text) = params.get("stats") {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+        search.stats = body::stats_groups(names.collect())?;
+    }
     if let Some(text) = params.get("docvalue_fields") {
         search.docvalue_fields = fields::docvalues_from_text(text);
     }

@@ -4,6 +4,7 @@
 mod body_error;
 pub mod date_format;
 mod date_pattern;
+pub mod decimal;
 pub mod deprecation;
 mod exception;
 pub mod glob;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use sparrow_call::error::EngineError;
 use sparrow_indices::IndexHandle;
+use sparrow_indices::search_groups::SearchGroup;
 
 /// Names of metrics in paths. Each shows the section of its name, but for `merge`, which shows `merges`.
 pub(super) const METRICS: &str = "docs shard_stats store indexing get search merge refresh flush warmer query_cache fielddata \
@@ -98,6 +99,14 @@ pub(crate) fn no_figures() -> Result<Map<String, Value>, EngineError> {
     // No index, no load: a whole number, unlike the loads that are measured.
     sections["indexing"]["write_load"] = 0.into();
     Ok(sections)
+}
+
+/// The figures of segments where none is open.
+///
+/// # Errors
+/// If they cannot be serialised as JSON.
+pub(super) fn no_segments() -> Result<Value, EngineError> {
+    Ok(Sections::default().by_name()?["segments"].take())
 }
 
 /// The sections of an index.
@@ -227,6 +236,30 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
         ..Sections::default()
     };
     sections.by_name()
+}
+
+/// What the searches of one group did, with the figures that those of all searches have.
+///
+/// # Errors
+/// If it cannot be serialised as JSON.
+pub(super) fn of_group(group: &SearchGroup) -> Result<Value, EngineError> {
+    let figures = Search {
+        query_total: group.query.count(),
+        query_time_in_millis: group.query.millis(),
+        query_current: group.query.current(),
+        query_failure: group.query_failure.load(Relaxed),
+        fetch_total: group.fetch.count(),
+        fetch_time_in_millis: group.fetch.millis(),
+        fetch_current: group.fetch.current(),
+        ..Search::default()
+    };
+    let mut figures = serde_json::to_value(figures)
+        .map_err(|error| EngineError::internal(format!("statistics are not JSON: {error}")))?;
+    // Contexts are counted for all searches together.
+    if let Some(members) = figures.as_object_mut() {
+        members.remove("open_contexts");
+    }
+    Ok(figures)
 }
 
 /// Adds the statistics of another index: counts are added up, ages and timestamps become the maximum, averages are

@@ -146,16 +146,23 @@ fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Resu
     let wanted = RequestedSections::parse(request.part("metric"), &path)?;
     let level = Level::parse(&params, Level::Indices, "cluster")?;
     let forbid_closed = params.bool("forbid_closed_indices", true)?;
-    params.bool("include_unloaded_segments", false)?;
+    let unloaded = params.bool("include_unloaded_segments", false)?;
     params.bool("include_segment_file_sizes", false)?;
+    let groups: Vec<&str> =
+        params.get("groups").into_iter().flat_map(|list| list.split(',')).map(str::trim).collect();
     let options = ResolveOptions { forbid_closed, ..ResolveOptions::default() }.with(&params)?;
     let handles = node.indices.resolve(request.part("index"), options, request.right())?;
     let mut total = Map::new();
     let mut shown = Map::new();
     let (mut shards, mut successful) = (0, 0);
     for handle in &handles {
-        let Some(figures) = handle.unless_gone(request, sections(handle))? else { continue };
+        let Some(mut figures) = handle.unless_gone(request, sections(handle))? else { continue };
+        if handle.is_closed() && !unloaded {
+            // Elsewhere, a closed index keeps none of them open.
+            figures["segments"] = metrics::no_segments()?;
+        }
         let mut figures = with_fields(wanted.of(figures), &params, handle)?;
+        with_groups(&mut figures, handle, &groups)?;
         successful += 1;
         // A figure of nodes.
         figures.remove("mappings");
@@ -208,6 +215,29 @@ fn with_fields(
         figures.insert("fields".to_owned(), fields.into());
     }
     Ok(figures)
+}
+
+/// Adds the groups of statistics whose names match one of `patterns` to the figures of searches.
+fn with_groups(
+    figures: &mut Map<String, Value>,
+    handle: &IndexHandle,
+    patterns: &[&str],
+) -> Result<(), EngineError> {
+    let Some(Value::Object(search)) = figures.get_mut("search").filter(|_| !patterns.is_empty()) else {
+        return Ok(());
+    };
+    let mut groups = Map::new();
+    for (name, group) in handle.counters.groups.all() {
+        work::check()?;
+        let wanted = |pattern: &&str| matches!(*pattern, "_all") || glob::matches(pattern, &name);
+        if patterns.iter().any(wanted) {
+            groups.insert(name, metrics::of_group(&group)?);
+        }
+    }
+    if !groups.is_empty() {
+        search.insert("groups".to_owned(), groups.into());
+    }
+    Ok(())
 }
 
 /// The single shard of an index: its routing, its statistics and its state.

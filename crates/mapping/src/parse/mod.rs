@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use super::error::MappingError;
 use super::java::java_string;
 use super::parameters::{bad, boolean};
-use super::types::{Dynamic, FieldType, MOST_LEVELS, Nested};
-use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic, values};
+use super::types::{Dynamic, MOST_LEVELS, Nested};
+use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
 
 /// Parses the mapping of a request.
 ///
@@ -21,7 +21,7 @@ use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic,
 pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
     let mapping = stored(definition)?;
     check_formats(&mapping)?;
-    check_null_values(&mapping)?;
+    mapping.check_null_values()?;
     mapping.dynamic_templates.iter().try_for_each(dynamic::DynamicTemplate::check)?;
     Ok(mapping)
 }
@@ -29,23 +29,6 @@ pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
 /// Checks that the formats of dates can be used.
 pub(super) fn check_formats(mapping: &Mapping) -> Result<(), MappingError> {
     mapping.date_formats().try_for_each(|formats| date::parse_formats(formats).map(drop).map_err(bad))
-}
-
-/// Checks that fields of numbers, dates and booleans can take what stands for a null: otherwise each document with a null would be refused.
-fn check_null_values(mapping: &Mapping) -> Result<(), MappingError> {
-    let refused = |path: &str, field_type: &FieldType| {
-        let of_number =
-            field_type.is_integer() || field_type.is_float() || field_type.date_formats().is_some();
-        if !of_number && !matches!(field_type, FieldType::Boolean) {
-            return None;
-        }
-        let causes = values::number(field_type, true, mapping.parameter(path, "null_value")?, None).err()?;
-        let (_, reason) = causes.into_iter().next()?;
-        Some(format!("Error parsing [null_value] on field [{path}]: {reason}"))
-    };
-    // The fields come in no order, and the same request gets the same error.
-    let first = mapping.leaf_fields().filter_map(|(path, field_type)| refused(path, field_type)).min();
-    first.map_or(Ok(()), |reason| Err(bad(reason)))
 }
 
 /// Parses a mapping that [`parse`] took once, perhaps in an earlier version, which knew other formats of dates and did not look at what

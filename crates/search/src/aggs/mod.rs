@@ -52,6 +52,7 @@ impl Aggregations {
                 let buckets = match &aggregation.kind {
                     AggregationKind::Filters(filters) => filters.filters.len(),
                     AggregationKind::Range(range) => range.ranges.len(),
+                    AggregationKind::AddressRanges(asked) => asked.ranges.len(),
                     AggregationKind::Filter(_)
                     | AggregationKind::Global
                     | AggregationKind::Nested(_)

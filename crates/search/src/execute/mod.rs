@@ -28,7 +28,7 @@ use super::limits;
 use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
 use super::sort::plan::Position;
-use super::target::{Hit, Target};
+use super::target::{Hit, Target, stats_groups};
 
 /// What a search found.
 #[derive(Default)]
@@ -79,6 +79,8 @@ pub fn execute(
 ) -> Result<Outcome, SearchError> {
     limits::check(targets, body)?;
     let _running: Vec<_> = targets.iter().map(|target| target.counters.query.begin()).collect();
+    let groups = stats_groups(targets, &body.stats);
+    let _of_groups: Vec<_> = groups.iter().flatten().map(|group| group.query.begin()).collect();
     let profile = body.profile.then(|| Box::new(Profile::new(targets.iter().map(|target| &*target.shard))));
     let partial = body.timeout.is_some();
     let failures = targets.iter().map(|_| None).collect();
@@ -94,9 +96,11 @@ pub fn execute(
     }
     let cancelled =
         |error: &SearchError| matches!(error, SearchError::Query { source: QueryError::Cancelled, .. });
-    for (target, _) in targets.iter().zip(&run.failures).filter(|(_, failure)| failure.is_some()) {
+    let failed = targets.iter().zip(&groups).zip(&run.failures).filter(|(_, failure)| failure.is_some());
+    for ((target, groups), _) in failed {
         if !attempt::is_given_up() {
             target.counters.query_failure.fetch_add(1, Relaxed);
+            groups.iter().for_each(|group| group.failed());
         }
     }
     let mut failures: Vec<SearchError> = run.failures.into_iter().flatten().collect();

@@ -63,7 +63,7 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
     return documentationFor(call.query['q'], data, senderOf(call));
   },
   openapi: () => ({ status: 200, body: (openapiBytes ??= Buffer.from(openapi())), isShared: true }),
-  nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path)),
+  nodes_info: async (call) => json(200, await nodesInfo(nodeContext(call), call.path, call.query)),
   nodes_stats: async (call) => ({
     ...json(200, await nodesStats(nodeContext(call), call.path, call.query)),
     statistics: true,

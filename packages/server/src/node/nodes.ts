@@ -4,6 +4,7 @@ import { HttpError } from '../errors.js';
 import { INTERFACE_VERSION, VERSION } from '../identity.js';
 import type { EngineFigures } from '../instruments/engine.js';
 import type { Instruments } from '../instruments/instruments.js';
+import { AGGREGATIONS } from './aggregations.js';
 import {
   NAME,
   type NodeContext,
@@ -36,7 +37,11 @@ const PROCESSORS = [
 ];
 
 /** Body of `GET /_nodes[/{node}][/{metric}]`. */
-export async function nodesInfo(context: NodeContext, path: Readonly<Record<string, string>>): Promise<object> {
+export async function nodesInfo(
+  context: NodeContext,
+  path: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>> = {},
+): Promise<object> {
   // One part of the path may be either, as in Elasticsearch.
   const second = path['node_or_metric'];
   const isMetric = second?.split(',').every((name) => name === '_all' || INFO.includes(name)) === true;
@@ -45,21 +50,26 @@ export async function nodesInfo(context: NodeContext, path: Readonly<Record<stri
   const { node } = await context.ask('node_indices', { metric: 'docs' }, {});
   const nodes: Record<string, object> = {};
   if (isHere(path['node_id'] ?? (isMetric ? undefined : second), String(node))) {
-    nodes[String(node)] = await describe(context, chosen);
+    nodes[String(node)] = await describe(context, chosen, query['flat_settings'] ?? 'false');
   }
   return answer(context, nodes);
 }
 
-async function describe({ address, maxBodyBytes }: NodeContext, chosen: readonly string[]): Promise<object> {
+async function describe(
+  { address, maxBodyBytes }: NodeContext,
+  chosen: readonly string[],
+  flat: string,
+): Promise<object> {
   const machine = await measure('.', undefined);
   const started = Date.now() - machine.uptime_millis;
   const sections: Record<string, () => object | Promise<object>> = {
-    settings: () => ({
-      client: { type: 'node' },
-      cluster: { name: 'sparrow' },
-      node: { name: NAME },
-      http: { type: 'node' },
-    }),
+    settings: () => {
+      if (flat !== 'false') {
+        return { 'client.type': 'node', 'cluster.name': 'sparrow', 'node.name': NAME, 'http.type': 'node' };
+      }
+      const [client, http] = [{ type: 'node' }, { type: 'node' }];
+      return { client, cluster: { name: 'sparrow' }, node: { name: NAME }, http };
+    },
     os: async () => describeOs(await osPrettyName()),
     process: () => ({ refresh_interval_in_millis: 1000, id: process.pid, mlockall: false }),
     // The virtual machine here is that of JavaScript.
@@ -88,7 +98,7 @@ async function describe({ address, maxBodyBytes }: NodeContext, chosen: readonly
     http: () => ({ bound_address: [address], publish_address: address, max_content_length_in_bytes: maxBodyBytes }),
     plugins: () => [],
     ingest: () => ({ processors: PROCESSORS.map((type) => ({ type })) }),
-    aggregations: () => ({}),
+    aggregations: () => AGGREGATIONS,
     indices: () => ({}),
     remote_cluster_server: () => ({ bound_address: [], publish_address: null }),
   };

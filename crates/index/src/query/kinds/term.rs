@@ -18,7 +18,7 @@ use sparrow_mapping::{FieldType, IGNORED, ROUTING};
 use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{ExistsQuery, IdsQuery, RangeQuery, TermQuery, TermsLookupQuery, TermsQuery};
 use sparrow_segments::doc_bits::DocBits;
-use sparrow_segments::schema::ID;
+use sparrow_segments::schema::{ID, SEQ_NO, VERSION};
 
 /// Highest number of values in one `terms` clause (`index.max_terms_count`).
 const MAX_TERMS: usize = 65_536;
@@ -106,8 +106,13 @@ impl Compiler<'_> {
 
     pub(crate) fn exists(&mut self, pattern: &str) -> Result<Box<dyn Weight>, QueryError> {
         self.count_clause()?;
-        if pattern == "*" || matches!(pattern, ID | sparrow_segments::schema::SEQ_NO | "_index") {
-            return Ok(weights::all(1.0, false));
+        // Every document has these.
+        match pattern {
+            "*" | ID | SEQ_NO | VERSION | "_index" => return Ok(weights::all(1.0, false)),
+            "_source" => {
+                return Err(QueryError::NotSearchable { field: pattern.to_owned(), actual: "_source" });
+            }
+            _ => {}
         }
         let wildcard = pattern.contains('*').then(|| Wildcard::new(pattern));
         let object = format!("{pattern}.");

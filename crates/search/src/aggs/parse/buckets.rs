@@ -207,7 +207,7 @@ fn selection(reader: &ParameterReader<'_>, member: &Member, may_part: bool) -> R
 
 /// Highest number of filters or ranges in one aggregation: every document is tested against each, and each
 /// filter takes one bit per document.
-const MOST_FILTERS: usize = 1_024;
+pub(super) const MOST_FILTERS: usize = 1_024;
 
 pub fn range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "keyed", "ranges"];

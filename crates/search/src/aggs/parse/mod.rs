@@ -1,10 +1,12 @@
 //! Parses the `aggs` section of a search into a tree.
 
+mod addresses;
 mod buckets;
 mod composite;
 mod histograms;
 mod hits;
 mod metrics;
+mod moving;
 mod parameter_reader;
 mod pipeline;
 mod tuples;
@@ -48,12 +50,14 @@ const TYPES: &[&str] = &[
     "geo_distance",
     "global",
     "histogram",
+    "ip_range",
     "max",
     "max_bucket",
     "median_absolute_deviation",
     "min",
     "min_bucket",
     "missing",
+    "moving_fn",
     "multi_terms",
     "nested",
     "normalize",
@@ -95,10 +99,8 @@ const ELSEWHERE: &[&str] = &[
     "geotile_grid",
     "inference",
     "ip_prefix",
-    "ip_range",
     "matrix_stats",
     "moving_avg",
-    "moving_fn",
     "moving_percentiles",
     "parent",
     "random_sampler",
@@ -297,6 +299,8 @@ impl Parser {
             "multi_terms" => tuples::multi_terms(reader, &mut || self.number()),
             "adjacency_matrix" => tuples::adjacency_matrix(reader, self.context),
             "range" | "date_range" | "geo_distance" => buckets::range(reader),
+            "ip_range" => addresses::ip_range(reader),
+            "moving_fn" => moving::moving_fn(reader),
             "histogram" => histograms::histogram(reader),
             "date_histogram" => histograms::date_histogram(reader),
             "filter" => buckets::filter(reader, self.context),
@@ -347,7 +351,7 @@ fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<()
             });
         }
         if let (AggregationKind::Composite(_), Some(parent)) = (&aggregation.kind, parent)
-            && !matches!(parent.kind, AggregationKind::Filter(_))
+            && !matches!(parent.kind, AggregationKind::Filter(_) | AggregationKind::Nested(_))
         {
             return Err(BodyError::illegal(format!(
                 "[composite] aggregation cannot be used with a parent aggregation of type: [{}]",

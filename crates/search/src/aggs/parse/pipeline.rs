@@ -23,21 +23,7 @@ pub fn pipeline(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyErro
     let (mut lag, mut method) = (1, None);
     for member in reader.members() {
         match &*member.name {
-            "buckets_path" => {
-                path = Some(match &member.value.json {
-                    Json::String(text) => text.to_string(),
-                    Json::Array(items) => match &items[..] {
-                        [Node { json: Json::String(text), .. }] => text.to_string(),
-                        _ => {
-                            return Err(reader.invalid(
-                                member,
-                                format!("must contain a single entry for aggregation [{}]", reader.name),
-                            ));
-                        }
-                    },
-                    _ => return Err(reader.wrong_type("buckets_path", &member.value)),
-                });
-            }
+            "buckets_path" => path = Some(single_path(&reader, member)?),
             "gap_policy" => gaps = gap_policy(&reader, member)?,
             "format" => format = Some(reader.format(member)?),
             "percents" if reader.parser == "percentiles_bucket" => {
@@ -122,7 +108,20 @@ pub fn pipeline(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyErro
     Ok(AggregationKind::Pipeline(Pipeline { kind, path: metric_path(&path), gaps, format }))
 }
 
-fn gap_policy(reader: &ParameterReader<'_>, member: &Member) -> Result<GapPolicy, BodyError> {
+/// Reads a `buckets_path` to one number.
+pub(super) fn single_path(reader: &ParameterReader<'_>, member: &Member) -> Result<String, BodyError> {
+    match &member.value.json {
+        Json::String(text) => Ok(text.to_string()),
+        Json::Array(items) => match &items[..] {
+            [Node { json: Json::String(text), .. }] => Ok(text.to_string()),
+            _ => Err(reader
+                .invalid(member, format!("must contain a single entry for aggregation [{}]", reader.name))),
+        },
+        _ => Err(reader.wrong_type("buckets_path", &member.value)),
+    }
+}
+
+pub(super) fn gap_policy(reader: &ParameterReader<'_>, member: &Member) -> Result<GapPolicy, BodyError> {
     match reader.text(member)?.as_str() {
         "skip" => Ok(GapPolicy::Skip),
         "insert_zeros" => Ok(GapPolicy::InsertZeros),

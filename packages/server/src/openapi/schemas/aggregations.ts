@@ -132,12 +132,17 @@ export const AGGREGATIONS: Schemas = {
   histogram: object({ ...{ field: text(), missing, format }, interval: num(), offset: num(), ...HISTOGRAM }, [
     'interval',
   ]),
+  ip_range: object(
+    { field: text(), keyed, ranges: list(object({ key: text(), from: text(), to: text(), mask: text() })) },
+    ['field', 'ranges'],
+  ),
   max: metric,
   max_bucket: pipeline(),
   median_absolute_deviation: object({ ...SOURCE, ...digest }),
   min: metric,
   min_bucket: pipeline(),
   missing: object({ field: text(), missing: scalar, value_type: valueType, format }),
+  moving_fn: pipeline({ script: any(), window: int(), shift: preset(int(), 0) }),
   multi_terms: object({ terms: list(object({ ...SOURCE, time_zone: timeZone })), ...counts }, ['terms']),
   nested: object({ path: text('of a nested field, whose objects are aggregated') }, ['path']),
   normalize: pipeline({ method: text() }),

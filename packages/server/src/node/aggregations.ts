@@ -1,0 +1,60 @@
+const NUMBERS = ['boolean', 'date', 'numeric'];
+const VALUES = [...NUMBERS, 'ip', 'keyword'].sort();
+const OTHER = ['other'];
+
+/** The kinds of values that an aggregation takes, for each kind; `other` where it takes none, or not by a field alone. */
+const TAKES: Readonly<Record<string, readonly string[]>> = {
+  adjacency_matrix: OTHER,
+  avg: NUMBERS,
+  avg_bucket: OTHER,
+  boxplot: ['numeric'],
+  bucket_script: OTHER,
+  bucket_selector: OTHER,
+  bucket_sort: OTHER,
+  cardinality: VALUES,
+  composite: OTHER,
+  cumulative_sum: OTHER,
+  date_histogram: ['boolean', 'date', 'numeric'],
+  date_range: ['date', 'numeric'],
+  derivative: OTHER,
+  extended_stats: NUMBERS,
+  extended_stats_bucket: OTHER,
+  filter: OTHER,
+  filters: OTHER,
+  geo_distance: ['geopoint'],
+  global: OTHER,
+  histogram: NUMBERS,
+  ip_range: ['ip'],
+  max: NUMBERS,
+  max_bucket: OTHER,
+  median_absolute_deviation: ['numeric'],
+  min: NUMBERS,
+  min_bucket: OTHER,
+  missing: VALUES,
+  moving_fn: OTHER,
+  multi_terms: OTHER,
+  nested: OTHER,
+  normalize: OTHER,
+  percentile_ranks: NUMBERS,
+  percentiles: NUMBERS,
+  percentiles_bucket: OTHER,
+  range: NUMBERS,
+  rare_terms: VALUES,
+  reverse_nested: OTHER,
+  serial_diff: OTHER,
+  stats: NUMBERS,
+  stats_bucket: OTHER,
+  string_stats: ['keyword'],
+  sum: NUMBERS,
+  sum_bucket: OTHER,
+  terms: VALUES,
+  top_hits: OTHER,
+  top_metrics: OTHER,
+  value_count: VALUES,
+  weighted_avg: ['numeric'],
+};
+
+/** The section `aggregations` of `GET /_nodes`: which there are, and the types of values that they take. */
+export const AGGREGATIONS: Readonly<Record<string, { readonly types: readonly string[] }>> = Object.fromEntries(
+  Object.entries(TAKES).map(([name, types]) => [name, { types }]),
+);
