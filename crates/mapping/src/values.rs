@@ -54,7 +54,8 @@ pub(super) fn number(
                 FieldType::DateNanos { .. } => date::parse_nanos(formats, &text, false)
                     .map(|nanos| date::storable_nanos(nanos).map_err(illegal)),
                 _ => date::parse_date(formats, &text, false)
-                    .filter(|millis| date::is_in_calendar(*millis))
+                    // These stand for no value in sorts, where pages would lose the document.
+                    .filter(|millis| !matches!(*millis, i64::MIN | i64::MAX))
                     .map(Ok),
             };
             match read {

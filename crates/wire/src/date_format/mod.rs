@@ -8,7 +8,7 @@ mod nanos;
 use std::sync::{Arc, LazyLock};
 
 pub use nanos::{parse_nanos, storable_nanos};
-use time::{OffsetDateTime, PrimitiveDateTime};
+use time::OffsetDateTime;
 
 use crate::date_pattern::{DatePattern, IsoDate};
 use crate::zone::Zone;
@@ -217,13 +217,6 @@ pub fn detect(text: &str) -> Option<Option<&'static str>> {
     SLASHES.iter().any(|format| format.first_moment(text, &Zone::UTC).is_some()).then_some(Some(SLASH_FORMAT))
 }
 
-/// Whether milliseconds since the epoch lie in the years that can be written as a date: -9999 to 9999.
-pub fn is_in_calendar(millis: i64) -> bool {
-    const FIRST: i64 = PrimitiveDateTime::MIN.assume_utc().unix_timestamp();
-    const LAST: i64 = PrimitiveDateTime::MAX.assume_utc().unix_timestamp();
-    (FIRST..=LAST).contains(&millis.div_euclid(1000))
-}
-
 /// Formats milliseconds since the epoch like `strict_date_optional_time`; just the number if it is outside the range
 /// of the calendar.
 pub fn format_millis(millis: i64) -> String {
@@ -274,16 +267,6 @@ mod tests {
         check("dd.MM.yyyy 'at' HH", "01.01.2015 at 01", Some(1_420_074_000_000));
         check("epoch_second", "1420070400", Some(1_420_070_400_000));
         assert!(parse_formats("yyyy-W").is_err());
-    }
-
-    #[test]
-    fn the_calendar_ends_where_dates_can_no_longer_be_written() {
-        let (first, last) = (-377_705_116_800_000, 253_402_300_799_999);
-        assert!(is_in_calendar(first) && is_in_calendar(last) && is_in_calendar(0));
-        assert!(!is_in_calendar(first - 1) && !is_in_calendar(last + 1));
-        for millis in [first - 1, first, last, last + 1, i64::MIN, i64::MAX] {
-            assert_eq!(is_in_calendar(millis), iso_millis(millis).is_some(), "{millis}");
-        }
     }
 
     #[test]
