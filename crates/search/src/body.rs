@@ -22,9 +22,6 @@ use sparrow_query::{KnnSearch, Query, dsl, parse_knn_search};
 use sparrow_wire::json::{self, Json, Member, Node};
 use sparrow_wire::{BodyError, deprecation};
 
-/// Most patterns in `_source`: each is compared with each path of each hit.
-const MOST_SOURCE_PATTERNS: usize = 1_024;
-
 /// Number of hits that a search returns by default.
 pub use sparrow_query::dsl::DEFAULT_SIZE;
 /// Number of hits up to which they are counted by default.
@@ -524,13 +521,7 @@ fn source_selection(node: &Node, excludes_vectors: &mut Option<bool>) -> Result<
             ));
         }
     }
-    if includes.len() + excludes.len() > MOST_SOURCE_PATTERNS {
-        return Err(BodyError::illegal(format!(
-            "[_source] has [{}] patterns, at most [{MOST_SOURCE_PATTERNS}] are possible on this server",
-            includes.len() + excludes.len()
-        )));
-    }
-    Ok(SourceSelection::fields(includes, excludes))
+    SourceSelection::fields(includes, excludes)
 }
 
 /// Parses a body that has to be a single JSON object.
