@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use sparrow_types::work;
 
 use super::super::error::MappingError;
 use super::super::java::java_string;
@@ -236,6 +237,7 @@ fn sub_fields(
         None | Some(Value::Null) => {}
         Some(Value::Object(definitions)) => {
             for (sub, definition) in definitions {
+                work::check()?;
                 if sub.contains('.') {
                     return Err(MappingError::Malformed {
                         reason: format!(
