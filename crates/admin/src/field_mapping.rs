@@ -1,6 +1,8 @@
 //! `_mapping/field`: the definitions of single fields.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
 
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::parameters::{INDICES, SHOWN};
@@ -8,8 +10,9 @@ use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_indices::Node;
-use sparrow_indices::{IndexHandle, ResolveOptions};
-use sparrow_wire::glob;
+use sparrow_indices::ResolveOptions;
+use sparrow_types::work::{self, Stopped};
+use sparrow_wire::{glob, object};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("get_field_mapping", Action::GetFieldMapping, Lane::Look, get_field_mapping)
@@ -34,43 +37,42 @@ fn get_field_mapping(
         ResolveOptions::from_params(&params)?,
         request.right(),
     )?;
+    let wanted = request.part("fields").split(',').map(|pattern| pattern.trim().to_owned()).collect();
+    let wanted = glob::distinct("fields", wanted)?;
     let mut out = Map::new();
     for handle in &handles {
-        out.insert(handle.name.clone(), json!({"mappings": fields(handle, request.part("fields"))}));
+        let mut fields = BTreeMap::new();
+        find(&handle.mapping().shown()?, "", &wanted, &mut fields)?;
+        let fields: Map<String, Value> = fields.into_iter().collect();
+        out.insert(handle.name.clone(), object([("mappings", fields.into())]));
     }
     Ok(Reply::ok(&Value::Object(out)))
 }
 
-fn fields(handle: &IndexHandle, wanted: &str) -> Map<String, Value> {
-    let mapping = handle.mapping();
-    let definition = mapping.to_json();
-    let mut paths: Vec<&str> = mapping.named_fields().map(|(path, _)| path).collect();
-    paths.sort_unstable();
-    let mut out = Map::new();
-    for path in paths {
-        if !wanted.split(',').any(|wanted| glob::matches(wanted.trim(), path)) {
-            continue;
-        }
-        let Some((name, field)) = find(&definition, path) else { continue };
-        out.insert(path.to_owned(), json!({"full_name": path, "mapping": {name: field}}));
-    }
-    out
-}
-
-/// Finds a field in a mapping by its path, through an object's `properties` or a field's `fields`; its last name and
-/// its definition.
-fn find<'a>(definition: &'a Value, path: &'a str) -> Option<(&'a str, &'a Value)> {
+/// Finds the wanted fields of a definition, in its `properties` or its `fields`, and adds them by their paths. `around` is the path of
+/// the definition, with a dot if it has one.
+fn find(
+    definition: &Value,
+    around: &str,
+    wanted: &[String],
+    out: &mut BTreeMap<String, Value>,
+) -> Result<(), Stopped> {
     for section in ["properties", "fields"] {
-        let Some(map) = definition.get(section).and_then(Value::as_object) else { continue };
-        for (name, inner) in map {
-            if name == path {
-                return Some((name, inner));
-            }
-            let below = path.strip_prefix(name.as_str()).and_then(|below| below.strip_prefix('.'));
-            if let Some(field) = below.and_then(|below| find(inner, below)) {
-                return Some(field);
+        for (name, field) in definition.get(section).and_then(Value::as_object).into_iter().flatten() {
+            work::check()?;
+            let path = format!("{around}{name}");
+            find(field, &format!("{path}."), wanted, out)?;
+            // Objects are no fields.
+            let is_field =
+                field.get("type").is_some_and(|kind| !matches!(kind.as_str(), Some("object" | "nested")));
+            if is_field && wanted.iter().any(|wanted| glob::matches(wanted, &path)) {
+                let shown = object([
+                    ("full_name", path.as_str().into()),
+                    ("mapping", object([(name, field.clone())])),
+                ]);
+                out.insert(path, shown);
             }
         }
     }
-    None
+    Ok(())
 }
