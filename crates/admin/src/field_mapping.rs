@@ -1,5 +1,7 @@
 //! `_mapping/field`: the definitions of single fields.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use sparrow_call::error::EngineError;
@@ -8,8 +10,9 @@ use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_indices::Node;
-use sparrow_indices::{IndexHandle, ResolveOptions};
-use sparrow_wire::glob;
+use sparrow_indices::ResolveOptions;
+use sparrow_types::work::{self, Stopped};
+use sparrow_wire::{glob, object};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("get_field_mapping", Action::GetFieldMapping, Lane::Look, get_field_mapping)
@@ -30,34 +33,16 @@ fn get_field_mapping(
         ResolveOptions::from_params(&params)?,
         request.right(),
     )?;
+    let wanted = request.part("fields").split(',').map(|pattern| pattern.trim().to_owned()).collect();
+    let wanted = glob::distinct("fields", wanted)?;
     let mut out = Map::new();
     for handle in &handles {
-        out.insert(
-            handle.name.clone(),
-            json!({"mappings": fields(handle, request.part("fields"), defaults)}),
-        );
+        let mut fields = BTreeMap::new();
+        find(&handle.mapping().shown()?, "", &Wanted { patterns: &wanted, defaults }, &mut fields)?;
+        let fields: Map<String, Value> = fields.into_iter().collect();
+        out.insert(handle.name.clone(), object([("mappings", fields.into())]));
     }
     Ok(Reply::ok(&Value::Object(out)))
-}
-
-fn fields(handle: &IndexHandle, wanted: &str, defaults: bool) -> Map<String, Value> {
-    let mapping = handle.mapping();
-    let definition = mapping.to_json();
-    let mut paths: Vec<&str> = mapping.named_fields().map(|(path, _)| path).collect();
-    paths.sort_unstable();
-    let mut out = Map::new();
-    for path in paths {
-        if !wanted.split(',').any(|wanted| glob::matches(wanted.trim(), path)) {
-            continue;
-        }
-        let Some((name, field)) = find(&definition, path) else { continue };
-        let mut field = field.clone();
-        if defaults && let Some(members) = field.as_object_mut() {
-            add_defaults(members);
-        }
-        out.insert(path.to_owned(), json!({"full_name": path, "mapping": {name: field}}));
-    }
-    out
 }
 
 /// Adds the defaults of the parameters that a definition of a common type does not give.
@@ -92,20 +77,40 @@ fn add_defaults(field: &mut Map<String, Value>) {
     }
 }
 
-/// Finds a field in a mapping by its path, through an object's `properties` or a field's `fields`; its last name and
-/// its definition.
-fn find<'a>(definition: &'a Value, path: &'a str) -> Option<(&'a str, &'a Value)> {
+/// Which fields a request wants, and whether with the defaults of their parameters.
+struct Wanted<'a> {
+    patterns: &'a [String],
+    defaults: bool,
+}
+
+/// Finds the wanted fields of a definition, in its `properties` or its `fields`, and adds them by their paths. `around` is the path of
+/// the definition, with a dot if it has one.
+fn find(
+    definition: &Value,
+    around: &str,
+    wanted: &Wanted<'_>,
+    out: &mut BTreeMap<String, Value>,
+) -> Result<(), Stopped> {
     for section in ["properties", "fields"] {
-        let Some(map) = definition.get(section).and_then(Value::as_object) else { continue };
-        for (name, inner) in map {
-            if name == path {
-                return Some((name, inner));
-            }
-            let below = path.strip_prefix(name.as_str()).and_then(|below| below.strip_prefix('.'));
-            if let Some(field) = below.and_then(|below| find(inner, below)) {
-                return Some(field);
+        for (name, field) in definition.get(section).and_then(Value::as_object).into_iter().flatten() {
+            work::check()?;
+            let path = format!("{around}{name}");
+            find(field, &format!("{path}."), wanted, out)?;
+            // Objects are no fields.
+            let is_field =
+                field.get("type").is_some_and(|kind| !matches!(kind.as_str(), Some("object" | "nested")));
+            if is_field && wanted.patterns.iter().any(|pattern| glob::matches(pattern, &path)) {
+                let mut field = field.clone();
+                if wanted.defaults
+                    && let Some(members) = field.as_object_mut()
+                {
+                    add_defaults(members);
+                }
+                let shown =
+                    object([("full_name", path.as_str().into()), ("mapping", object([(name, field)]))]);
+                out.insert(path, shown);
             }
         }
     }
-    None
+    Ok(())
 }

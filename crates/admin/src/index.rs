@@ -21,7 +21,8 @@ use sparrow_indices::blocks::Access;
 use sparrow_indices::settings::shown;
 use sparrow_indices::templates::Body;
 use sparrow_indices::{IndexHandle, ResolveOptions, Settings};
-use sparrow_wire::glob;
+use sparrow_types::work;
+use sparrow_wire::{glob, object};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("create_index", Action::CreateIndex, Lane::Write, create_index)
@@ -127,7 +128,7 @@ fn get_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result
                     }
                     Value::Object(aliases)
                 }
-                "mappings" => handle.mapping().to_json(),
+                "mappings" => handle.mapping().shown()?,
                 _ => shown(dotted_settings(handle), flat),
             };
             sections.insert((*feature).to_owned(), value);
@@ -186,7 +187,7 @@ fn delete_index(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Res
 /// `GET /{index}/_mapping`
 fn get_mapping(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     for_each(node, request, ResolveOptions::metadata(), |handle| {
-        Ok(json!({"mappings": handle.mapping().to_json()}))
+        Ok(object([("mappings", handle.mapping().shown()?)]))
     })
 }
 
@@ -212,6 +213,8 @@ fn put_mapping(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> R
         handle.check_access(Access::MetadataWrite)?;
         widened(handle, &definition)?;
     }
+    // Once one of them is changed, all are: what that takes, it took before.
+    let _whole = work::leave_behind();
     for handle in handles {
         // Documents of the log are read again by the mapping of then: none that an earlier mapping took may be left in it.
         if *handle.mapping() != widened(&handle, &definition)? && handle.shard.uncommitted() > 0 {

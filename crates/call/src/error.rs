@@ -10,7 +10,7 @@ use sparrow_analysis::AnalysisError;
 use sparrow_index::IndexError;
 use sparrow_inference::ModelError;
 use sparrow_ingest::{ConfigError, IngestError};
-use sparrow_mapping::{DocumentError, MappingError};
+use sparrow_mapping::{DocumentError, DocumentErrorKind, MappingError};
 use sparrow_scripts::ScriptError;
 use sparrow_storage::{StorageError, disk_is_full};
 use sparrow_types::work;
@@ -348,13 +348,19 @@ impl From<work::Exceeded> for EngineError {
 
 impl From<DocumentError> for EngineError {
     fn from(error: DocumentError) -> Self {
-        Self::Document(Box::new(error))
+        match error.kind() {
+            DocumentErrorKind::Stopped(stopped) => stopped.clone().into(),
+            _ => Self::Document(Box::new(error)),
+        }
     }
 }
 
 impl From<MappingError> for EngineError {
     fn from(error: MappingError) -> Self {
-        Self::Mapping(Box::new(error))
+        match error {
+            MappingError::Stopped(stopped) => stopped.into(),
+            error => Self::Mapping(Box::new(error)),
+        }
     }
 }
 

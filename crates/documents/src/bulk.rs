@@ -39,7 +39,7 @@ fn bulk(
         routing: params.routing(),
         pipeline: params.get("pipeline").map(str::to_owned),
         require_alias: params.bool("require_alias", false)?,
-        source: sparrow_search::source_of_params(params),
+        source: sparrow_search::source_of_params(params)?,
     };
     let refresh = params.refresh()?;
     let actions = ndjson::parse(body, &defaults)?;

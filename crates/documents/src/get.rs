@@ -57,7 +57,7 @@ fn get_doc(
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let (handle, document) = find(service, request)?;
-    let view = View::of_params(&request.params());
+    let view = View::of_params(&request.params())?;
     let mut out = Vec::new();
     write_document(&handle, request.part("id"), document.as_ref(), &view, &mut out)?;
     Ok(Reply::bytes(if document.is_some() { 200 } else { 404 }, out))
@@ -93,7 +93,7 @@ fn get_source(
         return Err(EngineError::resource_not_found(reason));
     };
     let mut out = Vec::new();
-    if !View::of_params(&request.params()).write_source(&handle, &document, &mut out) {
+    if !View::of_params(&request.params())?.write_source(&handle, &document, &mut out) {
         return Err(EngineError::resource_not_found(format!("Source not found [{}]/[{id}]", handle.name)));
     }
     Ok(Reply::bytes(200, out))
@@ -200,13 +200,13 @@ struct View {
 }
 
 impl View {
-    fn of_params(params: &Params<'_>) -> Self {
+    fn of_params(params: &Params<'_>) -> Result<Self, EngineError> {
         let stored = params.get("stored_fields").into_iter().flat_map(|list| list.split(','));
-        Self {
-            source: source_of_params(*params),
+        Ok(Self {
+            source: source_of_params(*params)?,
             excludes_vectors: params.get("_source_exclude_vectors").map(|given| matches!(given, "true" | "")),
             stored: stored.filter(|name| !name.is_empty()).map(str::to_owned).collect(),
-        }
+        })
     }
 
     fn source(&self) -> Cow<'_, SourceSelection> {
@@ -304,7 +304,7 @@ fn parse_mget(request: &Request, body: &[u8]) -> Result<Vec<RequestedDocument>, 
         ));
     };
     let index = request.part("index");
-    let default = View::of_params(&request.params());
+    let default = View::of_params(&request.params())?;
     let mut wanted = Vec::new();
     for (key, value) in object {
         match (key.as_str(), value) {
@@ -452,9 +452,9 @@ pub(super) fn source_selection(value: &Value) -> Result<SourceSelection, EngineE
                 };
                 *list = paths(value).ok_or_else(malformed)?;
             }
-            Ok(SourceSelection::fields(includes, excludes))
+            Ok(SourceSelection::fields(includes, excludes)?)
         }
-        other => Ok(SourceSelection::fields(paths(other).ok_or_else(malformed)?, Vec::new())),
+        other => Ok(SourceSelection::fields(paths(other).ok_or_else(malformed)?, Vec::new())?),
     }
 }
 

@@ -136,7 +136,7 @@ fn action<'a>(
     if kind == ActionKind::Update {
         let retries = params.integer("retry_on_conflict")?.unwrap_or(0);
         action.retry_on_conflict = usize::try_from(retries).unwrap_or(0);
-        action.returned_source = sparrow_search::source_of_params(*params);
+        action.returned_source = sparrow_search::source_of_params(*params)?;
     }
     Ok(action)
 }

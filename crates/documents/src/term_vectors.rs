@@ -166,7 +166,7 @@ fn vectors(
     let snapshot = handle.snapshot();
     let refused = |source| query_error(service, handle, source);
     let mut shown = Map::new();
-    for path in fields(snapshot.mapping(), asked) {
+    for path in fields(snapshot.mapping(), asked)? {
         work::check()?;
         let values = texts(snapshot.mapping(), &source, &path);
         let analyzer = asked.analyzers.get(&path).map(String::as_str);
@@ -184,7 +184,7 @@ fn vectors(
 }
 
 /// Sorted paths of the requested fields that have terms.
-fn fields(mapping: &Mapping, asked: &TermVectorsRequest) -> Vec<String> {
+fn fields(mapping: &Mapping, asked: &TermVectorsRequest) -> Result<Vec<String>, Stopped> {
     let wanted = |path: &str| match &asked.fields {
         Some(patterns) => patterns.iter().any(|wanted| glob::matches(wanted, path)),
         // Under its own name alone.
@@ -195,13 +195,15 @@ fn fields(mapping: &Mapping, asked: &TermVectorsRequest) -> Vec<String> {
     let has_terms =
         |field_type: &FieldType| matches!(field_type, FieldType::Text { .. } | FieldType::Keyword { .. });
     let indexed = |path: &str| mapping.parameter(path, "index") != Some(&Value::Bool(false));
-    let mut fields: Vec<String> = mapping
-        .named_fields()
-        .filter(|(path, field_type)| has_terms(field_type) && indexed(path) && wanted(path))
-        .map(|(path, _)| path.to_owned())
-        .collect();
+    let mut fields = Vec::new();
+    for (path, field_type) in mapping.named_fields() {
+        work::check()?;
+        if has_terms(field_type) && indexed(path) && wanted(path) {
+            fields.push(path.to_owned());
+        }
+    }
     fields.sort_unstable();
-    fields
+    Ok(fields)
 }
 
 /// The `term_vector` of a field, if its mapping has one.

@@ -2,6 +2,7 @@
 
 use sparrow_call::error::EngineError;
 use sparrow_call::params::parse_duration;
+use sparrow_mapping::MOST_TOTAL_FIELDS;
 use sparrow_wire::size::parse_size;
 
 /// The type of a setting's value. All values are kept as text.
@@ -126,8 +127,12 @@ const KNOWN: &[KnownSetting] = &[
 ];
 
 /// Settings with a largest value that this server allows.
-const MOST: &[(&str, i64)] =
-    &[("max_terms_count", 65_536), ("max_regex_length", 1_000), ("max_script_fields", 32)];
+const MOST: &[(&str, i64)] = &[
+    ("max_terms_count", 65_536),
+    ("max_regex_length", 1_000),
+    ("max_script_fields", 32),
+    ("mapping.total_fields.limit", MOST_TOTAL_FIELDS as i64),
+];
 
 /// Prefix of the settings that say on which nodes shards may be, without `index.`. Any name may follow it; with one node they have
 /// no effect.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use sparrow_mapping::passages::{self, StoredParts};
 use sparrow_mapping::{DocumentError, DocumentErrorKind, Limits, Mapping, ParsedDocument};
 use sparrow_shard::RereadDocument;
+use sparrow_types::work;
 use sparrow_wire::json::WrittenNumbers;
 
 use super::{prepare, write};
@@ -29,6 +30,8 @@ const LIMITS: Limits = Limits {
 
 /// Parses a logged document by the current mapping, leaving out the fields that do not fit. `ignore_malformed` is what the index is set to.
 pub fn reread(mapping: &Mapping, ignore_malformed: bool, id: &str, logged: &[u8]) -> RereadDocument {
+    // Nobody's request, even where one opens an index: a field must not be left out because that request has to stop.
+    let _nobodys = work::leave_behind();
     let limits = Limits { ignore_malformed, ..LIMITS };
     let StoredParts { json, passages: payload, routing } = passages::split(logged);
     let mut left_out = Vec::new();
@@ -76,7 +79,7 @@ fn field_of(error: &DocumentError) -> Option<String> {
         DocumentErrorKind::Strict { name, parent } if parent == "_doc" => Some(name.clone()),
         DocumentErrorKind::Strict { name, parent } => Some(format!("{parent}.{name}")),
         DocumentErrorKind::Failed { .. } => Some(error.path()).filter(|path| !path.is_empty()),
-        DocumentErrorKind::Depth { .. } => None,
+        DocumentErrorKind::Depth { .. } | DocumentErrorKind::Stopped(_) => None,
     }
 }
 

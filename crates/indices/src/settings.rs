@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use sparrow_analysis::{Analysis, AnalysisLimits};
-use sparrow_mapping::{LONGEST_NAME, Limits, MOST_LEVELS};
+use sparrow_mapping::{LONGEST_NAME, Limits, MOST_LEVELS, MOST_TOTAL_FIELDS};
 
 use super::known_settings as known;
 use super::search_limits::SearchLimits;
@@ -309,7 +309,9 @@ impl Settings {
     /// The limits for the index's mapping.
     pub fn limits(&self) -> Limits {
         Limits {
-            total_fields: self.number("mapping.total_fields.limit", Limits::default().total_fields),
+            total_fields: self
+                .number("mapping.total_fields.limit", Limits::default().total_fields)
+                .min(MOST_TOTAL_FIELDS),
             ignore_dynamic_beyond_limit: self
                 .number("mapping.total_fields.ignore_dynamic_beyond_limit", false),
             depth: self.number("mapping.depth.limit", MAX_DEPTH).min(MOST_LEVELS),
@@ -485,6 +487,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// A build of before took any number.
+    #[test]
+    fn a_stored_limit_of_fields_counts_as_the_most_there_may_be() {
+        let flat = json!({"mapping.total_fields.limit": "1000000"});
+        assert!(Settings::parse(&flat).is_err());
+        let stored = Settings::from_flat(&flat);
+        assert_eq!(stored.limits().total_fields, MOST_TOTAL_FIELDS);
+        assert_eq!(stored.to_flat(), flat);
+    }
 
     #[test]
     fn nested_dotted_and_prefixed_names_are_one() {

@@ -1,6 +1,7 @@
 //! What a whole mapping is checked for: limits, and names that the settings of its index have to define.
 
 use sparrow_analysis::Analysis;
+use sparrow_types::work;
 
 use super::{FieldType, LONGEST_NAME, Limits, Mapping, MappingError, values};
 
@@ -30,6 +31,7 @@ impl Mapping {
         let mut paths: Vec<(&String, &FieldType)> = self.by_path.iter().collect();
         paths.sort_unstable_by_key(|(path, _)| *path);
         for (path, field_type) in paths {
+            work::check()?;
             let depth = path.matches('.').count() + 2;
             if matches!(field_type, FieldType::Object { .. }) && depth > limits.depth {
                 return Err(MappingError::Limit {
@@ -87,6 +89,7 @@ impl Mapping {
         let mut fields: Vec<(&str, &FieldType)> = self.leaf_fields().collect();
         fields.sort_unstable_by_key(|(path, _)| *path);
         for (path, field_type) in fields {
+            work::check()?;
             match field_type {
                 FieldType::Text { options } => {
                     let search = options.search_analyzer.iter().chain(&options.search_quote_analyzer);

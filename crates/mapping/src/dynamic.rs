@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use regex::Regex;
+use rustc_hash::FxHashSet;
 use serde_json::{Map, Value, json};
+use sparrow_types::work;
 
 use super::error::MappingError;
 use super::java::java_string;
@@ -12,6 +14,9 @@ use sparrow_wire::glob;
 
 /// Size limit of a compiled `match_pattern: regex` pattern, in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
+
+/// Most `dynamic_templates` of a mapping: each new field of a document is compared with them one by one.
+const MOST_TEMPLATES: usize = 1_000;
 
 /// Kind of JSON value with which a field first occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +65,13 @@ enum NamePatterns {
 }
 
 impl NamePatterns {
+    fn count(&self) -> usize {
+        match self {
+            Self::Simple(patterns) => patterns.len(),
+            Self::Regex(patterns) => patterns.len(),
+        }
+    }
+
     fn matches(&self, name: &str) -> bool {
         match self {
             Self::Simple(patterns) => patterns.iter().any(|pattern| glob::matches(pattern, name)),
@@ -126,8 +138,20 @@ impl DynamicTemplate {
         parse::node(name, &Value::Object(definition))
     }
 
-    /// Checks that the template's `mapping` yields a valid field definition for at least one kind of value.
+    /// Checks that the template's lists of patterns are no longer than those of requests, and that its `mapping` yields a valid field
+    /// definition for at least one kind of value.
     pub(super) fn check(&self) -> Result<(), MappingError> {
+        work::check()?;
+        let lists = [
+            ("match", &self.matches),
+            ("unmatch", &self.unmatch),
+            ("path_match", &self.path_match),
+            ("path_unmatch", &self.path_unmatch),
+        ];
+        for (key, patterns) in lists {
+            let count = patterns.as_ref().map_or(0, NamePatterns::count);
+            glob::check_patterns(key, count).map_err(|error| bad(error.to_string()))?;
+        }
         if contains(&Value::Object(self.mapping.clone()), "{name}") {
             return Ok(());
         }
@@ -173,8 +197,27 @@ pub(super) fn templated(
     kind: MatchType,
     format: Option<&str>,
 ) -> Result<Option<Node>, MappingError> {
-    let template = templates.iter().find(|template| template.applies(name, path, kind));
-    template.map(|template| template.field(name, kind, format)).transpose()
+    for template in templates {
+        work::check()?;
+        if template.applies(name, path, kind) {
+            return template.field(name, kind, format).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Checks the templates of a new mapping.
+///
+/// # Errors
+/// When there are too many, or one of them cannot be used.
+pub(super) fn check_templates(templates: &[DynamicTemplate]) -> Result<(), MappingError> {
+    if templates.len() > MOST_TEMPLATES {
+        return Err(bad(format!(
+            "[dynamic_templates] has [{}] templates, at most [{MOST_TEMPLATES}] are possible on this server",
+            templates.len()
+        )));
+    }
+    templates.iter().try_for_each(DynamicTemplate::check)
 }
 
 /// Reads `dynamic_templates`.
@@ -183,13 +226,15 @@ pub(super) fn parse_templates(value: &Value) -> Result<Arc<[DynamicTemplate]>, M
         .as_array()
         .ok_or_else(|| malformed("Dynamic template syntax error. An array of named objects is expected."))?;
     let mut templates: Vec<DynamicTemplate> = Vec::with_capacity(list.len());
+    let mut names = FxHashSet::default();
     for one in list {
+        work::check()?;
         let named = one.as_object().filter(|map| map.len() == 1).and_then(|map| map.iter().next());
         let Some((name, definition)) = named else {
             return Err(malformed("A dynamic template must be defined with a name"));
         };
         let template = parse_template(name, definition)?;
-        if templates.iter().any(|other| other.name == *name) {
+        if !names.insert(name.as_str()) {
             return Err(bad(format!("A dynamic template with name [{name}] already exists")));
         }
         templates.push(template);

@@ -1,5 +1,7 @@
 //! Errors of mappings and documents, with the sentences of Elasticsearch.
 
+use sparrow_types::work;
+
 use super::location::{Position, Step, locate};
 
 pub(crate) const ILLEGAL_ARGUMENT: &str = "illegal_argument_exception";
@@ -57,6 +59,15 @@ pub enum MappingError {
     Limit { reason: String },
     #[error("Limit of total fields [{limit}] has been exceeded")]
     TotalFields { limit: usize },
+    /// The request that gave the definition must stop.
+    #[error("the request must stop")]
+    Stopped(work::Stopped),
+}
+
+impl From<work::Stopped> for MappingError {
+    fn from(stopped: work::Stopped) -> Self {
+        Self::Stopped(stopped)
+    }
 }
 
 impl MappingError {
@@ -77,7 +88,8 @@ impl MappingError {
             | MappingError::ParameterChange { .. }
             | MappingError::BadMerge { .. }
             | MappingError::Limit { .. }
-            | MappingError::TotalFields { .. } => None,
+            | MappingError::TotalFields { .. }
+            | MappingError::Stopped(_) => None,
         }
     }
 
@@ -141,6 +153,9 @@ pub enum DocumentErrorKind {
          field's value: '{preview}'"
     )]
     Field { path: String, type_name: &'static str, id: String, preview: String, causes: Vec<Cause> },
+    /// The request that brought the document must stop.
+    #[error("the request must stop")]
+    Stopped(work::Stopped),
     /// Any failure Elasticsearch does not tie to a field.
     #[error("failed to parse: {}", .causes.first().map_or("", |cause| cause.1.as_str()))]
     Failed { causes: Vec<Cause> },

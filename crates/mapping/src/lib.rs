@@ -39,6 +39,7 @@ use serde_json::{Map, Value};
 
 use self::dynamic::DynamicTemplate;
 use self::types::Nested;
+use sparrow_types::work;
 use sparrow_wire::json::{self, WrittenNumbers};
 
 pub use chunking::{Chunking, ChunkingError, Separator};
@@ -58,8 +59,8 @@ pub use source_selection::SourceSelection;
 pub use sparrow_wire::date_format::{self as date, DateFormat};
 pub use sparse_options::{PruningConfig, SparseIndexOptions};
 pub use types::{
-    DEFAULT_ANALYZER, Dynamic, FieldType, KeywordKind, LONGEST_NAME, Limits, MOST_LEVELS, NumberValue,
-    ParsedDocument, TextIndexOptions, TextKind, TextOptions, feature_value,
+    DEFAULT_ANALYZER, Dynamic, FieldType, KeywordKind, LONGEST_NAME, Limits, MOST_LEVELS, MOST_TOTAL_FIELDS,
+    NumberValue, ParsedDocument, TextIndexOptions, TextKind, TextOptions, feature_value,
 };
 pub use values::{is_above, normalize_float};
 
@@ -272,7 +273,16 @@ impl Mapping {
 
     /// The mapping as `GET _mapping` shows it: the value of `mappings`.
     pub fn to_json(&self) -> Value {
-        print::print(self)
+        // What is stored has to be whole.
+        print::print(self, &|| Ok(())).unwrap_or_default()
+    }
+
+    /// As [`Mapping::to_json`], for the answer of the current thread's request.
+    ///
+    /// # Errors
+    /// When the request must stop.
+    pub fn shown(&self) -> Result<Value, work::Stopped> {
+        print::print(self, &work::check)
     }
 
     /// This mapping updated with the fields and parameters of `definition`.

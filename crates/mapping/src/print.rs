@@ -3,11 +3,19 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use sparrow_types::work::Stopped;
 
 use super::types::FieldType;
 use super::{LeafNode, Mapping, Node, ObjectNode, dense};
 
-pub(super) fn print(mapping: &Mapping) -> Value {
+/// Looks whether the printing has to stop.
+type Check<'a> = &'a dyn Fn() -> Result<(), Stopped>;
+
+/// Prints a mapping, asking `check` before each field.
+///
+/// # Errors
+/// Those of `check`.
+pub(super) fn print(mapping: &Mapping, check: Check<'_>) -> Result<Value, Stopped> {
     let mut out = Map::new();
     if let Some(dynamic) = mapping.root.dynamic {
         out.insert("dynamic".to_owned(), dynamic.name().into());
@@ -46,23 +54,25 @@ pub(super) fn print(mapping: &Mapping) -> Value {
         out.insert("numeric_detection".to_owned(), true.into());
     }
     if !mapping.root.properties.is_empty() {
-        out.insert("properties".to_owned(), properties(&mapping.root.properties));
+        out.insert("properties".to_owned(), properties(&mapping.root.properties, check)?);
     }
-    Value::Object(out)
+    Ok(Value::Object(out))
 }
 
-fn properties(properties: &BTreeMap<String, Node>) -> Value {
-    let entries = properties.iter().map(|(name, node)| {
+fn properties(properties: &BTreeMap<String, Node>, check: Check<'_>) -> Result<Value, Stopped> {
+    let mut out = Map::new();
+    for (name, node) in properties {
+        check()?;
         let value = match node {
-            Node::Object(inner) => object(inner),
+            Node::Object(inner) => object(inner, check)?,
             Node::Leaf(inner) => leaf(inner),
         };
-        (name.clone(), value)
-    });
-    Value::Object(entries.collect())
+        out.insert(name.clone(), value);
+    }
+    Ok(Value::Object(out))
 }
 
-fn object(node: &ObjectNode) -> Value {
+fn object(node: &ObjectNode, check: Check<'_>) -> Result<Value, Stopped> {
     let mut out = Map::new();
     if let Some(nested) = &node.nested {
         out.insert("type".to_owned(), "nested".into());
@@ -81,9 +91,9 @@ fn object(node: &ObjectNode) -> Value {
         out.insert("enabled".to_owned(), false.into());
     }
     if !node.properties.is_empty() {
-        out.insert("properties".to_owned(), properties(&node.properties));
+        out.insert("properties".to_owned(), properties(&node.properties, check)?);
     }
-    Value::Object(out)
+    Ok(Value::Object(out))
 }
 
 fn leaf(node: &LeafNode) -> Value {

@@ -4,6 +4,7 @@
 //! numbers and escapes come back as they were sent.
 
 use sparrow_types::attempt;
+use sparrow_wire::{BodyError, glob};
 
 use super::json_cursor::JsonCursor;
 use super::{FieldType, Mapping};
@@ -22,7 +23,15 @@ pub enum SourceSelection {
 
 impl SourceSelection {
     /// The selection for lists of paths; `*` matches any run of characters, dots included.
-    pub fn fields(includes: Vec<String>, excludes: Vec<String>) -> Self {
+    ///
+    /// # Errors
+    /// When there are more than [`glob::MOST_PATTERNS`], each of which is compared with each path of each document.
+    pub fn fields(includes: Vec<String>, excludes: Vec<String>) -> Result<Self, BodyError> {
+        glob::check_patterns("_source", includes.len() + excludes.len())?;
+        Ok(Self::of_paths(includes, excludes))
+    }
+
+    fn of_paths(includes: Vec<String>, excludes: Vec<String>) -> Self {
         if includes.is_empty() && excludes.is_empty() {
             SourceSelection::Whole
         } else {
@@ -64,7 +73,7 @@ impl SourceSelection {
         let fields = mapping.leaf_fields().filter(|(_, field_type)| {
             matches!(field_type, FieldType::DenseVector(_) | FieldType::SparseVector)
         });
-        Self::fields(Vec::new(), fields.map(|(path, _)| path.to_owned()).collect())
+        Self::of_paths(Vec::new(), fields.map(|(path, _)| path.to_owned()).collect())
     }
 }
 
@@ -326,7 +335,7 @@ mod tests {
 
     fn check(includes: &[&str], excludes: &[&str], source: &str, expected: &str) {
         let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-        let selection = SourceSelection::fields(owned(includes), owned(excludes));
+        let selection = SourceSelection::fields(owned(includes), owned(excludes)).unwrap();
         let mut out = Vec::new();
         assert!(selection.write(source.as_bytes(), &mut out));
         assert_eq!(String::from_utf8_lossy(&out), expected, "{includes:?} {excludes:?}");

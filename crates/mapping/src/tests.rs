@@ -487,7 +487,7 @@ fn aliases_stand_for_fields() {
 #[test]
 fn stored_mappings_open_with_formats_that_requests_may_not_have() {
     for format in ["yyyy-ddd", "HHH", "yyyy]", "yyyy#MM", "yyyy{MM}", "dd'T"] {
-        let definition = serde_json::json!({
+        let definition = json!({
             "properties": {"d": {"type": "date", "format": format}, "e": {"type": "date", "format": format,
                 "fields": {"sub": {"type": "date", "format": format!("{format}||yyyy")}}}},
             "dynamic_date_formats": [format],
@@ -502,12 +502,42 @@ fn stored_mappings_open_with_formats_that_requests_may_not_have() {
         assert_eq!(date::parse_date(formats, "2024", false), Some(1_704_067_200_000), "others still read");
         assert_eq!(formats[0].write(0, &sparrow_wire::Zone::UTC), "1970-01-01T00:00:00.000Z");
         for key in ["properties", "dynamic_date_formats", "dynamic_templates"] {
-            let request = serde_json::json!({key: definition[key]});
+            let request = json!({key: definition[key]});
             assert!(Mapping::parse(&request).is_err(), "{format} {key}");
             assert!(Mapping::empty().merge_update(&request).is_err(), "{format} {key}");
         }
         // An index with such a field takes others.
-        let wider = serde_json::json!({"properties": {"n": {"type": "long"}}});
+        let wider = json!({"properties": {"n": {"type": "long"}}});
         assert!(mapping.merge_update(&wider).is_ok());
+    }
+}
+
+/// A build of before had no such limits.
+#[test]
+fn stored_mappings_open_with_more_than_requests_may_have() {
+    let keyword = json!({"type": "keyword"});
+    let fields: serde_json::Map<String, Value> =
+        (0..=crate::MOST_TOTAL_FIELDS).map(|at| (format!("f{at}"), keyword.clone())).collect();
+    let names: Vec<String> = (0..2000).map(|at| format!("*a*b{at}")).collect();
+    let templates: Vec<Value> = (0..50_000)
+        .map(|at| json!({format!("t{at}"): {"path_match": format!("*x{at}"), "mapping": keyword}}))
+        .collect();
+    let long = json!([{"t": {"match": names, "mapping": keyword}}]);
+    for definition in [
+        json!({"properties": fields}),
+        json!({"_source": {"excludes": names}}),
+        json!({"dynamic_templates": templates}),
+        json!({"dynamic_templates": long}),
+    ] {
+        let key = definition.as_object().unwrap().keys().next().unwrap().clone();
+        let start = std::time::Instant::now();
+        let mapping = Mapping::stored(&definition).unwrap();
+        // Comparing each with all others would take half a minute.
+        assert!(start.elapsed().as_secs() < 10, "{key}");
+        assert_eq!(mapping.to_json(), definition, "{key}");
+        assert!(Mapping::parse(&definition).is_err(), "{key}");
+        assert!(Mapping::empty().merge_update(&definition).is_err(), "{key}");
+        let wider = json!({"properties": {"n": {"type": "long"}}});
+        assert!(mapping.merge_update(&wider).is_ok(), "{key}");
     }
 }

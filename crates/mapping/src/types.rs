@@ -396,10 +396,14 @@ pub const MOST_LEVELS: usize = 50;
 /// a few bytes as often as it likes, and each time its columns are looked up by the whole name.
 pub const LONGEST_NAME: usize = 4096;
 
+/// Most fields of a mapping, whatever `index.mapping.total_fields.limit` says: a request of a few bytes asks for all of them, in each
+/// index that it names.
+pub const MOST_TOTAL_FIELDS: usize = 50_000;
+
 /// Limits that documents and mappings are checked against.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// `index.mapping.total_fields.limit`: most fields, objects and multi-fields of a mapping.
+    /// `index.mapping.total_fields.limit`: most fields, objects and multi-fields of a mapping, at most [`MOST_TOTAL_FIELDS`].
     pub total_fields: usize,
     /// `index.mapping.total_fields.ignore_dynamic_beyond_limit`: whether new fields beyond the limit are ignored
     /// instead of the document being refused.

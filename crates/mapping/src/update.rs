@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use sparrow_types::work;
 
 use super::error::MappingError;
 use super::java::java_string;
@@ -90,6 +91,7 @@ fn merge_properties(
     prefix: &str,
 ) -> Result<(), MappingError> {
     for (name, node) in update {
+        work::check()?;
         let path = join(prefix, &name);
         match (old.get_mut(&name), node) {
             (None, node) => {

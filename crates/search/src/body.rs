@@ -22,9 +22,6 @@ use sparrow_suggest::Suggester;
 use sparrow_wire::json::{self, Json, Member, Node};
 use sparrow_wire::{BodyError, deprecation};
 
-/// Most patterns in `_source`: each is compared with each path of each hit.
-const MOST_SOURCE_PATTERNS: usize = 1_024;
-
 /// Most groups of statistics that one search may name: each is looked up in each index.
 const MOST_STATS_GROUPS: usize = 64;
 
@@ -546,13 +543,7 @@ fn source_selection(node: &Node, excludes_vectors: &mut Option<bool>) -> Result<
             ));
         }
     }
-    if includes.len() + excludes.len() > MOST_SOURCE_PATTERNS {
-        return Err(BodyError::illegal(format!(
-            "[_source] has [{}] patterns, at most [{MOST_SOURCE_PATTERNS}] are possible on this server",
-            includes.len() + excludes.len()
-        )));
-    }
-    Ok(SourceSelection::fields(includes, excludes))
+    SourceSelection::fields(includes, excludes)
 }
 
 /// Parses a body that has to be a single JSON object.

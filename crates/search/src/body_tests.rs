@@ -513,7 +513,7 @@ fn sections_of_a_body_are_read() {
     assert_eq!(body.track_total_hits, Some(TotalHits::UpTo(3)));
     assert_eq!(body.timeout.map(|time| time.as_secs()), Some(2));
     assert!(body.version && body.seq_no_primary_term && body.post_filter.is_some());
-    assert_eq!(body.source, SourceSelection::fields(vec!["a".into()], vec!["b".into()]));
+    assert_eq!(body.source, SourceSelection::fields(vec!["a".into()], vec!["b".into()]).unwrap());
     for sort in [r#""_doc""#, r#"[{"_seq_no": "asc"}]"#, r#"{"_doc": {"order": "asc"}}"#] {
         let sort = parse(&format!(r#"{{"sort": {sort}}}"#)).expect("valid").sort;
         assert!(matches!(&sort, Sort::By(keys) if keys.len() == 1 && !keys[0].descending), "{sort:?}");

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 use sparrow_mapping::{FieldType, Mapping};
 use sparrow_query::Query;
 
@@ -19,6 +19,7 @@ use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_query::dsl::{self, Context, value};
+use sparrow_types::work::{self, Stopped};
 use sparrow_wire::glob;
 use sparrow_wire::json::Json;
 
@@ -68,8 +69,32 @@ struct Capability {
     meta: Option<Value>,
 }
 
-/// Field → type → what each index with that type supports.
-type ByField = BTreeMap<String, BTreeMap<String, Vec<Capability>>>;
+/// Type of a field → what each index with that type supports.
+type ByType = BTreeMap<&'static str, Vec<Capability>>;
+type ByField = BTreeMap<String, ByType>;
+
+/// The answer. It is made while it is written: for many indices it is far longer than what they have of the fields.
+#[derive(Serialize)]
+struct Answer<'a> {
+    indices: &'a [&'a str],
+    fields: Fields<'a>,
+}
+
+/// The fields of the answer, with the names of the indices.
+struct Fields<'a> {
+    by_field: &'a ByField,
+    names: &'a [&'a str],
+    include_unmapped: bool,
+}
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = self.by_field.iter();
+        serializer.collect_map(
+            fields.map(|(field, types)| (field, merged(types, self.names, self.include_unmapped))),
+        )
+    }
+}
 
 /// Handles `GET|POST [/{index}]/_field_caps`.
 fn field_caps(
@@ -101,16 +126,8 @@ fn field_caps(
         collect(number, handle, &asked, &mut by_field)?;
     }
     let names: Vec<&str> = handles.iter().map(|handle| handle.handle.name.as_str()).collect();
-    let fields: Map<String, Value> = by_field
-        .into_iter()
-        .map(|(field, mut types)| {
-            if asked.include_unmapped {
-                add_unmapped(&mut types, names.len());
-            }
-            (field, json!(merged(&types, &names)))
-        })
-        .collect();
-    Ok(Reply::ok(&json!({"indices": names, "fields": fields})))
+    let fields = Fields { by_field: &by_field, names: &names, include_unmapped: asked.include_unmapped };
+    Ok(Reply::ok(&Answer { indices: &names, fields }))
 }
 
 fn read(request: &Request, bytes: &[u8]) -> Result<FieldCapsRequest, EngineError> {
@@ -120,7 +137,7 @@ fn read(request: &Request, bytes: &[u8]) -> Result<FieldCapsRequest, EngineError
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
     };
     let mut asked = FieldCapsRequest {
-        fields: list("fields"),
+        fields: glob::distinct("fields", list("fields"))?,
         include_unmapped: params.bool("include_unmapped", false)?,
         include_empty: params.bool("include_empty_fields", true)?,
         filters: list("filters"),
@@ -153,7 +170,7 @@ fn read(request: &Request, bytes: &[u8]) -> Result<FieldCapsRequest, EngineError
                     })
                     .into());
                 }
-                asked.fields = value::texts(&member.value)?;
+                asked.fields = glob::distinct("fields", value::texts(&member.value)?)?;
             }
             "index_filter" => {
                 let context = Context::new(body::DEFAULT_SIZE);
@@ -194,14 +211,9 @@ fn collect(
     by_field: &mut ByField,
 ) -> Result<(), EngineError> {
     let mapping = searched.handle.mapping();
-    let mut add = |path: &str, type_name: &str, capability: Capability| {
+    let mut add = |path: &str, type_name: &'static str, capability: Capability| {
         if asked.wants_type(type_name) {
-            by_field
-                .entry(path.to_owned())
-                .or_default()
-                .entry(type_name.to_owned())
-                .or_default()
-                .push(capability);
+            by_field.entry(path.to_owned()).or_default().entry(type_name).or_default().push(capability);
         }
     };
     for (name, type_name, searchable, aggregatable) in METADATA {
@@ -212,8 +224,13 @@ fn collect(
     if asked.leaves_out("+metadata") {
         return Ok(());
     }
-    let mut leaves: Vec<(&str, &FieldType)> =
-        mapping.named_fields().filter(|(path, _)| asked.wants(path)).collect();
+    let mut leaves: Vec<(&str, &FieldType)> = Vec::new();
+    for (path, field_type) in mapping.named_fields() {
+        work::check()?;
+        if asked.wants(path) {
+            leaves.push((path, field_type));
+        }
+    }
     if asked.leaves_out("-multifield") {
         leaves.retain(|(path, _)| !is_multi_field(&mapping, path));
     }
@@ -221,6 +238,7 @@ fn collect(
         let snapshot = searched.restricted.clone().unwrap_or_else(|| searched.handle.snapshot());
         let mut filled = Vec::new();
         for leaf in leaves {
+            work::check()?;
             if snapshot.has_values(leaf.0)? {
                 filled.push(leaf);
             }
@@ -229,6 +247,7 @@ fn collect(
     }
     let mut objects = BTreeSet::new();
     for (path, field_type) in leaves {
+        work::check()?;
         let on = |name: &str| mapping.parameter(path, name) != Some(&Value::Bool(false));
         let (searchable, aggregatable) = match field_type {
             FieldType::Text { .. } | FieldType::DenseVector { .. } => (on("index"), false),
@@ -244,7 +263,7 @@ fn collect(
         objects.insert(path);
     }
     if !asked.leaves_out("-parent") {
-        for path in parents(&mapping, asked) {
+        for path in parents(&mapping, asked)? {
             let capability =
                 Capability { index, metadata: false, searchable: false, aggregatable: false, meta: None };
             add(&path, mapping.field(&path).map_or("object", FieldType::name), capability);
@@ -254,17 +273,18 @@ fn collect(
 }
 
 /// Paths of the object fields that the request asks for.
-fn parents(mapping: &Mapping, asked: &FieldCapsRequest) -> BTreeSet<String> {
+fn parents(mapping: &Mapping, asked: &FieldCapsRequest) -> Result<BTreeSet<String>, Stopped> {
     let mut parents = BTreeSet::new();
     for (path, _) in mapping.named_fields() {
         for (end, _) in path.match_indices('.') {
+            work::check()?;
             let parent = &path[..end];
             if matches!(mapping.field(parent), Some(FieldType::Object { .. })) && asked.wants(parent) {
                 parents.insert(parent.to_owned());
             }
         }
     }
-    parents
+    Ok(parents)
 }
 
 fn is_multi_field(mapping: &Mapping, path: &str) -> bool {
@@ -273,25 +293,15 @@ fn is_multi_field(mapping: &Mapping, path: &str) -> bool {
     })
 }
 
-fn add_unmapped(types: &mut BTreeMap<String, Vec<Capability>>, indices: usize) {
+/// Names of the indices in which a field has no type.
+fn unmapped<'a>(types: &ByType, names: &[&'a str]) -> Vec<&'a str> {
     let mapped: BTreeSet<usize> = types.values().flatten().map(|capability| capability.index).collect();
-    let unmapped: Vec<Capability> = (0..indices)
-        .filter(|index| !mapped.contains(index))
-        .map(|index| Capability {
-            index,
-            metadata: false,
-            searchable: false,
-            aggregatable: false,
-            meta: None,
-        })
-        .collect();
-    if !unmapped.is_empty() {
-        types.insert("unmapped".to_owned(), unmapped);
-    }
+    let all = names.iter().enumerate();
+    all.filter(|(index, _)| !mapped.contains(index)).map(|(_, name)| *name).collect()
 }
 
 /// What a field supports as one of its types, over all indices.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct TypeCapabilities<'a> {
     #[serde(rename = "type")]
     type_name: &'a str,
@@ -310,11 +320,14 @@ struct TypeCapabilities<'a> {
     meta: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
 
-/// Type → what the field supports as that type.
+/// Type → what the field supports as that type, and where it has none if that is asked for.
 fn merged<'a>(
-    types: &'a BTreeMap<String, Vec<Capability>>,
+    types: &'a ByType,
     names: &[&'a str],
+    include_unmapped: bool,
 ) -> BTreeMap<&'a str, TypeCapabilities<'a>> {
+    let unmapped = if include_unmapped { unmapped(types, names) } else { Vec::new() };
+    let is_one = types.len() + usize::from(!unmapped.is_empty()) == 1;
     let shown = types.iter().map(|(type_name, capabilities)| {
         let all = |of: fn(&Capability) -> bool| capabilities.iter().all(of);
         let any = |of: fn(&Capability) -> bool| capabilities.iter().any(of);
@@ -331,12 +344,18 @@ fn merged<'a>(
             metadata_field: any(|one| one.metadata),
             searchable: all(|one| one.searchable),
             aggregatable: all(|one| one.aggregatable),
-            indices: (types.len() > 1).then(|| those(|_| false)),
+            indices: (!is_one).then(|| those(|_| false)),
             non_searchable_indices: differ(|one| one.searchable),
             non_aggregatable_indices: differ(|one| one.aggregatable),
             meta,
         };
-        (type_name.as_str(), capabilities)
+        (*type_name, capabilities)
     });
-    shown.collect()
+    let mut shown: BTreeMap<&str, TypeCapabilities<'a>> = shown.collect();
+    if !unmapped.is_empty() {
+        let nothing =
+            TypeCapabilities { type_name: "unmapped", indices: Some(unmapped), ..Default::default() };
+        shown.insert(nothing.type_name, nothing);
+    }
+    shown
 }

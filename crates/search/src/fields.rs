@@ -46,9 +46,6 @@ impl FieldRequest {
     }
 }
 
-/// Most patterns in `fields`: each is compared with each field of each hit.
-const MOST_FIELDS: usize = 1_024;
-
 /// Parses the section `fields` or `docvalue_fields`; `section` is its name.
 ///
 /// # Errors
@@ -100,11 +97,8 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Bo
     let mut keep = keep.into_iter().rev();
     let distinct: Vec<FieldRequest> =
         requests.iter().filter(|_| keep.next().unwrap_or(true)).cloned().collect();
-    if unmapped && distinct.len() > MOST_FIELDS {
-        return Err(BodyError::illegal(format!(
-            "[fields] has [{}] patterns, at most [{MOST_FIELDS}] are possible on this server",
-            distinct.len()
-        )));
+    if unmapped {
+        glob::check_patterns("fields", distinct.len())?;
     }
     Ok(if unmapped { distinct } else { requests })
 }

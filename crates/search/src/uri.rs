@@ -52,7 +52,7 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
             EngineError::illegal_argument(format!("[from] parameter cannot be negative but was [{from}]"))
         })?;
     }
-    if let Some(source) = source(params) {
+    if let Some(source) = source(params)? {
         search.source = source;
         search.source_given = true;
     }
@@ -188,7 +188,10 @@ pub fn query_string(params: Params<'_>) -> Result<Option<Query>, EngineError> {
 }
 
 /// Reads `_source`, `_source_includes` and `_source_excludes`; `None` if none of them is given.
-pub fn source(params: Params<'_>) -> Option<SourceSelection> {
+///
+/// # Errors
+/// When there are too many.
+pub fn source(params: Params<'_>) -> Result<Option<SourceSelection>, BodyError> {
     let list = |names: [&str; 2]| -> Vec<String> {
         let text = names.iter().find_map(|name| params.get(name)).unwrap_or_default();
         text.split(',').filter(|path| !path.is_empty()).map(str::to_owned).collect()
@@ -196,13 +199,13 @@ pub fn source(params: Params<'_>) -> Option<SourceSelection> {
     let mut includes = list(["_source_includes", "_source_include"]);
     let excludes = list(["_source_excludes", "_source_exclude"]);
     match params.get("_source") {
-        Some("false") => return Some(SourceSelection::Nothing),
+        Some("false") => return Ok(Some(SourceSelection::Nothing)),
         Some("true" | "") => {}
         Some(paths) => includes.extend(paths.split(',').map(str::to_owned)),
-        None if includes.is_empty() && excludes.is_empty() => return None,
+        None if includes.is_empty() && excludes.is_empty() => return Ok(None),
         None => {}
     }
-    Some(SourceSelection::fields(includes, excludes))
+    SourceSelection::fields(includes, excludes).map(Some)
 }
 
 /// Rejects parameters that would change the response and that this server cannot honour.

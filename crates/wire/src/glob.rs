@@ -1,5 +1,40 @@
 //! Wildcard patterns with `*`, by which names of fields, indices, models and tasks are selected.
 
+use rustc_hash::FxHashSet;
+
+use crate::BodyError;
+
+/// Most patterns of one list of fields in a request or in a new mapping: each is compared with each of the names.
+pub const MOST_PATTERNS: usize = 1_024;
+
+/// Checks the number of patterns of fields in a list; `section` is its name.
+///
+/// # Errors
+/// When there are more than [`MOST_PATTERNS`].
+pub fn check_patterns(section: &str, patterns: usize) -> Result<(), BodyError> {
+    if patterns > MOST_PATTERNS {
+        return Err(BodyError::illegal(format!(
+            "[{section}] has [{patterns}] patterns, at most [{MOST_PATTERNS}] are possible on this server"
+        )));
+    }
+    Ok(())
+}
+
+/// The patterns of a list, each once; `section` is the name of the list.
+///
+/// # Errors
+/// As [`check_patterns`].
+pub fn distinct(section: &str, mut patterns: Vec<String>) -> Result<Vec<String>, BodyError> {
+    if patterns.len() > 1 {
+        let mut seen = FxHashSet::default();
+        let keep: Vec<bool> = patterns.iter().map(|pattern| seen.insert(pattern.as_str())).collect();
+        let mut keep = keep.into_iter();
+        patterns.retain(|_| keep.next().unwrap_or(true));
+    }
+    check_patterns(section, patterns.len())?;
+    Ok(patterns)
+}
+
 /// A pattern in which `*` stands for any characters, split for matching against many names.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern<'p> {

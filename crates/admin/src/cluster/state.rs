@@ -14,6 +14,8 @@ use sparrow_call::rights::{Action, Right};
 use sparrow_call::{NODE_NAME, NODE_ROLES};
 use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions, blocks};
+use sparrow_types::work::Stopped;
+use sparrow_wire::object;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("cluster_state", Action::ClusterState, Lane::Look, cluster_state)
@@ -49,16 +51,16 @@ fn cluster_state(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
         body.insert("version".into(), node.indices.changes().into());
         body.insert("state_uuid".into(), format!("{id}-{}", node.indices.changes()).into());
     }
-    let sections: [(&str, &dyn Fn() -> Value); 6] = [
-        ("master_node", &|| id.into()),
-        ("blocks", &|| blocks_of(&handles)),
-        ("nodes", &|| json!({id: node_json(node)})),
+    let sections: [(&str, &dyn Fn() -> Result<Value, Stopped>); 6] = [
+        ("master_node", &|| Ok(id.into())),
+        ("blocks", &|| Ok(blocks_of(&handles))),
+        ("nodes", &|| Ok(json!({id: node_json(node)}))),
         ("metadata", &|| metadata(node, &handles, &cluster, flat)),
-        ("routing_table", &|| routing_table(node, &handles)),
-        ("routing_nodes", &|| routing_nodes(node, &handles)),
+        ("routing_table", &|| Ok(routing_table(node, &handles))),
+        ("routing_nodes", &|| Ok(routing_nodes(node, &handles))),
     ];
     for (metric, section) in sections.into_iter().filter(|(metric, _)| shows(metric)) {
-        body.insert(metric.to_owned(), section());
+        body.insert(metric.to_owned(), section()?);
     }
     Ok(Reply::ok(&body))
 }
@@ -103,15 +105,15 @@ fn blocks_of(handles: &[Arc<IndexHandle>]) -> Value {
     if indices.is_empty() { json!({}) } else { json!({"indices": indices}) }
 }
 
-fn metadata(node: &Node, handles: &[Arc<IndexHandle>], cluster: &str, flat: bool) -> Value {
+fn metadata(node: &Node, handles: &[Arc<IndexHandle>], cluster: &str, flat: bool) -> Result<Value, Stopped> {
     let names = node.indices.names();
     let of_indices = names.aliases_by_index();
-    let indices: Map<String, Value> = handles
+    let indices = handles
         .iter()
         .map(|handle| {
             let aliases = of_indices.get(handle.name.as_str()).into_iter().flatten();
             let aliases: Vec<&String> = aliases.map(|(alias, _)| *alias).collect();
-            let shown = json!({
+            let mut shown = json!({
                 "version": 1,
                 "mapping_version": 1,
                 "settings_version": 1,
@@ -119,16 +121,18 @@ fn metadata(node: &Node, handles: &[Arc<IndexHandle>], cluster: &str, flat: bool
                 "routing_num_shards": 1,
                 "state": if handle.is_closed() { "close" } else { "open" },
                 "settings": index::settings_json(handle, flat),
-                "mappings": {"_doc": handle.mapping().to_json()},
+                "mappings": null,
                 "aliases": aliases,
                 "primary_terms": {"0": 1},
                 "in_sync_allocations": {"0": [handle.uuid]},
                 "rollover_info": {},
                 "system": false,
             });
-            (handle.name.clone(), shown)
+            // What `json!` is given it copies.
+            shown["mappings"] = object([("_doc", handle.mapping().shown()?)]);
+            Ok((handle.name.clone(), shown))
         })
-        .collect();
+        .collect::<Result<Map<String, Value>, Stopped>>()?;
     let set = node.indices.templates.set();
     let legacy: Map<String, Value> =
         set.legacy.iter().map(|(name, it)| (name.clone(), it.to_json(flat))).collect();
@@ -143,20 +147,22 @@ fn metadata(node: &Node, handles: &[Arc<IndexHandle>], cluster: &str, flat: bool
         .map(|(id, config)| json!({"id": id, "config": config}))
         .collect();
     let id = node.id();
-    json!({
+    let mut shown = json!({
         "cluster_uuid": cluster,
         "cluster_uuid_committed": true,
         "cluster_coordination": {
             "term": 1, "last_committed_config": [id], "last_accepted_config": [id], "voting_config_exclusions": [],
         },
         "templates": legacy,
-        "indices": indices,
+        "indices": null,
         "index_template": {"index_template": composable},
         "component_template": {"component_template": components},
         "ingest": {"pipeline": pipelines},
         "index-graveyard": {"tombstones": []},
         "settings": node.cluster.persistent_json(flat),
-    })
+    });
+    shown["indices"] = Value::Object(indices);
+    Ok(shown)
 }
 
 fn routing_table(node: &Node, handles: &[Arc<IndexHandle>]) -> Value {

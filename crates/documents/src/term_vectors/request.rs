@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 
 use sparrow_call::error::EngineError;
 use sparrow_call::params::Params;
+use sparrow_types::work;
+use sparrow_wire::glob;
 
 /// A document whose term vectors are requested, and what to return of them.
 #[derive(Debug, Clone, Default)]
@@ -95,7 +97,9 @@ impl TermVectorsRequest {
             routing: params.routing(),
             version: params.integer("version")?,
             realtime: params.bool("realtime", true)?,
-            fields: fields.map(|list| list.split(',').map(str::to_owned).collect()),
+            fields: fields
+                .map(|list| glob::distinct("fields", list.split(',').map(str::to_owned).collect()))
+                .transpose()?,
             offsets: params.bool("offsets", true)?,
             positions: params.bool("positions", true)?,
             field_statistics: match params.get("field_statistics") {
@@ -119,7 +123,7 @@ impl TermVectorsRequest {
                 })
             };
             match (key.as_str(), value) {
-                ("fields", _) => self.fields = Some(names(key, value)?),
+                ("fields", _) => self.fields = Some(glob::distinct(key, names(key, value)?)?),
                 ("offsets", _) => self.offsets = flag()?,
                 ("positions", _) => self.positions = flag()?,
                 // There are none.
@@ -209,11 +213,15 @@ pub(super) fn of_body(
         match (key.as_str(), value) {
             ("parameters", _) => {}
             ("ids", Value::Array(_)) => {
-                let ids = names(key, value)?.into_iter();
-                wanted.extend(ids.map(|id| TermVectorsRequest { id: Some(id), ..template.clone() }));
+                for id in names(key, value)? {
+                    // Each has the fields of all.
+                    work::check()?;
+                    wanted.push(TermVectorsRequest { id: Some(id), ..template.clone() });
+                }
             }
             ("docs", Value::Array(docs)) => {
                 for doc in docs {
+                    work::check()?;
                     let mut asked = template.clone();
                     asked.read(doc)?;
                     wanted.push(asked);

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustc_hash::FxHashMap;
 use tantivy::Searcher;
 use tantivy::query::{BoostWeight, Weight};
 
@@ -14,6 +15,9 @@ use sparrow_mapping::FieldType;
 use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{MAX_CLAUSES, Query, QueryKind};
 use sparrow_types::{ExecutorLog, work};
+
+/// Fields of a mapping that are compared with a pattern between two looks at the request.
+const FIELDS_AT_ONCE: usize = 256;
 
 /// Compiles a query to weights for one snapshot.
 pub(crate) struct Compiler<'a> {
@@ -193,19 +197,41 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The fields with their boosts, each pattern replaced by the fields that match it. The flag says whether
-    /// a field came from a pattern, which makes clauses on it lenient.
-    pub(super) fn expand_fields(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)> {
+    /// The fields with their boosts, each pattern replaced by the fields that match it. Boosts of a field that several match are
+    /// multiplied, as in Elasticsearch. The flag says whether a field came from patterns alone, which makes clauses on it lenient.
+    ///
+    /// # Errors
+    /// When these are more fields than a query may have clauses, or the request must stop.
+    pub(super) fn expand_fields(
+        &self,
+        fields: &[(String, f32)],
+    ) -> Result<Vec<(String, f32, bool)>, QueryError> {
+        let mapping = self.snapshot.mapping();
         let mut expanded: Vec<(String, f32, bool)> = Vec::new();
+        let mut places: FxHashMap<String, usize> = FxHashMap::default();
+        let mut add = |path: &str, boost: f32, by_pattern: bool| match places.get(path) {
+            Some(place) => {
+                let (_, known_boost, is_lenient) = &mut expanded[*place];
+                *known_boost *= boost;
+                *is_lenient &= by_pattern;
+            }
+            None => {
+                places.insert(path.to_owned(), expanded.len());
+                expanded.push((path.to_owned(), boost, by_pattern));
+            }
+        };
         for (name, boost) in fields {
+            self.check_cancelled()?;
             if !name.contains('*') {
-                expanded.push((name.clone(), *boost, false));
+                add(name, *boost, false);
                 continue;
             }
             let pattern = Wildcard::new(name);
-            let start = expanded.len();
-            let mapping = self.snapshot.mapping();
-            for (path, field_type) in mapping.named_fields() {
+            let mut paths = Vec::new();
+            for (number, (path, field_type)) in mapping.named_fields().enumerate() {
+                if number % FIELDS_AT_ONCE == 0 {
+                    self.check_cancelled()?;
+                }
                 let searchable = !matches!(
                     field_type,
                     FieldType::SparseVector
@@ -223,18 +249,26 @@ impl<'a> Compiler<'a> {
                     concrete != path && pattern.matches(&concrete, false)
                 };
                 if searchable && pattern.matches(path, false) && !is_repeated() {
-                    expanded.push((path.to_owned(), *boost, true));
+                    paths.push(path);
                 }
             }
-            expanded[start..].sort_by(|a, b| a.0.cmp(&b.0));
+            paths.sort_unstable();
+            paths.into_iter().for_each(|path| add(path, *boost, true));
         }
-        expanded
+        if expanded.len() > MAX_CLAUSES {
+            return Err(QueryError::TooManyFields { limit: MAX_CLAUSES, found: expanded.len() });
+        }
+        Ok(expanded)
     }
 }
 
 impl query_string::Fields for Compiler<'_> {
-    fn expand(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)> {
+    fn expand(&self, fields: &[(String, f32)]) -> Result<Vec<(String, f32, bool)>, QueryError> {
         self.expand_fields(fields)
+    }
+
+    fn check(&self) -> Result<(), QueryError> {
+        self.check_cancelled()
     }
 
     fn terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<Vec<String>, QueryError> {

@@ -104,6 +104,9 @@ pub enum QueryError {
     /// More clauses than a query may have.
     #[error("more than {limit} clauses")]
     TooManyClauses { limit: usize },
+    /// Patterns of fields match more fields than a query may have clauses.
+    #[error("patterns of fields match {found} fields, more than {limit}")]
+    TooManyFields { limit: usize, found: usize },
     /// Clauses are nested more deeply than allowed.
     #[error("more than {limit} levels of clauses")]
     TooManyLevels { limit: usize },
@@ -257,6 +260,7 @@ impl QueryError {
             | QueryError::UnknownAnalyzer { .. }
             | QueryError::Regexp { .. }
             | QueryError::Fuzziness { .. }
+            | QueryError::TooManyFields { .. }
             | QueryError::TooManyTerms { .. } => "query_shard_exception",
         }
     }
@@ -370,6 +374,9 @@ impl QueryError {
                 format!("failed to parse date field [{input}] with format [{format}]")
             }
             QueryError::TimeZone { input } => format!("Unknown time-zone ID: {input}"),
+            QueryError::TooManyFields { limit, found } => {
+                format!("field expansion matches too many fields, limit: {limit}, got: {found}")
+            }
             QueryError::DateMath { input, detail } => format!("{detail} in date math [{input}]"),
             QueryError::NotAValue { field } => {
                 format!("field [{field}] takes a single value, not an object or an array")

@@ -185,9 +185,9 @@ fn selection(given: Option<Value>) -> Result<Option<SourceSelection>, EngineErro
             let mut take =
                 |one: &str, other: &str| texts(map.shift_remove(one).or_else(|| map.shift_remove(other)));
             let (includes, excludes) = (take("includes", "include")?, take("excludes", "exclude")?);
-            if map.is_empty() { Ok(Some(SourceSelection::fields(includes, excludes))) } else { Err(wrong()) }
+            if map.is_empty() { Ok(Some(SourceSelection::fields(includes, excludes)?)) } else { Err(wrong()) }
         }
-        given => Ok(Some(SourceSelection::fields(texts(given)?, Vec::new()))),
+        given => Ok(Some(SourceSelection::fields(texts(given)?, Vec::new())?)),
     }
 }
 

@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 
 use super::super::dense::{DenseVector, MAX_DIMS};
 use super::super::dynamic::{self, MatchType};
-use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT, MAPPER_PARSING};
+use super::super::error::{
+    Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT, MAPPER_PARSING, MappingError,
+};
 use super::super::java::{java_string, token_name};
 use super::super::location::Step;
 use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
@@ -60,7 +62,10 @@ impl<'a> Reader<'a> {
         format: Option<&str>,
     ) -> Result<Option<Node>, DocumentError> {
         dynamic::templated(&self.mapping.dynamic_templates, name, path, kind, format).map_err(|error| {
-            self.fail(DocumentErrorKind::Failed { causes: vec![(MAPPER_PARSING, error.to_string())] })
+            self.fail(match error {
+                MappingError::Stopped(stopped) => DocumentErrorKind::Stopped(stopped),
+                error => DocumentErrorKind::Failed { causes: vec![(MAPPER_PARSING, error.to_string())] },
+            })
         })
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use sparrow_types::work;
 
 use super::super::completion::Completion;
 use super::super::error::MappingError;
@@ -238,6 +239,7 @@ fn sub_fields(
         None | Some(Value::Null) => {}
         Some(Value::Object(definitions)) => {
             for (sub, definition) in definitions {
+                work::check()?;
                 if sub.contains('.') {
                     return Err(MappingError::Malformed {
                         reason: format!(

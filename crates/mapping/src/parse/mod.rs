@@ -7,11 +7,13 @@ mod text;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use sparrow_types::work;
+use sparrow_wire::glob;
 
 use super::error::MappingError;
 use super::java::java_string;
 use super::parameters::{bad, boolean};
-use super::types::{Dynamic, MOST_LEVELS, Nested};
+use super::types::{Dynamic, MOST_LEVELS, MOST_TOTAL_FIELDS, Nested};
 use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
 
 /// Parses the mapping of a request.
@@ -19,11 +21,28 @@ use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic}
 /// # Errors
 /// The first parameter or value of the definition that a mapping may not have.
 pub(super) fn parse(definition: &Value) -> Result<Mapping, MappingError> {
-    let mapping = stored(definition)?;
+    let mapping = tree(definition)?;
+    let patterns = &mapping.source.filter;
+    glob::check_patterns("_source", patterns.includes.len() + patterns.excludes.len())
+        .map_err(|error| bad(error.to_string()))?;
+    // Before the paths of all are kept, whose names may have many parts.
+    if count(&mapping.root) > MOST_TOTAL_FIELDS {
+        return Err(MappingError::TotalFields { limit: MOST_TOTAL_FIELDS });
+    }
+    dynamic::check_templates(&mapping.dynamic_templates)?;
+    let mapping = finished(mapping)?;
     check_formats(&mapping)?;
     mapping.check_null_values()?;
-    mapping.dynamic_templates.iter().try_for_each(dynamic::DynamicTemplate::check)?;
     Ok(mapping)
+}
+
+/// Number of fields, objects and multi-fields in an object.
+fn count(object: &ObjectNode) -> usize {
+    let inside = |node: &Node| match node {
+        Node::Object(object) => count(object),
+        Node::Leaf(leaf) => leaf.fields.len(),
+    };
+    object.properties.values().map(|node| 1 + inside(node)).sum()
 }
 
 /// Checks that the formats of dates can be used.
@@ -37,6 +56,17 @@ pub(super) fn check_formats(mapping: &Mapping) -> Result<(), MappingError> {
 /// # Errors
 /// The first parameter or value of the definition that no mapping may have, apart from these.
 pub(super) fn stored(definition: &Value) -> Result<Mapping, MappingError> {
+    finished(tree(definition)?)
+}
+
+fn finished(mapping: Mapping) -> Result<Mapping, MappingError> {
+    let mapping = mapping.rebuilt();
+    mapping.check_nested()?;
+    Ok(mapping)
+}
+
+/// Reads a definition, without what is found out about all of its fields.
+fn tree(definition: &Value) -> Result<Mapping, MappingError> {
     let map = definition.as_object().ok_or_else(|| MappingError::Malformed {
         reason: format!("Expected an object but got [{}]", java_string(definition)),
     })?;
@@ -79,8 +109,6 @@ pub(super) fn stored(definition: &Value) -> Result<Mapping, MappingError> {
             remaining: remaining_text(&remaining),
         });
     }
-    let mapping = mapping.rebuilt();
-    mapping.check_nested()?;
     Ok(mapping)
 }
 
@@ -181,6 +209,7 @@ fn properties(value: &Value, owner: &str, level: usize) -> Result<BTreeMap<Strin
     })?;
     let mut out = BTreeMap::new();
     for (name, definition) in map {
+        work::check()?;
         let parts: Vec<&str> = name.split('.').collect();
         if parts.iter().any(|part| part.trim().is_empty()) {
             return Err(bad(if name.is_empty() {

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::dsl::{Common, Context, members, value};
 use super::no_children;
 use crate::{Clause, Query, QueryKind};
-use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
+use sparrow_wire::{BodyError, glob};
 
 /// A `more_like_this` query, for documents that contain the most characteristic words of example texts and documents.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,7 +108,7 @@ pub(super) fn more_like_this(body: &Node, _: Context) -> Result<Query, BodyError
         match (&*member.name, &node.json) {
             ("like", _) => query.like = examples("like", node)?,
             ("unlike", _) => query.unlike = examples("unlike", node)?,
-            ("fields", Json::Array(_)) => query.fields = Some(value::texts(node)?),
+            ("fields", Json::Array(_)) => query.fields = Some(glob::distinct("fields", value::texts(node)?)?),
             ("stop_words", Json::Array(_)) => query.stop_words = value::texts(node)?,
             (_, Json::Array(_) | Json::Object(_)) => return Err(unsupported(node, &member.name)),
             ("max_query_terms", _) => {
@@ -189,7 +189,9 @@ fn document(node: &Node) -> Result<LikeDocument, BodyError> {
             ("doc", Json::Object(_)) => {
                 document.sources = Some(vec![(None, Arc::new(value.to_value()))]);
             }
-            ("fields", Json::Array(_)) => document.fields = Some(value::texts(value)?),
+            ("fields", Json::Array(_)) => {
+                document.fields = Some(glob::distinct("fields", value::texts(value)?)?)
+            }
             ("per_field_analyzer", Json::Object(analyzers)) => {
                 for analyzer in analyzers {
                     document.analyzers.insert(analyzer.name.to_string(), value::text(&analyzer.value)?);

@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use rustc_hash::FxHashMap;
+
 use super::dsl::{Common, Context, members, not_supported, unknown_field, value};
 use super::text::{default_match, operator, query_text, slop, take_match_option, zero_terms};
 use super::{no_children, separated, unboosted};
 use crate::{Clause, MatchQuery, Operator, Query, QueryKind, ZeroTerms};
-use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
+use sparrow_wire::{BodyError, glob};
 
 /// How a text is matched in several fields, and how their scores are combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -178,22 +180,32 @@ pub(super) fn multi_match_type(clause: &str, node: &Node) -> Result<MultiMatchTy
     })
 }
 
-/// Reads fields with boosts: `"title^2"` or an array of such.
+/// Reads fields with boosts: `"title^2"` or an array of such. Of several boosts for a name the last counts, as in
+/// Elasticsearch.
 pub(super) fn boosted_fields(node: &Node) -> Result<Vec<(String, f32)>, BodyError> {
-    let mut fields = Vec::new();
+    let mut fields: Vec<(String, f32)> = Vec::new();
+    let mut places: FxHashMap<String, usize> = FxHashMap::default();
     for text in value::texts(node)? {
-        match text.rsplit_once('^') {
+        let (name, boost) = match text.rsplit_once('^') {
             Some((name, boost)) => {
                 let boost: f32 = boost
                     .parse()
                     .ok()
                     .filter(|boost: &f32| boost.is_finite() && *boost >= 0.0)
                     .ok_or_else(|| BodyError::NumberFormat { input: boost.to_owned() })?;
-                fields.push((name.to_owned(), boost));
+                (name.to_owned(), boost)
             }
-            None => fields.push((text, 1.0)),
+            None => (text, 1.0),
+        };
+        match places.get(&name) {
+            Some(place) => fields[*place].1 = boost,
+            None => {
+                places.insert(name.clone(), fields.len());
+                fields.push((name, boost));
+            }
         }
     }
+    glob::check_patterns("fields", fields.len())?;
     Ok(fields)
 }
 

@@ -59,7 +59,7 @@ fn explain_document(
             true
         }
     };
-    let source = uri::source(params);
+    let source = uri::source(params)?;
     let target = target(service, searched);
     let mappings = [Arc::clone(target.snapshot.mapping())];
     encode(service, &handles, &mappings, &mut [&mut query], &request.caller, cancel.flag(), None)?;

@@ -12,9 +12,10 @@ mod prepared;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 use sparrow_index::query::{Explanation, MatchedText, TextMatcher};
-use sparrow_mapping::{FieldType, Mapping, is_above};
+use sparrow_mapping::{FieldType, MOST_TOTAL_FIELDS, Mapping, is_above};
 use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
@@ -137,8 +138,10 @@ impl<'a> Highlighter<'a> {
         let handle = self.node.indices.get(&target.shard.index, Right::unlimited()).ok();
         let mapping = target.snapshot.mapping();
         let failed = |source| SearchError::Query { shard: target.shard.clone(), source };
-        let mut plans = Vec::new();
+        let mut plans: Vec<Plan<'a>> = Vec::new();
+        let mut planned: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
         for (place, (name, options)) in self.fields.iter().enumerate() {
+            work::check().map_err(|stopped| failed(stopped.into()))?;
             let mut paths: Vec<&str> = match name.contains('*') {
                 false => mapping.field(name).map(|_| *name).into_iter().collect(),
                 true => mapping
@@ -155,6 +158,21 @@ impl<'a> Highlighter<'a> {
             };
             paths.sort_unstable();
             for path in paths {
+                // Each plan reads the query once, and has a pass over every hit.
+                work::check().map_err(|stopped| failed(stopped.into()))?;
+                if plans.len() >= MOST_TOTAL_FIELDS {
+                    return Err(SearchError::illegal(format!(
+                        "[highlight] has more than [{MOST_TOTAL_FIELDS}] fields with those that its patterns match in index \
+                         [{}], which is not possible on this server",
+                        target.shard.index
+                    )));
+                }
+                // What is asked for in the same way again shows nothing else.
+                let same = planned.entry(path).or_default();
+                if same.iter().any(|earlier| self.fields[*earlier].1 == *options) {
+                    continue;
+                }
+                same.push(place);
                 let ignore_above = match mapping.field(path) {
                     Some(FieldType::Text { .. } | FieldType::SemanticText(_)) => None,
                     Some(FieldType::Keyword { ignore_above, .. }) => *ignore_above,

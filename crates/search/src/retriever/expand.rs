@@ -6,9 +6,12 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+use sparrow_call::error::EngineError;
 use sparrow_mapping::{FieldType, Mapping, SemanticModel};
 use sparrow_query::{Query, QueryKind, SemanticQuery, VectorKind};
-use sparrow_wire::{BodyError, glob};
+use sparrow_types::work::{self, Stopped};
+use sparrow_wire::glob;
 
 use super::super::fusion::Method;
 use super::{Fusion, Input, Retriever, Standard, parse};
@@ -44,28 +47,29 @@ pub struct ShortForm {
 /// Replaces each short form in a fusion by the lists that it stands for.
 ///
 /// # Errors
-/// When a search would have more lists than [`MAX_LISTS`](super::MAX_LISTS).
-pub fn expand(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) -> Result<(), BodyError> {
-    expand_tree(fusion, mappings);
-    parse::check_lists(fusion.queries().len())
+/// When a search would have more lists than [`MAX_LISTS`](super::MAX_LISTS), or the request must stop.
+pub fn expand(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) -> Result<(), EngineError> {
+    expand_tree(fusion, mappings)?;
+    Ok(parse::check_lists(fusion.queries().len())?)
 }
 
-fn expand_tree(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) {
+fn expand_tree(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) -> Result<(), Stopped> {
     let mut lists = Vec::with_capacity(fusion.inputs.len());
     for mut input in std::mem::take(&mut fusion.inputs) {
         match &mut input.retriever {
             Retriever::Standard(standard) => match standard.short.take() {
-                Some(short) => of_short_form(fusion, &short, &input, mappings, &mut lists),
+                Some(short) => of_short_form(fusion, &short, &input, mappings, &mut lists)?,
                 None => lists.push(input),
             },
             Retriever::Fused(inner) => {
-                expand_tree(inner, mappings);
+                expand_tree(inner, mappings)?;
                 lists.push(input);
             }
             Retriever::Knn(_) => lists.push(input),
         }
     }
     fusion.inputs = lists;
+    Ok(())
 }
 
 /// Appends the lists that a short form stands for to `lists`. `input` is its full-text list.
@@ -75,11 +79,11 @@ fn of_short_form(
     input: &Input,
     mappings: &[Arc<Mapping>],
     lists: &mut Vec<Input>,
-) {
-    let semantic = semantic_fields(short, mappings);
+) -> Result<(), Stopped> {
+    let semantic = semantic_fields(short, mappings)?;
     if semantic.is_empty() {
         lists.push(input.clone());
-        return;
+        return Ok(());
     }
     if let Window::Default(window) = fusion.window {
         fusion.window = Window::Default(window.max(WINDOW));
@@ -105,6 +109,8 @@ fn of_short_form(
     for SemanticField { path, weight, sparse, dense } in semantic {
         let parts = [(VectorKind::Sparse, WEIGHTS.sparse, sparse), (VectorKind::Dense, WEIGHTS.dense, dense)];
         for (part, of_kind, _) in parts.into_iter().filter(|(_, _, has_such)| *has_such) {
+            // Each list has the text and the filters.
+            work::check()?;
             let clause = |kind: &mut QueryKind| {
                 *kind = QueryKind::Semantic(SemanticQuery {
                     field: path.clone(),
@@ -119,6 +125,7 @@ fn of_short_form(
             lists.extend(list(input, of_kind * weight * share, clause));
         }
     }
+    Ok(())
 }
 
 /// A list with the filters of `input` but another query in place of its full-text query; `None` if `weight`
@@ -182,10 +189,12 @@ struct SemanticField {
 }
 
 /// The `semantic_text` fields in which a short form's text is searched.
-fn semantic_fields(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Vec<SemanticField> {
+fn semantic_fields(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Result<Vec<SemanticField>, Stopped> {
     let mut fields: Vec<SemanticField> = Vec::new();
+    let mut places: FxHashMap<&str, usize> = FxHashMap::default();
     for mapping in mappings {
         for path in mapping.semantic_fields() {
+            work::check()?;
             let Some(FieldType::SemanticText(field)) = mapping.field(path) else { continue };
             let weight = match &short.fields {
                 None => Some(1.0),
@@ -206,14 +215,17 @@ fn semantic_fields(short: &ShortForm, mappings: &[Arc<Mapping>]) -> Vec<Semantic
                 Some(SemanticModel::Dense { .. }) => (false, true),
                 Some(SemanticModel::Hybrid { .. }) => (true, true),
             };
-            match fields.iter_mut().find(|field| field.path == *path) {
-                Some(field) => {
-                    field.sparse |= sparse;
-                    field.dense |= dense;
+            match places.get(path.as_str()) {
+                Some(place) => {
+                    fields[*place].sparse |= sparse;
+                    fields[*place].dense |= dense;
                 }
-                None => fields.push(SemanticField { path: path.clone(), weight, sparse, dense }),
+                None => {
+                    places.insert(path, fields.len());
+                    fields.push(SemanticField { path: path.clone(), weight, sparse, dense });
+                }
             }
         }
     }
-    fields
+    Ok(fields)
 }

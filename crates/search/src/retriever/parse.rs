@@ -11,9 +11,9 @@ use super::{
 };
 use sparrow_query::dsl::{self, Context, value};
 use sparrow_query::{Query, parse_knn_search};
-use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Location, Member, Node};
 use sparrow_wire::suggest::suggestions;
+use sparrow_wire::{BodyError, glob};
 
 /// Deepest nesting of retrievers, in levels.
 const MAX_DEPTH: usize = 10;
@@ -182,7 +182,7 @@ impl Common {
         let node = &member.value;
         match &*member.name {
             "query" => self.simplified.query = Some(value::text(node)?),
-            "fields" => self.simplified.fields = Some(value::texts(node)?),
+            "fields" => self.simplified.fields = Some(glob::distinct("fields", value::texts(node)?)?),
             "rank_window_size" => self.window = Some(rank::window(parser, value::int(node)?)?),
             "filter" => self.filters = queries(node, context)?,
             "min_score" => self.min_score = Some(least(value::float(node)?)?),

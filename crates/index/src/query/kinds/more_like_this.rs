@@ -92,7 +92,7 @@ pub(crate) fn rewrite(query: &MoreLikeThisQuery, compiler: &Compiler<'_>) -> Res
 fn fields(query: &MoreLikeThisQuery, compiler: &Compiler<'_>) -> Result<Vec<String>, QueryError> {
     let has_terms = |path: &str| path != ID && compiler.string_terms(path).is_some();
     let Some(named) = &query.fields else {
-        let all = compiler.expand_fields(&[("*".to_owned(), 1.0)]).into_iter().map(|(path, _, _)| path);
+        let all = compiler.expand_fields(&[("*".to_owned(), 1.0)])?.into_iter().map(|(path, _, _)| path);
         let mut all: Vec<String> = all.filter(|path| has_terms(path)).collect();
         // Words of texts are those of a text field, if there is any.
         all.sort_by_key(|path| !matches!(compiler.field_type(path), Some(FieldType::Text { .. })));
@@ -186,12 +186,13 @@ impl Selection<'_> {
             return Err(QueryError::NotLookedUp { field: CLAUSE.to_owned() });
         };
         let requested_fields: Option<Vec<String>> =
-            document.fields.as_ref().map(|patterns| self.matching(patterns));
+            document.fields.as_ref().map(|patterns| self.matching(patterns)).transpose()?;
         for (index, source) in sources {
             if index.as_deref().is_some_and(|index| index != self.compiler.name()) {
                 continue;
             }
             for field in requested_fields.as_deref().unwrap_or(fields) {
+                self.compiler.check_cancelled()?;
                 let analyzer = document.analyzers.get(field).or(self.query.analyzer.as_ref());
                 let mut values = Vec::new();
                 let mapping = self.compiler.snapshot.mapping();
@@ -212,14 +213,17 @@ impl Selection<'_> {
     }
 
     /// Fields with terms that match the patterns of a document's own `fields` list.
-    fn matching(&self, patterns: &[String]) -> Vec<String> {
+    fn matching(&self, patterns: &[String]) -> Result<Vec<String>, QueryError> {
         let patterns: Vec<Wildcard> = patterns.iter().map(|pattern| Wildcard::new(pattern)).collect();
-        let leaves = self.compiler.snapshot.mapping().named_fields().map(|(path, _)| path);
-        leaves
-            .filter(|path| patterns.iter().any(|pattern| pattern.matches(path, false)))
-            .filter(|path| self.compiler.string_terms(path).is_some())
-            .map(Into::into)
-            .collect()
+        let mut matching = Vec::new();
+        for (path, _) in self.compiler.snapshot.mapping().named_fields() {
+            self.compiler.check_cancelled()?;
+            let is_wanted = patterns.iter().any(|pattern| pattern.matches(path, false));
+            if is_wanted && self.compiler.string_terms(path).is_some() {
+                matching.push(path.to_owned());
+            }
+        }
+        Ok(matching)
     }
 
     /// Adds the words of a field's text to `counts`.
@@ -270,6 +274,7 @@ impl Selection<'_> {
             if count < self.query.min_term_freq {
                 continue;
             }
+            self.compiler.check_cancelled()?;
             let mut most = (0, &fields[0]);
             for field in fields {
                 let Some(terms) = self.compiler.string_terms(field) else { continue };

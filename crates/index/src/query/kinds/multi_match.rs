@@ -30,7 +30,7 @@ impl Compiler<'_> {
         query: &MultiMatchQuery,
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
-        match self.fields_of(query) {
+        match self.fields_of(query)? {
             Some((queries, tie_breaker)) => self.dis_max(&queries, tie_breaker, scoring),
             None => self.cross_fields(query, scoring),
         }
@@ -38,24 +38,39 @@ impl Compiler<'_> {
 
     /// One clause for each field, of which the best counts, and the factor for the scores of the others;
     /// `None` for `cross_fields`, which does not search the fields one by one.
-    pub(crate) fn fields_of(&self, query: &MultiMatchQuery) -> Option<(Vec<Query>, f32)> {
+    ///
+    /// # Errors
+    /// As [`Compiler::searched_fields`].
+    pub(crate) fn fields_of(&self, query: &MultiMatchQuery) -> Result<Option<(Vec<Query>, f32)>, QueryError> {
         if query.kind == MultiMatchType::CrossFields {
-            return None;
+            return Ok(None);
         }
-        let queries = self.searched_fields(query).into_iter().map(|field| one_field(query, field)).collect();
-        Some((queries, query.tie_breaker.unwrap_or(query.kind.tie_breaker())))
+        let mut queries = Vec::new();
+        for field in self.searched_fields(query)? {
+            // Each clause has the whole text.
+            self.check_cancelled()?;
+            queries.push(one_field(query, field));
+        }
+        Ok(Some((queries, query.tie_breaker.unwrap_or(query.kind.tie_breaker()))))
     }
 
     /// The fields of this index that the query searches, with their boosts and whether each comes from a
     /// pattern.
-    pub(crate) fn searched_fields(&self, query: &MultiMatchQuery) -> Vec<(String, f32, bool)> {
+    ///
+    /// # Errors
+    /// As [`Compiler::expand_fields`].
+    pub(crate) fn searched_fields(
+        &self,
+        query: &MultiMatchQuery,
+    ) -> Result<Vec<(String, f32, bool)>, QueryError> {
         let defaults = [("*".to_owned(), 1.0)];
-        let mut fields = self.expand_fields(if query.fields.is_empty() { &defaults } else { &query.fields });
+        let mut fields =
+            self.expand_fields(if query.fields.is_empty() { &defaults } else { &query.fields })?;
         if query.words_only {
             let mapping = self.snapshot.mapping();
             fields.retain(|(path, ..)| !matches!(mapping.field(path), Some(FieldType::SemanticText(_))));
         }
-        fields
+        Ok(fields)
     }
 
     /// Compiles `cross_fields`: each term of the text may be in any field. Fields with the same analyzer form
@@ -69,7 +84,8 @@ impl Compiler<'_> {
         let analyzer = query.template.analyzer.as_deref();
         let mut groups: Vec<(String, Vec<CrossField>)> = Vec::new();
         let mut ways = Vec::new();
-        for (path, boost, by_pattern) in self.searched_fields(query) {
+        for (path, boost, by_pattern) in self.searched_fields(query)? {
+            self.check_cancelled()?;
             let Some(terms) = self.string_terms(&path) else {
                 let other = one_field(query, (path, boost, by_pattern));
                 ways.push(self.compile(&other, scoring)?);
@@ -156,7 +172,7 @@ impl Compiler<'_> {
         const CLAUSE: &str = "combined_fields";
         let mut fields: Vec<(StringTerms, f32)> = Vec::new();
         let mut analyzer: Option<(String, String)> = None;
-        for (path, boost, by_pattern) in self.expand_fields(&query.fields) {
+        for (path, boost, by_pattern) in self.expand_fields(&query.fields)? {
             match self.snapshot.mapping().field(&path) {
                 Some(FieldType::Text { .. }) => {}
                 Some(other) if !by_pattern => {
@@ -304,7 +320,8 @@ impl Meaning for MultiMatchQuery {
 
     fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
         let prefix = matches!(self.kind, MultiMatchType::PhrasePrefix | MultiMatchType::BoolPrefix);
-        for (field, _, _) in wanted.compiler.searched_fields(self) {
+        for (field, _, _) in wanted.compiler.searched_fields(self)? {
+            wanted.compiler.check_cancelled()?;
             if matches!(self.kind, MultiMatchType::Phrase | MultiMatchType::PhrasePrefix) {
                 let phrase = MatchPhraseQuery {
                     field,
@@ -328,7 +345,8 @@ impl Meaning for CombinedFieldsQuery {
     }
 
     fn words(&self, wanted: &mut WantedWords<'_>) -> Result<(), QueryError> {
-        for (field, _, _) in wanted.compiler.expand_fields(&self.fields) {
+        for (field, _, _) in wanted.compiler.expand_fields(&self.fields)? {
+            wanted.compiler.check_cancelled()?;
             wanted.text(&MatchQuery { field, text: self.text.clone(), ..MatchQuery::default() }, false)?;
         }
         Ok(())

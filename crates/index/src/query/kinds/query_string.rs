@@ -1,5 +1,7 @@
 //! `query_string`: rewrites Lucene's query syntax into the clauses that it stands for.
 
+use std::cell::Cell;
+
 use serde_json::Value;
 use tantivy::query::Weight;
 
@@ -10,7 +12,7 @@ use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use sparrow_query::lucene::{self, Clause, Conjunction, Leaf, Modifier, Syntax};
 use sparrow_query::{
-    BoolQuery, DisMaxQuery, ExistsQuery, FuzzyQuery, LenientQuery, MatchBoolPrefixQuery,
+    BoolQuery, DisMaxQuery, ExistsQuery, FuzzyQuery, LenientQuery, MAX_CLAUSES, MatchBoolPrefixQuery,
     MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator,
     PrefixQuery, Query, QueryKind, QueryStringQuery, RangeQuery, RegexpQuery, TermQuery, WildcardQuery,
 };
@@ -19,7 +21,9 @@ use sparrow_query::{
 pub(crate) trait Fields {
     /// The fields with their boosts, each pattern replaced by the fields that match it; the flag marks fields
     /// that came from a pattern.
-    fn expand(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)>;
+    fn expand(&self, fields: &[(String, f32)]) -> Result<Vec<(String, f32, bool)>, QueryError>;
+    /// Fails if the request must stop.
+    fn check(&self) -> Result<(), QueryError>;
     /// Terms that analysis makes of a text; the text itself for fields that are not analysed.
     fn terms(&self, field: &str, text: &str, analyzer: Option<&str>) -> Result<Vec<String>, QueryError>;
     /// Whether analysis of a text yields any term.
@@ -46,10 +50,10 @@ pub(crate) fn rewrite(query: &QueryStringQuery, fields: &dyn Fields) -> Result<Q
     } else {
         query.fields.iter().map(|(name, boost)| split_boost(name, *boost)).collect()
     };
-    let defaults = fields.expand(&stated);
+    let defaults = fields.expand(&stated)?;
     let everything = stated.iter().any(|(name, _)| name == "*");
     let syntax = lucene::parse(&text, defaults.len() > 1).map_err(syntax_error)?;
-    let rewriter = Rewriter { query, fields, defaults, everything };
+    let rewriter = Rewriter { query, fields, defaults, everything, clauses: Clauses::default() };
     let rewritten = rewriter.syntax(&syntax, true)?;
     Ok(rewritten.unwrap_or_else(|| Query::new(QueryKind::MatchNone)))
 }
@@ -89,6 +93,26 @@ struct Rewriter<'a> {
     defaults: Vec<(String, f32, bool)>,
     /// Whether the default fields are all fields.
     everything: bool,
+    clauses: Clauses,
+}
+
+/// Counts the clauses that a rewriting makes. Each keeps its words, and there is one for each word and each field, so that a text of
+/// a few kilobytes would make gigabytes of them before anybody compiles and counts the first.
+#[derive(Default)]
+pub(crate) struct Clauses(Cell<usize>);
+
+impl Clauses {
+    /// Counts one more.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub(crate) fn count(&self) -> Result<(), QueryError> {
+        self.0.set(self.0.get() + 1);
+        if self.0.get() > MAX_CLAUSES {
+            return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
+        }
+        Ok(())
+    }
 }
 
 impl Rewriter<'_> {
@@ -168,7 +192,7 @@ impl Rewriter<'_> {
         let expanded;
         let targets = match field {
             Some(name) => {
-                expanded = self.fields.expand(&[(name.to_owned(), 1.0)]);
+                expanded = self.fields.expand(&[(name.to_owned(), 1.0)])?;
                 &expanded
             }
             None => &self.defaults,
@@ -179,6 +203,11 @@ impl Rewriter<'_> {
             if !self.fields.has_terms(&first.0, text, self.query.analyzer.as_deref())? {
                 return Ok(None);
             }
+            // Each word is looked for in each field.
+            for _ in targets {
+                self.clauses.count()?;
+            }
+            self.fields.check()?;
             let fields = targets.iter().map(|(name, boost, _)| (name.clone(), *boost)).collect();
             return Ok(Some(Query::new(QueryKind::MultiMatch(MultiMatchQuery {
                 fields,
@@ -191,8 +220,10 @@ impl Rewriter<'_> {
         let mut queries = Vec::with_capacity(targets.len());
         let mut analysed_away = !targets.is_empty();
         for (name, boost, by_pattern) in targets {
+            self.fields.check()?;
             if let Some(kind) = self.in_field(name, field.is_some(), leaf)? {
                 analysed_away = false;
+                self.clauses.count()?;
                 let mut query = Query::new(kind);
                 if self.query.lenient || *by_pattern {
                     query = Query::new(QueryKind::Lenient(LenientQuery::new(query)));

@@ -9,10 +9,10 @@ use crate::query::error::QueryError;
 use crate::query::filters::Docs;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
-use crate::query::kinds::query_string::{Fields, quoted_field};
+use crate::query::kinds::query_string::{Clauses, Fields, quoted_field};
 use sparrow_query::{
-    BoolQuery, DisMaxQuery, FuzzyQuery, LenientQuery, MAX_CLAUSES, MatchPhraseQuery, MatchQuery, Operator,
-    PrefixQuery, Query, QueryKind, Rewrite, SimpleQueryStringQuery, simple_flags,
+    BoolQuery, DisMaxQuery, FuzzyQuery, LenientQuery, MatchPhraseQuery, MatchQuery, Operator, PrefixQuery,
+    Query, QueryKind, Rewrite, SimpleQueryStringQuery, simple_flags,
 };
 
 /// Deepest nesting of parentheses that is parsed; deeper ones are ignored as if they were not there.
@@ -32,10 +32,10 @@ pub(crate) fn rewrite(query: &SimpleQueryStringQuery, fields: &dyn Fields) -> Re
     if query.query.trim() == "*" && stated.iter().any(|(name, _)| name == "*") {
         return Ok(Query::match_all());
     }
-    let targets = fields.expand(stated);
+    let targets = fields.expand(stated)?;
     let text: Vec<char> = query.query.chars().collect();
-    let mut parser =
-        Parser { query, fields, targets, closings: closings(&text, query.flags & simple_flags::ESCAPE != 0) };
+    let closings = closings(&text, query.flags & simple_flags::ESCAPE != 0);
+    let mut parser = Parser { query, fields, targets, closings, clauses: Clauses::default() };
     let mut tree = parser.part(&text, 0, 0)?;
     if let Some(Query { kind: QueryKind::Bool(top), .. }) = &mut tree
         && top.must_not.is_empty()
@@ -51,6 +51,7 @@ struct Parser<'a> {
     targets: Vec<(String, f32, bool)>,
     /// Position of the closing parenthesis for each opening one that is closed.
     closings: FxHashMap<usize, usize>,
+    clauses: Clauses,
 }
 
 /// Finds the pairs of parentheses in a text, once for all: looking for the end of each of many that are never
@@ -81,8 +82,6 @@ struct State {
     operation: Option<Operator>,
     previous: Option<Operator>,
     negations: usize,
-    /// Number of clauses in this part.
-    clauses: usize,
     /// Number of levels added by changes between `+` and `|`.
     levels: usize,
 }
@@ -287,12 +286,14 @@ impl Parser<'_> {
         let mut queries = Vec::with_capacity(self.targets.len());
         let mut left_out = 0;
         for (field, boost, by_pattern) in &self.targets {
+            self.fields.check()?;
             let kind = clause(self, field)?;
             let analysed = matches!(kind, QueryKind::Match(_) | QueryKind::MatchPhrase(_));
             if analysed && !self.fields.has_terms(field, text, self.query.analyzer.as_deref())? {
                 left_out += 1;
                 continue;
             }
+            self.clauses.count()?;
             let mut query = Query::new(kind);
             if self.query.lenient || *by_pattern {
                 query = Query::new(QueryKind::Lenient(LenientQuery::new(query)));
@@ -301,7 +302,10 @@ impl Parser<'_> {
         }
         Ok(match queries.len() {
             0 if left_out > 0 => None,
-            0 => Some(QueryKind::MatchNone.into()),
+            0 => {
+                self.clauses.count()?;
+                Some(QueryKind::MatchNone.into())
+            }
             1 => queries.pop(),
             _ => Some(QueryKind::DisMax(DisMaxQuery { queries, tie_breaker: 1.0 }).into()),
         })
@@ -312,10 +316,6 @@ impl Parser<'_> {
             state.operation = None;
             return Ok(());
         };
-        state.clauses += 1;
-        if state.clauses > MAX_CLAUSES {
-            return Err(QueryError::TooManyClauses { limit: MAX_CLAUSES });
-        }
         if state.negations % 2 == 1 {
             let tree = BoolQuery {
                 must_not: vec![clause],
@@ -397,8 +397,12 @@ mod tests {
     struct One;
 
     impl Fields for One {
-        fn expand(&self, fields: &[(String, f32)]) -> Vec<(String, f32, bool)> {
-            fields.iter().map(|(name, boost)| (name.clone(), *boost, false)).collect()
+        fn expand(&self, fields: &[(String, f32)]) -> Result<Vec<(String, f32, bool)>, QueryError> {
+            Ok(fields.iter().map(|(name, boost)| (name.clone(), *boost, false)).collect())
+        }
+
+        fn check(&self) -> Result<(), QueryError> {
+            Ok(())
         }
 
         fn terms(

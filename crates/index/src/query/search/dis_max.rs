@@ -50,7 +50,7 @@ impl Compiler<'_> {
         };
         let (queries, tie_breaker) = match &clause.kind {
             QueryKind::DisMax(DisMaxQuery { queries, tie_breaker }) => (queries.clone(), *tie_breaker),
-            QueryKind::MultiMatch(text) => match self.fields_of(text) {
+            QueryKind::MultiMatch(text) => match self.fields_of(text)? {
                 Some(found) => found,
                 None => return Ok(None),
             },

@@ -27,7 +27,7 @@ impl Compiler<'_> {
         let score = match &query.kind {
             QueryKind::Match(clause) => self.unit_in_field(clause)?,
             QueryKind::Lenient(clause) => self.unit_of_words(&clause.query)?,
-            QueryKind::MultiMatch(clause) => match self.fields_of(clause) {
+            QueryKind::MultiMatch(clause) => match self.fields_of(clause)? {
                 Some((queries, _)) => self.highest(&queries)?,
                 None => None,
             },
