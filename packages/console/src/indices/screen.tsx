@@ -2,14 +2,14 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
+import { filterProblem } from '../../../server/src/named-fields';
 import { call } from '../lib/api';
 import { bytes, count, plural } from '../lib/format';
 import { type Index, loadIndices } from '../lib/indices';
 import { useLoad } from '../lib/load';
 import { address, current, remember } from '../lib/route';
 import { vectorFields } from '../search/fields';
-import { shown } from '../search/document';
-import { filterProblem } from '../search/filter';
+import { shown } from '../../../server/src/shown-document';
 import { FilterInput } from '../search/filter-input';
 import type { Properties } from '../search/fields';
 import { Json } from '../shell/json';
