@@ -18,8 +18,11 @@ const NOBODYS = ['lost+found'];
  * @throws {UnusablePathError} with the way to insist
  */
 async function refuseForeign(data: string): Promise<void> {
-  const there = await readdir(data).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+  const there = await readdir(data).catch(async (error: unknown) => {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return [];
+    if (code === 'ENOTDIR' && (await stat(data).catch(() => undefined))?.isDirectory() === false)
+      throw new UnusablePathError(`--data: ${data} is a file, not a folder`, { cause: error });
     throw error;
   });
   const files = there.filter((name) => !name.startsWith('.') && !NOBODYS.includes(name));
