@@ -282,9 +282,9 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           There is an index <b>{index}</b> already. The documents are added to it. Its fields stay as they are, and
           columns that it does not have yet become new fields.{' '}
           {table.documents.some(({ id }) => id === undefined)
-            ? 'This file has no column id whose values are all different, so adding it again would add its documents twice.'
+            ? 'No column id with unique values, so adding the file again duplicates its documents.'
             : 'Documents with the same id are replaced.'}{' '}
-          To begin anew, delete the index first, under <a href={address('indices', { index })}>Documents</a>.
+          To start over, delete the index first, under <a href={address('indices', { index })}>Documents</a>.
         </Note>
       )}
       {vectors !== undefined && vectors.type !== 'semantic_text' && added.length > 0 && (

@@ -13,7 +13,7 @@ import { shown } from '../../../server/src/shown-document';
 import { FilterInput } from '../search/filter-input';
 import type { Properties } from '../search/fields';
 import { Json } from '../shell/json';
-import { Head, Note, Problem, Raw, Sure } from '../shell/parts';
+import { Head, Hidden, Note, Problem, Raw, Sure } from '../shell/parts';
 
 type Tab = 'documents' | 'mapping' | 'settings';
 const TABS: readonly (readonly [Tab, string])[] = [
@@ -34,7 +34,8 @@ export function IndicesScreen(): JSX.Element {
         </a>
       </Head>
       <Problem text={error} />
-      {known?.indices.length === 0 && (
+      {known?.indices.length === 0 && known.hidden.length > 0 && <Hidden names={known.hidden} />}
+      {known?.indices.length === 0 && known.hidden.length === 0 && (
         <Note>
           There is no index yet. <a href={address('add')}>Add a file</a>, or{' '}
           <a href={address('search')}>try the example</a>.

@@ -172,6 +172,18 @@ describe('the console', () => {
     );
   });
 
+  it('runs no model to mark words where sparse vectors are searched', () => {
+    const way = WAYS.find(({ kind }) => kind === 'meaning') as Way;
+    const { highlight } = searchBody(way, 'x', { ways: WAYS, marked: ['gloss', 'body'], passages: ['body'] });
+    const marks = { number_of_fragments: 2, order: 'score' };
+    expect(highlight).toMatchObject({
+      fields: { gloss: { ...marks, highlight_query: { match: { gloss: 'x' } } }, body: marks },
+    });
+    const words = searchBody(WAYS[0] as Way, 'x', { ways: WAYS, marked: ['gloss'] });
+    expect(words['highlight']).toMatchObject({ fields: { gloss: marks } });
+    expect(JSON.stringify(words)).not.toContain('highlight_query');
+  });
+
   it('looks for passages in the beginning of a book only', () => {
     const body = searchBody(WAYS[0] as Way, 'x', { ways: WAYS, marked: ['gloss'] });
     expect(body['highlight']).toMatchObject({ max_analyzed_offset: 500_000 });

@@ -64,6 +64,7 @@ export function optionsFor(index: Index, known: Known, ways: readonly Way[], que
     ways,
     models: { sparse: known.models.sparse[0] ?? '', dense: known.models.dense[0] ?? '' },
     marked: withPassages(index.fields),
+    passages: index.fields.filter(({ type }) => type === 'semantic_text').map(({ name }) => name),
     hidden: vectorFields(index.fields),
     filter: question.filter,
     size: question.size,

@@ -9,7 +9,7 @@ import { type Index, type Known, keepUsual, loadIndices, usualIndex } from '../l
 import { foreignLanguage } from '../lib/language';
 import { useLoad } from '../lib/load';
 import { current, go, remember } from '../lib/route';
-import { Head, Note, Problem } from '../shell/parts';
+import { Head, Hidden, Note, Problem } from '../shell/parts';
 import { Board } from './board';
 import { HITS } from './body';
 import { EXAMPLE_INDEX, EXAMPLE_QUESTIONS } from './example';
@@ -50,17 +50,6 @@ export function SearchScreen(): JSX.Element {
     );
   }
   return <Searching known={known} searchable={searchable} onReload={reload} />;
-}
-
-/** What somebody is told whose key may search, and may not see what there is to search by. */
-function Hidden({ names }: { readonly names: readonly string[] }): JSX.Element {
-  return (
-    <Note kind="warn">
-      This key may not see the fields of {names.slice(0, 10).join(', ')}, so the console cannot show how to search them.
-      Use a key that has the privilege <code>view_index_metadata</code> besides <code>read</code>, as of{' '}
-      <code>sparrow key new NAME --index {names[0]} --can read view_index_metadata</code>.
-    </Note>
-  );
 }
 
 function Searching({

@@ -196,7 +196,9 @@ async function requestFor(context: Context, question: string, options: Options):
   if (unknown !== undefined) throw new CommandError(`[${index}] has no field [${unknown}]`);
   const fields = sorted(all.filter(([name]) => field?.includes(name) ?? true));
   const semantic = fields.semantic.map(([name]) => name);
-  const highlighted = [...new Set([...semantic, ...fields.text])].slice(0, 8);
+  // To mark words in other texts, a search by sparse vectors alone would run the model for every hit.
+  const texts = by === 'sparse' && semantic.length > 0 ? [] : fields.text;
+  const highlighted = [...new Set([...semantic, ...texts])].slice(0, 8);
   const highlight = {
     max_analyzed_offset: MOST_ANALYZED,
     fields: Object.fromEntries(highlighted.map((name) => [name, { number_of_fragments: 1 }])),
