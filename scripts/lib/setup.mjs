@@ -58,7 +58,7 @@ const STEPS = [
     // What the page shares with the command line are files of the server's.
     inputs: () => [
       join('packages', 'console'),
-      ...['file-mapping.ts', 'named-fields.ts', 'text-parts.ts', join('http', 'warning-texts.ts')].map((name) =>
+      ...['file-mapping.ts', 'named-fields.ts', 'shown-document.ts', 'text-parts.ts', join('http', 'warning-texts.ts')].map((name) =>
         join('packages', 'server', 'src', name),
       ),
     ],

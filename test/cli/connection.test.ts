@@ -1,6 +1,6 @@
 // How commands find a server and a key, and what they say where there is none.
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -54,6 +54,15 @@ describe('where the server is, and who asks', () => {
         `sparrow: the server at ${server.url} does not know the key of ${from}, or no longer: it may be of another server, expired or revoked; give one of this server with --key or SPARROW_API_KEY, or the server's data directory with --data\n`,
       ]);
     }
+    // Where a key lies that cannot be read, it is the one that was meant.
+    await mkdir(join(folder, 'closed', 'owner.key'), { recursive: true });
+    const closed = await sparrow(['status', '--url', server.url, '--data', join(folder, 'closed')]);
+    expect(closed.stderr).toContain(`(${join(folder, 'closed', 'owner.key')} cannot be read: it is a folder)`);
+    const before = await sparrow(['--key', 'YTpi', 'status']);
+    expect([before.code, before.stderr]).toEqual([
+      2,
+      'sparrow: options such as --key follow the command: sparrow status --key …\n',
+    ]);
     const nonsense = await sparrow(['status', '--url', 'http://']);
     expect([nonsense.code, nonsense.stderr]).toEqual([1, 'sparrow: [http://] is not an address of a server\n']);
   });

@@ -29,6 +29,13 @@ it('a path that cannot be used is told with its option', async () => {
   }
 });
 
+it('a file is told as what it is', async () => {
+  const file = join(folder, 'plain');
+  await writeFile(file, '');
+  const { code, stderr } = await sparrow(['--port', '0', '--data', file]);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: --data: .* is a file, not a folder$/m)]);
+});
+
 it('a folder of other files is not taken for a data directory, unless that is wanted', async () => {
   const own = join(folder, 'photos');
   await mkdir(own);

@@ -104,6 +104,33 @@ describe('a file of columns', () => {
     expect((await documents('commas-in-numbers')).map(({ _source }) => _source.price)).toEqual(['3,50', '1']);
   });
 
+  it('is told where dates or numbers stay texts, rather than refused', async () => {
+    const rows = ['2024-05-01', '01.05.2026', 'May 1, 2024', '2024/05/01', '2024-05-01 10:00'].map((released, at) => ({
+      released,
+      price: at === 0 ? 383.65 : `€ ${String(at)}`,
+      stock: at,
+    }));
+    const { code, stdout, stderr } = await run(await file('products.json', JSON.stringify(rows)));
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(
+      /: 5 documents in .*\n {2}released: dates in several forms, kept as keyword; .*\n {2}price: /,
+    );
+    const wrong = await run(await file('more.jsonl', '{"stock":"many"}'), '--index', 'products');
+    expect([wrong.code, wrong.stdout]).toEqual([
+      1,
+      expect.stringContaining('what was rejected does not fit [stock] (long)'),
+    ]);
+    expect(wrong.stdout).toContain('import again with --restart');
+    // A pipeline may make dates of them.
+    await server.request('PUT', '/_ingest/pipeline/years', {
+      processors: [{ script: { source: "ctx.released = ctx.released.substring(0, 4) + '-01-01'" } }],
+    });
+    const dates = [{ released: '2024-05-01' }, { released: '2024/05/01' }];
+    await imported(await file('piped.json', JSON.stringify(dates)), '--pipeline', 'years');
+    const piped = (await server.request('GET', '/piped/_mapping')).body.piped.mappings.properties;
+    expect(piped.released.type).toBe('date');
+  });
+
   it('may end its lines with separators, and leave columns without a name', async () => {
     await imported(await file('ends.csv', 'name;n;\nBern;1;\nBasel;2;x\n'));
     expect((await documents('ends')).map(({ _source }) => _source)).toEqual([

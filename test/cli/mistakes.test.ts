@@ -51,6 +51,26 @@ describe('a request that cannot be sent', () => {
   });
 });
 
+it('a model or a task that is not there is told with what there is', async () => {
+  const model = await run('models', 'start', 'nope');
+  expect([model.code, model.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^sparrow: there is no model \[nope\]: there are .*\.all-minilm-l6-v2.*\n$/),
+  ]);
+  const env = { npm_lifecycle_event: 'start', npm_package_name: 'sparrow' };
+  for (const [environment, command] of [
+    [{ npm_lifecycle_event: '' }, 'sparrow'],
+    [env, 'npm start --'],
+  ] as const) {
+    const args = ['tasks', 'show', '999', '--url', server.url, '--data', server.data];
+    const { code, stderr } = await sparrow(args, environment);
+    expect([code, stderr]).toEqual([
+      2,
+      `sparrow: [999] is not the id of a task, which is written as NODE:NUMBER: \`${command} tasks list --all\` shows them\n`,
+    ]);
+  }
+});
+
 describe('a snapshot or a repository that is not there', () => {
   const restored = (...args: string[]): Promise<Ended> => run('snapshot', 'restore', ...args);
   const deleted = (...args: string[]): Promise<Ended> => run('snapshot', 'delete', ...args);

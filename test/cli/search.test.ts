@@ -93,6 +93,42 @@ describe('search', () => {
     expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('leave out --filter')]);
   });
 
+  it('says where a filter compares letters, and what is wrong with one that cannot be read', async () => {
+    const compared = await run('search', 'bread', '--index', 'articles', '--filter', 'title:<50');
+    expect([compared.code, compared.stderr]).toEqual([
+      0,
+      '[title] is a text, so < and > compare letters, and 9 comes after 50: a field of numbers or dates compares values\n',
+    ]);
+    const broken = await run('search', 'bread', '--index', 'articles', '--filter', 'n:1', '--filter', 'title:(');
+    expect([broken.code, broken.stderr]).toEqual([
+      1,
+      'sparrow: The filter “title:(” ends too early: is a value, a quote or a bracket missing?\n',
+    ]);
+  });
+
+  it('shows the titles of documents, and how many are found where that is known', async () => {
+    for (const [id, Recipe, steps] of [
+      ['1', 'Lentil soup', 'Take a pan and boil lentils in it until they are soft.'],
+      ['2', 'Apple cake', 'Mix flour and eggs, and bake the apples in the oven.'],
+    ])
+      await server.request('PUT', `/recipes/_doc/${String(id)}`, { Recipe, steps });
+    await server.request('POST', '/recipes/_refresh');
+    const text = await said('search', 'bake', 'or', 'boil', '--index', 'recipes');
+    expect(text).toMatch(/^ [12] {2}2 {2}\d+\.\d+ {2}Apple cake\n {4}Mix flour/m);
+    // More than the lists of a fusion hold, which does not count them, but all that there are.
+    const more = Array.from({ length: 298 }, (_, at) => ({ Recipe: `Dish ${String(at)}`, steps: 'Boil it in a pan.' }));
+    await server.request('PUT', '/recipes/_mapping', {
+      properties: { meaning: { type: 'semantic_text', inference_id: '.hybrid' } },
+    });
+    const lines = more.map((one) => `{"index":{}}\n${JSON.stringify({ ...one, meaning: one.steps })}\n`).join('');
+    await server.request('POST', '/recipes/_bulk?refresh=true', lines);
+    const args = ['search', 'boil', 'bake', 'pan', '--index', 'recipes'];
+    expect((await json(...args)).hits.total.relation).toBe('gte');
+    expect(await said(...args)).toMatch(/^300 found, /m);
+    expect(await said(...args, '--filter', 'Recipe:dish')).toMatch(/^298 found, /m);
+    await server.request('DELETE', '/recipes');
+  });
+
   it('finds a book that is longer than what passages are looked for in', async () => {
     const text = `a lighthouse keeper ${'writes letters to nobody '.repeat(50_000)}`;
     await server.request('PUT', '/books/_doc/1?refresh=true', { text });

@@ -1,7 +1,7 @@
 // The engine as a library: no server, no socket.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -91,6 +91,41 @@ describe('an engine', () => {
     await rm(folder, { recursive: true });
   });
 
+  it('writes nothing into a folder of other files, unless that is wanted', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'sparrow-library-'));
+    await writeFile(join(data, 'summer.jpg'), '');
+    const { status, reason } = await failure(Sparrow.open({ data }));
+    expect([status, reason]).toEqual([
+      400,
+      expect.stringContaining('to use this one all the same, pass amongOtherFiles'),
+    ]);
+    expect(await readdir(data)).toEqual(['summer.jpg']);
+    await (await Sparrow.open({ data, amongOtherFiles: true })).close();
+    // From now on it is one.
+    await (await Sparrow.open({ data })).close();
+    await rm(data, { recursive: true });
+  });
+
+  it('tells what a request should not do any more', async () => {
+    const warnings: string[] = [];
+    await using warned = await Sparrow.open({ onWarning: (warning) => warnings.push(warning) });
+    const index = warned.index('warned');
+    await index.create({ mappings: { properties: { tokens: { type: 'sparse_vector' } } } });
+    const query = { text_expansion: { tokens: { model_id: '.sparse_encoder_model_2', model_text: 'a' } } };
+    await index.search({ query });
+    await index.search({ query });
+    expect(warnings).toEqual(Array(2).fill(expect.stringContaining('text_expansion')));
+    const program = `
+      import { Sparrow } from '@sparrow-search/engine';
+      const sparrow = await Sparrow.open();
+      const index = sparrow.index('warned');
+      await index.create(${JSON.stringify({ mappings: { properties: { tokens: { type: 'sparse_vector' } } } })});
+      for (let n = 0; n < 2; n += 1) await index.search(${JSON.stringify({ query })});
+      await sparrow.close();`;
+    const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+    expect(stderr.match(/SparrowWarning/g)).toHaveLength(1);
+  });
+
   it('deletes a temporary directory when it is closed, and can be closed twice', async () => {
     const temporary = await Sparrow.open();
     const data = temporary.data ?? '';
@@ -115,7 +150,14 @@ describe('an engine', () => {
     const index = sparrow.index<{ title: string }>('arguments');
     const untyped = <T>(value: unknown): T => value as T;
     const calls: readonly [() => unknown, string][] = [
-      [() => Sparrow.open(untyped({ dat: './data' })), 'Sparrow.open has no option dat; it takes data, models,'],
+      [
+        () => Sparrow.open(untyped({ dat: './data' })),
+        'Sparrow.open has no option dat; it takes data, amongOtherFiles,',
+      ],
+      [() => Sparrow.open(untyped('./x')), "must be an object, such as { data: './search-data' }"],
+      [() => Sparrow.open(untyped({ threads: '4' })), 'threads must be a whole number, at least 1'],
+      [() => index.search(untyped('x')), 'the request of a search must be an object, such as { query: '],
+      [() => sparrow.execute(untyped('put_piplines')), 'there is no operation [put_piplines]'],
       [() => Sparrow.open({ data: '' }), 'data must be a string that is not empty'],
       [() => sparrow.index(untyped(undefined)), 'the name of an index must be a string that is not empty'],
       [() => sparrow.index(''), 'the name of an index must be'],

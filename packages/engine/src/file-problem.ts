@@ -1,8 +1,8 @@
 /** What the system says of a file or folder, in words. */
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is nothing of that name',
-  EACCES: 'this user may not',
-  EPERM: 'this user may not',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
   EISDIR: 'it is a folder',
   ENOTDIR: 'a part of its path is not a folder',
   EEXIST: 'there is a file of that name',

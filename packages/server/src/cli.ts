@@ -27,11 +27,22 @@ export async function runCli(args: readonly string[]): Promise<void> {
     if (isServing) await serve(word === 'serve' ? args.slice(1) : args, word === 'serve');
     else await (await import('./cli/program.js')).runCommand(args);
   } catch (error) {
+    const said = isServing && error instanceof ConfigError ? await misplaced(args, error) : error;
     // Errors repeat what a server and its documents say.
-    terminal().err.write(`sparrow: ${explain(error, isServing)}\n`);
+    terminal().err.write(`sparrow: ${explain(said, isServing)}\n`);
     // The listening socket would keep a server alive whose engine did not open.
     process.exit(isUsage(error) ? 2 : 1);
   }
+}
+
+/** An error about the settings of a server; where a command follows an option, that its options follow it. */
+async function misplaced(args: readonly string[], error: ConfigError): Promise<Error> {
+  const { isCommand } = await import('./cli/program.js');
+  const [option = ''] = args;
+  const command = args.find((arg) => isCommand(arg));
+  if (!option.startsWith('-') || command === undefined) return error;
+  const name = option.replace(/=.*/s, '');
+  return new UsageError(`options such as ${name} follow the command: sparrow ${command} ${name} …`, { cause: error });
 }
 
 async function serve(args: readonly string[], isNamed: boolean): Promise<void> {

@@ -31,7 +31,9 @@ describe('columns are told by their values', () => {
     expect(types([values])).toEqual([
       ...['n long', 'x double', 'b boolean', 'big long', 'huge double', 'on date', 'none other', 'o other'],
     ]);
-    expect(types([{ a: 1 }, { a: 'one' }])).toEqual(['a other']);
+    expect(types([{ a: 1 }, { a: 'one' }])).toEqual(['a keyword']);
+    expect(types([{ a: 1 }, { a: '2' }, { a: '' }])).toEqual(['a long']);
+    expect(types([{ a: 1 }, { a: {} }])).toEqual(['a other']);
   });
 
   it('and numbers with decimal commas are told, as they stay texts', () => {
@@ -45,6 +47,35 @@ describe('columns are told by their values', () => {
     );
     expect(sample(rows).decimalCommas()).toBeUndefined();
     expect(sample([{ price: '3.50' }], true).decimalCommas()).toBeUndefined();
+  });
+
+  it('and dates or numbers of several forms stay texts, which is told', () => {
+    const said = (values: readonly unknown[], hasCells = false): string[] => {
+      const rows = sample(
+        values.map((a) => ({ a })),
+        hasCells,
+      );
+      return [...rows.columns().map(({ type }) => type), ...rows.notes().map(({ text }) => text)];
+    };
+    const forms = ['2024-05-01', '01.05.2026', 'May 1, 2024', '2024/05/01', 1714521600];
+    const several = expect.stringMatching(/^a: dates in several forms, kept as keyword; to sort by them, .*`format`/);
+    for (const first of forms) expect(said([first, ...forms])).toEqual(['keyword', several]);
+    expect(said(['2024-05-01', '2024', '2024-05', 1714521600000])).toEqual(['date']);
+    expect(said(['2024/05/01', '2024/06/01'])).toEqual(['other']);
+    const german = expect.stringMatching(/^a: dates such as 01\.05\.2026 stay texts; /);
+    expect(said(['01.05.2026', '02.05.2026'], true)).toEqual(['keyword', german]);
+    expect(said(['2024-05-01', ''])).toEqual(['keyword', expect.stringContaining('dates and empty texts')]);
+    expect(said(['2024-05-01', ''], true)).toEqual(['date']);
+    const prices = expect.stringContaining('a: numbers and texts such as “€ 163”, kept as keyword');
+    for (const values of [
+      [383.65, '€ 163'],
+      ['€ 163', 383.65],
+    ])
+      expect(said(values)).toEqual(['keyword', prices]);
+    expect(said(['2024-05-01', 'unknown'])).toEqual(['keyword', expect.stringContaining('texts such as “unknown”')]);
+    expect(said(['1.2.3', '1.2.4'])).toEqual(['other']);
+    expect(said([1984, 'Fahrenheit 451, a novel about books'])).toEqual(['text']);
+    expect(said([true, 'no'])).toEqual(['keyword', expect.stringContaining('booleans and texts such as “no”')]);
   });
 
   it('and texts by their words', () => {

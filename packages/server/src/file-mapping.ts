@@ -71,12 +71,31 @@ const KINDS_OF_CELLS: readonly (readonly [ColumnType, RegExp])[] = [
 const COMMA_NUMBER = /^-?\d+(?:\.\d{3})*(?:,\d+)?$/;
 const COMMA_DECIMALS = /,(?!\d{3}$)\d+$/;
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/;
+/** What a field of dates takes beside whole dates: a year, a month, milliseconds. */
+const PART_OF_DATE = /^(?:\d{4}(?:-\d{2})?|-?\d{12,15})$/;
+/** The other form that a field which nobody has mapped takes for a date, if its first document has it. */
+const SLASHED_DATE = /^\d{4}\/\d{2}\/\d{2}(?: \d{2}:\d{2}:\d{2})?$/;
+/** Dates as people write them, which are no dates to a field without a `format`. */
+const WRITTEN_DATE =
+  /^(?:\d{1,2}([-./])\d{1,2}\1\d{4}|\d{4}([-./])\d{1,2}\2\d{1,2}|(?:[a-z]{3,9}\.?,? )?(?:\d{1,2}(?:st|nd|rd|th)?\.?[ -])?(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\.?(?:[ -]\d{1,2}(?:st|nd|rd|th)?)?,?[ -]\d{4})(?:[ T,].*)?$/i;
+const SECONDS = /^-?\d{9,10}$/;
+const LONGEST_DATE = 40;
+/** Where `format` is explained. */
+const ABOUT_FORMATS = 'docs/fields.md';
 
 type Document = Readonly<Record<string, unknown>>;
+
+/** Something about the values of a column that its field does not say: a sentence without its full stop. */
+export interface ColumnNote {
+  readonly name: string;
+  readonly text: string;
+}
 
 /** The first documents of a file, of which all columns are told. */
 export class Sample {
   readonly #values = new Map<string, unknown[]>();
+  /** Columns in which some document has an empty text. */
+  readonly #blank = new Set<string>();
   readonly #hasCells: boolean;
   #documents = 0;
   #characters = 0;
@@ -100,7 +119,12 @@ export class Sample {
       const values = this.#values.get(name) ?? [];
       this.#values.set(name, values);
       for (const one of Array.isArray(value) ? (value as unknown[]) : [value]) {
-        if (one === null || one === undefined || isBlank(one)) continue;
+        if (one === null || one === undefined) continue;
+        if (isBlank(one)) {
+          // An empty cell is left out of its document.
+          if (!this.#hasCells) this.#blank.add(name);
+          continue;
+        }
         values.push(one);
         this.#characters += typeof one === 'string' ? one.length : JSON.stringify(one).length;
       }
@@ -123,10 +147,72 @@ export class Sample {
   columns(): Column[] {
     return [...this.#values].map(([name, values]) => ({
       name,
-      type: typeOf(name, values, this.#hasCells),
+      type: typeOf(name, values, this.#hasCells, this.#blank.has(name)),
       example: exampleOf(values),
     }));
   }
+
+  /**
+   * What is to be said about columns that stay texts although they hold dates or numbers: as a date or a number, the field that their first
+   * document makes would refuse the others.
+   */
+  notes(): ColumnNote[] {
+    return [...this.#values].flatMap(([name, values]) => {
+      const type = typeOf(name, values, this.#hasCells, this.#blank.has(name));
+      const what = type === 'keyword' || type === 'other' ? mixture(values, this.#hasCells, this.#blank.has(name)) : '';
+      return what === '' ? [] : [{ name, text: `${name}: ${what}` }];
+    });
+  }
+}
+
+type Scalar = string | number | boolean;
+
+function areScalars(values: readonly unknown[]): values is readonly Scalar[] {
+  return values.every((value) => ['string', 'number', 'boolean'].includes(typeof value));
+}
+
+function isDate(text: string): boolean {
+  return DATE.test(text) || SLASHED_DATE.test(text);
+}
+
+/** Whether all values are dates of some form, and at least one of them cannot be anything else. */
+function areDates(texts: readonly string[]): boolean {
+  const isWhole = (text: string): boolean => text.length <= LONGEST_DATE && (isDate(text) || WRITTEN_DATE.test(text));
+  return texts.some(isWhole) && texts.every((text) => isWhole(text) || PART_OF_DATE.test(text) || SECONDS.test(text));
+}
+
+/** What the values of a column are that is kept as a keyword or a text, and what to do about it; empty where that is no loss. */
+function mixture(values: readonly unknown[], hasCells: boolean, hasBlank: boolean): string {
+  if (values.length === 0 || !areScalars(values)) return '';
+  const texts = values.map((value) => String(value).trim());
+  const toSort = `to sort by them, first make the index with a mapping in which the field is a date with a \`format\` (${ABOUT_FORMATS})`;
+  if (areDates(texts)) {
+    if (texts.every((text) => SLASHED_DATE.test(text)) && !hasBlank) return '';
+    if (hasBlank)
+      return `dates and empty texts, kept as keyword; leave the empty ones out, or use null, to sort by the dates`;
+    if (texts.some(isDate) || texts.some((text) => shapeOf(text) !== shapeOf(texts[0] ?? '')))
+      return `dates in several forms, kept as keyword; ${toSort}`;
+    return `dates such as ${texts[0] ?? ''} stay texts; ${toSort}`;
+  }
+  const strings = values.filter((value) => typeof value === 'string');
+  const other = strings.find((text) => !isDate(text.trim()) && !/^[\d.]+$/.test(text.trim()));
+  const like = other === undefined ? 'texts' : `texts such as “${other.trim().slice(0, LONGEST_DATE)}”`;
+  if (strings.length < values.length) {
+    const kinds = [...new Set(values.map((value) => `${typeof value}s`))].filter((kind) => kind !== 'strings');
+    const all = [...kinds.sort().reverse(), ...(strings.length === 0 ? [] : [like])];
+    const toCalculate = kinds.includes('numbers')
+      ? '; write numbers alone to sort, filter by ranges and calculate with them'
+      : '';
+    return `${all.join(' and ')}, kept as keyword${toCalculate}`;
+  }
+  if (!hasCells && strings.some((text) => isDate(text.trim())))
+    return `dates and ${like}, kept as keyword; leave out what is no date to sort by the dates`;
+  return '';
+}
+
+/** How a date is written, whatever its digits. */
+function shapeOf(text: string): string {
+  return text.replaceAll(/\d+/g, '0').replaceAll(/[a-z]+/gi, 'a');
 }
 
 function isBlank(value: unknown): boolean {
@@ -137,18 +223,27 @@ function exampleOf([first]: readonly unknown[]): string {
   return first === undefined ? '' : typeof first === 'string' ? first : JSON.stringify(first);
 }
 
-function typeOf(name: string, values: readonly unknown[], hasCells: boolean): ColumnType {
+function typeOf(name: string, values: readonly unknown[], hasCells: boolean, hasBlank: boolean): ColumnType {
   if (values.length === 0) return 'other';
   if (values.every((value) => typeof value === 'boolean')) return 'boolean';
   if (values.every((value) => typeof value === 'number'))
     return values.every((value) => Number.isInteger(value) && Math.abs(value) < BEYOND_LONG) ? 'long' : 'double';
-  const texts = values.filter((value) => typeof value === 'string').map((text) => text.trim());
-  if (texts.length < values.length) return 'other';
-  const said = hasCells ? KINDS_OF_CELLS.find(([, pattern]) => texts.every((text) => pattern.test(text))) : undefined;
+  if (!areScalars(values)) return 'other';
+  const texts = values.map((value) => String(value).trim());
+  const isMixed = values.some((value) => typeof value !== 'string');
+  // Numbers and booleans in quotes fit into a field of those without.
+  const said =
+    hasCells || isMixed ? KINDS_OF_CELLS.find(([, pattern]) => texts.every((text) => pattern.test(text))) : undefined;
   if (said !== undefined) return said[0];
-  if (texts.every((text) => DATE.test(text))) return 'date';
+  // A field of dates refuses an empty text.
+  const fitsDate = (text: string): boolean => DATE.test(text) || PART_OF_DATE.test(text);
+  if (!hasBlank && texts.some((text) => DATE.test(text)) && texts.every(fitsDate)) return 'date';
+  if (!hasBlank && texts.every((text) => SLASHED_DATE.test(text))) return 'other';
+  if (areDates(texts)) return 'keyword';
   const words = texts.reduce((all, text) => all + text.split(/\s+/).length, 0) / texts.length;
   if (words >= WORDS_OF_TEXT || (NAMES_OF_TEXT.test(name) && words > 1)) return 'text';
+  // Its first document might make a field that refuses the others.
+  if (isMixed || texts.some(isDate)) return 'keyword';
   const isShort = texts.every(({ length }) => length <= LONGEST_KEYWORD);
   return isShort && new Set(texts).size < Math.max(2, texts.length * MOST_DIFFERENT) ? 'keyword' : 'other';
 }

@@ -1,6 +1,14 @@
 import { expect, it } from 'vitest';
 
-import { fieldsOfAggregations, fieldsOfFilter, fieldsOfSearch, unknownAmong, withParents } from './named-fields.js';
+import {
+  comparesLetters,
+  fieldsOfAggregations,
+  fieldsOfFilter,
+  fieldsOfSearch,
+  textsCompared,
+  unknownAmong,
+  withParents,
+} from './named-fields.js';
 
 it('finds the fields that a filter names', () => {
   expect(fieldsOfFilter('topic:a AND (year:[2020 TO *] OR -meta.n:"x:y") AND topic:b')).toEqual([
@@ -109,5 +117,18 @@ it('takes what is below a field as a part of it, and not what is below an object
   ]);
   expect(unknownAmong(['topics.art', 'person.name', 'person.nmae', 'toString'], known)).toEqual([
     ...['person.nmae', 'toString'],
+  ]);
+});
+
+it('knows which texts a filter compares as if they were numbers', () => {
+  const known = { price: { text: {} }, code: { keyword: {} }, n: { long: {} }, both: { text: {}, long: {} } };
+  const names = (filter: string): string[] => textsCompared(filter, known).map(({ name }) => name);
+  for (const range of ['<50', '>=-1', '[10 TO 50]', '{* TO 5}', '["2020-01-01" TO *]', '(>1 AND <5)'])
+    expect([range, names(`price:${range}`)]).toEqual([range, ['price']]);
+  expect(names('n:<5 AND code:>3 AND both:<5')).toEqual(['code']);
+  // Letters may be meant.
+  expect(names('price:[a TO m] AND price:5 AND other:<5')).toEqual([]);
+  expect(textsCompared('code:<5', known).map(comparesLetters)).toEqual([
+    '[code] is a keyword, so < and > compare letters, and 9 comes after 50: a field of numbers or dates compares values',
   ]);
 });

@@ -7,6 +7,9 @@
 const TOKEN =
   /"(?:\\.|[^"\\])*"?|\/(?:\\.|[^/\\])*\/?|[[{](?:"(?:\\.|[^"\\])*"?|[^\]}"])*[\]}]?|(?:[^\s+!()[\]{}"/:\\^~]|\\.)+:?/gs;
 
+/** What Lucene's parser came upon: `"<EOF>"`, `" ")" ") ""`, `" <AND> "AND ""`, and of a lexical error `"x"` or `<EOF>`. */
+const ENCOUNTERED = /^Cannot parse '[^]*Encountered:? ([^]+?)(?: at line \d+, column \d+\.)?$/m;
+
 /** What a field before a colon may be called; patterns and what has escaped signs are left out. */
 const NAME = /^[\p{L}_][\p{L}\p{M}\p{N}_.-]*$/u;
 
@@ -46,6 +49,22 @@ const APART: ReadonlySet<string> = new Set([
 /** Field types that are searched by words. */
 export const BY_WORDS: readonly string[] = ['text', 'match_only_text', 'search_as_you_type'];
 
+/** A message of the server's; where it says that a filter cannot be parsed, a sentence that says what to change. */
+export function filterProblem(message: string, filter: string): string {
+  const found = ENCOUNTERED.exec(message)?.[1];
+  if (found === undefined) return message;
+  if (found.includes('<EOF>'))
+    return `The filter “${filter}” ends too early: is a value, a quote or a bracket missing?`;
+  const what = /^" (?:<\w+> )?"([^]+?) ?"/.exec(found)?.[1] ?? found.replace(/^"|"$/g, '');
+  return `The filter “${filter}” cannot be read: “${what}” is not expected there.`;
+}
+
+/** Types whose values are ordered by their letters. */
+const TEXTS: readonly string[] = [...BY_WORDS, 'keyword', 'constant_keyword', 'wildcard'];
+
+/** A comparison with a number or a date, or a range that begins or ends with one. */
+const COMPARED = /^(?:[<>]=?|[[{]\s*(?:\*\s+TO\s+)?)"?[-+]?\d/;
+
 /** The fields that a text in Lucene's syntax names; patterns and what is no field are left out, as are names of unusual length. */
 export function fieldsOfFilter(filter: string): string[] {
   const named = new Set<string>();
@@ -55,6 +74,32 @@ export function fieldsOfFilter(filter: string): string[] {
     if (NAME.test(name) && name !== '_exists_') named.add(name);
   }
   return usual(named);
+}
+
+/**
+ * The fields that a text in Lucene's syntax compares with numbers or dates, as in `price:<50` and `year:[2020 TO *]`; `known` is what
+ * `_field_caps` shows for the fields that it names. Of these, those that are texts everywhere, with what they are: they compare letters, and
+ * 9 is more than 50.
+ */
+export function textsCompared(filter: string, known: object): { readonly name: string; readonly type: string }[] {
+  const compared = new Set<string>();
+  let field = '';
+  for (const [token] of filter.matchAll(TOKEN)) {
+    if (token.endsWith(':')) field = token.slice(0, -1).replace(/^-+/, '');
+    else if (COMPARED.test(token)) compared.add(field);
+  }
+  return usual(compared).flatMap((name) => {
+    const types = Object.keys(
+      Object.hasOwn(known, name) ? ((known as Readonly<Record<string, object>>)[name] ?? {}) : {},
+    );
+    const isText = types.length > 0 && types.every((type) => TEXTS.includes(type));
+    return isText ? [{ name, type: types[0] === 'keyword' ? 'keyword' : 'text' }] : [];
+  });
+}
+
+/** What is to be said about such a field: a sentence without its full stop. */
+export function comparesLetters({ name, type }: { readonly name: string; readonly type: string }): string {
+  return `[${name}] is a ${type}, so < and > compare letters, and 9 comes after 50: a field of numbers or dates compares values`;
 }
 
 /**

@@ -1,16 +1,11 @@
-import { chmod, mkdir, readdir, stat } from 'node:fs/promises';
+import { chmod, mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+
+import { holdsForeignFiles } from '@sparrow-search/engine';
 
 import { UnusablePathError } from './errors.js';
 import type { Logger } from './log.js';
 import { KeyStore } from './security/key-store.js';
-
-/** What only a data directory has. */
-const OURS = ['indices', 'identity.json', 'owner.key'];
-/** What one has too that was left while it was made. */
-const BEGUN = ['store', 'security', 'lock'];
-/** What a file system of its own begins with. */
-const NOBODYS = ['lost+found'];
 
 /**
  * Refuses a folder of somebody's own files: a server would put its own among them, and close it to everybody else.
@@ -18,12 +13,11 @@ const NOBODYS = ['lost+found'];
  * @throws {UnusablePathError} with the way to insist
  */
 async function refuseForeign(data: string): Promise<void> {
-  const there = await readdir(data).catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
+  const isForeign = await holdsForeignFiles(data).catch(async (error: unknown) => {
+    const isFile = (await stat(data).catch(() => undefined))?.isDirectory() === false;
+    throw isFile ? new UnusablePathError(`--data: ${data} is a file, not a folder`, { cause: error }) : error;
   });
-  const files = there.filter((name) => !name.startsWith('.') && !NOBODYS.includes(name));
-  if (files.every((name) => BEGUN.includes(name)) || files.some((name) => OURS.includes(name))) return;
+  if (!isForeign) return;
   throw new UnusablePathError(
     `--data: ${data} holds other files and is no data directory of Sparrow, so nothing was written: name an empty folder or a new one; to use this one all the same, make the folder ${join(data, 'indices')}`,
   );

@@ -170,7 +170,10 @@ function unusable(option: string, path: string): (error: unknown) => never {
   return (cause) => {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === undefined) throw cause;
-    throw new UnusablePathError(`${option}: ${path} cannot be used: ${fileProblem(cause)}`, { cause });
+    // What cannot be written may be a folder above it, or a file in it.
+    const { path: where = path } = cause as NodeJS.ErrnoException;
+    const what = code === 'EACCES' && where !== path ? ` (${where})` : '';
+    throw new UnusablePathError(`${option}: ${path} cannot be used: ${fileProblem(cause)}${what}`, { cause });
   };
 }
 

@@ -1,6 +1,6 @@
 // Reads files into documents: JSON, JSON lines, CSV, and plain text.
 import { CsvProblem, CsvReader } from '../../../server/src/csv-rows';
-import { type Column, Sample, textColumns, typedDocument } from '../../../server/src/file-mapping';
+import { type Column, type ColumnNote, Sample, textColumns, typedDocument } from '../../../server/src/file-mapping';
 import { asIndexName } from '../../../server/src/index-name';
 import { MEANING_OF_PART, TextParts } from '../../../server/src/text-parts';
 import { plural } from '../lib/format';
@@ -18,6 +18,8 @@ export interface Table {
   readonly left: readonly string[];
   /** What else is to be known about the file, as a sentence without its full stop. */
   readonly note: string | undefined;
+  /** What is to be known about columns, where the index does not have them yet. */
+  readonly columnNotes: readonly ColumnNote[];
 }
 
 const ID_COLUMNS = ['_id', 'id'];
@@ -46,7 +48,8 @@ export function readFile(name: string, text: string): Table {
   const columns = sample.columns();
   const typed = format === 'CSV' ? sources.map((source) => typedDocument(source, columns)) : sources;
   const meaning = format === 'text' ? [MEANING_OF_PART] : textColumns(columns);
-  return { format, documents: withIds(typed), columns, meaning, left, note: sample.decimalCommas() };
+  const [note, columnNotes] = [sample.decimalCommas(), sample.notes()];
+  return { format, documents: withIds(typed), columns, meaning, left, note, columnNotes };
 }
 
 type Source = Record<string, unknown>;

@@ -15,6 +15,7 @@ import { Head, Note, Problem, Progress, Raw } from '../shell/parts';
 import type { Written } from '../requests/catalog';
 import { type Progress as Done, upload } from './bulk';
 import { AsCode, requestsOf } from './code';
+import { decoded } from './encoding';
 import { INDEX_NAME, type Table, indexName, readFile } from './parse';
 
 /** Larger files are for the command line: the page holds a file as a whole. */
@@ -26,6 +27,7 @@ const WATCH_MS = 700;
 interface Chosen {
   readonly name: string;
   readonly size: number;
+  readonly isLatin1: boolean;
   readonly table: Table;
 }
 
@@ -46,7 +48,8 @@ export function AddScreen(): JSX.Element {
       if (file.size > LARGEST) {
         throw new Error(`The file has ${bytes(file.size)}; the page takes up to ${bytes(LARGEST)}. ${remedy(name)}`);
       }
-      setChosen({ name, size: file.size, table: readFile(name, await file.text()) });
+      const { text, isLatin1 } = decoded(new Uint8Array(await file.arrayBuffer()));
+      setChosen({ name, size: file.size, isLatin1, table: readFile(name, text) });
     } catch (failure) {
       setError((failure as Error).message);
     }
@@ -242,6 +245,11 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
         <b>{chosen.name}</b>, {bytes(chosen.size)}: {plural(table.documents.length, 'document')}, read as {table.format}
         .
       </p>
+      {chosen.isLatin1 && (
+        <Note kind="warn">
+          This file is not UTF-8 and was read as Latin-1. If letters are wrong below, save it as UTF-8 and drop that.
+        </Note>
+      )}
       {table.left.length > 0 && (
         <Note kind="warn">
           Left out: {table.left.slice(0, 5).join('; ')}
@@ -249,6 +257,13 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
         </Note>
       )}
       {table.note !== undefined && <Note kind="warn">{sentence(table.note)}</Note>}
+      {table.columnNotes
+        .filter(({ name }) => !isFixed(name) && !meaning.includes(name))
+        .map(({ name, text }) => (
+          <Note key={name} kind="warn">
+            {text}.
+          </Note>
+        ))}
       <label class="field">
         <span>Into the index</span>
         <input
@@ -267,9 +282,9 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           There is an index <b>{index}</b> already. The documents are added to it. Its fields stay as they are, and
           columns that it does not have yet become new fields.{' '}
           {table.documents.some(({ id }) => id === undefined)
-            ? 'This file has no column id whose values are all different, so adding it again would add its documents twice.'
+            ? 'No column id with unique values, so adding the file again duplicates its documents.'
             : 'Documents with the same id are replaced.'}{' '}
-          To begin anew, delete the index first, under <a href={address('indices', { index })}>Documents</a>.
+          To start over, delete the index first, under <a href={address('indices', { index })}>Documents</a>.
         </Note>
       )}
       {vectors !== undefined && vectors.type !== 'semantic_text' && added.length > 0 && (
@@ -363,8 +378,10 @@ function Running({
   return (
     <div class="running">
       <p class="lead" role="status">
-        {ended === undefined ? 'Writing' : run.error === undefined ? 'Done' : 'Ended'}: {count(done)} of{' '}
-        {plural(total, 'document')}
+        {ended === undefined ? 'Writing' : run.error === undefined ? 'Done' : 'Ended'}:{' '}
+        {progress.failed > 0
+          ? `${count(progress.sent)} added, ${count(progress.failed)} refused`
+          : `${count(done)} of ${plural(total, 'document')}`}
       </p>
       <Progress done={done} total={total} label="documents written" />
       <dl class="figures">

@@ -2,18 +2,18 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
+import { filterProblem } from '../../../server/src/named-fields';
 import { call } from '../lib/api';
 import { bytes, count, plural } from '../lib/format';
 import { type Index, loadIndices } from '../lib/indices';
 import { useLoad } from '../lib/load';
 import { address, current, remember } from '../lib/route';
 import { vectorFields } from '../search/fields';
-import { shown } from '../search/document';
-import { filterProblem } from '../search/filter';
+import { shown } from '../../../server/src/shown-document';
 import { FilterInput } from '../search/filter-input';
 import type { Properties } from '../search/fields';
 import { Json } from '../shell/json';
-import { Head, Note, Problem, Raw, Sure } from '../shell/parts';
+import { Head, Hidden, Note, Problem, Raw, Sure } from '../shell/parts';
 
 type Tab = 'documents' | 'mapping' | 'settings';
 const TABS: readonly (readonly [Tab, string])[] = [
@@ -34,7 +34,8 @@ export function IndicesScreen(): JSX.Element {
         </a>
       </Head>
       <Problem text={error} />
-      {known?.indices.length === 0 && (
+      {known?.indices.length === 0 && known.hidden.length > 0 && <Hidden names={known.hidden} />}
+      {known?.indices.length === 0 && known.hidden.length === 0 && (
         <Note>
           There is no index yet. <a href={address('add')}>Add a file</a>, or{' '}
           <a href={address('search')}>try the example</a>.

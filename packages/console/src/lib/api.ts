@@ -109,12 +109,22 @@ export async function call<T>(method: string, path: string, body?: unknown, opti
     throw new Refused('This key is not accepted. The owner key is in the file owner.key of the data directory.', 401);
   }
   throw new Refused(
-    sentences(answer) || reply.text || `status ${reply.status}`,
+    forbidden(sentences(answer)) || reply.text || `status ${reply.status}`,
     reply.status,
     answer,
     reply.retryAfter,
   );
 }
+
+/** A refusal in plain words, where it is one for want of a privilege; any other sentence as it is. */
+function forbidden(sentence: string): string {
+  const [, scope, privilege] = UNAUTHORIZED.exec(sentence) ?? [];
+  if (scope === undefined || privilege === undefined) return sentence;
+  return `This key may not do or see this: it needs the ${scope} privilege “${privilege}”.`;
+}
+
+/** The server's own sentence, with the privileges that would do, the narrowest first. */
+const UNAUTHORIZED = /^action \[[^\]]+\] is unauthorized .* granted by the (cluster|index) privileges \[([^\],]+)/s;
 
 /** Like `call`, but resolves with `fallback` where the key may not ask or there is nothing. */
 export async function optional<T>(fallback: T, method: string, path: string, body?: unknown): Promise<T> {

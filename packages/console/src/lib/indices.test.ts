@@ -23,6 +23,9 @@ it('begins with the index that was searched last, or else with the newest', () =
   expect(usualIndex(indices, storage)?.name).toBe('c');
   keepUsual('gone', storage);
   expect(usualIndex(indices, storage)?.name).toBe('b');
+  const empty = { ...index('d', 9), documents: 0 };
+  expect(usualIndex([...indices, empty], storage)?.name).toBe('b');
+  expect(usualIndex([empty], storage)?.name).toBe('d');
   // A key that may not see statistics.
   expect(usualIndex([index('a', undefined), index('b', undefined)], storage)?.name).toBe('a');
   expect(usualIndex([], storage)).toBeUndefined();

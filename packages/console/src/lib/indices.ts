@@ -93,8 +93,10 @@ const LAST_SEARCHED = 'sparrow-index';
 
 /** Which index somebody wants who names none: the one that was searched last in this browser, or else the one that was made last. */
 export function usualIndex(indices: readonly Index[], storage: Storage = localStorage): Index | undefined {
-  const last = indices.find(({ name }) => name === storage.getItem(LAST_SEARCHED));
-  return last ?? [...indices].sort((a, b) => (b.created ?? 0) - (a.created ?? 0))[0];
+  // An empty one answers nothing.
+  const filled = indices.filter(({ documents }) => documents !== 0);
+  const last = filled.find(({ name }) => name === storage.getItem(LAST_SEARCHED));
+  return last ?? [...(filled.length === 0 ? indices : filled)].sort((a, b) => (b.created ?? 0) - (a.created ?? 0))[0];
 }
 
 /** Notes that an index is searched. */

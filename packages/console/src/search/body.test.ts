@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type RunningServer, startServer } from '../../../../test/support/server';
 import { fieldsFor } from '../../../server/src/file-mapping';
+import { filterProblem } from '../../../server/src/named-fields';
+import { shown, titleFieldOf } from '../../../server/src/shown-document';
 import { sentences } from '../lib/api';
 import { fusedLists, searchBody } from './body';
-import { shown } from './document';
 import { type Way, firstOfEach, leaves, vectorFields, waysOf, withPassages } from './fields';
-import { filterProblem } from './filter';
 import { type Hit, passageOf } from './results';
 import { fromFirstWord, markWords, partsOf, saidAs, telling, withoutEmptyMarks, wordsOf } from './why';
 
@@ -172,6 +172,18 @@ describe('the console', () => {
     );
   });
 
+  it('runs no model to mark words where sparse vectors are searched', () => {
+    const way = WAYS.find(({ kind }) => kind === 'meaning') as Way;
+    const { highlight } = searchBody(way, 'x', { ways: WAYS, marked: ['gloss', 'body'], passages: ['body'] });
+    const marks = { number_of_fragments: 2, order: 'score' };
+    expect(highlight).toMatchObject({
+      fields: { gloss: { ...marks, highlight_query: { match: { gloss: 'x' } } }, body: marks },
+    });
+    const words = searchBody(WAYS[0] as Way, 'x', { ways: WAYS, marked: ['gloss'] });
+    expect(words['highlight']).toMatchObject({ fields: { gloss: marks } });
+    expect(JSON.stringify(words)).not.toContain('highlight_query');
+  });
+
   it('looks for passages in the beginning of a book only', () => {
     const body = searchBody(WAYS[0] as Way, 'x', { ways: WAYS, marked: ['gloss'] });
     expect(body['highlight']).toMatchObject({ max_analyzed_offset: 500_000 });
@@ -256,5 +268,19 @@ describe('the console', () => {
     // Paragraphs stay apart, words of a list stay in their line.
     expect(shown('x', { text: ['First one.', 'And a second one that is rather longer.'] }).text).toContain('.\n\nAnd');
     expect(shown('x', { text: ['a b', 'c'] }).text).toBe('a b, c');
+    // No field is called a title: one whose values tell the documents apart is one, and a topic is none.
+    const recipes = ['Lentil soup', 'Apple cake', 'Flat bread'].map((Recipe, at) => {
+      return { Cuisine: 'French', Added: `2024-05-0${at + 1}`, Recipe, Steps: `Take a pan, and make ${Recipe} in it.` };
+    });
+    const field = titleFieldOf(recipes);
+    expect(field).toBe('Recipe');
+    expect(recipes.map((recipe) => shown('x', recipe, [], field).title)).toEqual([
+      ...['Lentil soup', 'Apple cake', 'Flat bread'],
+    ]);
+    expect(shown('x', { title: 'T', ...recipes[0] }, [], field).title).toBe('T');
+    // What is there to read is no title of itself.
+    const notes = [{ note: 'One short note' }, { note: 'Another one' }];
+    expect(shown('x', notes[0] ?? {}, [], titleFieldOf(notes)).titleField).toBeUndefined();
+    expect(titleFieldOf(recipes.slice(0, 1))).toBeUndefined();
   });
 });

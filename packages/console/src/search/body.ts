@@ -27,6 +27,11 @@ export interface SearchOptions {
   readonly models?: Models;
   /** Fields whose passages are shown. */
   readonly marked?: readonly string[];
+  /**
+   * Those of them that hold passages. In other texts, a search by sparse vectors would mark what each token comes from, for which the model
+   * reads every hit: that takes hundreds of times as long as the search, so only words are marked there.
+   */
+  readonly passages?: readonly string[];
   /** Fields that are left out of the hits' sources. */
   readonly hidden?: readonly string[];
   /** In Lucene's syntax; restricts without scoring. */
@@ -132,7 +137,11 @@ export function searchBody(way: Way, text: string, options: SearchOptions): Json
         }
       : { query: filtered(queryOf(way, text, models)) };
   const fields = Object.fromEntries(
-    marked.slice(0, HIGHLIGHTED).map((name) => [name, { number_of_fragments: 2, order: 'score' }]),
+    marked.slice(0, HIGHLIGHTED).map((name) => {
+      const isPassages = options.passages?.includes(name) ?? false;
+      const words = way.kind === 'meaning' && !isPassages ? { highlight_query: { match: { [name]: text } } } : {};
+      return [name, { number_of_fragments: 2, order: 'score', ...words }];
+    }),
   );
   return {
     ...what,

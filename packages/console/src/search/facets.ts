@@ -71,7 +71,9 @@ export function facetsOf(counted: Aggregations, filter: string): Facet[] {
       });
       const gone = chosen.filter(([name, text]) => name === field && !values.some((value) => value.text === text));
       const others = gone.map(([, text]): Value => ({ text, count: undefined, isChosen: true }));
-      return { field, values: [...others, ...values].slice(0, MOST_VALUES) };
+      // What one document has alone, such as its date, narrows nothing down.
+      const shared = values.filter(({ count = 0, isChosen }) => isChosen || count > 1);
+      return { field, values: [...others, ...shared].slice(0, MOST_VALUES) };
     })
     .filter(({ values }) => values.some(({ count = 0, isChosen }) => isChosen || count > 1))
     .sort((a, b) => (b.values[0]?.count ?? 0) - (a.values[0]?.count ?? 0))

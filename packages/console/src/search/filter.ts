@@ -1,25 +1,22 @@
-// What is wrong with a filter: the error of Lucene's parser as a sentence that says what to change, and fields that there are not.
-import { fieldsOfFilter, unknownAmong, withParents } from '../../../server/src/named-fields';
+// What is to be said about a filter: fields that there are not, and texts that are compared as if they were numbers.
+import {
+  comparesLetters,
+  fieldsOfFilter,
+  textsCompared,
+  unknownAmong,
+  withParents,
+} from '../../../server/src/named-fields';
 import { optional } from '../lib/api';
 
-/** What the parser came upon: `"<EOF>"`, `" ")" ") ""`, `" <AND> "AND ""`, and of a lexical error `"x"` or `<EOF>`. */
-const ENCOUNTERED = /^Cannot parse '[^]*Encountered:? ([^]+?)(?: at line \d+, column \d+\.)?$/m;
-
-/** A message of the server's; where it says that the filter cannot be parsed, a sentence about that. */
-export function filterProblem(message: string, filter: string): string {
-  const found = ENCOUNTERED.exec(message)?.[1];
-  if (found === undefined) return message;
-  if (found.includes('<EOF>'))
-    return `The filter “${filter}” ends too early: is a value, a quote or a bracket missing?`;
-  const what = /^" (?:<\w+> )?"([^]+?) ?"/.exec(found)?.[1] ?? found.replace(/^"|"$/g, '');
-  return `The filter “${filter}” cannot be read: “${what}” is not expected there.`;
-}
-
-/** The fields that a filter names and the index does not have: the server finds nothing by them, and says nothing. */
-export async function unknownFields(index: string, filter: string): Promise<string[]> {
+/** The fields that a filter names and the index does not have, where the server finds nothing and says nothing; and other notes. */
+export async function notesOfFilter(
+  index: string,
+  filter: string,
+): Promise<{ readonly unknown: readonly string[]; readonly notes: readonly string[] }> {
   const names = fieldsOfFilter(filter);
-  if (names.length === 0) return [];
+  if (names.length === 0) return { unknown: [], notes: [] };
   const path = `/${encodeURIComponent(index)}/_field_caps?fields=${encodeURIComponent(withParents(names).join(','))}`;
-  const found = await optional<{ readonly fields?: object }>({}, 'GET', path);
-  return found.fields === undefined ? [] : unknownAmong(names, found.fields);
+  const { fields } = await optional<{ readonly fields?: object }>({}, 'GET', path);
+  if (fields === undefined) return { unknown: [], notes: [] };
+  return { unknown: unknownAmong(names, fields), notes: textsCompared(filter, fields).map(comparesLetters) };
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { shown } from './document';
+import { shown } from '../../../server/src/shown-document';
 import { type Hit, passageOf } from './results';
 
 const passage = (text: string, title: string, hasTitle = true): string =>

@@ -2,7 +2,7 @@
 import { call } from '../lib/api';
 import type { Index, Known } from '../lib/indices';
 import { type SearchOptions, fusedLists, searchBody } from './body';
-import { type Shown, type Source, shown } from './document';
+import { type Shown, type Source, shown, titleFieldOf } from '../../../server/src/shown-document';
 import { type Kind, type Way, vectorFields, withPassages } from './fields';
 import { type Explanation, type Part, partsOf, tokensOf, withoutEmptyMarks, wordsOf } from './why';
 
@@ -64,6 +64,7 @@ export function optionsFor(index: Index, known: Known, ways: readonly Way[], que
     ways,
     models: { sparse: known.models.sparse[0] ?? '', dense: known.models.dense[0] ?? '' },
     marked: withPassages(index.fields),
+    passages: index.fields.filter(({ type }) => type === 'semantic_text').map(({ name }) => name),
     hidden: vectorFields(index.fields),
     filter: question.filter,
     size: question.size,
@@ -85,20 +86,30 @@ export async function search(
   const { total, hits } = answer.hits;
   const lists: readonly Kind[] = way.kind === 'hybrid' ? fusedLists(ways).map(({ kind }) => kind) : [];
   // A score of 0 says that nothing speaks for a document: fused lists end with those that are below the mean of each.
-  const made = hits.filter(({ _score: score }) => (score ?? 0) !== 0).map((hit, at) => hitOf(hit, at + 1, lists));
+  const titleField = titleFieldOf(hits.map(({ _source: source = {} }) => source));
+  const made = hits
+    .filter(({ _score: score }) => (score ?? 0) !== 0)
+    .map((hit, at) => hitOf(hit, at + 1, lists, titleField));
   return {
     way,
     body,
     took: answer.took,
     total:
-      total === undefined ? '' : `${total.relation === 'gte' ? 'over ' : ''}${total.value.toLocaleString('en-US')}`,
+      total === undefined
+        ? ''
+        : `${isBound(total, index.documents) ? 'at least ' : ''}${total.value.toLocaleString('en-US')}`,
     best: Math.max(...made.map(({ score }) => score), 0),
     hits: made,
     phases: answer.profile?.phases ?? {},
   };
 }
 
-function hitOf(hit: RawHit, rank: number, lists: readonly Kind[]): Hit {
+/** Whether there may be more documents: a fused search does not count, but finds no more than there are. */
+function isBound({ value, relation }: { value: number; relation: string }, documents: number | undefined): boolean {
+  return relation === 'gte' && value > 0 && value !== documents;
+}
+
+function hitOf(hit: RawHit, rank: number, lists: readonly Kind[], titleField: string | undefined): Hit {
   const source = hit._source ?? {};
   const parts = hit._explanation === undefined ? [] : partsOf(hit._explanation, lists);
   return {
@@ -107,7 +118,7 @@ function hitOf(hit: RawHit, rank: number, lists: readonly Kind[]): Hit {
     index: hit._index,
     rank,
     score: hit._score ?? 0,
-    document: shown(hit._id, source),
+    document: shown(hit._id, source, [], titleField),
     source,
     passages: hit.highlight ?? {},
     parts,

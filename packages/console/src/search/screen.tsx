@@ -2,18 +2,19 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
+import { filterProblem } from '../../../server/src/named-fields';
 import { Refused } from '../lib/api';
 import { count } from '../lib/format';
 import { type Index, type Known, keepUsual, loadIndices, usualIndex } from '../lib/indices';
 import { foreignLanguage } from '../lib/language';
 import { useLoad } from '../lib/load';
 import { current, go, remember } from '../lib/route';
-import { Head, Note, Problem } from '../shell/parts';
+import { Head, Hidden, Note, Problem } from '../shell/parts';
 import { Board } from './board';
 import { HITS } from './body';
 import { EXAMPLE_INDEX, EXAMPLE_QUESTIONS } from './example';
 import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
-import { filterProblem, unknownFields } from './filter';
+import { notesOfFilter } from './filter';
 import { FacetList } from './facet-list';
 import { FilterInput } from './filter-input';
 import { type Result, explainedBy, search } from './results';
@@ -21,6 +22,7 @@ import { Welcome } from './welcome';
 
 type Mode = 'compare' | Kind;
 
+const NO_NOTES = { unknown: [], notes: [] };
 /** How long to wait for the next letter before asking. */
 const TYPING_MS = 180;
 /** How long a search may take before the page says that it goes on. */
@@ -50,17 +52,6 @@ export function SearchScreen(): JSX.Element {
   return <Searching known={known} searchable={searchable} onReload={reload} />;
 }
 
-/** What somebody is told whose key may search, and may not see what there is to search by. */
-function Hidden({ names }: { readonly names: readonly string[] }): JSX.Element {
-  return (
-    <Note kind="warn">
-      This key may not see the fields of {names.slice(0, 10).join(', ')}, so the console cannot show how to search them.
-      Use a key that has the privilege <code>view_index_metadata</code> besides <code>read</code>, as of{' '}
-      <code>sparrow key new NAME --index {names[0]} --can read view_index_metadata</code>.
-    </Note>
-  );
-}
-
 function Searching({
   known,
   searchable,
@@ -80,7 +71,7 @@ function Searching({
   const [size, setSize] = useState(HITS);
   const [results, setResults] = useState<readonly Result[]>([]);
   const [error, setError] = useState('');
-  const [unknown, setUnknown] = useState<readonly string[]>([]);
+  const [{ unknown, notes }, setNotes] = useState<Awaited<ReturnType<typeof notesOfFilter>>>(NO_NOTES);
   const [busy, setBusy] = useState(false);
   const latest = useRef(0);
   const running = useRef<AbortController | undefined>(undefined);
@@ -94,7 +85,7 @@ function Searching({
     running.current?.abort();
     if (index === undefined || text.trim() === '') {
       setResults([]);
-      setUnknown([]);
+      setNotes(NO_NOTES);
       setError('');
       return;
     }
@@ -111,10 +102,10 @@ function Searching({
       latest.current = performance.now() - begun;
       setResults(found);
       setError('');
-      const fields = await unknownFields(index.name, filter);
+      const said = await notesOfFilter(index.name, filter);
       // Somebody may have asked for something else meanwhile.
       if (signal.aborted) return;
-      setUnknown(fields);
+      setNotes(said);
       // Explaining runs the model for each hit: the hits are shown before, with the time of the search alone.
       if (!why || found.every(({ hits }) => hits.length === 0)) return;
       const explained = await inEachColumn(true);
@@ -124,7 +115,7 @@ function Searching({
       .catch((failure: unknown) => {
         if (signal.aborted) return;
         setResults([]);
-        setUnknown([]);
+        setNotes(NO_NOTES);
         setError(failure instanceof Refused ? filterProblem(failure.message, filter) : String(failure));
       })
       .finally(() => {
@@ -241,6 +232,12 @@ function Searching({
           {index?.name} has no field {unknown.join(', ')}, so nothing is found by it.
         </Note>
       )}
+      {filter.trim() !== '' &&
+        notes.map((note) => (
+          <Note key={note} kind="warn">
+            {note}.
+          </Note>
+        ))}
       {index !== undefined && results.length > 0 && text.trim() !== '' && (
         <>
           <FacetList index={index} results={results} filter={filter} onFilter={setFilter} />

@@ -192,7 +192,7 @@ function SignIn({ onKey }: { readonly onKey: (key: string) => void }): JSX.Eleme
     <form class="sign-in" onSubmit={submit}>
       <Bird />
       <h1>Search by meaning</h1>
-      <p>Paste the owner key. It is in this file, below the folder where the server was first started:</p>
+      <p>Paste the owner key. Run this in the folder where you started the server:</p>
       <pre>cat data/owner.key</pre>
       <p class="small">
         If the server was started with <code>--data DIR</code>, it is in that folder: the first line that the server

@@ -237,3 +237,14 @@ export function Sure({
     </span>
   );
 }
+
+/** What somebody is told whose key may search, and may not see what there is to search by. */
+export function Hidden({ names }: { readonly names: readonly string[] }): JSX.Element {
+  return (
+    <Note kind="warn">
+      This key may not see the fields of {names.slice(0, 10).join(', ')}, so the console can show neither how to search
+      them nor their documents. Use a key that has the privilege <code>view_index_metadata</code> besides{' '}
+      <code>read</code>, as of <code>sparrow key new NAME --index {names[0]} --can read view_index_metadata</code>.
+    </Note>
+  );
+}

@@ -8,6 +8,7 @@
  * @throws {TypeError} naming them
  */
 export function refuseUnknown(what: string, options: object, known: Readonly<Record<string, true>>): void {
+  object(`the options of ${what}`, options);
   const unknown = Object.keys(options).filter((name) => !Object.hasOwn(known, name));
   if (unknown.length === 0) return;
   throw new TypeError(`${what} has no option ${unknown.join(', ')}; it takes ${Object.keys(known).join(', ')}`);
@@ -25,6 +26,27 @@ export function known<Options extends object>(
 ): Options {
   refuseUnknown(what, options, names);
   return options;
+}
+
+/**
+ * An object where one is needed: a text would be sent as it is, and its letters taken for options.
+ *
+ * @param example how it is written right
+ * @throws {TypeError} for anything else
+ */
+export function object<T extends object>(what: string, value: T, example = '{ … }'): T {
+  if (typeof value === 'object' && (value as unknown) !== null && !Array.isArray(value)) return value;
+  throw new TypeError(`${what} must be an object, such as ${example}`);
+}
+
+/**
+ * A number of things.
+ *
+ * @throws {TypeError} for what is no whole number from 1 on
+ */
+export function amount(what: string, value: unknown): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1) return value;
+  throw new TypeError(`${what} must be a whole number, at least 1`);
 }
 
 /**

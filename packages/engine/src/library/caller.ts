@@ -1,3 +1,5 @@
+import process from 'node:process';
+
 import { EngineError } from '../errors.js';
 import type { Operation } from '../operations.js';
 import type { Cancel, SearchEngine } from '../search-engine.js';
@@ -19,12 +21,22 @@ export interface Call extends CallOptions {
   readonly body?: object | string | undefined;
 }
 
+/** Warnings that are kept so that none is printed twice. */
+const MOST_TOLD = 1000;
+
 /** Carries out operations of an engine for callers that think in objects. */
 export class Caller {
   readonly #encoder = new TextEncoder();
   readonly #decoder = new TextDecoder();
 
-  constructor(readonly engine: SearchEngine) {}
+  /** Texts that were told already: a warning comes with every request that deserves it. */
+  readonly #told = new Set<string>();
+
+  /** @param onWarning is told each warning; without it, Node prints each once */
+  constructor(
+    readonly engine: SearchEngine,
+    readonly onWarning?: (warning: string) => void,
+  ) {}
 
   /**
    * Carries out one operation and reads its answer.
@@ -39,6 +51,7 @@ export class Caller {
     const request = { op, path, query: Object.fromEntries(parameters) };
     try {
       const reply = await this.engine.execute(request, this.#bytes(body), signal && cancelled(signal));
+      for (const warning of reply.warnings ?? []) this.#warn(warning);
       const text = this.#decoder.decode(reply.body);
       return (reply.text === true ? text : JSON.parse(text)) as T;
     } catch (error) {
@@ -46,6 +59,16 @@ export class Caller {
       signal?.throwIfAborted();
       throw error instanceof EngineError ? SparrowError.of(error) : error;
     }
+  }
+
+  #warn(warning: string): void {
+    if (this.onWarning !== undefined) {
+      this.onWarning(warning);
+      return;
+    }
+    if (this.#told.has(warning) || this.#told.size === MOST_TOLD) return;
+    this.#told.add(warning);
+    process.emitWarning(warning, 'SparrowWarning');
   }
 
   #bytes(body: Call['body']): Uint8Array | undefined {

@@ -6,9 +6,10 @@ import { EngineError } from '../errors.js';
 import { fileProblem } from '../file-problem.js';
 import { embeddedModels, modelDirectories } from '../models.js';
 import { type NativeEngineOptions, NativeSearchEngine } from '../native-engine.js';
-import type { Operation } from '../operations.js';
+import { holdsForeignFiles } from '../foreign-files.js';
+import { OPERATIONS, type Operation } from '../operations.js';
 import type { SearchEngine } from '../search-engine.js';
-import { named, refuseUnknown } from './arguments.js';
+import { amount, named, object, refuseUnknown } from './arguments.js';
 import { type Call, Caller } from './caller.js';
 import { type DenseVector, type EmbedOptions, type SparseVector, embed } from './embed.js';
 import { SparrowError } from './error.js';
@@ -22,6 +23,11 @@ export interface OpenOptions {
    * that `close` deletes.
    */
   readonly data?: string;
+  /**
+   * Whether `data` may be a folder that holds other files and is no data directory yet. Such a folder is refused if nothing is said, as it
+   * may have been named by mistake.
+   */
+  readonly amongOtherFiles?: boolean;
   /** A folder with more models, besides the embedded ones: every folder in it with a `model.safetensors` or `model.onnx` is one. */
   readonly models?: string;
   /** The folder below which repositories of snapshots lie; `snapshots` beside the data directory if nothing is said. */
@@ -30,14 +36,21 @@ export interface OpenOptions {
   readonly threads?: number;
   /** What the engine writes to standard error, as text; nothing if nothing is said. Holds for all engines of the process. */
   readonly log?: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  /**
+   * Called with each warning about a request, such as one about a form that is deprecated; the answer is the same. If nothing is said,
+   * each text is printed once, by `process.emitWarning`.
+   */
+  readonly onWarning?: (warning: string) => void;
 }
 
 const OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   data: true,
+  amongOtherFiles: true,
   models: true,
   repoPath: true,
   threads: true,
   log: true,
+  onWarning: true,
 };
 
 const CALL: Readonly<Record<keyof Call, true>> = { path: true, query: true, body: true, signal: true };
@@ -60,8 +73,9 @@ export class Sparrow implements AsyncDisposable {
     readonly data: string | undefined,
     temporary: string | undefined,
     real: string | undefined,
+    onWarning?: (warning: string) => void,
   ) {
-    this.#caller = new Caller(engine);
+    this.#caller = new Caller(engine, onWarning);
     this.#temporary = temporary;
     this.#real = real;
   }
@@ -69,13 +83,17 @@ export class Sparrow implements AsyncDisposable {
   /**
    * Opens a data directory; resolves when it is ready.
    *
-   * @throws {SparrowError} when it is in use, is no folder or cannot be read
+   * @throws {SparrowError} when it is in use, is no folder, holds other files or cannot be read
    * @throws {BindingError} when there is no addon for this platform
    * @throws {TypeError} for an option that there is not
    */
   static async open(options: OpenOptions = {}): Promise<Sparrow> {
+    object('the options of Sparrow.open', options, "{ data: './search-data' }");
     refuseUnknown('Sparrow.open', options, OPTIONS);
-    const { models, repoPath, threads, log = 'silent' } = options;
+    const { amongOtherFiles = false, log = 'silent', onWarning } = options;
+    const models = options.models === undefined ? undefined : named('models', options.models);
+    const repoPath = options.repoPath === undefined ? undefined : named('repoPath', options.repoPath);
+    const threads = options.threads === undefined ? undefined : amount('threads', options.threads);
     // An empty path would be the folder that the program was started in.
     const wanted = options.data === undefined ? undefined : named('data', options.data);
     const temporary = wanted === undefined ? await mkdtemp(join(tmpdir(), 'sparrow-')) : undefined;
@@ -83,6 +101,7 @@ export class Sparrow implements AsyncDisposable {
     const data = temporary === undefined ? resolve(wanted ?? '') : join(temporary, 'data');
     const folder = models === undefined ? undefined : resolve(models);
     try {
+      if (!amongOtherFiles) await refuseForeign(data);
       await makeFolder(data);
       const real = await realpath(data);
       if (openHere.has(real)) throw alreadyOpen(data, real);
@@ -97,7 +116,7 @@ export class Sparrow implements AsyncDisposable {
         ...(repoPath === undefined ? {} : { repoPath: resolve(repoPath) }),
       };
       try {
-        return new Sparrow(await NativeSearchEngine.open(settings), data, temporary, real);
+        return new Sparrow(await NativeSearchEngine.open(settings), data, temporary, real, onWarning);
       } catch (error) {
         openHere.delete(real);
         throw error;
@@ -140,9 +159,12 @@ export class Sparrow implements AsyncDisposable {
    * pipelines, models and jobs. `OPERATIONS` has the names, and the documentation of the REST interface what they take.
    *
    * @throws {SparrowError} when the engine refuses it
+   * @throws {TypeError} for an operation that there is not
    */
   async execute<T = unknown>(op: Operation, call: Call = {}): Promise<T> {
     refuseUnknown('execute', call, CALL);
+    if (!Object.hasOwn(OPERATIONS, op))
+      throw new TypeError(`there is no operation [${op}]; the names are those of OPERATIONS`);
     return this.#caller.call<T>(op, call);
   }
 
@@ -169,6 +191,14 @@ function alreadyOpen(data: string, real: string): SparrowError {
   const where = real === data ? '' : `, as ${real}`;
   const reason = `${data} is already open here, in this process${where}: use the Sparrow that has it open, or close that one first`;
   return new SparrowError(reason, 409, 'illegal_state_exception');
+}
+
+/** Refuses a folder of somebody's own files, as the server does: the engine would put its own among them. */
+async function refuseForeign(data: string): Promise<void> {
+  // What cannot be read is told when it is opened.
+  if (!(await holdsForeignFiles(data).catch(() => false))) return;
+  const reason = `${data} holds other files and is no data directory of Sparrow, so nothing was written: name an empty folder or a new one; to use this one all the same, pass amongOtherFiles: true`;
+  throw new SparrowError(reason, 400, 'illegal_argument_exception');
 }
 
 /** Makes a data directory unless it is there: for this user alone, as what is indexed is. */

@@ -1,4 +1,4 @@
-import { known, named } from './arguments.js';
+import { known, named, object } from './arguments.js';
 import { type BulkOptions, type BulkResult, refreshParameter, writeInBatches } from './bulk.js';
 import type { CallOptions, Caller } from './caller.js';
 import { SparrowError } from './error.js';
@@ -177,6 +177,7 @@ export class Index<Doc extends object = Json> {
    */
   async search(request: SearchRequest = {}, options: CallOptions = {}): Promise<SearchResponse<Doc>> {
     const { signal } = known('search', options, CALL_OPTIONS);
+    object('the request of a search', request, '{ query: { match: { title: "whales" } } }');
     return this.#caller.call('search', { path: this.#path(), body: request, signal });
   }
 

@@ -8,7 +8,7 @@ import type { ServerOptions } from './context.js';
 import type { Encoding } from './encoding.js';
 import { CommandError, UsageError } from './errors.js';
 import { FORMATS, type Format, formatOf } from './records.js';
-import { shellWord } from './shell.js';
+import { commandName, shellWord } from './shell.js';
 
 /** What `sparrow import` is told. */
 export interface ImportOptions extends ServerOptions {
@@ -33,7 +33,7 @@ export interface ImportOptions extends ServerOptions {
 export async function refuseFolder(file: string): Promise<void> {
   if (file === '-' || (await stat(file).catch(() => undefined))?.isDirectory() !== true) return;
   throw new UsageError(
-    `${file} is a folder, which is not read: name the files in it, as in sparrow import ${shellWord(file.replace(/\/+$/, ''))}/*.csv; each is loaded into the index of its name, or all into one with --index`,
+    `${file} is a folder, which is not read: name the files in it, as in ${commandName()} import ${shellWord(file.replace(/\/+$/, ''))}/*.csv; each is loaded into the index of its name, or all into one with --index`,
   );
 }
 

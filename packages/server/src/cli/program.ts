@@ -131,6 +131,11 @@ function refuseMisspelt({ options }: Command, args: readonly string[]): void {
 
 const namesOf = ({ commands }: Command): string[] => commands.map((command) => command.name());
 
+/** Whether there is a command of this name. */
+export function isCommand(name: string): boolean {
+  return namesOf(program()).includes(name);
+}
+
 /** What `sparrow --help` says. */
 export function help(): string {
   return `${program().helpInformation()}\nTo start the server, with or without the word serve:\n\n${usage()}`;

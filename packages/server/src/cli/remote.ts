@@ -18,6 +18,7 @@ import { warningTexts } from '../http/warning-texts.js';
 import type { Endpoint } from '../routes/types.js';
 import { CommandError } from './errors.js';
 import { type Answered, exchange } from './exchange.js';
+import { commandName } from './shell.js';
 import { inLine } from './terminal.js';
 
 /** Where a server is, and who asks. */
@@ -78,13 +79,16 @@ export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.
   if (!isHere(url)) return { url, key: undefined, keyFrom: 'say it with --key or SPARROW_API_KEY' };
   const file = join(data, 'owner.key');
   let key: string | undefined;
+  let unread = `looked for ${file}`;
   try {
     key = readFileSync(file, 'utf8').trim();
-  } catch {
-    // Then there is none.
+  } catch (error) {
+    // One that is there is the one that was meant.
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!['ENOENT', 'ENOTDIR'].includes(code)) unread = `${file} cannot be read: ${fileProblem(error)}`;
   }
   if (key !== undefined) return { url, key: checkedKey(key, file), keyFrom: file };
-  const none = `say it with --key or SPARROW_API_KEY, or where the server's data directory is with --data (looked for ${file})`;
+  const none = `say it with --key or SPARROW_API_KEY, or where the server's data directory is with --data (${unread})`;
   return { url, key, keyFrom: none };
 }
 
@@ -305,7 +309,7 @@ function noServer(url: string, error: unknown): string {
     const plain = url.replace(/^https:/, 'http:');
     return `the server at ${url} speaks http, not https: its address is ${plain} (--url or SPARROW_URL)`;
   }
-  return `no server answers at ${url} (${why}): start one with \`sparrow\`, or say where it is with --url`;
+  return `no server answers at ${url} (${why}): start one with \`${commandName().replace(/ --$/, '')}\`, or say where it is with --url`;
 }
 
 /**

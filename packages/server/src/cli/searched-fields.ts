@@ -3,6 +3,7 @@ import { SparrowError } from '@sparrow-search/engine';
 import type { Properties, Property } from '../file-mapping.js';
 import type { Context } from './context.js';
 import { CommandError } from './errors.js';
+import { commandName } from './shell.js';
 import { inLine, number } from './terminal.js';
 
 /** A field that holds values, with its full name. */
@@ -66,5 +67,5 @@ function indicesNamed(there: readonly string[]): string {
   const more = there.length - MOST_NAMED;
   return more <= 0
     ? `the indices are ${named}`
-    : `there are ${named} and ${number(more)} more, which \`sparrow status\` shows`;
+    : `there are ${named} and ${number(more)} more, which \`${commandName()} status\` shows`;
 }

@@ -1,9 +1,17 @@
-import { unknownAmong, withParents } from '../named-fields.js';
+import { comparesLetters, textsCompared, unknownAmong, withParents } from '../named-fields.js';
 import type { Context } from './context.js';
 import { inLine } from './terminal.js';
 
-/** Says of fields that no index has that nothing is found by them: Elasticsearch finds nothing, and says nothing. */
-export async function noteUnknownFields(context: Context, index: string, names: readonly string[]): Promise<void> {
+/**
+ * Says of fields that no index has that nothing is found by them, and of texts that a filter compares with numbers that it compares letters:
+ * Elasticsearch says nothing.
+ */
+export async function noteFields(
+  context: Context,
+  index: string,
+  names: readonly string[],
+  filters: readonly string[] = [],
+): Promise<void> {
   if (names.length === 0) return;
   let known: object;
   try {
@@ -16,4 +24,6 @@ export async function noteUnknownFields(context: Context, index: string, names: 
   }
   for (const name of unknownAmong(names, known))
     context.note(`[${inLine(index)}] has no field [${inLine(name)}], so nothing is found by it`);
+  for (const compared of filters.flatMap((filter) => textsCompared(filter, known)))
+    context.note(inLine(comparesLetters(compared)));
 }

@@ -5,6 +5,7 @@ import { Context, type ServerOptions, jsonOption, withServer } from '../context.
 import { type Meaning, type Question, dictionary } from '../dictionary.js';
 import { CommandError, UsageError } from '../errors.js';
 import { progressBeside } from '../progress.js';
+import { commandName } from '../shell.js';
 import { type Sink, counted, duration, oneLine } from '../terminal.js';
 
 interface Options extends ServerOptions {
@@ -79,7 +80,7 @@ export function addDemo(program: Command): void {
       const head =
         loaded.documents === 0
           ? ''
-          : `${counted(loaded.documents, 'meaning')} in [${index.name}] in ${duration(loaded.ms)}: the text of each, a sparse and a dense vector\n`;
+          : `Loaded ${counted(loaded.documents, 'definition')} into [${index.name}] in ${duration(loaded.ms)}, each with a sparse and a dense vector.\n`;
       return `${head}${asked.map((one) => shown(out, one)).join('')}${next(out, options, context.remote.target.url, question === '')}`;
     });
   });
@@ -161,13 +162,14 @@ function shown(out: Sink, { text, wanted, words, hybrid: both }: Asked): string 
 /** What to try now. */
 function next(out: Sink, { index }: Options, url: string, isUsual: boolean): string {
   if (!isUsual) return '';
+  const sparrow = commandName();
   const own = index === 'demo' ? '' : ` --index ${index}`;
   const lines = [
-    [`sparrow demo "someone who bakes"${own}`, 'ask for a meaning of your own'],
-    [`sparrow search "…" --index ${index}`, 'the same as any index is asked'],
-    ['sparrow import FILE --semantic FIELD', 'load a file of your own'],
+    [`${sparrow} demo "someone who bakes"${own}`, 'ask for a meaning of your own'],
+    [`${sparrow} search "…" --index ${index}`, 'the same as any index is asked'],
+    [`${sparrow} import FILE --semantic FIELD`, 'load a file of your own'],
     [url, 'the console, in a browser'],
-    [`sparrow demo --remove${own}`, 'delete the dictionary again'],
+    [`${sparrow} demo --remove${own}`, 'delete the dictionary again'],
   ] as const;
   const width = Math.max(...lines.map(([what]) => what.length));
   return `\n${out.dim(lines.map(([what, why]) => `  ${what.padEnd(width)}   ${why}`).join('\n'))}\n`;

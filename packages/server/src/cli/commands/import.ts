@@ -5,6 +5,7 @@ import { type Command, Option } from 'commander';
 
 import {
   type Column,
+  type ColumnNote,
   type Made,
   MEANING_FIELD,
   Sample,
@@ -40,6 +41,8 @@ const CHECKPOINT_MS = 2000;
 const MOST_TOLD = 10;
 /** Characters of a document from which on it is said that it takes its time. */
 const LARGE = 256_000;
+/** What the server says of a value that a field does not take. */
+const REFUSING = /failed to parse field \[([^\]]+)\] of type \[([^\]]+)\]/;
 /** How long a followed file is silent until what has come is written. */
 const FLUSH_MS = 300;
 
@@ -127,7 +130,11 @@ class Import {
   readonly #begun = performance.now();
   #key = '';
   #columns: readonly Column[] = [];
+  /** What is to be said about columns, where the index gets their fields from this file. */
+  #columnNotes: readonly ColumnNote[] = [];
   #semantic: readonly string[] = [];
+  /** Fields that refused documents, with their types. */
+  readonly #refusing = new Map<string, string>();
   readonly #notes: string[] = [];
   /** How much of the file is read, of all of it. */
   #bytesRead = 0;
@@ -211,11 +218,6 @@ class Import {
     }
   }
 
-  /** What the server says of a document. A place in it is not one in a file of columns, of whose rows documents are made. */
-  #inFile(reason: string): string {
-    return hasColumns(this.#format) ? reason.replace(/^\[\d+:\d+\] /, '') : reason;
-  }
-
   async #load(signal: AbortSignal, file: KnownFile | undefined, skipped: number): Promise<Imported> {
     const { follow = false, pipeline, batch } = this.#options;
     const { err } = this.#context.terminal;
@@ -268,7 +270,12 @@ class Import {
           // The lines of a file are there to be read again.
           if (!this.#onlyAdds && file !== undefined && mayOnlyAdd(error)) throw new MayOnlyAdd();
           if (this.#onlyAdds && error.status === 409) present += 1;
-          else tell(record, this.#inFile(error.message));
+          else {
+            const [, field, type] = REFUSING.exec(error.message) ?? [];
+            if (field !== undefined && type !== undefined) this.#refusing.set(field, type);
+            // A place in the document would be a second one beside the line of the file.
+            tell(record, error.message.replace(/^\[\d+:\d+\] /, ''));
+          }
         },
         onProgress: ({ documents, written }) => {
           hold.records = ends[documents - sent - 1] ?? hold.records;
@@ -290,8 +297,9 @@ class Import {
       await save(!interrupted);
       if (this.#before > 0 && skipped === 0 && result.written > result.replaced)
         this.#notes.unshift(
-          `added to an existing index of ${counted(this.#before, 'document')}: to begin anew, delete it first (DELETE /${this.#index.name}, or in the console)${this.#options.id === undefined ? ', or name with --id the field by which documents are replaced' : ''}`,
+          `added to an existing index of ${counted(this.#before, 'document')}: to start over, delete it first (DELETE /${this.#index.name}, or in the console)${this.#options.id === undefined ? ', or name with --id the field by which documents are replaced' : ''}`,
         );
+      this.#noteRefusing();
       return this.#result({
         skipped: skipped + present,
         written: result.written,
@@ -313,6 +321,19 @@ class Import {
       }
       throw error;
     }
+  }
+
+  /** What to do about documents whose values do not fit the fields of the index. */
+  #noteRefusing(): void {
+    if (this.#refusing.size === 0) return;
+    const { name } = this.#index;
+    const fields = [...this.#refusing].map(([field, type]) => `[${field}] (${type})`);
+    const dates = [...this.#refusing.values()].some((type) => type.startsWith('date'))
+      ? ', or a date with a `format` that lists the forms (docs/fields.md)'
+      : '';
+    this.#notes.push(
+      `what was rejected does not fit ${fields.join(', ')}: correct these values in the file; or delete the index (DELETE /${name}), make it with a mapping in which the field is a keyword${dates}, and import again with --restart`,
+    );
   }
 
   /** Says of the first document that takes minutes that it does: until it is done, nothing else is to be seen. */
@@ -383,13 +404,19 @@ class Import {
 
   /** Makes the index, or gives the one that is there the fields that are asked for. */
   async #prepare(): Promise<void> {
-    const { semantic, vectors } = this.#options;
+    const { semantic, vectors, pipeline } = this.#options;
     const named = semantic === false ? [] : semantic;
     const meaning = named ?? (this.#format === 'text' ? [MEANING_OF_PART] : textColumns(this.#columns));
-    const properties = fieldsFor(this.#columns, meaning, vectors ?? 'hybrid');
+    // A pipeline may make dates or numbers of what the file has as texts: those get their fields from its documents.
+    const mixed = new Set(pipeline === undefined ? [] : this.#columnNotes.map(({ name }) => name));
+    const columns = this.#columns.filter(({ name }) => !mixed.has(name));
+    const properties = fieldsFor(columns, meaning, vectors ?? 'hybrid');
     try {
-      if (await this.#index.ensure({ mappings: { properties } })) this.#semantic = meaning;
-      else {
+      if (await this.#index.ensure({ mappings: { properties } })) {
+        this.#semantic = meaning;
+        const told = this.#columnNotes.filter(({ name }) => pipeline === undefined && !meaning.includes(name));
+        this.#notes.push(...told.map(({ text }) => text));
+      } else {
         if (!this.#isExpected)
           this.#before = await this.#index.count().catch((error: unknown) => (forbidden(error), 0));
         if (named !== undefined && named.length > 0) await this.#addFields(named, vectors);
@@ -469,6 +496,7 @@ class Import {
       if (problem !== undefined) throw new CommandError(problem);
     }
     this.#columns = sample.columns();
+    this.#columnNotes = sample.notes();
     const decimalCommas = sample.decimalCommas();
     // A pipeline may make numbers of them.
     if (decimalCommas !== undefined && pipeline === undefined) this.#notes.push(decimalCommas);

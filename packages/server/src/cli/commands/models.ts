@@ -1,6 +1,8 @@
+import { SparrowError } from '@sparrow-search/engine';
 import type { Command } from 'commander';
 
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
+import { CommandError } from '../errors.js';
 import { whileWaiting } from '../progress.js';
 import { bytes, inLine, number, table } from '../terminal.js';
 import { addModelTest } from './model-test.js';
@@ -29,8 +31,22 @@ interface Stats {
 }
 
 const MODELS = '/_ml/trained_models';
+/** Models that are named to who asked for one that is not there. */
+const MOST_NAMED = 20;
 /** Kinds of models by their task. */
 const KINDS: Readonly<Record<string, string>> = { text_embedding: 'dense', text_similarity: 'reranker' };
+
+/** The error of a command whose model is not there, with those that are; any other error as it is. */
+async function namingModels({ remote }: Context, error: unknown, model: string): Promise<unknown> {
+  if (!(error instanceof SparrowError) || error.status !== 404) return error;
+  const { trained_model_configs: configs } = await remote
+    .request<Models>('GET', MODELS, { query: { size: 1000 } })
+    .catch((): Models => ({ trained_model_configs: [] }));
+  if (configs.length === 0) return error;
+  const ids = configs.slice(0, MOST_NAMED).map(({ model_id: id }) => inLine(id));
+  const more = configs.length > MOST_NAMED ? ` and ${number(configs.length - MOST_NAMED)} more` : '';
+  return new CommandError(`there is no model [${inLine(model)}]: there are ${ids.join(', ')}${more}`, { cause: error });
+}
 
 /** `sparrow models`: which models there are, and which are at work. */
 export function addModels(program: Command): void {
@@ -91,7 +107,9 @@ export function addModels(program: Command): void {
       context.terminal.err,
       `${inLine(model)} is starting; a large model takes some seconds the first time`,
       context.remote.request('POST', path, { query }),
-    );
+    ).catch(async (error: unknown) => {
+      throw await namingModels(context, error, model);
+    });
     context.show(answer, () => `${model} is started\n`);
   });
 

@@ -2,14 +2,22 @@ import { existsSync, readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { type Hit, type Query, type SearchRequest, type SearchResponse, fileProblem } from '@sparrow-search/engine';
+import {
+  type Hit,
+  type Query,
+  type SearchRequest,
+  type SearchResponse,
+  SparrowError,
+  fileProblem,
+} from '@sparrow-search/engine';
 
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { whileWaiting } from '../progress.js';
 import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
-import { BY_WORDS, fieldsOfFilter, fieldsOfSearch } from '../../named-fields.js';
-import { noteUnknownFields } from '../unknown-fields.js';
+import { BY_WORDS, fieldsOfFilter, fieldsOfSearch, filterProblem } from '../../named-fields.js';
+import { shown, titleFieldOf } from '../../shown-document.js';
+import { noteFields } from '../unknown-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -35,6 +43,8 @@ interface Options extends ServerOptions {
   readonly body?: string;
 }
 
+/** Characters of a title beside an id. */
+const LONGEST_TITLE = 60;
 /** Documents that a search by dense vectors finds, unless more are wanted. */
 const NEIGHBOURS = 100;
 /** How scores of different lists are made comparable: as in the short form, better than fusion by places in all collections that were measured. */
@@ -83,22 +93,44 @@ export function addSearch(program: Command): void {
     const asked = ask(context, question, body, options);
     const waiting = 'waiting for the answer; if this question starts a model, that takes some seconds';
     const answer = await whileWaiting(context.terminal.err, waiting, asked).catch(async (error: unknown) => {
-      throw await namingIndices(context, error);
+      throw await namingIndices(context, aboutFilter(error, options));
     });
     const named = body === undefined ? (options.filter ?? []).flatMap(fieldsOfFilter) : fieldsOfSearch(body);
-    await noteUnknownFields(context, options.index, named);
+    await noteFields(context, options.index, named, options.filter);
+    const isExact = await isWhole(context, options, answer);
     context.show(answer, (out) => {
       const { total, hits } = answer.hits;
-      const footer = out.dim(`${foundBy(options, hits.length, total)}${duration(answer.took)}`);
-      return `${hits.map((hit, at) => described(out, hit, at)).join('')}${footer}\n`;
+      const footer = out.dim(`${foundBy(options, hits.length, total, isExact)}${duration(answer.took)}`);
+      const titleField = titleFieldOf(hits.map(({ _source: source }) => (source as Document | undefined) ?? {}));
+      return `${hits.map((hit, at) => described(out, hit, at, titleField)).join('')}${footer}\n`;
     });
   });
 }
 
 /** How many documents were found. Dense vectors order all documents, and those that the search looked at say nothing. */
-function foundBy({ by }: Options, shown: number, total: SearchResponse<Document>['hits']['total']): string {
+function foundBy(
+  { by }: Options,
+  shown: number,
+  total: SearchResponse<Document>['hits']['total'],
+  isExact: boolean,
+): string {
   if (by === 'dense') return shown === 1 ? 'the nearest document, ' : `the ${number(shown)} nearest documents, `;
-  return total === undefined ? '' : `${total.relation === 'gte' ? 'at least ' : ''}${number(total.value)} found, `;
+  return total === undefined ? '' : `${isExact ? '' : 'at least '}${number(total.value)} found, `;
+}
+
+/** Whether the number of documents found is exact: a fused search does not count, but it finds no more than there are. */
+async function isWhole(
+  { sparrow, isJson }: Context,
+  { index, ...options }: Options,
+  { hits: { total } }: SearchResponse<Document>,
+): Promise<boolean> {
+  if (isJson || total?.relation !== 'gte' || total.value === 0) return true;
+  const query: Query = { bool: filterOf(options) };
+  const count = await sparrow
+    .index(index)
+    .count(query)
+    .catch(() => undefined);
+  return count === total.value;
 }
 
 async function ask(
@@ -164,7 +196,9 @@ async function requestFor(context: Context, question: string, options: Options):
   if (unknown !== undefined) throw new CommandError(`[${index}] has no field [${unknown}]`);
   const fields = sorted(all.filter(([name]) => field?.includes(name) ?? true));
   const semantic = fields.semantic.map(([name]) => name);
-  const highlighted = [...new Set([...semantic, ...fields.text])].slice(0, 8);
+  // To mark words in other texts, a search by sparse vectors alone would run the model for every hit.
+  const texts = by === 'sparse' && semantic.length > 0 ? [] : fields.text;
+  const highlighted = [...new Set([...semantic, ...texts])].slice(0, 8);
   const highlight = {
     max_analyzed_offset: MOST_ANALYZED,
     fields: Object.fromEntries(highlighted.map((name) => [name, { number_of_fragments: 1 }])),
@@ -201,8 +235,28 @@ async function requestFor(context: Context, question: string, options: Options):
   };
 }
 
+/** An error that says in other words what is wrong with a filter. */
+function aboutFilter(error: unknown, { filter }: Options): unknown {
+  if (!(error instanceof SparrowError)) return error;
+  for (const one of filter ?? []) {
+    for (const reason of reasonsIn(error.body)) {
+      const message = reason.includes(`'${one}'`) ? filterProblem(reason, one) : reason;
+      if (message !== reason) return new CommandError(message, { cause: error });
+    }
+  }
+  return error;
+}
+
+/** The reasons that an error names, those of its causes too. */
+function reasonsIn(error: unknown): string[] {
+  if (typeof error !== 'object' || error === null) return [];
+  return Object.entries(error).flatMap(([name, value]) =>
+    name === 'reason' && typeof value === 'string' ? [value] : reasonsIn(value),
+  );
+}
+
 /** What every list keeps to, without a part in the scores. */
-function filterOf({ filter }: Options): { readonly filter?: readonly Query[] } {
+function filterOf({ filter }: Pick<Options, 'filter'>): { readonly filter?: readonly Query[] } {
   return filter === undefined ? {} : { filter: filter.map((query) => ({ query_string: { query } })) };
 }
 
@@ -265,10 +319,15 @@ function sorted(fields: readonly Leaf[]): Fields {
   return { semantic: of('semantic_text'), sparse: names('sparse_vector'), text: names(...BY_WORDS) };
 }
 
-function described(out: Sink, hit: Hit<Document>, at: number): string {
+function described(out: Sink, hit: Hit<Document>, at: number, titleField: string | undefined): string {
   const score = hit._score === null || hit._score === undefined ? '' : `  ${hit._score.toFixed(3)}`;
-  const head = `${String(at + 1).padStart(2)}  ${out.bold(inLine(hit._id))}${out.dim(score)}`;
   const passage = passageOf(hit.highlight);
+  const source = hit._source as Document | undefined;
+  const named = shown(hit._id, source ?? {}, [], titleField);
+  // A title that the line below begins with says nothing new.
+  const isSaid = named.titleField === undefined || (passage ?? '').replaceAll(/<\/?em>/g, '').startsWith(named.title);
+  const title = isSaid || passage === undefined ? '' : `  ${oneLine(named.title, LONGEST_TITLE)}`;
+  const head = `${String(at + 1).padStart(2)}  ${out.bold(inLine(hit._id))}${out.dim(score)}${title}`;
   const text = passage === undefined ? summary(hit._source) : marked(out, oneLine(passage, out.columns + 9));
   return `${head}\n    ${oneLine(text, out.columns * 2)}\n`;
 }

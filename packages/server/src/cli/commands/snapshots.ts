@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 
 import { Context, type ServerOptions, jsonOption, withServer } from '../context.js';
 import { CommandError } from '../errors.js';
+import { commandName } from '../shell.js';
 import { counted, duration, table } from '../terminal.js';
 
 /** The repository that is used where none is named: a folder of the same name below `--repo-path` of the server. */
@@ -67,7 +68,7 @@ export function addSnapshots(program: Command): void {
     context.show(
       made,
       () =>
-        `${made.snapshot}: ${counted(made.indices.length, 'index', 'indices')} in ${duration(made.duration_in_millis)}\n`,
+        `${made.snapshot}: ${counted(made.indices.length, 'index', 'indices')} in ${duration(made.duration_in_millis)}, in ${folderOf(repository)}\n`,
     );
     if (index !== undefined && made.indices.length === 0) {
       context.note(`warning: there is no index ${index.join(', ')}, so nothing is in this snapshot`);
@@ -87,7 +88,7 @@ export function addSnapshots(program: Command): void {
     const snapshots = await snapshotsIn(context, options.repository);
     context.show(snapshots, (out) => {
       if (snapshots.length === 0)
-        return `no snapshots in ${folderOf(options.repository)}: \`sparrow snapshot create\` makes one\n`;
+        return `no snapshots in ${folderOf(options.repository)}: \`${commandName()} snapshot create\` makes one\n`;
       return table(
         out,
         ['snapshot', 'state', 'made', 'indices'],
@@ -199,7 +200,7 @@ async function reading<T>(context: Context, repository: string, read: () => Prom
 }
 
 function unregistered(repository: string): string {
-  return `the repository [${repository}] is not registered on this server: \`sparrow snapshot create\` registers it`;
+  return `the repository [${repository}] is not registered on this server: \`${commandName()} snapshot create\` registers it`;
 }
 
 /**
@@ -219,7 +220,7 @@ async function namingSnapshots(context: Context, error: unknown, repository: str
   if (names === undefined || names.includes(name)) return error;
   const there =
     names.length === 0
-      ? `there are none in ${folderOf(repository)}; \`sparrow snapshot create\` makes one`
+      ? `there are none in ${folderOf(repository)}; \`${commandName()} snapshot create\` makes one`
       : `it has ${list(names)}`;
   return new CommandError(`there is no snapshot [${name}] in the repository [${repository}]: ${there}`, {
     cause: error,

@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 
 import { Context, type ServerOptions, interruptible, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
-import { type Sink, duration, number, oneLine, table } from '../terminal.js';
+import { commandName } from '../shell.js';
+import { type Sink, duration, inLine, number, oneLine, table } from '../terminal.js';
 
 interface Status {
   readonly total?: number;
@@ -87,6 +88,7 @@ export function addTasks(program: Command): void {
     tasks.command('cancel').description('ask a job to stop').argument('<task>', 'id of the job'),
     jsonOption('the answer of POST /_tasks/TASK/_cancel'),
   ).action(async (id: string, options: ServerOptions) => {
+    mustBeId(id);
     const context = new Context(options);
     const answer = await context.remote.request<{
       nodes?: object;
@@ -108,8 +110,17 @@ async function list({ remote }: Context, signal?: AbortSignal): Promise<Task[]> 
   return all.filter(({ action }) => !action.startsWith('cluster:monitor/tasks/'));
 }
 
-function get({ remote }: Context, id: string, signal?: AbortSignal): Promise<Known> {
+async function get({ remote }: Context, id: string, signal?: AbortSignal): Promise<Known> {
+  mustBeId(id);
   return remote.request<Known>('GET', `/_tasks/${encodeURIComponent(id)}`, { query: { detailed: true }, signal });
+}
+
+/** @throws {UsageError} for what no task is called, such as a number alone */
+function mustBeId(id: string): void {
+  if (/^[^:]+:\d+$/.test(id)) return;
+  throw new UsageError(
+    `[${inLine(id)}] is not the id of a task, which is written as NODE:NUMBER: \`${commandName()} tasks list --all\` shows them`,
+  );
 }
 
 /** Shows all jobs again and again; on a terminal in the same place. */

@@ -1,4 +1,5 @@
-// A document as people want to see it: a title and a text, not an id and a list of fields.
+// A document as people want to see it: a title and a text, not an id and a list of fields. For the command line and the console; it has no
+// imports, as it runs in browsers too.
 
 export type Source = Readonly<Record<string, unknown>>;
 
@@ -22,8 +23,34 @@ const LONGEST_ITEM = 30;
 /** Addresses, numbers and what programs make up: no title for people. */
 const NO_TITLE = /^(?:https?:\S*|[\d\W]*|[\da-f-]{16,})$/i;
 
-/** Picks what is the title of a document and what its text. */
-export function shown(id: string, source: Source, hidden: readonly string[] = []): Shown {
+/** Longest value of a title that no name of a field says to be one, and smallest share of documents that have one of their own. */
+const LONGEST_UNNAMED = 80;
+const MOST_SHARED = 0.9;
+const DATE = /^\d{4}-\d{2}-\d{2}/;
+
+/**
+ * The field that tells documents apart, for those without one that is called a title: the first whose short texts are nearly all different.
+ * Undefined where there is none, or only one document to judge by.
+ */
+export function titleFieldOf(sources: readonly Source[]): string | undefined {
+  const values = new Map<string, string[]>();
+  for (const source of sources) {
+    for (const [name, value] of flat(source)) {
+      if (typeof value === 'string') values.set(name, [...(values.get(name) ?? []), value]);
+    }
+  }
+  const wanted = Math.max(2, sources.length * MOST_SHARED);
+  const isTitle = (text: string): boolean =>
+    text.length <= LONGEST_UNNAMED && !text.includes('\n') && !NO_TITLE.test(text) && !DATE.test(text);
+  return [...values].find(([, texts]) => new Set(texts).size >= wanted && texts.every(isTitle))?.[0];
+}
+
+/**
+ * Picks what is the title of a document and what its text.
+ *
+ * @param titleField what {@link titleFieldOf} says of the documents beside this one
+ */
+export function shown(id: string, source: Source, hidden: readonly string[] = [], titleField?: string): Shown {
   const values = flat(source).filter(([name]) => !hidden.includes(name));
   const strings = values.flatMap(([name, value]): [string, string][] => {
     const text = textOf(value);
@@ -36,8 +63,14 @@ export function shown(id: string, source: Source, hidden: readonly string[] = []
   const isShort = (text: string): boolean => text.length > 0 && text.length <= LONGEST_TITLE;
   const hasText = strings.some(([, text]) => text.includes(' '));
   // Where there is nothing to read, the first value says more than an id.
+  const apart = strings.find(([field, text]) => field === titleField && isShort(text));
+  // A text that is all there is to read is no title of itself.
+  const isAbove =
+    apart !== undefined && strings.some(([, text]) => text.length > apart[1].length && text.includes(' '));
   const title =
-    named(TITLES, isShort) ?? (hasText ? undefined : strings.find(([, text]) => isShort(text) && !NO_TITLE.test(text)));
+    named(TITLES, isShort) ??
+    (isAbove ? apart : undefined) ??
+    (hasText ? undefined : strings.find(([, text]) => isShort(text) && !NO_TITLE.test(text)));
   const longest = strings.filter(([name]) => name !== title?.[0]).sort(([, a], [, b]) => b.length - a.length)[0];
   const text =
     named(TEXTS, (value) => value.length > 0 && value !== title?.[1]) ??
