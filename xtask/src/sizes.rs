@@ -21,9 +21,11 @@ const LONG_FILES: &[(&str, &str)] = &[
         "crates/segments/src/directory.rs",
         "tantivy's directory trait, whose operations share the list of files",
     ),
+    ("crates/index/src/query/error.rs", "one table of errors with their words"),
     ("crates/index/src/writer.rs", "one state: a buffer, its commits and what went wrong with them"),
     ("crates/ingest/src/error.rs", "one table of errors with their words"),
     ("crates/search/src/body.rs", "one table of the keys of a search"),
+    ("crates/search/src/highlight/mod.rs", "a plan of all fields, and what carries it out"),
     ("crates/shard/src/shard.rs", "one state machine"),
 ];
 
