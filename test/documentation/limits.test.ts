@@ -13,6 +13,8 @@ const SETTINGS = 'crates/indices/src/known_settings.rs';
 const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> = {
   'bytes of an index name': ['crates/indices/src/names.rs', 'MAX_BYTES'],
   'fields of an index': [SETTINGS, 'mapping.total_fields.limit'],
+  'fields of an index, whatever is set': ['crates/mapping/src/types.rs', 'MOST_TOTAL_FIELDS'],
+  '`dynamic_templates` of a new mapping': ['crates/mapping/src/dynamic.rs', 'MOST_TEMPLATES'],
   'levels of objects in a mapping': [SETTINGS, 'mapping.depth.limit'],
   'characters of the name of a field': ['crates/mapping/src/types.rs', 'LONGEST_NAME'],
   'fields of type `nested`': [SETTINGS, 'mapping.nested_fields.limit'],
@@ -21,7 +23,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'different keys of the `flattened` objects of an index': ['crates/indices/src/flattened_keys.rs', 'MOST_KEYS'],
   'dimensions of a dense vector': ['crates/mapping/src/dense.rs', 'MAX_DIMS'],
   'bytes of a `keyword` value': ['crates/mapping/src/document/leaf.rs', 'MAX_TERM'],
-  'templates of each kind': ['crates/admin/src/templates/api.rs', 'MOST'],
+  'templates of each kind': ['crates/indices/src/templates/mod.rs', 'MOST'],
   'steps that the patterns of a request take over names of indices and aliases': [
     'crates/call/src/name_steps.rs',
     'MOST_STEPS',
@@ -39,6 +41,10 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'hits that are counted exactly, unless you ask for more': ['crates/search/src/body.rs', 'DEFAULT_TRACKED_HITS'],
   'clauses of a query': ['crates/query/src/lib.rs', 'MAX_CLAUSES'],
   'levels of nested queries': ['crates/query/src/kinds/dsl/mod.rs', 'MAX_DEPTH'],
+  'names and patterns in a list of fields, and in the `_source` of a request or of a new mapping': [
+    'crates/wire/src/glob.rs',
+    'MOST_PATTERNS',
+  ],
   'characters of a script': ['crates/scripts/src/script.rs', 'MOST_CHARACTERS'],
   'regular expressions of a script': ['crates/scripts/src/parser/literals.rs', 'MOST_PATTERNS'],
   'script fields of a search': ['crates/search/src/script_fields.rs', 'MOST_SCRIPT_FIELDS'],

@@ -94,6 +94,12 @@ const thereAndBack = (times) =>
     ? { n: stats }
     : ofObjects({ r: { reverse_nested: {}, aggs: { d: { terms: TERMS, aggs: thereAndBack(times - 1) } } } });
 
+/** Patterns that each take a look at a whole name, and match none. */
+const patterns = many(1024, (at) => `*i*l*_*x${at}`);
+const inAllFields = (kind, words) => ({
+  query: { [kind]: { query: many(words, (at) => `v${at}`).join(' '), fields: ['*'] } },
+});
+
 /** @type {[name: string, key: 'read' | 'write', calls: () => Call[], at?: number][]} */
 export const MEMORY_ROWS = [
   ['100 `stats` in 20,000 buckets', 'read', () => [metrics(100, stats)]],
@@ -612,6 +618,30 @@ export const MEMORY_ROWS = [
     'read',
     () => [aggregated({ a: { filters: { filters: Object.fromEntries(many(600, (at) => [`f${at}`, lookup])) } } })],
     4,
+  ],
+  [
+    '`_field_caps` of all fields of many indices, and of where they are not',
+    'read',
+    () => [['/wide*/_field_caps?include_unmapped=true', { fields: ['*'] }]],
+    20,
+  ],
+  [
+    '8,000 words in 990 fields',
+    'read',
+    () => [
+      searchedIn(inAllFields('simple_query_string', 8000), 'wide0'),
+      searchedIn(inAllFields('query_string', 8000), 'wide0'),
+    ],
+    4,
+  ],
+  [
+    '1,024 patterns over 990 fields',
+    'read',
+    () => [
+      searchedIn({ query: { multi_match: { query: 'v', fields: patterns } } }, 'wide0'),
+      ['/wide0/_field_caps', { fields: patterns }],
+    ],
+    2,
   ],
 ];
 

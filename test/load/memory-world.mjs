@@ -6,6 +6,10 @@ export const DOCUMENTS = 20_000;
 /** Indices `i0`, `i1`, …, for requests that say something of each. */
 export const INDICES = 60;
 
+/** Indices `wide0`, `wide1`, … with as many fields as an index has by default, each with names of its own. */
+export const WIDE = 30;
+const WIDE_FIELDS = 990;
+
 /** What a request, and all together, may take; and what the process may have resident then, in MiB. */
 export const LIMITS = { 'indices.breaker.request.limit': '800mb', 'indices.breaker.total.limit': '1500mb' };
 export const CEILING_MIB = 2200;
@@ -59,6 +63,15 @@ export const WORLD = [
   { method: 'PUT', path: '/many', body: { mappings: { properties } } },
   { method: 'PUT', path: '/written', body: { mappings: { properties } } },
   ...many(INDICES, (at) => ({ method: 'PUT', path: `/i${at}/_doc/1`, body: { k: 'v', f: 'red fox', n: at } })),
+  ...many(WIDE, (index) => ({
+    method: 'PUT',
+    path: `/wide${index}`,
+    body: {
+      mappings: {
+        properties: Object.fromEntries(many(WIDE_FIELDS, (at) => [`field_${index}_${at}`, { type: 'keyword' }])),
+      },
+    },
+  })),
   ...many(4, (part) => ({
     method: 'POST',
     path: '/many/_bulk',
@@ -88,7 +101,7 @@ export const WORLD = [
 
 /** Keys that have no more than what their requests need. */
 export const KEYS = {
-  read: { indices: [{ names: ['many', 'i*'], privileges: ['read', 'view_index_metadata'] }] },
+  read: { indices: [{ names: ['many', 'i*', 'wide*'], privileges: ['read', 'view_index_metadata'] }] },
   write: {
     cluster: ['monitor', 'manage_pipeline'],
     indices: [

@@ -21,6 +21,7 @@ mod inference;
 #[cfg(target_os = "linux")]
 mod inline;
 mod jobs;
+mod many_fields;
 mod models;
 mod read_only;
 mod recovery;
