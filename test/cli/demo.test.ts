@@ -10,7 +10,7 @@ const { server, run, json, said } = await serve();
 describe('demo', () => {
   it('loads a dictionary, finds words by what they mean, and cleans up behind itself', async () => {
     const shown = await said('demo');
-    expect(shown).toMatch(/^Loaded 2,000 definitions into \[demo\] in .*, each with a sparse and a dense vector\.\n/);
+    expect(shown).toMatch(/^Loaded 2,000 definitions in .*, each with a sparse and a dense vector\.\n/);
     const [, first = ''] = shown.split('\n\n');
     // No gloss of the right word has a word of the question: only its meaning leads there.
     expect(first).toMatch(/^“the study of stars”\n {2}by words, /);

@@ -122,7 +122,7 @@ describe('a file of JSON lines', () => {
     expect([added.code, added.stdout]).toEqual([
       0,
       expect.stringMatching(
-        /: 3 documents in \[beside\] in .*\n {2}added to an existing index of 2 documents: to begin anew, delete it first \(DELETE \/beside, or in the console\), or name with --id the field by which documents are replaced\n$/,
+        /: 3 documents in \[beside\] in .*\n {2}added to an existing index of 2 documents: to start over, delete it first \(DELETE \/beside, or in the console\), or name with --id the field by which documents are replaced\n$/,
       ),
     ]);
     // What goes on, takes the place of other documents, or was loaded by the same command is no surprise.

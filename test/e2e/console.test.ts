@@ -327,6 +327,22 @@ describe.skipIf(CHROMIUM === undefined)(
       });
     });
 
+    it('reads Latin-1, and says how many documents were refused', async () => {
+      await server.request('PUT', '/years', { mappings: { properties: { year: { type: 'long' } } } });
+      await open('s', 'Search');
+      await page.locator('[data-search]').waitFor();
+      await open('a', 'Add data');
+      const text = 'title,year\nCaf\u00e9 au lait,many\nTea with milk,1999\n';
+      await page
+        .locator('input[type=file]')
+        .setInputFiles({ name: 'years.csv', mimeType: 'text/csv', buffer: Buffer.from(text, 'latin1') });
+      await page.getByText('was read as Latin-1').waitFor();
+      await page.getByText('Caf\u00e9 au lait').first().waitFor();
+      await page.getByRole('button', { name: 'Add 2 documents' }).click();
+      await page.getByText('Done: 1 added, 1 refused').waitFor();
+      await server.request('DELETE', '/years');
+    });
+
     it('makes of a file what the command line makes of it', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'sparrow-same-'));
       try {

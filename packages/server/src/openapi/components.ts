@@ -70,7 +70,11 @@ export const COMPONENTS = {
       { type: 'string' },
       `Paths of the answer to keep, or with \`-\` to leave out. ${LIST_RULE}`,
     ),
-    format: common('format', { type: 'string', enum: ['json', 'yaml'] }, 'Kind of the answer; goes before `Accept`.'),
+    format: common(
+      'format',
+      { type: 'string', enum: ['json', 'yaml'] },
+      'Kind of the answer; overrides the `Accept` header.',
+    ),
   },
   schemas: {
     Cause: CAUSE,

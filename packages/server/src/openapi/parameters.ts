@@ -12,8 +12,7 @@ interface Said {
 const TAKEN = 'Taken, without effect on one server.';
 
 /** The end of the description of a parameter that takes several values. */
-export const LIST_RULE =
-  'Several are one text with commas between them: if the parameter is repeated, only the last one counts.';
+export const LIST_RULE = 'Separate several with commas: if the parameter is repeated, only the last one counts.';
 
 const said = (about: string, preset?: Said['preset'], more: Partial<Said> = {}): Said => ({
   about,
@@ -169,7 +168,7 @@ const SEARCHES: Readonly<Record<string, Said>> = {
 };
 
 const TABLES: Readonly<Record<string, Said>> = {
-  format: said('`json`, `yaml` or `text`; goes before `Accept`.', undefined),
+  format: said('`json`, `yaml` or `text`; overrides the `Accept` header.', undefined),
   h: said('Columns.'),
   s: said('Columns to sort by, as `name:desc`.'),
   v: said('Shows the names of the columns.', false),

@@ -80,7 +80,7 @@ export function addDemo(program: Command): void {
       const head =
         loaded.documents === 0
           ? ''
-          : `Loaded ${counted(loaded.documents, 'definition')} into [${index.name}] in ${duration(loaded.ms)}, each with a sparse and a dense vector.\n`;
+          : `Loaded ${counted(loaded.documents, 'definition')} in ${duration(loaded.ms)}, each with a sparse and a dense vector.\n`;
       return `${head}${asked.map((one) => shown(out, one)).join('')}${next(out, options, context.remote.target.url, question === '')}`;
     });
   });
