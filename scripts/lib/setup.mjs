@@ -58,9 +58,13 @@ const STEPS = [
     // What the page shares with the command line are files of the server's.
     inputs: () => [
       join('packages', 'console'),
-      ...['file-mapping.ts', 'named-fields.ts', 'shown-document.ts', 'text-parts.ts', join('http', 'warning-texts.ts')].map((name) =>
-        join('packages', 'server', 'src', name),
-      ),
+      ...[
+        'file-mapping.ts',
+        'named-fields.ts',
+        'shown-document.ts',
+        'text-parts.ts',
+        join('http', 'warning-texts.ts'),
+      ].map((name) => join('packages', 'server', 'src', name)),
     ],
     results: () => [CONSOLE],
     run: buildConsole,

@@ -37,7 +37,7 @@ use weights::Loaded;
 #[derive(Debug)]
 pub(crate) enum Runs {
     /// Our own code, with the weights of a checkpoint.
-    Native(Bert),
+    Native(Box<Bert>),
     /// ONNX Runtime: the path of the graph, beside which external data is found, and the output of it that is read.
     Onnx { graph: PathBuf, output: String },
 }
@@ -113,7 +113,7 @@ impl Model {
             ForwardPass::Checkpoint(checkpoint) => {
                 let loaded = weights::load(&layout, checkpoint, basis::load(dir)?.as_ref(), keep)?;
                 let Loaded { fingerprint, head, bert, mapped } = loaded;
-                (fingerprint, head, Runs::Native(bert), mapped)
+                (fingerprint, head, Runs::Native(Box::new(bert)), mapped)
             }
             ForwardPass::Graph { onnx, output } => {
                 let runs = Runs::Onnx { graph: onnx.clone(), output: output.clone() };
