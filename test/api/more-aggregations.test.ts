@@ -1,6 +1,7 @@
 // ip_range, moving_fn, and composite inside nested objects.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { Random } from '../support/oracle/random.js';
 import { type Answer, type RunningServer, startServer } from '../support/server.js';
 
 let server: RunningServer;
@@ -54,6 +55,26 @@ describe('ip_range', () => {
     expect(body.aggregations.most).toEqual({ value: 7, keys: ['all'] });
   });
 
+  it('counts what a naive evaluator counts', async () => {
+    const random = new Random(7);
+    const addresses = Array.from({ length: 200 }, () => random.int(0, 2 ** 32 - 1));
+    const text = (address: number): string => [24, 16, 8, 0].map((bits) => (address >>> bits) & 255).join('.');
+    const lines = addresses.map((address) => `{"index":{}}\n{"ip":"${text(address)}"}\n`);
+    await call('PUT', '/addresses', { mappings: { properties: { ip: { type: 'ip' } } } });
+    await call('POST', '/addresses/_bulk?refresh=true', lines.join(''));
+    const wanted = Array.from({ length: 40 }, (_, n) => {
+      const [one, other] = [random.int(0, 2 ** 32 - 1), random.int(0, 2 ** 32 - 1)];
+      return { key: String(n), from: Math.min(one, other), to: Math.max(one, other) };
+    });
+    const ranges = wanted.map(({ key, from, to }) => ({ key, from: text(from), to: text(to) }));
+    const aggs = { r: { ip_range: { field: 'ip', keyed: true, ranges } } };
+    const { body } = await call('POST', '/addresses/_search', { size: 0, aggs });
+    for (const { key, from, to } of wanted) {
+      const inside = addresses.filter((address) => from <= address && address < to);
+      expect(body.aggregations.r.buckets[key].doc_count, key).toBe(inside.length);
+    }
+  });
+
   it('counts by networks, also as members of an object', async () => {
     const masks = [{ mask: '192.168.0.0/16' }, { mask: '::/24', key: 'low' }];
     const { body } = await ask({ r: { ip_range: { field: 'ip', keyed: true, ranges: masks } } });
@@ -96,10 +117,40 @@ describe('moving_fn', () => {
     (await ask(moving(more))).body.aggregations.days.buckets.map((one: { m?: { value: number } }) => one.m?.value);
 
   it('looks at the buckets before each, without gaps', async () => {
+    // The window of `moving_fn` ends before its own bucket.
     expect(await values({ script: 'MovingFunctions.max(values)' })).toEqual([null, 1, undefined, 2, 4]);
     expect(await values({ script: 'MovingFunctions.sum(values)' })).toEqual([0, 1, undefined, 3, 6]);
     const gaps = { gap_policy: 'insert_zeros', script: { source: 'return MovingFunctions.min(values);' } };
     expect(await values(gaps)).toEqual([null, 1, 1, 0, 0]);
+  });
+
+  it('comes to what a naive evaluator comes to', async () => {
+    const random = new Random(11);
+    const sum = (all: number[]): number => all.reduce((total, one) => total + one, 0);
+    const naive: Record<string, (window: number[]) => number | null> = {
+      max: (window) => (window.length === 0 ? null : Math.max(...window)),
+      min: (window) => (window.length === 0 ? null : Math.min(...window)),
+      sum,
+      unweightedAvg: (window) => (window.length === 0 ? null : sum(window) / window.length),
+    };
+    const values = Array.from({ length: 30 }, () => random.int(0, 100));
+    const lines = values.map((n, at) => `{"index":{}}\n{"at":${String(at)},"n":${String(n)}}\n`);
+    await call('POST', '/steps/_bulk?refresh=true', lines.join(''));
+    for (const [name, of] of Object.entries(naive)) {
+      const [window, shift] = [random.int(1, 8), random.int(-2, 3)];
+      const script = `MovingFunctions.${name}(values)`;
+      const aggs = {
+        steps: {
+          histogram: { field: 'at', interval: 1 },
+          aggs: { n: { sum: { field: 'n' } }, m: { moving_fn: { buckets_path: 'n', window, shift, script } } },
+        },
+      };
+      const { body } = await call('POST', '/steps/_search', { size: 0, aggs });
+      const found = body.aggregations.steps.buckets.map((one: { m: { value: number | null } }) => one.m.value);
+      const within = (place: number): number => Math.min(Math.max(place, 0), values.length);
+      const expected = values.map((_, at) => of(values.slice(within(at - window + shift), within(at + shift))));
+      expect(found, `${name} over ${String(window)}, shifted by ${String(shift)}`).toEqual(expected);
+    }
   });
 
   it('moves its window by a shift', async () => {

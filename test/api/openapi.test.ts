@@ -83,8 +83,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
 };
 
 /** The end of the description of a parameter that takes several values. */
-const LIST_RULE =
-  'Several are one text with commas between them: if the parameter is repeated, only the last one counts.';
+const LIST_RULE = 'Separate several with commas: if the parameter is repeated, only the last one counts.';
 
 /** Parameters of every endpoint, which other tests try. */
 const COMMON = new Set(['pretty', 'human', 'error_trace', 'filter_path']);

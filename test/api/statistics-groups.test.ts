@@ -30,6 +30,7 @@ describe('groups of statistics', () => {
   });
 
   it('count the searches that name them', async () => {
+    // A name that `stats` has twice counts once.
     const all = await groups('groups=*');
     expect(Object.keys(all)).toEqual(['bar', 'baz', 'uri']);
     expect(all.bar).toMatchObject({ query_total: 3, query_current: 0, query_failure: 0, fetch_total: 2 });

@@ -290,7 +290,8 @@ fn fields_are_shown_as_the_mapping_reads_them() {
         fields(
             json!({"docvalue_fields": ["n", "f", "d", {"field": "d", "format": "epoch_millis"}, "b", "tag"]})
         ),
-        json!({"n": [42], "f": [1.1], "d": ["1706918400000"], "b": [true], "tag": ["a", "x"]})
+        json!({"n": [42], "f": [1.1], "d": ["2024-02-03T00:00:00.000Z", "1706918400000"], "b": [true],
+               "tag": ["a", "x"]})
     );
     assert_eq!(fields(json!({"docvalue_fields": [{"field": "n", "format": "#.0"}]})), json!({"n": ["42.0"]}));
     assert_eq!(fields(json!({"fields": ["nothing"]})), Value::Null);
