@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(of(MovingFunction::Average), 7.0 / 3.0);
         assert_eq!(of(MovingFunction::LinearAverage), 17.0 / 7.0);
         assert_eq!(of(MovingFunction::ExponentialAverage(0.5)), 2.75);
-        assert!((of(MovingFunction::Deviation) - 1.247_219_128_924_647_1).abs() < 1e-12);
+        assert!((of(MovingFunction::Deviation) - 1.247_219_128_924_647).abs() < 1e-12);
         assert!(compute(&MovingFunction::Sum, &[]).is_sign_positive());
         assert!(compute(&MovingFunction::Max, &[]).is_nan());
     }

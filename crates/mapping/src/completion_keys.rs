@@ -193,7 +193,7 @@ mod tests {
     fn a_term_has_key_input_and_weight() {
         let of = |value| terms(&Completion::default(), &analysis(), value);
         let made = of("12 Dark Side 7");
-        assert_eq!(made, ["dark\u{1f}side\u{1f}\0Dark Side 7\012"]);
+        assert_eq!(made, ["dark\u{1f}side\u{1f}\0Dark Side 7\x0012"]);
         let read = CompletionEntry::read(&made[0]).expect("a term");
         assert_eq!((read.key, read.input, read.weight), ("dark\u{1f}side\u{1f}", "Dark Side 7", 12));
         assert_eq!(of("1 7"), Vec::<String>::new());

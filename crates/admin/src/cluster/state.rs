@@ -51,7 +51,7 @@ fn cluster_state(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
         body.insert("version".into(), node.indices.changes().into());
         body.insert("state_uuid".into(), format!("{id}-{}", node.indices.changes()).into());
     }
-    let sections: [(&str, &dyn Fn() -> Result<Value, Stopped>); 6] = [
+    let sections: [(&str, Section<'_>); 6] = [
         ("master_node", &|| Ok(id.into())),
         ("blocks", &|| Ok(blocks_of(&handles))),
         ("nodes", &|| Ok(json!({id: node_json(node)}))),
@@ -64,6 +64,9 @@ fn cluster_state(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Re
     }
     Ok(Reply::ok(&body))
 }
+
+/// Makes a section of the state of the cluster.
+type Section<'a> = &'a dyn Fn() -> Result<Value, Stopped>;
 
 /// The UUID of the cluster that `GET /` shows. The HTTP layer stores it in the data directory.
 pub fn cluster_uuid(node: &Node) -> String {
