@@ -160,7 +160,7 @@ describe('moving_fn', () => {
     expect(await values({ shift: 1, window: 9, script: weighed })).toEqual([1, 1.5, undefined, 2.75, 5.375]);
   });
 
-  it('refuses windows that are none, other scripts and other parents', async () => {
+  it('refuses windows of no or too many values, other scripts and other parents', async () => {
     const script = 'MovingFunctions.max(values)';
     const refused = async (more: object) => refusal(moving(more));
     expect(await refused({ window: -1, script })).toEqual([400, '[window] must be a positive, non-zero integer.']);

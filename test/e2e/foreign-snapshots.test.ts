@@ -175,7 +175,7 @@ describe('what leads elsewhere, says what cannot be, or is too deep', () => {
         ({ global }) => (global.inference = { e: endpoint('e', { num_threads: 2 ** 40 }) }),
       ],
       [
-        'a template for all indices that is none',
+        'a template for all indices whose mappings are a number',
         ({ global }) => (global.templates = { legacy: { all: { index_patterns: ['*'], mappings: 5 } } }),
       ],
       [

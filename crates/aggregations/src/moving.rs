@@ -38,7 +38,7 @@ pub(super) fn window_of<'a>(moving: &MovingWindow, values: &'a [f64], at: usize)
     &values[clamp(end.saturating_sub(moving.window as i64))..clamp(end)]
 }
 
-/// The number that a function makes of a window, as in Elasticsearch; NaN where there is none.
+/// Value of a moving function over the numbers of a window, as in Elasticsearch; NaN where it has no value, such as the maximum of no numbers.
 pub(super) fn compute(function: &MovingFunction, values: &[f64]) -> f64 {
     if values.is_empty() && *function != MovingFunction::Sum {
         return f64::NAN;

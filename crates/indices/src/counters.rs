@@ -26,7 +26,7 @@ pub struct Counters {
     pub query_failure: AtomicU64,
     pub fetch: Timed,
     pub fetch_failure: AtomicU64,
-    /// What was counted of searches that name groups of statistics.
+    /// Counts and times of searches by the names that requests give in `stats`.
     pub groups: SearchGroups,
     pub scroll: Timed,
     /// Number of scrolls and points in time that are open now.

@@ -1,7 +1,7 @@
 //! How inputs of `completion` fields are kept: as terms that begin with the words of an input as they are analyzed, followed by the input
 //! and its weight. So what begins with some text is one stretch of the dictionary, and its postings are the documents to suggest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::completion::{Completion, input_of};
 use sparrow_analysis::{Analysis, Analyzer};
@@ -60,7 +60,7 @@ pub fn keys(field: &Completion, analyzer: &Analyzer, text: &str) -> Vec<String> 
     let mut bytes = 0;
     let mut open = vec![(0, String::new())];
     while let Some((position, mut key)) = open.pop() {
-        let is_end = position > graph.last && graph.arrivals.contains_key(&position);
+        let is_end = position > graph.last && graph.arrivals.contains(&position);
         if is_end && graph.ends_behind {
             key.extend(separator);
         }
@@ -91,7 +91,7 @@ pub fn keys(field: &Completion, analyzer: &Analyzer, text: &str) -> Vec<String> 
 struct Graph {
     words: BTreeMap<usize, Vec<(usize, String)>>,
     /// Positions where a word or a gap ends.
-    arrivals: BTreeMap<usize, ()>,
+    arrivals: BTreeSet<usize>,
     /// Position where the last word begins.
     last: usize,
     /// Whether the text goes on behind the last word: with a space, or with a word that the analyzer removed.
@@ -109,7 +109,7 @@ impl Graph {
             };
             next += step;
             let position = next.saturating_sub(1);
-            if step > 1 || step == 1 && !graph.arrivals.contains_key(&position) {
+            if step > 1 || step == 1 && !graph.arrivals.contains(&position) {
                 graph.fill_gap(position);
             }
             graph.last = position;
@@ -122,8 +122,7 @@ impl Graph {
 
     /// Leads to a position that no word ends at, through gaps.
     fn fill_gap(&mut self, mut position: usize) {
-        while position > 0
-            && !(self.arrivals.contains_key(&position) && self.words.contains_key(&(position - 1)))
+        while position > 0 && !(self.arrivals.contains(&position) && self.words.contains_key(&(position - 1)))
         {
             self.add(position - 1, position, String::new());
             position -= 1;
@@ -132,7 +131,7 @@ impl Graph {
 
     fn add(&mut self, position: usize, end: usize, word: String) {
         self.words.entry(position).or_default().push((end, word));
-        self.arrivals.insert(end, ());
+        self.arrivals.insert(end);
     }
 }
 

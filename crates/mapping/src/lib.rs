@@ -273,7 +273,7 @@ impl Mapping {
 
     /// The mapping as `GET _mapping` shows it: the value of `mappings`.
     pub fn to_json(&self) -> Value {
-        // What is stored has to be whole.
+        // This is written to disk as well, so it must not end early when a request has to stop.
         print::print(self, &|| Ok(())).unwrap_or_default()
     }
 

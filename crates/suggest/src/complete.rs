@@ -24,12 +24,12 @@ const PIECE: u64 = 1024;
 /// How many times as many inputs are looked for, where those found first are of too few documents.
 const MORE: usize = 4;
 
-/// What is asked of a `completion` suggester.
+/// A request for completions: a text, and how the inputs of a field of type `completion` are compared with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// Path of a field of type `completion`, or of an alias of it.
     pub field: String,
-    /// What is to be completed.
+    /// The beginning to look for, or a regular expression that matches it.
     pub text: String,
     /// How inputs are compared with the text.
     pub way: CompletionWay,
@@ -57,7 +57,8 @@ pub enum CompletionWay {
 pub struct Completed {
     /// The input as the document has it, cut to the length that the field keeps.
     pub text: String,
-    /// Its weight, multiplied by the number of units in common for a fuzzy completion.
+    /// Weight of the input, 0 or more; for a fuzzy completion multiplied by the number of bytes or characters that it has in common with the
+    /// text of the request.
     pub score: f32,
     pub doc: DocMeta,
 }
@@ -148,7 +149,7 @@ struct Ranked {
     addr: DocAddress,
 }
 
-/// What is suggested once.
+/// The key by which suggestions differ: each document, or each text, is suggested once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Once {
     Document(DocAddress),
@@ -175,10 +176,7 @@ impl Best {
     }
 
     fn offer(&mut self, new: Ranked) {
-        let once = match self.by_text {
-            true => Once::Text(new.text.clone()),
-            false => Once::Document(new.addr),
-        };
+        let once = self.once(&new);
         match self.places.get(&once) {
             Some(known) if *known <= new => return,
             Some(known) => {
@@ -191,11 +189,14 @@ impl Best {
         if self.ranked.len() > self.size
             && let Some(last) = self.ranked.pop_last()
         {
-            let once = match self.by_text {
-                true => Once::Text(last.text),
-                false => Once::Document(last.addr),
-            };
-            self.places.remove(&once);
+            self.places.remove(&self.once(&last));
+        }
+    }
+
+    fn once(&self, ranked: &Ranked) -> Once {
+        match self.by_text {
+            true => Once::Text(ranked.text.clone()),
+            false => Once::Document(ranked.addr),
         }
     }
 }

@@ -3,12 +3,11 @@
 use sparrow_query::dsl::value;
 use sparrow_query::{RegexpQuery, regexp_option};
 use sparrow_wire::BodyError;
-use sparrow_wire::json::{Json, Member, Node};
-use sparrow_wire::suggest::suggestions;
+use sparrow_wire::json::{Json, Node};
 
 use super::complete::{Completion, CompletionWay};
 use super::near_prefix::FuzzyOptions;
-use super::values::{Texts, positive, required_field};
+use super::values::{Texts, positive, required_field, unknown};
 
 pub const PARSER: &str = "completion";
 const KEYS: &[&str] =
@@ -145,13 +144,4 @@ fn regexp_options(node: &Node) -> Result<RegexpQuery, BodyError> {
         }
     }
     Ok(query)
-}
-
-fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
-    BodyError::UnknownField {
-        parser,
-        field: member.name.to_string(),
-        suggestions: suggestions(&member.name, known),
-        at: member.at,
-    }
 }

@@ -63,7 +63,7 @@ impl NearPrefix {
         }
     }
 
-    /// Length in bytes of the shortest beginning of `text` that is near enough; `None` if there is none.
+    /// Length in bytes of the shortest beginning of `text` that is near enough; `None` if no beginning is.
     pub fn shortest(&self, text: &str) -> Option<usize> {
         match self.by_characters {
             true => {
@@ -74,7 +74,8 @@ impl NearPrefix {
         }
     }
 
-    /// The same for the units of a text, each with the number of bytes up to its end.
+    /// Length in bytes of the shortest beginning of a text that is near enough; `None` if no beginning is. The text is given as its units, each
+    /// with the number of bytes up to its end.
     fn shortest_of(&self, mut text: impl Iterator<Item = (u32, usize)>) -> Option<usize> {
         let (same, rest) = self.units.split_at(self.exact);
         let mut bytes = 0;

@@ -4,10 +4,9 @@ use sparrow_wire::BodyError;
 
 use sparrow_index::query::{StringDistance, SuggestMode, TermSuggest};
 
-use super::values::{not_negative, positive, required_field};
+use super::values::{not_negative, positive, required_field, unknown};
 use sparrow_query::dsl::value;
 use sparrow_wire::json::Node;
-use sparrow_wire::suggest::suggestions;
 
 pub const PARSER: &str = "term";
 const KEYS: &[&str] = &[
@@ -85,12 +84,7 @@ pub fn parse(options: &Node, mut text: Option<String>) -> Result<TermSuggester, 
             Ok(true)
         };
         if !read()? {
-            return Err(BodyError::UnknownField {
-                parser: PARSER,
-                field: member.name.to_string(),
-                suggestions: suggestions(&member.name, KEYS),
-                at: member.at,
-            });
+            return Err(unknown(PARSER, member, KEYS));
         }
     }
     required_field(&request.field, options)?;

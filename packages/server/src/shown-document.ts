@@ -30,7 +30,7 @@ const DATE = /^\d{4}-\d{2}-\d{2}/;
 
 /**
  * The field that tells documents apart, for those without one that is called a title: the first whose short texts are nearly all different.
- * Undefined where there is none, or only one document to judge by.
+ * Undefined if no field is like that, or if there is only one document to judge by.
  */
 export function titleFieldOf(sources: readonly Source[]): string | undefined {
   const values = new Map<string, string[]>();

@@ -32,8 +32,8 @@ impl Template {
     }
 
     /// Joins the tokens of a question and of a text to one sequence, in which at most `room` tokens are theirs. Gives the sequence, the number
-    /// of tokens cut off, and the position at which the tokens of the second type begin. If both together are too long, the longer one is cut until it is as long as the
-    /// other, and then both, like the strategy `longest_first` of Hugging Face's tokenizers.
+    /// of tokens cut off, and the position at which the tokens of the second type begin. If both together are too long, the longer one is cut
+    /// until it is as long as the other, and then both, like the strategy `longest_first` of Hugging Face's tokenizers.
     pub(super) fn join(&self, question: &Question, text: &[u32], room: usize) -> (Vec<u32>, usize, usize) {
         let (first, second) = lengths(question.ids.len(), text.len(), room);
         let truncated = question.ids.len() - first + text.len() - second;

@@ -183,7 +183,7 @@ fn a_list_names_no_more_patterns_of_fields_than_possible() {
     );
     let invalid = json!({"query": {"multi_match": {"query": "a", "fields": patterns(1025)}}}).to_string();
     assert_eq!(node.ok("validate_query", "index=wide0", "", &invalid)["valid"], false);
-    // What is asked for again counts once.
+    // A pattern that is repeated counts once.
     let same = json!({"query": {"multi_match": {"query": "b", "fields": vec!["*"; 100_000]}}}).to_string();
     assert_eq!(node.ok("count", "index=wide0", "", &same)["count"], 1);
 }
@@ -208,7 +208,7 @@ fn a_highlight_has_no_more_plans_than_an_index_has_fields() {
     let node = wide(&json!([]));
     let search =
         |fields: Vec<Value>| json!({"query": {"match_all": {}}, "highlight": {"fields": fields}}).to_string();
-    // The same again shows nothing else.
+    // A pattern that is repeated with the same options makes no further plans.
     let same = search((0..100).map(|_| json!({"*": {"no_match_size": 10}})).collect());
     let hit = &node.ok("search", "index=wide0", "", &same)["hits"]["hits"][0];
     assert_eq!(hit["highlight"]["o0.field_0_0"], json!(["a b"]));

@@ -167,7 +167,7 @@ impl<'a> Highlighter<'a> {
                         target.shard.index
                     )));
                 }
-                // What is asked for in the same way again shows nothing else.
+                // A field that is named twice with the same options is highlighted once.
                 let same = planned.entry(path).or_default();
                 if same.iter().any(|earlier| self.fields[*earlier].1 == *options) {
                     continue;

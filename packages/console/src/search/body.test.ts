@@ -268,7 +268,7 @@ describe('the console', () => {
     // Paragraphs stay apart, words of a list stay in their line.
     expect(shown('x', { text: ['First one.', 'And a second one that is rather longer.'] }).text).toContain('.\n\nAnd');
     expect(shown('x', { text: ['a b', 'c'] }).text).toBe('a b, c');
-    // No field is called a title: one whose values tell the documents apart is one, and a topic is none.
+    // Where no field is called a title, one whose values differ from document to document is taken for it, and not one that they share.
     const recipes = ['Lentil soup', 'Apple cake', 'Flat bread'].map((Recipe, at) => {
       return { Cuisine: 'French', Added: `2024-05-0${at + 1}`, Recipe, Steps: `Take a pan, and make ${Recipe} in it.` };
     });
