@@ -142,10 +142,16 @@ def halved(weights):
 
 
 def package_weights(package):
-    """The weights of a package as floats, in Transformers' names."""
+    """The weights of a package as floats, in Transformers' names; those of a head with those of the dense model that it is on."""
     stored = load((package / "model.safetensors").read_bytes())
     scaled = lambda name: stored[name].astype(np.float32) * stored[name + "_scale"] if name + "_scale" in stored else stored[name]
-    return {name: scaled(name).astype(np.float32) for name in stored if not name.endswith("_scale")}
+    below = {"bert." + name: value for name, value in package_weights(DENSE).items()} if is_head(package) else {}
+    return {**below, **{name: scaled(name).astype(np.float32) for name in stored if not name.endswith("_scale")}}
+
+
+def is_head(package):
+    """Whether a package holds only a head on the embedded dense model."""
+    return "trunk" in json.loads((package / "sparrow.json").read_text())
 
 
 def write_sparse(package, weights, config, tokenizer_text):
@@ -218,7 +224,8 @@ def session_of(package):
     transform = TRANSFORM if TRANSFORM + "dense.weight" in weights else None
     names = spelling(weights) if transform else {"prefix": "", "gamma": "weight", "beta": "bias"}
     graph = BertGraph(weights, config, **names).build(output="hidden", mlm_transform=transform)
-    return onnxruntime.InferenceSession(graph.SerializeToString()), truncating_tokenizer((package / "tokenizer.json").read_text())
+    tokenizer = (DENSE if is_head(package) else package) / "tokenizer.json"
+    return onnxruntime.InferenceSession(graph.SerializeToString()), truncating_tokenizer(tokenizer.read_text())
 
 
 def check_sparse(rows):

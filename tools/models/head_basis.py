@@ -2,7 +2,7 @@
 
     .venv/bin/python head_basis.py MODEL PASSAGES QUESTIONS
 
-MODEL is a sparse package, with `model.safetensors`, `config.json` and `tokenizer.json`; PASSAGES and QUESTIONS are JSON lines (may be gzipped) with a `text` each. 1,200 passages and 2,000 questions are taken from all over the
+MODEL is a sparse package, with `model.safetensors`, `config.json` and `tokenizer.json`, or a head on the embedded dense model; PASSAGES and QUESTIONS are JSON lines (may be gzipped) with a `text` each. 1,200 passages and 2,000 questions are taken from all over the
 files, beyond the first 10,000 and 5,000 lines, which the benchmarks use. Only means, covariances and counts of their hidden
 states are used; nothing of the texts is in the file. The head's results do not depend on the file (the proof is in
 `crates/encoder/src/head/mod.rs`), only its speed does.

@@ -1,7 +1,8 @@
 //! Measures a deployment: passages per CPU-second, the time to encode a question, two allocations against one, the cache, questions while
 //! long documents are encoded, and memory.
 //!
-//! `throughput MODEL_DIR [ROUNDS [PACKED]] < JOB`, with a file for the packed weights of a large model, where the job is `{"passages": [texts], "questions": [texts], "top": n}` as JSON; the
+//! `throughput MODEL_DIR [ROUNDS [PACKED | TRUNK_DIR]] < JOB`, with a file for the packed weights of a large model, or the directory of the model that
+//! a head is on, where the job is `{"passages": [texts], "questions": [texts], "top": n}` as JSON; the
 //! library comes from SPARROW_ONNXRUNTIME, the instruction set from SPARROW_SIMD. Prints one line of JSON, with the `n` tokens of
 //! the highest weights of each text. `benches/suites/encoder.mjs` runs it beside onnxruntime-node.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -30,12 +31,15 @@ struct Job {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let dir = PathBuf::from(arguments.first().ok_or("usage: throughput MODEL_DIR [ROUNDS [PACKED]] < JOB")?);
+    let dir = PathBuf::from(
+        arguments.first().ok_or("usage: throughput MODEL_DIR [ROUNDS [PACKED | TRUNK_DIR]] < JOB")?,
+    );
     let rounds = arguments.get(1).map_or(Ok(3), |text| text.parse::<usize>())?.max(1);
     let job: Job = serde_json::from_reader(std::io::stdin().lock())?;
     let (passages, questions) = (strs(&job.passages), strs(&job.questions));
     let before = Instant::now();
     let model = match arguments.get(2) {
+        Some(trunk) if Path::new(trunk).is_dir() => Model::load_head(&dir, &Model::load(Path::new(trunk))?)?,
         Some(packed) => load_packed(&dir, Path::new(packed))?,
         None => Model::load(&dir)?,
     };
@@ -200,7 +204,7 @@ fn top(texts: &[Encoded], count: usize) -> Vec<Value> {
     texts
         .iter()
         .map(|text| match &text.output {
-            Output::Sparse(weights) => {
+            Output::Sparse(weights) | Output::Hybrid { sparse: weights, .. } => {
                 let pairs = weights.pairs().iter().take(count);
                 Value::Array(pairs.map(|(token, weight)| json!([&**token, weight])).collect())
             }

@@ -12,6 +12,8 @@ use sha2::{Digest, Sha256};
 pub(crate) enum Vector {
     Sparse(Arc<[(u32, f32)]>),
     Dense(Arc<[f32]>),
+    /// That of a sparse head and that of the dense model below it.
+    Hybrid(Arc<[(u32, f32)]>, Arc<[f32]>),
 }
 
 /// A vector, with the token counts of its text.
@@ -27,6 +29,9 @@ impl Encoding {
         let content = match &self.vector {
             Vector::Sparse(pairs) => std::mem::size_of_val(&**pairs),
             Vector::Dense(values) => std::mem::size_of_val(&**values),
+            Vector::Hybrid(pairs, values) => {
+                std::mem::size_of_val(&**pairs) + std::mem::size_of_val(&**values)
+            }
         };
         // The reference counts, the slot and the hash table's entry with its spare room.
         content + 16 + std::mem::size_of::<Slot>() + 2 * std::mem::size_of::<(Key, u32)>()

@@ -23,6 +23,18 @@ pub enum Output {
     Sparse(Arc<TokenWeights>),
     /// A dense vector.
     Dense(Arc<[f32]>),
+    /// Both, in one pass over the text: of a sparse model that is a head on a dense one, and of that one.
+    Hybrid { sparse: Arc<TokenWeights>, dense: Arc<[f32]> },
+}
+
+impl Encoded {
+    /// This without the vector of the model that the one that was asked is a head on.
+    pub fn without_trunk(self) -> Self {
+        match self.output {
+            Output::Hybrid { sparse, .. } => Self { output: Output::Sparse(sparse), ..self },
+            Output::Sparse(_) | Output::Dense(_) => self,
+        }
+    }
 }
 
 /// Score of how well a text answers a question.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::bert::{Scratch, Sequence};
+use crate::bert::{Past, Scratch, Sequence};
 use crate::cache::Vector;
 use crate::error::EncoderError;
 use crate::model::{DensePooling, Model, Plan, Runs};
@@ -49,11 +49,22 @@ impl Forward {
         let (model, threads) = (&self.model, self.threads);
         match (&mut self.engine, &model.runs) {
             (Engine::Native(scratch), Runs::Native(bert)) => {
-                let (hidden, rows) = bert.forward(texts, scratch).ok_or_else(|| EncoderError::Runtime {
-                    phase: "infer",
-                    reason: "a token is not in the model's tables".into(),
-                })?;
-                pool(&model.plan, bert.width(), hidden, &rows, threads)
+                let mut below = None;
+                let mut show = |hidden: &[f32], rows: &[Range<usize>]| {
+                    let trunk = model.trunk.as_ref();
+                    below = trunk.map(|(trunk, _)| pool(&trunk.plan, bert.width(), hidden, rows, threads));
+                };
+                let past = model.trunk.as_ref().map(|(_, layers)| Past { layers: *layers, show: &mut show });
+                let (hidden, rows) =
+                    bert.forward_past(texts, scratch, past).ok_or_else(|| EncoderError::Runtime {
+                        phase: "infer",
+                        reason: "a token is not in the model's tables".into(),
+                    })?;
+                let vectors = pool(&model.plan, bert.width(), hidden, &rows, threads)?;
+                Ok(match below {
+                    Some(below) => both(vectors, below?),
+                    None => vectors,
+                })
             }
             (Engine::Native(_), Runs::Onnx { .. }) => {
                 Err(EncoderError::Runtime { phase: "infer", reason: "no model".into() })
@@ -73,6 +84,15 @@ impl Forward {
             }
         }
     }
+}
+
+/// The vectors of a head's texts together with those that the dense model below it gives.
+fn both(own: Vec<Vector>, below: Vec<Vector>) -> Vec<Vector> {
+    let join = |pair| match pair {
+        (Vector::Sparse(sparse), Vector::Dense(dense)) => Vector::Hybrid(sparse, dense),
+        (own, _) => own,
+    };
+    own.into_iter().zip(below).map(join).collect()
 }
 
 /// A term id, its weight, and the position of the token from which the weight comes.

@@ -150,7 +150,7 @@ fn scores(vectors: &[Vector]) -> Vec<f64> {
         .iter()
         .map(|vector| match vector {
             Vector::Dense(score) => score.first().map_or(f64::NAN, |score| f64::from(*score)),
-            Vector::Sparse(_) => f64::NAN,
+            Vector::Sparse(_) | Vector::Hybrid(..) => f64::NAN,
         })
         .collect()
 }

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use crate::fixed::{self, Fixed, Precision};
 use crate::numbers::AlignedSlice;
 use crate::packed::{Packed, Packer, Unusable};
+use crate::stored::{Axis, Stored};
 
 /// Number of integers in a group of [`Fixed`]; the length of a row must be a multiple of it.
 pub(crate) const GROUP: usize = 32;
 
-/// A matrix of rows of the same width, in f32 or in 20-bit fixed point.
+/// A matrix of rows of the same width, in f32, in 20-bit fixed point or in bytes.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Table {
     width: usize,
@@ -24,6 +25,11 @@ enum Rows {
         /// Scales, one for each row.
         scales: AlignedSlice<f32>,
     },
+    /// `numbers` is `[rows][width]`, with a scale for each row.
+    Bytes {
+        numbers: AlignedSlice<i8>,
+        scales: AlignedSlice<f32>,
+    },
 }
 
 /// A row of a table, as it is stored.
@@ -31,6 +37,7 @@ enum Rows {
 pub(crate) enum Row<'a> {
     F32(&'a [f32]),
     Fixed { high: &'a [i16], low: &'a [u8], scale: f32 },
+    Bytes { numbers: &'a [i8], scale: f32 },
 }
 
 impl Table {
@@ -52,11 +59,43 @@ impl Table {
         Self { width, rows: Rows::Fixed { numbers, scales } }
     }
 
+    /// Word embeddings, `[rows][width]`; `None` if a number is not finite. In 8 bits they become bytes, or stay those that they are stored as.
+    ///
+    /// # Errors
+    /// The error of reading the embeddings.
+    pub(crate) fn of_words(
+        words: &Stored,
+        width: usize,
+        precision: Precision,
+    ) -> std::io::Result<Option<Self>> {
+        if precision == Precision::Int8
+            && let Stored::Bytes(bytes) = words
+            && (bytes.axis, bytes.columns) == (Axis::Rows, width)
+        {
+            let finite = bytes.scales.iter().all(|scale| scale.is_finite());
+            let (numbers, scales) = (bytes.bytes()?.into(), bytes.scales.clone().into());
+            return Ok(finite.then_some(Self { width, rows: Rows::Bytes { numbers, scales } }));
+        }
+        let values = words.read()?;
+        if !values.iter().all(|value| value.is_finite()) {
+            return Ok(None);
+        }
+        if precision != Precision::Int8 {
+            return Ok(Some(Self::new(values, width, precision)));
+        }
+        let scale = |row: &[f32]| fixed::byte_scale(row.iter().copied());
+        let scales: Vec<f32> = values.chunks_exact(width).map(scale).collect();
+        let byte = |(at, value): (usize, &f32)| fixed::byte(*value, scales[at / width]);
+        let numbers: Vec<i8> = values.iter().enumerate().map(byte).collect();
+        Ok(Some(Self { width, rows: Rows::Bytes { numbers: numbers.into(), scales: scales.into() } }))
+    }
+
     /// Number of numbers in all rows.
     pub(crate) fn len(&self) -> usize {
         match &self.rows {
             Rows::F32(numbers) => numbers.len(),
             Rows::Fixed { numbers, .. } => numbers.high.len(),
+            Rows::Bytes { numbers, .. } => numbers.len(),
         }
     }
 
@@ -71,6 +110,9 @@ impl Table {
                 high: numbers.high.get(range)?,
                 scale: *scales.get(row)?,
             },
+            Rows::Bytes { numbers, scales } => {
+                Row::Bytes { numbers: numbers.get(range)?, scale: *scales.get(row)? }
+            }
         })
     }
 
@@ -97,17 +139,26 @@ impl Table {
                 file.put_fixed(name, numbers)?;
                 file.put(&format!("{name}.scales"), scales)
             }
+            Rows::Bytes { numbers, scales } => {
+                file.put(&format!("{name}.bytes"), numbers)?;
+                file.put(&format!("{name}.scales"), scales)
+            }
         }
     }
 
-    /// Opens a table of 20-bit numbers that [`Table::store`] wrote.
+    /// Opens a table of bytes or of 20-bit numbers that [`Table::store`] wrote.
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing or of another length.
-    pub(crate) fn open(name: &str, width: usize, packed: &Packed) -> Result<Self, Unusable> {
+    pub(crate) fn open(name: &str, width: usize, int8: bool, packed: &Packed) -> Result<Self, Unusable> {
         const UNFIT: Unusable = Unusable::Damaged("rows are of another length");
         let scales: AlignedSlice<f32> = packed.get(&format!("{name}.scales"))?;
         let length = scales.len().checked_mul(width).filter(|_| width.is_multiple_of(GROUP)).ok_or(UNFIT)?;
+        if int8 {
+            let numbers: AlignedSlice<i8> = packed.get(&format!("{name}.bytes"))?;
+            let rows = Rows::Bytes { numbers, scales };
+            return Some(Self { width, rows }).filter(|table| table.len() == length).ok_or(UNFIT);
+        }
         let numbers = packed.get_fixed(name, length)?;
         Ok(Self { width, rows: Rows::Fixed { numbers, scales } })
     }
@@ -119,6 +170,9 @@ impl Row<'_> {
         match *self {
             Row::F32(row) => out.extend_from_slice(row),
             Row::Fixed { high, low, scale } => fixed::append(high, low, GROUP, scale, out),
+            Row::Bytes { numbers, scale } => {
+                out.extend(numbers.iter().map(|number| f32::from(*number) * scale))
+            }
         }
     }
 }

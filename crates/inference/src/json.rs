@@ -1,19 +1,22 @@
 //! JSON form of vectors, in responses and in documents.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sparrow_encoder::Output;
 
-/// Converts a vector to the JSON stored in documents: an object of weights by token, or an array of numbers.
+/// Converts a vector to the JSON stored in documents: an object of weights by token, or an array of numbers; an object of both for two vectors.
 pub fn vector_to_json(output: &Output) -> Value {
+    let of_pairs = |pairs: &[(Box<str>, f32)]| {
+        let weights = pairs.iter();
+        Value::Object(weights.map(|(token, weight)| (token.to_string(), weight_to_json(*weight))).collect())
+    };
+    let of_numbers =
+        |vector: &[f32]| Value::Array(vector.iter().map(|number| weight_to_json(*number)).collect());
     match output {
-        Output::Sparse(tokens) => Value::Object(
-            tokens
-                .pairs()
-                .iter()
-                .map(|(token, weight)| (token.to_string(), weight_to_json(*weight)))
-                .collect(),
-        ),
-        Output::Dense(vector) => Value::Array(vector.iter().map(|number| weight_to_json(*number)).collect()),
+        Output::Sparse(tokens) => of_pairs(tokens.pairs()),
+        Output::Dense(vector) => of_numbers(vector),
+        Output::Hybrid { sparse, dense } => {
+            json!({"sparse_embedding": of_pairs(sparse.pairs()), "text_embedding": of_numbers(dense)})
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::deployments::{DeploymentSettings, Deployments, Running};
 use crate::endpoints::{Endpoint, Endpoints, not_one_vector};
 use crate::monitor::Monitor;
 use crate::packed::PackedFolder;
-use crate::registry::{DENSE_MODEL, RegisteredModel, Registry};
+use crate::registry::{DENSE_MODEL, HEAD_MODEL, RegisteredModel, Registry};
 use crate::store::Store;
 
 /// The counts of one deployment's inference calls since it started.
@@ -36,8 +36,27 @@ pub struct DeploymentSize {
     pub adaptive: Option<AdaptiveAllocations>,
 }
 
-/// Separator of the fingerprints in the fingerprint of a hybrid endpoint.
-const PARTS: &str = "+";
+/// Which of the vectors are wanted that a model makes in one pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kinds {
+    /// Its own.
+    Own,
+    /// Its own and that of the model that it is a head on.
+    Both,
+}
+
+impl Kinds {
+    /// What is wanted of the vectors of some texts.
+    pub(crate) fn of(self, encoded: Vec<Encoded>) -> Vec<Encoded> {
+        match self {
+            Self::Both => encoded,
+            Self::Own => encoded.into_iter().map(Encoded::without_trunk).collect(),
+        }
+    }
+}
+
+/// Separator of the fingerprints in the fingerprint of a hybrid endpoint, and of ids in the name of two models that are computed in one pass.
+pub(crate) const PARTS: &str = "+";
 
 /// The models of a node, with their endpoints and deployments.
 #[derive(Debug)]
@@ -70,7 +89,7 @@ impl Models {
         packed.tidy(|id| registry.find(id).is_some_and(|model| model.id == id));
         let models = Self {
             store,
-            endpoints: Endpoints::open(Arc::clone(&data))?,
+            endpoints: Endpoints::open(Arc::clone(&data), registry.find(HEAD_MODEL).is_some())?,
             deployments: Arc::new(Deployments::new(data)),
             monitor: Monitor::default(),
             registry,
@@ -94,9 +113,9 @@ impl Models {
     /// The fingerprint of a model, endpoint or deployment, a hex digest: models whose vectors differ have different ones. A hybrid endpoint
     /// has those of both models, joined by `+`. `None` if the model does not exist or its files are unusable.
     pub fn model_fingerprint(&self, model_id: &str) -> Option<String> {
-        if self.hybrid_parts(model_id).is_some() {
+        if let Some(parts) = self.hybrid_parts(model_id) {
             let of_parts: Option<Vec<String>> =
-                self.encoders(model_id).iter().map(|part| self.fingerprint_of_one(part)).collect();
+                parts.ids().iter().map(|part| self.fingerprint_of_one(part)).collect();
             return of_parts.map(|parts| parts.join(PARTS));
         }
         self.fingerprint_of_one(model_id)
@@ -111,16 +130,16 @@ impl Models {
     /// each of its models must be comparable with its part of the fingerprint; a single model is comparable with a hybrid fingerprint if it
     /// is with any part of it.
     pub fn compares_with(&self, model_id: &str, fingerprint: &str) -> Option<bool> {
-        if self.hybrid_parts(model_id).is_none() {
+        let Some(parts) = self.hybrid_parts(model_id) else {
             let with_part = |part| self.one_compares_with(model_id, part);
             return fingerprint.split(PARTS).try_fold(false, |any, part| Some(any || with_part(part)?));
-        }
-        let encoders = self.encoders(model_id);
+        };
+        let ids = parts.ids();
         let stored: Vec<&str> = fingerprint.split(PARTS).collect();
-        if stored.len() != encoders.len() {
+        if stored.len() != ids.len() {
             return Some(false);
         }
-        encoders.iter().zip(stored).try_fold(true, |all, (part, stored)| {
+        ids.iter().zip(stored).try_fold(true, |all, (part, stored)| {
             self.one_compares_with(part, stored).map(|compares| all && compares)
         })
     }
@@ -280,7 +299,7 @@ impl Models {
         cancel: Option<&AtomicBool>,
         timeout: Option<Duration>,
     ) -> Result<(Arc<sparrow_encoder::Model>, Vec<Encoded>), ModelError> {
-        let running = self.encoding(model_id)?;
+        let (running, kinds) = self.encoding(model_id)?;
         let deployment = &running.deployment;
         let prefixed = running.model.prefixed(texts, purpose == Purpose::Query);
         let prefixed: Option<Vec<&str>> =
@@ -292,7 +311,7 @@ impl Models {
             Purpose::Ingest => deployment.encode(texts, Priority::Ingest, cancel, timeout),
             Purpose::PacedIngest => deployment.encode_paced(texts, cancel),
         })
-        .map(|encoded| (Arc::clone(deployment.model()), encoded))
+        .map(|encoded| (Arc::clone(deployment.model()), kinds.of(encoded)))
         .map_err(|error| ModelError::from_encoder(model_id, error))
     }
 
@@ -355,12 +374,14 @@ impl Models {
         Ok(running)
     }
 
-    /// The running deployment of a model that makes vectors.
-    pub(crate) fn encoding(&self, id: &str) -> Result<Arc<Running>, ModelError> {
-        let running = self.running(id)?;
+    /// The running deployment of a model that makes vectors, by its id or by one of the names of [`Models::encoders`], and which of the
+    /// vectors that it makes are wanted.
+    pub(crate) fn encoding(&self, name: &str) -> Result<(Arc<Running>, Kinds), ModelError> {
+        let parts = name.split_once(PARTS).filter(|(sparse, dense)| self.is_head_on(sparse, dense));
+        let running = self.running(parts.map_or(name, |(sparse, _)| sparse))?;
         match running.deployment.model().info().kind {
-            ModelKind::CrossEncoder => Err(ModelError::MakesScores { id: id.to_owned() }),
-            _ => Ok(running),
+            ModelKind::CrossEncoder => Err(ModelError::MakesScores { id: name.to_owned() }),
+            _ => Ok((running, if parts.is_some() { Kinds::Both } else { Kinds::Own })),
         }
     }
 

@@ -21,19 +21,22 @@ use super::spread;
 use sparrow_storage::stores::Unusable;
 
 /// The embedded models: name of the directory, id, and built-in aliases.
-const EMBEDDED: [(&str, &str, &[&str]); 2] = [
+const EMBEDDED: [(&str, &str, &[&str]); 3] = [
     (
         "model-splade-tiny",
         SPARSE_MODEL,
         &[".elser_model_2", ".elser_model_2_linux-x86_64", ".sparse_encoder_model_2_linux-x86_64"],
     ),
     ("model-minilm-l6", DENSE_MODEL, &["sentence-transformers__all-minilm-l6-v2", "all-minilm-l6-v2"]),
+    ("model-splade-minilm-l6", HEAD_MODEL, &[]),
 ];
 
 /// Id of the embedded sparse model.
 pub const SPARSE_MODEL: &str = ".sparse_encoder_model_2";
 /// Id of the embedded dense model.
 pub const DENSE_MODEL: &str = ".all-minilm-l6-v2";
+/// Id of the sparse model that is a head on the embedded dense one; it is there if its package is installed.
+pub const HEAD_MODEL: &str = ".splade-minilm-l6";
 
 /// Where a model comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +76,8 @@ pub struct RegisteredModel {
     /// Whether its linear maps are computed in 8 bits.
     int8: AtomicBool,
     spread: OnceLock<Option<f32>>,
+    /// The dense model that it is a head on, once both are registered.
+    trunk: OnceLock<Arc<RegisteredModel>>,
 }
 
 impl RegisteredModel {
@@ -127,6 +132,7 @@ impl RegisteredModel {
             loaded: Mutex::new(Weak::new()),
             int8,
             spread: OnceLock::new(),
+            trunk: OnceLock::new(),
         }
     }
 
@@ -156,6 +162,7 @@ impl RegisteredModel {
             loaded: Mutex::new(Weak::new()),
             int8: AtomicBool::new(false),
             spread: OnceLock::new(),
+            trunk: OnceLock::new(),
         }
     }
 
@@ -210,9 +217,17 @@ impl RegisteredModel {
         }
     }
 
+    /// The dense model that it is a head on.
+    pub fn trunk(&self) -> Option<&Arc<RegisteredModel>> {
+        self.trunk.get()
+    }
+
     /// The texts with the model's prefix for documents, or for queries if `search`; `None` if it has no such prefix. A prefix in its
-    /// configuration overrides that of its files.
+    /// configuration overrides that of its files. A head has the prefixes of the model that it is on.
     pub fn prefixed(&self, texts: &[&str], search: bool) -> Option<Vec<String>> {
+        if let Some(trunk) = self.trunk() {
+            return trunk.prefixed(texts, search);
+        }
         let prefix = match (&self.config.prefix_strings, &self.info) {
             (Some(said), _) => if search { said.search.as_ref() } else { said.ingest.as_ref() }?,
             (None, Ok(info)) => {
@@ -237,8 +252,11 @@ impl RegisteredModel {
         }
         // Files that were found damaged are not read.
         self.info()?;
-        let model = sparrow_encoder::load_packed(&self.directory, &self.packed)
-            .map_err(|error| ModelError::from_encoder(&self.id, error))?;
+        let model = match self.trunk() {
+            Some(trunk) => Model::load_head(&self.directory, &trunk.load()?),
+            None => sparrow_encoder::load_packed(&self.directory, &self.packed),
+        };
+        let model = model.map_err(|error| ModelError::from_encoder(&self.id, error))?;
         self.int8.store(model.info().recognised.int8, Ordering::Relaxed);
         *loaded = Arc::downgrade(&model);
         Ok(model)
@@ -275,7 +293,9 @@ impl Registry {
             models.push(Arc::new(model));
         }
         models.sort_by(|a, b| a.id.cmp(&b.id));
-        Self { registered: RwLock::new(RegisteredModels { models, ..RegisteredModels::default() }) }
+        let registered = RegisteredModels { models, ..RegisteredModels::default() };
+        registered.link();
+        Self { registered: RwLock::new(registered) }
     }
 
     /// The model of an id or alias.
@@ -297,6 +317,7 @@ impl Registry {
         registered.models.retain(|other| other.id != model.id);
         registered.models.push(model);
         registered.models.sort_by(|a, b| a.id.cmp(&b.id));
+        registered.link();
     }
 
     /// Removes a model that a request created.
@@ -358,6 +379,22 @@ impl Registry {
 }
 
 impl RegisteredModels {
+    /// Gives heads the models that they are on, if those are registered by now and are the ones that they were trained on.
+    fn link(&self) {
+        for model in &self.models {
+            let Some(named) = model.info.as_ref().ok().and_then(|info| info.trunk.as_ref()) else { continue };
+            let is_it = |found: &&Arc<RegisteredModel>| {
+                found
+                    .info
+                    .as_ref()
+                    .is_ok_and(|info| info.trunk.is_none() && info.fingerprint == named.fingerprint)
+            };
+            if let Some(found) = self.find(&named.model).filter(is_it) {
+                model.trunk.get_or_init(|| Arc::clone(found));
+            }
+        }
+    }
+
     fn find(&self, id: &str) -> Option<&Arc<RegisteredModel>> {
         let model = self
             .models

@@ -35,7 +35,7 @@ pub(super) fn measure(deployment: &Deployment, texts: &[&str]) -> Result<Option<
         .iter()
         .filter_map(|text| match &text.output {
             Output::Dense(vector) => Some(&**vector),
-            Output::Sparse(_) => None,
+            Output::Sparse(_) | Output::Hybrid { .. } => None,
         })
         .collect();
     Ok(of_vectors(&vectors))

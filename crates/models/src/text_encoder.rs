@@ -35,10 +35,10 @@ impl TextEncoder for Models {
         waiting(|| {
             let mut results = Vec::with_capacity(queries.len());
             let mut begun: VecDeque<PendingQueries<'_>> = VecDeque::new();
-            for (at, ((_, texts), of_list)) in queries.iter().zip(&running).enumerate() {
+            for (at, ((_, texts), (of_list, _))) in queries.iter().zip(&running).enumerate() {
                 // Names of one deployment wait for each other: their texts would take each other's places in its queue, and those that
                 // are the same would not be found in its cache.
-                let waits = running[results.len()..at].iter().any(|other| Arc::ptr_eq(other, of_list));
+                let waits = running[results.len()..at].iter().any(|(other, _)| Arc::ptr_eq(other, of_list));
                 while waits && let Some(earlier) = begun.pop_front() {
                     results.push(earlier.finish().map_err(failed(results.len()))?);
                 }
@@ -56,7 +56,8 @@ impl TextEncoder for Models {
             for last in begun {
                 results.push(last.finish().map_err(failed(results.len()))?);
             }
-            Ok(results)
+            let wanted = results.into_iter().zip(&running);
+            Ok(wanted.map(|((encoded, timings), (_, kinds))| (kinds.of(encoded), timings)).collect())
         })
     }
 

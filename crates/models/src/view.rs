@@ -93,6 +93,9 @@ struct RecognisedView<'m> {
     query_prompt: Option<&'m str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     document_prompt: Option<&'m str>,
+    /// Id of the dense model that it is a head on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trunk: Option<&'m str>,
 }
 
 /// The architecture of a checkpoint.
@@ -131,6 +134,7 @@ impl<'m> RecognisedView<'m> {
             max_tokens: info.max_tokens,
             query_prompt: info.prefixes.search.as_deref(),
             document_prompt: info.prefixes.ingest.as_deref(),
+            trunk: info.trunk.as_ref().map(|trunk| trunk.model.as_str()),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The packed layers of an encoder, and the way of BERT through them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::numbers::room;
 
+use super::Past;
 use super::kernels::{Attention, Epilogue, Kernels, Linear};
 use super::weights::NormWeights;
 
@@ -35,7 +37,8 @@ pub(super) struct Layers {
     /// Width of a hidden state, in numbers.
     pub(super) width: usize,
     pub(super) heads: usize,
-    pub(super) list: Vec<Layer>,
+    /// The layers; an encoder on top of another one shares the first.
+    pub(super) list: Vec<Arc<Layer>>,
 }
 
 /// The buffers that a forward pass works in.
@@ -50,10 +53,13 @@ pub(super) struct Memory<'m> {
 
 impl Layers {
     /// Computes all layers as BERT does; `rows` holds the embeddings before and the hidden states after.
-    pub(super) fn forward(&self, ranges: &[Range<usize>], memory: Memory<'_>) {
+    pub(super) fn forward(&self, ranges: &[Range<usize>], memory: Memory<'_>, mut past: Option<Past<'_>>) {
         let Memory { rows, qkv, context, inner, scratch, .. } = memory;
-        for layer in &self.list {
+        for (number, layer) in (1..).zip(&self.list) {
             self.layer(layer, ranges, rows, qkv, context, (inner, scratch));
+            if let Some(past) = past.as_mut().filter(|past| past.layers == number) {
+                (past.show)(rows, ranges);
+            }
         }
     }
 

@@ -6,23 +6,23 @@
 //! texts are stacked for the matrix products; attention looks at one text at a time. The weights are packed once ([`packing`]) and shared by all allocations.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use kernels::{Epilogue, Linear};
 
 use crate::numbers::{AlignedSlice, reserve, room};
+use crate::table::Table;
 
 pub(crate) mod kernels;
 mod layers;
 mod modern;
 mod packing;
 mod weights;
-mod words;
 
 use layers::{Layers, Memory};
 use modern::Modern;
 pub(crate) use packing::Refused;
 pub(crate) use weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Weights};
-use words::Words;
 
 /// The tokens of one text, or of a question and a text after it.
 #[derive(Debug, Clone, Copy)]
@@ -40,8 +40,9 @@ impl<'a> From<&'a [u32]> for Sequence<'a> {
 
 /// An encoder, packed for the instruction set of this process.
 pub(crate) struct Bert {
-    words: Words,
-    positions: AlignedSlice<f32>,
+    /// The word embeddings, which may be a decoder's rows.
+    words: Arc<Table>,
+    positions: Arc<AlignedSlice<f32>>,
     second_type: Vec<f32>,
     embedding_norm: NormWeights,
     layers: Layers,
@@ -56,6 +57,13 @@ impl std::fmt::Debug for Bert {
             .field("layers", &self.layers.list.len())
             .finish_non_exhaustive()
     }
+}
+
+/// What is shown the hidden states of a batch between two layers, with the rows of each text.
+pub(crate) struct Past<'p> {
+    /// The layers before, at least one.
+    pub(crate) layers: usize,
+    pub(crate) show: &'p mut dyn FnMut(&[f32], &[Range<usize>]),
 }
 
 /// Scratch memory of one worker, reused between batches.
@@ -81,6 +89,16 @@ impl Bert {
         self.layers.list.first().is_some_and(|layer| layer.qkv.is_int8())
     }
 
+    /// Number of its layers.
+    pub(crate) fn depth(&self) -> usize {
+        self.layers.list.len()
+    }
+
+    /// The word embeddings.
+    pub(crate) fn words(&self) -> &Arc<Table> {
+        &self.words
+    }
+
     /// Width of a hidden state, in numbers.
     pub(crate) fn width(&self) -> usize {
         self.layers.width
@@ -92,6 +110,16 @@ impl Bert {
         &self,
         texts: &[Sequence<'_>],
         scratch: &'s mut Scratch,
+    ) -> Option<(&'s [f32], Vec<Range<usize>>)> {
+        self.forward_past(texts, scratch, None)
+    }
+
+    /// As [`Bert::forward`]; on the way the hidden states after some number of layers are shown.
+    pub(crate) fn forward_past<'s>(
+        &self,
+        texts: &[Sequence<'_>],
+        scratch: &'s mut Scratch,
+        past: Option<Past<'_>>,
     ) -> Option<(&'s [f32], Vec<Range<usize>>)> {
         let (kernels, width) = (self.layers.kernels, self.layers.width);
         let mut ranges = Vec::with_capacity(texts.len());
@@ -105,14 +133,14 @@ impl Bert {
                 if ids.len() > modern.positions() {
                     return None;
                 }
-                ids.iter().try_for_each(|&id| self.words.append(id as usize, rows))?;
+                ids.iter().try_for_each(|&id| self.append(id, rows))?;
                 ranges.push(start..start + ids.len());
                 continue;
             }
             for (position, &id) in ids.iter().enumerate() {
                 let position = self.positions.get(position * width..(position + 1) * width)?;
                 let row = rows.len();
-                self.words.append(id as usize, rows)?;
+                self.append(id, rows)?;
                 rows[row..].iter_mut().zip(position).for_each(|(word, position)| *word += position);
             }
             if !self.second_type.is_empty() {
@@ -129,7 +157,7 @@ impl Bert {
         let memory = Memory { rows, qkv, context, inner, gate, scratch };
         match &self.modern {
             Some(modern) => modern.forward(&self.layers, &ranges, memory),
-            None => self.layers.forward(&ranges, memory),
+            None => self.layers.forward(&ranges, memory, past),
         }
         if let Some((linear, norm)) = &self.transform {
             kernels.linear(linear, rows, Epilogue::Gelu, scratch, context);
@@ -137,6 +165,12 @@ impl Bert {
             std::mem::swap(rows, context);
         }
         Some((rows, ranges))
+    }
+
+    /// Appends the embedding of a word, if there is one.
+    fn append(&self, id: u32, rows: &mut Vec<f32>) -> Option<()> {
+        self.words.get(id as usize)?.append(rows);
+        Some(())
     }
 }
 

@@ -13,7 +13,6 @@ use super::kernels::{self, Kernels, Linear};
 use super::layers::{Layer, Layers};
 use super::modern::Modern;
 use super::weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Weights};
-use super::words::Words;
 
 /// Why an encoder cannot be packed.
 #[derive(Debug, thiserror::Error)]
@@ -43,42 +42,15 @@ impl Weights {
     /// The shape of the encoder, if the kernels can compute it.
     fn shape(&self, tied: bool) -> Result<BertShape, Refused> {
         let Weights { width, heads, .. } = *self;
-        let norm_fits = |norm: &NormWeights| {
-            norm.scale.len() == width
-                && norm.shift.len() == width
-                && finite(&norm.scale)
-                && finite(&norm.shift)
-        };
-        let linear_fits = |linear: &LinearWeights, inputs: usize, outputs: usize| {
-            linear.bias.len() == outputs && linear.weights.len() == inputs * outputs && finite(&linear.bias)
-        };
-        let layer_fits = |layer: &LayerWeights| {
-            let inner = layer.inner.bias.len();
-            aligned(inner)
-                && [&layer.query, &layer.key, &layer.value, &layer.attended]
-                    .into_iter()
-                    .all(|linear| linear_fits(linear, width, width))
-                && linear_fits(&layer.inner, width, inner)
-                && layer.gate.is_some() == self.modern.is_some()
-                && layer.gate.as_ref().is_none_or(|gate| linear_fits(gate, width, inner))
-                && linear_fits(&layer.outer, inner, width)
-                && (norm_fits(&layer.attention_norm)
-                    || self.modern.is_some() && is_none(&layer.attention_norm))
-                && norm_fits(&layer.output_norm)
-        };
         let modern = self.modern.as_ref().map(|modern| modern.shape);
         let positions = modern.map_or(self.positions.len(), |modern| modern.positions * width);
         let fits = tables_fit(width, heads, self.words.len(), positions)
-            && self.modern.as_ref().is_none_or(|modern| norm_fits(&modern.final_norm))
+            && self.modern.as_ref().is_none_or(|modern| norm_fits(&modern.final_norm, width))
             && finite(&self.positions)
             && (self.second_type.is_empty() || self.second_type.len() == width)
             && finite(&self.second_type)
-            && norm_fits(&self.embedding_norm)
-            && self.layers.iter().all(layer_fits)
-            && self
-                .transform
-                .as_ref()
-                .is_none_or(|(linear, norm)| linear_fits(linear, width, width) && norm_fits(norm));
+            && norm_fits(&self.embedding_norm, width)
+            && layers_fit(&self.layers, self.transform.as_ref(), width, modern.is_some());
         let (layers, types) = (self.layers.len(), !self.second_type.is_empty());
         let shape = BertShape {
             width,
@@ -92,6 +64,39 @@ impl Weights {
         };
         fits.then_some(shape).ok_or(Refused::Unfit)
     }
+}
+
+fn norm_fits(norm: &NormWeights, width: usize) -> bool {
+    norm.scale.len() == width && norm.shift.len() == width && finite(&norm.scale) && finite(&norm.shift)
+}
+
+/// Whether the kernels can compute some layers and the transform after the last.
+fn layers_fit(
+    layers: &[LayerWeights],
+    transform: Option<&(LinearWeights, NormWeights)>,
+    width: usize,
+    modern: bool,
+) -> bool {
+    let linear_fits = |linear: &LinearWeights, inputs: usize, outputs: usize| {
+        linear.bias.len() == outputs && linear.weights.len() == inputs * outputs && finite(&linear.bias)
+    };
+    let layer_fits = |layer: &LayerWeights| {
+        let inner = layer.inner.bias.len();
+        aligned(inner)
+            && [&layer.query, &layer.key, &layer.value, &layer.attended]
+                .into_iter()
+                .all(|linear| linear_fits(linear, width, width))
+            && linear_fits(&layer.inner, width, inner)
+            && layer.gate.is_some() == modern
+            && layer.gate.as_ref().is_none_or(|gate| linear_fits(gate, width, inner))
+            && linear_fits(&layer.outer, inner, width)
+            && (norm_fits(&layer.attention_norm, width) || modern && is_none(&layer.attention_norm))
+            && norm_fits(&layer.output_norm, width)
+    };
+    let transform_fits = |(linear, norm): &(LinearWeights, NormWeights)| {
+        linear_fits(linear, width, width) && norm_fits(norm, width)
+    };
+    layers.iter().all(layer_fits) && transform.is_none_or(transform_fits)
 }
 
 /// Whether a normalisation has no parameters, so that it is skipped.
@@ -134,24 +139,45 @@ impl Bert {
     ) -> Result<Self, Refused> {
         let BertShape { width, heads, .. } = weights.shape(words.is_some())?;
         let words = match words {
-            Some(words) => Words::Table(words),
-            None => Words::new(&weights.words, width, precision)?.ok_or(Refused::Unfit)?,
+            Some(words) => words,
+            None => Arc::new(Table::of_words(&weights.words, width, precision)?.ok_or(Refused::Unfit)?),
         };
-        let layers = weights
-            .layers
-            .into_iter()
-            .map(|layer| pack(layer, (width, heads), kernels, precision))
-            .collect::<Result<Vec<_>, _>>()?;
-        let transform = match weights.transform {
-            Some((linear, norm)) => Some((plain(linear, width, kernels, precision)?, norm)),
-            None => None,
-        };
-        let (positions, embedding_norm) = (weights.positions.into(), weights.embedding_norm);
+        let list = pack_all(weights.layers, (width, heads), kernels, precision)?;
+        let transform = pack_transform(weights.transform, width, kernels, precision)?;
+        let (positions, embedding_norm) = (Arc::new(weights.positions.into()), weights.embedding_norm);
         let second_type = weights.second_type;
         let modern = weights.modern.map(|modern| Modern::new(modern, width / heads));
         let kernels = if precision == Precision::Int8 { kernels::with_tiles(kernels) } else { kernels };
-        let layers = Layers { kernels, width, heads, list: layers };
+        let layers = Layers { kernels, width, heads, list };
         Ok(Self { words, positions, second_type, embedding_norm, layers, transform, modern })
+    }
+
+    /// Packs layers on top of another encoder, with which the new one shares all else, as it is computed there: with floats or bytes.
+    ///
+    /// # Errors
+    /// [`Refused`], also if the layers below are not those of BERT.
+    pub(crate) fn over(
+        trunk: &Self,
+        layers: Vec<LayerWeights>,
+        transform: Option<(LinearWeights, NormWeights)>,
+    ) -> Result<Self, Refused> {
+        let Layers { kernels, width, heads, .. } = trunk.layers;
+        let is_bert = trunk.modern.is_none() && trunk.transform.is_none();
+        if !is_bert || !layers_fit(&layers, transform.as_ref(), width, false) {
+            return Err(Refused::Unfit);
+        }
+        let precision = if trunk.is_int8() { Precision::Int8 } else { Precision::F32 };
+        let own = pack_all(layers, (width, heads), kernels, precision)?;
+        let list = trunk.layers.list.iter().cloned().chain(own).collect();
+        Ok(Self {
+            words: Arc::clone(&trunk.words),
+            positions: Arc::clone(&trunk.positions),
+            second_type: trunk.second_type.clone(),
+            embedding_norm: trunk.embedding_norm.clone(),
+            layers: Layers { kernels, width, heads, list },
+            transform: pack_transform(transform, width, kernels, precision)?,
+            modern: None,
+        })
     }
 
     /// Packs an encoder into a file, layer by layer, in 20 bits or bytes. Tied word embeddings are left to the decoder.
@@ -167,8 +193,8 @@ impl Bert {
     ) -> Result<BertShape, Refused> {
         let shape = BertShape { int8: precision == Precision::Int8, ..weights.shape(tied)? };
         if !tied {
-            let words = Words::new(&weights.words, shape.width, precision)?.ok_or(Refused::Unfit)?;
-            words.store(file)?;
+            let words = Table::of_words(&weights.words, shape.width, precision)?.ok_or(Refused::Unfit)?;
+            words.store("words", file)?;
         }
         if shape.modern.is_none() {
             file.put("positions", &weights.positions)?;
@@ -213,8 +239,8 @@ impl Bert {
         let BertShape { width, heads, layers, transform, tied, types, int8, modern } = packed.facts.bert;
         let precision = if int8 { Precision::Int8 } else { Precision::Fixed };
         let words = match rows.filter(|_| tied) {
-            Some(rows) => Words::Table(Arc::clone(rows)),
-            None => Words::open(width, precision, packed)?,
+            Some(rows) => Arc::clone(rows),
+            None => Arc::new(Table::open("words", width, int8, packed)?),
         };
         let positions: AlignedSlice<f32> =
             if modern.is_some() { Vec::new().into() } else { packed.get("positions")? };
@@ -240,7 +266,7 @@ impl Bert {
         let layers = (0..layers).map(|number| {
             let name = |part: &str| format!("layer.{number}.{part}");
             let inner = linear(&name("inner"), width, None)?;
-            Ok(Layer {
+            Ok(Arc::new(Layer {
                 qkv: linear(&name("qkv"), width, width.checked_mul(3))?,
                 attended: linear(&name("attended"), width, Some(width))?,
                 attention_norm: if modern.is_some() && number == 0 {
@@ -255,13 +281,13 @@ impl Bert {
                 outer: linear(&name("outer"), inner.columns(), Some(width))?,
                 inner,
                 output_norm: norm(&name("output_norm"))?,
-            })
+            }))
         });
         let list = layers.collect::<Result<Vec<_>, Unusable>>()?;
         let kernels = if int8 { kernels::with_tiles(kernels) } else { kernels };
         Ok(Self {
             words,
-            positions,
+            positions: Arc::new(positions),
             second_type: second_type.to_vec(),
             embedding_norm: norm("embedding_norm")?,
             layers: Layers { kernels, width, heads, list },
@@ -288,6 +314,25 @@ impl Layer {
 
 fn put_norm(file: &mut Packer, name: &str, norm: &NormWeights) -> std::io::Result<()> {
     file.put(name, &[&norm.scale[..], &norm.shift, &[norm.epsilon]].concat())
+}
+
+fn pack_all(
+    layers: Vec<LayerWeights>,
+    shape: (usize, usize),
+    kernels: &Kernels,
+    precision: Precision,
+) -> Result<Vec<Arc<Layer>>, Refused> {
+    layers.into_iter().map(|layer| pack(layer, shape, kernels, precision).map(Arc::new)).collect()
+}
+
+fn pack_transform(
+    transform: Option<(LinearWeights, NormWeights)>,
+    width: usize,
+    kernels: &Kernels,
+    precision: Precision,
+) -> Result<Option<(Linear, NormWeights)>, Refused> {
+    let pack = |(linear, norm)| Ok((plain(linear, width, kernels, precision)?, norm));
+    transform.map(pack).transpose()
 }
 
 fn pack(

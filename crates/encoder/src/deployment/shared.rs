@@ -356,9 +356,11 @@ impl Shared {
     }
 
     pub fn readable(&self, encoding: Encoding) -> Encoded {
+        let readable = |pairs: &[(u32, f32)]| Arc::new(self.model.vocabulary.readable(pairs));
         let output = match encoding.vector {
             Vector::Dense(vector) => Output::Dense(vector),
-            Vector::Sparse(pairs) => Output::Sparse(Arc::new(self.model.vocabulary.readable(&pairs))),
+            Vector::Sparse(pairs) => Output::Sparse(readable(&pairs)),
+            Vector::Hybrid(pairs, dense) => Output::Hybrid { sparse: readable(&pairs), dense },
         };
         Encoded { output, token_count: encoding.token_count, truncated_tokens: encoding.truncated }
     }

@@ -99,16 +99,32 @@ impl Head {
         basis: Option<&Basis>,
         precision: Precision,
     ) -> Result<Self, String> {
-        let terms = bias.len();
-        if dims == 0 || dims > MAX_DIMS || terms == 0 || Some(rows.len()) != terms.checked_mul(dims) {
-            return Err(format!("decoder of {} weights is not {terms} rows of {dims}", rows.len()));
+        if !rows.iter().all(|weight| weight.is_finite()) {
+            return Err("decoder holds a weight that is not finite".into());
         }
+        Self::over(kernels, Arc::new(Table::new(rows, dims, precision)), bias, dims, basis)
+    }
+
+    /// As [`Head::new`], over rows that are a table already, which others may share.
+    ///
+    /// # Errors
+    /// As [`Head::new`].
+    pub(crate) fn over(
+        kernels: &'static Kernels,
+        table: Arc<Table>,
+        bias: Vec<f32>,
+        dims: usize,
+        basis: Option<&Basis>,
+    ) -> Result<Self, String> {
+        let terms = bias.len();
+        if dims == 0 || dims > MAX_DIMS || terms == 0 || Some(table.len()) != terms.checked_mul(dims) {
+            return Err(format!("decoder of {} weights is not {terms} rows of {dims}", table.len()));
+        }
+        // What the looks bound is what the exact step computes with.
+        let rows = table.values();
         if !rows.iter().chain(&bias).all(|weight| weight.is_finite()) {
             return Err("decoder holds a weight that is not finite".into());
         }
-        let table = Table::new(rows, dims, precision);
-        // What the looks bound is what the exact step computes with.
-        let rows = table.values();
         let decoder = match basis {
             None => Decoder::plain(kernels, &rows, &bias, dims),
             Some(basis) if basis.dims() == dims && basis.looks.len() == terms => {
@@ -123,7 +139,7 @@ impl Head {
             }
         };
         drop(rows);
-        Ok(Self { kernels, terms, dims, rows: Arc::new(table), bias, decoder })
+        Ok(Self { kernels, terms, dims, rows: table, bias, decoder })
     }
 
     /// Name of the instruction set that the inner loops use.
@@ -269,6 +285,7 @@ fn fetch<const NEAR: bool>(row: Row<'_>) {
             prefetch::<NEAR, _>(high);
             prefetch::<NEAR, _>(low);
         }
+        Row::Bytes { numbers, .. } => prefetch::<NEAR, _>(numbers),
     }
 }
 

@@ -37,7 +37,7 @@ impl Head {
         kernels: &'static Kernels,
     ) -> Result<Self, Unusable> {
         let HeadShape { terms, dims } = shape;
-        let rows = Table::open("head.rows", dims, packed)?;
+        let rows = Table::open("head.rows", dims, false, packed)?;
         let bias: AlignedSlice<f32> = packed.get("head.bias")?;
         let panels: AlignedSlice<i8> = packed.get("head.panels")?;
         let count = terms.div_ceil(PANEL);

@@ -188,7 +188,7 @@ pub(super) fn files(dir: &Path) -> Result<Option<Vec<PathBuf>>, EncoderError> {
 }
 
 impl Checkpoint {
-    /// Reads `config.json` and the headers of the files that [`files`] returned.
+    /// Reads `config.json` and the headers of the files that [`files`] returned. Those of a head have only its own layers.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if one is damaged, [`EncoderError::Unsupported`] for an architecture that our own code does
@@ -197,6 +197,7 @@ impl Checkpoint {
         dir: &Path,
         files: &[PathBuf],
         architecture: Architecture,
+        is_head: bool,
     ) -> Result<Self, EncoderError> {
         let unsupported = |reason: String| EncoderError::Unsupported { path: dir.to_path_buf(), reason };
         let names = match architecture.model_type.as_str() {
@@ -225,13 +226,18 @@ impl Checkpoint {
         let safetensors =
             files.iter().filter(|path| path.extension().is_some_and(|kind| kind == "safetensors"));
         let files = safetensors.map(|path| Tensors::open(path)).collect::<Result<Vec<_>, _>>()?;
-        let words = words_of(&architecture);
-        let prefix = files
-            .iter()
-            .flat_map(Tensors::names)
-            .find_map(|name| name.strip_suffix(words))
-            .ok_or_else(|| unsupported(format!("its checkpoint has no tensor [{words}]")))?
-            .to_owned();
+        let (words, layers) = (words_of(&architecture), format!("{}.", names.layers));
+        let prefix_of = |name| match is_head {
+            true => str::find(name, &layers).map(|at| &name[..at]),
+            false => str::strip_suffix(name, words),
+        };
+        let prefix = files.iter().flat_map(Tensors::names).find_map(prefix_of);
+        let prefix = match (prefix, is_head) {
+            (Some(prefix), _) => prefix.to_owned(),
+            // It may have no layer of its own.
+            (None, true) => String::new(),
+            (None, false) => return Err(unsupported(format!("its checkpoint has no tensor [{words}]"))),
+        };
         Ok(Self { dir: dir.to_path_buf(), architecture, names, files, prefix })
     }
 
@@ -307,6 +313,55 @@ impl Checkpoint {
         })
     }
 
+    /// What a head has of its own above an encoder of some layers and hidden states as wide: its layers, and the transform after them.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::weights`].
+    pub(super) fn above(
+        &self,
+        (below, width): (usize, usize),
+    ) -> Result<(Vec<LayerWeights>, Option<(LinearWeights, NormWeights)>), EncoderError> {
+        let layers = self.architecture.num_hidden_layers;
+        if !(below..=MAX_LAYERS).contains(&layers) || self.is_modern() || self.width() != width {
+            return Err(self.unsupported(format!(
+                "it does not fit on [{below}] layers of BERT with hidden states of [{width}] numbers"
+            )));
+        }
+        if let Some(head) = self.head()
+            && self.find(head.decoder)?.is_some()
+        {
+            let reason = format!(
+                "its tensor [{}] would not be used: the decoder is the word embeddings below",
+                head.decoder
+            );
+            return Err(self.unsupported(reason));
+        }
+        let layers = (below..layers).map(|number| self.layer(number)).collect::<Result<_, _>>()?;
+        Ok((layers, self.transform(true)?))
+    }
+
+    /// The biases of the terms of a head, whose decoder is the word embeddings of the encoder below.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::weights`].
+    pub(super) fn bias_of_terms(&self, terms: usize) -> Result<Stored, EncoderError> {
+        let head = self.head().ok_or_else(|| self.no_head())?;
+        let bias = match (self.find(head.bias[0])?, self.find(head.bias[1])?) {
+            (Some(bias), _) | (None, Some(bias)) => bias.values,
+            (None, None) => Stored::Here(vec![0.0; terms]),
+        };
+        if bias.len() != terms {
+            return Err(self.unsupported(format!("{} biases do not fit {terms} terms", bias.len())));
+        }
+        Ok(bias)
+    }
+
+    fn no_head(&self) -> EncoderError {
+        self.unsupported(
+            "its checkpoint has no head of a masked language model, which token weights come from".into(),
+        )
+    }
+
     /// Locates the word embeddings, `[vocabulary][width]`.
     pub(super) fn words(&self) -> Result<Tensor, EncoderError> {
         self.matrix(&self.own(words_of(&self.architecture)), None, self.width())
@@ -330,21 +385,10 @@ impl Checkpoint {
     /// As [`Checkpoint::weights`]; also if it has no such head.
     pub(super) fn decoder(&self) -> Result<Source, EncoderError> {
         let dims = self.width();
-        let head = self.head().ok_or_else(|| {
-            self.unsupported(
-                "its checkpoint has no head of a masked language model, which token weights come from".into(),
-            )
-        })?;
+        let head = self.head().ok_or_else(|| self.no_head())?;
         let has_decoder = self.find(head.decoder)?.is_some();
         let rows = if has_decoder { self.matrix(head.decoder, None, dims)? } else { self.words()? };
-        let terms = rows.shape[0];
-        let bias = match (self.find(head.bias[0])?, self.find(head.bias[1])?) {
-            (Some(bias), _) | (None, Some(bias)) => bias.values,
-            (None, None) => Stored::Here(vec![0.0; terms]),
-        };
-        if bias.len() != terms {
-            return Err(self.unsupported(format!("{} biases do not fit {terms} terms", bias.len())));
-        }
+        let bias = self.bias_of_terms(rows.shape[0])?;
         Ok(Source { rows: rows.values, bias, dims })
     }
 

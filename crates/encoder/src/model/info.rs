@@ -1,5 +1,7 @@
 //! The facts about a model that its directory states.
 
+use serde::Deserialize;
+
 /// The kind of output that a model computes for a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelKind {
@@ -35,6 +37,17 @@ pub struct Prefixes {
     pub ingest: Option<String>,
 }
 
+/// The dense model that a sparse one is a head on: the head continues with the hidden states of its last layer, reads texts as it does,
+/// and shares its word embeddings.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trunk {
+    /// Id of the model.
+    pub model: String,
+    /// Its fingerprint: on the states of another model the head would say nothing sensible.
+    pub fingerprint: String,
+}
+
 /// Facts about a model directory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelInfo {
@@ -54,6 +67,8 @@ pub struct ModelInfo {
     pub prefixes: Prefixes,
     /// Fingerprints of other files of the same model, whose vectors differ by roundings only: they may be searched together.
     pub same_space_as: Vec<String>,
+    /// The dense model that it is a head on; `None` for a model that is whole.
+    pub trunk: Option<Trunk>,
     /// The map from the model's scores to a probability of relevance; `None` if none was fitted.
     pub calibration: Option<Calibration>,
     /// Weights, architecture and pooling that the files of the model's directory were found to describe.

@@ -14,7 +14,7 @@ use crate::small_file;
 
 use super::checkpoint::Checkpoint;
 use super::fingerprint;
-use super::info::{Calibration, ModelInfo, ModelKind, Prefixes};
+use super::info::{Calibration, ModelInfo, ModelKind, Prefixes, Trunk};
 
 /// Most tokens of a text that are encoded, whatever a model could take.
 pub(super) const MAX_TOKENS: usize = 512;
@@ -59,6 +59,7 @@ struct Description {
     activation: Option<String>,
     query_weights: Option<String>,
     arithmetic: Option<Arithmetic>,
+    trunk: Option<Trunk>,
     #[serde(default)]
     same_space_as: Vec<String>,
 }
@@ -116,6 +117,7 @@ pub(super) struct Layout {
     pub(super) max_tokens: usize,
     /// `None` if the files do not say: that of a large model is then chosen when it is packed.
     pub(super) arithmetic: Option<Arithmetic>,
+    pub(super) trunk: Option<Trunk>,
     same_space_as: Vec<String>,
     calibration: Option<Calibration>,
     prefixes: Prefixes,
@@ -145,6 +147,7 @@ impl Layout {
             max_tokens: self.max_tokens,
             dims: self.dims(),
             same_space_as: self.same_space_as.clone(),
+            trunk: self.trunk.clone(),
             calibration: self.calibration,
             prefixes: self.prefixes.clone(),
             recognised: self.recognised(),
@@ -157,6 +160,11 @@ impl Layout {
             ModelKind::Dense { dims } => Some(dims),
             ModelKind::SparseMlm | ModelKind::SparseDocOnly | ModelKind::CrossEncoder => None,
         }
+    }
+
+    /// The directory of the model.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     pub(super) fn is_sparse(&self) -> bool {

@@ -28,7 +28,7 @@ mod sentence_transformers;
 mod weights;
 mod weights_table;
 
-pub use info::{Calibration, ModelInfo, ModelKind, Prefixes, Recognised};
+pub use info::{Calibration, ModelInfo, ModelKind, Prefixes, Recognised, Trunk};
 use layout::{ForwardPass, Layout, Pooling};
 pub(crate) use weights::Keep;
 use weights::Loaded;
@@ -78,7 +78,9 @@ pub struct Model {
     mapped: bool,
     pub(crate) runs: Runs,
     pub(crate) plan: Plan,
-    pub(crate) tokenizer: TextTokenizer,
+    pub(crate) tokenizer: Arc<TextTokenizer>,
+    /// The dense model that it is a head on, and the number of its layers: the first of this model's.
+    pub(crate) trunk: Option<(Arc<Model>, usize)>,
     /// Readable tokens by id; empty for a dense model.
     pub(crate) vocabulary: Vocabulary,
     /// Weights of query tokens by id, of a model that encodes documents only.
@@ -105,6 +107,14 @@ impl Model {
     /// As [`Model::load`].
     pub(crate) fn read(dir: &Path, keep: Option<Keep<'_>>) -> Result<Arc<Model>, EncoderError> {
         let layout = Layout::detect(dir)?;
+        if let Some(Trunk { model, fingerprint }) = &layout.trunk {
+            return Err(EncoderError::Unsupported {
+                path: dir.to_path_buf(),
+                reason: format!(
+                    "it is a head on the model [{model}] of fingerprint [{fingerprint}], which is not there"
+                ),
+            });
+        }
         let mut tokenizer = TextTokenizer::load(&layout.tokenizer, layout.max_tokens)?;
         if layout.is_cross_encoder() {
             tokenizer.find_pairs(&layout.tokenizer)?;
@@ -120,8 +130,50 @@ impl Model {
                 (layout.fingerprint()?, None, runs, false)
             }
         };
+        Self::of_parts(&layout, fingerprint, head, runs, mapped, Arc::new(tokenizer), None)
+    }
+
+    /// Reads a model directory that holds only a head on another model: a sparse model that continues with the hidden states of a dense one,
+    /// reads texts as it does, and shares its weights. One pass over a text gives the vectors of both.
+    ///
+    /// # Errors
+    /// As [`Model::load`], also if it is no head on that model.
+    pub fn load_head(dir: &Path, trunk: &Arc<Model>) -> Result<Arc<Model>, EncoderError> {
+        let layout = Layout::detect(dir)?;
+        let unsupported =
+            |reason: &str| EncoderError::Unsupported { path: dir.to_path_buf(), reason: reason.into() };
+        let named = layout.trunk.as_ref().map(|trunk| trunk.fingerprint.as_str());
+        if named != Some(trunk.info.fingerprint.as_str()) || trunk.trunk.is_some() {
+            return Err(unsupported("it is no head on this model"));
+        }
+        let (ForwardPass::Checkpoint(checkpoint), Runs::Native(below), Pooling::Splade, Plan::Dense { .. }) =
+            (&layout.forward, &trunk.runs, layout.pooling, &trunk.plan)
+        else {
+            return Err(unsupported("a head is a sparse model of a checkpoint, on a dense model of one"));
+        };
+        let loaded = weights::load_head(&layout, checkpoint, basis::load(dir)?.as_ref(), below)?;
+        let Loaded { fingerprint, head, bert, mapped } = loaded;
+        let (runs, tokenizer) = (Runs::Native(Box::new(bert)), Arc::clone(&trunk.tokenizer));
+        let trunk = Some((Arc::clone(trunk), below.depth()));
+        Self::of_parts(&layout, fingerprint, head, runs, mapped, tokenizer, trunk)
+    }
+
+    /// A model of what was loaded for it.
+    fn of_parts(
+        layout: &Layout,
+        fingerprint: (String, u64),
+        head: Option<Arc<Head>>,
+        runs: Runs,
+        mapped: bool,
+        tokenizer: Arc<TextTokenizer>,
+        trunk: Option<(Arc<Model>, usize)>,
+    ) -> Result<Arc<Model>, EncoderError> {
+        let dir = layout.dir();
         let mut info = layout.info(fingerprint);
         info.recognised.int8 = matches!(&runs, Runs::Native(bert) if bert.is_int8());
+        if let Some((trunk, _)) = &trunk {
+            info.max_tokens = trunk.info.max_tokens;
+        }
         if info.vocabulary_size > LARGEST_VOCABULARY {
             return Err(EncoderError::ModelNotReadable {
                 path: dir.join("config.json"),
@@ -167,6 +219,7 @@ impl Model {
             runs,
             plan,
             tokenizer,
+            trunk,
             vocabulary,
             query_weights,
         }))

@@ -284,6 +284,7 @@ fn all_architectures_are_packed() {
             match &deployment.encode(&[text], Priority::Ingest, None, None).unwrap()[0].output {
                 Output::Dense(vector) => vector.to_vec(),
                 Output::Sparse(weights) => weights.pairs().iter().map(|(_, weight)| *weight).collect(),
+                Output::Hybrid { .. } => panic!("it is no head"),
             }
         };
         let plain = numbers(Model::load(&model).unwrap());

@@ -120,6 +120,27 @@ pub(super) fn load(
     }
 }
 
+/// Loads what a head has of its own, in memory; the rest it shares with the encoder below. The decoder's rows are its word embeddings.
+///
+/// # Errors
+/// [`EncoderError::ModelNotReadable`], or [`EncoderError::Unsupported`] if the two do not fit together.
+pub(super) fn load_head(
+    layout: &Layout,
+    checkpoint: &Checkpoint,
+    basis: Option<&Basis>,
+    below: &Bert,
+) -> Result<Loaded, EncoderError> {
+    let fingerprint = layout.fingerprint()?;
+    let width = below.width();
+    let (layers, transform) = checkpoint.above((below.depth(), width))?;
+    let bert = Bert::over(below, layers, transform).map_err(|_| checkpoint.unfit())?;
+    let words = Arc::clone(bert.words());
+    let bias = checkpoint.bias_of_terms(words.len() / width)?.read().map_err(|_| checkpoint.unfit())?;
+    let head = Head::over(kernels::chosen(), words, bias, width, basis).map_err(|_| checkpoint.unfit())?;
+    let head = Some(Arc::new(head.fastest(&bert)));
+    Ok(Loaded { fingerprint, head, bert, mapped: false })
+}
+
 /// Logs why a file of packed weights is not used: a missing or outdated file at the level of debugging, a damaged one as a warning.
 fn not_used(path: &Path, reason: &Unusable) {
     match reason {

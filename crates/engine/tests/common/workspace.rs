@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Root of the workspace.
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace").to_path_buf()
 }
 

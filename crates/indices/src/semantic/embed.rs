@@ -188,7 +188,7 @@ struct Field<'m> {
     /// Name under which the slot's passages are stored.
     slot: Cow<'m, str>,
     settings: &'m SemanticText,
-    /// Ids of the models that encode: one, or two that make the two kinds of vectors.
+    /// Names of the models that encode ([`Models::encoders`]).
     model_ids: Vec<String>,
     /// Fingerprint of the endpoint's model; `None` if a model is missing.
     fingerprint: Option<String>,
@@ -290,7 +290,7 @@ impl<'m> Field<'m> {
 /// Encoding of passages that share their models, including the halves of those that are too long.
 struct Call<'c> {
     encoder: &'c dyn TextEncoder,
-    /// Ids of the models; their vectors together are those of a passage.
+    /// Names of the models; their vectors together are those of a passage.
     model_ids: &'c [String],
     purpose: Purpose,
     cancel: Option<&'c AtomicBool>,
@@ -429,6 +429,9 @@ pub fn vector<'o>(outputs: impl IntoIterator<Item = &'o Output>) -> Option<Passa
         let fits = match output {
             Output::Sparse(tokens) => sparse.replace(tokens.pairs().to_vec()).is_some(),
             Output::Dense(vector) => dense.replace(vector.to_vec()).is_some(),
+            Output::Hybrid { sparse: tokens, dense: vector } => {
+                sparse.replace(tokens.pairs().to_vec()).is_some() | dense.replace(vector.to_vec()).is_some()
+            }
         };
         if fits {
             return None;

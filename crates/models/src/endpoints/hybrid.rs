@@ -3,12 +3,16 @@
 //! Such an endpoint names two others, which do the encoding; it has no model or deployment of its own. The endpoint
 //! `.hybrid` always exists and uses the embedded models.
 
-use serde_json::{Map, Value, json};
-use sparrow_encoder::Encoded;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sparrow_encoder::{Encoded, Output};
+use sparrow_inference::vector_to_json;
 use sparrow_query::VectorKind;
 
 use super::endpoint::{Endpoint, HybridParts, TaskType, shown};
 use super::problems::{Problems, java_map, status};
+use crate::models::PARTS;
 use crate::{Models, spread};
 use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
@@ -30,9 +34,20 @@ impl Models {
         self.endpoints.get(id)?.hybrid.clone()
     }
 
-    /// The ids that encode for an id: both parts of a hybrid endpoint, or the id itself.
+    /// The names that encode for an id: the id itself, or both parts of a hybrid endpoint. The parts have one name if the sparse model is a
+    /// head on the dense one, whose single pass over a text then gives both vectors.
     pub fn encoders(&self, id: &str) -> Vec<String> {
-        self.hybrid_parts(id).map_or_else(|| vec![id.to_owned()], |parts| parts.ids())
+        let Some(parts) = self.hybrid_parts(id) else { return vec![id.to_owned()] };
+        let HybridParts { sparse_inference_id: sparse, dense_inference_id: dense } = &parts;
+        if self.is_head_on(sparse, dense) { vec![format!("{sparse}{PARTS}{dense}")] } else { parts.ids() }
+    }
+
+    /// Whether the sparse model of one id is a head on the dense model of another.
+    pub(crate) fn is_head_on(&self, sparse: &str, dense: &str) -> bool {
+        let (sparse, dense) = (self.behind(sparse), self.behind(dense));
+        sparse
+            .zip(dense)
+            .is_some_and(|(sparse, dense)| sparse.trunk().is_some_and(|trunk| Arc::ptr_eq(trunk, &dense)))
     }
 }
 
@@ -104,11 +119,19 @@ pub(super) fn endpoint(
     })
 }
 
-/// The two vectors of a text in the response of `_inference`.
-pub(super) fn vectors_to_json(sparse: &Encoded, dense: &Encoded) -> Value {
-    json!({
-        "is_truncated": sparse.truncated_tokens > 0 || dense.truncated_tokens > 0,
-        "sparse_embedding": sparrow_inference::vector_to_json(&sparse.output),
-        "text_embedding": sparrow_inference::vector_to_json(&dense.output),
-    })
+/// The two vectors of a text in the response of `_inference`, from what each of [`Models::encoders`] made of it.
+pub(super) fn vectors_to_json<'e>(encoded: impl Iterator<Item = &'e Encoded>) -> Value {
+    let mut is_truncated = false;
+    let mut shown = Map::new();
+    for one in encoded {
+        is_truncated |= one.truncated_tokens > 0;
+        let vector = vector_to_json(&one.output);
+        match (&one.output, vector) {
+            (Output::Hybrid { .. }, Value::Object(both)) => shown.extend(both),
+            (Output::Dense(_), vector) => drop(shown.insert("text_embedding".into(), vector)),
+            (_, vector) => drop(shown.insert("sparse_embedding".into(), vector)),
+        }
+    }
+    shown.insert("is_truncated".into(), is_truncated.into());
+    Value::Object(shown)
 }

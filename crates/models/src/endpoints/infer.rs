@@ -17,7 +17,6 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_encoder::Output;
 use sparrow_inference::{vector_to_json, weight_to_json};
-use sparrow_query::VectorKind;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("infer", Action::Infer, Lane::Infer, infer)
@@ -65,11 +64,12 @@ fn infer(
     let encode = |id: &str| {
         service.models.encode_within(id, &texts, purpose, Some(cancel.flag().as_ref()), Some(timeout))
     };
-    if let Some(parts) = &endpoint.hybrid {
-        let (sparse, dense) = (encode(parts.of(VectorKind::Sparse))?, encode(parts.of(VectorKind::Dense))?);
-        let both: Vec<Value> =
-            sparse.iter().zip(&dense).map(|(sparse, dense)| hybrid::vectors_to_json(sparse, dense)).collect();
-        let tokens = sparse.iter().chain(&dense).map(|encoded| encoded.token_count).sum();
+    if endpoint.hybrid.is_some() {
+        let encoders = service.models.encoders(id);
+        let lists = encoders.iter().map(|name| encode(name)).collect::<Result<Vec<_>, _>>()?;
+        let of_text = |at| hybrid::vectors_to_json(lists.iter().filter_map(move |list| list.get(at)));
+        let both: Vec<Value> = (0..texts.len()).map(of_text).collect();
+        let tokens = lists.iter().flatten().map(|encoded| encoded.token_count).sum();
         return Ok(Reply::ok(&json!({endpoint.task_type.name(): both})).with_tokens(tokens));
     }
     let encoded = encode(id)?;

@@ -86,6 +86,12 @@ unsafe impl Lanes for __m256 {
     }
 
     #[inline(always)]
+    unsafe fn bytes(from: *const i8) -> Self {
+        // SAFETY: `from` holds 8 bytes.
+        unsafe { _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast()))) }
+    }
+
+    #[inline(always)]
     unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self {
         // SAFETY: `high` holds 8 numbers and `low` 8 bytes.
         unsafe {

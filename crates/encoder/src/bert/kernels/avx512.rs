@@ -91,6 +91,12 @@ unsafe impl Lanes for __m512 {
     }
 
     #[inline(always)]
+    unsafe fn bytes(from: *const i8) -> Self {
+        // SAFETY: `from` holds 16 bytes.
+        unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast()))) }
+    }
+
+    #[inline(always)]
     unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self {
         // SAFETY: `high` holds 16 numbers and `low` 16 bytes.
         unsafe {

@@ -26,6 +26,8 @@ pub(super) unsafe trait Lanes: Copy {
     /// The values of 20-bit integers: `high` points to the upper 16 bits of each, `low` to a byte for each that has the lower 4 bits in its
     /// lower half, or in its upper half with `UPPER`.
     unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self;
+    /// The values of bytes.
+    unsafe fn bytes(from: *const i8) -> Self;
     /// 2 to the power of each lane, an integer in −126..=127.
     unsafe fn power_of_two(self) -> Self;
     unsafe fn sum(self) -> f32;

@@ -86,6 +86,15 @@ unsafe impl Lanes for float32x4_t {
     }
 
     #[inline(always)]
+    unsafe fn bytes(from: *const i8) -> Self {
+        // SAFETY: `from` holds 4 bytes.
+        unsafe {
+            let bytes = vcreate_s8(u64::from(from.cast::<u32>().read_unaligned()));
+            vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(bytes))))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self {
         // SAFETY: `high` holds 4 numbers and `low` 4 bytes.
         unsafe {

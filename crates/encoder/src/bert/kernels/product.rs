@@ -240,6 +240,7 @@ pub(super) unsafe fn dot<V: Lanes>(a: Row<'_>, b: &[f32]) -> f32 {
         match a {
             Row::F32(a) => dot_f32::<V>(a, b),
             Row::Fixed { high, low, scale } => dot_whole::<V>(high, low, b) * scale,
+            Row::Bytes { numbers, scale } => dot_bytes::<V>(numbers, b) * scale,
         }
     }
 }
@@ -275,6 +276,19 @@ unsafe fn dot_whole<V: Lanes>(high: &[i16], low: &[u8], b: &[f32]) -> f32 {
                 sums[sum] = first.mul_add(V::load(b.add(lane)), sums[sum]);
                 sums[sum + 1] = second.mul_add(V::load(b.add(HALF + lane)), sums[sum + 1]);
             }
+        }
+        sums[0].add(sums[1]).add(sums[2].add(sums[3])).sum()
+    }
+}
+
+#[inline(always)]
+unsafe fn dot_bytes<V: Lanes>(numbers: &[i8], b: &[f32]) -> f32 {
+    // SAFETY: the rows hold whole groups, which are whole numbers of vectors.
+    unsafe {
+        let mut sums = [V::splat(0.0); 4];
+        for at in (0..b.len()).step_by(V::LANES) {
+            let sum = &mut sums[at / V::LANES % 4];
+            *sum = V::bytes(numbers.as_ptr().add(at)).mul_add(V::load(b.as_ptr().add(at)), *sum);
         }
         sums[0].add(sums[1]).add(sums[2].add(sums[3])).sum()
     }

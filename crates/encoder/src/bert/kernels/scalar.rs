@@ -80,6 +80,12 @@ unsafe impl Lanes for Four {
     }
 
     #[inline(always)]
+    unsafe fn bytes(from: *const i8) -> Self {
+        // SAFETY: `from` holds 4 bytes.
+        Self(unsafe { from.cast::<[i8; 4]>().read_unaligned() }.map(f32::from))
+    }
+
+    #[inline(always)]
     unsafe fn widen<const UPPER: bool>(high: *const i16, low: *const u8) -> Self {
         // SAFETY: `high` holds 4 numbers and `low` 4 bytes.
         let (high, low) =

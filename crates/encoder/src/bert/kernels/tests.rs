@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::{Attention, Epilogue, Function, Kernels, Linear, Norm, STEP, available};
 use crate::fixed::Precision;
+use crate::stored::Stored;
 use crate::table::Table;
 use crate::testing::numbers;
 
@@ -228,12 +229,18 @@ fn rows_are_quantised_alike_everywhere() {
 }
 
 #[test]
-fn products_of_rows_of_both_kinds() {
+fn products_of_rows_of_all_kinds() {
     let mut next = numbers(5);
     for width in [1, 7, 31, 32, 64, 96, 160, 768] {
         let (row, token): (Vec<f32>, Vec<f32>) = (0..width).map(|_| (next(), next())).unzip();
-        for precision in [Precision::F32, Precision::Fixed] {
-            let table = Table::new([vec![1.0; width], row.clone()].concat(), width, precision);
+        for precision in [Precision::F32, Precision::Fixed, Precision::Int8] {
+            let rows = [vec![1.0; width], row.clone()].concat();
+            let table = match precision {
+                // Bytes are of whole groups, as word embeddings are.
+                Precision::Int8 if !width.is_multiple_of(STEP) => continue,
+                Precision::Int8 => Table::of_words(&Stored::Here(rows), width, precision).unwrap().unwrap(),
+                _ => Table::new(rows, width, precision),
+            };
             let values = table.values();
             let products = values[width..].iter().zip(&token).map(|(a, b)| f64::from(*a) * f64::from(*b));
             let (sum, size) =

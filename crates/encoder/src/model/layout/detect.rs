@@ -27,17 +27,20 @@ impl Layout {
         if !dir.is_dir() {
             return Err(unreadable(dir, "no such directory"));
         }
-        let tokenizer = dir.join("tokenizer.json");
-        if !tokenizer.is_file() {
-            return Err(unreadable(&tokenizer, "no such file"));
-        }
-        let mut files = vec![tokenizer.clone()];
+        let mut files = Vec::new();
         let said: Option<Description> = read_json(&dir.join("sparrow.json"), &mut files)?;
         let said = said.unwrap_or_default();
+        let tokenizer = dir.join("tokenizer.json");
+        if said.trunk.is_none() {
+            if !tokenizer.is_file() {
+                return Err(unreadable(&tokenizer, "no such file"));
+            }
+            files.push(tokenizer.clone());
+        }
         let (config, architecture) = read_config(dir, &mut files)?;
         let modules = Modules::read(dir, &mut files)?;
         let prompts = Prompts::read(dir, &mut files)?;
-        let (forward, shape) = find_forward_pass(dir, architecture, &mut files)?;
+        let (forward, shape) = find_forward_pass(dir, architecture, said.trunk.is_some(), &mut files)?;
         let width = shape.last().copied().flatten();
         let pooled = shape.len() == 2;
         // A sentence encoder says how it pools; a classifier without that reads a question and a text together.
@@ -93,6 +96,7 @@ impl Layout {
             query_weights,
             max_tokens,
             arithmetic: said.arithmetic,
+            trunk: said.trunk,
             same_space_as: said.same_space_as,
             calibration: calibration::load(dir, kind)?,
             prefixes: prompts.prefixes(),
@@ -233,13 +237,15 @@ fn most_tokens(said: Option<usize>, config: &Config) -> usize {
 fn find_forward_pass(
     dir: &Path,
     architecture: Result<Architecture, EncoderError>,
+    is_head: bool,
     files: &mut Vec<PathBuf>,
 ) -> Result<(ForwardPass, Vec<Option<usize>>), EncoderError> {
     let onnx =
         ["model.onnx", "onnx/model.onnx"].iter().map(|name| dir.join(name)).find(|path| path.is_file());
     let parts = checkpoint::files(dir)?;
-    let checkpoint =
-        parts.as_ref().map(|parts| architecture.and_then(|known| Checkpoint::open(dir, parts, known)));
+    let checkpoint = parts
+        .as_ref()
+        .map(|parts| architecture.and_then(|known| Checkpoint::open(dir, parts, known, is_head)));
     let onnx = match (checkpoint, onnx) {
         (Some(Ok(checkpoint)), _) => {
             files.extend(parts.into_iter().flatten());

@@ -98,7 +98,7 @@ pub fn changed(name: &str, file: &str, change: impl Fn(&mut Value)) -> tempfile:
     dir
 }
 
-fn copy(from: &Path) -> tempfile::TempDir {
+pub fn copy(from: &Path) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut folders = vec![(from.to_path_buf(), dir.path().to_path_buf())];
     while let Some((from, to)) = folders.pop() {

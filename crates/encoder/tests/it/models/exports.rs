@@ -12,10 +12,10 @@ use super::checkpoints::{changed, refused};
 use super::common::{runtime, start};
 
 #[derive(Deserialize)]
-struct Case {
-    text: String,
+pub struct Case {
+    pub text: String,
     #[serde(default)]
-    tokens: BTreeMap<String, f32>,
+    pub tokens: BTreeMap<String, f32>,
     #[serde(default)]
     vector: Vec<f32>,
 }
@@ -29,7 +29,7 @@ fn load(name: &str) -> Arc<Model> {
     Model::load(&fixtures().join(name)).unwrap()
 }
 
-fn expected(name: &str) -> Vec<Case> {
+pub fn expected(name: &str) -> Vec<Case> {
     let read = |file: &str| -> BTreeMap<String, Vec<Case>> {
         serde_json::from_slice(&std::fs::read(fixtures().join(file)).unwrap()).unwrap()
     };

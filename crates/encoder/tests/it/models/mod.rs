@@ -4,5 +4,6 @@ mod checkpoints;
 mod common;
 mod deployment;
 mod exports;
+mod heads;
 mod reference;
 mod rerankers;

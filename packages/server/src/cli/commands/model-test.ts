@@ -4,7 +4,14 @@ import { basename, join, resolve } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type EngineRequest, type Json, NativeSearchEngine, Sparrow, modelDirectories } from '@sparrow-search/engine';
+import {
+  type EngineRequest,
+  type Json,
+  NativeSearchEngine,
+  Sparrow,
+  embeddedModels,
+  modelDirectories,
+} from '@sparrow-search/engine';
 import type { Command } from 'commander';
 
 import { integerOption, jsonOption } from '../context.js';
@@ -142,7 +149,7 @@ async function tryModel(directory: string, options: Options): Promise<Report> {
     data = mkdtempSync(join(tmpdir(), 'sparrow-model-test-'));
     opening = NativeSearchEngine.open({
       data,
-      models: [place],
+      models: isHead(place) ? [place, ...embeddedModels()] : [place],
       deployAtStart: false,
       log: { level: 'error', asText: true },
     });
@@ -211,7 +218,7 @@ async function measured(
   }: { directory: string; references: readonly Reference[] | undefined; options: Options },
 ): Promise<Report> {
   // A folder of an embedded model has another name than the model.
-  const [config] = (await trial.ask<Configs>('get_trained_models')).trained_model_configs;
+  const config = tried(await trial.ask<Configs>('get_trained_models'));
   trial.id = config?.model_id ?? trial.id;
   const path = { model: trial.id };
   const problem = config?.metadata?.error;
@@ -223,7 +230,7 @@ async function measured(
   await trial.ask('start_deployment', { path, query: { cache_size: '0b', number_of_allocations: '1' } });
   const loading = (performance.now() - begun) / 1000;
   const loaded = process.memoryUsage.rss();
-  const [loadedAs] = (await trial.ask<Configs>('get_trained_models')).trained_model_configs;
+  const loadedAs = tried(await trial.ask<Configs>('get_trained_models'));
   const agreement = references === undefined ? undefined : await agreementOf(trial, references);
   await trial.infer(passages(options.words, 0), QUESTION);
   const start = await trial.figures();
@@ -255,6 +262,22 @@ async function measured(
     ...(agreement === undefined ? {} : { agreement }),
     ...(quality === undefined ? {} : { quality }),
   };
+}
+
+/** The model that is tried: the only one, or the head beside the models that one may be on. */
+function tried({ trained_model_configs: all }: Configs): Configs['trained_model_configs'][number] | undefined {
+  return all.find((one) => (one.metadata?.recognised as { trunk?: string } | undefined)?.trunk !== undefined) ?? all[0];
+}
+
+/** Whether a directory holds only a head on another model. */
+function isHead(directory: string): boolean {
+  try {
+    const said = JSON.parse(readFileSync(join(directory, 'sparrow.json'), 'utf8')) as { trunk?: unknown };
+    return said.trunk !== undefined;
+  } catch {
+    // A file that cannot be read is reported with the model.
+    return false;
+  }
 }
 
 function qualityOf(trial: Trial, sample: number): Promise<Quality> {
