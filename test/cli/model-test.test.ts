@@ -61,6 +61,13 @@ it('says what is recognised, how fast and large it is, and whether it agrees wit
   expect(found.memory.loaded).toBeGreaterThan(0);
 }, 60_000);
 
+it('tries a head with the model beside it that it is on', async () => {
+  model('checkpoint-bert');
+  const { agreement, ...found } = await report(model('checkpoint-head', expected['checkpoint-head']));
+  expect(found).toMatchObject({ kind: 'sparse encoder', recognised: { layers: 3, trunk: 'checkpoint-bert' } });
+  expect(agreement.difference).toBeLessThan(1e-5);
+}, 60_000);
+
 it.each([
   ['checkpoint-bert', 'dense encoder', 'bert'],
   ['checkpoint-splade', 'sparse encoder', 'bert'],

@@ -106,10 +106,10 @@ const DISTILBERT: LayerNames = LayerNames {
 };
 
 /// Names of the parts of a masked language model's head.
-struct HeadNames {
+pub(super) struct HeadNames {
     dense: &'static str,
     norm: &'static str,
-    decoder: &'static str,
+    pub(super) decoder: &'static str,
     /// The two names under which files keep the decoder's bias; where a file has both, the first counts.
     bias: [&'static str; 2],
 }
@@ -313,33 +313,6 @@ impl Checkpoint {
         })
     }
 
-    /// What a head has of its own above an encoder of some layers and hidden states as wide: its layers, and the transform after them.
-    ///
-    /// # Errors
-    /// As [`Checkpoint::weights`].
-    pub(super) fn above(
-        &self,
-        (below, width): (usize, usize),
-    ) -> Result<(Vec<LayerWeights>, Option<(LinearWeights, NormWeights)>), EncoderError> {
-        let layers = self.architecture.num_hidden_layers;
-        if !(below..=MAX_LAYERS).contains(&layers) || self.is_modern() || self.width() != width {
-            return Err(self.unsupported(format!(
-                "it does not fit on [{below}] layers of BERT with hidden states of [{width}] numbers"
-            )));
-        }
-        if let Some(head) = self.head()
-            && self.find(head.decoder)?.is_some()
-        {
-            let reason = format!(
-                "its tensor [{}] would not be used: the decoder is the word embeddings below",
-                head.decoder
-            );
-            return Err(self.unsupported(reason));
-        }
-        let layers = (below..layers).map(|number| self.layer(number)).collect::<Result<_, _>>()?;
-        Ok((layers, self.transform(true)?))
-    }
-
     /// The biases of the terms of a head, whose decoder is the word embeddings of the encoder below.
     ///
     /// # Errors
@@ -400,12 +373,12 @@ impl Checkpoint {
         )
     }
 
-    fn head(&self) -> Option<&'static HeadNames> {
+    pub(super) fn head(&self) -> Option<&'static HeadNames> {
         let has = |name: &str| self.files.iter().flat_map(Tensors::names).any(|tensor| tensor == name);
         HEADS.iter().find(|head| has(&format!("{}.weight", head.dense)))
     }
 
-    fn layer(&self, number: usize) -> Result<LayerWeights, EncoderError> {
+    pub(super) fn layer(&self, number: usize) -> Result<LayerWeights, EncoderError> {
         let (names, width) = (self.names, self.width());
         let of_layer = |part: &str| self.own(&format!("{}.{number}.{part}", names.layers));
         let square = |part: &str| self.linear(&of_layer(part), width, width);

@@ -11,6 +11,7 @@ use crate::scorer::Scorer;
 use crate::tokenizer::TextTokenizer;
 use crate::vocabulary::Vocabulary;
 
+mod above;
 mod basis;
 mod calibration;
 mod checkpoint;

@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -149,7 +149,7 @@ async function tryModel(directory: string, options: Options): Promise<Report> {
     data = mkdtempSync(join(tmpdir(), 'sparrow-model-test-'));
     opening = NativeSearchEngine.open({
       data,
-      models: isHead(place) ? [place, ...embeddedModels()] : [place],
+      models: [place, ...trunksOf(place)],
       deployAtStart: false,
       log: { level: 'error', asText: true },
     });
@@ -269,15 +269,18 @@ function tried({ trained_model_configs: all }: Configs): Configs['trained_model_
   return all.find((one) => (one.metadata?.recognised as { trunk?: string } | undefined)?.trunk !== undefined) ?? all[0];
 }
 
-/** Whether a directory holds only a head on another model. */
-function isHead(directory: string): boolean {
+/** Directories of which one holds the model that a head is on: that of its name beside it, and the embedded ones. None for a whole model. */
+function trunksOf(directory: string): readonly string[] {
+  let said: { readonly trunk?: { readonly model?: string } };
   try {
-    const said = JSON.parse(readFileSync(join(directory, 'sparrow.json'), 'utf8')) as { trunk?: unknown };
-    return said.trunk !== undefined;
+    said = JSON.parse(readFileSync(join(directory, 'sparrow.json'), 'utf8')) as typeof said;
   } catch {
     // A file that cannot be read is reported with the model.
-    return false;
+    return [];
   }
+  if (said.trunk === undefined) return [];
+  const beside = join(dirname(directory), basename(String(said.trunk.model)));
+  return existsSync(beside) ? [beside, ...embeddedModels()] : embeddedModels();
 }
 
 function qualityOf(trial: Trial, sample: number): Promise<Quality> {

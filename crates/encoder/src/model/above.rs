@@ -1,0 +1,35 @@
+//! What the directory of a head on another model has: layers above those of that model, and the transform of a masked language model.
+
+use crate::bert::{LayerWeights, LinearWeights, NormWeights};
+use crate::error::EncoderError;
+
+use super::checkpoint::{Checkpoint, MAX_LAYERS};
+
+impl Checkpoint {
+    /// What a head has of its own above an encoder of some layers and hidden states as wide: its layers, and the transform after them.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::weights`].
+    pub(super) fn above(
+        &self,
+        (below, width): (usize, usize),
+    ) -> Result<(Vec<LayerWeights>, Option<(LinearWeights, NormWeights)>), EncoderError> {
+        let layers = self.architecture.num_hidden_layers;
+        if !(below..=MAX_LAYERS).contains(&layers) || self.is_modern() || self.width() != width {
+            return Err(self.unsupported(format!(
+                "it does not fit on [{below}] layers of BERT with hidden states of [{width}] numbers"
+            )));
+        }
+        if let Some(head) = self.head()
+            && self.find(head.decoder)?.is_some()
+        {
+            let reason = format!(
+                "its tensor [{}] would not be used: the decoder is the word embeddings below",
+                head.decoder
+            );
+            return Err(self.unsupported(reason));
+        }
+        let layers = (below..layers).map(|number| self.layer(number)).collect::<Result<_, _>>()?;
+        Ok((layers, self.transform(true)?))
+    }
+}
