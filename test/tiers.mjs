@@ -38,6 +38,7 @@ export const SECOND_TIER = {
     'a process for each command, and gigabytes for some; packages/server/src/csv-rows.test.ts stays',
   'test/cli/import-continued.test.ts': 'a process for each command; test/cli/commands.test.ts has an import',
   'test/cli/import-meaning.test.ts': 'a process for each command; packages/server/src/file-mapping.test.ts stays',
+  'test/cli/model-calibrate.test.ts': 'measures two models; packages/server/src/cli/evaluation/logistic.test.ts stays',
   'test/cli/model-test.test.ts': '15 s of processor time, a process for each command; model-quality.test.ts stays',
   'test/cli/strange-servers.test.ts':
     'a process for each of 150 commands, and a wait of 30 s; test/cli/commands.test.ts stays',

@@ -10,7 +10,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { ndcg } from '@sparrow-search/server';
+import { logisticFit, ndcg } from '@sparrow-search/server';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -77,30 +77,9 @@ function balanced(asked) {
   return asked.map((question) => (question.own ? 1 : tasks(question.corpus)) / groups.get(key(question)));
 }
 
-/** Slope and intercept of a logistic regression, by Newton's method with steps that never lose. */
+/** Slope and intercept of a logistic regression. */
 function regression(points) {
-  const loss = (slope, intercept) =>
-    sum(points.map(([x, label, weight]) => weight * Math.log1p(Math.exp((label ? -1 : 1) * (slope * x + intercept)))));
-  let [slope, intercept] = [0, 0];
-  for (let step = 0; step < 100; step += 1) {
-    let [gs, gi, hss, hsi, hii] = [0, 0, 1e-9, 0, 1e-9];
-    for (const [x, label, weight] of points) {
-      const p = logistic(slope * x + intercept);
-      const [error, curve] = [weight * (label - p), weight * p * (1 - p)];
-      gs += error * x;
-      gi += error;
-      hss += curve * x * x;
-      hsi += curve * x;
-      hii += curve;
-    }
-    const determinant = hss * hii - hsi * hsi;
-    const [ds, di] = [(hii * gs - hsi * gi) / determinant, (hss * gi - hsi * gs) / determinant];
-    let scale = 1;
-    while (scale > 1e-6 && loss(slope + scale * ds, intercept + scale * di) > loss(slope, intercept)) scale /= 2;
-    slope += scale * ds;
-    intercept += scale * di;
-    if (Math.abs(ds) + Math.abs(di) < 1e-9 || scale <= 1e-6) break;
-  }
+  const { slope, intercept } = logisticFit(points);
   return { slope: round(slope), intercept: round(intercept) };
 }
 

@@ -482,14 +482,7 @@ fn sub_search(node: &Node, context: Context) -> Result<Query, BodyError> {
     for member in members {
         match &*member.name {
             "query" => query = Some(dsl::parse_query(&member.value, context)?),
-            _ => {
-                return Err(BodyError::UnknownField {
-                    parser: "sub_searches",
-                    field: member.name.to_string(),
-                    suggestions: sparrow_wire::suggest::suggestions(&member.name, &["query"]),
-                    at: member.at,
-                });
-            }
+            _ => return Err(BodyError::unknown_field("sub_searches", member, &["query"])),
         }
     }
     query.ok_or(BodyError::Required { field: "query" })

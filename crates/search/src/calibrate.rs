@@ -201,8 +201,8 @@ fn of_words(target: &Target, clause: &Query, outer: f32) -> Result<Map, EngineEr
 fn calibration(models: &Models, model: &str, kind: VectorKind) -> Result<Calibration, EngineError> {
     models.calibration(model, kind).ok_or_else(|| {
         refused(&format!(
-            "needs a [calibration.json] in the folder of the model of [{model}], which has none: fit one \
-             (benches/calibration), put it there and restart the server, or use the normalizer [zscore]"
+            "needs a [calibration.json] in the folder of the model of [{model}], which has none: make one with \
+             [sparrow models calibrate FOLDER] and restart the server, or use the normalizer [zscore]"
         ))
     })
 }

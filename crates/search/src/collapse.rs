@@ -8,8 +8,7 @@ use sparrow_mapping::{FieldType, Mapping};
 use sparrow_query::dsl::{Context, value};
 use sparrow_query::{BoolQuery, ExistsQuery, Query, QueryKind, TermsQuery};
 use sparrow_wire::BodyError;
-use sparrow_wire::json::{Json, Member, Node};
-use sparrow_wire::suggest::suggestions;
+use sparrow_wire::json::{Json, Node};
 
 /// Default number of hits in an `inner_hits` section.
 const DEFAULT_INNER_SIZE: usize = 3;
@@ -65,14 +64,7 @@ pub fn parse(node: &Node, context: Context) -> Result<Collapse, BodyError> {
                 }
                 _ => inner_hits.push(InnerHits::of_group(&member.value, context).map_err(within)?),
             },
-            name => {
-                return Err(BodyError::UnknownField {
-                    parser: "collapse",
-                    field: name.to_owned(),
-                    suggestions: suggestions(name, KEYS),
-                    at: member.at,
-                });
-            }
+            _ => return Err(BodyError::unknown_field("collapse", member, KEYS)),
         }
     }
     if inner_hits.len() > MOST_LISTS {
@@ -162,22 +154,16 @@ fn parse_inner(
                 }
                 body.collapse = Some(second);
             }
-            "highlight" | "explain" if of_group => return Err(unknown(member)),
-            "collapse" => return Err(unknown(member)),
-            key if INNER_KEYS.contains(&key) => body.section(member, context)?,
-            _ => return Err(unknown(member)),
+            key if INNER_KEYS.contains(&key)
+                && key != "collapse"
+                && !(of_group && matches!(key, "highlight" | "explain")) =>
+            {
+                body.section(member, context)?;
+            }
+            _ => return Err(BodyError::unknown_field("inner_hits", member, INNER_KEYS)),
         }
     }
     Ok((name, Box::new(body)))
-}
-
-fn unknown(member: &Member) -> BodyError {
-    BodyError::UnknownField {
-        parser: "inner_hits",
-        field: member.name.to_string(),
-        suggestions: suggestions(&member.name, INNER_KEYS),
-        at: member.at,
-    }
 }
 
 /// Checks that no two sections have the same name.

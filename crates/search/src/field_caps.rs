@@ -8,7 +8,6 @@ use sparrow_mapping::{FieldType, Mapping};
 use sparrow_query::Query;
 
 use super::body::{self, read_object};
-use super::error::SearchError;
 use super::point_in_time::keep_matching;
 use super::target::{Target, mappings};
 use super::{Searched, encode, resolve_indices, target};
@@ -20,8 +19,8 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_query::dsl::{self, Context, value};
 use sparrow_types::work::{self, Stopped};
-use sparrow_wire::glob;
 use sparrow_wire::json::Json;
+use sparrow_wire::{BodyError, glob};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("field_caps", Action::FieldCaps, Lane::Read, field_caps)
@@ -162,12 +161,12 @@ fn read(request: &Request, bytes: &[u8]) -> Result<FieldCapsRequest, EngineError
                     ));
                 }
                 if !matches!(&member.value.json, Json::String(_) | Json::Array(_)) {
-                    return Err(SearchError::Body(sparrow_wire::BodyError::ValueType {
+                    return Err(BodyError::ValueType {
                         parser: "field_caps_request",
                         field: "fields".to_owned(),
                         token: member.value.token(),
                         at: member.value.at,
-                    })
+                    }
                     .into());
                 }
                 asked.fields = glob::distinct("fields", value::texts(&member.value)?)?;
@@ -176,13 +175,12 @@ fn read(request: &Request, bytes: &[u8]) -> Result<FieldCapsRequest, EngineError
                 let context = Context::new(body::DEFAULT_SIZE);
                 asked.index_filter = Some(dsl::parse_query(&member.value, context)?);
             }
-            name => {
-                return Err(SearchError::Body(sparrow_wire::BodyError::UnknownField {
-                    parser: "field_caps_request",
-                    field: name.to_owned(),
-                    suggestions: sparrow_wire::suggest::suggestions(name, &["fields", "index_filter"]),
-                    at: member.at,
-                })
+            _ => {
+                return Err(BodyError::unknown_field(
+                    "field_caps_request",
+                    member,
+                    &["fields", "index_filter"],
+                )
                 .into());
             }
         }

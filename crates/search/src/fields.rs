@@ -18,7 +18,6 @@ use super::sort::values::{format_date, format_nanos, parse_formats};
 use sparrow_query::dsl::value;
 use sparrow_wire::decimal::DecimalFormat;
 use sparrow_wire::json::{Json, Node};
-use sparrow_wire::suggest::suggestions;
 
 /// A field, or several by a pattern, with the format of its values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -76,13 +75,12 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Bo
                 "include_unmapped" if unmapped => {
                     request.include_unmapped = value::boolean(&member.value).map_err(within)?;
                 }
-                name => {
-                    return Err(BodyError::UnknownField {
-                        parser: "field_and_format",
-                        field: name.to_owned(),
-                        suggestions: suggestions(name, &["field", "format", "include_unmapped"]),
-                        at: member.at,
-                    });
+                _ => {
+                    return Err(BodyError::unknown_field(
+                        "field_and_format",
+                        member,
+                        &["field", "format", "include_unmapped"],
+                    ));
                 }
             }
         }

@@ -10,8 +10,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
-use sparrow_wire::deprecation;
-use sparrow_wire::suggest::suggestions;
+use sparrow_wire::{BodyError, deprecation};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("knn_search", Action::Search, Lane::Read, knn_search)
@@ -42,25 +41,17 @@ fn search_body(bytes: &[u8]) -> Result<Value, SearchError> {
     let mut search = Map::new();
     let mut filter = None;
     for member in read_object(bytes)?.as_object().unwrap_or_default() {
-        let unknown = |parser, name: &str, names: &[&'static str], at| {
-            SearchError::Body(sparrow_wire::BodyError::UnknownField {
-                parser,
-                field: name.to_owned(),
-                suggestions: suggestions(name, names),
-                at,
-            })
-        };
         let value = member.value.to_value();
         match &*member.name {
             "filter" => filter = Some(value),
             "knn" => {
                 let knn = member.value.as_object().unwrap_or_default();
                 if let Some(other) = knn.iter().find(|option| !KNN_KEYS.contains(&&*option.name)) {
-                    return Err(unknown("knn", &other.name, KNN_KEYS, other.at));
+                    return Err(BodyError::unknown_field("knn", other, KNN_KEYS).into());
                 }
                 for name in KNN_KEYS {
                     if !knn.iter().any(|option| &*option.name == *name) {
-                        return Err(SearchError::Body(sparrow_wire::BodyError::Required { field: name }));
+                        return Err(BodyError::Required { field: name }.into());
                     }
                 }
                 search.insert("knn".to_owned(), value);
@@ -68,7 +59,7 @@ fn search_body(bytes: &[u8]) -> Result<Value, SearchError> {
             name if KEYS.contains(&name) => {
                 search.insert(name.to_owned(), value);
             }
-            name => return Err(unknown(PARSER, name, KEYS, member.at)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, KEYS).into()),
         }
     }
     let Some(Value::Object(knn)) = search.get_mut("knn") else {

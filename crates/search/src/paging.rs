@@ -10,7 +10,6 @@ use super::error::{SearchError, Shard};
 use sparrow_call::params::parse_duration;
 use sparrow_query::dsl::value;
 use sparrow_wire::json::{Json, Node};
-use sparrow_wire::suggest::suggestions;
 
 /// One of several slices into which the documents of a search are divided.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,14 +101,7 @@ pub fn parse_slice(node: &Node) -> Result<SliceOf, BodyError> {
                 max = Some(number.ok_or_else(|| within(BodyError::illegal("max must be greater than 1")))?);
             }
             "field" => field = Some(value::text(&member.value).map_err(within)?),
-            name => {
-                return Err(BodyError::UnknownField {
-                    parser: "slice",
-                    field: name.to_owned(),
-                    suggestions: suggestions(name, &["id", "max", "field"]),
-                    at: member.at,
-                });
-            }
+            _ => return Err(BodyError::unknown_field("slice", member, &["id", "max", "field"])),
         }
     }
     let id = id.ok_or(BodyError::Required { field: "id" })?;
@@ -144,14 +136,7 @@ pub fn parse_pit(node: &Node) -> Result<PointInTime, BodyError> {
                 keep_alive = parse_duration("keep_alive", &text)
                     .map_err(|error| within(BodyError::illegal(error.reason())))?;
             }
-            name => {
-                return Err(BodyError::UnknownField {
-                    parser: "point_in_time",
-                    field: name.to_owned(),
-                    suggestions: suggestions(name, &["id", "keep_alive"]),
-                    at: member.at,
-                });
-            }
+            _ => return Err(BodyError::unknown_field("point_in_time", member, &["id", "keep_alive"])),
         }
     }
     match id {

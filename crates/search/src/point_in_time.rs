@@ -18,6 +18,7 @@ use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_query::dsl::{self, Context, value};
+use sparrow_wire::BodyError;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("open_point_in_time", Action::OpenPointInTime, Lane::Read, open)
@@ -54,13 +55,12 @@ fn open(
                 "index_filter" => {
                     filter = Some(dsl::parse_query(&member.value, Context::new(body::DEFAULT_SIZE))?);
                 }
-                name => {
-                    return Err(SearchError::Body(sparrow_wire::BodyError::UnknownField {
-                        parser: "open_point_in_time_request",
-                        field: name.to_owned(),
-                        suggestions: sparrow_wire::suggest::suggestions(name, &["index_filter"]),
-                        at: member.at,
-                    })
+                _ => {
+                    return Err(BodyError::unknown_field(
+                        "open_point_in_time_request",
+                        member,
+                        &["index_filter"],
+                    )
                     .into());
                 }
             }
@@ -114,15 +114,7 @@ fn close(
     for member in node.as_object().unwrap_or_default() {
         match &*member.name {
             "id" => id = Some(value::text(&member.value)?),
-            name => {
-                return Err(SearchError::Body(sparrow_wire::BodyError::UnknownField {
-                    parser: "close_point_in_time_request",
-                    field: name.to_owned(),
-                    suggestions: sparrow_wire::suggest::suggestions(name, &["id"]),
-                    at: member.at,
-                })
-                .into());
-            }
+            _ => return Err(BodyError::unknown_field("close_point_in_time_request", member, &["id"]).into()),
         }
     }
     let id = id.filter(|id| !id.is_empty()).ok_or_else(|| EngineError::invalid("id is empty"))?;

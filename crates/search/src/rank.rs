@@ -5,7 +5,6 @@ use super::window::{MAX_WINDOW, Window};
 use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
-use sparrow_wire::suggest::suggestions;
 
 /// Default number of hits taken from each list. Elasticsearch had 100 as long as `sub_searches` were current, and 10 later; with
 /// the larger number, the lists are more likely to share documents.
@@ -95,14 +94,7 @@ pub fn parse(node: &Node) -> Result<RankFusion, BodyError> {
         match &*member.name {
             "rank_constant" => rank_constant = Some(number()?),
             "rank_window_size" | "window_size" => window = Some(number()?),
-            _ => {
-                return Err(BodyError::UnknownField {
-                    parser: "rrf",
-                    field: member.name.to_string(),
-                    suggestions: suggestions(&member.name, KEYS),
-                    at: member.at,
-                });
-            }
+            _ => return Err(BodyError::unknown_field("rrf", member, KEYS)),
         }
     }
     let rank_constant = match rank_constant {

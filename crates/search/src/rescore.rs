@@ -145,14 +145,7 @@ fn by_query(node: &Node, context: Context) -> Result<Rescore, BodyError> {
                     }
                 };
             }
-            name => {
-                return Err(BodyError::UnknownField {
-                    parser: "query",
-                    field: name.to_owned(),
-                    suggestions: suggestions(name, KEYS),
-                    at: member.at,
-                });
-            }
+            _ => return Err(BodyError::unknown_field("query", member, KEYS)),
         }
     }
     let query = query.ok_or(BodyError::Required { field: "rescore_query" })?;

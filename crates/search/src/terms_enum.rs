@@ -151,14 +151,7 @@ fn read(bytes: &[u8]) -> Result<TermsEnumRequest, EngineError> {
                         asked.index_filter = Some(dsl::parse_query(node, Context::new(body::DEFAULT_SIZE))?);
                     }
                     "search_after" => asked.search_after = value::optional_text(node)?,
-                    name => {
-                        return Err(BodyError::UnknownField {
-                            parser: PARSER,
-                            field: name.to_owned(),
-                            suggestions: sparrow_wire::suggest::suggestions(name, KEYS),
-                            at: member.at,
-                        });
-                    }
+                    _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
                 }
                 Ok(())
             };

@@ -7,7 +7,7 @@ use sparrow_wire::json::{Json, Node};
 
 use super::complete::{Completion, CompletionWay};
 use super::near_prefix::FuzzyOptions;
-use super::values::{Texts, positive, required_field, unknown};
+use super::values::{Texts, positive, required_field};
 
 pub const PARSER: &str = "completion";
 const KEYS: &[&str] =
@@ -65,7 +65,7 @@ pub fn parse(options: &Node, texts: Texts, common: Option<&str>) -> Result<Compl
                     "[contexts] of a completion are not supported by this server",
                 ));
             }
-            _ => return Err(unknown(PARSER, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
         }
     }
     required_field(&request.field, options)?;
@@ -108,7 +108,7 @@ fn fuzzy_options(node: &Node) -> Result<Option<FuzzyOptions>, BodyError> {
             "max_determinized_states" => {
                 not_negative(node, "maxDeterminizedStates")?;
             }
-            _ => return Err(unknown("fuzzy", member, FUZZY_KEYS)),
+            _ => return Err(BodyError::unknown_field("fuzzy", member, FUZZY_KEYS)),
         }
     }
     Ok(Some(options))
@@ -140,7 +140,7 @@ fn regexp_options(node: &Node) -> Result<RegexpQuery, BodyError> {
     };
     for member in members {
         if !regexp_option(&mut query, member)? {
-            return Err(unknown("regex", member, REGEX_KEYS));
+            return Err(BodyError::unknown_field("regex", member, REGEX_KEYS));
         }
     }
     Ok(query)

@@ -4,7 +4,7 @@ use sparrow_wire::BodyError;
 
 use sparrow_index::query::{StringDistance, SuggestMode, TermSuggest};
 
-use super::values::{not_negative, positive, required_field, unknown};
+use super::values::{not_negative, positive, required_field};
 use sparrow_query::dsl::value;
 use sparrow_wire::json::Node;
 
@@ -84,7 +84,7 @@ pub fn parse(options: &Node, mut text: Option<String>) -> Result<TermSuggester, 
             Ok(true)
         };
         if !read()? {
-            return Err(unknown(PARSER, member, KEYS));
+            return Err(BodyError::unknown_field(PARSER, member, KEYS));
         }
     }
     required_field(&request.field, options)?;

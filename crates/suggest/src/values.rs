@@ -2,8 +2,7 @@
 
 use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
-use sparrow_wire::json::{Member, Node};
-use sparrow_wire::suggest::suggestions;
+use sparrow_wire::json::Node;
 
 /// Highest number of suggestions.
 const MAX_SIZE: usize = 1_000;
@@ -29,16 +28,6 @@ pub fn required_field(field: &str, options: &Node) -> Result<(), BodyError> {
         return Err(BodyError::parsing(options.end, "the required field option [field] is missing"));
     }
     Ok(())
-}
-
-/// Says that a parser knows no member of this name, and which of its own are spelled alike.
-pub fn unknown(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
-    BodyError::UnknownField {
-        parser,
-        field: member.name.to_string(),
-        suggestions: suggestions(&member.name, known),
-        at: member.at,
-    }
 }
 
 /// Reads a number of suggestions or of letters, which has a bound.

@@ -1,8 +1,8 @@
 //! Errors in the JSON of a request, and their representation in the API.
 
 use crate::exception::Exception;
-use crate::json::{JsonError, Location};
-use crate::suggest::did_you_mean;
+use crate::json::{JsonError, Location, Member};
+use crate::suggest::{did_you_mean, suggestions};
 
 /// An invalid request body or parameter. All variants have the status 400.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,16 @@ impl BodyError {
     /// Creates a [`BodyError::IllegalArgument`].
     pub fn illegal(reason: impl Into<String>) -> Self {
         Self::IllegalArgument { reason: reason.into() }
+    }
+
+    /// Creates a [`BodyError::UnknownField`] for a key that `parser` does not read, with those of `known` that are spelled alike.
+    pub fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) -> Self {
+        Self::UnknownField {
+            parser,
+            field: member.name.to_string(),
+            suggestions: suggestions(&member.name, known),
+            at: member.at,
+        }
     }
 
     /// Wraps the error with the field of the enclosing object in which it occurred. Errors of values keep

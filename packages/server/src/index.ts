@@ -1,5 +1,6 @@
 export { createApp } from './app.js';
 export type { ServerEnv } from './env.js';
+export { logisticFit } from './cli/evaluation/logistic.js';
 export { ndcg, recall } from './cli/ranking-metrics.js';
 export { type PartOptions, Rest, type RestRequest, type RestResponse } from './in-process/rest.js';
 export { type AppOptions, type Services } from './services.js';

@@ -1,5 +1,6 @@
 //! The statistics of one index, in the sections of Elasticsearch.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::Serialize;
@@ -8,6 +9,7 @@ use serde_json::{Map, Value};
 use sparrow_call::error::EngineError;
 use sparrow_indices::IndexHandle;
 use sparrow_indices::search_groups::SearchGroup;
+use sparrow_suggest::completion_bytes;
 
 /// Names of metrics in paths. Each shows the section of its name, but for `merge`, which shows `merges`.
 pub(super) const METRICS: &str = "docs shard_stats store indexing get search merge refresh flush warmer query_cache fielddata \
@@ -112,8 +114,16 @@ pub(super) fn no_segments() -> Result<Value, EngineError> {
 /// The sections of an index.
 ///
 /// # Errors
-/// When its directory cannot be listed, or the sections cannot be written as JSON.
+/// When its directory or a segment cannot be read, or the sections cannot be written as JSON.
 pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError> {
+    sections_and_completions(handle).map(|(sections, _)| sections)
+}
+
+/// As [`sections`], and the size of the inputs of each `completion` field, in bytes, by its path.
+pub(super) fn sections_and_completions(
+    handle: &IndexHandle,
+) -> Result<(Map<String, Value>, BTreeMap<String, u64>), EngineError> {
+    let completions = completion_bytes(&handle.snapshot())?;
     let index = handle.index();
     let stats = index.stats()?;
     let segments = index.segment_stats()?;
@@ -202,9 +212,7 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
             total_time_in_millis: counters.flush.millis(),
             total_time_excluding_waiting_on_lock_in_millis: counters.flush.millis(),
         },
-        completion: Completion {
-            size_in_bytes: sparrow_suggest::completion_bytes(&handle.snapshot())?.values().sum(),
-        },
+        completion: Completion { size_in_bytes: completions.values().sum() },
         segments: Segments {
             count: segment_count,
             version_map_memory_in_bytes: handle.shard.unrefreshed_bytes() as u64,
@@ -235,7 +243,7 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
         sparse_vector: Vectors { value_count: segments.iter().map(|one| one.sparse_values).sum() },
         ..Sections::default()
     };
-    sections.by_name()
+    Ok((sections.by_name()?, completions))
 }
 
 /// What the searches of one group did, with the figures that those of all searches have.

@@ -156,12 +156,13 @@ fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Resu
     let mut shown = Map::new();
     let (mut shards, mut successful) = (0, 0);
     for handle in &handles {
-        let Some(mut figures) = handle.unless_gone(request, sections(handle))? else { continue };
+        let read = metrics::sections_and_completions(handle);
+        let Some((mut figures, completions)) = handle.unless_gone(request, read)? else { continue };
         if handle.is_closed() && !unloaded {
             // Elsewhere, a closed index keeps none of them open.
             figures["segments"] = metrics::no_segments()?;
         }
-        let mut figures = with_fields(wanted.of(figures), &params, handle)?;
+        let mut figures = with_fields(wanted.of(figures), &params, completions);
         with_groups(&mut figures, handle, &groups)?;
         successful += 1;
         // A figure of nodes.
@@ -197,16 +198,16 @@ fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Resu
 fn with_fields(
     mut figures: Map<String, Value>,
     params: &Params<'_>,
-    handle: &IndexHandle,
-) -> Result<Map<String, Value>, EngineError> {
-    for (section, parameter) in [("fielddata", "fielddata_fields"), ("completion", "completion_fields")] {
+    completions: BTreeMap<String, u64>,
+) -> Map<String, Value> {
+    let sections = [
+        ("fielddata", "fielddata_fields", BTreeMap::new()),
+        ("completion", "completion_fields", completions),
+    ];
+    for (section, parameter, mut fields) in sections {
         let asked: Vec<&str> = ["fields", parameter].iter().filter_map(|name| params.get(name)).collect();
         let Some(Value::Object(figures)) = figures.get_mut(section).filter(|_| !asked.is_empty()) else {
             continue;
-        };
-        let mut fields = match section {
-            "completion" => sparrow_suggest::completion_bytes(&handle.snapshot())?,
-            _ => BTreeMap::new(),
         };
         let patterns = asked.iter().flat_map(|list| list.split(','));
         fields.retain(|path, _| patterns.clone().any(|pattern| glob::matches(pattern.trim(), path)));
@@ -214,7 +215,7 @@ fn with_fields(
             fields.into_iter().map(|(path, bytes)| (path, json!({"size_in_bytes": bytes}))).collect();
         figures.insert("fields".to_owned(), fields.into());
     }
-    Ok(figures)
+    figures
 }
 
 /// Adds the groups of statistics whose names match one of `patterns` to the figures of searches.

@@ -1,4 +1,5 @@
-//! `calibration.json`: the map from a model's scores to a probability of relevance, fitted by `benches/calibration/`.
+//! `calibration.json`: the map from a model's scores to a probability of relevance, fitted by `benches/calibration/`
+//! or by `sparrow models calibrate`.
 //!
 //! It changes no vector, and is no part of the model's fingerprint: a model that gets such a file, or another one, still
 //! searches the fields that it has filled.

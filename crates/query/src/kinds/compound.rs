@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::dsl::{Common, Context, members, not_supported, one_or_many, parse_query, unknown_field, value};
+use super::dsl::{Common, Context, members, not_supported, one_or_many, parse_query, value};
 use super::separated;
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
@@ -104,7 +104,7 @@ pub(super) fn boolean(body: &Node, context: Context) -> Result<Query, BodyError>
             _ if common.take(CLAUSE, member).map_err(|error| error.within(CLAUSE, &member.name, at))? => {
                 continue;
             }
-            _ => return Err(unknown_field(CLAUSE, member, BOOL_KEYS)),
+            _ => return Err(BodyError::unknown_field(CLAUSE, member, BOOL_KEYS)),
         };
         *clauses =
             one_or_many(&member.value, context).map_err(|error| error.within(CLAUSE, &member.name, at))?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::dsl::{Common, Context, members, unknown_field, unknown_token};
+use super::dsl::{Common, Context, members, unknown_token};
 use super::no_children;
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
@@ -31,7 +31,7 @@ fn constant(clause: &'static str, kind: QueryKind, body: &Node) -> Result<Query,
             return Err(unknown_token(clause, member));
         }
         if !common.take(clause, member)? {
-            return Err(unknown_field(clause, member, &["boost", "_name"]));
+            return Err(BodyError::unknown_field(clause, member, &["boost", "_name"]));
         }
     }
     Ok(common.query(kind))

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::dsl::{Common, Context, members, unknown_field, unknown_token, value};
+use super::dsl::{Common, Context, members, unknown_token, value};
 use super::no_children;
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
@@ -66,7 +66,7 @@ pub(super) fn rank_feature(body: &Node, _: Context) -> Result<Query, BodyError> 
                 }
             }
             _ if common.take(CLAUSE, member)? => {}
-            _ => return Err(unknown_field(CLAUSE, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(CLAUSE, member, KEYS)),
         }
     }
     let field = field.ok_or(BodyError::Required { field: "field" })?;
@@ -86,7 +86,7 @@ fn rank_function(member: &Member) -> Result<RankFunction, BodyError> {
     for option in members(&member.value, name)? {
         match keys.iter().position(|key| *key == &*option.name) {
             Some(place) => values[place] = Some(value::float(&option.value)?),
-            None => return Err(unknown_field(name, option, keys)),
+            None => return Err(BodyError::unknown_field(name, option, keys)),
         }
     }
     let required = |place: usize| values[place].ok_or(BodyError::Required { field: keys[place] });
@@ -132,7 +132,11 @@ pub(super) fn distance_feature(body: &Node, _: Context) -> Result<Query, BodyErr
             _ if !node.is_scalar() => return Err(unknown_token(CLAUSE, member)),
             _ if common.take(CLAUSE, member)? => {}
             _ => {
-                return Err(unknown_field(CLAUSE, member, &["field", "origin", "pivot", "boost", "_name"]));
+                return Err(BodyError::unknown_field(
+                    CLAUSE,
+                    member,
+                    &["field", "origin", "pivot", "boost", "_name"],
+                ));
             }
         }
     }

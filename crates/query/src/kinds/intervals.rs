@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Bound;
 
-use super::dsl::{Common, Context, members, single_field, unknown_field, value};
+use super::dsl::{Common, Context, members, single_field, value};
 use super::no_children;
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
@@ -215,7 +215,7 @@ fn one_rule(member: &Member, context: Context) -> Result<IntervalsRule, BodyErro
                     "range" => &["gte", "gt", "lte", "lt", "analyzer", "use_field"],
                     _ => &["term", "fuzziness", "prefix_length", "transpositions", "analyzer", "use_field"],
                 };
-                return Err(unknown_field(name, part, known));
+                return Err(BodyError::unknown_field(name, part, known));
             }
         }
     }

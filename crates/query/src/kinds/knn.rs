@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::dsl::{Common, Context, members, one_or_many, unknown_field, value};
+use super::dsl::{Common, Context, members, one_or_many, value};
 use crate::neighbours::{MAX_CANDIDATES, candidates_of_hits, default_candidates, default_k};
 use crate::{Clause, Query, QueryKind, TextToEncode};
 use sparrow_mapping::query_vector;
@@ -175,7 +175,7 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, BodyError> {
                     parsed.knn.inner_hits = Some(Box::new(node.clone()));
                 }
                 _ if parsed.common.take(PARSER, member)? => {}
-                _ => return Err(unknown_field(PARSER, member, KEYS)),
+                _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
             }
             Ok(())
         };
@@ -230,7 +230,7 @@ fn vector_builder(node: &Node) -> Result<(String, String), BodyError> {
         match &*member.name {
             "model_id" => model_id = Some(value::text(&member.value)?),
             "model_text" => model_text = Some(value::text(&member.value)?),
-            _ => return Err(unknown_field(PARSER, member, &["model_id", "model_text"])),
+            _ => return Err(BodyError::unknown_field(PARSER, member, &["model_id", "model_text"])),
         }
     }
     match (model_id, model_text) {
@@ -249,7 +249,7 @@ fn rescore_vector(node: &Node) -> Result<f32, BodyError> {
     for member in members(node, PARSER)? {
         match &*member.name {
             "oversample" => oversample = Some(value::float(&member.value)?),
-            _ => return Err(unknown_field(PARSER, member, &["oversample"])),
+            _ => return Err(BodyError::unknown_field(PARSER, member, &["oversample"])),
         }
     }
     match oversample {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rustc_hash::FxHashMap;
 
-use super::dsl::{Common, Context, members, not_supported, unknown_field, value};
+use super::dsl::{Common, Context, members, not_supported, value};
 use super::text::{default_match, operator, query_text, slop, take_match_option, zero_terms};
 use super::{no_children, separated, unboosted};
 use crate::{Clause, MatchQuery, Operator, Query, QueryKind, ZeroTerms};
@@ -147,7 +147,7 @@ pub(super) fn combined_fields(body: &Node, _: Context) -> Result<Query, BodyErro
             "zero_terms_query" => query.zero_terms_query = zero_terms(member)?,
             "auto_generate_synonyms_phrase_query" => query.without_synonym_phrases = !value::boolean(node)?,
             _ if common.take(CLAUSE, member)? => {}
-            _ => return Err(unknown_field(CLAUSE, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(CLAUSE, member, KEYS)),
         }
     }
     query.text = text.ok_or(BodyError::Required { field: "query" })?;

@@ -1,6 +1,6 @@
 //! `pinned`: chosen documents are ranked above the hits of another query.
 
-use super::dsl::{Common, Context, members, not_supported, parse_query, unknown_field, value};
+use super::dsl::{Common, Context, members, not_supported, parse_query, value};
 use crate::{BoolQuery, ConstantScoreQuery, DisMaxQuery, IdsQuery, Query, QueryKind, TermQuery};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
@@ -25,7 +25,11 @@ pub(super) fn pinned(body: &Node, context: Context) -> Result<Query, BodyError> 
             ("organic", _) => return Err(wrong_type(CLAUSE, member)),
             _ if member.value.is_scalar() && common.take(CLAUSE, member)? => {}
             _ if member.value.is_scalar() => {
-                return Err(unknown_field(CLAUSE, member, &["ids", "docs", "organic", "boost", "_name"]));
+                return Err(BodyError::unknown_field(
+                    CLAUSE,
+                    member,
+                    &["ids", "docs", "organic", "boost", "_name"],
+                ));
             }
             _ => return Err(not_supported(CLAUSE, member)),
         }
@@ -127,7 +131,7 @@ fn chosen(node: &Node) -> Result<Chosen, BodyError> {
         match &*member.name {
             "_index" => index = value::optional_text(&member.value)?,
             "_id" => id = Some(value::text(&member.value)?),
-            _ => return Err(unknown_field(PARSER, member, &["_index", "_id"])),
+            _ => return Err(BodyError::unknown_field(PARSER, member, &["_index", "_id"])),
         }
     }
     Ok((index, id.ok_or(BodyError::Required { field: "_id" })?))

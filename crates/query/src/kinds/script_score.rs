@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::dsl::{Common, Context, members, parse_query, unknown_field, value};
+use super::dsl::{Common, Context, members, parse_query, value};
 use super::no_children;
 use crate::script::{QueryScript, ScriptUse};
 use crate::{Clause, Query, QueryKind};
@@ -41,7 +41,7 @@ pub(super) fn script_score(body: &Node, context: Context) -> Result<Query, BodyE
             "min_score" => min_score = Some(value::float(node)?),
             _ if node.is_scalar() && common.take(CLAUSE, member)? => {}
             _ => {
-                return Err(unknown_field(
+                return Err(BodyError::unknown_field(
                     CLAUSE,
                     member,
                     &["query", "script", "min_score", "boost", "_name"],
@@ -66,7 +66,7 @@ pub(super) fn script(body: &Node, _: Context) -> Result<Query, BodyError> {
         match &*member.name {
             "script" => script = Some(QueryScript::read(&member.value, ScriptUse::Filter)?),
             _ if member.value.is_scalar() && common.take(CLAUSE, member)? => {}
-            _ => return Err(unknown_field(CLAUSE, member, &["script", "boost", "_name"])),
+            _ => return Err(BodyError::unknown_field(CLAUSE, member, &["script", "boost", "_name"])),
         }
     }
     let script = script

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::dsl::{Common, Context, members, unknown_field};
+use super::dsl::{Common, Context, members};
 use crate::neighbours::{default_candidates, default_k};
 use crate::{Clause, Query, QueryKind};
 use sparrow_mapping::passages::PassageVector;
@@ -63,7 +63,7 @@ pub(super) fn semantic(body: &Node, context: Context) -> Result<Query, BodyError
                 });
             }
             _ if common.take(CLAUSE, member)? => {}
-            _ => return Err(unknown_field(CLAUSE, member, &["field", "query", "boost", "_name"])),
+            _ => return Err(BodyError::unknown_field(CLAUSE, member, &["field", "query", "boost", "_name"])),
         }
     }
     let (field, text) = match (field, text) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::dsl::{Common, Context, members, no_text, not_supported, single_field, unknown_field, value};
+use super::dsl::{Common, Context, members, no_text, not_supported, single_field, value};
 use super::{no_children, separated};
 use crate::{Clause, PruningConfig, Query, QueryKind, TextToEncode};
 use sparrow_wire::java_float::f32_text;
@@ -82,7 +82,7 @@ pub(super) fn sparse_vector(body: &Node, _: Context) -> Result<Query, BodyError>
                 "prune" => prune = Some(value::boolean(node)?),
                 "pruning_config" => config = Some(pruning_config(node)?),
                 _ if common.take(CLAUSE, member)? => {}
-                _ => return Err(unknown_field(CLAUSE, member, SPARSE_KEYS)),
+                _ => return Err(BodyError::unknown_field(CLAUSE, member, SPARSE_KEYS)),
             }
             Ok(())
         };

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::dsl::{
-    Common, Context, members, not_supported, single_field, unknown_field, unknown_token, value,
-};
+use super::dsl::{Common, Context, members, not_supported, single_field, unknown_token, value};
 use super::rewrite::rewrite;
 use super::{no_children, separated};
 use crate::{Clause, Query, QueryKind, Rewrite};
@@ -158,7 +156,7 @@ fn terms_lookup(field: &str, options: &[Member]) -> Result<TermsLookupQuery, Bod
                 lookup.routing = value::optional_text(&member.value)?;
                 continue;
             }
-            _ => return Err(unknown_field(PARSER, member, &["index", "id", "path", "routing"])),
+            _ => return Err(BodyError::unknown_field(PARSER, member, &["index", "id", "path", "routing"])),
         };
         *slot = value::text(&member.value)
             .map_err(|error| error.within(PARSER, &member.name, member.value.at))?;
@@ -251,7 +249,7 @@ pub(super) fn ids(body: &Node, _: Context) -> Result<Query, BodyError> {
                     .map_err(|error| error.within(CLAUSE, "values", member.value.at))?;
             }
             _ if common.take(CLAUSE, member)? => {}
-            _ => return Err(unknown_field(CLAUSE, member, &["values", "boost", "_name"])),
+            _ => return Err(BodyError::unknown_field(CLAUSE, member, &["values", "boost", "_name"])),
         }
     }
     Ok(common.query(QueryKind::Ids(IdsQuery { values })))

@@ -5,7 +5,6 @@ use sparrow_query::Query;
 use sparrow_query::dsl::{self, Context, value};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
-use sparrow_wire::suggest::suggestions;
 use sparrow_wire::version::has_forms_of_8;
 
 /// Highest number of fields in a `highlight` section: each takes a pass over every hit.
@@ -140,7 +139,7 @@ impl Highlight {
                 Ok(false) => {
                     let names: Vec<&'static str> =
                         common().chain(["encoder", "fields", "tags_schema"]).collect();
-                    return Err(unknown(PARSER, member, &names));
+                    return Err(BodyError::unknown_field(PARSER, member, &names));
                 }
                 Err(error) => return Err(error.within(PARSER, &member.name, at)),
             }
@@ -353,7 +352,7 @@ fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, BodyE
                 Ok(false) => {
                     let names: Vec<&'static str> =
                         common().chain(["fragment_offset", "matched_fields"]).collect();
-                    return Err(unknown(PARSER, member, &names));
+                    return Err(BodyError::unknown_field(PARSER, member, &names));
                 }
                 Err(error) => return Err(error.within(PARSER, &member.name, at)),
             }
@@ -361,15 +360,6 @@ fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, BodyE
         fields.push((field.name.to_string(), options));
     }
     Ok(fields)
-}
-
-fn unknown(parser: &'static str, member: &Member, names: &[&'static str]) -> BodyError {
-    BodyError::UnknownField {
-        parser,
-        field: member.name.to_string(),
-        suggestions: suggestions(&member.name, names),
-        at: member.at,
-    }
 }
 
 fn encoder(name: &str) -> Result<bool, BodyError> {

@@ -124,7 +124,7 @@ fn standard(members: &[Member], context: Context) -> Result<Standard, BodyError>
             "sort" | "search_after" | "terminate_after" | "collapse" => {
                 standard.sections.push(member.clone());
             }
-            _ => return Err(unknown(PARSER, member, STANDARD_KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, STANDARD_KEYS)),
         }
         Ok(())
     })?;
@@ -151,7 +151,7 @@ fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, BodyErr
                 clause.push(member.clone());
             }
             known if KNN_KEYS.contains(&known) => clause.push(member.clone()),
-            _ => return Err(unknown(PARSER, member, KNN_KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, KNN_KEYS)),
         }
     }
     let clause = Node { at: body.at, end: body.end, json: Json::Object(clause) };
@@ -255,7 +255,7 @@ fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, Bod
                 common.names_constant = true;
             }
             _ if common.take(PARSER, member, context)? => {}
-            _ => return Err(unknown(PARSER, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
         }
         Ok(())
     })?;
@@ -279,7 +279,7 @@ fn linear(members: &[Member], context: Context, depth: usize) -> Result<Fusion, 
             }
             "normalizer" => of_all = Some(normalizer(&member.value)?),
             _ if common.take(PARSER, member, context)? => {}
-            _ => return Err(unknown(PARSER, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
         }
         Ok(())
     })?;
@@ -336,7 +336,7 @@ fn component(
             "retriever" => child = Some(child_of(&member.value, context, depth)?),
             "weight" => weight = value::float(&member.value)?,
             "normalizer" if keys.contains(&"normalizer") => normalized = normalizer(&member.value)?,
-            _ => return Err(unknown(parser, member, keys)),
+            _ => return Err(BodyError::unknown_field(parser, member, keys)),
         }
         Ok(())
     })?;
@@ -391,7 +391,7 @@ fn rescorer(members: &[Member], end: Location, context: Context, depth: usize) -
             "filter" | "min_score" | "_name" => {
                 common.take(PARSER, member, context)?;
             }
-            _ => return Err(unknown(PARSER, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
         }
         Ok(())
     })?;
@@ -432,15 +432,6 @@ fn least(score: f32) -> Result<f32, BodyError> {
         )));
     }
     Ok(score)
-}
-
-pub(super) fn unknown(parser: &'static str, member: &Member, names: &[&'static str]) -> BodyError {
-    BodyError::UnknownField {
-        parser,
-        field: member.name.to_string(),
-        suggestions: suggestions(&member.name, names),
-        at: member.at,
-    }
 }
 
 /// Reads every member of a retriever. Errors name the member in which they occurred.

@@ -31,7 +31,7 @@ pub(super) fn read(
             "rank_window_size" | "filter" | "min_score" | "_name" => {
                 common.take(KIND, member, context)?;
             }
-            _ => return Err(parse::unknown(KIND, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(KIND, member, KEYS)),
         }
         Ok(())
     })?;

@@ -89,7 +89,7 @@ impl ChunkRescorer {
                         }
                     })?;
                 }
-                _ => return Err(parse::unknown(PARSER, member, &["size", "chunking_settings"])),
+                _ => return Err(BodyError::unknown_field(PARSER, member, &["size", "chunking_settings"])),
             }
         }
         if !(1..=MOST_CHUNKS).contains(&size) {
@@ -130,7 +130,7 @@ pub(super) fn read(
             "rank_window_size" | "filter" | "_name" => {
                 common.take(KIND, member, context)?;
             }
-            _ => return Err(parse::unknown(KIND, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(KIND, member, KEYS)),
         }
         Ok(())
     })?;

@@ -14,7 +14,6 @@ use sparrow_query::geo::{Validation, distance_type, point};
 use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
-use sparrow_wire::suggest::suggestions;
 
 /// Sort order of the hits.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -223,13 +222,12 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyErro
                     format!("[{}] has been removed in favour of the [nested] parameter", option.name),
                 ));
             }
-            name => {
-                return Err(BodyError::UnknownField {
+            _ => {
+                return Err(BodyError::unknown_field(
                     parser,
-                    field: name.to_owned(),
-                    suggestions: suggestions(name, if scored { &["order"] } else { OPTIONS }),
-                    at: option.at,
-                });
+                    option,
+                    if scored { &["order"] } else { OPTIONS },
+                ));
             }
         }
     }
@@ -251,14 +249,7 @@ fn parse_script(options: &[Member], key: &mut SortField) -> Result<(), BodyError
             "mode" => {
                 mode(&value::text(node)?)?;
             }
-            name => {
-                return Err(BodyError::UnknownField {
-                    parser: "_script",
-                    field: name.to_owned(),
-                    suggestions: suggestions(name, SCRIPT_OPTIONS),
-                    at: option.at,
-                });
-            }
+            _ => return Err(BodyError::unknown_field("_script", option, SCRIPT_OPTIONS)),
         }
     }
     match kind.as_deref() {
@@ -332,14 +323,7 @@ fn nested(node: &Node, out: &mut Vec<(String, Option<Query>)>) -> Result<(), Bod
             "path" => path = Some(value::text(&member.value)?),
             "filter" => filter = Some(parse_query(&member.value, Context::new(DEFAULT_SIZE))?),
             "nested" if member.value.as_object().is_some() => inner = Some(&member.value),
-            name => {
-                return Err(BodyError::UnknownField {
-                    parser: "nested_sort",
-                    field: name.to_owned(),
-                    suggestions: suggestions(name, KEYS),
-                    at: member.at,
-                });
-            }
+            _ => return Err(BodyError::unknown_field("nested_sort", member, KEYS)),
         }
     }
     let path = path.ok_or(BodyError::Required { field: "path" })?;

@@ -9,7 +9,6 @@ pub use super::pinned::Pinned;
 use super::{Query, QueryKind, read};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Location, Member, Node};
-use sparrow_wire::suggest::suggestions;
 
 /// Deepest nesting of compound queries (`indices.query.bool.max_nested_depth`).
 const MAX_DEPTH: usize = 30;
@@ -144,16 +143,6 @@ pub(crate) fn unknown_token(clause: &str, member: &Member) -> BodyError {
         member.value.at,
         format!("[{clause}] unknown token [{}] after [{}]", member.value.token(), member.name),
     )
-}
-
-/// The error for a key that an object does not have, with similar known ones as suggestions.
-pub(crate) fn unknown_field(parser: &'static str, member: &Member, known: &[&'static str]) -> BodyError {
-    BodyError::UnknownField {
-        parser,
-        field: member.name.to_string(),
-        suggestions: suggestions(&member.name, known),
-        at: member.at,
-    }
 }
 
 /// The members of a node that has to be an object.

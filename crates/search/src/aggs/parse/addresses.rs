@@ -3,7 +3,6 @@
 use sparrow_aggregations::{AddressEnds, AddressRange, AddressRanges, AggregationKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
-use sparrow_wire::suggest::suggestions;
 
 use super::buckets::MOST_FILTERS;
 use super::parameter_reader::ParameterReader;
@@ -56,14 +55,7 @@ fn range(reader: &ParameterReader<'_>, field: &str, node: &Node) -> Result<Addre
             "from" => &mut ends.from,
             "to" => &mut ends.to,
             "mask" => &mut ends.mask,
-            name => {
-                return Err(BodyError::UnknownField {
-                    parser: "range",
-                    field: name.to_owned(),
-                    suggestions: suggestions(name, OF_RANGE),
-                    at: member.at,
-                });
-            }
+            _ => return Err(BodyError::unknown_field("range", member, OF_RANGE)),
         };
         if !matches!(member.value.json, Json::Null) {
             *place = Some(reader.text(member)?);

@@ -292,14 +292,7 @@ fn range_bucket(reader: &ParameterReader<'_>, node: &Node) -> Result<RangeBucket
             "key" => bucket.key = Some(reader.text(member)?),
             "from" => bucket.from = end()?,
             "to" => bucket.to = end()?,
-            _ => {
-                return Err(BodyError::UnknownField {
-                    parser: "range",
-                    field: member.name.to_string(),
-                    suggestions: sparrow_wire::suggest::suggestions(&member.name, &["key", "from", "to"]),
-                    at: member.at,
-                });
-            }
+            _ => return Err(BodyError::unknown_field("range", member, &["key", "from", "to"])),
         }
     }
     Ok(bucket)

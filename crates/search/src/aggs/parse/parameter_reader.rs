@@ -8,7 +8,6 @@ use super::{metric_path, scalar};
 use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
-use sparrow_wire::suggest::suggestions;
 
 /// Reads the members of an aggregation's object, and knows what errors call it.
 #[derive(Clone, Copy)]
@@ -29,12 +28,7 @@ impl<'a> ParameterReader<'a> {
 
     /// The error for a parameter that the aggregation type does not have.
     pub fn unknown(&self, member: &Member, names: &[&'static str]) -> BodyError {
-        BodyError::UnknownField {
-            parser: self.parser,
-            field: member.name.to_string(),
-            suggestions: suggestions(&member.name, names),
-            at: member.at,
-        }
+        BodyError::unknown_field(self.parser, member, names)
     }
 
     /// The error for a value of the wrong JSON type.

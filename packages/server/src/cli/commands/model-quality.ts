@@ -142,7 +142,8 @@ function taskOf(texts: number, share: number): Task {
   return { meanings, queries: [...words].map((word) => ({ word, relevant: byWord.get(word) ?? new Map() })) };
 }
 
-function spread<T>(all: readonly T[], count: number): readonly T[] {
+/** So many of a list, evenly spread over it. */
+export function spread<T>(all: readonly T[], count: number): readonly T[] {
   const step = all.length / count;
   return step <= 1 ? all : Array.from({ length: count }, (_, at) => all[Math.floor(at * step)] as T);
 }

@@ -1,23 +1,15 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import process from 'node:process';
-import { setTimeout as sleep } from 'node:timers/promises';
 
-import {
-  type EngineRequest,
-  type Json,
-  NativeSearchEngine,
-  Sparrow,
-  embeddedModels,
-  modelDirectories,
-} from '@sparrow-search/engine';
+import type { Json } from '@sparrow-search/engine';
 import type { Command } from 'commander';
 
 import { integerOption, jsonOption } from '../context.js';
 import { CommandError } from '../errors.js';
 import { bytes, number, terminal } from '../terminal.js';
 import { type Quality, TEXTS, crossEncoderQuality, encoderQuality, shownQuality, textsFor } from './model-quality.js';
+import { type Trial, onModel } from './model-trial.js';
 
 /** Vectors or scores that a model is to make of texts, in its directory. */
 const REFERENCE = 'reference.json';
@@ -53,19 +45,6 @@ interface Figures {
   readonly busy_seconds: number;
 }
 
-interface Inferred {
-  readonly inference_results: readonly { readonly predicted_value: unknown }[];
-}
-
-interface Configs {
-  readonly trained_model_configs: readonly {
-    readonly model_id: string;
-    readonly metadata?: { readonly error?: string; readonly recognised?: Json };
-    readonly inference_config?: Json;
-    readonly model_size_bytes?: number;
-  }[];
-}
-
 interface Agreement {
   readonly entries: number;
   /** Least and mean cosine of vectors, dense or sparse. */
@@ -93,7 +72,8 @@ export function addModelTest(models: Command): void {
     )
     .addOption(jsonOption('{directory, kind, recognised, bytes, memory, load_seconds, speed, agreement, quality}'))
     .action(async (directory: string, options: Options) => {
-      const report = await tryModel(directory, options);
+      const references = readReferences(resolve(directory));
+      const report = await onModel(directory, (trial) => measured(trial, { directory, references, options }));
       const { out } = terminal();
       out.write(options.json === true ? `${JSON.stringify(report)}\n` : shown(report));
     });
@@ -117,98 +97,6 @@ interface Report {
   readonly quality?: Quality;
 }
 
-/**
- * Opens an engine of its own on a folder that is removed afterwards, with this model alone and one worker.
- *
- * @throws {CommandError} for a directory that is no model, or whose model cannot be used
- */
-async function tryModel(directory: string, options: Options): Promise<Report> {
-  const place = resolve(directory);
-  const [found] = modelsIn(place);
-  if (found !== place)
-    throw new CommandError(
-      `${directory} is not a model directory: it has no weights (model.safetensors or model.onnx)`,
-    );
-  const references = readReferences(place);
-  let data = '';
-  let opening: Promise<NativeSearchEngine> | undefined;
-  let engine: NativeSearchEngine | undefined;
-  const remove = (): void => {
-    if (data !== '') rmSync(data, { recursive: true, force: true, maxRetries: 20 });
-  };
-  // A model may take minutes for what is under way, for which nobody waits who has pressed Ctrl-C. An engine that is
-  // still being opened makes its folders again, and is waited for.
-  const stop = (): void => {
-    void Promise.race([opening?.catch(() => undefined), sleep(5000)]).then(() => {
-      remove();
-      process.exit(130);
-    });
-  };
-  process.once('SIGINT', stop).once('SIGTERM', stop);
-  try {
-    data = mkdtempSync(join(tmpdir(), 'sparrow-model-test-'));
-    opening = NativeSearchEngine.open({
-      data,
-      models: [place, ...trunksOf(place)],
-      deployAtStart: false,
-      log: { level: 'error', asText: true },
-    });
-    engine = await opening;
-    return await measured(new Trial(engine, basename(place)), { directory, references, options });
-  } finally {
-    await engine?.close();
-    remove();
-    process.off('SIGINT', stop).off('SIGTERM', stop);
-  }
-}
-
-function modelsIn(place: string): readonly string[] {
-  try {
-    return modelDirectories(place);
-  } catch (cause) {
-    throw new CommandError((cause as Error).message, { cause });
-  }
-}
-
-/** What is asked of the engine. */
-class Trial {
-  readonly #engine: NativeSearchEngine;
-  id: string;
-  /** The typed interface over the engine. */
-  readonly sparrow: Sparrow;
-  kind = '';
-
-  constructor(engine: NativeSearchEngine, id: string) {
-    this.#engine = engine;
-    this.sparrow = Sparrow.over(engine);
-    this.id = id;
-  }
-
-  async ask<T>(op: EngineRequest['op'], more: Partial<EngineRequest> = {}, body?: unknown): Promise<T> {
-    const request = { op, path: {}, query: {}, ...more };
-    const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-    const reply = await this.#engine.execute(request, sent);
-    const answer = JSON.parse(Buffer.from(reply.body).toString()) as T & { error?: { reason?: string } };
-    if (reply.status >= 300) throw new CommandError(answer.error?.reason ?? `status ${String(reply.status)}`);
-    return answer;
-  }
-
-  /** What the model makes of texts that one question is asked about. */
-  async infer(texts: readonly string[], question: string): Promise<readonly unknown[]> {
-    const body = {
-      docs: texts.map((text) => ({ text_field: text })),
-      ...(this.kind === 'text_similarity' && { inference_config: { text_similarity: { text: question } } }),
-    };
-    const asked = { path: { model: this.id }, query: { timeout: '10m' } };
-    const answer = await this.ask<Inferred>('infer_trained_model', asked, body);
-    return answer.inference_results.map((one) => one.predicted_value);
-  }
-
-  async figures(): Promise<Figures> {
-    return (await this.ask<{ readonly encoder: Figures }>('instruments')).encoder;
-  }
-}
-
 async function measured(
   trial: Trial,
   {
@@ -217,29 +105,24 @@ async function measured(
     options,
   }: { directory: string; references: readonly Reference[] | undefined; options: Options },
 ): Promise<Report> {
-  // A folder of an embedded model has another name than the model.
-  const config = tried(await trial.ask<Configs>('get_trained_models'));
-  trial.id = config?.model_id ?? trial.id;
+  const config = await trial.look();
   const path = { model: trial.id };
-  const problem = config?.metadata?.error;
-  if (problem !== undefined) throw new CommandError(problem);
-  trial.kind = Object.keys(config?.inference_config ?? {})[0] ?? '';
   const before = process.memoryUsage.rss();
   const begun = performance.now();
   // Without a cache: what is measured is the model.
   await trial.ask('start_deployment', { path, query: { cache_size: '0b', number_of_allocations: '1' } });
   const loading = (performance.now() - begun) / 1000;
   const loaded = process.memoryUsage.rss();
-  const loadedAs = tried(await trial.ask<Configs>('get_trained_models'));
+  const loadedAs = await trial.look();
   const agreement = references === undefined ? undefined : await agreementOf(trial, references);
   await trial.infer(passages(options.words, 0), QUESTION);
-  const start = await trial.figures();
+  const start = await figures(trial);
   const started = performance.now();
   for (let round = 1; performance.now() - started < options.seconds * 1000; round += 1) {
     await trial.infer(passages(options.words, round * BATCH), QUESTION);
   }
   const seconds = (performance.now() - started) / 1000;
-  const end = await trial.figures();
+  const end = await figures(trial);
   const [texts, tokens] = [end.texts - start.texts, end.tokens - start.tokens];
   const working = process.memoryUsage.rss();
   const sample = Math.min(TEXTS, options.texts ?? textsFor(tokens / seconds));
@@ -264,23 +147,8 @@ async function measured(
   };
 }
 
-/** The model that is tried: the only one, or the head beside the models that one may be on. */
-function tried({ trained_model_configs: all }: Configs): Configs['trained_model_configs'][number] | undefined {
-  return all.find((one) => (one.metadata?.recognised as { trunk?: string } | undefined)?.trunk !== undefined) ?? all[0];
-}
-
-/** Directories of which one holds the model that a head is on: that of its name beside it, and the embedded ones. None for a whole model. */
-function trunksOf(directory: string): readonly string[] {
-  let said: { readonly trunk?: { readonly model?: string } };
-  try {
-    said = JSON.parse(readFileSync(join(directory, 'sparrow.json'), 'utf8')) as typeof said;
-  } catch {
-    // A file that cannot be read is reported with the model.
-    return [];
-  }
-  if (said.trunk === undefined) return [];
-  const beside = join(dirname(directory), basename(String(said.trunk.model)));
-  return existsSync(beside) ? [beside, ...embeddedModels()] : embeddedModels();
+async function figures(trial: Trial): Promise<Figures> {
+  return (await trial.ask<{ readonly encoder: Figures }>('instruments')).encoder;
 }
 
 function qualityOf(trial: Trial, sample: number): Promise<Quality> {

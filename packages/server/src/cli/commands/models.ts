@@ -5,6 +5,7 @@ import { Context, type ServerOptions, integerOption, jsonOption, withServer } fr
 import { CommandError } from '../errors.js';
 import { whileWaiting } from '../progress.js';
 import { bytes, inLine, number, table } from '../terminal.js';
+import { addModelCalibrate } from './model-calibrate.js';
 import { addModelTest } from './model-test.js';
 
 interface Config {
@@ -50,7 +51,7 @@ async function namingModels({ remote }: Context, error: unknown, model: string):
 
 /** `sparrow models`: which models there are, and which are at work. */
 export function addModels(program: Command): void {
-  const models = program.command('models').description('list, start, stop and try models');
+  const models = program.command('models').description('list, start, stop, try and calibrate models');
 
   withServer(
     models.command('list', { isDefault: true }).description('list all models and their deployments'),
@@ -135,4 +136,5 @@ export function addModels(program: Command): void {
   });
 
   addModelTest(models);
+  addModelCalibrate(models);
 }
