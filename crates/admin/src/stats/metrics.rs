@@ -25,7 +25,7 @@ macro_rules! figures {
     (@type $type:ty) => { $type };
 }
 
-// What does not exist here (field data, warmers, a cache of requests) stays zero.
+// What does not exist here (warmers, a cache of requests) stays zero.
 figures! {
     Sections {
         docs: Docs, shard_stats: ShardStats, store: Store, indexing: Indexing, get: Get, search: Search, merges: Merges,
@@ -130,6 +130,7 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
     let share = |total: u64| total.checked_div(bulks).unwrap_or_default();
     let fields = handle.mapping().field_count() as u64;
     let segment_count = segments.len() as u64;
+    let snapshot = handle.snapshot();
     let sections = Sections {
         docs: Docs {
             count: stats.docs,
@@ -202,8 +203,12 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
             total_time_in_millis: counters.flush.millis(),
             total_time_excluding_waiting_on_lock_in_millis: counters.flush.millis(),
         },
+        fielddata: FieldData {
+            memory_size_in_bytes: snapshot.text_column_bytes(super::has_field_data)?.values().sum(),
+            ..FieldData::default()
+        },
         completion: Completion {
-            size_in_bytes: sparrow_suggest::completion_bytes(&handle.snapshot())?.values().sum(),
+            size_in_bytes: snapshot.text_column_bytes(super::is_completion)?.values().sum(),
         },
         segments: Segments {
             count: segment_count,

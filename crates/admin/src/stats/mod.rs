@@ -3,7 +3,6 @@
 mod metrics;
 pub(crate) mod segments;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -22,6 +21,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_mapping::FieldType;
 use sparrow_wire::glob;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
@@ -192,29 +192,38 @@ fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Resu
     Ok(Reply::ok(&body))
 }
 
-/// Adds the member `fields` to field data and completions if the request asks for it: the fields that its patterns match. No field has
-/// field data.
+/// Adds the member `fields` to field data and completions if the request asks for it: the fields that its patterns match.
 fn with_fields(
     mut figures: Map<String, Value>,
     params: &Params<'_>,
     handle: &IndexHandle,
 ) -> Result<Map<String, Value>, EngineError> {
-    for (section, parameter) in [("fielddata", "fielddata_fields"), ("completion", "completion_fields")] {
+    let sections = [
+        ("fielddata", "fielddata_fields", "memory_size_in_bytes", has_field_data as fn(&FieldType) -> bool),
+        ("completion", "completion_fields", "size_in_bytes", is_completion),
+    ];
+    for (section, parameter, size, of_section) in sections {
         let asked: Vec<&str> = ["fields", parameter].iter().filter_map(|name| params.get(name)).collect();
         let Some(Value::Object(figures)) = figures.get_mut(section).filter(|_| !asked.is_empty()) else {
             continue;
         };
-        let mut fields = match section {
-            "completion" => sparrow_suggest::completion_bytes(&handle.snapshot())?,
-            _ => BTreeMap::new(),
-        };
+        let mut fields = handle.snapshot().text_column_bytes(of_section)?;
         let patterns = asked.iter().flat_map(|list| list.split(','));
         fields.retain(|path, _| patterns.clone().any(|pattern| glob::matches(pattern.trim(), path)));
         let fields: Map<String, Value> =
-            fields.into_iter().map(|(path, bytes)| (path, json!({"size_in_bytes": bytes}))).collect();
+            fields.into_iter().map(|(path, bytes)| (path, json!({size: bytes}))).collect();
         figures.insert("fields".to_owned(), fields.into());
     }
     Ok(figures)
+}
+
+/// Whether a field has field data: the terms of texts.
+pub(crate) fn has_field_data(field_type: &FieldType) -> bool {
+    matches!(field_type, FieldType::Text { options } if options.fielddata)
+}
+
+fn is_completion(field_type: &FieldType) -> bool {
+    matches!(field_type, FieldType::Completion(_))
 }
 
 /// Adds the groups of statistics whose names match one of `patterns` to the figures of searches.
