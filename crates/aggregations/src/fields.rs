@@ -258,7 +258,7 @@ impl Fields<'_> {
         }
         match field_type {
             FieldType::Object { .. } => Ok(None),
-            FieldType::Keyword { .. } | FieldType::Ip => {
+            texts if texts.has_text_column() => {
                 Ok(Some((Kind::Text, Place::Texts(keyword_column(path)), Vec::new())))
             }
             // What counts points does not ask where they are.

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use sparrow_files as fs;
+use sparrow_mapping::FieldType;
 use sparrow_segments::IndexError;
 use sparrow_segments::plugins::MergeStats;
+use sparrow_segments::schema::keyword_column;
 
+use crate::Snapshot;
 use crate::index::SparrowIndex;
 
 /// Statistics of an index as of its newest commit.
@@ -102,5 +105,27 @@ impl SparrowIndex {
                 }
             })
             .collect())
+    }
+}
+
+impl Snapshot {
+    /// Paths of the `wanted` fields, each with the size of its column of texts in bytes.
+    ///
+    /// # Errors
+    /// When a segment cannot be read.
+    pub fn text_column_bytes(
+        &self,
+        wanted: impl Fn(&FieldType) -> bool,
+    ) -> Result<BTreeMap<String, u64>, IndexError> {
+        let mut sizes = BTreeMap::new();
+        for (path, _) in self.mapping().leaf_fields().filter(|(_, field_type)| wanted(field_type)) {
+            let mut bytes = 0;
+            for reader in self.searcher().segment_readers() {
+                let columns = reader.fast_fields().dynamic_column_handles(&keyword_column(path))?;
+                bytes += columns.iter().map(|column| column.num_bytes().get_bytes()).sum::<u64>();
+            }
+            sizes.insert(path.to_owned(), bytes);
+        }
+        Ok(sizes)
     }
 }

@@ -1,13 +1,13 @@
 //! Converts text and keyword values of a document to the form that tantivy indexes.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashSet;
 use tantivy::schema::OwnedValue;
 
 use sparrow_analysis::{Analysis, Analyzer, POSITION_INCREMENT_GAP};
-use sparrow_mapping::{FieldType, Mapping, ParsedDocument, TextOptions, completion_terms};
+use sparrow_mapping::{FieldType, MAX_TERM, Mapping, ParsedDocument, TextOptions, completion_terms};
 use sparrow_segments::plugins::{MAX_TERM_BYTES, TextInverter};
 use sparrow_segments::schema::record_option;
 
@@ -16,7 +16,8 @@ thread_local! {
 }
 
 /// Replaces the texts of a document by their terms, in the form in which a segment takes them. The thread that writes the
-/// segment has little left to do then, and this needs no lock. Texts of fields without a known analyzer stay.
+/// segment has little left to do then, and this needs no lock. Texts of fields without a known analyzer stay. The terms of fields with
+/// `fielddata` become keywords too.
 ///
 /// Returns the first field whose terms are not all there because those of the document would take more than
 /// [`MAX_TERM_BYTES`].
@@ -39,15 +40,23 @@ pub fn invert_texts(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedD
             };
             let gap = position_gap(options, &analyzer);
             let mut next = 0;
+            let mut column = options.fielddata.then(BTreeSet::new);
             inverter.clear();
             let is_whole = values.iter().all(|(_, value)| {
                 let start = next;
                 analyzer.take_terms(value, |term, position| {
                     let position = start + position;
                     next = next.max(position + 1 + gap);
+                    if let Some(column) = &mut column
+                        && term.len() <= MAX_TERM
+                        && !column.contains(term)
+                    {
+                        column.insert(term.to_owned());
+                    }
                     inverter.push(term, position as u32, left)
                 })
             });
+            parsed.keywords.extend(column.into_iter().flatten().map(|term| (path.clone(), term)));
             if !is_whole && cut.is_none() {
                 cut = Some(path.clone());
             }

@@ -34,6 +34,8 @@ pub struct TextOptions {
     pub position_increment_gap: Option<usize>,
     /// Name of the similarity, if the mapping names one that the index's settings define.
     pub similarity: Option<String>,
+    /// Whether the terms of a document are its keywords as well, to sort and aggregate by.
+    pub fielddata: bool,
     pub kind: TextKind,
 }
 
@@ -69,6 +71,7 @@ impl Default for TextOptions {
             norms: true,
             position_increment_gap: None,
             similarity: None,
+            fielddata: false,
             kind: TextKind::Text,
         }
     }
@@ -91,6 +94,7 @@ impl TextOptions {
             analyzer,
             search_analyzer: Some(search_analyzer),
             search_quote_analyzer: None,
+            fielddata: false,
             kind: TextKind::Text,
             ..self.clone()
         }
@@ -293,6 +297,15 @@ impl FieldType {
         match self {
             FieldType::Date { formats } | FieldType::DateNanos { formats } => Some(formats),
             _ => None,
+        }
+    }
+
+    /// Whether the texts of a document are in a column, which can be sorted and aggregated by.
+    pub fn has_text_column(&self) -> bool {
+        match self {
+            FieldType::Keyword { .. } | FieldType::Ip => true,
+            FieldType::Text { options } => options.fielddata,
+            _ => false,
         }
     }
 

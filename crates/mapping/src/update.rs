@@ -11,13 +11,12 @@ use super::types::{FieldType, Nested};
 use super::{LeafNode, Mapping, Node, ObjectNode, dense, join, parse, semantic};
 
 /// Parameters that an update may change.
-const UPDATABLE: [&str; 14] = [
+const UPDATABLE: [&str; 13] = [
     "ignore_above",
     "coerce",
     "ignore_malformed",
     "meta",
     "eager_global_ordinals",
-    "fielddata",
     "search_analyzer",
     "search_quote_analyzer",
     "split_queries_on_whitespace",
@@ -188,6 +187,17 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
             // The lengths are there and may be left unused; they cannot be made up.
             if name == "norms" && to == Some(&Value::Bool(false)) && from.is_none() {
                 continue;
+            }
+            if name == "fielddata" {
+                if to.is_none() {
+                    continue;
+                }
+                return Err(MappingError::BadMerge {
+                    reason: format!(
+                        "Cannot update parameter [fielddata] of [{path}] from [false] to [true]: the documents of the \
+                         index were written without it. Copy them with _reindex into an index whose mapping has it"
+                    ),
+                });
             }
             return Err(change(path, name, from.unwrap_or(&default), to.unwrap_or(&default)));
         }

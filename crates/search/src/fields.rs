@@ -341,7 +341,7 @@ impl FieldSource<'_> {
             }
         };
         let kind = match field_type {
-            FieldType::Keyword { .. } | FieldType::Ip => ColumnKind::Keyword,
+            texts if texts.has_text_column() => ColumnKind::Keyword,
             FieldType::UnsignedLong => ColumnKind::Unsigned,
             float if float.is_float() => ColumnKind::Double,
             _ => ColumnKind::Long,

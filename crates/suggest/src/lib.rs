@@ -7,7 +7,6 @@ mod complete;
 mod completion;
 mod near_prefix;
 mod section;
-mod sizes;
 mod term;
 mod values;
 
@@ -15,5 +14,4 @@ pub use complete::{Completed, Completion, CompletionWay, complete};
 pub use completion::CompletionSuggester;
 pub use near_prefix::FuzzyOptions;
 pub use section::{Kind, Suggester, parse};
-pub use sizes::completion_bytes;
 pub use term::TermSuggester;

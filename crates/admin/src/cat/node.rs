@@ -1,7 +1,10 @@
 //! Tables about the only node: its properties, resources, threads and tasks.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Map;
+use sparrow_types::work;
 
 use crate::cat::VERSION;
 use crate::cat::table::{Cell, Column, Table, number, text};
@@ -15,6 +18,7 @@ use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_indices::Node;
+use sparrow_wire::glob;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("cat_nodes", Action::NodesStats, Lane::Look, cat_nodes)
@@ -37,8 +41,8 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
         .about("An empty table: the node has no attributes.")
         .takes(&[CAT])
         .text(),
-    Operation::new("cat_fielddata", Action::NodesStats, Lane::Look, cat_nothing)
-        .about("An empty table: there is no field data.")
+    Operation::new("cat_fielddata", Action::NodesStats, Lane::Look, cat_fielddata)
+        .about("A table of the fields of texts with `fielddata`.")
         .takes(&[CAT, "fields"])
         .text(),
     Operation::new("cat_tasks", Action::ListTasks, Lane::Look, cat_tasks)
@@ -379,11 +383,38 @@ const PLUGINS: &[Column] = &[
     text("description", &["d"], "plugin details").on_request(),
 ];
 
-/// Tables that are always empty: attributes of nodes, field data, pending tasks, plugins.
+/// `GET /_cat/fielddata`
+fn cat_fielddata(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
+    let params = request.params();
+    let asked = Some(request.part("fields")).filter(|list| !list.is_empty()).or(params.get("fields"));
+    let mut sizes = BTreeMap::new();
+    for handle in stats::open_indices(node) {
+        work::check()?;
+        for (path, bytes) in handle.snapshot().text_column_bytes(stats::has_field_data)? {
+            *sizes.entry(path).or_insert(0) += bytes;
+        }
+    }
+    sizes.retain(|path, _| {
+        asked.is_none_or(|list| list.split(',').any(|pattern| glob::matches(pattern.trim(), path)))
+    });
+    let mut table = Table::new(FIELD_DATA);
+    for (path, bytes) in sizes {
+        table.row(vec![
+            node.id().into(),
+            HOST.into(),
+            HOST.into(),
+            NODE_NAME.into(),
+            path.into(),
+            Cell::Bytes(bytes),
+        ]);
+    }
+    table.reply(&params)
+}
+
+/// Tables that are always empty: attributes of nodes, pending tasks, plugins.
 fn cat_nothing(_: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let columns = match request.op.as_str() {
         "cat_nodeattrs" => NODE_ATTRS,
-        "cat_fielddata" => FIELD_DATA,
         "cat_plugins" => PLUGINS,
         _ => PENDING,
     };

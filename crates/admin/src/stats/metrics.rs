@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use sparrow_call::error::EngineError;
 use sparrow_indices::IndexHandle;
 use sparrow_indices::search_groups::SearchGroup;
-use sparrow_suggest::completion_bytes;
 
 /// Names of metrics in paths. Each shows the section of its name, but for `merge`, which shows `merges`.
 pub(super) const METRICS: &str = "docs shard_stats store indexing get search merge refresh flush warmer query_cache fielddata \
@@ -27,7 +26,7 @@ macro_rules! figures {
     (@type $type:ty) => { $type };
 }
 
-// What does not exist here (field data, warmers, a cache of requests) stays zero.
+// What does not exist here (warmers, a cache of requests) stays zero.
 figures! {
     Sections {
         docs: Docs, shard_stats: ShardStats, store: Store, indexing: Indexing, get: Get, search: Search, merges: Merges,
@@ -116,14 +115,25 @@ pub(super) fn no_segments() -> Result<Value, EngineError> {
 /// # Errors
 /// When its directory or a segment cannot be read, or the sections cannot be written as JSON.
 pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError> {
-    sections_and_completions(handle).map(|(sections, _)| sections)
+    sections_and_columns(handle).map(|(sections, _)| sections)
 }
 
-/// As [`sections`], and the size of the inputs of each `completion` field, in bytes, by its path.
-pub(super) fn sections_and_completions(
+/// The size in bytes of what is kept of texts for each field, by its path.
+#[derive(Default)]
+pub(super) struct TextColumns {
+    pub field_data: BTreeMap<String, u64>,
+    pub completions: BTreeMap<String, u64>,
+}
+
+/// As [`sections`], and the sizes of text columns, of which the sections have the sums.
+pub(super) fn sections_and_columns(
     handle: &IndexHandle,
-) -> Result<(Map<String, Value>, BTreeMap<String, u64>), EngineError> {
-    let completions = completion_bytes(&handle.snapshot())?;
+) -> Result<(Map<String, Value>, TextColumns), EngineError> {
+    let snapshot = handle.snapshot();
+    let columns = TextColumns {
+        field_data: snapshot.text_column_bytes(super::has_field_data)?,
+        completions: snapshot.text_column_bytes(super::is_completion)?,
+    };
     let index = handle.index();
     let stats = index.stats()?;
     let segments = index.segment_stats()?;
@@ -212,7 +222,11 @@ pub(super) fn sections_and_completions(
             total_time_in_millis: counters.flush.millis(),
             total_time_excluding_waiting_on_lock_in_millis: counters.flush.millis(),
         },
-        completion: Completion { size_in_bytes: completions.values().sum() },
+        fielddata: FieldData {
+            memory_size_in_bytes: columns.field_data.values().sum(),
+            ..FieldData::default()
+        },
+        completion: Completion { size_in_bytes: columns.completions.values().sum() },
         segments: Segments {
             count: segment_count,
             version_map_memory_in_bytes: handle.shard.unrefreshed_bytes() as u64,
@@ -243,7 +257,7 @@ pub(super) fn sections_and_completions(
         sparse_vector: Vectors { value_count: segments.iter().map(|one| one.sparse_values).sum() },
         ..Sections::default()
     };
-    Ok((sections.by_name()?, completions))
+    Ok((sections.by_name()?, columns))
 }
 
 /// What the searches of one group did, with the figures that those of all searches have.

@@ -3,7 +3,6 @@
 mod metrics;
 pub(crate) mod segments;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -22,6 +21,7 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_indices::Node;
 use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_mapping::FieldType;
 use sparrow_wire::glob;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
@@ -156,13 +156,13 @@ fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Resu
     let mut shown = Map::new();
     let (mut shards, mut successful) = (0, 0);
     for handle in &handles {
-        let read = metrics::sections_and_completions(handle);
-        let Some((mut figures, completions)) = handle.unless_gone(request, read)? else { continue };
+        let read = metrics::sections_and_columns(handle);
+        let Some((mut figures, columns)) = handle.unless_gone(request, read)? else { continue };
         if handle.is_closed() && !unloaded {
             // Elsewhere, a closed index keeps none of them open.
             figures["segments"] = metrics::no_segments()?;
         }
-        let mut figures = with_fields(wanted.of(figures), &params, completions);
+        let mut figures = with_fields(wanted.of(figures), &params, columns);
         with_groups(&mut figures, handle, &groups)?;
         successful += 1;
         // A figure of nodes.
@@ -193,18 +193,17 @@ fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Resu
     Ok(Reply::ok(&body))
 }
 
-/// Adds the member `fields` to field data and completions if the request asks for it: the fields that its patterns match. No field has
-/// field data.
+/// Adds the member `fields` to field data and completions if the request asks for it: the fields that its patterns match.
 fn with_fields(
     mut figures: Map<String, Value>,
     params: &Params<'_>,
-    completions: BTreeMap<String, u64>,
+    columns: metrics::TextColumns,
 ) -> Map<String, Value> {
     let sections = [
-        ("fielddata", "fielddata_fields", BTreeMap::new()),
-        ("completion", "completion_fields", completions),
+        ("fielddata", "fielddata_fields", "memory_size_in_bytes", columns.field_data),
+        ("completion", "completion_fields", "size_in_bytes", columns.completions),
     ];
-    for (section, parameter, mut fields) in sections {
+    for (section, parameter, size, mut fields) in sections {
         let asked: Vec<&str> = ["fields", parameter].iter().filter_map(|name| params.get(name)).collect();
         let Some(Value::Object(figures)) = figures.get_mut(section).filter(|_| !asked.is_empty()) else {
             continue;
@@ -212,10 +211,19 @@ fn with_fields(
         let patterns = asked.iter().flat_map(|list| list.split(','));
         fields.retain(|path, _| patterns.clone().any(|pattern| glob::matches(pattern.trim(), path)));
         let fields: Map<String, Value> =
-            fields.into_iter().map(|(path, bytes)| (path, json!({"size_in_bytes": bytes}))).collect();
+            fields.into_iter().map(|(path, bytes)| (path, json!({size: bytes}))).collect();
         figures.insert("fields".to_owned(), fields.into());
     }
     figures
+}
+
+/// Whether a field has field data: the terms of texts.
+pub(crate) fn has_field_data(field_type: &FieldType) -> bool {
+    matches!(field_type, FieldType::Text { options } if options.fielddata)
+}
+
+fn is_completion(field_type: &FieldType) -> bool {
+    matches!(field_type, FieldType::Completion(_))
 }
 
 /// Adds the groups of statistics whose names match one of `patterns` to the figures of searches.

@@ -50,7 +50,7 @@ pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError>
         params.kept.insert("position_increment_gap".to_owned(), gap.into());
     }
     params.flag("store", false)?;
-    params.flag("fielddata", false)?;
+    options.fielddata = params.flag("fielddata", false)?;
     params.flag("eager_global_ordinals", false)?;
     // Phrases and prefixes give the same results without these, by other means.
     params.flag("index_phrases", false)?;

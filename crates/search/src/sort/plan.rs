@@ -210,7 +210,7 @@ fn column(
             field_type.clone()
         }
     };
-    let keyword = matches!(field_type, FieldType::Keyword { .. } | FieldType::Ip);
+    let keyword = field_type.has_text_column();
     if keyword && matches!(key.mode, Some(SortMode::Sum | SortMode::Avg | SortMode::Median)) {
         return Err(query("we only support AVG, MEDIAN and SUM on number based fields".to_owned()));
     }
@@ -324,6 +324,7 @@ fn nested(
 /// Why a field has no column to sort or collapse by, as an error message; `None` if it has one.
 pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &str) -> Option<String> {
     match field_type {
+        text if text.has_text_column() && !off => None,
         FieldType::Text { .. } => Some(format!(
             "Fielddata is disabled on [{path}] in [{index}]. Text fields are not optimised for operations that \
              require per-document field data like aggregations and sorting, so these operations are disabled \
@@ -379,8 +380,8 @@ fn kinds(key: &SortField, field_type: &FieldType) -> Result<(ColumnKind, Shown),
         (Some("date_nanos"), _) => (ColumnKind::Nanos, date(formats(&[])?, true)),
         (Some("double"), _) => (ColumnKind::Double, Shown::Double),
         (Some(_), _) => (ColumnKind::Long, Shown::Long),
-        (None, FieldType::Keyword { .. }) => (ColumnKind::Keyword, Shown::Text),
         (None, FieldType::Ip) => (ColumnKind::Keyword, Shown::Ip),
+        (None, texts) if texts.has_text_column() => (ColumnKind::Keyword, Shown::Text),
         (None, FieldType::UnsignedLong) => (ColumnKind::Unsigned, Shown::Unsigned),
         (None, FieldType::Float | FieldType::HalfFloat) => (ColumnKind::Double, Shown::Float),
         (None, FieldType::Double | FieldType::ScaledFloat { .. }) => (ColumnKind::Double, Shown::Double),

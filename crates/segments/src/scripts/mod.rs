@@ -196,7 +196,7 @@ impl SegmentFields {
                  doc values. Use doc values instead.",
                 field.name()
             )),
-            FieldType::Keyword { .. } | FieldType::Ip => Opened::Words {
+            texts if texts.has_text_column() => Opened::Words {
                 column: columns.str(&keyword_column(path))?,
                 is_address: matches!(field, FieldType::Ip),
             },

@@ -135,7 +135,7 @@ impl Compiler<'_> {
                             Some(path.to_owned())
                         }
                         Some(known) if known.is_integer() || known.is_float() => Some(path.to_owned()),
-                        Some(FieldType::Keyword { .. } | FieldType::Ip) => {
+                        Some(texts) if texts.has_text_column() => {
                             let kind = Kind::RandomWord { seed: *seed, path: path.to_owned() };
                             return Ok(Function { docs, weight: f64::from(function.weight), kind });
                         }
