@@ -22,7 +22,7 @@ mod weights;
 use layers::{Layers, Memory};
 use modern::Modern;
 pub(crate) use packing::Refused;
-pub(crate) use weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Weights};
+pub(crate) use weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Upper, Weights};
 
 /// The tokens of one text, or of a question and a text after it.
 #[derive(Debug, Clone, Copy)]
@@ -59,11 +59,14 @@ impl std::fmt::Debug for Bert {
     }
 }
 
-/// What is shown the hidden states of a batch between two layers, with the rows of each text.
+/// What is shown the hidden states of a batch, with the rows of each text.
+type Show<'p> = &'p mut dyn FnMut(&[f32], &[Range<usize>]);
+
+/// A place between two layers where hidden states are shown.
 pub(crate) struct Past<'p> {
     /// The layers before, at least one.
     pub(crate) layers: usize,
-    pub(crate) show: &'p mut dyn FnMut(&[f32], &[Range<usize>]),
+    pub(crate) show: Show<'p>,
 }
 
 /// Scratch memory of one worker, reused between batches.
