@@ -19,6 +19,7 @@ mod modern;
 mod packing;
 mod weights;
 
+pub(crate) use layers::Past;
 use layers::{Layers, Memory};
 use modern::Modern;
 pub(crate) use packing::Refused;
@@ -57,16 +58,6 @@ impl std::fmt::Debug for Bert {
             .field("layers", &self.layers.list.len())
             .finish_non_exhaustive()
     }
-}
-
-/// What is shown the hidden states of a batch, with the rows of each text.
-type Show<'p> = &'p mut dyn FnMut(&[f32], &[Range<usize>]);
-
-/// A place between two layers where hidden states are shown.
-pub(crate) struct Past<'p> {
-    /// The layers before, at least one.
-    pub(crate) layers: usize,
-    pub(crate) show: Show<'p>,
 }
 
 /// Scratch memory of one worker, reused between batches.
