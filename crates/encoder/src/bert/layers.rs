@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::numbers::room;
 
-use super::Past;
 use super::kernels::{Attention, Epilogue, Kernels, Linear};
 use super::weights::NormWeights;
 
@@ -39,6 +38,16 @@ pub(super) struct Layers {
     pub(super) heads: usize,
     /// The layers; an encoder on top of another one shares the first.
     pub(super) list: Vec<Arc<Layer>>,
+}
+
+/// What is shown the hidden states of a batch, with the rows of each text.
+type Show<'p> = &'p mut dyn FnMut(&[f32], &[Range<usize>]);
+
+/// A place between two layers where hidden states are shown.
+pub(crate) struct Past<'p> {
+    /// The layers before, at least one.
+    pub(crate) layers: usize,
+    pub(crate) show: Show<'p>,
 }
 
 /// The buffers that a forward pass works in.

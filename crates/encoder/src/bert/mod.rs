@@ -19,10 +19,11 @@ mod modern;
 mod packing;
 mod weights;
 
+pub(crate) use layers::Past;
 use layers::{Layers, Memory};
 use modern::Modern;
 pub(crate) use packing::Refused;
-pub(crate) use weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Weights};
+pub(crate) use weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Upper, Weights};
 
 /// The tokens of one text, or of a question and a text after it.
 #[derive(Debug, Clone, Copy)]
@@ -57,13 +58,6 @@ impl std::fmt::Debug for Bert {
             .field("layers", &self.layers.list.len())
             .finish_non_exhaustive()
     }
-}
-
-/// What is shown the hidden states of a batch between two layers, with the rows of each text.
-pub(crate) struct Past<'p> {
-    /// The layers before, at least one.
-    pub(crate) layers: usize,
-    pub(crate) show: &'p mut dyn FnMut(&[f32], &[Range<usize>]),
 }
 
 /// Scratch memory of one worker, reused between batches.

@@ -12,7 +12,7 @@ use super::Bert;
 use super::kernels::{self, Kernels, Linear};
 use super::layers::{Layer, Layers};
 use super::modern::Modern;
-use super::weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Weights};
+use super::weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Upper, Weights};
 
 /// Why an encoder cannot be packed.
 #[derive(Debug, thiserror::Error)]
@@ -156,11 +156,8 @@ impl Bert {
     ///
     /// # Errors
     /// [`Refused`], also if the layers below are not those of BERT.
-    pub(crate) fn over(
-        trunk: &Self,
-        layers: Vec<LayerWeights>,
-        transform: Option<(LinearWeights, NormWeights)>,
-    ) -> Result<Self, Refused> {
+    pub(crate) fn over(trunk: &Self, upper: Upper) -> Result<Self, Refused> {
+        let Upper { layers, transform } = upper;
         let Layers { kernels, width, heads, .. } = trunk.layers;
         let is_bert = trunk.modern.is_none() && trunk.transform.is_none();
         if !is_bert || !layers_fit(&layers, transform.as_ref(), width, false) {

@@ -60,6 +60,14 @@ pub(crate) struct Weights {
     pub(crate) modern: Option<ModernWeights>,
 }
 
+/// The parameters that an encoder has above those of another one.
+#[derive(Debug, Clone)]
+pub(crate) struct Upper {
+    pub(crate) layers: Vec<LayerWeights>,
+    /// As in [`Weights`].
+    pub(crate) transform: Option<(LinearWeights, NormWeights)>,
+}
+
 /// Parameters of an encoder that only ModernBERT has.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct ModernWeights {

@@ -1,6 +1,6 @@
 //! What the directory of a head on another model has: layers above those of that model, and the transform of a masked language model.
 
-use crate::bert::{LayerWeights, LinearWeights, NormWeights};
+use crate::bert::Upper;
 use crate::error::EncoderError;
 
 use super::checkpoint::{Checkpoint, MAX_LAYERS};
@@ -10,10 +10,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// As [`Checkpoint::weights`].
-    pub(super) fn above(
-        &self,
-        (below, width): (usize, usize),
-    ) -> Result<(Vec<LayerWeights>, Option<(LinearWeights, NormWeights)>), EncoderError> {
+    pub(super) fn above(&self, below: usize, width: usize) -> Result<Upper, EncoderError> {
         let layers = self.architecture.num_hidden_layers;
         if !(below..=MAX_LAYERS).contains(&layers) || self.is_modern() || self.width() != width {
             return Err(self.unsupported(format!(
@@ -30,6 +27,6 @@ impl Checkpoint {
             return Err(self.unsupported(reason));
         }
         let layers = (below..layers).map(|number| self.layer(number)).collect::<Result<_, _>>()?;
-        Ok((layers, self.transform(true)?))
+        Ok(Upper { layers, transform: self.transform(true)? })
     }
 }

@@ -132,8 +132,8 @@ pub(super) fn load_head(
 ) -> Result<Loaded, EncoderError> {
     let fingerprint = layout.fingerprint()?;
     let width = below.width();
-    let (layers, transform) = checkpoint.above((below.depth(), width))?;
-    let bert = Bert::over(below, layers, transform).map_err(|_| checkpoint.unfit())?;
+    let upper = checkpoint.above(below.depth(), width)?;
+    let bert = Bert::over(below, upper).map_err(|_| checkpoint.unfit())?;
     let words = Arc::clone(bert.words());
     let bias = checkpoint.bias_of_terms(words.len() / width)?.read().map_err(|_| checkpoint.unfit())?;
     let head = Head::over(kernels::chosen(), words, bias, width, basis).map_err(|_| checkpoint.unfit())?;
