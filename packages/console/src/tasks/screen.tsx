@@ -56,7 +56,8 @@ export function TasksScreen(): JSX.Element {
     <>
       <Head title="Tasks" />
       <p class="intro">
-        Reindexing, updates and deletions by query, upgrades and other long work. A restart interrupts a task, which then continues by itself.
+        Reindexing, updates and deletions by query, upgrades and other long work. A restart interrupts a task, which
+        then continues by itself.
       </p>
       <Problem text={error ?? failure} />
       {running?.length === 0 && <Note>No task is running.</Note>}
