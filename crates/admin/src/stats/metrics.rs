@@ -119,10 +119,13 @@ pub fn sections(handle: &IndexHandle) -> Result<Map<String, Value>, EngineError>
     sections_and_completions(handle).map(|(sections, _)| sections)
 }
 
-/// As [`sections`], and the size of the inputs of each `completion` field, in bytes, by its path.
+/// The size of the inputs of each `completion` field, in bytes, by its path.
+pub(super) type CompletionSizes = BTreeMap<String, u64>;
+
+/// As [`sections`], with the sizes of completions of which it has the sum.
 pub(super) fn sections_and_completions(
     handle: &IndexHandle,
-) -> Result<(Map<String, Value>, BTreeMap<String, u64>), EngineError> {
+) -> Result<(Map<String, Value>, CompletionSizes), EngineError> {
     let completions = completion_bytes(&handle.snapshot())?;
     let index = handle.index();
     let stats = index.stats()?;

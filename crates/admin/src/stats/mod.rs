@@ -198,7 +198,7 @@ fn index_stats(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Resu
 fn with_fields(
     mut figures: Map<String, Value>,
     params: &Params<'_>,
-    completions: BTreeMap<String, u64>,
+    completions: metrics::CompletionSizes,
 ) -> Map<String, Value> {
     let sections = [
         ("fielddata", "fielddata_fields", BTreeMap::new()),
