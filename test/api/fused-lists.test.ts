@@ -205,6 +205,26 @@ describe('hits.total of a fusion', () => {
     expect(await total(rrf([inner, odd], { rank_window_size: 10 }), filtered)).toEqual([75, 'eq']);
   });
 
+  it('is exact where the lists have found every document that passes the filter of all', async () => {
+    const nearest = { semantic: { field: 'meaning', query: 'animal' } };
+    const whales = { match: { words: 'whale' } };
+    const animals = [list(nearest), list({ match: { words: 'animal' } })];
+    // The neighbours are as many as the page needs, and more may follow, but words find every animal.
+    for (const fused of [rrf(animals), linear(animals), rrf([rrf(animals)])])
+      expect(await total(fused, {}, 'animals')).toEqual([60, 'eq']);
+    expect(await total(rrf([knn(), list({ match_all: {} })]))).toEqual([COUNT, 'eq']);
+    expect(await total(rrf([knn(), list({ match_all: {} })]), {}, 'numbers,others')).toEqual([COUNT + 50, 'eq']);
+    expect(await total(rrf(animals, { filter: whales }), {}, 'animals')).toEqual([15, 'eq']);
+    expect(await total(rrf(animals), { post_filter: whales }, 'animals')).toEqual([15, 'eq']);
+    const odd = { term: { kind: 'odd' } };
+    expect(await total(rrf([knn(), list({ match_all: {} })], { filter: odd }))).toEqual([COUNT / 2, 'eq']);
+    // More neighbours may follow, or the lists have other filters.
+    const [value, relation] = await total(rrf([list(nearest), list(whales)]), {}, 'animals');
+    expect(value).toBeLessThan(60);
+    expect(relation).toBe('gte');
+    expect(await total(rrf([knn({ filter: odd }), list(odd)]))).toEqual([COUNT / 2, 'gte']);
+  });
+
   it('counts the neighbours that there are, over all indices', async () => {
     const hundred = knn({ k: 100, num_candidates: 100 });
     const tracked = { track_total_hits: 50 };

@@ -60,12 +60,12 @@ it('makes scores of another model probabilities, which a search without it refus
     const service_settings = { model_id: 'short', num_allocations: 1, num_threads: 1 };
     const put = {
       op: 'put_inference' as const,
-      path: { task_type: 'text_embedding', inference_id: 'short' },
+      path: { task_type: 'text_embedding', inference_id: 'shortened' },
       query: {},
     };
     await search.engine.execute(put, Buffer.from(JSON.stringify({ service: 'elasticsearch', service_settings })));
     const index = search.index('notes');
-    await index.create({ mappings: { properties: { text: { type: 'semantic_text', inference_id: 'short' } } } });
+    await index.create({ mappings: { properties: { text: { type: 'semantic_text', inference_id: 'shortened' } } } });
     await index.bulk([{ text: 'Bread rises because yeast turns sugar into gas.' }, { text: 'Lava flows.' }], {
       refresh: true,
     });

@@ -8,7 +8,7 @@ use super::fused::{Branch, Key, is_open};
 use super::plain::boosted;
 use super::{Run, total, with_k};
 use crate::resolve::set_default_fields;
-use crate::retriever::{Form, Fusion, Retriever};
+use crate::retriever::{Form, Fusion, Retriever, filtered};
 use crate::window::Window;
 
 /// The lists of a fusion whose documents are counted.
@@ -75,8 +75,9 @@ impl Run<'_> {
         let is_whole =
             |leaf: &Branch| leaf.exact && leaf.total == (leaf.hits.len() + leaf.behind.len()) as u64;
         if counted.leaves.iter().all(|(_, leaf)| is_whole(leaf)) {
-            let found = counted.known().iter().filter(|key| passes(key)).count();
-            return total(found as u64, is_exact, tracked);
+            let found = counted.known().iter().filter(|key| passes(key)).count() as u64;
+            let is_exact = is_exact || self.are_all(found, &counted, tracked);
+            return total(found, is_exact, tracked);
         }
         // Some list goes on behind its window, so that the lists overlap by an unknown number.
         let queries: Vec<Option<Query>> =
@@ -89,7 +90,22 @@ impl Run<'_> {
             let rest = counted.known().into_iter().filter(|key| passes(key) && !key.is_in(&matched));
             found += rest.count() as u64;
         }
-        total(found, list.exact && is_exact, tracked)
+        let is_exact = list.exact && (is_exact || self.are_all(found, &counted, tracked));
+        total(found, is_exact, tracked)
+    }
+
+    /// Whether the documents that were `found` are all that the lists could find if they were read to their ends: those that pass the
+    /// filters, where all lists have the same ones.
+    fn are_all(&mut self, found: u64, counted: &Counted<'_>, tracked: TotalHits) -> bool {
+        let mut filters = counted.leaves.iter().map(|(retriever, _)| retriever.filters());
+        let Some(first) = filters.next().filter(|_| counted.cut.is_empty()) else { return false };
+        if filters.any(|other| other != first) {
+            return false;
+        }
+        let passing = filtered(None, first.to_vec());
+        let options = self.options(0, tracked, None);
+        let list = self.list(&options, |_| Some(passing.clone()));
+        list.exact && list.total == found
     }
 
     /// The query with which an index finds the documents of all leaf lists; `None` if they find nothing in

@@ -182,6 +182,20 @@ impl Retriever {
         }
     }
 
+    /// The filters that every hit of a leaf passes; none of a fusion.
+    pub fn filters(&self) -> &[Query] {
+        let query = match self {
+            Retriever::Standard(standard) => &standard.query,
+            Retriever::Knn(knn) => &knn.search.query,
+            Retriever::Fused(_) => return &[],
+        };
+        match &query.kind {
+            QueryKind::Bool(tree) => &tree.filter,
+            QueryKind::Knn(clause) => &clause.filter,
+            _ => &[],
+        }
+    }
+
     /// Restricts the hits to documents that match every one of `filters`.
     fn restrict(&mut self, filters: &[Query]) {
         match self {
@@ -315,7 +329,7 @@ impl Fusion {
 
 /// A query restricted to documents that pass `filter`, which does not affect scores; without a query every
 /// such document matches.
-fn filtered(query: Option<Query>, filter: Vec<Query>) -> Query {
+pub fn filtered(query: Option<Query>, filter: Vec<Query>) -> Query {
     if filter.is_empty() {
         return query.unwrap_or_else(Query::match_all);
     }

@@ -22,7 +22,7 @@ export function AsCode({ requests }: { readonly requests: readonly Written[] }):
   const text = requests.map((request) => asCode(language, location.origin, request).trim()).join('\n\n');
   return (
     <details class="raw">
-      <summary>The same from a program of yours (with the first documents)</summary>
+      <summary>The same from your own program (with the first documents)</summary>
       <div class="buttons">
         {LANGUAGES.map((one) => (
           <button

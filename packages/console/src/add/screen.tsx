@@ -96,7 +96,7 @@ function Choose({ onFile }: { readonly onFile: (name: string, file: Blob) => voi
       >
         <Icon name="file" />
         <p class="lead">Drop a file here</p>
-        <p>JSON, JSON lines, CSV or plain text. It goes to this server and nowhere else.</p>
+        <p>JSON, JSON lines, CSV or plain text. It is sent to this server and nowhere else.</p>
         <button type="button" onClick={() => input.current?.click()}>
           Choose a file
         </button>

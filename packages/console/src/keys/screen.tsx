@@ -14,6 +14,8 @@ interface Key {
   readonly expiration?: number;
   readonly invalidated: boolean;
   readonly role_descriptors?: Readonly<Record<string, Role>>;
+  /** The rights of the key that made it, beyond which it has none; absent where that was the owner key, or it is the owner key. */
+  readonly limited_by?: unknown;
 }
 
 interface Role {
@@ -52,7 +54,10 @@ export function KeysScreen(): JSX.Element {
     value: keys,
     error,
     reload,
-  } = useLoad(async () => (await call<{ api_keys: Key[] }>('GET', '/_security/api_key')).api_keys, []);
+  } = useLoad(
+    async () => (await call<{ api_keys: Key[] }>('GET', '/_security/api_key?with_limited_by=true')).api_keys,
+    [],
+  );
   const { value: me } = useLoad(
     () => call<{ api_key?: { id: string; name: string } }>('GET', '/_security/_authenticate'),
     [],
@@ -86,7 +91,7 @@ export function KeysScreen(): JSX.Element {
           <li key={key.id} class={key.invalidated ? 'key-card ended' : 'key-card'}>
             <div class="one-head">
               <h2>{key.name}</h2>
-              {me?.api_key?.id === key.id && <span class="state started">this tab’s</span>}
+              {me?.api_key?.id === key.id && <span class="state started">used in this tab</span>}
               {key.invalidated ? (
                 <span class="small">revoked</span>
               ) : (
@@ -109,7 +114,7 @@ export function KeysScreen(): JSX.Element {
                 ? 'never expires'
                 : `${key.expiration > Date.now() ? 'expires' : 'expired'} ${when(key.expiration)}`}
             </p>
-            <p>{rightsOf(key.role_descriptors ?? {})}</p>
+            <p>{rightsOf(key)}</p>
             {Object.keys(key.role_descriptors ?? {}).length > 0 && <Raw title="Roles" value={key.role_descriptors} />}
           </li>
         ))}
@@ -118,14 +123,16 @@ export function KeysScreen(): JSX.Element {
   );
 }
 
-function rightsOf(roles: Readonly<Record<string, Role>>): string {
+function rightsOf({ role_descriptors: roles = {}, limited_by: limits }: Key): string {
   const parts = Object.values(roles).flatMap(({ cluster = [], indices = [] }) => [
     ...indices.map(({ names, privileges }) => `${privileges.join(', ')} on ${[names].flat().join(', ')}`),
     ...(cluster.length === 0 ? [] : [`${cluster.join(', ')} on the server`]),
   ]);
-  return parts.length === 0
-    ? 'It has no roles of its own. The owner key may do everything; any other key may do what the key that created it may do.'
-    : `may: ${parts.join('; ')}`;
+  if (Object.keys(roles).length === 0) {
+    return limits === undefined ? 'May do everything.' : 'May do what the key that created it may do.';
+  }
+  const within = limits === undefined ? '' : ', within the rights of the key that created it';
+  return parts.length === 0 ? 'May do nothing.' : `May: ${parts.join('; ')}${within}.`;
 }
 
 function NewKey({ onMade }: { readonly onMade: () => void }): JSX.Element {

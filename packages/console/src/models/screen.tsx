@@ -333,7 +333,7 @@ function Sparkline({ values, label }: { readonly values: readonly number[]; read
         {points.length > 1 && <polyline points={points.join(' ')} />}
       </svg>
       <figcaption class="small">
-        {count(now)} texts a second now, at most {count(most)} since this page was opened
+        {count(now)} texts a second now; the most since you opened this page: {count(most)}
       </figcaption>
     </figure>
   );

@@ -218,7 +218,9 @@ export function RequestsScreen(): JSX.Element {
         </form>
         <section class="answer" aria-label="Answer" aria-live="polite">
           {error !== '' && <Note kind="bad">{error}</Note>}
-          {answer === undefined && error === '' && <p class="small">{busy ? 'Asking …' : 'The answer comes here.'}</p>}
+          {answer === undefined && error === '' && (
+            <p class="small">{busy ? 'Asking …' : 'The answer will appear here.'}</p>
+          )}
           {answer !== undefined && <Answered answer={answer} />}
         </section>
       </div>

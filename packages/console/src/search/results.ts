@@ -95,18 +95,11 @@ export async function search(
     body,
     took: answer.took,
     total:
-      total === undefined
-        ? ''
-        : `${isBound(total, index.documents) ? 'at least ' : ''}${total.value.toLocaleString('en-US')}`,
+      total === undefined ? '' : `${total.relation === 'gte' ? 'at least ' : ''}${total.value.toLocaleString('en-US')}`,
     best: Math.max(...made.map(({ score }) => score), 0),
     hits: made,
     phases: answer.profile?.phases ?? {},
   };
-}
-
-/** Whether there may be more documents: a fused search does not count, but finds no more than there are. */
-function isBound({ value, relation }: { value: number; relation: string }, documents: number | undefined): boolean {
-  return relation === 'gte' && value > 0 && value !== documents;
 }
 
 function hitOf(hit: RawHit, rank: number, lists: readonly Kind[], titleField: string | undefined): Hit {

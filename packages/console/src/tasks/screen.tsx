@@ -56,7 +56,8 @@ export function TasksScreen(): JSX.Element {
     <>
       <Head title="Tasks" />
       <p class="intro">
-        Reindexing, updates and deletions by query, upgrades and other long work. A task goes on after a restart.
+        Reindexing, updates and deletions by query, upgrades and other long work. A restart interrupts a task, which
+        then continues by itself.
       </p>
       <Problem text={error ?? failure} />
       {running?.length === 0 && <Note>No task is running.</Note>}
@@ -190,7 +191,7 @@ function Lookup(): JSX.Element {
       }}
     >
       <label class="field">
-        <span>A task that ended, by its id</span>
+        <span>Id of a task that has ended</span>
         <input
           value={id}
           required

@@ -97,10 +97,9 @@ export function addSearch(program: Command): void {
     });
     const named = body === undefined ? (options.filter ?? []).flatMap(fieldsOfFilter) : fieldsOfSearch(body);
     await noteFields(context, options.index, named, options.filter);
-    const isExact = await isWhole(context, options, answer);
     context.show(answer, (out) => {
       const { total, hits } = answer.hits;
-      const footer = out.dim(`${foundBy(options, hits.length, total, isExact)}${duration(answer.took)}`);
+      const footer = out.dim(`${foundBy(options, hits.length, total)}${duration(answer.took)}`);
       const titleField = titleFieldOf(hits.map(({ _source: source }) => (source as Document | undefined) ?? {}));
       return `${hits.map((hit, at) => described(out, hit, at, titleField)).join('')}${footer}\n`;
     });
@@ -108,29 +107,9 @@ export function addSearch(program: Command): void {
 }
 
 /** How many documents were found. Dense vectors order all documents, and those that the search looked at say nothing. */
-function foundBy(
-  { by }: Options,
-  shown: number,
-  total: SearchResponse<Document>['hits']['total'],
-  isExact: boolean,
-): string {
+function foundBy({ by }: Options, shown: number, total: SearchResponse<Document>['hits']['total']): string {
   if (by === 'dense') return shown === 1 ? 'the nearest document, ' : `the ${number(shown)} nearest documents, `;
-  return total === undefined ? '' : `${isExact ? '' : 'at least '}${number(total.value)} found, `;
-}
-
-/** Whether the number of documents found is exact: a fused search does not count, but it finds no more than there are. */
-async function isWhole(
-  { sparrow, isJson }: Context,
-  { index, ...options }: Options,
-  { hits: { total } }: SearchResponse<Document>,
-): Promise<boolean> {
-  if (isJson || total?.relation !== 'gte' || total.value === 0) return true;
-  const query: Query = { bool: filterOf(options) };
-  const count = await sparrow
-    .index(index)
-    .count(query)
-    .catch(() => undefined);
-  return count === total.value;
+  return total === undefined ? '' : `${total.relation === 'gte' ? 'at least ' : ''}${number(total.value)} found, `;
 }
 
 async function ask(
