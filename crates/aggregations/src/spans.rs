@@ -104,8 +104,7 @@ impl<'a> Spans<'a> {
         match &self.steps {
             Steps::Numbers { interval, offset, spans } => {
                 let (begin, others) = spans[ord as usize];
-                // What is no number is too much as well.
-                if !(others < MOST as f64) {
+                if others.is_nan() || others >= MOST as f64 {
                     return Err(too_many());
                 }
                 let key = |step: i64| (begin + step as f64) * interval + offset;
