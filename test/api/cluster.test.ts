@@ -125,6 +125,50 @@ describe('the cluster', () => {
     expect(await get('/_cluster/settings')).toEqual({ persistent: {}, transient: {} });
   });
 
+  it('bounds how long scrolls and points in time are kept, by a setting', async () => {
+    await call('PUT', '/_cluster/settings', { transient: { 'search.max_keep_alive': '1m' } });
+    const refused = (asked: string, most: string): string =>
+      `Keep alive for request (${asked}) is too large. It must be less than (${most}). This limit can be set by changing ` +
+      'the [search.max_keep_alive] cluster level setting.';
+    const reason = async (path: string, body?: object) => (await call('POST', path, body)).body.error?.reason;
+    expect(await reason('/logs-1/_search?scroll=2m')).toBe(refused('2m', '1m'));
+    expect(await reason('/logs-1/_pit?keep_alive=2m')).toBe(refused('2m', '1m'));
+    const { _scroll_id: scroll_id } = (await call('POST', '/logs-1/_search?scroll=1m&size=1')).body;
+    expect(await reason('/_search/scroll', { scroll_id, scroll: '3m' })).toBe(refused('3m', '1m'));
+    await call('PUT', '/_cluster/settings', { transient: { 'search.max_keep_alive': null } });
+    expect(await reason('/_search/scroll', { scroll_id, scroll: '3m' })).toBeUndefined();
+    expect(await reason('/logs-1/_search?scroll=2d')).toBe(refused('2d', '1d'));
+    await call('DELETE', '/_search/scroll', { scroll_id });
+  });
+
+  it('refuses expensive queries, wherever they stand, while a setting says so', async () => {
+    const fields = { quick: { type: 'text', index_prefixes: {} } };
+    const properties = { text: { type: 'text', fields }, n: { type: 'integer' }, list: { type: 'nested' } };
+    await call('PUT', '/costly', { mappings: { properties } });
+    await call('PUT', '/_cluster/settings', { transient: { 'search.allow_expensive_queries': false } });
+    const status = async (query: object) => (await call('POST', '/costly/_search', { query })).status;
+    const expensive = [
+      { prefix: { text: 'a' } },
+      { wildcard: { text: 'a*' } },
+      { regexp: { text: 'a.' } },
+      { fuzzy: { text: 'ab' } },
+      { range: { text: { gte: 'a' } } },
+      { nested: { path: 'list', query: { match_all: {} } } },
+      { script: { script: 'true' } },
+      { script_score: { query: { match_all: {} }, script: '1' } },
+    ];
+    for (const query of expensive) {
+      expect(await status(query), JSON.stringify(query)).toBe(400);
+      expect(await status({ bool: { must_not: [{ constant_score: { filter: query } }] } })).toBe(400);
+    }
+    for (const query of [{ prefix: { 'text.quick': 'a' } }, { range: { n: { gte: 1 } } }, { match: { text: 'a' } }]) {
+      expect(await status(query), JSON.stringify(query)).toBe(200);
+    }
+    await call('PUT', '/_cluster/settings', { transient: { 'search.allow_expensive_queries': null } });
+    for (const query of expensive) expect(await status(query), JSON.stringify(query)).toBe(200);
+    await call('DELETE', '/costly');
+  });
+
   it('lets patterns stand for what is deleted only where a setting says so', async () => {
     await call('PUT', '/gone-1');
     expect((await call('DELETE', '/gone-*')).status).toBe(400);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { Random } from '../support/oracle/random.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 let server: RunningServer;
@@ -115,20 +116,6 @@ describe('the completion suggester', () => {
     expect(answer.body.suggest.s[0].options.map((one: any) => one._id)).toEqual(['2']);
     expect((await server.request('POST', '/songs/_search', body, { apiKey })).status).toBe(403);
   });
-
-  it('refuses contexts by name', async () => {
-    const contexts = [{ name: 'place', type: 'category' }];
-    const mapped = await call('PUT', '/with-contexts', {
-      mappings: { properties: { c: { type: 'completion', contexts } } },
-    });
-    expect([mapped.status, JSON.stringify(mapped.body)]).toEqual([400, expect.stringContaining('[contexts]')]);
-    const asked = await call('POST', '/songs/_search', {
-      suggest: { s: { prefix: 'n', completion: { field: 'suggest', contexts: { place: 'a' } } } },
-    });
-    expect([asked.status, JSON.stringify(asked.body)]).toEqual([400, expect.stringContaining('[contexts]')]);
-    const written = await call('POST', '/songs/_doc', { suggest: { input: 'a', contexts: { place: 'a' } } });
-    expect(written.body.error.caused_by.reason).toBe('contexts field is not supported for field: [suggest]');
-  });
 });
 
 describe('a completion field', () => {
@@ -191,5 +178,120 @@ describe('a completion field', () => {
     expect(await complete('copy', 'n')).toEqual(['Nails:3', 'Nevermind:1', 'Nirvana:2']);
     await done('DELETE', '/copy/_doc/1?refresh=true');
     expect(await complete('copy', 'n')).toEqual(['Nails:3', 'Nirvana:2']);
+  });
+});
+
+describe('contexts of a completion field', () => {
+  const COLOURS = ['red', 'green', 'blue', 'rebecca'];
+  const WORDS = ['alder', 'alert', 'algae', 'all', 'alpine', 'bark'];
+  /** Inputs as a naive evaluator has them: a document suggests its heaviest input in one of the contexts. */
+  const trees: { id: string; input: string; weight: number; colours: string[]; at: { lat: number; lon: number } }[] =
+    [];
+
+  beforeAll(async () => {
+    const contexts = [
+      { name: 'colour', type: 'category' },
+      { name: 'place', type: 'geo', precision: 4, path: 'at' },
+      { name: 'kind', type: 'category', path: 'kind' },
+    ];
+    const properties = {
+      suggest: { type: 'completion', contexts },
+      at: { type: 'geo_point' },
+      kind: { type: 'keyword' },
+    };
+    await done('PUT', '/trees', { mappings: { properties } });
+    const random = new Random(9);
+    const lines: string[] = [];
+    for (let n = 0; n < 150; n++) {
+      const tree = {
+        id: String(n),
+        input: random.pick(WORDS),
+        weight: n,
+        colours: random.some(COLOURS, 0.5),
+        at: { lat: random.int(40, 45), lon: random.int(-3, 3) },
+      };
+      trees.push(tree);
+      const { input, weight, colours, at } = tree;
+      const suggest = { input, weight, contexts: { colour: colours } };
+      lines.push(
+        JSON.stringify({ index: { _id: tree.id } }),
+        JSON.stringify({ suggest, at, kind: `k${String(n % 3)}` }),
+      );
+    }
+    const { body } = await server.request('POST', '/trees/_bulk?refresh=true', `${lines.join('\n')}\n`);
+    expect(body.errors, JSON.stringify(body).slice(0, 1000)).toBe(false);
+  });
+
+  const expected = (prefix: string, boosts: (tree: (typeof trees)[number]) => number[]): string[] => {
+    const scored = trees
+      .filter(({ input }) => input.startsWith(prefix))
+      .map((tree) => ({ ...tree, boosts: boosts(tree) }));
+    const inside = scored.filter((tree) => tree.boosts.length > 0);
+    const score = (tree: (typeof inside)[number]): number => tree.weight * Math.max(...tree.boosts);
+    inside.sort((a, b) => score(b) - score(a) || (a.input < b.input ? -1 : 1) || Number(a.id) - Number(b.id));
+    return inside.slice(0, 200).map(({ id, input }) => `${input}:${id}`);
+  };
+  const ask = (prefix: string, contexts: object) => complete('trees', prefix, { size: 200, contexts });
+
+  it('are asked for as whole values, beginnings and places, each with a boost', async () => {
+    for (const prefix of ['al', 'ale', 'b']) {
+      const red = await ask(prefix, { colour: 'red' });
+      expect(red).toEqual(expected(prefix, ({ colours }) => (colours.includes('red') ? [1] : [])));
+      const both = {
+        colour: [
+          { context: 're', prefix: true },
+          { context: 'blue', boost: 3 },
+        ],
+      };
+      const scores = (colours: string[]): number[] =>
+        colours.flatMap((colour) => (colour === 'blue' ? [3] : colour.startsWith('re') ? [1] : []));
+      expect(await ask(prefix, both)).toEqual(expected(prefix, ({ colours }) => scores(colours)));
+      const near = await ask(prefix, { place: { lat: 42.01, lon: 1.01 } });
+      expect(near).toEqual(expected(prefix, ({ at }) => (at.lat === 42 && at.lon === 1 ? [1] : [])));
+      const kind = await ask(prefix, { kind: ['k1'] });
+      expect(kind).toEqual(expected(prefix, ({ id }) => (Number(id) % 3 === 1 ? [1] : [])));
+    }
+    const fuzzy = await complete('trees', 'barc', { contexts: { colour: 'blue' }, size: 200, fuzzy: { fuzziness: 1 } });
+    expect(fuzzy.map((one) => one.split(':')[1])).toEqual(
+      expected('bark', ({ colours }) => (colours.includes('blue') ? [1] : [])).map((one) => one.split(':')[1]),
+    );
+  });
+
+  it.each([
+    [undefined, 'Missing mandatory contexts in context query'],
+    [{ colour: [] }, 'Missing mandatory contexts in context query'],
+    [{ size: 'x' }, 'Unknown context name [size], must be one of [colour, place, kind]'],
+    [{ colour: { context: 'red', boost: 0 } }, 'boost must be greater than 0, but was [0]'],
+    [{ colour: { context: 'red', near: 1 } }, 'unknown option [near] of context [colour]'],
+    [{ place: { lat: 91, lon: 0 } }, 'illegal latitude value'],
+  ])('%j are refused', async (contexts, reason) => {
+    const completion = { field: 'suggest', ...(contexts && { contexts }) };
+    const { status, body } = await call('POST', '/trees/_search', { suggest: { s: { prefix: 'a', completion } } });
+    expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining(reason)]);
+  });
+
+  it('are there for every input, or for none of a field', async () => {
+    const refusal = async (path: string, body: object) => (await call('PUT', path, body)).body.error.reason;
+    expect(await refusal('/trees/_doc/x', { suggest: 'alone' })).toContain(
+      'Contexts are mandatory in context enabled completion field [suggest]',
+    );
+    const written = await call('POST', '/songs/_doc', { suggest: { input: 'a', contexts: { place: 'a' } } });
+    expect(written.body.error.caused_by.reason).toBe('contexts field is not supported for field: [suggest]');
+    const { trees: shown } = await done('GET', '/trees/_mapping');
+    expect(shown.mappings.properties.suggest.contexts).toEqual([
+      { name: 'colour', type: 'CATEGORY' },
+      { name: 'place', type: 'GEO', precision: 4, path: 'at' },
+      { name: 'kind', type: 'CATEGORY', path: 'kind' },
+    ]);
+  });
+
+  it('need no contexts of their own for geohashes of places', async () => {
+    const fields = { hash: { type: 'completion' }, word: { type: 'keyword' } };
+    await done('PUT', '/hashed', { mappings: { properties: { at: { type: 'geo_point', fields } } } });
+    await done('PUT', '/hashed/_doc/1?refresh=true', { at: [-5.603, 42.605] });
+    const completion = { field: 'at.hash' };
+    const { suggest } = await done('POST', '/hashed/_search', { suggest: { s: { prefix: 'ezs42', completion } } });
+    expect(suggest.s[0].options).toHaveLength(1);
+    expect((await done('POST', '/hashed/_count', { query: { prefix: { 'at.word': 'ezs42' } } })).count).toBe(1);
   });
 });

@@ -19,6 +19,10 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'characters of the name of a field': ['crates/mapping/src/types.rs', 'LONGEST_NAME'],
   'fields of type `nested`': [SETTINGS, 'mapping.nested_fields.limit'],
   'objects of `nested` fields in a document': [SETTINGS, 'mapping.nested_objects.limit'],
+  'contexts of the inputs of `completion` fields in a document': [
+    'crates/mapping/src/document/completion.rs',
+    'MOST_CONTEXTS',
+  ],
   'keys of a `flattened` object in a document': ['crates/mapping/src/document/flattened.rs', 'MOST_PATHS'],
   'different keys of the `flattened` objects of an index': ['crates/indices/src/flattened_keys.rs', 'MOST_KEYS'],
   'dimensions of a dense vector': ['crates/mapping/src/dense.rs', 'MAX_DIMS'],

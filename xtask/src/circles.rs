@@ -26,7 +26,10 @@ const KNOWN: &[(&str, &[&str])] = &[
 const KNOWN_AT_ROOT: &[(&str, &[&str])] = &[
     ("indices", &["alias_changes", "create", "reopen", "startup", "templates"]),
     ("ingest", &["chain", "processors"]),
-    ("mapping", &["document", "dynamic", "parse", "print", "semantic", "slots", "types", "update", "values"]),
+    (
+        "mapping",
+        &["document", "dynamic", "parse", "print", "range", "semantic", "slots", "types", "update", "values"],
+    ),
     ("presentation", &["filter", "layout"]),
     (
         "search",

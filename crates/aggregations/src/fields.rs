@@ -82,6 +82,8 @@ pub enum Place {
     Nanos(String),
     /// As points in the column of this name, whose distances are the values.
     Distances(String, Distance),
+    /// In the column of keywords with this name, as ranges of numbers or dates of this type.
+    Ranges(String, FieldType),
     /// In the mapping: all documents have this one value.
     Constant(Arc<str>),
 }
@@ -199,6 +201,11 @@ impl Fields<'_> {
         let mut resolved =
             Resolved { kind, format, dates, time_zone: source.time_zone.clone(), missing: None, place };
         if let Some(missing) = &source.missing {
+            if let Place::Ranges(..) = resolved.place {
+                return Err(AggregationError::IllegalArgument(format!(
+                    "[missing] of [{aggregation}] cannot stand for a range, and field [{path}] has ranges"
+                )));
+            }
             resolved.missing = Some(resolved.key(missing, self.now, false)?);
         }
         Ok(resolved)
@@ -264,6 +271,22 @@ impl Fields<'_> {
             // What counts points does not ask where they are.
             FieldType::GeoPoint if matches!(aggregation, "value_count" | "missing" | "cardinality") => {
                 number(Kind::Long)
+            }
+            FieldType::Range(of) => {
+                let column = keyword_column(path);
+                let place = Place::Ranges(column.clone(), (**of).clone());
+                match (aggregation, &**of) {
+                    ("value_count" | "missing" | "cardinality", _) => {
+                        Ok(Some((Kind::Text, Place::Texts(column), Vec::new())))
+                    }
+                    ("date_histogram", FieldType::Date { formats }) => {
+                        Ok(Some((Kind::Date, place, formats.clone())))
+                    }
+                    ("histogram", of) if of.is_integer() || of.is_float() => {
+                        Ok(Some((Kind::Double, place, Vec::new())))
+                    }
+                    _ => Err(unsupported(path, field_type.name(), aggregation)),
+                }
             }
             FieldType::UnsignedLong => number(Kind::Unsigned),
             FieldType::Boolean => number(Kind::Boolean),

@@ -6,11 +6,12 @@ use super::ast::{Adjacency, Aggregation, AggregationKind};
 use super::bind::Bound;
 use super::composite::CompositeGroups;
 use super::error::AggregationError;
-use super::fields::Resolved;
+use super::fields::{Place, Resolved};
 use super::key::Key;
 use super::rounding::{Rounder, interval_of};
 use super::segment_context::SegmentContext;
 use super::select::Allowed;
+use super::spans::Spans;
 use super::values::{Scratch, Values, dedup_codes};
 use sparrow_types::work;
 
@@ -19,12 +20,14 @@ pub struct Groups<'a> {
     kind: GroupKind<'a>,
     scratch: Scratch,
     numbers: Vec<(u32, f64)>,
+    codes: Vec<(u32, u64)>,
 }
 
 enum GroupKind<'a> {
     Terms { values: Values, allowed: Option<Allowed>, all: bool },
     Interval { values: Values, interval: f64, offset: f64, bounds: (f64, f64) },
     Dates { values: Values, rounder: Rounder, bounds: (i64, i64) },
+    Spans { values: Values, spans: Spans<'a> },
     Ranges { values: Values, ranges: &'a [(f64, f64)] },
     Filters { sets: Vec<&'a [u64]>, other: bool },
     Adjacency { sets: Vec<&'a [u64]>, asked: &'a Adjacency, found: Vec<usize> },
@@ -48,6 +51,13 @@ impl<'a> Groups<'a> {
                 let values = open()?;
                 let allowed = Allowed::new(&aggregation.name, terms, field()?, &values, context.now)?;
                 GroupKind::Terms { values, allowed, all: terms.min_doc_count == 0 }
+            }
+            AggregationKind::Histogram(_) | AggregationKind::DateHistogram(_)
+                if matches!(field()?.place, Place::Ranges(..)) =>
+            {
+                let values = open()?;
+                let spans = Spans::new(aggregation, field()?, &values, bound)?;
+                GroupKind::Spans { values, spans }
             }
             AggregationKind::Histogram(histogram) => {
                 let (from, to) = histogram.hard_bounds.unwrap_or_default();
@@ -92,7 +102,7 @@ impl<'a> Groups<'a> {
             }
             _ => return Ok(None),
         };
-        Ok(Some(Self { kind, scratch: Scratch::default(), numbers: Vec::new() }))
+        Ok(Some(Self { kind, scratch: Scratch::default(), numbers: Vec::new(), codes: Vec::new() }))
     }
 
     /// Exclusive upper bound of the codes, if one is known.
@@ -112,6 +122,7 @@ impl<'a> Groups<'a> {
             GroupKind::Ranges { ranges, .. } => ranges.len(),
             GroupKind::Filters { sets, .. } => sets.len() + 1,
             GroupKind::Adjacency { sets, .. } => sets.len() * (sets.len() + 1) / 2,
+            GroupKind::Spans { spans, .. } => spans.most,
             _ => 1,
         }
     }
@@ -148,6 +159,17 @@ impl<'a> Groups<'a> {
                     *code = start as u64;
                     start >= bounds.0 && (start < bounds.1 || bounds.1 == i64::MAX)
                 });
+                dedup_codes(out, docs.len());
+            }
+            GroupKind::Spans { values, spans } => {
+                values.codes(docs, &mut self.scratch, &mut self.codes);
+                let (mut last, mut start) = (u32::MAX, 0);
+                for &(place, ord) in &self.codes {
+                    if place != last {
+                        (last, start) = (place, out.len());
+                    }
+                    spans.codes((place, ord), start, out)?;
+                }
                 dedup_codes(out, docs.len());
             }
             GroupKind::Ranges { values, ranges } => {
@@ -259,6 +281,7 @@ impl<'a> Groups<'a> {
             GroupKind::Interval { .. } => {
                 Ok(codes.iter().map(|&code| Key::double(f64::from_bits(code))).collect())
             }
+            GroupKind::Spans { spans, .. } => Ok(codes.iter().map(|&code| spans.key(code)).collect()),
             GroupKind::Dates { .. } => Ok(codes.iter().map(|&code| Key::Long(code as i64)).collect()),
             GroupKind::Composite(composite) => composite.keys(codes),
             _ => Ok(codes.iter().map(|&code| Key::Slot(code as usize)).collect()),

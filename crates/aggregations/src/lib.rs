@@ -28,6 +28,7 @@ mod segment_context;
 mod select;
 mod sketch;
 mod slots;
+mod spans;
 mod strings;
 #[cfg(test)]
 mod tests;

@@ -21,10 +21,12 @@ impl Resolved {
         let column = match &self.place {
             Place::Nowhere => ColumnValues::Nothing,
             Place::Constant(text) => ColumnValues::Constant(text.clone()),
-            Place::Texts(name) => match columns.str(name).map_err(QueryError::from)? {
-                Some(column) => ColumnValues::Texts(column),
-                None => ColumnValues::Nothing,
-            },
+            Place::Texts(name) | Place::Ranges(name, _) => {
+                match columns.str(name).map_err(QueryError::from)? {
+                    Some(column) => ColumnValues::Texts(column),
+                    None => ColumnValues::Nothing,
+                }
+            }
             Place::Nanos(name) => {
                 whole_numbers(reader, name)?.map_or(ColumnValues::Nothing, ColumnValues::Nanos)
             }

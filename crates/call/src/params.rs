@@ -141,6 +141,24 @@ pub fn parse_duration(name: &str, value: &str) -> Result<Option<Duration>, Engin
     }
 }
 
+/// Reads how long a scroll or a point in time is kept.
+///
+/// # Errors
+/// When it is not a positive time value, or longer than `most`.
+pub fn keep_alive_of(name: &str, text: &str, most: &str) -> Result<Duration, EngineError> {
+    let keep_alive = parse_duration(name, text)?.filter(|keep_alive| !keep_alive.is_zero());
+    let keep_alive = keep_alive.ok_or_else(|| {
+        EngineError::illegal_argument(format!("[{name}] has to be a time longer than zero but was [{text}]"))
+    })?;
+    if parse_duration("search.max_keep_alive", most)?.is_some_and(|most| keep_alive > most) {
+        return Err(EngineError::illegal_argument(format!(
+            "Keep alive for request ({text}) is too large. It must be less than ({most}). This limit can be set by \
+             changing the [search.max_keep_alive] cluster level setting."
+        )));
+    }
+    Ok(keep_alive)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,9 @@ use rustc_hash::FxHashSet;
 use tantivy::schema::OwnedValue;
 
 use sparrow_analysis::{Analysis, Analyzer, POSITION_INCREMENT_GAP};
-use sparrow_mapping::{FieldType, MAX_TERM, Mapping, ParsedDocument, TextOptions, completion_terms};
+use sparrow_mapping::{
+    FieldType, MAX_TERM, Mapping, NumberValue, ParsedDocument, TextOptions, completion_terms,
+};
 use sparrow_segments::plugins::{MAX_TERM_BYTES, TextInverter};
 use sparrow_segments::schema::record_option;
 
@@ -30,6 +32,16 @@ pub fn invert_texts(mapping: &Mapping, analysis: &Analysis, parsed: &mut ParsedD
     INVERTER.with_borrow_mut(|inverter| {
         for values in texts.chunk_by_mut(|(a, _), (b, _)| a == b) {
             let path = &values[0].0;
+            if let Some(FieldType::TokenCount { analyzer, gaps }) = mapping.field(path)
+                && let Some(analyzer) = analysis.analyzer(analyzer)
+            {
+                let counts = values.iter().map(|(_, text)| {
+                    let steps = analyzer.tokens(text).map(|token| i64::from(token.increment));
+                    NumberValue::I64(steps.map(|step| if *gaps { step } else { step.min(1) }).sum())
+                });
+                parsed.numbers.extend(counts.map(|count| (path.clone(), count)));
+                continue;
+            }
             let field = match mapping.field(path) {
                 Some(FieldType::Text { options }) => analysis.analyzer(&options.analyzer).zip(Some(options)),
                 _ => None,

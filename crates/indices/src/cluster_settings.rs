@@ -67,9 +67,15 @@ const KNOWN: &[(&str, Kind, &str)] = &[
     (memory_limits::TOTAL.0, Kind::Memory, memory_limits::TOTAL.1),
     (memory_limits::REQUEST.0, Kind::Memory, memory_limits::REQUEST.1),
     ("indices.recovery.max_bytes_per_sec", Kind::Text, "40mb"),
+    ("search.allow_expensive_queries", Kind::Boolean, "true"),
+    ("search.default_keep_alive", Kind::Time, "5m"),
     ("search.max_buckets", Kind::Integer { min: 0 }, "65536"),
+    ("search.max_keep_alive", Kind::Time, MOST_KEEP_ALIVE),
     ("search.max_open_scroll_context", Kind::Integer { min: 0 }, "500"),
 ];
+
+/// Default of `search.max_keep_alive`.
+const MOST_KEEP_ALIVE: &str = "1d";
 
 /// Largest value that `search.max_buckets` may be set to.
 const MOST_BUCKETS: i64 = 65_536;
@@ -169,6 +175,16 @@ impl ClusterSettings {
     /// Largest number of buckets in one answer.
     pub fn max_buckets(&self) -> usize {
         self.number("search.max_buckets", 65_536)
+    }
+
+    /// Whether searches may have queries that look at many terms or run scripts.
+    pub fn allows_expensive_queries(&self) -> bool {
+        self.is("search.allow_expensive_queries", true)
+    }
+
+    /// Longest time that a scroll or a point in time may be kept between two requests, as it was set.
+    pub fn max_keep_alive(&self) -> String {
+        self.text("search.max_keep_alive").unwrap_or_else(|| MOST_KEEP_ALIVE.to_owned())
     }
 
     /// Largest number of scrolls that may be open at once.

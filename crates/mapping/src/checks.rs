@@ -99,6 +99,9 @@ impl Mapping {
                         }
                     }
                 }
+                FieldType::TokenCount { analyzer, .. } if analysis.analyzer(analyzer).is_none() => {
+                    return Err(MappingError::UnknownAnalyzer { analyzer: analyzer.to_string() });
+                }
                 FieldType::Completion(field) => {
                     for name in [&*field.analyzer, field.search_analyzer()] {
                         if analysis.analyzer(name).is_none() {

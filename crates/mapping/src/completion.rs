@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::completion_contexts::{self, Context};
 use super::error::MappingError;
 use super::java::java_string;
 use super::parameters::{Params, bad};
@@ -22,6 +23,8 @@ pub struct Completion {
     pub preserve_position_increments: bool,
     /// Number of UTF-16 units of an input that are kept.
     pub max_input_length: usize,
+    /// What inputs belong to: none, or at least one value of them for each input.
+    pub contexts: Vec<Context>,
 }
 
 impl Default for Completion {
@@ -32,6 +35,7 @@ impl Default for Completion {
             preserve_separators: true,
             preserve_position_increments: true,
             max_input_length: 50,
+            contexts: Vec::new(),
         }
     }
 }
@@ -68,7 +72,7 @@ impl Completion {
         parsed.preserve_separators = params.flag("preserve_separators", true)?;
         parsed.preserve_position_increments = params.flag("preserve_position_increments", true)?;
         parsed.max_input_length = max_input_length(params)?;
-        params.only("contexts", &[])?;
+        parsed.contexts = completion_contexts::parse(params)?;
         params.only("copy_to", &[Value::Array(Vec::new())])?;
         // Elasticsearch shows these of every such field.
         let shown: [(&str, Value); 4] = [
@@ -103,7 +107,7 @@ fn max_input_length(params: &mut Params<'_>) -> Result<usize, MappingError> {
     }
 }
 
-/// An input of a document as a value of its field, before it is analyzed: its weight, and the text.
+/// An input of a document as a value of its field, before it is analyzed: its weight, and the text, behind a context if it has some.
 pub(crate) fn value(input: &str, weight: u32) -> String {
     format!("{weight} {input}")
 }
@@ -184,7 +188,20 @@ mod tests {
             (json!({"max_input_length": 0}), "[max_input_length] must be > 0 but was [0]"),
             (json!({"max_input_length": 5001}), "[max_input_length] must be at most 5000 but was [5001]"),
             (json!({"index": false}), "unknown parameter [index] on mapper [c] of type [completion]"),
-            (json!({"contexts": [{"name": "a", "type": "category"}]}), "parameter [contexts] with value"),
+            (json!({"contexts": [{"name": "a"}]}), "type is missing in context"),
+            (json!({"contexts": {"name": "a", "type": "colour"}}), "No context type for [colour]"),
+            (
+                json!({"contexts": {"name": "a", "type": "category", "precision": 3}}),
+                "unknown parameter [precision]",
+            ),
+            (
+                json!({"contexts": {"name": "a", "type": "geo", "precision": 13}}),
+                "precision must be between 1 and 12",
+            ),
+            (
+                json!({"contexts": vec![json!({"name": "a", "type": "category"}); 11]}),
+                "Limit of completion field contexts [10] has been exceeded",
+            ),
             (json!({"copy_to": "d"}), "parameter [copy_to] with value [d]"),
         ] {
             let mut definition = definition;
@@ -224,6 +241,38 @@ mod tests {
         assert_eq!(read, ["c one 5", "c.c one two 5", "c.raw=one two"]);
         assert!(read_names(&plain, &json!("")).contains(&"c".to_owned()));
         assert!(!read_names(&plain, &json!(null)).contains(&"c".to_owned()));
+    }
+
+    #[test]
+    fn inputs_are_kept_once_for_each_of_their_contexts() {
+        let contexts = json!([
+            {"name": "colour", "type": "category", "path": "paint"},
+            {"name": "place", "type": "geo", "precision": 3},
+        ]);
+        let both = Mapping::parse(&json!({"properties": {
+            "c": {"type": "completion", "contexts": contexts}, "paint": {"type": "keyword"},
+        }}))
+        .unwrap();
+        let kept = |source: Value| -> Result<Vec<String>, String> {
+            let (parsed, _) = both
+                .parse_document("1", &source, &Limits::default())
+                .map_err(|error| error.locate(b"{}").causes().last().expect("a cause").1.clone())?;
+            let of_field = parsed.keywords.into_iter().filter(|(path, _)| path == "c");
+            Ok(of_field.map(|(_, value)| value.replace('\u{1d}', "|")).collect())
+        };
+        let at = json!({"lat": 52.22, "lon": 4.53});
+        let input = |contexts: Value| json!({"c": {"input": "x", "weight": 2, "contexts": contexts}});
+        assert_eq!(
+            kept(input(json!({"colour": ["red", 7], "place": at}))).unwrap(),
+            ["2 07|x", "2 0red|x", "2 1u17|x"]
+        );
+        assert_eq!(kept(json!({"c": "x", "paint": "red"})).unwrap(), ["1 0red|x"]);
+        let none = "Contexts are mandatory in context enabled completion field [c]";
+        assert_eq!(kept(json!({"c": "x"})).unwrap_err(), none);
+        assert_eq!(kept(input(json!({"colour": []}))).unwrap_err(), none);
+        let unknown = "Unknown context name [size], must be one of [colour, place]";
+        assert_eq!(kept(input(json!({"size": "s"}))).unwrap_err(), unknown);
+        assert_eq!(Mapping::stored(&both.to_json()).unwrap(), both);
     }
 
     fn read_names(mapping: &Mapping, value: &Value) -> Vec<String> {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::completion::{Completion, input_of};
+use super::completion_contexts::CONTEXT_END;
 use sparrow_analysis::{Analysis, Analyzer};
 
 /// Stands between the words of a key.
@@ -47,8 +48,17 @@ impl<'t> CompletionEntry<'t> {
 pub fn terms(field: &Completion, analysis: &Analysis, value: &str) -> Vec<String> {
     let parts = input_of(value).zip(analysis.analyzer(&field.analyzer));
     let Some(((input, weight), analyzer)) = parts else { return Vec::new() };
-    let keys = keys(field, &analyzer, input);
-    keys.iter().map(|key| CompletionEntry { key, input, weight }.term()).collect()
+    let (context, input) = split_context(field, input);
+    let keys = keys(field, &analyzer, input).into_iter().map(|key| format!("{context}{key}"));
+    keys.map(|key| CompletionEntry { key: &key, input, weight }.term()).collect()
+}
+
+/// The context that an input or a key begins with, with its end, and what is behind it.
+pub fn split_context<'t>(field: &Completion, text: &'t str) -> (&'t str, &'t str) {
+    match text.find(CONTEXT_END) {
+        Some(end) if !field.contexts.is_empty() => text.split_at(end + CONTEXT_END.len_utf8()),
+        _ => ("", text),
+    }
 }
 
 /// What a text becomes when it is analyzed for a field, as Lucene's `ConcatenateGraphFilter` has it: its words one after the other, with a

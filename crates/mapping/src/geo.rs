@@ -14,7 +14,7 @@ const LONGITUDE_STEP: f64 = 360.0 / 4_294_967_296.0;
 /// Digits of a geohash.
 const GEOHASH: &str = "0123456789bcdefghjkmnpqrstuvwxyz";
 /// Digits of a geohash that say more than a point holds.
-const GEOHASH_DIGITS: usize = 12;
+pub const GEOHASH_DIGITS: usize = 12;
 
 /// A point on the earth, in degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -194,6 +194,26 @@ impl GeoPoint {
         })
     }
 
+    /// The cell of so many digits that the point is in.
+    pub fn geohash(self, digits: usize) -> String {
+        let (mut lat, mut lon) = ((-90.0, 90.0), (-180.0, 180.0));
+        let mut of_longitude = true;
+        let mut hash = String::with_capacity(digits);
+        for _ in 0..digits {
+            let mut bits = 0;
+            for _ in 0..5 {
+                let (range, degrees) = if of_longitude { (&mut lon, self.lon) } else { (&mut lat, self.lat) };
+                let middle: f64 = f64::midpoint(range.0, range.1);
+                let is_upper = degrees >= middle;
+                *(if is_upper { &mut range.0 } else { &mut range.1 }) = middle;
+                bits = bits << 1 | usize::from(is_upper);
+                of_longitude = !of_longitude;
+            }
+            hash.push_str(&GEOHASH[bits..=bits]);
+        }
+        hash
+    }
+
     /// Why the point does not lie on the earth, as Elasticsearch says it; `of` is what it was given for.
     pub fn problem(self, of: &str) -> Option<String> {
         if !(-90.0..=90.0).contains(&self.lat) {
@@ -258,6 +278,38 @@ impl Corner {
     pub const SOUTH_WEST: Self = Self { north: false, east: false };
 }
 
+/// The cells around that of a geohash, of as many digits.
+pub fn neighbours(hash: &str) -> Vec<String> {
+    let corner = |corner| GeoPoint::from_geohash(hash, corner).ok();
+    let (south_west, north_east) = (corner(Corner::SOUTH_WEST), corner(Corner { north: true, east: true }));
+    let Some((low, high)) = south_west.zip(north_east) else { return Vec::new() };
+    let (height, width) = (high.lat - low.lat, high.lon - low.lon);
+    let mut found = Vec::with_capacity(8);
+    for (north, east) in (-1..=1).flat_map(|north| (-1..=1).map(move |east| (north, east))) {
+        let lat = f64::midpoint(low.lat, high.lat) + f64::from(north) * height;
+        let lon = f64::midpoint(low.lon, high.lon) + f64::from(east) * width;
+        // Nothing is beyond a pole.
+        if (north, east) != (0, 0) && (-90.0..=90.0).contains(&lat) {
+            found.push(GeoPoint { lat, lon: (lon + 180.0).rem_euclid(360.0) - 180.0 }.geohash(hash.len()));
+        }
+    }
+    found
+}
+
+/// Digits of the geohashes whose cells are about as wide as a number of meters, as Elasticsearch counts them.
+pub fn geohash_digits(meters: f64) -> usize {
+    const EQUATOR: f64 = 2.0 * std::f64::consts::PI * 6_378_137.0;
+    const POLAR_DISTANCE: f64 = std::f64::consts::PI * 6_356_752.314_245;
+    if meters <= 0.0 {
+        return GEOHASH_DIGITS;
+    }
+    let ratio = 1.0 + POLAR_DISTANCE / EQUATOR;
+    let cells = (EQUATOR / (meters / ratio)).ceil();
+    let bits = cells.log2().round().max(0.0) as usize;
+    let (full, left) = (bits / 5, bits % 5);
+    (2 * full + usize::from(left > 0) + usize::from(left > 3)).min(GEOHASH_DIGITS)
+}
+
 fn degrees(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -312,6 +364,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn cells_have_neighbours_and_sizes() {
+        let amsterdam = GeoPoint { lat: 52.22, lon: 4.53 };
+        assert_eq!([amsterdam.geohash(5), amsterdam.geohash(3)], ["u171p", "u17"]);
+        assert_eq!(GeoPoint { lat: 42.605, lon: -5.603 }.geohash(5), "ezs42");
+        let mut around = super::neighbours("ezs42");
+        around.sort();
+        assert_eq!(around, ["ezefp", "ezefr", "ezefx", "ezs40", "ezs41", "ezs43", "ezs48", "ezs49"]);
+        // Round the date line, and not beyond a pole.
+        assert!(super::neighbours("8").contains(&"x".to_owned()));
+        assert_eq!(super::neighbours("zz").len(), 5);
+        let digits = |meters| super::geohash_digits(meters);
+        assert_eq!([digits(5_000.0), digits(1.0), digits(100_000.0), digits(0.0)], [6, 11, 4, 12]);
+    }
 
     #[test]
     fn all_forms_say_the_same_point() {

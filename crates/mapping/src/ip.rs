@@ -31,6 +31,14 @@ pub fn shown(keyword: &str) -> String {
 /// # Errors
 /// The message about text that is not a network.
 pub fn network(text: &str) -> Result<(String, String), String> {
+    network_bits(text).map(|(first, last)| (keyword_of(first), keyword_of(last)))
+}
+
+/// First and last address of a network, as the 128 bits of IPv6.
+///
+/// # Errors
+/// As [`network`].
+pub(crate) fn network_bits(text: &str) -> Result<(u128, u128), String> {
     let Some((address, prefix)) = text.split_once('/') else {
         return Err(format!("Expected [ip/prefix] but was [{text}]"));
     };
@@ -41,7 +49,7 @@ pub fn network(text: &str) -> Result<(String, String), String> {
     })?;
     let host = u128::MAX.checked_shr(prefix + all).unwrap_or(0);
     let bits = bits(address);
-    Ok((keyword_of(bits & !host), keyword_of(bits | host)))
+    Ok((bits & !host, bits | host))
 }
 
 /// Error message for text that is not an IP address.
@@ -49,7 +57,8 @@ pub fn not_an_address(text: &str) -> String {
     format!("'{text}' is not an IP string literal.")
 }
 
-fn bits(address: IpAddr) -> u128 {
+/// The 128 bits of an IPv6 address, or of the one that stands for an IPv4 address.
+pub(crate) fn bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
         IpAddr::V6(address) => address.to_bits(),

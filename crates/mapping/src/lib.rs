@@ -4,6 +4,7 @@ mod alias;
 mod checks;
 mod chunking;
 mod completion;
+mod completion_contexts;
 mod completion_keys;
 mod dense;
 mod document;
@@ -20,6 +21,7 @@ mod parameters;
 mod parse;
 pub mod passages;
 mod print;
+pub mod range;
 mod semantic;
 mod slots;
 mod source;
@@ -44,7 +46,10 @@ use sparrow_wire::json::{self, WrittenNumbers};
 
 pub use chunking::{Chunking, ChunkingError, Separator};
 pub use completion::Completion;
-pub use completion_keys::{CompletionEntry, keys as completion_keys, terms as completion_terms};
+pub use completion_contexts::{AskedContext, asked as asked_contexts};
+pub use completion_keys::{
+    CompletionEntry, keys as completion_keys, split_context, terms as completion_terms,
+};
 pub use dense::{DenseVector, VectorOptions};
 pub use dense::{component_problem, magnitude_problem, preview};
 pub use document::MAX_TERM;

@@ -182,6 +182,12 @@ pub enum FieldType {
     Short,
     Byte,
     UnsignedLong,
+    /// The number of words of a text, which an analyzer of this name finds.
+    TokenCount {
+        analyzer: Arc<str>,
+        /// Whether words that the analyzer removes count as well.
+        gaps: bool,
+    },
     Double,
     Float,
     HalfFloat,
@@ -202,6 +208,8 @@ pub enum FieldType {
     Ip,
     /// A point on the earth, in `_num` as [`super::geo`] encodes it.
     GeoPoint,
+    /// Ranges of numbers, dates or addresses, whose type this is, in `_kw` as [`super::range`] encodes them.
+    Range(Box<FieldType>),
     /// Bytes in base64, in `_source` only. With `doc_values` or `store` an `exists` query finds them.
     Binary,
     /// Token weights, custom field `s:<path>`.
@@ -244,6 +252,7 @@ impl FieldType {
             FieldType::Short => "short",
             FieldType::Byte => "byte",
             FieldType::UnsignedLong => "unsigned_long",
+            FieldType::TokenCount { .. } => "token_count",
             FieldType::Double => "double",
             FieldType::Float => "float",
             FieldType::HalfFloat => "half_float",
@@ -253,6 +262,14 @@ impl FieldType {
             FieldType::DateNanos { .. } => "date_nanos",
             FieldType::Ip => "ip",
             FieldType::GeoPoint => "geo_point",
+            FieldType::Range(of) => match **of {
+                FieldType::Integer => "integer_range",
+                FieldType::Float => "float_range",
+                FieldType::Double => "double_range",
+                FieldType::Date { .. } => "date_range",
+                FieldType::Ip => "ip_range",
+                _ => "long_range",
+            },
             FieldType::Binary => "binary",
             FieldType::SparseVector => "sparse_vector",
             FieldType::RankFeatures => "rank_features",
@@ -289,13 +306,16 @@ impl FieldType {
     /// Whether values that the field cannot take may be left out of the index.
     pub(crate) fn may_ignore_malformed(&self) -> bool {
         let others = matches!(self, FieldType::Boolean | FieldType::Ip | FieldType::GeoPoint);
-        others || self.date_formats().is_some() || self.is_integer() || self.is_float()
+        let dates = matches!(self, FieldType::Date { .. } | FieldType::DateNanos { .. });
+        let numbers = self.is_integer() && !matches!(self, FieldType::TokenCount { .. }) || self.is_float();
+        others || dates || numbers
     }
 
     /// The formats of the dates of a field; `None` for fields of other values.
     pub fn date_formats(&self) -> Option<&[DateFormat]> {
         match self {
             FieldType::Date { formats } | FieldType::DateNanos { formats } => Some(formats),
+            FieldType::Range(of) => of.date_formats(),
             _ => None,
         }
     }
@@ -328,6 +348,7 @@ impl FieldType {
                 | FieldType::Short
                 | FieldType::Byte
                 | FieldType::UnsignedLong
+                | FieldType::TokenCount { .. }
         )
     }
 

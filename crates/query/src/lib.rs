@@ -1,6 +1,7 @@
 //! Queries: the tree that a request states before it is bound to an index, the JSON that states it, and Lucene's syntax. Knows
 //! neither tantivy nor an index.
 
+pub mod expensive;
 pub mod kinds;
 pub mod lucene;
 mod neighbours;

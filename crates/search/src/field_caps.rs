@@ -248,9 +248,7 @@ fn collect(
         work::check()?;
         let on = |name: &str| mapping.parameter(path, name) != Some(&Value::Bool(false));
         let (searchable, aggregatable) = match field_type {
-            FieldType::Text { .. } | FieldType::DenseVector { .. } => {
-                (on("index"), field_type.has_text_column())
-            }
+            FieldType::Text { .. } | FieldType::DenseVector(_) => (on("index"), field_type.has_text_column()),
             FieldType::SparseVector
             | FieldType::RankFeatures
             | FieldType::SemanticText(_)

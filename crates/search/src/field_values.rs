@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use sparrow_mapping::date::{parse_nanos, storable_nanos};
-use sparrow_mapping::{FieldType, ip, is_above};
+use sparrow_mapping::{FieldType, ip, is_above, range};
 
 use super::sort::values::{date_from_text, format_date, format_nanos};
 
@@ -58,6 +58,7 @@ pub fn typed(field_type: &FieldType, value: &Value, dates: Option<&Dates>) -> Op
                 _ => number.into(),
             })
         }
+        FieldType::Range(of) => range::shown(value, |end| typed(of, end, dates)),
         _ => Some(value.clone()),
     }
 }

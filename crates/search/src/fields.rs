@@ -289,6 +289,10 @@ impl FieldSource<'_> {
         field_type: &FieldType,
         format: Option<&str>,
     ) -> Result<Vec<Value>, SearchError> {
+        if let FieldType::TokenCount { .. } = field_type {
+            // The source has the text.
+            return self.docvalues(path, field_type, format, false);
+        }
         let dates = match (field_type.date_formats(), format) {
             (Some(formats), None) => Some((formats.to_vec(), formats.to_vec())),
             (Some(formats), Some(format)) => {

@@ -131,6 +131,15 @@ fn answer(
         if let Some(aggregations) = &body.aggs {
             aggregations.check_buckets(service.cluster.max_buckets())?;
         }
+        if !service.cluster.allows_expensive_queries() {
+            for target in targets {
+                let mapping = target.snapshot.mapping();
+                if let Some(reason) = sparrow_query::expensive::refusal(body.queries(), mapping) {
+                    let shard = target.shard.clone();
+                    return Err(SearchError::OfShard { shard, kind: "exception", reason }.into());
+                }
+            }
+        }
         if suggestions::stands_alone(body) {
             let nothing = Outcome { total: Some((0, true)), ..Outcome::default() };
             return Ok((nothing, timings, Vec::new()));

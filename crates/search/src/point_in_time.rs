@@ -46,7 +46,7 @@ fn open(
     let Some(keep_alive) = params.get("keep_alive") else {
         return Err(EngineError::invalid("[keep_alive] is not specified"));
     };
-    let keep_alive = uri::keep_alive_of("keep_alive", keep_alive)?;
+    let keep_alive = uri::keep_alive_of("keep_alive", keep_alive, &service.cluster.max_keep_alive())?;
     let mut filter = None;
     if !bytes.iter().all(u8::is_ascii_whitespace) {
         let node = read_object(bytes)?;

@@ -51,7 +51,7 @@ fn next(
     cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
     let start = Instant::now();
-    let asked = read(request, bytes, false)?;
+    let asked = read(request, bytes, false, &service.cluster.max_keep_alive())?;
     let Some(id) = asked.ids.first() else { return Err(EngineError::invalid("scrollId is missing")) };
     let Content::Scroll(scroll) = service.contexts.get(id, request.caller.holder(), asked.keep_alive)? else {
         return Err(EngineError::illegal_argument("Cannot parse scroll id"));
@@ -88,7 +88,7 @@ fn clear(
     bytes: &[u8],
     _cancel: &CancelFlag,
 ) -> Result<Reply, EngineError> {
-    let asked = read(request, bytes, true)?;
+    let asked = read(request, bytes, true, &service.cluster.max_keep_alive())?;
     if asked.ids.is_empty() {
         return Err(EngineError::invalid("no scroll ids specified"));
     }
@@ -107,7 +107,7 @@ fn clear(
 }
 
 /// Reads the scroll ids of a request from the path, the query string and the body; the body takes precedence.
-fn read(request: &Request, bytes: &[u8], several: bool) -> Result<ScrollRequest, EngineError> {
+fn read(request: &Request, bytes: &[u8], several: bool, most: &str) -> Result<ScrollRequest, EngineError> {
     let params = request.params();
     let mut asked = ScrollRequest::default();
     let listed = match request.part("scroll_id") {
@@ -116,7 +116,7 @@ fn read(request: &Request, bytes: &[u8], several: bool) -> Result<ScrollRequest,
     };
     asked.ids.extend(listed.split(',').filter(|id| !id.is_empty()).map(str::to_owned));
     if let Some(text) = params.get("scroll") {
-        asked.keep_alive = Some(uri::keep_alive_of("scroll", text)?);
+        asked.keep_alive = Some(uri::keep_alive_of("scroll", text, most)?);
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(asked);
@@ -127,7 +127,7 @@ fn read(request: &Request, bytes: &[u8], several: bool) -> Result<ScrollRequest,
             ("scroll_id", Json::String(id)) => asked.ids = vec![id.to_string()],
             ("scroll_id", Json::Array(_)) if several => asked.ids = value::texts(&member.value)?,
             ("scroll", Json::String(text)) if !several => {
-                asked.keep_alive = Some(uri::keep_alive_of("scroll", text)?);
+                asked.keep_alive = Some(uri::keep_alive_of("scroll", text, most)?);
             }
             (name, _) => {
                 return Err(SearchError::illegal(format!(

@@ -107,6 +107,9 @@ fn open_scroll(
         }
         .into());
     }
+    if let Some(text) = request.params().get("scroll") {
+        uri::keep_alive_of("scroll", text, &service.cluster.max_keep_alive())?;
+    }
     body.track_total_hits = Some(TotalHits::Exact);
     let scroll = Arc::new(Mutex::new(Scroll { _open: open_context(&targets, true), targets, body, shown }));
     let mut open = scroll.lock();

@@ -1,18 +1,14 @@
 //! Search parameters in the query string of the URL, which override the request body.
 
-use std::time::Duration;
-
 use super::body::{self, SearchBody};
 use super::error::SearchError;
 use super::{fields, sort};
 use sparrow_call::error::EngineError;
-use sparrow_call::params::{Params, parse_duration};
+use sparrow_call::params::Params;
+pub use sparrow_call::params::keep_alive_of;
 use sparrow_mapping::SourceSelection;
 use sparrow_query::{Query, QueryKind, QueryStringQuery, operator_named};
 use sparrow_wire::BodyError;
-
-/// Longest time that a scroll or a point in time may be kept between two requests (`search.max_keep_alive`).
-const MAX_KEEP_ALIVE: Duration = Duration::from_secs(24 * 3600);
 
 /// How the response is laid out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,7 +80,8 @@ pub fn apply(params: Params<'_>, search: &mut SearchBody) -> Result<Presentation
         search.stored_fields = Some(fields::stored(names.collect())?);
     }
     if let Some(keep_alive) = params.get("scroll") {
-        search.scroll = Some(keep_alive_of("scroll", keep_alive)?);
+        // What the cluster allows is looked at where the scroll is opened.
+        search.scroll = Some(keep_alive_of("scroll", keep_alive, "-1")?);
     }
     if let Some(least) = params.float("min_score")? {
         search.min_score = Some(least as f32);
@@ -148,24 +145,6 @@ fn check_execution(params: Params<'_>) -> Result<(), EngineError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Reads how long a scroll or a point in time is kept.
-///
-/// # Errors
-/// When it is not a positive time value, or longer than a day.
-pub fn keep_alive_of(name: &str, text: &str) -> Result<Duration, EngineError> {
-    let keep_alive = parse_duration(name, text)?.filter(|keep_alive| !keep_alive.is_zero());
-    let keep_alive = keep_alive.ok_or_else(|| {
-        EngineError::illegal_argument(format!("[{name}] has to be a time longer than zero but was [{text}]"))
-    })?;
-    if keep_alive > MAX_KEEP_ALIVE {
-        return Err(EngineError::illegal_argument(format!(
-            "Keep alive for request ({text}) is too large. It must be less than (1d). This limit can be set by \
-             changing the [search.max_keep_alive] cluster level setting."
-        )));
-    }
-    Ok(keep_alive)
 }
 
 /// The `q` parameter as a query, with the parameters that refine it, such as `df`.
@@ -290,11 +269,6 @@ mod tests {
             ("size", "abc", "Failed to parse int parameter [size] with value [abc]"),
             ("size", "-1", "[size] parameter cannot be negative, found [-1]"),
             ("from", "-1", "[from] parameter cannot be negative but was [-1]"),
-            (
-                "scroll",
-                "2d",
-                "Keep alive for request (2d) is too large. It must be less than (1d). This limit can be set by changing the [search.max_keep_alive] cluster level setting.",
-            ),
             ("terminate_after", "-1", "terminateAfter must be > 0"),
             ("sort", "n:up", "No enum constant org.elasticsearch.search.sort.SortOrder.UP"),
             ("preference", "_nowhere", "no Preference for [_nowhere]"),

@@ -6,12 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Map, Value};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet, TERMINATED, Term};
 
 use sparrow_index::query::QueryError;
 use sparrow_index::{DocMeta, Snapshot};
-use sparrow_mapping::{Completion as CompletionField, CompletionEntry, FieldType, completion_keys};
+use sparrow_mapping::{
+    AskedContext, Completion as CompletionField, CompletionEntry, FieldType, asked_contexts, completion_keys,
+    split_context,
+};
 use sparrow_query::RegexpQuery;
 use sparrow_query::regexp::Automaton;
 use sparrow_segments::schema::{flat_key, keyword_column};
@@ -39,6 +43,8 @@ pub struct Completion {
     pub size: usize,
     /// Whether inputs that are written the same are suggested once.
     pub skip_duplicates: bool,
+    /// The contexts that inputs have to have one of, by their names.
+    pub contexts: Map<String, Value>,
 }
 
 /// How inputs are compared with a text.
@@ -215,10 +221,21 @@ pub fn complete(
         let reason = format!("Field [{}] is not a completion suggest field", request.field);
         return Err(QueryError::Invalid { reason });
     };
+    let contexts = match (field.contexts.is_empty(), request.contexts.is_empty()) {
+        // All inputs are in the same one, which is nothing in their terms.
+        (true, true) => vec![AskedContext { start: String::new(), is_whole: true, boost: 0 }],
+        (true, false) => {
+            let reason = format!("Field [{}] has no contexts", request.field);
+            return Err(QueryError::Invalid { reason });
+        }
+        (false, _) => asked_contexts(&field.contexts, &request.contexts)
+            .map_err(|reason| QueryError::Invalid { reason })?,
+    };
     let Some(matcher) = Matcher::new(snapshot, request, field)? else { return Ok(Some(Vec::new())) };
+    let search = Search { snapshot, request, field, contexts, matcher, cancel };
     let mut size = request.size;
     loop {
-        let best = best_inputs(snapshot, request, &matcher, size, cancel)?;
+        let best = search.best_inputs(size)?;
         let is_all = best.len() < size;
         let mut seen = FxHashSet::default();
         let mut found: Vec<Ranked> = best.into_iter().filter(|one| seen.insert(one.addr)).collect();
@@ -238,66 +255,87 @@ fn completed(snapshot: &Snapshot, ranked: Ranked) -> Completed {
     Completed { text, score: f32::from_bits(score.0), doc: DocMeta { addr, seq_no, version } }
 }
 
-fn best_inputs(
-    snapshot: &Snapshot,
-    request: &Completion,
-    matcher: &Matcher,
-    size: usize,
-    cancel: &AtomicBool,
-) -> Result<BTreeSet<Ranked>, QueryError> {
-    let keywords = snapshot.schema().keywords;
-    let path = snapshot.mapping().concrete(&request.field);
-    let literal = matcher.literal_prefix();
-    let mut best = Best::new(size, request.skip_duplicates);
-    let mut steps = 0;
-    let spend = |steps: &mut u64| -> Result<(), QueryError> {
+/// A search for completions.
+struct Search<'a> {
+    snapshot: &'a Snapshot,
+    request: &'a Completion,
+    field: &'a CompletionField,
+    contexts: Vec<AskedContext>,
+    matcher: Matcher,
+    cancel: &'a AtomicBool,
+}
+
+impl Search<'_> {
+    fn best_inputs(&self, size: usize) -> Result<BTreeSet<Ranked>, QueryError> {
+        let mut best = Best::new(size, self.request.skip_duplicates);
+        let mut steps = 0;
+        for context in &self.contexts {
+            self.in_context(context, &mut best, &mut steps)?;
+        }
+        self.spend(&mut steps)?;
+        Ok(best.ranked)
+    }
+
+    fn spend(&self, steps: &mut u64) -> Result<(), QueryError> {
         work::spend(std::mem::take(steps))?;
         work::check()?;
-        if cancel.load(Ordering::Relaxed) { Err(QueryError::Cancelled) } else { Ok(()) }
-    };
-    for (ord, reader) in snapshot.searcher().segment_readers().iter().enumerate() {
-        let segment = snapshot.segment(ord as u32);
-        let inverted = reader.inverted_index(keywords)?;
-        // The dictionary of the column has the same terms as that of the postings, and is several times as fast to walk.
-        let Some(column) = reader.fast_fields().str(&keyword_column(&path))? else { continue };
-        let mut stream = column.dictionary().range().ge(literal.as_bytes()).into_stream()?;
-        while stream.advance() && stream.key().starts_with(literal.as_bytes()) {
-            steps += 1 + stream.key().len() as u64 / 16;
-            if steps >= PIECE {
-                spend(&mut steps)?;
-            }
-            let Ok(text) = std::str::from_utf8(stream.key()) else { continue };
-            let Some(entry) = CompletionEntry::read(text) else { continue };
-            let Some(common) = matcher.common(entry.key) else { continue };
-            let score = Reverse(score(entry.weight, common).to_bits());
-            if best.is_beyond(score, entry.input) {
-                continue;
-            }
-            let mut term = Term::from_field_json_path(keywords, &flat_key(&path), false);
-            term.append_type_and_str(text);
-            let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
-                continue;
-            };
-            let mut doc = postings.doc();
-            while doc != TERMINATED {
-                steps += 1;
-                if steps >= PIECE {
-                    spend(&mut steps)?;
+        if self.cancel.load(Ordering::Relaxed) { Err(QueryError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Offers the inputs that are in a context.
+    fn in_context(&self, context: &AskedContext, best: &mut Best, steps: &mut u64) -> Result<(), QueryError> {
+        let snapshot = self.snapshot;
+        let keywords = snapshot.schema().keywords;
+        let path = snapshot.mapping().concrete(&self.request.field);
+        let literal = match context.is_whole {
+            true => context.start.clone() + &self.matcher.literal_prefix(),
+            false => context.start.clone(),
+        };
+        for (ord, reader) in snapshot.searcher().segment_readers().iter().enumerate() {
+            let segment = snapshot.segment(ord as u32);
+            let inverted = reader.inverted_index(keywords)?;
+            // The dictionary of the column has the same terms as that of the postings, and is several times as fast to walk.
+            let Some(column) = reader.fast_fields().str(&keyword_column(&path))? else { continue };
+            let mut stream = column.dictionary().range().ge(literal.as_bytes()).into_stream()?;
+            while stream.advance() && stream.key().starts_with(literal.as_bytes()) {
+                *steps += 1 + stream.key().len() as u64 / 16;
+                if *steps >= PIECE {
+                    self.spend(steps)?;
                 }
-                if segment.is_live(doc) {
-                    best.offer(Ranked {
-                        score,
-                        text: entry.input.to_owned(),
-                        seq_no: segment.seq_no(doc),
-                        addr: DocAddress::new(ord as u32, doc),
-                    });
+                let Ok(text) = std::str::from_utf8(stream.key()) else { continue };
+                let Some(entry) = CompletionEntry::read(text) else { continue };
+                let Some(common) = self.matcher.common(split_context(self.field, entry.key).1) else {
+                    continue;
+                };
+                let score = Reverse(score(entry.weight, context.boost as usize + common).to_bits());
+                if best.is_beyond(score, entry.input) {
+                    continue;
                 }
-                doc = postings.advance();
+                let mut term = Term::from_field_json_path(keywords, &flat_key(&path), false);
+                term.append_type_and_str(text);
+                let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
+                    continue;
+                };
+                let mut doc = postings.doc();
+                while doc != TERMINATED {
+                    *steps += 1;
+                    if *steps >= PIECE {
+                        self.spend(steps)?;
+                    }
+                    if segment.is_live(doc) {
+                        best.offer(Ranked {
+                            score,
+                            text: entry.input.to_owned(),
+                            seq_no: segment.seq_no(doc),
+                            addr: DocAddress::new(ord as u32, doc),
+                        });
+                    }
+                    doc = postings.advance();
+                }
             }
         }
+        Ok(())
     }
-    spend(&mut steps)?;
-    Ok(best.ranked)
 }
 
 /// Score of an input, as Lucene's `CompletionScorer` has it.

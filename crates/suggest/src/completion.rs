@@ -1,5 +1,6 @@
 //! The options of the `completion` suggester.
 
+use serde_json::{Map, Value};
 use sparrow_query::dsl::value;
 use sparrow_query::{RegexpQuery, regexp_option};
 use sparrow_wire::BodyError;
@@ -44,6 +45,7 @@ pub fn parse(options: &Node, texts: Texts, common: Option<&str>) -> Result<Compl
         analyzer: None,
         size: 5,
         skip_duplicates: false,
+        contexts: Map::new(),
     };
     let (mut fuzzy, mut regexp) = (None, None);
     for member in options.as_object().unwrap_or_default() {
@@ -60,10 +62,10 @@ pub fn parse(options: &Node, texts: Texts, common: Option<&str>) -> Result<Compl
             "fuzzy" => fuzzy = fuzzy_options(node)?,
             "regex" => regexp = Some(regexp_options(node)?),
             "contexts" | "context" => {
-                return Err(BodyError::parsing(
-                    member.at,
-                    "[contexts] of a completion are not supported by this server",
-                ));
+                let Value::Object(contexts) = node.to_value() else {
+                    return Err(BodyError::parsing(node.at, "[contexts] of a completion takes an object"));
+                };
+                request.contexts = contexts;
             }
             _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
         }

@@ -1,31 +1,44 @@
 //! Values of `completion` fields: texts, and objects of texts with a weight.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::completion::{Completion, value};
+use super::super::completion_contexts::{CONTEXT_END, FieldValue, start_of_field, starts_of};
 use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT};
 use super::super::java::{java_string, token_name};
-use super::super::types::FieldType;
-use super::super::{LeafNode, join};
+use super::super::types::{FieldType, NumberValue};
+use super::super::{GeoPoint, LeafNode, join};
 use super::Reader;
+use super::values::InContexts;
 
-/// Characters that separate words, stand for gaps and end terms in the index.
-const RESERVED: [char; 3] = ['\u{1f}', '\u{1e}', '\0'];
+/// Characters that separate words, stand for gaps and end contexts and terms in the index.
+const RESERVED: [char; 4] = ['\u{1f}', '\u{1e}', CONTEXT_END, '\0'];
 
 /// Weight of an input that has none.
 const DEFAULT_WEIGHT: u32 = 1;
 
-/// The inputs of a document in one field, with their weights.
-type Inputs = BTreeMap<String, u32>;
+/// Most values of contexts that the inputs of a document may have in one field, those of all inputs together.
+const MOST_CONTEXTS: usize = 10_000;
+
+/// The inputs of a document in one field.
+type Inputs = BTreeMap<String, Input>;
+
+/// What is said of an input.
+struct Input {
+    weight: u32,
+    /// Its contexts by their names, as they were written.
+    contexts: Map<String, Value>,
+}
 
 impl Reader<'_> {
     /// Reads the value of a `completion` field, which may be a list, and hands its texts to the multi-fields.
     pub(super) fn completion(
         &mut self,
         leaf: &LeafNode,
-        field: &Completion,
+        field: &Arc<Completion>,
         path: &str,
         given: &Value,
     ) -> Result<(), DocumentError> {
@@ -37,7 +50,7 @@ impl Reader<'_> {
             single => std::slice::from_ref(single),
         };
         let mut inputs = Inputs::new();
-        let read = values.iter().try_for_each(|value| add(&mut inputs, path, value));
+        let read = values.iter().try_for_each(|value| add(&mut inputs, path, field, value));
         read.and_then(|()| self.inputs(field, path, &inputs)).map_err(|causes| {
             self.fail(DocumentErrorKind::Field {
                 path: path.to_owned(),
@@ -47,10 +60,13 @@ impl Reader<'_> {
                 causes,
             })
         })?;
-        for (input, weight) in inputs {
+        for (input, Input { weight, contexts }) in inputs {
             for (name, sub) in &leaf.fields {
                 // Only a field of this type knows what to do with a weight.
-                let value = match sub.field_type {
+                let value = match &sub.field_type {
+                    FieldType::Completion(field) if !field.contexts.is_empty() => {
+                        json!({"input": input, "weight": weight, "contexts": contexts})
+                    }
                     FieldType::Completion(_) => json!({"input": input, "weight": weight}),
                     _ => Value::String(input.clone()),
                 };
@@ -60,8 +76,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn inputs(&mut self, field: &Completion, path: &str, inputs: &Inputs) -> Result<(), Vec<Cause>> {
-        for (input, weight) in inputs {
+    fn inputs(&mut self, field: &Arc<Completion>, path: &str, inputs: &Inputs) -> Result<(), Vec<Cause>> {
+        for (input, Input { weight, contexts }) in inputs {
+            let starts = starts_of(&field.contexts, contexts).map_err(illegal)?;
             // As Java trims.
             if input.trim_matches(|character| character <= ' ').is_empty() {
                 self.ignored(path);
@@ -75,18 +92,61 @@ impl Reader<'_> {
                     u32::from(found)
                 )));
             }
-            self.values.add_keyword(path, value(input, *weight).into());
+            if field.contexts.is_empty() {
+                self.values.add_keyword(path, value(input, *weight).into());
+            } else {
+                let (path, field, input) = (path.to_owned(), Arc::clone(field), input.to_owned());
+                self.values.in_contexts.push(InContexts { path, field, input, weight: *weight, starts });
+            }
         }
         self.values.seen(path);
+        Ok(())
+    }
+
+    /// Adds the inputs that have contexts, now that the values of all fields are there.
+    pub(super) fn finish_contexts(&mut self) -> Result<(), DocumentError> {
+        let mut left = MOST_CONTEXTS;
+        for InContexts { path, field, input, weight, mut starts } in
+            std::mem::take(&mut self.values.in_contexts)
+        {
+            for (number, context) in field.contexts.iter().enumerate() {
+                let Some(of) = &context.path else { continue };
+                let out = &self.values.out;
+                let texts = out.keywords.iter().chain(&out.texts).filter(|(path, _)| path == of);
+                let points = out.numbers.iter().filter(|(path, _)| path == of);
+                let is_point = matches!(self.mapping.field(of), Some(FieldType::GeoPoint));
+                let points = points.filter_map(|(_, number)| match number {
+                    NumberValue::I64(encoded) if is_point => {
+                        Some(FieldValue::Point(GeoPoint::decoded(*encoded)))
+                    }
+                    _ => None,
+                });
+                let values = texts.map(|(_, text)| FieldValue::Text(text)).chain(points);
+                starts.extend(values.filter_map(|value| start_of_field(&field.contexts, number, &value)));
+            }
+            if starts.is_empty() {
+                return Err(self.illegal(format!(
+                    "Contexts are mandatory in context enabled completion field [{path}]"
+                )));
+            }
+            left = left.checked_sub(starts.len()).ok_or_else(|| {
+                self.illegal(format!(
+                    "the inputs of completion fields have more than {MOST_CONTEXTS} contexts in one document"
+                ))
+            })?;
+            for start in starts {
+                self.values.add_keyword(&path, value(&format!("{start}{input}"), weight).into());
+            }
+        }
         Ok(())
     }
 }
 
 /// Adds the inputs of one value: a text, or an object.
-fn add(inputs: &mut Inputs, path: &str, value: &Value) -> Result<(), Vec<Cause>> {
+fn add(inputs: &mut Inputs, path: &str, field: &Completion, value: &Value) -> Result<(), Vec<Cause>> {
     let members = match value {
         Value::String(text) => {
-            inputs.insert(text.clone(), DEFAULT_WEIGHT);
+            inputs.insert(text.clone(), Input { weight: DEFAULT_WEIGHT, contexts: Map::new() });
             return Ok(());
         }
         Value::Object(members) => members,
@@ -98,7 +158,7 @@ fn add(inputs: &mut Inputs, path: &str, value: &Value) -> Result<(), Vec<Cause>>
             )]);
         }
     };
-    let (mut texts, mut weight) = (Vec::new(), DEFAULT_WEIGHT);
+    let (mut texts, mut weight, mut contexts) = (Vec::new(), DEFAULT_WEIGHT, Map::new());
     for (name, member) in members {
         match (name.as_str(), member) {
             ("input", Value::String(text)) => texts.push(text),
@@ -117,8 +177,12 @@ fn add(inputs: &mut Inputs, path: &str, value: &Value) -> Result<(), Vec<Cause>>
                 return Err(illegal(format!("input must be a string or array, but was [{}]", token(other))));
             }
             ("weight", value) => weight = weight_of(value)?,
-            ("contexts", _) => {
+            ("contexts", _) if field.contexts.is_empty() => {
                 return Err(illegal(format!("contexts field is not supported for field: [{path}]")));
+            }
+            ("contexts", Value::Object(given)) => contexts.clone_from(given),
+            ("contexts", other) => {
+                return Err(illegal(format!("contexts must be an object, but was [{}]", token(other))));
             }
             (other, _) => {
                 return Err(illegal(format!(
@@ -128,10 +192,10 @@ fn add(inputs: &mut Inputs, path: &str, value: &Value) -> Result<(), Vec<Cause>>
         }
     }
     for text in texts {
-        match inputs.get_mut(text) {
-            Some(known) => *known = weight.max(*known),
-            None => {
-                inputs.insert(text.clone(), weight);
+        match inputs.get(text) {
+            Some(known) if known.weight >= weight => {}
+            _ => {
+                inputs.insert(text.clone(), Input { weight, contexts: contexts.clone() });
             }
         }
     }

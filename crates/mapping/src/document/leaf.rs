@@ -11,6 +11,7 @@ use super::super::dynamic::{self, MatchType};
 use super::super::error::{
     Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT, MAPPER_PARSING, MappingError,
 };
+use super::super::geo::GEOHASH_DIGITS;
 use super::super::java::{java_string, token_name};
 use super::super::location::Step;
 use super::super::types::{FieldType, KeywordKind, NumberValue, TextOptions};
@@ -173,8 +174,15 @@ impl<'a> Reader<'a> {
                 causes,
             }));
         }
+        let hash = match leaf.field_type {
+            // As in Elasticsearch, other fields get a place as its geohash.
+            FieldType::GeoPoint if !leaf.fields.is_empty() && !value.is_null() => GeoPoint::parse(value)
+                .ok()
+                .map(|point| Value::String(point.normalized().geohash(GEOHASH_DIGITS))),
+            _ => None,
+        };
         for (name, sub) in &leaf.fields {
-            self.leaf(sub, &join(path, name), value)?;
+            self.leaf(sub, &join(path, name), hash.as_ref().unwrap_or(value))?;
         }
         if !self.copying && !leaf.options.copy_to.is_empty() {
             self.copying = true;
@@ -245,7 +253,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a scalar for a number, boolean or date field; `None` stands for no value.
-    fn number(
+    pub(super) fn number(
         &mut self,
         field_type: &FieldType,
         coerce: bool,
@@ -260,7 +268,7 @@ impl<'a> Reader<'a> {
 
     fn scalar(&mut self, leaf: &LeafNode, path: &str, value: &Value) -> Result<(), Vec<Cause>> {
         match &leaf.field_type {
-            FieldType::Text { .. } => {
+            FieldType::Text { .. } | FieldType::TokenCount { .. } => {
                 if let Some(text) = self.text_of(value)? {
                     self.text(leaf, path, text);
                 }
@@ -302,6 +310,7 @@ impl<'a> Reader<'a> {
                     self.values.out.numbers.push((path.to_owned(), NumberValue::I64(point.encoded())));
                 }
             }
+            FieldType::Range(of) => return self.range(leaf, of, path, value),
             FieldType::Binary => {
                 let Some(text) = self.text_of(value)? else { return Ok(()) };
                 check_base64(&text).map_err(|reason| vec![(ILLEGAL_ARGUMENT, reason)])?;

@@ -6,6 +6,7 @@ mod flattened;
 mod leaf;
 mod names;
 mod nested;
+mod range;
 pub(super) mod read;
 mod tokens;
 mod values;
@@ -141,6 +142,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// When a dynamic template adds what no field may be where it is.
     fn finish(mut self) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
+        self.finish_contexts()?;
         for (path, value) in &*self.mapping.constants {
             self.values.seen(path);
             self.values.out.keywords.push((path.clone(), value.to_string()));
@@ -157,9 +159,7 @@ impl<'a> Reader<'a> {
         if let Some(Err(error)) = wider.as_ref().map(Mapping::check_dependent) {
             return Err(self.illegal(error.to_string()));
         }
-        let mut out = self.values.out;
-        out.nested = self.nested;
-        Ok((out, wider))
+        Ok((ParsedDocument { nested: self.nested, ..self.values.out }, wider))
     }
 
     fn fail(&self, kind: DocumentErrorKind) -> DocumentError {

@@ -1,10 +1,12 @@
 //! The values of a document while it is read, without repeats.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::super::completion::Completion;
 use super::super::types::ParsedDocument;
 use sparrow_types::PackedTokens;
 
@@ -20,6 +22,18 @@ pub(super) struct Values {
     keywords_seen: FxHashSet<(String, String)>,
     /// Where each token is in the token weights of a sparse field that objects are merged into.
     places: HashMap<String, HashMap<Box<[u8]>, usize>>,
+    /// Inputs of `completion` fields that have contexts.
+    pub(super) in_contexts: Vec<InContexts>,
+}
+
+/// An input that has contexts, some of which may be the values of other fields.
+pub(super) struct InContexts {
+    pub(super) path: String,
+    pub(super) field: Arc<Completion>,
+    pub(super) input: String,
+    pub(super) weight: u32,
+    /// What its terms begin with.
+    pub(super) starts: BTreeSet<String>,
 }
 
 /// Number of values up to which a repeated one is looked for in a list: a set would cost more.

@@ -11,7 +11,7 @@ use super::super::error::MappingError;
 use super::super::java::java_string;
 use super::super::parameters::{Params, bad};
 use super::super::sparse_options::SparseIndexOptions;
-use super::super::types::{FieldType, KeywordKind, TextKind, TextOptions};
+use super::super::types::{DEFAULT_ANALYZER, FieldType, KeywordKind, TextKind, TextOptions};
 use super::super::{DateFormat, GeoPoint, LeafNode, LeafOptions, date, ip};
 use super::super::{dense, semantic};
 use super::text;
@@ -44,9 +44,9 @@ pub(super) fn leaf(
             reason: format!("field [{name}] of type [{type_name}] has a sub-field [{taken}] of its own"),
         });
     }
-    if matches!(field_type, FieldType::GeoPoint) && !fields.is_empty() {
+    if matches!(field_type, FieldType::Range(_)) && !fields.is_empty() {
         return Err(MappingError::Malformed {
-            reason: format!("field [{name}] of type [geo_point] cannot have [fields] on this server"),
+            reason: format!("field [{name}] of type [{type_name}] cannot have [fields] on this server"),
         });
     }
     fields.extend(own.into_iter().map(|(name, field_type)| {
@@ -103,6 +103,16 @@ fn read_type(
             null_value(params, options);
             *normalizer = text::keyword(params)?;
         }
+        FieldType::TokenCount { analyzer, gaps } => {
+            searchable(params, options)?;
+            let Some(name) = params.take("analyzer").map(java_string) else {
+                let field = params.field;
+                return Err(bad(format!("Analyzer must be set for field [{field}] but wasn't.")));
+            };
+            *analyzer = name.as_str().into();
+            params.kept.insert("analyzer".to_owned(), name.into());
+            *gaps = params.flag("enable_position_increments", true)?;
+        }
         FieldType::Boolean => {
             searchable(params, options)?;
             null_value(params, options);
@@ -144,6 +154,14 @@ fn read_type(
             params.only("ignore_z_value", &[Value::Bool(true)])?;
             params.only("script", &[])?;
             params.only("time_series_metric", &[])?;
+        }
+        FieldType::Range(of) => {
+            searchable(params, options)?;
+            options.coerce = params.flag("coerce", true)?;
+            if let FieldType::Date { formats } = &mut **of {
+                params.only("locale", &["ENGLISH".into(), "en".into(), "".into()])?;
+                *formats = date_formats(params, date::DEFAULT_FORMAT)?;
+            }
         }
         FieldType::Binary => {
             let doc_values = params.flag("doc_values", false)?;
@@ -306,6 +324,7 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "short" => FieldType::Short,
         "byte" => FieldType::Byte,
         "unsigned_long" => FieldType::UnsignedLong,
+        "token_count" => FieldType::TokenCount { analyzer: DEFAULT_ANALYZER.into(), gaps: true },
         "double" => FieldType::Double,
         "float" => FieldType::Float,
         "half_float" => FieldType::HalfFloat,
@@ -315,6 +334,12 @@ fn plain_type(type_name: &str) -> Option<FieldType> {
         "date_nanos" => FieldType::DateNanos { formats: Vec::new() },
         "ip" => FieldType::Ip,
         "geo_point" => FieldType::GeoPoint,
+        "integer_range" => FieldType::Range(Box::new(FieldType::Integer)),
+        "long_range" => FieldType::Range(Box::new(FieldType::Long)),
+        "float_range" => FieldType::Range(Box::new(FieldType::Float)),
+        "double_range" => FieldType::Range(Box::new(FieldType::Double)),
+        "date_range" => FieldType::Range(Box::new(FieldType::Date { formats: Vec::new() })),
+        "ip_range" => FieldType::Range(Box::new(FieldType::Ip)),
         "binary" => FieldType::Binary,
         "sparse_vector" => FieldType::SparseVector,
         "rank_features" => FieldType::RankFeatures,

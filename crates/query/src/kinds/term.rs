@@ -79,6 +79,20 @@ pub struct RangeQuery {
     pub format: Option<String>,
     /// Time zone of bounds that state none, and of date rounding: `+01:00`, `Z` or `UTC`.
     pub time_zone: Option<String>,
+    /// How a value that is a range itself has to lie to the asked one; of a single value, all relations say the same.
+    pub relation: Relation,
+}
+
+/// How a range of a document lies to the one that is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Relation {
+    /// They have a value in common.
+    #[default]
+    Intersects,
+    /// That of the document has all values of the other.
+    Contains,
+    /// The other has all values of that of the document.
+    Within,
 }
 
 /// Reads a `term` query.
@@ -193,15 +207,14 @@ pub(super) fn range(body: &Node, _: Context) -> Result<Query, BodyError> {
             "include_upper" if has_forms_of_8() => include_upper = value::boolean(node)?,
             "format" => range.format = value::optional_text(node)?,
             "time_zone" => range.time_zone = value::optional_text(node)?,
-            // Fields hold points, for which all relations say the same.
             "relation" => {
                 let relation = value::text(node)?;
-                if !["intersects", "contains", "within"]
-                    .iter()
-                    .any(|known| relation.eq_ignore_ascii_case(known))
-                {
-                    return Err(BodyError::illegal(format!("{relation} is not a valid relation")));
-                }
+                range.relation = match relation.to_ascii_lowercase().as_str() {
+                    "intersects" => Relation::Intersects,
+                    "contains" => Relation::Contains,
+                    "within" => Relation::Within,
+                    _ => return Err(BodyError::illegal(format!("{relation} is not a valid relation"))),
+                };
             }
             _ if node.is_scalar() && common.take(CLAUSE, member)? => {}
             _ => return Err(not_supported(CLAUSE, member)),

@@ -324,8 +324,7 @@ fn nested(
 /// Why a field has no column to sort or collapse by, as an error message; `None` if it has one.
 pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &str) -> Option<String> {
     match field_type {
-        text if text.has_text_column() && !off => None,
-        FieldType::Text { .. } => Some(format!(
+        FieldType::Text { .. } if !field_type.has_text_column() => Some(format!(
             "Fielddata is disabled on [{path}] in [{index}]. Text fields are not optimised for operations that \
              require per-document field data like aggregations and sorting, so these operations are disabled \
              by default. Please use a keyword field instead. Alternatively, set fielddata=true on [{path}] in \
@@ -338,7 +337,7 @@ pub fn without_columns(path: &str, field_type: &FieldType, off: bool, index: &st
         FieldType::Completion(_) => {
             Some(format!("Fielddata is not supported on field [{path}] of type [completion]"))
         }
-        FieldType::DenseVector { .. } | FieldType::Binary => {
+        FieldType::DenseVector { .. } | FieldType::Binary | FieldType::Range(_) => {
             Some(format!("Field [{path}] of type [{}] doesn't support sort", field_type.name()))
         }
         FieldType::GeoPoint => Some(

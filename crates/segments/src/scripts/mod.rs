@@ -209,7 +209,7 @@ impl SegmentFields {
                 if number.is_integer()
                     || number.is_float()
                     || matches!(number, FieldType::Boolean)
-                    || number.date_formats().is_some() =>
+                    || matches!(number, FieldType::Date { .. } | FieldType::DateNanos { .. }) =>
             {
                 let columns = open_columns(&self.reader, &number_column(path))?;
                 let nanos = match number {

@@ -118,6 +118,9 @@ const TYPES = [
     'completion',
     'alias',
     'date_nanos',
+    'token_count',
+    'integer_range',
+    'date_range',
   ],
 ];
 /** What may stand under a key; a name of a field where it is empty. */

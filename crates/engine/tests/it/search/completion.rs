@@ -336,8 +336,8 @@ fn malformed_completions_are_named() {
         (completion(json!({"field": "suggest", "size": 0})), "size must be positive"),
         (completion(json!({"field": "suggest", "nope": 1})), "[completion] unknown field [nope]"),
         (
-            completion(json!({"field": "suggest", "contexts": {}})),
-            "[contexts] of a completion are not supported",
+            completion(json!({"field": "suggest", "contexts": ["a"]})),
+            "[contexts] of a completion takes an object",
         ),
         (completion(json!({"field": "suggest", "fuzzy": {"nope": 1}})), "[fuzzy] unknown field [nope]"),
         (

@@ -400,8 +400,8 @@ impl Rewriter<'_> {
                     lte: bound(upper, *with_upper),
                     lt: bound(upper, !with_upper),
                     field: owned,
-                    format: None,
                     time_zone: query.time_zone.clone(),
+                    ..RangeQuery::default()
                 })
             }
         };

@@ -166,15 +166,21 @@ impl Compiler<'_> {
                 });
             }
             Some(FieldType::Ip) => self.address_term(field, text),
-            Some(FieldType::Date { .. } | FieldType::DateNanos { .. }) => {
+            Some(
+                field_type @ (FieldType::Date { .. } | FieldType::DateNanos { .. } | FieldType::Range(_)),
+            ) => {
+                let of = if let FieldType::Range(of) = field_type { Some(of.clone()) } else { None };
                 let value = Some(Value::String(text.to_owned()));
-                let day = RangeQuery {
+                let one = RangeQuery {
                     field: field.to_owned(),
                     gte: value.clone(),
                     lte: value,
                     ..RangeQuery::default()
                 };
-                self.date_range(&day, false)
+                match of {
+                    Some(of) => self.range_of_ranges(&one, &of, false),
+                    None => self.date_range(&one, false),
+                }
             }
             Some(field_type) => {
                 let field_type = field_type.clone();
@@ -268,8 +274,8 @@ impl Meaning for RangeQuery {
     }
 
     fn filter_key(&self, key: &mut Key) -> Option<()> {
-        let RangeQuery { field, gt, gte, lt, lte, format, time_zone } = self;
-        key.tag(3).text(field);
+        let RangeQuery { field, gt, gte, lt, lte, format, time_zone, relation } = self;
+        key.tag(3).tag(*relation as u8).text(field);
         for bound in [gt, gte, lt, lte] {
             key.value(bound.as_ref())?;
         }

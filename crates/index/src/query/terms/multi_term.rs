@@ -1,6 +1,6 @@
 //! Clauses that match many terms of one field: prefix, wildcard, regular expression, string range.
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,6 +28,8 @@ pub(crate) enum TermFilter {
     Regexp(Arc<Automaton>),
     /// Terms between two others, in byte order.
     Range(Bound<String>, Bound<String>),
+    /// Terms whose first and second half are each between two others.
+    Halves(RangeInclusive<String>, RangeInclusive<String>),
     /// Terms in a list.
     Set(Vec<String>),
 }
@@ -222,6 +224,9 @@ fn key_range(prefix: &[u8], filter: &TermFilter, case_insensitive: bool) -> (Bou
             };
             (lower, upper)
         }
+        TermFilter::Halves(first, _) => {
+            (Bound::Included(key(first.start())), after_prefix(&key(first.end())))
+        }
         TermFilter::Prefix(value) if !case_insensitive => starts_with(value),
         TermFilter::Wildcard(pattern) if !case_insensitive => starts_with(&pattern.literal_prefix()),
         TermFilter::Regexp(automaton) => starts_with(&automaton.literal_prefix()),
@@ -262,7 +267,14 @@ impl TermFilter {
                     Bound::Unbounded => true,
                 }
             }
+            TermFilter::Halves(first, second) => value
+                .split_at_checked(value.len() / 2)
+                .is_some_and(|(one, other)| holds(first, one) && holds(second, other)),
             TermFilter::Set(values) => values.iter().any(|wanted| wanted.eq_ignore_ascii_case(value)),
         }
     }
+}
+
+fn holds(range: &RangeInclusive<String>, value: &str) -> bool {
+    range.start().as_str() <= value && value <= range.end().as_str()
 }

@@ -1,6 +1,7 @@
 //! Clauses `term` and `range` on `ip` fields: IP addresses and networks are compiled to keywords and ranges
 //! of them.
 
+use std::net::IpAddr;
 use std::ops::Bound;
 
 use serde_json::Value;
@@ -60,5 +61,9 @@ impl Compiler<'_> {
 }
 
 fn keyword(text: &str) -> Result<String, QueryError> {
-    ip::parse(text).map(ip::keyword).ok_or_else(|| QueryError::Address { reason: ip::not_an_address(text) })
+    address(text).map(ip::keyword)
+}
+
+pub(crate) fn address(text: &str) -> Result<IpAddr, QueryError> {
+    ip::parse(text).ok_or_else(|| QueryError::Address { reason: ip::not_an_address(text) })
 }

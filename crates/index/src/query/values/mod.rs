@@ -5,3 +5,4 @@ pub(super) mod columns;
 pub(super) mod dates;
 pub(super) mod numeric;
 pub(super) mod value_range;
+pub(super) mod value_ranges;

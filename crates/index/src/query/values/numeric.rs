@@ -46,7 +46,8 @@ impl Compiler<'_> {
             | FieldType::Integer
             | FieldType::Short
             | FieldType::Byte
-            | FieldType::UnsignedLong => whole_value(field_type, text)?,
+            | FieldType::UnsignedLong
+            | FieldType::TokenCount { .. } => whole_value(field_type, text)?,
             FieldType::Double | FieldType::Float | FieldType::HalfFloat | FieldType::ScaledFloat { .. } => {
                 Some(NumberValue::F64(normalize_float(field_type, number(text)?)))
             }
@@ -65,6 +66,7 @@ impl Compiler<'_> {
             | FieldType::RankFeature { .. }
             | FieldType::DenseVector(_)
             | FieldType::GeoPoint
+            | FieldType::Range(_)
             | FieldType::Completion(_)
             | FieldType::SemanticText(_) => {
                 return Err(QueryError::Unsupported {
@@ -107,8 +109,12 @@ impl Compiler<'_> {
         let interval = match &field_type {
             FieldType::Date { .. } | FieldType::DateNanos { .. } => return self.date_range(query, true),
             FieldType::Ip => return self.address_range(query),
+            FieldType::Range(of) => return self.range_of_ranges(query, of, true),
             FieldType::Boolean => boolean_interval(query)?,
-            other if other.is_integer() => whole_interval(query)?,
+            other if other.is_integer() => {
+                let (lower, upper) = whole_interval(query)?;
+                Interval::Whole(lower, upper)
+            }
             other if other.is_float() => float_interval(other, query)?,
             other => {
                 return Err(QueryError::Unsupported {
@@ -128,13 +134,23 @@ impl Compiler<'_> {
         query: &RangeQuery,
         in_range: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
+        let Some((lower, upper)) = self.date_bounds(query, in_range)? else { return Ok(weights::none()) };
+        Ok(self.interval_weight(&query.field, Interval::Whole(lower, upper)))
+    }
+
+    /// The first and the last moment of a range of dates; `None` if the field has none.
+    pub(crate) fn date_bounds(
+        &self,
+        query: &RangeQuery,
+        in_range: bool,
+    ) -> Result<Option<(i128, i128)>, QueryError> {
         let field_type = self.snapshot.mapping().field(&query.field);
         let formats: Vec<DateFormat> = match (&query.format, field_type.and_then(FieldType::date_formats)) {
             (Some(format), _) => {
                 parse_formats(format).map_err(|reason| QueryError::DatePattern { reason })?
             }
             (None, Some(formats)) => formats.to_vec(),
-            (None, None) => return Ok(weights::none()),
+            (None, None) => return Ok(None),
         };
         let in_nanos = matches!(field_type, Some(FieldType::DateNanos { .. }));
         let request = DateRequest::new(&formats, self.now, query.time_zone.as_deref())?;
@@ -162,7 +178,7 @@ impl Compiler<'_> {
             (None, Some(to)) => to,
             (None, None) => i128::from(i64::MAX),
         };
-        Ok(self.interval_weight(&query.field, Interval::Whole(lower, upper)))
+        Ok(Some((lower, upper)))
     }
 }
 
@@ -176,7 +192,7 @@ fn boolean(text: &str) -> Result<bool, QueryError> {
 
 /// Parses a number as Java's `Double.parseDouble` does, except for forms that JSON and users do not write,
 /// such as hexadecimal.
-fn number(text: &str) -> Result<f64, QueryError> {
+pub(crate) fn number(text: &str) -> Result<f64, QueryError> {
     let malformed = || QueryError::NumberFormat { input: text.to_owned() };
     let digits = text.trim();
     if !digits.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
@@ -208,7 +224,7 @@ fn whole_value(field_type: &FieldType, text: &str) -> Result<Option<NumberValue>
 }
 
 /// Range of values that a whole-number type can hold.
-fn whole_bounds(field_type: &FieldType) -> RangeInclusive<i128> {
+pub(crate) fn whole_bounds(field_type: &FieldType) -> RangeInclusive<i128> {
     match field_type {
         FieldType::Byte => i128::from(i8::MIN)..=i128::from(i8::MAX),
         FieldType::Short => i128::from(i16::MIN)..=i128::from(i16::MAX),
@@ -226,7 +242,8 @@ fn bound_text(field: &str, value: &Option<Value>) -> Result<Option<String>, Quer
     }
 }
 
-fn whole_interval(query: &RangeQuery) -> Result<Interval, QueryError> {
+/// The first and the last whole number of a range; none if the first is the larger.
+pub(crate) fn whole_interval(query: &RangeQuery) -> Result<(i128, i128), QueryError> {
     let bound = |value: &Option<Value>| -> Result<Option<(i128, bool)>, QueryError> {
         bound_text(&query.field, value)?.map(|text| whole(&text)).transpose()
     };
@@ -240,7 +257,7 @@ fn whole_interval(query: &RangeQuery) -> Result<Interval, QueryError> {
         (None, Some((value, _))) => value,
         (None, None) => i128::MAX,
     };
-    Ok(Interval::Whole(lower, upper))
+    Ok((lower, upper))
 }
 
 fn float_interval(field_type: &FieldType, query: &RangeQuery) -> Result<Interval, QueryError> {

@@ -88,6 +88,16 @@ const FIELDS = [
     'A point on the earth.',
   ),
   field(
+    ['integer_range', 'long_range', 'float_range', 'double_range', 'date_range', 'ip_range'],
+    { ...indexed, coerce: preset(flag, true), format: text(), locale: text() },
+    'Ranges of values.',
+  ),
+  field(
+    ['token_count'],
+    { ...indexed, analyzer: text(), enable_position_increments: preset(flag, true) },
+    'The number of words of a text.',
+  ),
+  field(
     ['flattened'],
     {
       ...{ ...indexed, null_value: any(), depth_limit: preset(int(), 20), ignore_above: int(), index_options: text() },
@@ -101,6 +111,7 @@ const FIELDS = [
       ...{ analyzer: preset(text(), 'simple'), search_analyzer: text() },
       ...{ preserve_separators: preset(flag, true), preserve_position_increments: preset(flag, true) },
       max_input_length: preset(int('characters of an input that are kept'), 50),
+      contexts: either(list(open()), open()),
     },
     'Texts with weights that the suggester of this name completes.',
   ),

@@ -266,6 +266,7 @@ export const SEARCH_SCHEMAS: Schemas = {
       completion: object({
         ...{ field: text('a field of type `completion`'), analyzer: text(), size: preset(int(), 5), shard_size: int() },
         skip_duplicates: preset(bool(), false),
+        contexts: open('categories and places that inputs have to be in one of'),
         fuzzy: either(
           bool(),
           object({

@@ -1,0 +1,307 @@
+//! Contexts of `completion` fields: categories and places that an input belongs to. The index keeps an input once for each of its
+//! contexts, which stands before the key of its term.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::error::MappingError;
+use super::geo::{self, GeoPoint};
+use super::java::java_string;
+use super::parameters::{Params, bad};
+
+/// Stands behind a context in a term. No input and no context has it.
+pub(crate) const CONTEXT_END: char = '\u{1d}';
+/// Most contexts that a field may have.
+const MOST_CONTEXTS: usize = 10;
+/// Longest category in bytes: it is part of a term, and terms have a bound.
+const LONGEST_CATEGORY: usize = 1_000;
+/// Digits of the geohash of a place whose mapping does not say how many.
+const DEFAULT_PRECISION: usize = 6;
+
+/// A context that the inputs of a field have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// The name that documents and requests give it.
+    pub name: String,
+    pub kind: ContextKind,
+    /// Path of the field whose values it has, besides those that stand with an input.
+    pub path: Option<String>,
+}
+
+/// What the values of a context are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContextKind {
+    /// Texts.
+    Category,
+    /// Places, as the cells of geohashes of so many digits.
+    Geo { precision: usize },
+}
+
+/// A context that a request asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedContext {
+    /// What the terms begin with.
+    pub start: String,
+    /// Whether it is a whole context, which ends there.
+    pub is_whole: bool,
+    /// What the weights of inputs in it are multiplied with.
+    pub boost: u32,
+}
+
+/// Reads the `contexts` of a field.
+pub(crate) fn parse(params: &mut Params<'_>) -> Result<Vec<Context>, MappingError> {
+    let field = params.field;
+    let Some(given) = params.take("contexts").cloned() else { return Ok(Vec::new()) };
+    let definitions = match given {
+        Value::Array(definitions) => definitions,
+        single => vec![single],
+    };
+    if definitions.len() > MOST_CONTEXTS {
+        return Err(bad(format!(
+            "Limit of completion field contexts [{MOST_CONTEXTS}] has been exceeded, found [{}]",
+            definitions.len()
+        )));
+    }
+    let mut contexts: Vec<Context> = Vec::new();
+    for definition in &definitions {
+        let context = context(field, definition)?;
+        if contexts.iter().any(|known| known.name == context.name) {
+            return Err(bad(format!("Context [{}] of field [{field}] is there twice", context.name)));
+        }
+        contexts.push(context);
+    }
+    if !contexts.is_empty() {
+        params.kept.insert("contexts".to_owned(), contexts.iter().map(shown).collect());
+    }
+    Ok(contexts)
+}
+
+fn context(field: &str, definition: &Value) -> Result<Context, MappingError> {
+    let Value::Object(members) = definition else {
+        return Err(bad(format!("[contexts] of field [{field}] takes objects")));
+    };
+    let text = |name: &str| members.get(name).filter(|value| !value.is_null()).map(java_string);
+    let name = text("name").ok_or_else(|| bad("name is missing in context".to_owned()))?;
+    let kind = text("type").ok_or_else(|| bad("type is missing in context".to_owned()))?;
+    let is_geo = match kind.to_ascii_lowercase().as_str() {
+        "category" => false,
+        "geo" => true,
+        _ => return Err(bad(format!("No context type for [{kind}]"))),
+    };
+    let known = |name: &&String| {
+        matches!(name.as_str(), "name" | "type" | "path") || is_geo && name.as_str() == "precision"
+    };
+    if let Some(unknown) = members.keys().find(|name| !known(name)) {
+        return Err(bad(format!("unknown parameter [{unknown}] of the context [{name}] of field [{field}]")));
+    }
+    let kind = match is_geo {
+        false => ContextKind::Category,
+        true => ContextKind::Geo {
+            precision: members.get("precision").map_or(Ok(DEFAULT_PRECISION), precision).map_err(bad)?,
+        },
+    };
+    Ok(Context { name, kind, path: text("path") })
+}
+
+/// A context as mappings show it.
+fn shown(context: &Context) -> Value {
+    let mut shown = json!({"name": context.name, "type": "CATEGORY"});
+    if let ContextKind::Geo { precision } = context.kind {
+        shown["type"] = "GEO".into();
+        shown["precision"] = precision.into();
+    }
+    if let Some(path) = &context.path {
+        shown["path"] = path.as_str().into();
+    }
+    shown
+}
+
+/// Digits of a geohash, given as their number or as the size of its cell.
+fn precision(value: &Value) -> Result<usize, String> {
+    let text = java_string(value);
+    let digits = match text.parse::<i64>() {
+        Ok(digits) => usize::try_from(digits).unwrap_or(0),
+        Err(_) => geo::geohash_digits(geo::meters(&text, "m")?),
+    };
+    match digits {
+        1..=geo::GEOHASH_DIGITS => Ok(digits),
+        _ => Err(format!("precision must be between 1 and {}, but was [{text}]", geo::GEOHASH_DIGITS)),
+    }
+}
+
+/// What the terms of an input begin with that has this value of the context of this number.
+fn start(number: usize, value: &str) -> String {
+    format!("{number}{value}{CONTEXT_END}")
+}
+
+impl Context {
+    /// The values that a document gives with an input, as they are in terms.
+    fn values(&self, given: &Value, out: &mut BTreeSet<String>) -> Result<(), String> {
+        match (self.kind, given) {
+            (ContextKind::Geo { precision }, point) if is_point(point) => {
+                let point = GeoPoint::on_earth(point, &self.name)?;
+                out.insert(point.geohash(precision));
+            }
+            (_, Value::Array(values)) => {
+                values.iter().try_for_each(|value| self.values(value, out))?;
+            }
+            (ContextKind::Category, Value::String(_) | Value::Number(_) | Value::Bool(_)) => {
+                out.insert(category(&java_string(given))?);
+            }
+            _ => {
+                return Err(format!(
+                    "context [{}] must be a string, number or boolean, a place, or a list of these",
+                    self.name
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_point(value: &Value) -> bool {
+    match value {
+        Value::Array(values) => GeoPoint::is_position(values),
+        Value::Object(_) | Value::String(_) => true,
+        _ => false,
+    }
+}
+
+fn category(text: &str) -> Result<String, String> {
+    if text.len() > LONGEST_CATEGORY || text.contains([CONTEXT_END, '\0']) {
+        return Err(format!("a category has at most {LONGEST_CATEGORY} bytes, and no reserved characters"));
+    }
+    Ok(text.to_owned())
+}
+
+/// What the terms of an input begin with, for the contexts that stand with it in a document.
+///
+/// # Errors
+/// The message about a context that the field does not have, or a value that is none.
+pub(crate) fn starts_of(
+    contexts: &[Context],
+    given: &Map<String, Value>,
+) -> Result<BTreeSet<String>, String> {
+    let mut starts = BTreeSet::new();
+    for (name, value) in given {
+        let number = number_of(contexts, name)?;
+        let mut values = BTreeSet::new();
+        contexts[number].values(value, &mut values)?;
+        starts.extend(values.iter().map(|value| start(number, value)));
+    }
+    Ok(starts)
+}
+
+/// What the terms of an input begin with, for a value of the field at the path of the context of this number.
+pub(crate) fn start_of_field(contexts: &[Context], number: usize, value: &FieldValue<'_>) -> Option<String> {
+    match (contexts[number].kind, value) {
+        (ContextKind::Category, FieldValue::Text(text)) => Some(start(number, &category(text).ok()?)),
+        (ContextKind::Geo { precision }, FieldValue::Point(point)) => {
+            Some(start(number, &point.geohash(precision)))
+        }
+        _ => None,
+    }
+}
+
+/// A value of a field that a context reads.
+pub(crate) enum FieldValue<'v> {
+    Text(&'v str),
+    Point(GeoPoint),
+}
+
+fn number_of(contexts: &[Context], name: &str) -> Result<usize, String> {
+    contexts.iter().position(|context| context.name == name).ok_or_else(|| {
+        let known: Vec<&str> = contexts.iter().map(|context| context.name.as_str()).collect();
+        format!("Unknown context name [{name}], must be one of [{}]", known.join(", "))
+    })
+}
+
+/// What a request asks for, of each context by its name.
+///
+/// # Errors
+/// The message about a context that the field does not have, or no context at all.
+pub fn asked(contexts: &[Context], given: &Map<String, Value>) -> Result<Vec<AskedContext>, String> {
+    let mut asked = Vec::new();
+    for (name, value) in given {
+        let number = number_of(contexts, name)?;
+        let values = match value {
+            Value::Array(values) if !GeoPoint::is_position(values) => &values[..],
+            single => std::slice::from_ref(single),
+        };
+        for value in values {
+            one(&contexts[number], number, value, &mut asked)?;
+        }
+    }
+    match asked.is_empty() {
+        true => Err("Missing mandatory contexts in context query".to_owned()),
+        false => Ok(asked),
+    }
+}
+
+fn one(context: &Context, number: usize, given: &Value, asked: &mut Vec<AskedContext>) -> Result<(), String> {
+    let empty = Map::new();
+    // A place may stand for itself, also as an object.
+    let (value, options) = match given {
+        Value::Object(members) if members.contains_key("context") => (&members["context"], members),
+        plain => (plain, &empty),
+    };
+    let is_geo = context.kind != ContextKind::Category;
+    let known = |name: &&String| match name.as_str() {
+        "context" | "boost" => true,
+        "prefix" => !is_geo,
+        "precision" | "neighbours" => is_geo,
+        _ => false,
+    };
+    if let Some(unknown) = options.keys().find(|name| !known(name)) {
+        return Err(format!("unknown option [{unknown}] of context [{}]", context.name));
+    }
+    let boost = match options.get("boost") {
+        None => 1,
+        Some(boost) => java_string(boost)
+            .parse::<i32>()
+            .ok()
+            .and_then(|boost| u32::try_from(boost).ok().filter(|boost| *boost > 0))
+            .ok_or_else(|| format!("boost must be greater than 0, but was [{}]", java_string(boost)))?,
+    };
+    match context.kind {
+        ContextKind::Category => {
+            let (Value::String(_) | Value::Number(_) | Value::Bool(_)) = value else {
+                return Err(format!("category context [{}] must be a text", context.name));
+            };
+            let is_prefix = match options.get("prefix") {
+                None => false,
+                Some(Value::Bool(flag)) => *flag,
+                Some(Value::String(text)) if text == "true" || text == "false" => text == "true",
+                Some(other) => {
+                    return Err(format!("[prefix] must be a boolean, but was [{}]", java_string(other)));
+                }
+            };
+            let category = category(&java_string(value))?;
+            asked.push(cell(number, &category, !is_prefix, boost));
+        }
+        ContextKind::Geo { precision: digits } => {
+            let point = GeoPoint::on_earth(value, &context.name)?;
+            let given = options.get("precision").map_or(Ok(digits), precision)?;
+            let hash = point.geohash(given.min(digits));
+            let neighbours: Vec<usize> = match options.get("neighbours") {
+                None if hash.len() == digits => vec![digits],
+                None => Vec::new(),
+                Some(Value::Array(list)) => list.iter().map(precision).collect::<Result<_, _>>()?,
+                Some(single) => vec![precision(single)?],
+            };
+            let mut cells = BTreeSet::from([hash.clone()]);
+            for digits in neighbours.into_iter().filter(|digits| *digits <= hash.len()) {
+                cells.insert(hash[..digits].to_owned());
+                cells.extend(geo::neighbours(&hash[..digits]));
+            }
+            asked.extend(cells.iter().map(|hash| cell(number, hash, hash.len() == digits, boost)));
+        }
+    }
+    Ok(())
+}
+
+fn cell(number: usize, value: &str, is_whole: bool, boost: u32) -> AskedContext {
+    let start = if is_whole { start(number, value) } else { format!("{number}{value}") };
+    AskedContext { start, is_whole, boost }
+}
