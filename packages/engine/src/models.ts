@@ -6,15 +6,8 @@ import { fileProblem } from './file-problem.js';
 
 const require = createRequire(import.meta.url);
 
-/**
- * npm packages whose contents are a model directory. This package depends on the first two, so that they are there wherever it is; the
- * last one, a sparse head on the second, is used if it is installed.
- */
-const EMBEDDED = [
-  '@sparrow-search/model-splade-tiny',
-  '@sparrow-search/model-minilm-l6',
-  '@sparrow-search/model-splade-minilm-l6',
-];
+/** npm packages whose contents are a model directory. This package depends on them, so that they are there wherever it is. */
+const EMBEDDED = ['@sparrow-search/model-splade-tiny', '@sparrow-search/model-minilm-l6'];
 
 /** Directories of the models that are installed with the engine. */
 export function embeddedModels(): readonly string[] {

@@ -168,12 +168,12 @@ fn a_deployment_grows_with_its_load_sleeps_without_and_wakes_for_a_text() {
     assert_eq!(fixed["assignment"]["task_parameters"]["number_of_allocations"], 1);
 }
 
-/// With small models under the names of the embedded dense one and of the head on it.
+/// With a small model under the name of the embedded dense one.
 #[test]
 fn a_hybrid_field_of_a_head_reads_each_text_once() {
     let folder = tempfile::tempdir().unwrap();
     let fixtures = workspace::root().join("crates/encoder/tests/fixtures");
-    let models = [("checkpoint-bert", "model-minilm-l6"), ("checkpoint-head", "model-splade-minilm-l6")];
+    let models = [("checkpoint-bert", "model-minilm-l6"), ("checkpoint-head", "head")];
     let directories = models.map(|(from, to)| {
         copy_tree(&fixtures.join(from), &folder.path().join(to));
         folder.path().join(to)
@@ -185,22 +185,19 @@ fn a_hybrid_field_of_a_head_reads_each_text_once() {
         options.models = directories.to_vec();
         options.threads = 2;
     });
-    let built_in =
-        |id: &str| node.ok("get_inference", &format!("inference_id={id}"), "", "")["endpoints"][0].clone();
-    let parts = &built_in(".hybrid-minilm-l6")["service_settings"];
-    assert_eq!(parts["sparse_inference_id"], ".splade-minilm-l6-elasticsearch");
-    assert_eq!(parts["dense_inference_id"], ".all-minilm-l6-v2-elasticsearch");
-    let shown = node.ok("get_trained_models", "model=.splade-minilm-l6", "", "");
+    let shown = node.ok("get_trained_models", "model=head", "", "");
     assert_eq!(shown["trained_model_configs"][0]["metadata"]["recognised"]["trunk"], ".all-minilm-l6-v2");
 
-    for model in [".all-minilm-l6-v2", ".splade-minilm-l6"] {
+    for model in [".all-minilm-l6-v2", "head"] {
         node.ok("start_deployment", &format!("model={model}"), "cache_size=0", "");
     }
     let read = |model: &str| deployments(&node, model)[0]["inference_count"].as_u64().unwrap();
     let put = json!({"service": "elasticsearch", "service_settings": {
-        "sparse_inference_id": ".splade-minilm-l6", "dense_inference_id": ".all-minilm-l6-v2",
+        "sparse_inference_id": "head", "dense_inference_id": ".all-minilm-l6-v2",
     }});
     node.ok("put_inference", "inference_id=both&task_type=hybrid_embedding", "", &put.to_string());
+    let put = json!({"service": "elasticsearch", "service_settings": {"model_id": "head"}});
+    node.ok("put_inference", "inference_id=terms&task_type=sparse_embedding", "", &put.to_string());
     node.ok(
         "create_index",
         "index=i",
@@ -211,19 +208,16 @@ fn a_hybrid_field_of_a_head_reads_each_text_once() {
     node.ok("index_doc", "index=i&id=2", "refresh=true", r#"{"t": "old blue coin"}"#);
     let lists = r#"{"retriever": {"rrf": {"query": "red stamps", "fields": ["t"]}}}"#;
     assert_eq!(node.hits("i", lists)[0].0, "1");
-    assert_eq!((read(".splade-minilm-l6"), read(".all-minilm-l6-v2")), (3, 0));
+    assert_eq!((read("head"), read(".all-minilm-l6-v2")), (3, 0));
 
     let vectors =
         |id: &str| node.ok("infer", &format!("inference_id={id}"), "", r#"{"input": "old blue coin"}"#);
     let both = vectors("both")["hybrid_embedding"][0].clone();
-    assert_eq!((read(".splade-minilm-l6"), read(".all-minilm-l6-v2")), (4, 0));
+    assert_eq!((read("head"), read(".all-minilm-l6-v2")), (4, 0));
     assert_eq!(
         both["text_embedding"],
         vectors(".all-minilm-l6-v2-elasticsearch")["text_embedding"][0]["embedding"]
     );
-    assert_eq!(
-        both["sparse_embedding"],
-        vectors(".splade-minilm-l6-elasticsearch")["sparse_embedding"][0]["embedding"]
-    );
+    assert_eq!(both["sparse_embedding"], vectors("terms")["sparse_embedding"][0]["embedding"]);
     assert_eq!(both["is_truncated"], false);
 }
