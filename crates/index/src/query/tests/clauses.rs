@@ -64,6 +64,7 @@ fn range(field: &str, bounds: Value) -> Query {
         lte: bound("lte"),
         format: bounds.get("format").and_then(Value::as_str).map(str::to_owned),
         time_zone: bounds.get("time_zone").and_then(Value::as_str).map(str::to_owned),
+        ..RangeQuery::default()
     }))
 }
 
