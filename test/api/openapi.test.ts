@@ -179,7 +179,11 @@ describe('the OpenAPI document', () => {
     const types = forms.flatMap((form) => form.properties.type.enum ?? []);
     expect(types.length).toBeGreaterThan(20);
     for (const type of types) {
-      const needs: Record<string, object> = { scaled_float: { scaling_factor: 10 }, alias: { path: 'other' } };
+      const needs: Record<string, object> = {
+        scaled_float: { scaling_factor: 10 },
+        alias: { path: 'other' },
+        token_count: { analyzer: 'standard' },
+      };
       const properties = { other: { type: 'keyword' }, field: { type, ...needs[type] } };
       const { text } = await server.request('PUT', `/type-${type}`, { mappings: { properties } });
       expect(text, type).toContain('"acknowledged":true');

@@ -196,7 +196,9 @@ fn a_hybrid_field_of_a_head_reads_each_text_once() {
         "sparse_inference_id": "head", "dense_inference_id": ".all-minilm-l6-v2",
     }});
     node.ok("put_inference", "inference_id=both&task_type=hybrid_embedding", "", &put.to_string());
-    let put = json!({"service": "elasticsearch", "service_settings": {"model_id": "head"}});
+    let put = json!({"service": "elasticsearch", "service_settings": {
+        "model_id": "head", "num_allocations": 1, "num_threads": 1,
+    }});
     node.ok("put_inference", "inference_id=terms&task_type=sparse_embedding", "", &put.to_string());
     node.ok(
         "create_index",

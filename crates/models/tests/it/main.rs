@@ -1,0 +1,4 @@
+//! What models answer that are loaded from files.
+
+mod encode_queries;
+mod heads;
