@@ -141,7 +141,7 @@ describe('the cluster', () => {
     await call('DELETE', '/_search/scroll', { scroll_id });
   });
 
-  it('refuses expensive queries, wherever they stand, while a setting says so', async () => {
+  it('refuses expensive clauses of a search while a setting says so', async () => {
     const fields = { quick: { type: 'text', index_prefixes: {} } };
     const properties = { text: { type: 'text', fields }, n: { type: 'integer' }, list: { type: 'nested' } };
     await call('PUT', '/costly', { mappings: { properties } });

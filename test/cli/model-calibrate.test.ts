@@ -49,6 +49,11 @@ it('gives a copy of the embedded sparse model the calibration that the model has
   // What is there may have taken somebody work.
   const again = await calibrated(place);
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('is there: --force replaces it')]);
+  // With a damaged one, the model itself cannot be used.
+  writeFileSync(join(place, 'calibration.json'), '{');
+  expect(await calibrated(place, '--force')).toMatchObject({ code: 0, stderr: '' });
+  expect(read(place)).toEqual(made);
+  expect(existsSync(join(place, 'calibration.json.before'))).toBe(false);
 }, 120_000);
 
 it('makes scores of another model probabilities, which a search without it refuses, naming the command', async () => {

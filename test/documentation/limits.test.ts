@@ -15,6 +15,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'fields of an index': [SETTINGS, 'mapping.total_fields.limit'],
   'fields of an index, whatever is set': ['crates/mapping/src/types.rs', 'MOST_TOTAL_FIELDS'],
   '`dynamic_templates` of a new mapping': ['crates/mapping/src/dynamic.rs', 'MOST_TEMPLATES'],
+  'patterns of all `dynamic_templates` of a new mapping': ['crates/mapping/src/dynamic.rs', 'MOST_TEMPLATE_PATTERNS'],
   'levels of objects in a mapping': [SETTINGS, 'mapping.depth.limit'],
   'characters of the name of a field': ['crates/mapping/src/types.rs', 'LONGEST_NAME'],
   'fields of type `nested`': [SETTINGS, 'mapping.nested_fields.limit'],

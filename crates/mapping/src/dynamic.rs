@@ -18,6 +18,9 @@ const MAX_REGEX_BYTES: usize = 1 << 20;
 /// Most `dynamic_templates` of a mapping: each new field of a document is compared with them one by one.
 const MOST_TEMPLATES: usize = 1_000;
 
+/// Most patterns of all `dynamic_templates` of a mapping together: each new field of a document may be compared with each.
+const MOST_TEMPLATE_PATTERNS: usize = 5_000;
+
 /// Kind of JSON value with which a field first occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MatchType {
@@ -138,18 +141,22 @@ impl DynamicTemplate {
         parse::node(name, &Value::Object(definition))
     }
 
-    /// Checks that the template's lists of patterns are no longer than those of requests, and that its `mapping` yields a valid field
-    /// definition for at least one kind of value.
-    pub(super) fn check(&self) -> Result<(), MappingError> {
-        work::check()?;
-        let lists = [
+    /// The number of patterns in each of the template's lists, by its name.
+    fn patterns(&self) -> [(&'static str, usize); 4] {
+        [
             ("match", &self.matches),
             ("unmatch", &self.unmatch),
             ("path_match", &self.path_match),
             ("path_unmatch", &self.path_unmatch),
-        ];
-        for (key, patterns) in lists {
-            let count = patterns.as_ref().map_or(0, NamePatterns::count);
+        ]
+        .map(|(key, patterns)| (key, patterns.as_ref().map_or(0, NamePatterns::count)))
+    }
+
+    /// Checks that the template's lists of patterns are no longer than those of requests, and that its `mapping` yields a valid field
+    /// definition for at least one kind of value.
+    pub(super) fn check(&self) -> Result<(), MappingError> {
+        work::check()?;
+        for (key, count) in self.patterns() {
             glob::check_patterns(key, count).map_err(|error| bad(error.to_string()))?;
         }
         if contains(&Value::Object(self.mapping.clone()), "{name}") {
@@ -215,6 +222,12 @@ pub(super) fn check_templates(templates: &[DynamicTemplate]) -> Result<(), Mappi
         return Err(bad(format!(
             "[dynamic_templates] has [{}] templates, at most [{MOST_TEMPLATES}] are possible on this server",
             templates.len()
+        )));
+    }
+    let patterns: usize = templates.iter().flat_map(DynamicTemplate::patterns).map(|(_, count)| count).sum();
+    if patterns > MOST_TEMPLATE_PATTERNS {
+        return Err(bad(format!(
+            "[dynamic_templates] has [{patterns}] patterns, at most [{MOST_TEMPLATE_PATTERNS}] are possible on this server"
         )));
     }
     templates.iter().try_for_each(DynamicTemplate::check)

@@ -74,7 +74,7 @@ pub struct RegisteredModel {
     int8: AtomicBool,
     spread: OnceLock<Option<f32>>,
     /// The dense model that it is a head on, once both are registered.
-    trunk: OnceLock<Arc<RegisteredModel>>,
+    trunk: RwLock<Option<Arc<RegisteredModel>>>,
 }
 
 impl RegisteredModel {
@@ -129,7 +129,7 @@ impl RegisteredModel {
             loaded: Mutex::new(Weak::new()),
             int8,
             spread: OnceLock::new(),
-            trunk: OnceLock::new(),
+            trunk: RwLock::default(),
         }
     }
 
@@ -159,7 +159,7 @@ impl RegisteredModel {
             loaded: Mutex::new(Weak::new()),
             int8: AtomicBool::new(false),
             spread: OnceLock::new(),
-            trunk: OnceLock::new(),
+            trunk: RwLock::default(),
         }
     }
 
@@ -215,8 +215,8 @@ impl RegisteredModel {
     }
 
     /// The dense model that it is a head on.
-    pub fn trunk(&self) -> Option<&Arc<RegisteredModel>> {
-        self.trunk.get()
+    pub fn trunk(&self) -> Option<Arc<RegisteredModel>> {
+        self.trunk.read().clone()
     }
 
     /// The texts with the model's prefix for documents, or for queries if `search`; `None` if it has no such prefix. A prefix in its
@@ -319,7 +319,9 @@ impl Registry {
 
     /// Removes a model that a request created.
     pub fn remove(&self, id: &str) {
-        self.registered.write().models.retain(|model| model.id != id);
+        let mut registered = self.registered.write();
+        registered.models.retain(|model| model.id != id);
+        registered.link();
     }
 
     /// Replaces the sets of hidden models and of aliases.
@@ -327,6 +329,7 @@ impl Registry {
         let mut registered = self.registered.write();
         registered.hidden = hidden;
         registered.aliases = aliases;
+        registered.link();
     }
 
     /// The aliases that requests gave to a model.
@@ -376,7 +379,8 @@ impl Registry {
 }
 
 impl RegisteredModels {
-    /// Gives heads the models that they are on, if those are registered by now and are the ones that they were trained on.
+    /// Gives each head the model that it is on, if that is registered and the one that it was trained on. A model that was deleted or
+    /// replaced is let go.
     fn link(&self) {
         for model in &self.models {
             let Some(named) = model.info.as_ref().ok().and_then(|info| info.trunk.as_ref()) else { continue };
@@ -386,9 +390,7 @@ impl RegisteredModels {
                     .as_ref()
                     .is_ok_and(|info| info.trunk.is_none() && info.fingerprint == named.fingerprint)
             };
-            if let Some(found) = self.find(&named.model).filter(is_it) {
-                model.trunk.get_or_init(|| Arc::clone(found));
-            }
+            *model.trunk.write() = self.find(&named.model).filter(is_it).cloned();
         }
     }
 

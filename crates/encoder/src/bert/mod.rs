@@ -88,6 +88,11 @@ impl Bert {
         self.layers.list.len()
     }
 
+    /// The number of attention heads in each layer.
+    pub(crate) fn heads(&self) -> usize {
+        self.layers.heads
+    }
+
     /// The word embeddings.
     pub(crate) fn words(&self) -> &Arc<Table> {
         &self.words

@@ -1,20 +1,22 @@
 //! What the directory of a head on another model has: layers above those of that model, and the transform of a masked language model.
 
-use crate::bert::Upper;
+use crate::bert::{Bert, Upper};
 use crate::error::EncoderError;
 
 use super::checkpoint::{Checkpoint, MAX_LAYERS};
 
 impl Checkpoint {
-    /// What a head has of its own above an encoder of some layers and hidden states as wide: its layers, and the transform after them.
+    /// What a head has of its own above an encoder of the same form: its layers, and the transform after them.
     ///
     /// # Errors
     /// As [`Checkpoint::weights`].
-    pub(super) fn above(&self, below: usize, width: usize) -> Result<Upper, EncoderError> {
+    pub(super) fn above(&self, trunk: &Bert) -> Result<Upper, EncoderError> {
         let layers = self.architecture.num_hidden_layers;
-        if !(below..=MAX_LAYERS).contains(&layers) || self.is_modern() || self.width() != width {
+        let (below, width, heads) = (trunk.depth(), trunk.width(), trunk.heads());
+        let is_alike = self.width() == width && self.architecture.num_attention_heads == heads;
+        if !(below..=MAX_LAYERS).contains(&layers) || self.is_modern() || !is_alike {
             return Err(self.unsupported(format!(
-                "it does not fit on [{below}] layers of BERT with hidden states of [{width}] numbers"
+                "it does not fit on [{below}] layers of BERT with hidden states of [{width}] numbers and [{heads}] attention heads"
             )));
         }
         if let Some(head) = self.head()

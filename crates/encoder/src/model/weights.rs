@@ -132,7 +132,7 @@ pub(super) fn load_head(
 ) -> Result<Loaded, EncoderError> {
     let fingerprint = layout.fingerprint()?;
     let width = below.width();
-    let upper = checkpoint.above(below.depth(), width)?;
+    let upper = checkpoint.above(below)?;
     let bert = Bert::over(below, upper).map_err(|_| checkpoint.unfit())?;
     let words = Arc::clone(bert.words());
     let bias = checkpoint.bias_of_terms(words.len() / width)?.read().map_err(|_| checkpoint.unfit())?;

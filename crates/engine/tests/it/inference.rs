@@ -222,4 +222,14 @@ fn a_hybrid_field_of_a_head_reads_each_text_once() {
     );
     assert_eq!(both["sparse_embedding"], vectors("terms")["sparse_embedding"][0]["embedding"]);
     assert_eq!(both["is_truncated"], false);
+
+    // Without the dense model, the head cannot be started again.
+    for model in ["head", ".all-minilm-l6-v2"] {
+        node.ok("stop_deployment", &format!("model={model}"), "force=true", "");
+    }
+    node.ok("delete_inference", "inference_id=terms", "force=true", "");
+    node.ok("delete_trained_model", "model=.all-minilm-l6-v2", "force=true", "");
+    let (status, _, reason) = node.error("start_deployment", "model=head", "", "");
+    assert_eq!(status, 400, "{reason}");
+    assert!(reason.contains("it is a head on the model [.all-minilm-l6-v2]"), "{reason}");
 }

@@ -248,6 +248,16 @@ fn an_index_has_no_more_fields_and_templates_than_possible() {
         ),
         "{reason}"
     );
+    let templates: Vec<Value> = (0..6)
+        .map(|at| {
+            let names: Vec<String> = (0..1000).map(|pattern| format!("n{at}_{pattern}")).collect();
+            json!({format!("t{at}"): {"path_match": names, "mapping": {"type": "keyword"}}})
+        })
+        .collect();
+    let (_, _, reason) =
+        node.error("put_mapping", "index=large", "", &json!({"dynamic_templates": templates}).to_string());
+    let limit = "[dynamic_templates] has [6000] patterns, at most [5000] are possible on this server";
+    assert!(reason.ends_with(limit), "{reason}");
     for list in ["match", "unmatch", "path_match", "path_unmatch"] {
         let names: Vec<String> = (0..1025).map(|at| format!("n{at}")).collect();
         let template = json!({"dynamic_templates": [{"t": {list: names, "mapping": {"type": "keyword"}}}]});

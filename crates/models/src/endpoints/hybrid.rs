@@ -47,7 +47,7 @@ impl Models {
         let (sparse, dense) = (self.behind(sparse), self.behind(dense));
         sparse
             .zip(dense)
-            .is_some_and(|(sparse, dense)| sparse.trunk().is_some_and(|trunk| Arc::ptr_eq(trunk, &dense)))
+            .is_some_and(|(sparse, dense)| sparse.trunk().is_some_and(|trunk| Arc::ptr_eq(&trunk, &dense)))
     }
 }
 

@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import process from 'node:process';
 
 import { embeddedModels, fileProblem } from '@sparrow-search/engine';
 import type { Command } from 'commander';
@@ -25,6 +26,8 @@ const TASKS: Readonly<Record<string, string>> = {
 const QUESTIONS = 300;
 const ENDPOINT = 'calibrated';
 const INDEX = 'definitions';
+/** The least share of pairs in which a right hit scores higher: by chance it is a half, give or take a few hundredths. */
+const TELLING = 0.55;
 
 interface Options {
   readonly force?: boolean;
@@ -81,8 +84,12 @@ async function calibrate(directory: string, isForced: boolean): Promise<Calibrat
   const file = join(directory, FILE);
   if (!isForced && existsSync(file)) throw new CommandError(`${file} is there: --force replaces it`);
   const sample = sampleOf(dictionary().meanings);
+  return replacing(file, () => written(directory, file, sample));
+}
+
+async function written(directory: string, file: string, sample: Sample): Promise<Calibrated> {
   const found = await onModel(directory, (trial) => fitted(trial, sample));
-  if (!(found.slope > 0)) {
+  if (!(found.slope > 0 && found.telling > TELLING)) {
     throw new CommandError(`the scores of ${directory} do not tell right answers from wrong ones: nothing is written`);
   }
   const [embedded, own] = embeddedFor(found.feature);
@@ -102,7 +109,27 @@ async function calibrate(directory: string, isForced: boolean): Promise<Calibrat
   };
 }
 
-const rounded = (value: number): number => Number(value.toFixed(3));
+const rounded = (value: number): number => Number(value.toPrecision(5));
+
+/** Writes a file anew while the old one is out of the way, with which a model may not be usable; it comes back unless that succeeds. */
+async function replacing<T>(file: string, write: () => Promise<T>): Promise<T> {
+  if (!existsSync(file)) return write();
+  const aside = `${file}.before`;
+  const restore = (): void => {
+    if (existsSync(aside)) renameSync(aside, file);
+  };
+  renameSync(file, aside);
+  // Ctrl-C ends the process in the middle.
+  process.once('exit', restore);
+  try {
+    const result = await write();
+    rmSync(aside);
+    return result;
+  } finally {
+    restore();
+    process.off('exit', restore);
+  }
+}
 
 /** The directory of the embedded model with such a calibration, and the calibration. */
 function embeddedFor(feature: string): readonly [string, Line] {

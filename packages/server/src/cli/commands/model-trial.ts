@@ -83,14 +83,14 @@ function modelsIn(place: string): readonly string[] {
 
 /** Directories of which one holds the model that a head is on: that of its name beside it, and the embedded ones. None for a whole model. */
 function trunksOf(directory: string): readonly string[] {
-  let said: { readonly trunk?: { readonly model?: string } };
+  let said: { readonly trunk?: { readonly model?: string } } | null;
   try {
     said = JSON.parse(readFileSync(join(directory, 'sparrow.json'), 'utf8')) as typeof said;
   } catch {
     // A file that cannot be read is reported with the model.
     return [];
   }
-  if (said.trunk === undefined) return [];
+  if (said?.trunk === undefined) return [];
   const beside = join(dirname(directory), basename(String(said.trunk.model)));
   return existsSync(beside) ? [beside, ...embeddedModels()] : embeddedModels();
 }
