@@ -152,7 +152,7 @@ fn a_head_is_only_computed_on_the_model_that_it_names() {
         changed("checkpoint-head", "config.json", |json| json[name] = value.clone())
     };
     refused(config("num_hidden_layers", json!(1)).path(), &trunk(), "it does not fit on [2] layers");
-    refused(config("num_attention_heads", json!(1)).path(), &trunk(), "attention heads");
+    refused(config("num_attention_heads", json!(2)).path(), &trunk(), "attention heads");
     let untied = copy(&head);
     let path = untied.path().join("model.safetensors");
     let decoder = (
