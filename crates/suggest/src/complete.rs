@@ -352,7 +352,65 @@ fn score(weight: u32, common: usize) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Best, DocAddress, Ranked, Reverse, common_start, score};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use serde_json::{Map, Value, json};
+    use sparrow_index::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
+    use sparrow_mapping::{Limits, Mapping};
+    use sparrow_types::work::{self, Memory, Probe, Work};
+
+    use super::{
+        Best, Completion, CompletionWay, DocAddress, Ranked, Reverse, common_start, complete, score,
+    };
+
+    /// The suggestions for `a` in some contexts, and how often was looked whether the request must stop.
+    fn in_contexts(snapshot: &Snapshot, contexts: Value) -> (Vec<(String, f32)>, u64) {
+        let request = Completion {
+            field: "c".to_owned(),
+            text: "a".to_owned(),
+            way: CompletionWay::Prefix,
+            analyzer: None,
+            size: 10,
+            skip_duplicates: false,
+            contexts: Map::from_iter([("of".to_owned(), contexts)]),
+        };
+        let probe = Probe::new(u64::MAX);
+        Probe::set(Some(Arc::clone(&probe)));
+        let memory = Arc::new(Memory::new(usize::MAX, usize::MAX));
+        let entered = work::enter(Some(Work::new(Arc::default(), memory, "<test>")));
+        Probe::set(None);
+        let found = complete(snapshot, &request, &AtomicBool::new(false)).unwrap().unwrap();
+        drop(entered);
+        (found.into_iter().map(|one| (one.text, one.score)).collect(), probe.checks())
+    }
+
+    #[test]
+    fn contexts_in_which_nothing_is_are_steps_in_every_segment() {
+        let contexts = json!({"name": "of", "type": "category"});
+        let properties = json!({"c": {"type": "completion", "contexts": contexts}});
+        let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let options = IndexOptions { memory_budget: 15_000_000, ..IndexOptions::default() };
+        let index = SparrowIndex::create(&dir.path().join("index"), &mapping, &options).unwrap();
+        for (seq_no, input) in [(0, "ash"), (1, "alder")] {
+            let source = json!({"c": {"input": input, "weight": 2, "contexts": {"of": ["tree", input]}}});
+            let id = seq_no.to_string();
+            let (parsed, _) = mapping.parse_document(&id, &source, &Limits::default()).unwrap();
+            let source = source.to_string().into_bytes();
+            index.add(WriteDocument { id, seq_no, version: 1, parsed, source, replaces: true }).unwrap();
+            index.refresh().unwrap();
+        }
+        let snapshot = index.searcher();
+        let both = json!(["tree", {"context": "ash", "boost": 3}]);
+        let (found, few) = in_contexts(&snapshot, both);
+        assert_eq!(found, [("ash".to_owned(), 6.0), ("alder".to_owned(), 2.0)]);
+        let unknown: Vec<String> = (0..8_192).map(|number| number.to_string()).collect();
+        let (found, many) = in_contexts(&snapshot, unknown.into());
+        assert_eq!(found, []);
+        // Two segments of so many contexts, 1,024 at a time.
+        assert!(many >= few + 15, "{many} {few}");
+    }
 
     #[test]
     fn scores_are_those_of_lucene() {
