@@ -85,10 +85,12 @@ describe('a text with fielddata', () => {
     const { status, body } = await put({ plain: { type: 'text', fielddata: true } });
     expect([status, body.error.reason]).toEqual([
       400,
-      'Cannot update parameter [fielddata] of [plain] from [false] to [true]: the documents of the index were written ' +
-        'without it. Copy them with _reindex into an index whose mapping has it',
+      '[fielddata] of [plain] cannot be switched on in an index that exists: its documents were written without it. Copy ' +
+        'them with _reindex into an index whose mapping has it',
     ]);
     expect((await put({ tree: { type: 'text' } })).status).toBe(200);
+    expect((await call('POST', '/trees/_search', { sort: ['tree'] })).status).toBe(200);
+    expect((await put({ tree: { type: 'text', fielddata: false } })).status).toBe(200);
     expect((await call('POST', '/trees/_search', { sort: ['tree'] })).status).toBe(400);
     expect((await put({ tree: { type: 'text', fielddata: true } })).status).toBe(400);
   });

@@ -142,6 +142,16 @@ mod tests {
     }
 
     #[test]
+    fn a_completion_without_a_context_is_left_out_alone() {
+        let contexts = json!({"name": "of", "type": "category", "path": "k"});
+        let mapping = json!({"properties": {"k": {"type": "keyword"}, "title": {"type": "text",
+            "fields": {"complete": {"type": "completion", "contexts": contexts}}}}, "dynamic": false});
+        let reread = reread_by(mapping.clone(), &json!({"title": "a", "other": 1}));
+        assert_eq!(reread.left_out, ["title.complete"]);
+        assert!(reread_by(mapping, &json!({"title": "a", "k": "b"})).left_out.is_empty());
+    }
+
+    #[test]
     fn a_mapping_that_became_strict_and_text_that_is_no_json_are_taken() {
         let strict = json!({"dynamic": "strict", "properties": {"k": {"type": "keyword"}}});
         assert_eq!(reread_by(strict.clone(), &json!({"new": 1, "k": "a"})).left_out, ["new"]);

@@ -80,13 +80,14 @@ impl Mapping {
         leaves.filter_map(|(path, _)| Some((path.as_str(), self.at(path)?)))
     }
 
-    /// Checks fields that depend on others: those inside `nested` ones, and aliases.
+    /// Checks fields that depend on others: those inside `nested` ones, aliases, and completions with the values of others.
     ///
     /// # Errors
-    /// As [`Mapping::check_nested`] and [`Mapping::check_aliases`].
+    /// As [`Mapping::check_nested`], [`Mapping::check_aliases`] and [`Mapping::check_contexts`].
     pub(crate) fn check_dependent(&self) -> Result<(), MappingError> {
         self.check_nested()?;
-        self.check_aliases()
+        self.check_aliases()?;
+        self.check_contexts()
     }
 
     /// Checks that each alias stands for a field with values that is in the same documents.

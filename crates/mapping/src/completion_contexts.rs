@@ -1,7 +1,7 @@
 //! Contexts of `completion` fields: categories and places that an input belongs to. The index keeps an input once for each of its
 //! contexts, which stands before the key of its term.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -9,11 +9,14 @@ use super::error::MappingError;
 use super::geo::{self, GeoPoint};
 use super::java::java_string;
 use super::parameters::{Params, bad};
+use super::{FieldType, Mapping};
 
 /// Stands behind a context in a term. No input and no context has it.
 pub(crate) const CONTEXT_END: char = '\u{1d}';
 /// Most contexts that a field may have.
-const MOST_CONTEXTS: usize = 10;
+const MOST_DEFINED: usize = 10;
+/// Most contexts that a request may ask for, each cell of a place being one.
+const MOST_ASKED: usize = 10_000;
 /// Longest category in bytes: it is part of a term, and terms have a bound.
 const LONGEST_CATEGORY: usize = 1_000;
 /// Digits of the geohash of a place whose mapping does not say how many.
@@ -57,9 +60,9 @@ pub(crate) fn parse(params: &mut Params<'_>) -> Result<Vec<Context>, MappingErro
         Value::Array(definitions) => definitions,
         single => vec![single],
     };
-    if definitions.len() > MOST_CONTEXTS {
+    if definitions.len() > MOST_DEFINED {
         return Err(bad(format!(
-            "Limit of completion field contexts [{MOST_CONTEXTS}] has been exceeded, found [{}]",
+            "Limit of completion field contexts [{MOST_DEFINED}] has been exceeded, found [{}]",
             definitions.len()
         )));
     }
@@ -210,6 +213,42 @@ pub(crate) enum FieldValue<'v> {
     Point(GeoPoint),
 }
 
+impl Mapping {
+    /// Checks that the fields whose values contexts have can have such values. A field of categories may come later.
+    ///
+    /// # Errors
+    /// The first context whose field cannot.
+    pub(crate) fn check_contexts(&self) -> Result<(), MappingError> {
+        let refused = |path: &str, context: &Context| {
+            let of = context.path.as_deref()?;
+            let needed = match (context.kind, self.field(of)) {
+                (ContextKind::Geo { .. }, Some(FieldType::GeoPoint))
+                | (ContextKind::Category, None | Some(FieldType::Keyword { .. } | FieldType::Text { .. })) => {
+                    let concrete = self.concrete(of);
+                    if self.nested_around(&concrete).is_none() || self.is_included(&concrete) {
+                        return None;
+                    }
+                    "is not inside a [nested] one"
+                }
+                (ContextKind::Geo { .. }, _) => "is there and is a [geo_point]",
+                (ContextKind::Category, _) => "is a [keyword] or a [text]",
+            };
+            let name = &context.name;
+            Some(format!(
+                "Invalid [path] value [{of}] of the context [{name}] of field [{path}]: it takes a field that {needed}"
+            ))
+        };
+        let of_field = |(path, field_type): (&str, &FieldType)| match field_type {
+            FieldType::Completion(field) => {
+                field.contexts.iter().filter_map(|context| refused(path, context)).min()
+            }
+            _ => None,
+        };
+        // The fields come in no order, and the same request gets the same error.
+        self.leaf_fields().filter_map(of_field).min().map_or(Ok(()), |reason| Err(bad(reason)))
+    }
+}
+
 fn number_of(contexts: &[Context], name: &str) -> Result<usize, String> {
     contexts.iter().position(|context| context.name == name).ok_or_else(|| {
         let known: Vec<&str> = contexts.iter().map(|context| context.name.as_str()).collect();
@@ -217,12 +256,12 @@ fn number_of(contexts: &[Context], name: &str) -> Result<usize, String> {
     })
 }
 
-/// What a request asks for, of each context by its name.
+/// What a request asks for, of each context by its name. What it asks for several times is there once, with the largest boost.
 ///
 /// # Errors
-/// The message about a context that the field does not have, or no context at all.
+/// The message about a context that the field does not have, no context at all, or too many of them.
 pub fn asked(contexts: &[Context], given: &Map<String, Value>) -> Result<Vec<AskedContext>, String> {
-    let mut asked = Vec::new();
+    let mut asked = Asked::new();
     for (name, value) in given {
         let number = number_of(contexts, name)?;
         let values = match value {
@@ -231,15 +270,26 @@ pub fn asked(contexts: &[Context], given: &Map<String, Value>) -> Result<Vec<Ask
         };
         for value in values {
             one(&contexts[number], number, value, &mut asked)?;
+            if asked.len() > MOST_ASKED {
+                return Err(format!(
+                    "a completion asks for at most {MOST_ASKED} contexts and cells of places"
+                ));
+            }
         }
     }
     match asked.is_empty() {
         true => Err("Missing mandatory contexts in context query".to_owned()),
-        false => Ok(asked),
+        false => {
+            let context = |(start, (is_whole, boost))| AskedContext { start, is_whole, boost };
+            Ok(asked.into_iter().map(context).collect())
+        }
     }
 }
 
-fn one(context: &Context, number: usize, given: &Value, asked: &mut Vec<AskedContext>) -> Result<(), String> {
+/// By what terms begin with: whether that is a whole context, and the boost.
+type Asked = BTreeMap<String, (bool, u32)>;
+
+fn one(context: &Context, number: usize, given: &Value, asked: &mut Asked) -> Result<(), String> {
     let empty = Map::new();
     // A place may stand for itself, also as an object.
     let (value, options) = match given {
@@ -278,30 +328,157 @@ fn one(context: &Context, number: usize, given: &Value, asked: &mut Vec<AskedCon
                 }
             };
             let category = category(&java_string(value))?;
-            asked.push(cell(number, &category, !is_prefix, boost));
+            ask(asked, number, &category, !is_prefix, boost);
         }
         ContextKind::Geo { precision: digits } => {
             let point = GeoPoint::on_earth(value, &context.name)?;
             let given = options.get("precision").map_or(Ok(digits), precision)?;
             let hash = point.geohash(given.min(digits));
-            let neighbours: Vec<usize> = match options.get("neighbours") {
-                None if hash.len() == digits => vec![digits],
-                None => Vec::new(),
+            let neighbours: BTreeSet<usize> = match options.get("neighbours") {
+                None if hash.len() == digits => BTreeSet::from([digits]),
+                None => BTreeSet::new(),
                 Some(Value::Array(list)) => list.iter().map(precision).collect::<Result<_, _>>()?,
-                Some(single) => vec![precision(single)?],
+                Some(single) => BTreeSet::from([precision(single)?]),
             };
             let mut cells = BTreeSet::from([hash.clone()]);
             for digits in neighbours.into_iter().filter(|digits| *digits <= hash.len()) {
                 cells.insert(hash[..digits].to_owned());
                 cells.extend(geo::neighbours(&hash[..digits]));
             }
-            asked.extend(cells.iter().map(|hash| cell(number, hash, hash.len() == digits, boost)));
+            for hash in &cells {
+                ask(asked, number, hash, hash.len() == digits, boost);
+            }
         }
     }
     Ok(())
 }
 
-fn cell(number: usize, value: &str, is_whole: bool, boost: u32) -> AskedContext {
+fn ask(asked: &mut Asked, number: usize, value: &str, is_whole: bool, boost: u32) {
     let start = if is_whole { start(number, value) } else { format!("{number}{value}") };
-    AskedContext { start, is_whole, boost }
+    let known = asked.entry(start).or_insert((is_whole, boost));
+    known.1 = known.1.max(boost);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use serde_json::{Value, json};
+    use sparrow_types::work::{self, Memory, Work};
+
+    use super::{Context, ContextKind, MOST_ASKED, asked};
+    use crate::{DocumentError, DocumentErrorKind, Limits, Mapping, MappingError};
+
+    /// A mapping with a completion whose context of this type has the values of the field at `path`.
+    fn mapping(kind: &str, path: &str) -> Value {
+        let contexts = json!({"name": "c", "type": kind, "path": path});
+        json!({"properties": {
+            "s": {"properties": {"s": {"type": "completion", "contexts": contexts}}},
+            "word": {"type": "keyword", "fields": {"text": {"type": "text"}}},
+            "number": {"type": "long"},
+            "same": {"type": "constant_keyword", "value": "x"},
+            "place": {"type": "geo_point"},
+            "other_word": {"type": "alias", "path": "word"},
+            "other_place": {"type": "alias", "path": "place"},
+            "inside": {"type": "nested", "properties": {"word": {"type": "keyword"}}},
+        }})
+    }
+
+    /// The values of the completion in a document with the fields that contexts have the values of.
+    fn read(mapping: &Mapping, inputs: Value) -> Result<Vec<String>, DocumentError> {
+        let source = json!({"s": {"s": inputs}, "word": ["a", "b"], "place": [4.53, 52.22], "number": 7});
+        let (parsed, _) = mapping.parse_document("1", &source, &Limits::default())?;
+        let of_field = parsed.keywords.into_iter().filter(|(path, _)| path == "s.s");
+        Ok(of_field.map(|(_, value)| value.replace('\u{1d}', "|")).collect())
+    }
+
+    #[test]
+    fn every_input_has_the_contexts_that_fields_give() {
+        for (kind, path, expected) in [
+            ("category", "word", &["1 0a|x", "1 0b|x", "1 0a|y", "1 0b|y"][..]),
+            ("category", "other_word", &["1 0a|x", "1 0b|x", "1 0a|y", "1 0b|y"]),
+            ("category", "word.text", &["1 0a|x", "1 0b|x", "1 0a|y", "1 0b|y"]),
+            ("category", "same", &["1 0x|x", "1 0x|y"]),
+            ("geo", "place", &["1 0u171p4|x", "1 0u171p4|y"]),
+            ("geo", "other_place", &["1 0u171p4|x", "1 0u171p4|y"]),
+        ] {
+            let mapping = Mapping::parse(&mapping(kind, path)).unwrap();
+            assert_eq!(read(&mapping, json!(["x", "y"])).unwrap(), expected, "{kind} {path}");
+        }
+    }
+
+    #[test]
+    fn an_input_without_a_context_is_named_by_its_field() {
+        let mapping = Mapping::parse(&mapping("category", "later")).unwrap();
+        assert_eq!(read(&mapping, json!(["x", "y"])).unwrap_err().path(), "s.s");
+        let many: Vec<String> = (0..=10_000).map(|number| number.to_string()).collect();
+        let source = json!({"s": {"s": many}, "later": "x"});
+        let error = mapping.parse_document("1", &source, &Limits::default()).unwrap_err();
+        assert_eq!(error.path(), "s.s");
+        assert!(error.causes()[0].1.contains("more than 10000 contexts in one document"), "{error}");
+    }
+
+    #[test]
+    fn inputs_are_read_until_the_request_has_to_stop() {
+        let mapping = Mapping::parse(&mapping("category", "word")).unwrap();
+        let memory = Arc::new(Memory::new(usize::MAX, usize::MAX));
+        let stopped = work::enter(Some(Work::new(Arc::new(AtomicBool::new(true)), memory, "<test>")));
+        let error = read(&mapping, json!("x")).unwrap_err();
+        drop(stopped);
+        assert!(matches!(error.kind(), DocumentErrorKind::Stopped(_)), "{error}");
+    }
+
+    #[test]
+    fn fields_that_cannot_give_contexts_are_refused_with_the_mapping() {
+        for (kind, path, needed) in [
+            ("category", "number", "is a [keyword] or a [text]"),
+            ("category", "place", "is a [keyword] or a [text]"),
+            ("category", "s", "is a [keyword] or a [text]"),
+            ("category", "inside.word", "is not inside a [nested] one"),
+            ("geo", "word", "is there and is a [geo_point]"),
+            ("geo", "later", "is there and is a [geo_point]"),
+        ] {
+            let definition = mapping(kind, path);
+            let refused = MappingError::BadValue {
+                reason: format!(
+                    "Invalid [path] value [{path}] of the context [c] of field [s.s]: it takes a field that {needed}"
+                ),
+            };
+            assert_eq!(Mapping::parse(&definition).unwrap_err(), refused);
+            assert_eq!(Mapping::empty().merge_update(&definition).unwrap_err(), refused);
+            assert!(Mapping::stored(&definition).is_ok());
+        }
+    }
+
+    fn ask(given: Value) -> Result<Vec<(String, u32)>, String> {
+        let context = |name: &str, kind| Context { name: name.to_owned(), kind, path: None };
+        let contexts = [context("c", ContextKind::Category), context("g", ContextKind::Geo { precision: 2 })];
+        let Value::Object(given) = given else { panic!("an object") };
+        let shown = |asked: super::AskedContext| (asked.start.replace('\u{1d}', "|"), asked.boost);
+        Ok(asked(&contexts, &given)?.into_iter().map(shown).collect())
+    }
+
+    #[test]
+    fn what_is_asked_for_twice_is_there_once_with_the_largest_boost() {
+        let boosted = |boost: u32| json!({"context": "a", "boost": boost});
+        let prefix = json!({"context": "a", "prefix": true});
+        assert_eq!(
+            ask(json!({"c": ["a", boosted(3), boosted(2), prefix, "a"]})).unwrap(),
+            [("0a".to_owned(), 1), ("0a|".to_owned(), 3)]
+        );
+        let at = json!({"lat": 52.22, "lon": 4.53});
+        let around =
+            ask(json!({"g": [at, {"context": at, "boost": 2, "neighbours": vec![2; 100]}]})).unwrap();
+        assert_eq!(around.len(), 9);
+        assert!(around.iter().all(|(_, boost)| *boost == 2), "{around:?}");
+    }
+
+    #[test]
+    fn only_so_many_contexts_are_asked_for() {
+        let most: Vec<String> = (0..MOST_ASKED).map(|number| number.to_string()).collect();
+        assert_eq!(ask(json!({"c": most})).map(|asked| asked.len()), Ok(MOST_ASKED));
+        let refused = "a completion asks for at most 10000 contexts and cells of places";
+        assert_eq!(ask(json!({"c": most, "g": "u1"})).unwrap_err(), refused);
+    }
 }

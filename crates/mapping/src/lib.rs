@@ -237,7 +237,7 @@ impl Mapping {
     /// See [`MappingError`]. The limit of fields is not checked: [`Mapping::check_total_fields`].
     pub fn parse(definition: &Value) -> Result<Self, MappingError> {
         let mapping = Self::parse_part(definition)?;
-        mapping.check_aliases()?;
+        mapping.check_dependent()?;
         Ok(mapping)
     }
 

@@ -17,13 +17,13 @@ const SIGN: u64 = 1 << 63;
 pub fn rank(of: &FieldType, value: NumberValue) -> u128 {
     match (of, value) {
         (FieldType::Float, NumberValue::F64(value)) => {
-            // Zero has one sign.
-            let bits = (value as f32 + 0.0).to_bits();
-            u128::from(if bits >> 31 == 1 { !bits } else { bits | 1 << 31 })
+            let bits = (value as f32).to_bits();
+            // The place of -0.0 is that of 0.0, so that the number below is the next one.
+            u128::from(if bits >> 31 == 1 { bits.wrapping_neg() } else { bits | 1 << 31 })
         }
         (_, NumberValue::F64(value)) => {
-            let bits = (value + 0.0).to_bits();
-            u128::from(if bits & SIGN != 0 { !bits } else { bits | SIGN })
+            let bits = value.to_bits();
+            u128::from(if bits & SIGN != 0 { bits.wrapping_neg() } else { bits | SIGN })
         }
         (_, NumberValue::I64(value)) => u128::from(value as u64 ^ SIGN),
         (_, NumberValue::U64(value)) => u128::from(value | SIGN),
@@ -37,11 +37,11 @@ pub fn number_at(of: &FieldType, rank: u128) -> NumberValue {
     match of {
         FieldType::Float => {
             let bits = bits as u32;
-            let bits = if bits >> 31 == 1 { bits ^ 1 << 31 } else { !bits };
+            let bits = if bits >> 31 == 1 { bits ^ 1 << 31 } else { bits.wrapping_neg() };
             NumberValue::F64(f32::from_bits(bits).into())
         }
         FieldType::Double => {
-            NumberValue::F64(f64::from_bits(if bits & SIGN != 0 { bits ^ SIGN } else { !bits }))
+            NumberValue::F64(f64::from_bits(if bits & SIGN != 0 { bits ^ SIGN } else { bits.wrapping_neg() }))
         }
         _ => NumberValue::I64((bits ^ SIGN) as i64),
     }
@@ -114,9 +114,17 @@ mod tests {
     }
 
     #[test]
-    fn zero_has_one_place() {
+    fn zero_has_one_place_between_its_neighbours() {
         for of in [FieldType::Float, FieldType::Double] {
             assert_eq!(rank(&of, NumberValue::F64(-0.0)), rank(&of, NumberValue::F64(0.0)));
         }
+        let beside = |of, step: i8| {
+            let place = rank(&of, NumberValue::F64(0.0));
+            number_at(&of, place.wrapping_add_signed(step.into()))
+        };
+        assert_eq!(beside(FieldType::Float, -1), NumberValue::F64(0f32.next_down().into()));
+        assert_eq!(beside(FieldType::Float, 1), NumberValue::F64(0f32.next_up().into()));
+        assert_eq!(beside(FieldType::Double, -1), NumberValue::F64(0f64.next_down()));
+        assert_eq!(beside(FieldType::Double, 1), NumberValue::F64(0f64.next_up()));
     }
 }

@@ -167,6 +167,10 @@ fn unknown_parameters_are_named() {
         json!({"properties": {"x": {"type": "sparse_vector", "analyzer": "english"}}}),
         "unknown parameter [analyzer] on mapper [x] of type [sparse_vector]",
     );
+    check(
+        json!({"properties": {"x": {"type": "token_count", "analyzer": "standard", "store": true}}}),
+        "parameter [store] with value [true] on mapper [x] of type [token_count] is not supported",
+    );
     check(json!({"propertys": {}}), "Root mapping definition has unsupported parameters:  [propertys : {}]");
     check(json!({"properties": {"x": {"analyzer": "english"}}}), "No type specified for field [x]");
     check(

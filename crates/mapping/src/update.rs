@@ -1,6 +1,7 @@
 //! Putting a mapping over an existing one: fields may be added, and only a few parameters changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 use sparrow_types::work;
@@ -163,6 +164,7 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
         dense::update(field, wanted).map_err(|refused| change(path, refused.0, &refused.1, &refused.2))?;
     }
     semantic::update(old, &mut update, path)?;
+    keep_fielddata(old, &mut update);
     let names: BTreeSet<&String> = old.params.keys().chain(update.params.keys()).collect();
     for name in names {
         let default = Value::String("default".to_owned());
@@ -189,13 +191,13 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
                 continue;
             }
             if name == "fielddata" {
-                if to.is_none() {
+                if to != Some(&Value::Bool(true)) {
                     continue;
                 }
                 return Err(MappingError::BadMerge {
                     reason: format!(
-                        "Cannot update parameter [fielddata] of [{path}] from [false] to [true]: the documents of the \
-                         index were written without it. Copy them with _reindex into an index whose mapping has it"
+                        "[fielddata] of [{path}] cannot be switched on in an index that exists: its documents were written \
+                         without it. Copy them with _reindex into an index whose mapping has it"
                     ),
                 });
             }
@@ -216,11 +218,60 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
     Ok(())
 }
 
+/// Keeps `fielddata` where an update does not say it: nothing could bring it back.
+fn keep_fielddata(old: &LeafNode, update: &mut LeafNode) {
+    let on = Value::Bool(true);
+    if let FieldType::Text { options } = &mut update.field_type
+        && old.params.get("fielddata") == Some(&on)
+        && !update.params.contains_key("fielddata")
+    {
+        Arc::make_mut(options).fielddata = true;
+        update.params.insert("fielddata".to_owned(), on);
+    }
+}
+
 fn change(path: &str, parameter: &str, from: &Value, to: &Value) -> MappingError {
     MappingError::ParameterChange {
         path: path.to_owned(),
         parameter: parameter.to_owned(),
         from: java_string(from),
         to: java_string(to),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::Mapping;
+
+    #[test]
+    fn fielddata_is_there_until_an_update_removes_it() {
+        let text = |more: Value| {
+            let mut field = json!({"type": "text"});
+            field.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"properties": {"t": field, "around": {"type": "keyword", "fields": {"t": field}}}})
+        };
+        let has_it = |mapping: &Mapping| {
+            let stored = Mapping::stored(&mapping.to_json()).unwrap();
+            ["t", "around.t"].map(|path| {
+                let is_on = mapping.field(path).unwrap().has_text_column();
+                assert_eq!(stored.field(path).unwrap().has_text_column(), is_on);
+                is_on
+            })
+        };
+        let old = Mapping::parse(&text(json!({"fielddata": true}))).unwrap();
+        let silent = old.merge_update(&text(json!({"meta": {"of": "x"}}))).unwrap();
+        assert_eq!(has_it(&silent), [true, true]);
+        assert_eq!(silent.parameter("t", "meta"), Some(&json!({"of": "x"})));
+        let off = silent.merge_update(&text(json!({"fielddata": false}))).unwrap();
+        assert_eq!(has_it(&off), [false, false]);
+        let off = off.merge_update(&text(json!({}))).unwrap();
+        assert_eq!(has_it(&off), [false, false]);
+        let refused = off.merge_update(&text(json!({"fielddata": true}))).unwrap_err().to_string();
+        assert!(
+            refused.contains("[fielddata] of [around.t] cannot be switched on in an index that exists"),
+            "{refused}"
+        );
     }
 }

@@ -269,8 +269,8 @@ impl Search<'_> {
     fn best_inputs(&self, size: usize) -> Result<BTreeSet<Ranked>, QueryError> {
         let mut best = Best::new(size, self.request.skip_duplicates);
         let mut steps = 0;
-        for context in &self.contexts {
-            self.in_context(context, &mut best, &mut steps)?;
+        for ord in 0..self.snapshot.searcher().segment_readers().len() {
+            self.in_segment(ord as u32, &mut best, &mut steps)?;
         }
         self.spend(&mut steps)?;
         Ok(best.ranked)
@@ -282,26 +282,27 @@ impl Search<'_> {
         if self.cancel.load(Ordering::Relaxed) { Err(QueryError::Cancelled) } else { Ok(()) }
     }
 
-    /// Offers the inputs that are in a context.
-    fn in_context(&self, context: &AskedContext, best: &mut Best, steps: &mut u64) -> Result<(), QueryError> {
+    /// Offers the inputs of a segment that are in the contexts.
+    fn in_segment(&self, ord: u32, best: &mut Best, steps: &mut u64) -> Result<(), QueryError> {
         let snapshot = self.snapshot;
         let keywords = snapshot.schema().keywords;
         let path = snapshot.mapping().concrete(&self.request.field);
-        let literal = match context.is_whole {
-            true => context.start.clone() + &self.matcher.literal_prefix(),
-            false => context.start.clone(),
-        };
-        for (ord, reader) in snapshot.searcher().segment_readers().iter().enumerate() {
-            let segment = snapshot.segment(ord as u32);
-            let inverted = reader.inverted_index(keywords)?;
-            // The dictionary of the column has the same terms as that of the postings, and is several times as fast to walk.
-            let Some(column) = reader.fast_fields().str(&keyword_column(&path))? else { continue };
+        let segment = snapshot.segment(ord);
+        let reader = snapshot.searcher().segment_reader(ord);
+        let inverted = reader.inverted_index(keywords)?;
+        // The dictionary of the column has the same terms as that of the postings, and is several times as fast to walk.
+        let Some(column) = reader.fast_fields().str(&keyword_column(&path))? else { return Ok(()) };
+        let common_start = self.matcher.literal_prefix();
+        for context in &self.contexts {
+            // Looking for a context costs something where nothing is in it.
+            self.step(1, steps)?;
+            let literal = match context.is_whole {
+                true => context.start.clone() + &common_start,
+                false => context.start.clone(),
+            };
             let mut stream = column.dictionary().range().ge(literal.as_bytes()).into_stream()?;
             while stream.advance() && stream.key().starts_with(literal.as_bytes()) {
-                *steps += 1 + stream.key().len() as u64 / 16;
-                if *steps >= PIECE {
-                    self.spend(steps)?;
-                }
+                self.step(1 + stream.key().len() as u64 / 16, steps)?;
                 let Ok(text) = std::str::from_utf8(stream.key()) else { continue };
                 let Some(entry) = CompletionEntry::read(text) else { continue };
                 let Some(common) = self.matcher.common(split_context(self.field, entry.key).1) else {
@@ -318,16 +319,13 @@ impl Search<'_> {
                 };
                 let mut doc = postings.doc();
                 while doc != TERMINATED {
-                    *steps += 1;
-                    if *steps >= PIECE {
-                        self.spend(steps)?;
-                    }
+                    self.step(1, steps)?;
                     if segment.is_live(doc) {
                         best.offer(Ranked {
                             score,
                             text: entry.input.to_owned(),
                             seq_no: segment.seq_no(doc),
-                            addr: DocAddress::new(ord as u32, doc),
+                            addr: DocAddress::new(ord, doc),
                         });
                     }
                     doc = postings.advance();
@@ -335,6 +333,11 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    fn step(&self, more: u64, steps: &mut u64) -> Result<(), QueryError> {
+        *steps += more;
+        if *steps >= PIECE { self.spend(steps) } else { Ok(()) }
     }
 }
 
@@ -349,7 +352,65 @@ fn score(weight: u32, common: usize) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Best, DocAddress, Ranked, Reverse, common_start, score};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use serde_json::{Map, Value, json};
+    use sparrow_index::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
+    use sparrow_mapping::{Limits, Mapping};
+    use sparrow_types::work::{self, Memory, Probe, Work};
+
+    use super::{
+        Best, Completion, CompletionWay, DocAddress, Ranked, Reverse, common_start, complete, score,
+    };
+
+    /// The suggestions for `a` in some contexts, and how often was looked whether the request must stop.
+    fn in_contexts(snapshot: &Snapshot, contexts: Value) -> (Vec<(String, f32)>, u64) {
+        let request = Completion {
+            field: "c".to_owned(),
+            text: "a".to_owned(),
+            way: CompletionWay::Prefix,
+            analyzer: None,
+            size: 10,
+            skip_duplicates: false,
+            contexts: Map::from_iter([("of".to_owned(), contexts)]),
+        };
+        let probe = Probe::new(u64::MAX);
+        Probe::set(Some(Arc::clone(&probe)));
+        let memory = Arc::new(Memory::new(usize::MAX, usize::MAX));
+        let entered = work::enter(Some(Work::new(Arc::default(), memory, "<test>")));
+        Probe::set(None);
+        let found = complete(snapshot, &request, &AtomicBool::new(false)).unwrap().unwrap();
+        drop(entered);
+        (found.into_iter().map(|one| (one.text, one.score)).collect(), probe.checks())
+    }
+
+    #[test]
+    fn contexts_in_which_nothing_is_are_steps_in_every_segment() {
+        let contexts = json!({"name": "of", "type": "category"});
+        let properties = json!({"c": {"type": "completion", "contexts": contexts}});
+        let mapping = Mapping::parse(&json!({ "properties": properties })).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let options = IndexOptions { memory_budget: 15_000_000, ..IndexOptions::default() };
+        let index = SparrowIndex::create(&dir.path().join("index"), &mapping, &options).unwrap();
+        for (seq_no, input) in [(0, "ash"), (1, "alder")] {
+            let source = json!({"c": {"input": input, "weight": 2, "contexts": {"of": ["tree", input]}}});
+            let id = seq_no.to_string();
+            let (parsed, _) = mapping.parse_document(&id, &source, &Limits::default()).unwrap();
+            let source = source.to_string().into_bytes();
+            index.add(WriteDocument { id, seq_no, version: 1, parsed, source, replaces: true }).unwrap();
+            index.refresh().unwrap();
+        }
+        let snapshot = index.searcher();
+        let both = json!(["tree", {"context": "ash", "boost": 3}]);
+        let (found, few) = in_contexts(&snapshot, both);
+        assert_eq!(found, [("ash".to_owned(), 6.0), ("alder".to_owned(), 2.0)]);
+        let unknown: Vec<String> = (0..8_192).map(|number| number.to_string()).collect();
+        let (found, many) = in_contexts(&snapshot, unknown.into());
+        assert_eq!(found, []);
+        // Two segments of so many contexts, 1,024 at a time.
+        assert!(many >= few + 15, "{many} {few}");
+    }
 
     #[test]
     fn scores_are_those_of_lucene() {

@@ -1,14 +1,17 @@
 //! Values of `completion` fields: texts, and objects of texts with a weight.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
+use sparrow_types::work;
 
 use super::super::completion::{Completion, value};
 use super::super::completion_contexts::{CONTEXT_END, FieldValue, start_of_field, starts_of};
 use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT};
 use super::super::java::{java_string, token_name};
+use super::super::location::Step;
 use super::super::types::{FieldType, NumberValue};
 use super::super::{GeoPoint, LeafNode, join};
 use super::Reader;
@@ -29,8 +32,8 @@ type Inputs = BTreeMap<String, Input>;
 /// What is said of an input.
 struct Input {
     weight: u32,
-    /// Its contexts by their names, as they were written.
-    contexts: Map<String, Value>,
+    /// Its contexts by their names, as they were written: those of all inputs of a value.
+    contexts: Arc<Map<String, Value>>,
 }
 
 impl Reader<'_> {
@@ -60,12 +63,12 @@ impl Reader<'_> {
                 causes,
             })
         })?;
-        for (input, Input { weight, contexts }) in inputs {
+        for (input, Input { weight, contexts }) in &inputs {
             for (name, sub) in &leaf.fields {
                 // Only a field of this type knows what to do with a weight.
                 let value = match &sub.field_type {
                     FieldType::Completion(field) if !field.contexts.is_empty() => {
-                        json!({"input": input, "weight": weight, "contexts": contexts})
+                        json!({"input": input, "weight": weight, "contexts": &**contexts})
                     }
                     FieldType::Completion(_) => json!({"input": input, "weight": weight}),
                     _ => Value::String(input.clone()),
@@ -77,8 +80,11 @@ impl Reader<'_> {
     }
 
     fn inputs(&mut self, field: &Arc<Completion>, path: &str, inputs: &Inputs) -> Result<(), Vec<Cause>> {
+        let mut left = MOST_CONTEXTS;
         for (input, Input { weight, contexts }) in inputs {
             let starts = starts_of(&field.contexts, contexts).map_err(illegal)?;
+            // Before there are those of many inputs in memory.
+            left = left.checked_sub(starts.len()).ok_or_else(|| illegal(too_many_contexts()))?;
             // As Java trims.
             if input.trim_matches(|character| character <= ' ').is_empty() {
                 self.ignored(path);
@@ -105,48 +111,63 @@ impl Reader<'_> {
 
     /// Adds the inputs that have contexts, now that the values of all fields are there.
     pub(super) fn finish_contexts(&mut self) -> Result<(), DocumentError> {
+        // By the path of the completion field: all its inputs have the contexts that fields of the document give.
+        let mut of_fields: FxHashMap<String, BTreeSet<String>> = FxHashMap::default();
         let mut left = MOST_CONTEXTS;
         for InContexts { path, field, input, weight, mut starts } in
             std::mem::take(&mut self.values.in_contexts)
         {
-            for (number, context) in field.contexts.iter().enumerate() {
-                let Some(of) = &context.path else { continue };
-                let out = &self.values.out;
-                let texts = out.keywords.iter().chain(&out.texts).filter(|(path, _)| path == of);
-                let points = out.numbers.iter().filter(|(path, _)| path == of);
-                let is_point = matches!(self.mapping.field(of), Some(FieldType::GeoPoint));
-                let points = points.filter_map(|(_, number)| match number {
-                    NumberValue::I64(encoded) if is_point => {
-                        Some(FieldValue::Point(GeoPoint::decoded(*encoded)))
-                    }
-                    _ => None,
-                });
-                let values = texts.map(|(_, text)| FieldValue::Text(text)).chain(points);
-                starts.extend(values.filter_map(|value| start_of_field(&field.contexts, number, &value)));
+            work::check().map_err(|stopped| self.fail(DocumentErrorKind::Stopped(stopped)))?;
+            if !of_fields.contains_key(&path) {
+                of_fields.insert(path.clone(), self.starts_of_fields(&field));
             }
+            starts.extend(of_fields.get(&path).into_iter().flatten().cloned());
+            let refused = |reader: &mut Self, reason| {
+                reader.steps = path.split('.').map(|name| Step::Key(name.to_owned())).collect();
+                reader.illegal(reason)
+            };
             if starts.is_empty() {
-                return Err(self.illegal(format!(
-                    "Contexts are mandatory in context enabled completion field [{path}]"
-                )));
+                let reason = format!("Contexts are mandatory in context enabled completion field [{path}]");
+                return Err(refused(self, reason));
             }
-            left = left.checked_sub(starts.len()).ok_or_else(|| {
-                self.illegal(format!(
-                    "the inputs of completion fields have more than {MOST_CONTEXTS} contexts in one document"
-                ))
-            })?;
+            left = left.checked_sub(starts.len()).ok_or_else(|| refused(self, too_many_contexts()))?;
             for start in starts {
                 self.values.add_keyword(&path, value(&format!("{start}{input}"), weight).into());
             }
         }
         Ok(())
     }
+
+    /// What the terms of all inputs of a field begin with, for its contexts that are the values of other fields.
+    fn starts_of_fields(&self, field: &Completion) -> BTreeSet<String> {
+        let mut starts = BTreeSet::new();
+        for (number, context) in field.contexts.iter().enumerate() {
+            let Some(of) = &context.path else { continue };
+            let of = &*self.mapping.concrete(of);
+            let out = &self.values.out;
+            let texts = out.keywords.iter().chain(&out.texts).filter(|(path, _)| path == of);
+            let points = out.numbers.iter().filter(|(path, _)| path == of);
+            let is_point = matches!(self.mapping.field(of), Some(FieldType::GeoPoint));
+            let points = points.filter_map(|(_, number)| match number {
+                NumberValue::I64(encoded) if is_point => Some(FieldValue::Point(GeoPoint::decoded(*encoded))),
+                _ => None,
+            });
+            let values = texts.map(|(_, text)| FieldValue::Text(text)).chain(points);
+            starts.extend(values.filter_map(|value| start_of_field(&field.contexts, number, &value)));
+        }
+        starts
+    }
+}
+
+fn too_many_contexts() -> String {
+    format!("the inputs of completion fields have more than {MOST_CONTEXTS} contexts in one document")
 }
 
 /// Adds the inputs of one value: a text, or an object.
 fn add(inputs: &mut Inputs, path: &str, field: &Completion, value: &Value) -> Result<(), Vec<Cause>> {
     let members = match value {
         Value::String(text) => {
-            inputs.insert(text.clone(), Input { weight: DEFAULT_WEIGHT, contexts: Map::new() });
+            inputs.insert(text.clone(), Input { weight: DEFAULT_WEIGHT, contexts: Arc::default() });
             return Ok(());
         }
         Value::Object(members) => members,
@@ -191,11 +212,12 @@ fn add(inputs: &mut Inputs, path: &str, field: &Completion, value: &Value) -> Re
             }
         }
     }
+    let contexts = Arc::new(contexts);
     for text in texts {
         match inputs.get(text) {
             Some(known) if known.weight >= weight => {}
             _ => {
-                inputs.insert(text.clone(), Input { weight, contexts: contexts.clone() });
+                inputs.insert(text.clone(), Input { weight, contexts: Arc::clone(&contexts) });
             }
         }
     }

@@ -142,11 +142,12 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// When a dynamic template adds what no field may be where it is.
     fn finish(mut self) -> Result<(ParsedDocument, Option<Mapping>), DocumentError> {
-        self.finish_contexts()?;
         for (path, value) in &*self.mapping.constants {
             self.values.seen(path);
             self.values.out.keywords.push((path.clone(), value.to_string()));
         }
+        // A constant may be a context too.
+        self.finish_contexts()?;
         let added = std::mem::take(&mut self.added);
         let wider = (!added.is_empty()).then(|| {
             let mut wider = self.mapping.clone();

@@ -104,6 +104,8 @@ fn read_type(
             *normalizer = text::keyword(params)?;
         }
         FieldType::TokenCount { analyzer, gaps } => {
+            // What is stored is read from the source, which has the text instead of the number.
+            params.only("store", &[false.into(), "false".into()])?;
             searchable(params, options)?;
             let Some(name) = params.take("analyzer").map(java_string) else {
                 let field = params.field;

@@ -50,7 +50,8 @@ pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError>
         params.kept.insert("position_increment_gap".to_owned(), gap.into());
     }
     params.flag("store", false)?;
-    options.fielddata = params.flag("fielddata", false)?;
+    // An update that says nothing of it is not one that switches it off.
+    options.fielddata = params.given_flag("fielddata")?.unwrap_or_default();
     params.flag("eager_global_ordinals", false)?;
     // Phrases and prefixes give the same results without these, by other means.
     params.flag("index_phrases", false)?;
