@@ -45,6 +45,10 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'hits of a page: `from` and `size` together': [SETTINGS, 'max_result_window'],
   'hits that are counted exactly, unless you ask for more': ['crates/search/src/body.rs', 'DEFAULT_TRACKED_HITS'],
   'clauses of a query': ['crates/query/src/lib.rs', 'MAX_CLAUSES'],
+  'contexts that a `completion` asks for, each cell of a place being one': [
+    'crates/mapping/src/completion_contexts.rs',
+    'MOST_ASKED',
+  ],
   'levels of nested queries': ['crates/query/src/kinds/dsl/mod.rs', 'MAX_DEPTH'],
   'names and patterns in a list of fields, and in the `_source` of a request or of a new mapping': [
     'crates/wire/src/glob.rs',
