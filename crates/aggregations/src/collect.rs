@@ -17,8 +17,8 @@ use sparrow_types::work;
 
 /// Number of documents in a block.
 const BLOCK: usize = 4096;
-/// Largest number of bucket codes listed at a time; a block whose documents have more is split.
-const MOST_CODES: usize = 1 << 18;
+/// Number of documents that are handed on to buckets before a look at whether the request must stop.
+const UNCHECKED: usize = 4096;
 
 /// Aggregates those documents of a segment whose bits are set in `matching`; `global` aggregations see all live
 /// documents.
@@ -173,10 +173,12 @@ impl BucketNode<'_> {
             return done;
         }
         // A document in thousands of buckets, each of which hands it on to thousands: in pieces, so that no list gets long.
-        let piece = (MOST_CODES / self.groups.most_codes().max(1)).max(1);
-        for (docs, parents) in docs.chunks(piece).zip(parents.chunks(piece)) {
+        let (mut docs, mut parents) = (docs, parents);
+        while !docs.is_empty() {
             work::check()?;
-            self.collect_piece(docs, parents, context)?;
+            let piece = self.groups.piece(docs);
+            self.collect_piece(&docs[..piece], &parents[..piece], context)?;
+            (docs, parents) = (&docs[piece..], &parents[piece..]);
         }
         Ok(())
     }
@@ -190,7 +192,10 @@ impl BucketNode<'_> {
         self.groups.codes(docs, &mut self.codes)?;
         self.docs.clear();
         self.buckets.clear();
-        for &(place, code) in &self.codes {
+        for (number, &(place, code)) in self.codes.iter().enumerate() {
+            if number.is_multiple_of(UNCHECKED) {
+                work::check()?;
+            }
             let bucket = self.slots.get(parents[place as usize], code)?;
             match self.counts.get_mut(bucket as usize) {
                 Some(count) => *count += 1,
@@ -245,7 +250,7 @@ impl BucketNode<'_> {
         };
         let mut codes: Vec<u64> = self.slots.owners.iter().map(|(_, code)| *code).collect();
         if parents == 1 {
-            let places = self.groups.places(&codes);
+            let places = self.groups.places(&codes)?;
             let wanted: Vec<u64> = places.iter().map(|&place| codes[place as usize]).collect();
             let keys = self.groups.keys(&wanted)?;
             let mut list = Vec::with_capacity(places.len());

@@ -1,9 +1,11 @@
 //! Buckets with keys of several values, and paging through them.
 
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
+use sparrow_types::work;
 use tantivy::columnar::TermOrdHit;
 
 use super::ast::{Composite, CompositeSource, Group};
@@ -12,18 +14,22 @@ use super::fields::{Kind, Resolved};
 use super::key::Key;
 use super::rounding::{Rounder, interval_of};
 use super::segment_context::SegmentContext;
-use super::values::{Scratch, Values, dedup_codes};
+use super::values::{MOST_CODES, Scratch, Values, dedup_codes, fitting};
 
 /// Largest number of buckets of a composite aggregation that one document may fall into.
 const MOST_TUPLES: usize = 100_000;
+/// Tuples that are made before a look at whether the request must stop.
+const UNCHECKED: usize = 4096;
+/// Bytes of an entry of the map of tuples, with its share of empty places and control bytes.
+const MAP_ENTRY: usize = 32;
 
 /// The buckets of a `composite` or `multi_terms` aggregation in one segment.
 pub struct CompositeGroups<'a> {
     sources: Vec<CompositeGroup>,
     composite: &'a Composite,
     /// The distinct tuples of value codes found so far; a tuple's index is its code.
-    tuples: Vec<Box<[Option<u64>]>>,
-    codes: FxHashMap<Box<[Option<u64>]>, u64>,
+    tuples: Vec<Rc<[Option<u64>]>>,
+    codes: FxHashMap<Rc<[Option<u64>]>, u64>,
     /// The page of buckets to which the result can be reduced already in the segment; `None` if all buckets are
     /// needed.
     page: Option<Page>,
@@ -83,6 +89,23 @@ impl<'a> CompositeGroups<'a> {
         Ok(Self { sources, composite, tuples: Vec::new(), codes: FxHashMap::default(), page })
     }
 
+    /// Number of the first documents whose values and tuples are few enough to be listed at a time, at least 1.
+    pub fn piece(&self, docs: &[u32]) -> usize {
+        let docs = &docs[..docs.len().min((MOST_CODES / self.sources.len().max(1)).max(1))];
+        if self.sources.iter().all(|source| source.values.several().is_none()) {
+            return docs.len();
+        }
+        fitting(docs, MOST_CODES, |doc| {
+            let (mut values, mut tuples) = (0, 1_usize);
+            for source in &self.sources {
+                let own = source.values.several().map_or(1, |index| index.value_row_ids(doc).len().max(1));
+                values += own;
+                tuples = tuples.saturating_mul(own);
+            }
+            tuples.max(values)
+        })
+    }
+
     /// Codes of the buckets of documents, as [`super::groups::Groups::codes`] gives them.
     pub fn codes(
         &mut self,
@@ -111,48 +134,49 @@ impl<'a> CompositeGroups<'a> {
         if self.sources.iter().all(|source| has_one_each(&source.found, docs.len())) {
             let mut tuple = vec![None; self.sources.len()];
             for place in 0..docs.len() {
+                if place.is_multiple_of(UNCHECKED) {
+                    work::check()?;
+                }
                 for (value, source) in tuple.iter_mut().zip(&self.sources) {
                     *value = Some(source.found[place].1);
                 }
-                out.push((place as u32, self.code_of(&tuple)));
+                out.push((place as u32, self.code_of(&tuple)?));
             }
             return Ok(());
         }
-        let mut starts = vec![0; self.sources.len()];
-        let mut tuples: Vec<Vec<Option<u64>>> = Vec::new();
+        let mut ends = vec![0; self.sources.len()];
+        let mut runs = vec![0..0; self.sources.len()];
+        let mut tuple = vec![None; self.sources.len()];
         for place in 0..docs.len() as u32 {
-            tuples.clear();
-            tuples.push(Vec::with_capacity(self.sources.len()));
-            for ((source, start), asked) in self.sources.iter().zip(&mut starts).zip(&self.composite.sources)
+            let mut count = 1_usize;
+            for (((source, end), run), asked) in
+                self.sources.iter().zip(&mut ends).zip(&mut runs).zip(&self.composite.sources)
             {
-                let rest = &source.found[*start..];
-                let count = rest.iter().take_while(|(of, _)| *of == place).count();
-                *start += count;
-                match (count, asked.missing_bucket) {
-                    (0, false) => tuples.clear(),
-                    (0, true) => tuples.iter_mut().for_each(|tuple| tuple.push(None)),
-                    _ if tuples.len().saturating_mul(count) > MOST_TUPLES => {
+                let own = source.found[*end..].iter().take_while(|(of, _)| *of == place).count();
+                *run = *end..*end + own;
+                *end += own;
+                count = match (own, asked.missing_bucket) {
+                    (0, false) => 0,
+                    (0, true) => count,
+                    _ if count.saturating_mul(own) > MOST_TUPLES => {
                         return Err(AggregationError::Execution(format!(
                             "a document has more than [{MOST_TUPLES}] combinations of values of [composite] sources"
                         )));
                     }
-                    _ => {
-                        let values = &rest[..count];
-                        tuples = tuples
-                            .iter()
-                            .flat_map(|tuple| {
-                                values.iter().map(|(_, code)| {
-                                    let mut tuple = tuple.clone();
-                                    tuple.push(Some(*code));
-                                    tuple
-                                })
-                            })
-                            .collect();
-                    }
-                }
+                    _ => count * own,
+                };
             }
-            for tuple in tuples.drain(..) {
-                let code = self.code_of(&tuple);
+            // The digits of the number are the places of the values, the last source's the lowest.
+            for number in 0..count {
+                if number.is_multiple_of(UNCHECKED) {
+                    work::check()?;
+                }
+                let mut rest = number;
+                for ((value, source), run) in tuple.iter_mut().zip(&self.sources).zip(&runs).rev() {
+                    *value = source.found[run.clone()].get(rest % run.len().max(1)).map(|(_, code)| *code);
+                    rest /= run.len().max(1);
+                }
+                let code = self.code_of(&tuple)?;
                 out.push((place, code));
             }
         }
@@ -160,28 +184,36 @@ impl<'a> CompositeGroups<'a> {
     }
 
     /// The code of a tuple, which is assigned if the tuple is new.
-    fn code_of(&mut self, tuple: &[Option<u64>]) -> u64 {
+    fn code_of(&mut self, tuple: &[Option<u64>]) -> Result<u64, AggregationError> {
         if let Some(&code) = self.codes.get(tuple) {
-            return code;
+            return Ok(code);
+        }
+        if self.codes.len() == self.codes.capacity() {
+            work::room_for(2 * self.codes.capacity() * MAP_ENTRY)?;
         }
         let code = self.tuples.len() as u64;
-        self.tuples.push(tuple.into());
-        self.codes.insert(tuple.into(), code);
-        code
+        let tuple: Rc<[Option<u64>]> = tuple.into();
+        self.tuples.push(Rc::clone(&tuple));
+        self.codes.insert(tuple, code);
+        Ok(code)
     }
 
     /// Reduces `places`, which are indices in `codes`, to the buckets of the page, in key order. A bucket beyond the
     /// page in one segment cannot be in the page of the whole result.
-    pub fn page(&self, codes: &[u64], places: &mut Vec<u32>) {
-        let Some(page) = &self.page else { return };
+    ///
+    /// # Errors
+    /// When there is no memory for the keys of all buckets.
+    pub fn page(&self, codes: &[u64], places: &mut Vec<u32>) -> Result<(), AggregationError> {
+        let Some(page) = &self.page else { return Ok(()) };
         let width = self.sources.len();
+        work::room_for(codes.len() * width * size_of::<Key>())?;
         let mut keys: Vec<Key> = Vec::with_capacity(codes.len() * width);
         for &code in codes {
             for (value, source) in self.tuples[code as usize].iter().zip(&self.sources) {
                 match value.map(|code| source.stand_in(code)) {
                     None => keys.push(Key::Missing),
                     Some(Some(key)) => keys.push(key),
-                    Some(None) => return,
+                    Some(None) => return Ok(()),
                 }
             }
         }
@@ -197,6 +229,7 @@ impl<'a> CompositeGroups<'a> {
             places.truncate(self.composite.size);
         }
         places.sort_unstable_by(compare);
+        Ok(())
     }
 
     /// The keys that codes stand for.
@@ -204,8 +237,10 @@ impl<'a> CompositeGroups<'a> {
     /// # Errors
     /// When a dictionary cannot be read.
     pub fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {
+        work::room_for(codes.len() * (size_of::<Vec<Key>>() + self.sources.len() * size_of::<Key>()))?;
         let mut keys: Vec<Vec<Key>> = vec![Vec::with_capacity(self.sources.len()); codes.len()];
         for (place, source) in self.sources.iter().enumerate() {
+            work::check()?;
             let of_source: Vec<Option<u64>> =
                 codes.iter().map(|&code| self.tuples[code as usize][place]).collect();
             let present: Vec<u64> = of_source.iter().flatten().copied().collect();

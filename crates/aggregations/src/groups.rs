@@ -12,7 +12,7 @@ use super::rounding::{Rounder, interval_of};
 use super::segment_context::SegmentContext;
 use super::select::Allowed;
 use super::spans::Spans;
-use super::values::{Scratch, Values, dedup_codes};
+use super::values::{MOST_CODES, Scratch, Values, dedup_codes};
 use sparrow_types::work;
 
 /// The buckets of one aggregation in one segment, and how documents are assigned to them.
@@ -116,14 +116,27 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Largest number of codes that one document can have where that is fixed by the request, otherwise 1.
-    pub fn most_codes(&self) -> usize {
-        match &self.kind {
+    /// Number of the first documents whose values and codes are few enough to be listed at a time, at least 1.
+    pub fn piece(&self, docs: &[u32]) -> usize {
+        // Largest number of codes that one document can have, where that is fixed by the request.
+        let most_codes = match &self.kind {
             GroupKind::Ranges { ranges, .. } => ranges.len(),
             GroupKind::Filters { sets, .. } => sets.len() + 1,
             GroupKind::Adjacency { sets, .. } => sets.len() * (sets.len() + 1) / 2,
-            GroupKind::Spans { spans, .. } => spans.most,
             _ => 1,
+        };
+        let docs = &docs[..docs.len().min((MOST_CODES / most_codes.max(1)).max(1))];
+        match &self.kind {
+            GroupKind::Terms { values, .. }
+            | GroupKind::Interval { values, .. }
+            | GroupKind::Dates { values, .. }
+            | GroupKind::Ranges { values, .. } => values.fitting(docs, MOST_CODES),
+            GroupKind::Spans { values, spans } => values.fitting(docs, MOST_CODES / spans.most),
+            GroupKind::Composite(composite) => composite.piece(docs),
+            GroupKind::Filters { .. }
+            | GroupKind::Adjacency { .. }
+            | GroupKind::Missing(_)
+            | GroupKind::All => docs.len(),
         }
     }
 
@@ -174,15 +187,18 @@ impl<'a> Groups<'a> {
             }
             GroupKind::Ranges { values, ranges } => {
                 values.numbers(docs, &mut self.scratch, &mut self.numbers);
-                for &(place, value) in &self.numbers {
+                for own in self.numbers.chunk_by(|(one, _), (other, _)| one == other) {
                     for (slot, &(from, to)) in ranges.iter().enumerate() {
+                        if own.len() > 1 && slot.is_multiple_of(64) {
+                            work::check()?;
+                        }
                         // The largest whole number is in a range that ends there.
-                        if value >= from && (value < to || to == f64::INFINITY) {
-                            out.push((place, slot as u64));
+                        let is_in = |value: f64| value >= from && (value < to || to == f64::INFINITY);
+                        if own.iter().any(|&(_, value)| is_in(value)) {
+                            out.push((own[0].0, slot as u64));
                         }
                     }
                 }
-                dedup_codes(out, docs.len());
             }
             GroupKind::Filters { sets, other } => {
                 for (place, &doc) in docs.iter().enumerate() {
@@ -241,7 +257,7 @@ impl<'a> Groups<'a> {
         let docs: Vec<u32> = (0..context.reader.max_doc()).filter(|doc| segment.is_live(*doc)).collect();
         if let Some(column) = values.texts() {
             let mut shown = vec![false; column.num_terms()];
-            for docs in docs.chunks(4096) {
+            for docs in pieces(values, &docs) {
                 work::check()?;
                 for ord in docs.iter().flat_map(|doc| column.ords().values_for_doc(*doc)) {
                     shown[ord as usize] = true;
@@ -252,7 +268,7 @@ impl<'a> Groups<'a> {
         }
         let mut codes = FxHashSet::default();
         let mut pairs = Vec::new();
-        for docs in docs.chunks(4096) {
+        for docs in pieces(values, &docs) {
             work::check()?;
             values.codes(docs, &mut self.scratch, &mut pairs);
             codes.extend(pairs.iter().map(|(_, code)| *code).filter(allowed));
@@ -261,17 +277,20 @@ impl<'a> Groups<'a> {
     }
 
     /// Indices of those codes whose buckets may be in the response, in key order where that is cheap to determine.
-    pub fn places(&self, codes: &[u64]) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// When there is no memory for what they are compared by.
+    pub fn places(&self, codes: &[u64]) -> Result<Vec<u32>, AggregationError> {
         let mut places: Vec<u32> = (0..codes.len() as u32).collect();
         match &self.kind {
             // A dictionary is sorted.
             GroupKind::Terms { values, .. } if values.texts().is_some() => {
                 places.sort_unstable_by_key(|&place| codes[place as usize]);
             }
-            GroupKind::Composite(composite) => composite.page(codes, &mut places),
+            GroupKind::Composite(composite) => composite.page(codes, &mut places)?,
             _ => {}
         }
-        places
+        Ok(places)
     }
 
     /// The keys that codes stand for.
@@ -287,6 +306,16 @@ impl<'a> Groups<'a> {
             _ => Ok(codes.iter().map(|&code| Key::Slot(code as usize)).collect()),
         }
     }
+}
+
+/// Documents in pieces whose values are few enough to be read without asking whether to stop.
+fn pieces<'d>(values: &Values, docs: &'d [u32]) -> impl Iterator<Item = &'d [u32]> {
+    let mut rest = docs;
+    std::iter::from_fn(move || {
+        let (piece, others) = rest.split_at(values.fitting(&rest[..rest.len().min(4096)], MOST_CODES));
+        rest = others;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// The documents that match each of an aggregation's queries, as bitsets for the segment `ord`.

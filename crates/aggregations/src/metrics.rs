@@ -14,7 +14,7 @@ use super::partial::{KahanSum, Partial, Stats, TopHit, TopList};
 use super::segment_context::SegmentContext;
 use super::sketch::{Distinct, Distribution, hash};
 use super::strings::StringStats;
-use super::values::{Scratch, Values};
+use super::values::{MOST_CODES, Scratch, Values};
 
 /// A metric aggregation while documents are collected.
 pub struct Metric<'a> {
@@ -110,6 +110,40 @@ impl<'a> Metric<'a> {
 
     /// Adds the values of documents, each with the number of its bucket in `parents`.
     pub fn collect(
+        &mut self,
+        docs: &[u32],
+        parents: &[u32],
+        context: &SegmentContext<'_>,
+    ) -> Result<(), AggregationError> {
+        let (mut docs, mut parents) = (docs, parents);
+        while !docs.is_empty() {
+            work::check()?;
+            let piece = self.piece(docs);
+            self.collect_piece(&docs[..piece], &parents[..piece], context)?;
+            (docs, parents) = (&docs[piece..], &parents[piece..]);
+        }
+        Ok(())
+    }
+
+    /// Number of the first documents whose values are few enough to be listed at a time, at least 1.
+    pub fn piece(&self, docs: &[u32]) -> usize {
+        match &self.kind {
+            MetricKind::Stats { values, .. }
+            | MetricKind::Count { values, .. }
+            | MetricKind::Distinct { values, .. }
+            | MetricKind::Distribution { values, .. }
+            | MetricKind::Strings { values, .. } => values.fitting(docs, MOST_CODES),
+            MetricKind::Weighted { values, weights, .. } => {
+                weights.fitting(&docs[..values.fitting(docs, MOST_CODES)], MOST_CODES)
+            }
+            MetricKind::TopHits { keys, .. } => {
+                let most = docs.len().min((MOST_CODES / (keys.len() + 1)).max(1));
+                keys.iter().flatten().fold(most, |piece, values| values.fitting(&docs[..piece], MOST_CODES))
+            }
+        }
+    }
+
+    fn collect_piece(
         &mut self,
         docs: &[u32],
         parents: &[u32],
@@ -326,6 +360,7 @@ fn top_hits(
     let mut sorts: Vec<Vec<Option<u64>>> = vec![vec![None; keys.len()]; docs.len()];
     for (number, values) in keys.iter().enumerate() {
         let Some(values) = values else { continue };
+        work::check()?;
         values.codes(docs, scratch, codes);
         for &(place, code) in codes.iter() {
             let slot = &mut sorts[place as usize][number];

@@ -89,7 +89,7 @@ impl Rounding {
 
     fn start_of_local(&self, local: i64) -> i64 {
         match self.interval {
-            Interval::Fixed(length) => local.div_euclid(length) * length,
+            Interval::Fixed(length) => multiple(local, length),
             Interval::Calendar(unit) => start_of(unit, local),
         }
     }
@@ -126,8 +126,9 @@ impl Rounding {
         let mut at = start;
         loop {
             let range = self.zone.range_at(at);
-            let local = self.start_of_local(at.saturating_add(range.offset));
-            let next = local.saturating_add(length).saturating_sub(range.offset);
+            // Not the start and a length more: the first multiple of all may be before the beginning of time.
+            let number = at.saturating_add(range.offset).div_euclid(length).saturating_add(1);
+            let next = number.saturating_mul(length).saturating_sub(range.offset);
             if next < range.end || range.end == i64::MAX {
                 return next;
             }
@@ -157,15 +158,19 @@ impl Rounding {
     }
 }
 
+/// The last multiple of `length` up to `local`, or the beginning of time if it is before that.
+fn multiple(local: i64, length: i64) -> i64 {
+    local.div_euclid(length).saturating_mul(length)
+}
+
 fn start_of(unit: CalendarUnit, local: i64) -> i64 {
-    let multiple = |length: i64| local.div_euclid(length) * length;
     match unit {
-        CalendarUnit::Second => multiple(1_000),
-        CalendarUnit::Minute => multiple(60_000),
-        CalendarUnit::Hour => multiple(3_600_000),
-        CalendarUnit::Day => multiple(DAY),
+        CalendarUnit::Second => multiple(local, 1_000),
+        CalendarUnit::Minute => multiple(local, 60_000),
+        CalendarUnit::Hour => multiple(local, 3_600_000),
+        CalendarUnit::Day => multiple(local, DAY),
         // The epoch is a Thursday.
-        CalendarUnit::Week => (local + 3 * DAY).div_euclid(7 * DAY) * (7 * DAY) - 3 * DAY,
+        CalendarUnit::Week => multiple(local.saturating_add(3 * DAY), 7 * DAY).saturating_sub(3 * DAY),
         CalendarUnit::Month => of_month(local, |month| month),
         CalendarUnit::Quarter => of_month(local, |month| (month - 1) / 3 * 3 + 1),
         CalendarUnit::Year => of_month(local, |_| 1),
@@ -259,6 +264,32 @@ mod tests {
         check(calendar(CalendarUnit::Month), 0, 86_400_000, "2016-01-01", "2015-12-02T00:00:00.000Z");
         check(Interval::Fixed(30 * 86_400_000), 0, 0, "1970-02-01", "1970-01-31T00:00:00.000Z");
         check(Interval::Fixed(10), 0, 0, "1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.990Z");
+    }
+
+    #[test]
+    fn intervals_at_both_ends_of_time_are_cut_off_there() {
+        let lengths = [1, 1000, 7 * 86_400_000, 1 << 62, i64::MAX].map(Interval::Fixed);
+        for interval in lengths.into_iter().chain(UNITS.map(Interval::Calendar)) {
+            for offset in [-3_600_000, 0, 3_600_000] {
+                for zone in [-3_600_000, 0, 3_600_000] {
+                    let rounding = Rounding { interval, zone: Zone::Fixed(zone), offset };
+                    for at in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
+                        let start = rounding.round(at);
+                        assert!(start <= at.saturating_add(7_200_000), "{rounding:?}: {start} for {at}");
+                        let next = rounding.next(start);
+                        // Beyond the last moment there is nothing left to move by the offset.
+                        assert!(
+                            next > start || next >= i64::MAX - 7_200_000,
+                            "{rounding:?}: {start}, {next}"
+                        );
+                    }
+                }
+            }
+        }
+        let halves = Rounding { interval: Interval::Fixed(i64::MAX), zone: Zone::Fixed(0), offset: 0 };
+        assert_eq!(halves.round(i64::MIN), i64::MIN);
+        assert_eq!(halves.next(i64::MIN), -i64::MAX);
+        assert_eq!(halves.next(-i64::MAX), 0);
     }
 
     proptest! {

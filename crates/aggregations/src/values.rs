@@ -75,6 +75,9 @@ fn whole_numbers(reader: &SegmentReader, name: &str) -> Result<Option<Column<i64
     }))
 }
 
+/// Largest number of values, or of codes of buckets, listed at a time: documents that have more are seen in pieces.
+pub const MOST_CODES: usize = 1 << 18;
+
 /// The millisecond that a nanosecond lies in.
 fn millis(nanos: i64) -> i64 {
     nanos.div_euclid(1_000_000)
@@ -272,18 +275,57 @@ impl Values {
 
     /// Whether a document itself has a value, without the substitute for missing ones.
     pub fn has_value(&self, doc: u32) -> bool {
-        match &self.column {
-            ColumnValues::Nothing => false,
-            ColumnValues::Constant(_) => true,
-            ColumnValues::Texts(column) => column.ords().index.has_value(doc),
-            ColumnValues::I64(column) | ColumnValues::Nanos(column) | ColumnValues::Points(column, _) => {
-                column.index.has_value(doc)
-            }
-            ColumnValues::U64(column) => column.index.has_value(doc),
-            ColumnValues::F64(column) => column.index.has_value(doc),
-            ColumnValues::Bool(column) => column.index.has_value(doc),
+        match self.index() {
+            Some(index) => index.has_value(doc),
+            None => matches!(self.column, ColumnValues::Constant(_)),
         }
     }
+
+    fn index(&self) -> Option<&ColumnIndex> {
+        Some(match &self.column {
+            ColumnValues::Nothing | ColumnValues::Constant(_) => return None,
+            ColumnValues::Texts(column) => &column.ords().index,
+            ColumnValues::I64(column) | ColumnValues::Nanos(column) | ColumnValues::Points(column, _) => {
+                &column.index
+            }
+            ColumnValues::U64(column) => &column.index,
+            ColumnValues::F64(column) => &column.index,
+            ColumnValues::Bool(column) => &column.index,
+        })
+    }
+
+    /// What tells how many values each document has, if any of them may have several.
+    pub fn several(&self) -> Option<&ColumnIndex> {
+        self.index().filter(|index| matches!(index, ColumnIndex::Multivalued(_)))
+    }
+
+    /// Number of the first documents that have at most `most` values together, or 1 if already the first has more.
+    pub fn fitting(&self, docs: &[u32], most: usize) -> usize {
+        let docs = &docs[..docs.len().min(most.max(1))];
+        match self.several() {
+            Some(index) => fitting(docs, most, |doc| index.value_row_ids(doc).len()),
+            None => docs.len(),
+        }
+    }
+}
+
+/// Number of the first documents of which `count` says at most `most` together, or 1 if it says more of already the first.
+/// Each counts for at least 1.
+pub fn fitting(docs: &[u32], most: usize, count: impl Fn(u32) -> usize) -> usize {
+    let (mut sum, mut last) = (0_usize, None);
+    for (place, &doc) in docs.iter().enumerate() {
+        let own = match last {
+            // A document that is in many buckets comes once for each of them.
+            Some((known, own)) if known == doc => own,
+            _ => count(doc).max(1),
+        };
+        last = Some((doc, own));
+        sum = sum.saturating_add(own);
+        if sum > most {
+            return place.max(1);
+        }
+    }
+    docs.len()
 }
 
 /// Reads the values of documents, each with the document's index in `docs`.

@@ -3,6 +3,7 @@
 mod fixture;
 mod naive;
 mod nested;
+mod pieces;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -10,7 +11,12 @@ use serde_json::{Map, Value, json};
 use self::fixture::Fixture;
 use super::*;
 use sparrow_query::{Query, QueryKind, RangeQuery};
+use sparrow_types::work::Counted;
 use sparrow_wire::Zone;
+
+/// Charges what an aggregation allocates to its request, as the allocator of the server does.
+#[global_allocator]
+static ALLOCATOR: Counted<std::alloc::System> = Counted(std::alloc::System);
 
 /// A document of the random tests.
 #[derive(Debug, Clone)]
