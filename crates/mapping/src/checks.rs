@@ -3,6 +3,7 @@
 use sparrow_analysis::Analysis;
 use sparrow_types::work;
 
+use super::completion_contexts::{Context, ContextKind};
 use super::{FieldType, LONGEST_NAME, Limits, Mapping, MappingError, values};
 
 impl Mapping {
@@ -136,5 +137,42 @@ impl Mapping {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the fields whose values contexts have can have such values. A field of categories may come later.
+    ///
+    /// # Errors
+    /// The first context whose field cannot.
+    pub(crate) fn check_contexts(&self) -> Result<(), MappingError> {
+        let refused = |path: &str, context: &Context| {
+            let of = context.path.as_deref()?;
+            let needed = match (context.kind, self.field(of)) {
+                (ContextKind::Geo { .. }, Some(FieldType::GeoPoint))
+                | (ContextKind::Category, None | Some(FieldType::Keyword { .. } | FieldType::Text { .. })) => {
+                    let concrete = self.concrete(of);
+                    if self.nested_around(&concrete).is_none() || self.is_included(&concrete) {
+                        return None;
+                    }
+                    "is not inside a [nested] one"
+                }
+                (ContextKind::Geo { .. }, _) => "is there and is a [geo_point]",
+                (ContextKind::Category, _) => "is a [keyword] or a [text]",
+            };
+            let name = &context.name;
+            Some(format!(
+                "Invalid [path] value [{of}] of the context [{name}] of field [{path}]: it takes a field that {needed}"
+            ))
+        };
+        let of_field = |(path, field_type): (&str, &FieldType)| match field_type {
+            FieldType::Completion(field) => {
+                field.contexts.iter().filter_map(|context| refused(path, context)).min()
+            }
+            _ => None,
+        };
+        // The fields come in no order, and the same request gets the same error.
+        self.leaf_fields()
+            .filter_map(of_field)
+            .min()
+            .map_or(Ok(()), |reason| Err(MappingError::BadValue { reason }))
     }
 }

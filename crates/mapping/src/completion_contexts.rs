@@ -9,7 +9,6 @@ use super::error::MappingError;
 use super::geo::{self, GeoPoint};
 use super::java::java_string;
 use super::parameters::{Params, bad};
-use super::{FieldType, Mapping};
 
 /// Stands behind a context in a term. No input and no context has it.
 pub(crate) const CONTEXT_END: char = '\u{1d}';
@@ -211,42 +210,6 @@ pub(crate) fn start_of_field(contexts: &[Context], number: usize, value: &FieldV
 pub(crate) enum FieldValue<'v> {
     Text(&'v str),
     Point(GeoPoint),
-}
-
-impl Mapping {
-    /// Checks that the fields whose values contexts have can have such values. A field of categories may come later.
-    ///
-    /// # Errors
-    /// The first context whose field cannot.
-    pub(crate) fn check_contexts(&self) -> Result<(), MappingError> {
-        let refused = |path: &str, context: &Context| {
-            let of = context.path.as_deref()?;
-            let needed = match (context.kind, self.field(of)) {
-                (ContextKind::Geo { .. }, Some(FieldType::GeoPoint))
-                | (ContextKind::Category, None | Some(FieldType::Keyword { .. } | FieldType::Text { .. })) => {
-                    let concrete = self.concrete(of);
-                    if self.nested_around(&concrete).is_none() || self.is_included(&concrete) {
-                        return None;
-                    }
-                    "is not inside a [nested] one"
-                }
-                (ContextKind::Geo { .. }, _) => "is there and is a [geo_point]",
-                (ContextKind::Category, _) => "is a [keyword] or a [text]",
-            };
-            let name = &context.name;
-            Some(format!(
-                "Invalid [path] value [{of}] of the context [{name}] of field [{path}]: it takes a field that {needed}"
-            ))
-        };
-        let of_field = |(path, field_type): (&str, &FieldType)| match field_type {
-            FieldType::Completion(field) => {
-                field.contexts.iter().filter_map(|context| refused(path, context)).min()
-            }
-            _ => None,
-        };
-        // The fields come in no order, and the same request gets the same error.
-        self.leaf_fields().filter_map(of_field).min().map_or(Ok(()), |reason| Err(bad(reason)))
-    }
 }
 
 fn number_of(contexts: &[Context], name: &str) -> Result<usize, String> {

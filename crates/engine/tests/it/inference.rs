@@ -230,6 +230,6 @@ fn a_hybrid_field_of_a_head_reads_each_text_once() {
     node.ok("delete_inference", "inference_id=terms", "force=true", "");
     node.ok("delete_trained_model", "model=.all-minilm-l6-v2", "force=true", "");
     let (status, _, reason) = node.error("start_deployment", "model=head", "", "");
-    assert_eq!(status, 400, "{reason}");
+    assert_eq!(status, 500, "{reason}");
     assert!(reason.contains("it is a head on the model [.all-minilm-l6-v2]"), "{reason}");
 }

@@ -136,8 +136,8 @@ impl<'a> Reader<'a> {
         Scope { node: Some(&self.mapping.root), path: "", dynamic: self.mapping.dynamic(), depth: 1 }
     }
 
-    /// Adds the constants of the mapping; returns the document, without the source to store, and the extended mapping,
-    /// if the document adds fields.
+    /// Adds the constants of the mapping, and then the contexts of completions, which may be among them; returns the document, without the
+    /// source to store, and the extended mapping, if the document adds fields.
     ///
     /// # Errors
     /// When a dynamic template adds what no field may be where it is.
@@ -146,7 +146,6 @@ impl<'a> Reader<'a> {
             self.values.seen(path);
             self.values.out.keywords.push((path.clone(), value.to_string()));
         }
-        // A constant may be a context too.
         self.finish_contexts()?;
         let added = std::mem::take(&mut self.added);
         let wider = (!added.is_empty()).then(|| {
