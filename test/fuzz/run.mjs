@@ -148,9 +148,9 @@ export class Target {
 
   /**
    * Sends a request as it is and leaves where no answer comes in time; what came of it: a status, `hang`, `cut` for a connection that ended without an answer, or `unsent` for
-   * what cannot be sent over HTTP.
+   * what cannot be sent over HTTP. `onHead` is called when an answer begins to arrive.
    */
-  send({ method, path, headers = {}, body, text }, hangMs = this.#hangMs) {
+  send({ method, path, headers = {}, body, text }, hangMs = this.#hangMs, onHead = () => {}) {
     const payload =
       text ?? (body === undefined || Buffer.isBuffer(body) || typeof body === 'string' ? body : JSON.stringify(body));
     const began = performance.now();
@@ -176,6 +176,7 @@ export class Target {
             },
           },
           (response) => {
+            onHead();
             let [text, bytes] = ['', 0];
             response.on('data', (chunk) => {
               if (bytes < SHOWN_BYTES) text += chunk.toString('utf8', 0, SHOWN_BYTES - bytes);

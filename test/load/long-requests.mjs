@@ -222,18 +222,20 @@ export async function stopped(target, call, way, afterMs = SEEN_MS) {
   const [{ path, ...request }, begun] = [requestOf(call), performance.now()];
   const leaves = way === 'leave';
   let answer;
+  let isArriving = false;
   const sent = target
     .send(
       { ...request, path: way === 'timeout' ? `${path}?timeout=${TIMEOUT_MS}ms` : path },
       leaves ? afterMs + LOOK_MS : PATIENCE_MS,
+      () => (isArriving = true),
     )
     .then((outcome) => (answer = outcome));
   let [stop, seen] = [begun + TIMEOUT_MS, undefined];
   if (way !== 'timeout') {
     await sleep(afterMs);
     const running = answer === undefined ? await tasks(target) : [];
-    // What was answered meanwhile shows nothing.
-    if (answer === undefined && afterMs >= SEEN_MS) seen = running.length > 0;
+    // What was answered meanwhile shows nothing, though much of the answer may still be on its way.
+    if (!isArriving && afterMs >= SEEN_MS) seen = running.length > 0;
     stop = performance.now();
     if (way === 'cancel') {
       const cancelled = running.map(({ node, id }) => ({ method: 'POST', path: `/_tasks/${node}:${id}/_cancel` }));
