@@ -46,7 +46,7 @@ it('gives a copy of the embedded sparse model the calibration that the model has
   expect(made).toMatchObject({ feature: 'unit_query', fitted_by: 'sparrow models calibrate' });
   expect(made.slope).toBeCloseTo(embedded.slope, 2);
   expect(made.intercept).toBeCloseTo(embedded.intercept, 2);
-  // What is there may have taken somebody work.
+  // A calibration that exists is not replaced unless that is asked for: it may have been made by hand.
   const again = await calibrated(place);
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('is there: --force replaces it')]);
   // With a damaged one, the model itself cannot be used.

@@ -13,12 +13,11 @@ use super::nested::Join;
 use super::partial::{Bucket, Partial};
 use super::segment_context::SegmentContext;
 use super::slots::Slots;
+use super::values::UNCHECKED;
 use sparrow_types::work;
 
 /// Number of documents in a block.
 const BLOCK: usize = 4096;
-/// Number of documents that are handed on to buckets before a look at whether the request must stop.
-const UNCHECKED: usize = 4096;
 
 /// Aggregates those documents of a segment whose bits are set in `matching`; `global` aggregations see all live
 /// documents.

@@ -14,12 +14,10 @@ use super::fields::{Kind, Resolved};
 use super::key::Key;
 use super::rounding::{Rounder, interval_of};
 use super::segment_context::SegmentContext;
-use super::values::{MOST_CODES, Scratch, Values, dedup_codes, fitting};
+use super::values::{MOST_CODES, Scratch, UNCHECKED, Values, dedup_codes, fitting};
 
 /// Largest number of buckets of a composite aggregation that one document may fall into.
 const MOST_TUPLES: usize = 100_000;
-/// Tuples that are made before a look at whether the request must stop.
-const UNCHECKED: usize = 4096;
 /// Bytes of an entry of the map of tuples, with its share of empty places and control bytes.
 const MAP_ENTRY: usize = 32;
 

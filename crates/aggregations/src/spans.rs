@@ -6,7 +6,7 @@ use super::error::AggregationError;
 use super::fields::{Place, Resolved};
 use super::key::Key;
 use super::rounding::{Rounding, interval_of};
-use super::values::Values;
+use super::values::{UNCHECKED, Values};
 use sparrow_mapping::{NumberValue, range};
 use sparrow_types::work;
 
@@ -43,7 +43,7 @@ impl<'a> Spans<'a> {
                 let (first, last) =
                     std::str::from_utf8(stream.key()).ok().and_then(range::read).unwrap_or((1, 0));
                 ends.push((range::number_at(of, first), range::number_at(of, last)));
-                if ends.len() % 4096 == 0 {
+                if ends.len().is_multiple_of(UNCHECKED) {
                     work::check()?;
                 }
             }

@@ -77,6 +77,8 @@ fn whole_numbers(reader: &SegmentReader, name: &str) -> Result<Option<Column<i64
 
 /// Largest number of values, or of codes of buckets, listed at a time: documents that have more are seen in pieces.
 pub const MOST_CODES: usize = 1 << 18;
+/// Number of entries that a loop handles before it looks again whether the request must stop.
+pub const UNCHECKED: usize = 4096;
 
 /// The millisecond that a nanosecond lies in.
 fn millis(nanos: i64) -> i64 {

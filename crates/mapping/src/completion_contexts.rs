@@ -180,7 +180,7 @@ fn category(text: &str) -> Result<String, String> {
 /// What the terms of an input begin with, for the contexts that stand with it in a document.
 ///
 /// # Errors
-/// The message about a context that the field does not have, or a value that is none.
+/// A message, if the field has no context of a given name, or a context cannot have a given value.
 pub(crate) fn starts_of(
     contexts: &[Context],
     given: &Map<String, Value>,

@@ -131,6 +131,11 @@ impl MappingError {
 /// A nested cause: exception type and message.
 pub(crate) type Cause = (&'static str, String);
 
+/// The causes of an error that is a single illegal argument.
+pub(crate) fn illegal(reason: String) -> Vec<Cause> {
+    vec![(ILLEGAL_ARGUMENT, reason)]
+}
+
 /// Why a document does not fit its mapping. A client error (400).
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentError(Box<Details>);

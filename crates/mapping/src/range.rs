@@ -73,7 +73,7 @@ pub fn digits(of: &FieldType, rank: u128) -> String {
     }
 }
 
-/// The places of the first and of the last value of the range with this keyword; `None` if it is none.
+/// The places of the smallest and the largest value of a range, from the keyword by which it is indexed; `None` if the keyword is no range.
 pub fn read(keyword: &str) -> Option<(u128, u128)> {
     let (first, last) = keyword.split_at_checked(keyword.len() / 2)?;
     Some((u128::from_str_radix(first, 16).ok()?, u128::from_str_radix(last, 16).ok()?))

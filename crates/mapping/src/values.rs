@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::date;
-use super::error::{Cause, ILLEGAL_ARGUMENT, NUMBER_FORMAT};
+use super::error::{Cause, ILLEGAL_ARGUMENT, NUMBER_FORMAT, illegal};
 use super::java::{java_double, java_float, java_string, token_name};
 use super::types::{FieldType, NumberValue, feature_value};
 
@@ -18,10 +18,6 @@ pub fn normalize_float(field_type: &FieldType, value: f64) -> f64 {
         FieldType::ScaledFloat { factor } => (value * factor).round() / factor,
         _ => value,
     }
-}
-
-fn illegal(reason: String) -> Vec<Cause> {
-    vec![(ILLEGAL_ARGUMENT, reason)]
 }
 
 fn not_a_number(text: &str) -> Vec<Cause> {

@@ -39,14 +39,14 @@ pub struct DeploymentSize {
 /// Which of the vectors are wanted that a model makes in one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kinds {
-    /// Its own.
+    /// Only the vector of the model itself.
     Own,
-    /// Its own and that of the model that it is a head on.
+    /// For a head: its own vector, and that of the dense model that it continues.
     Both,
 }
 
 impl Kinds {
-    /// What is wanted of the vectors of some texts.
+    /// The encoded texts with only the wanted vectors.
     pub(crate) fn of(self, encoded: Vec<Encoded>) -> Vec<Encoded> {
         match self {
             Self::Both => encoded,

@@ -7,7 +7,7 @@ use crate::{Query, QueryKind};
 
 const PREFIX: &str = "[prefix] queries";
 
-/// Why the first expensive clause of some queries is refused, in Elasticsearch's words; `None` if there is none.
+/// The reason for which the first expensive clause of some queries is refused, in Elasticsearch's words; `None` if no clause is expensive.
 pub fn refusal<'q>(queries: impl Iterator<Item = &'q Query>, mapping: &Mapping) -> Option<String> {
     let mut found = None;
     for query in queries {

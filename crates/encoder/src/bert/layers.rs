@@ -40,7 +40,7 @@ pub(super) struct Layers {
     pub(super) list: Vec<Arc<Layer>>,
 }
 
-/// What is shown the hidden states of a batch, with the rows of each text.
+/// A function that receives the hidden states of a batch, [rows, width] in one slice, and the range of rows of each text.
 type Show<'p> = &'p mut dyn FnMut(&[f32], &[Range<usize>]);
 
 /// A place between two layers where hidden states are shown.

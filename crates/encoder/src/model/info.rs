@@ -44,7 +44,7 @@ pub struct Prefixes {
 pub struct Trunk {
     /// Id of the model.
     pub model: String,
-    /// Its fingerprint: on the states of another model the head would say nothing sensible.
+    /// Fingerprint of that model: the head was trained on its hidden states, and those of another model would give meaningless weights.
     pub fingerprint: String,
 }
 

@@ -9,7 +9,7 @@ use sparrow_types::work;
 
 use super::super::completion::{Completion, value};
 use super::super::completion_contexts::{CONTEXT_END, FieldValue, start_of_field, starts_of};
-use super::super::error::{Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT};
+use super::super::error::{Cause, DocumentError, DocumentErrorKind, illegal};
 use super::super::java::{java_string, token_name};
 use super::super::location::Step;
 use super::super::types::{FieldType, NumberValue};
@@ -29,10 +29,10 @@ const MOST_CONTEXTS: usize = 10_000;
 /// The inputs of a document in one field.
 type Inputs = BTreeMap<String, Input>;
 
-/// What is said of an input.
+/// The weight of an input, and the contexts that the document gives it.
 struct Input {
     weight: u32,
-    /// Its contexts by their names, as they were written: those of all inputs of a value.
+    /// The values of the contexts by the names of these, as the document has them. The inputs of one JSON object share them.
     contexts: Arc<Map<String, Value>>,
 }
 
@@ -242,8 +242,4 @@ fn weight_of(value: &Value) -> Result<u32, Vec<Cause>> {
 /// The name of a value's token, of which there is one for both booleans.
 fn token(value: &Value) -> &'static str {
     if value.is_boolean() { "VALUE_BOOLEAN" } else { token_name(value) }
-}
-
-fn illegal(reason: String) -> Vec<Cause> {
-    vec![(ILLEGAL_ARGUMENT, reason)]
 }

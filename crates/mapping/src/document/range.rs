@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::error::{Cause, ILLEGAL_ARGUMENT};
+use super::super::error::{Cause, illegal};
 use super::super::java::{java_string, token_name};
 use super::super::types::{FieldType, NumberValue};
 use super::super::{LeafNode, date, ip, range};
@@ -100,8 +100,4 @@ impl Reader<'_> {
             _ => Ok(self.number(of, leaf.options.coerce, end)?.map(|number| range::rank(of, number))),
         }
     }
-}
-
-fn illegal(reason: String) -> Vec<Cause> {
-    vec![(ILLEGAL_ARGUMENT, reason)]
 }

@@ -104,7 +104,7 @@ fn read_type(
             *normalizer = text::keyword(params)?;
         }
         FieldType::TokenCount { analyzer, gaps } => {
-            // What is stored is read from the source, which has the text instead of the number.
+            // Stored fields are read from the source, which has the text instead of the number of its words.
             params.only("store", &[false.into(), "false".into()])?;
             searchable(params, options)?;
             let Some(name) = params.take("analyzer").map(java_string) else {

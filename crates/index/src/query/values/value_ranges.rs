@@ -38,7 +38,7 @@ impl Compiler<'_> {
         Ok(multi_term(terms, TermFilter::Halves(digits(begins), digits(ends)), false))
     }
 
-    /// The places of the first and of the last value that is asked for; `None` if there is none.
+    /// The places of the smallest and the largest value that the query asks for; `None` if no value can match.
     fn asked(
         &self,
         query: &RangeQuery,

@@ -95,7 +95,7 @@ function trunksOf(directory: string): readonly string[] {
   return existsSync(beside) ? [beside, ...embeddedModels()] : embeddedModels();
 }
 
-/** What is asked of the engine. */
+/** An engine with the model that is tried, and the requests that are sent to it. */
 export class Trial {
   readonly #engine: NativeSearchEngine;
   id: string;
