@@ -17,6 +17,7 @@ import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
 import { notesOfFilter } from './filter';
 import { FacetList } from './facet-list';
 import { FilterInput } from './filter-input';
+import { Question } from './question';
 import { type Result, explainedBy, search } from './results';
 import { Welcome } from './welcome';
 
@@ -149,19 +150,7 @@ function Searching({
           ask();
         }}
       >
-        <input
-          class="question"
-          type="search"
-          data-search
-          aria-label="Question"
-          placeholder="Ask a question"
-          autocomplete="off"
-          autofocus
-          value={text}
-          onInput={(event) => {
-            setText(event.currentTarget.value);
-          }}
-        />
+        <Question text={text} onText={setText} />
         <button disabled={busy && results.length === 0}>Search</button>
         <div class="search-options">
           <label class="field">
