@@ -271,12 +271,14 @@ describe.skipIf(CHROMIUM === undefined)(
     });
 
     it('shows all of a long question, on a phone too, and clears it', async () => {
-      const long = 'what should somebody eat and drink the day before a long run so that the muscles do not hurt afterwards';
+      const long =
+        'what should somebody eat and drink the day before a long run so that the muscles do not hurt afterwards';
       const box = page.locator('[data-search]');
       await page.setViewportSize(PHONE);
       await box.fill(long);
       await page.locator('.column .hit').first().waitFor();
-      const hidden = 'document.querySelector("[data-search]").scrollHeight - document.querySelector("[data-search]").clientHeight';
+      const hidden =
+        'document.querySelector("[data-search]").scrollHeight - document.querySelector("[data-search]").clientHeight';
       expect(await page.evaluate(hidden)).toBeLessThanOrEqual(0);
       expect((await box.boundingBox())?.height ?? 0).toBeGreaterThan(80);
       await look('long-question', false);

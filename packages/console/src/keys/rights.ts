@@ -52,7 +52,9 @@ export function rightsOf({ role_descriptors: roles = {}, limited_by: limits }: K
 function holds(key: Key, enough: readonly string[]): boolean {
   const { role_descriptors: roles = {}, limited_by: limits = [] } = key;
   const sets = Object.keys(roles).length === 0 ? limits : [roles, ...limits];
-  return sets.every((set) => Object.values(set).some(({ cluster = [] }) => cluster.some((one) => enough.includes(one))));
+  return sets.every((set) =>
+    Object.values(set).some(({ cluster = [] }) => cluster.some((one) => enough.includes(one))),
+  );
 }
 
 function isUnlimited({ role_descriptors: roles = {}, limited_by: limits }: Key): boolean {

@@ -42,11 +42,7 @@ async function listKeys(): Promise<readonly Key[]> {
 export function KeysScreen(): JSX.Element {
   const [all, setAll] = useState(false);
   const [failure, setFailure] = useState('');
-  const {
-    value: keys,
-    error,
-    reload,
-  } = useLoad(listKeys, []);
+  const { value: keys, error, reload } = useLoad(listKeys, []);
   const { value: me } = useLoad(
     () => call<{ api_key?: { id: string; name: string } }>('GET', '/_security/_authenticate'),
     [],
