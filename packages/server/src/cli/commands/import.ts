@@ -416,6 +416,10 @@ class Import {
         this.#semantic = meaning;
         const told = this.#columnNotes.filter(({ name }) => pipeline === undefined && !meaning.includes(name));
         this.#notes.push(...told.map(({ text }) => text));
+        if (this.#options.id === undefined && this.#columns.some(({ name }) => name === 'id'))
+          this.#notes.push(
+            'the _id of a document is its place in the file: --id id takes that of the field id instead',
+          );
       } else {
         if (!this.#isExpected)
           this.#before = await this.#index.count().catch((error: unknown) => (forbidden(error), 0));
@@ -469,6 +473,8 @@ class Import {
     const records = this.#read(isPiped ? signal : ending.signal, false);
     const sample = new Sample(hasColumns(this.#format));
     let isAll = false;
+    let isRead = false;
+    let wrong: string | undefined;
     this.#isEmpty = !follow;
     try {
       while (!sample.isFull) {
@@ -476,9 +482,13 @@ class Import {
         isAll = next.done === true;
         if (next.done === true) break;
         this.#isEmpty = false;
-        const { document } = next.value;
+        const { document, line, problem } = next.value;
         if (isPiped) this.#ahead.push(next.value);
-        if (document === undefined) continue;
+        if (document === undefined) {
+          wrong ??= `line ${number(line)}: ${inLine(problem ?? 'it cannot be read')}`;
+          continue;
+        }
+        isRead = true;
         sample.add(document);
         for (const seen of checks) seen.add(document);
       }
@@ -490,6 +500,8 @@ class Import {
         await records.return(undefined);
       }
     }
+    if (isAll && !isRead && wrong !== undefined)
+      throw new CommandError(`none of its documents can be read, and nothing was written: ${wrong}`);
     const one = hasColumns(this.#format) ? 'column' : 'field';
     for (const seen of checks) {
       const problem = seen.problem(isAll, one);

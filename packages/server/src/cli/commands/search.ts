@@ -311,10 +311,15 @@ function described(out: Sink, hit: Hit<Document>, at: number, titleField: string
   return `${head}\n    ${oneLine(text, out.columns * 2)}\n`;
 }
 
-/** The passage that shows best why a hit was found: one with the words that were looked for, or else the first. */
+/**
+ * The passage that shows best why a hit was found: one with the words that were looked for, or else the first. A single word, as that of a
+ * category, shows nothing where there is more to read.
+ */
 export function passageOf(highlight: Hit<Document>['highlight']): string | undefined {
   const passages = Object.values(highlight ?? {}).flatMap((found) => found.slice(0, 1));
-  return passages.find((passage) => passage.includes('<em>')) ?? passages[0];
+  const read = passages.filter((passage) => passage.trim().includes(' '));
+  const best = (some: readonly string[]): string | undefined => some.find((one) => one.includes('<em>')) ?? some[0];
+  return best(read) ?? best(passages);
 }
 
 /** The words that were looked for, as a terminal shows them. */
