@@ -108,6 +108,10 @@ it('is shown to people, with what is not as it should be', async () => {
   expect(stdout).toMatch(/\nagreement +6 entries: largest difference 2\.0e\+0\n$/);
   const { stdout: alone } = await run(model('cross-bert'));
   expect(alone).toContain('not looked at: there is no reference.json');
+  const said = model('checkpoint-bert');
+  expect((await run(said)).stdout).not.toContain('assumed');
+  rmSync(join(said, '1_Pooling'), { recursive: true });
+  expect((await run(said)).stdout).toContain('pooling mean over tokens (assumed, as there is no 1_Pooling');
 }, 60_000);
 
 describe('the quality', () => {

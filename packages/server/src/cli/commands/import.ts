@@ -329,7 +329,7 @@ class Import {
     const { name } = this.#index;
     const fields = [...this.#refusing].map(([field, type]) => `[${field}] (${type})`);
     const dates = [...this.#refusing.values()].some((type) => type.startsWith('date'))
-      ? ', or a date with a `format` that lists the forms (docs/fields.md)'
+      ? ', or a date with a `format` that lists the forms (see /_docs/fields on the server)'
       : '';
     this.#notes.push(
       `what was rejected does not fit ${fields.join(', ')}: correct these values in the file; or delete the index (DELETE /${name}), make it with a mapping in which the field is a keyword${dates}, and import again with --restart`,
