@@ -325,7 +325,16 @@ describe.skipIf(CHROMIUM === undefined)(
       });
       const scores = fused.body.hits.hits.map(({ _score }: any) => _score as number);
       expect(scores).toContain(0);
-      expect(await titles('hybrid')).toHaveLength(scores.filter((score: number) => score > 0).length);
+      const shown = scores.filter((score: number) => score > 0).length;
+      expect(await titles('hybrid')).toHaveLength(shown);
+      expect(await page.locator('.column.hybrid header').innerText()).toContain(`${String(shown)} found`);
+      // All of a card opens it, wherever the pointer is.
+      await page
+        .locator('.column.meaning .hit')
+        .first()
+        .click({ position: { x: 20, y: 60 } });
+      await page.locator('dialog .why').first().waitFor();
+      await page.keyboard.press('Escape');
       const { body } = await server.request('GET', '/films-2024/_mapping');
       expect(body['films-2024'].mappings.properties).toMatchObject({
         plot: { type: 'text', copy_to: ['meaning'] },
@@ -444,7 +453,7 @@ describe.skipIf(CHROMIUM === undefined)(
       );
       await look('encoder');
       await page.getByLabel('A text').fill('x');
-      await page.getByText('No token.').waitFor();
+      await page.getByText('The model makes no token of this text').waitFor();
     });
 
     it('shows a task with its progress, cancels it, and shows its end', async () => {

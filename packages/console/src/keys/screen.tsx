@@ -84,8 +84,8 @@ export function KeysScreen(): JSX.Element {
                   label="Revoke"
                   question={
                     me?.api_key?.id === key.id
-                      ? 'You are signed in with this key: it is refused at once, here as well. Revoke it?'
-                      : 'Requests with it are refused at once. Revoke it?'
+                      ? 'You are signed in with this key. Once it is revoked, nothing works with it, here either. Revoke it?'
+                      : 'Requests with it will be refused from now on. Revoke it?'
                   }
                   onYes={() => {
                     end(key.id);

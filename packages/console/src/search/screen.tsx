@@ -6,7 +6,7 @@ import { filterProblem } from '../../../server/src/named-fields';
 import { Refused } from '../lib/api';
 import { count } from '../lib/format';
 import { type Index, type Known, keepUsual, loadIndices, usualIndex } from '../lib/indices';
-import { foreignLanguage } from '../lib/language';
+import { foreignLanguage } from '../../../server/src/language';
 import { useLoad } from '../lib/load';
 import { current, go, remember } from '../lib/route';
 import { Head, Hidden, Note, Problem } from '../shell/parts';
@@ -282,7 +282,9 @@ function Start({
   }
   return (
     <div class="start">
-      <p>Thirty short texts. Each of these questions has hardly a word in common with the text that answers it:</p>
+      <p>
+        These are thirty short texts. Each of the questions below shares hardly a word with the text that answers it:
+      </p>
       <div class="chips">
         {EXAMPLE_QUESTIONS.map((question) => (
           <button
