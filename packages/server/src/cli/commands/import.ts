@@ -545,7 +545,8 @@ class Import {
       const problem = seen.problem(isAll, one);
       if (problem !== undefined) throw new CommandError(problem);
     }
-    this.#columns = sample.columns();
+    // What is called _id names the document, and is no field of it.
+    this.#columns = sample.columns().filter(({ name }) => name !== '_id');
     this.#columnNotes = sample.notes();
     const decimalCommas = sample.decimalCommas();
     // A pipeline may make numbers of them.
