@@ -259,7 +259,7 @@ fn number(aggregation: &Aggregation, result: &mut Partial, property: Option<&str
         (AggregationKind::Percentiles(asked), Partial::Distribution(distribution)) => {
             let share = point(asked, property)? / 100.0;
             match asked.hdr {
-                Some(_) => distribution.nearest_rank(share),
+                Some(digits) => distribution.hdr_quantile(share, digits),
                 None => distribution.quantile(share),
             }
         }

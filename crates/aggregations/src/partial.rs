@@ -29,7 +29,8 @@ pub enum Partial {
     TopHits(TopList),
     /// Buckets in arbitrary order.
     Buckets(Vec<(Key, Bucket)>),
-    /// Buckets in the order of the response, and the number of documents in buckets left out of it.
+    /// Buckets in the order of the response, and a number that goes with them: of documents in buckets left out; of all documents,
+    /// where values are compared with a background; or that of the interval of an `auto_date_histogram`.
     Ordered(Vec<(Key, Bucket)>, u64),
     /// Result of a pipeline aggregation.
     Computed(Computed),
@@ -357,7 +358,11 @@ fn merge_two(
 
 fn widen(aggregation: &Aggregation, key: Key, widened: &Widened) -> Key {
     match (&aggregation.kind, key) {
-        (AggregationKind::Terms(_), key) if widened.contains(&aggregation.id) => key.widened(),
+        (AggregationKind::Terms(_) | AggregationKind::Significant(_), key)
+            if widened.contains(&aggregation.id) =>
+        {
+            key.widened()
+        }
         (
             AggregationKind::Composite(composite)
             | AggregationKind::MultiTerms(MultiTerms { key: composite, .. }),
@@ -371,6 +376,14 @@ fn widen(aggregation: &Aggregation, key: Key, widened: &Widened) -> Key {
             )
         }
         (_, key) => key,
+    }
+}
+
+/// The bucket of the documents of several; without any, an empty one.
+pub fn merge_all(aggregation: &Aggregation, buckets: Vec<Bucket>) -> Bucket {
+    match buckets.is_empty() {
+        true => Bucket { docs: 0, subs: vec![Partial::Nothing; aggregation.subs.len()] },
+        false => merge_buckets(aggregation, buckets, &Widened::default()),
     }
 }
 

@@ -270,6 +270,21 @@ impl Values {
         }
     }
 
+    /// The code that stands for a key; `None` if no document of the segment has it.
+    pub fn code(&self, key: &Key) -> Result<Option<u64>, AggregationError> {
+        Ok(match (&self.column, key) {
+            (ColumnValues::Texts(column), Key::Text(text)) => {
+                column.dictionary().term_ord(text.as_bytes())?
+            }
+            (ColumnValues::Constant(own), Key::Text(text)) => (own == text).then_some(0),
+            (_, Key::Text(_)) => None,
+            // Another index may have doubles.
+            (_, Key::Double(bits)) if self.kind == Kind::Unsigned => Some(f64::from_bits(*bits) as u64),
+            (_, Key::Double(bits)) if self.kind != Kind::Double => Some(f64::from_bits(*bits) as i64 as u64),
+            (_, key) => Some(encode(self.kind, key)),
+        })
+    }
+
     /// Whether documents without a value count as if they had one.
     pub fn has_missing(&self) -> bool {
         self.missing.is_some()

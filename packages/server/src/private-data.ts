@@ -19,7 +19,7 @@ async function refuseForeign(data: string): Promise<void> {
   });
   if (!isForeign) return;
   throw new UnusablePathError(
-    `--data: ${data} holds other files and is no data directory of Sparrow, so nothing was written: name an empty folder or a new one; to use this one all the same, make the folder ${join(data, 'indices')}`,
+    `--data: ${data} contains other files and is not a data directory of Sparrow, so nothing was written: name an empty or a new folder; to use this one anyway, create the folder ${join(data, 'indices')}`,
   );
 }
 

@@ -56,7 +56,8 @@ impl Aggregations {
                     AggregationKind::Filter(_)
                     | AggregationKind::Global
                     | AggregationKind::Nested(_)
-                    | AggregationKind::ReverseNested(_) => 1,
+                    | AggregationKind::ReverseNested(_)
+                    | AggregationKind::Sampler(_) => 1,
                     _ => return 0,
                 };
                 buckets.saturating_mul(1 + count(&aggregation.subs))

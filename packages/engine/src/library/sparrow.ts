@@ -197,7 +197,7 @@ function alreadyOpen(data: string, real: string): SparrowError {
 async function refuseForeign(data: string): Promise<void> {
   // What cannot be read is told when it is opened.
   if (!(await holdsForeignFiles(data).catch(() => false))) return;
-  const reason = `${data} holds other files and is no data directory of Sparrow, so nothing was written: name an empty folder or a new one; to use this one all the same, pass amongOtherFiles: true`;
+  const reason = `${data} contains other files and is not a data directory of Sparrow, so nothing was written: name an empty or a new folder; to use this one anyway, pass amongOtherFiles: true`;
   throw new SparrowError(reason, 400, 'illegal_argument_exception');
 }
 
