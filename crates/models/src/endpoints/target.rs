@@ -1,9 +1,11 @@
 //! What an inference id refers to.
 
+use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
+use sparrow_wire::suggest::there_are;
 
 use super::endpoint::TaskType;
-use crate::Models;
+use crate::{ModelError, Models};
 
 /// What an inference id refers to, be it an endpoint, a deployment or a model.
 #[derive(Debug, Clone)]
@@ -19,6 +21,25 @@ pub struct InferenceTarget {
 }
 
 impl Models {
+    /// The error for a model that there is not, which names those that there are.
+    pub(crate) fn no_model(&self, id: &str) -> ModelError {
+        let models = self.registry.matching("").unwrap_or_default();
+        let mut known: Vec<&str> = models.iter().map(|model| model.id.as_str()).collect();
+        let endpoints = self.endpoints.all();
+        known.extend(endpoints.iter().map(|endpoint| endpoint.inference_id.as_str()));
+        ModelError::NotFoundForInference { id: id.to_owned(), instead: there_are(id, &known) }
+    }
+
+    /// The error for an inference endpoint that there is not, which names those that there are.
+    pub fn no_endpoint(&self, id: &str) -> EngineError {
+        let endpoints = self.endpoints.all();
+        let known: Vec<&str> = endpoints.iter().map(|endpoint| endpoint.inference_id.as_str()).collect();
+        EngineError::resource_not_found(format!(
+            "Inference endpoint not found [{id}]{}",
+            there_are(id, &known)
+        ))
+    }
+
     /// Resolves an inference id, which [`crate::TextEncoder::encode`] accepts as it is. Nothing is started.
     pub fn inference_target(&self, id: &str) -> Option<InferenceTarget> {
         let endpoint = self.endpoints.get(id);
