@@ -110,7 +110,7 @@ impl AutoDates {
         while let Some((start, mut buckets)) = starts.next() {
             work::check()?;
             buckets.extend(starts.by_ref().take(units - 1).flat_map(|(_, buckets)| buckets));
-            joined.push((Key::Long(start), merge_all(aggregation, buckets)));
+            joined.push((Key::Long(start), merge_all(aggregation, buckets)?));
         }
         Ok((joined, number_of(level, units)))
     }

@@ -203,6 +203,14 @@ impl DocumentError {
         names.collect::<Vec<_>>().join(".")
     }
 
+    /// The id of the document, if the message names it.
+    pub fn document_id(&self) -> Option<&str> {
+        match &self.0.kind {
+            DocumentErrorKind::Field { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
     /// What is wrong with the document.
     pub fn kind(&self) -> &DocumentErrorKind {
         &self.0.kind
