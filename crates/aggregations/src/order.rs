@@ -198,7 +198,7 @@ pub fn sort_buckets(
 }
 
 /// Sorts a list, and keeps only its first entries if `most` is given. Returns the documents in the others.
-fn keep_first<T>(
+pub fn keep_first<T>(
     list: &mut Vec<T>,
     most: Option<usize>,
     docs: impl Fn(&T) -> u64,

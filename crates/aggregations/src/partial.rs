@@ -314,8 +314,13 @@ fn sort_by_key(
             sorted.push(piece);
             continue;
         }
-        for (key, _) in &mut piece {
+        for (key, bucket) in &mut piece {
+            work::check()?;
             *key = widen(aggregation, std::mem::replace(key, Key::Missing), widened);
+            if !aggregation.subs.is_empty() {
+                // Nothing may be joined to it later, and the keys below it are to be like all others.
+                *bucket = merge_buckets(aggregation, vec![std::mem::take(bucket)], widened)?;
+            }
         }
         piece.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let mut merged: Vec<(Key, Bucket)> = Vec::with_capacity(piece.len());

@@ -18,7 +18,7 @@ use super::error::AggregationError;
 use super::fields::{Kind, Place, Resolved};
 use super::hits::HitWriter;
 use super::key::Key;
-use super::order::{check_order, sort_buckets};
+use super::order::{check_order, keep_first, sort_buckets};
 use super::partial::{Bucket, Partial, Widened, merge};
 use super::pipeline;
 use super::rounding::interval_of;
@@ -236,6 +236,7 @@ impl Reducer<'_> {
     ) -> Result<(), AggregationError> {
         let none = Background::default();
         let background = self.backgrounds.get(&id).unwrap_or(&none);
+        work::room_for(list.len() * size_of::<(f64, (Key, Bucket))>())?;
         let mut ranked = Vec::with_capacity(list.len());
         for (key, bucket) in std::mem::take(list) {
             work::check()?;
@@ -247,10 +248,10 @@ impl Reducer<'_> {
                 ranked.push((score, (key, bucket)));
             }
         }
-        ranked.sort_by(|(score, a), (other, b)| {
+        let compare = |(score, a): &(f64, (Key, Bucket)), (other, b): &(f64, (Key, Bucket))| {
             other.total_cmp(score).then(b.1.docs.cmp(&a.1.docs)).then_with(|| a.0.cmp(&b.0))
-        });
-        ranked.truncate(asked.size);
+        };
+        keep_first(&mut ranked, Some(asked.size), |_| 0, compare);
         list.extend(ranked.into_iter().map(|(_, entry)| entry));
         Ok(())
     }

@@ -290,9 +290,12 @@ impl Values {
             }
             (ColumnValues::Constant(own), Key::Text(text)) => (own == text).then_some(0),
             (_, Key::Text(_)) => None,
-            // Another index may have doubles.
-            (_, Key::Double(bits)) if self.kind == Kind::Unsigned => Some(f64::from_bits(*bits) as u64),
-            (_, Key::Double(bits)) if self.kind != Kind::Double => Some(f64::from_bits(*bits) as i64 as u64),
+            // Another index may have doubles, of which only whole numbers can be here as well.
+            (_, Key::Double(bits)) if self.kind != Kind::Double => {
+                let number = f64::from_bits(*bits);
+                let code = if self.kind == Kind::Unsigned { number as u64 } else { number as i64 as u64 };
+                (self.number(code) == number).then_some(code)
+            }
             (_, key) => Some(encode(self.kind, key)),
         })
     }
