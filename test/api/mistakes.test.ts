@@ -161,3 +161,20 @@ it.each([
   const words = JSON.stringify(answer.body.error).replaceAll('\\"', '"');
   expect(words).toContain(sentence);
 });
+
+it('names no endpoint of somebody else where one is not found', async () => {
+  const settings = { model_id: SPARSE, num_threads: 1, num_allocations: 1 };
+  const made = { service: 'elasticsearch', service_settings: settings };
+  const put = await server.request('PUT', '/_inference/sparse_embedding/customer-secret', made);
+  expect(put.status, put.text).toBe(200);
+  const query = { sparse_vector: { field: 'tokens', inference_id: 'customer-secre', query: 'x' } };
+  for (const [path, body] of [
+    ['/a/_search', { query }],
+    ['/_inference/customer-secre', { input: 'x' }],
+    ['/_ml/trained_models/customer-secre/_infer', { docs: [{ text_field: 'x' }] }],
+  ] as const) {
+    const { text } = await server.request('POST', path, body);
+    expect(text, path).toContain('there are [');
+    expect(text, path).not.toContain('customer-secret');
+  }
+});

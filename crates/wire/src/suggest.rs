@@ -34,12 +34,13 @@ const MOST_LISTED: usize = 64;
 
 /// End of a message about an unknown name: those that are similar to it, and those that there are.
 pub fn there_are(name: &str, known: &[&str]) -> String {
+    let similar = suggestions(name, known);
     let (known, others) = known.split_at(known.len().min(MOST_LISTED));
     let mut all = known.join(", ");
     if !others.is_empty() {
         all.push_str(&format!(" and {} more", others.len()));
     }
-    match suggestions(name, known).as_slice() {
+    match similar.as_slice() {
         _ if known.is_empty() => String::new(),
         [] => format!(": there are [{all}]"),
         similar => format!(":{} There are [{all}]", did_you_mean(similar)),

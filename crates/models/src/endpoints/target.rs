@@ -4,7 +4,8 @@ use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
 use sparrow_wire::suggest::there_are;
 
-use super::endpoint::TaskType;
+use super::endpoint::{PRECONFIGURED, TaskType};
+use crate::registry::Origin;
 use crate::{ModelError, Models};
 
 /// What an inference id refers to, be it an endpoint, a deployment or a model.
@@ -21,22 +22,24 @@ pub struct InferenceTarget {
 }
 
 impl Models {
-    /// The error for a model that there is not, which names those that there are.
+    /// The error for a model that there is not. It names those that come with the server: a key that may only search sees it too, and
+    /// need not know of others.
     pub(crate) fn no_model(&self, id: &str) -> ModelError {
         let models = self.registry.matching("").unwrap_or_default();
-        let mut known: Vec<&str> = models.iter().map(|model| model.id.as_str()).collect();
-        let endpoints = self.endpoints.all();
-        known.extend(endpoints.iter().map(|endpoint| endpoint.inference_id.as_str()));
+        let mut known: Vec<&str> = models
+            .iter()
+            .filter(|model| model.origin == Origin::Embedded)
+            .map(|model| model.id.as_str())
+            .collect();
+        known.extend(PRECONFIGURED);
         ModelError::NotFoundForInference { id: id.to_owned(), instead: there_are(id, &known) }
     }
 
-    /// The error for an inference endpoint that there is not, which names those that there are.
+    /// The error for an inference endpoint that there is not, which names those that are always there.
     pub fn no_endpoint(&self, id: &str) -> EngineError {
-        let endpoints = self.endpoints.all();
-        let known: Vec<&str> = endpoints.iter().map(|endpoint| endpoint.inference_id.as_str()).collect();
         EngineError::resource_not_found(format!(
             "Inference endpoint not found [{id}]{}",
-            there_are(id, &known)
+            there_are(id, &PRECONFIGURED)
         ))
     }
 
