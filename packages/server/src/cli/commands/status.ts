@@ -46,11 +46,12 @@ export function addStatus(program: Command): void {
       context.show({ url, ...ready }, () => `${url} is ${status}\n`);
       return;
     }
-    const [info, indices, stats, models] = await Promise.all([
+    const [info, indices, stats, models, full] = await Promise.all([
       remote.request<{ version: { number: string; build_hash: string } }>('GET', '/'),
       remote.request<CatIndex[]>('GET', '/_cat/indices', { query: { format: 'json', bytes: 'b', s: 'index' } }),
       remote.request<Stats>('GET', '/_nodes/stats', { query: { filter_path: 'nodes.*.process' } }),
       deployed(context),
+      closedToWrites(context),
     ]);
     const [node] = Object.values(stats.nodes);
     const found = {
@@ -86,10 +87,20 @@ export function addStatus(program: Command): void {
                 one.status !== 'open' ? one.status : one.health === 'red' ? out.bad('red') : 'open',
               ]),
               'documents size',
-            )}${whyYellow(indices)}`,
+            )}${whyYellow(indices)}${full.length === 0 ? '' : out.bad(`the disk is nearly full, so writes are refused to ${full.join(', ')}: make room, and writes resume by themselves`) + '\n'}`,
       ].join(''),
     );
   });
+}
+
+/** The indices that take no writes since the disk is nearly full; none where the key may not see that. */
+async function closedToWrites({ remote }: Context): Promise<readonly string[]> {
+  const path = '/_all/_settings/index.blocks.*';
+  const settings = await remote
+    .request<Readonly<Record<string, object>>>('GET', path, { query: { flat_settings: 'true' } })
+    .catch((): Readonly<Record<string, object>> => ({}));
+  const isClosed = /"index\.blocks\.read_only_allow_delete":"true"/;
+  return Object.keys(settings).filter((name) => isClosed.test(JSON.stringify(settings[name])));
 }
 
 /** Why `_cluster/health` is yellow, where it is. */
