@@ -107,6 +107,42 @@ describe('an ip field', () => {
   });
 });
 
+describe('a constant_keyword field', () => {
+  it('has its value in every document, and takes no other', async () => {
+    const properties = { kind: { type: 'constant_keyword', value: 'log' }, first: { type: 'constant_keyword' } };
+    expect((await call('PUT', '/constant', { mappings: { properties } })).status).toBe(200);
+    expect((await call('PUT', '/constant/_doc/1', { n: 1 })).status).toBe(201);
+    expect((await call('PUT', '/constant/_doc/2?refresh=true', { kind: 'log', first: 'a' })).status).toBe(201);
+    const other = await call('PUT', '/constant/_doc/3', { kind: 'metric' });
+    expect([other.status, JSON.stringify(other.body)]).toEqual([
+      400,
+      expect.stringContaining('only accepts values that are equal to the value defined in the mappings [log]'),
+    ]);
+    expect((await call('PUT', '/constant/_doc/3', { first: 'b' })).status).toBe(400);
+    const mapping = (await call('GET', '/constant/_mapping')).body.constant.mappings.properties;
+    expect(mapping.first).toEqual({ type: 'constant_keyword', value: 'a' });
+    const count = async (query: object) => (await call('POST', '/constant/_count', { query })).body.count;
+    for (const query of [
+      { term: { kind: 'log' } },
+      { terms: { kind: ['metric', 'log'] } },
+      { prefix: { kind: 'lo' } },
+      { wildcard: { kind: 'l*g' } },
+      { match: { kind: 'log' } },
+      { exists: { field: 'kind' } },
+    ]) {
+      expect([query, await count(query)]).toEqual([query, 2]);
+    }
+    expect(await count({ term: { kind: 'metric' } })).toBe(0);
+    const body = { fields: ['kind'], sort: ['kind', 'n'], aggs: { k: { terms: { field: 'kind' } } } };
+    const { hits, aggregations } = (await call('POST', '/constant/_search', body)).body;
+    expect(hits.hits.map((hit: any) => [hit._id, hit.fields.kind, hit.sort[0]])).toEqual([
+      ['1', ['log'], 'log'],
+      ['2', ['log'], 'log'],
+    ]);
+    expect(aggregations.k.buckets).toEqual([{ key: 'log', doc_count: 2 }]);
+  });
+});
+
 describe('a binary field', () => {
   it('keeps bytes in the source, and is found where it is stored', async () => {
     const properties = { blob: { type: 'binary' }, kept: { type: 'binary', doc_values: true } };

@@ -79,6 +79,12 @@ describe('an aggregation against a naive evaluator', () => {
     'date_histogram',
     'filter',
     'filters',
+    'auto_date_histogram',
+    'variable_width_histogram',
+    'geohash_grid',
+    'geotile_grid',
+    'significant_terms',
+    'significant_text',
     'adjacency_matrix',
     'missing',
     'global',
@@ -130,6 +136,6 @@ describe('an aggregation against a naive evaluator', () => {
   });
 
   it('is made for every kind that there is an evaluator for', () => {
-    expect(KINDS).toHaveLength(43);
+    expect(KINDS).toHaveLength(49);
   });
 });

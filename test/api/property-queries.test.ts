@@ -60,6 +60,8 @@ describe('a query against a naive evaluator', () => {
     'function_score',
     'wrapper',
     'nested',
+    'script',
+    'script_score',
     'ids',
     'exists',
     'term',

@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { compareCatalogue, compareDocuments } from './compare.mjs';
+import { matches } from './documents.mjs';
 import { IndexModel, Model } from './model.mjs';
 import { Register } from './register.mjs';
 import { World } from './world.mjs';
@@ -174,5 +175,25 @@ describe('answers', () => {
   it('a write through an acknowledged block is a failure', async () => {
     index.blocked.adopt('true');
     expect(await perform({ status: 200 }, { writes: true })).toEqual(['written through an acknowledged block']);
+  });
+});
+
+describe('a search for objects', () => {
+  const filter = [{ term: { 'rows.word': 'red' } }, { range: { 'rows.n': { gte: 2 } } }];
+  const query = { nested: { path: 'rows', query: { bool: { filter } } } };
+
+  it.each([
+    [[{ word: 'red', n: 2 }], true],
+    [
+      [
+        { word: 'red', n: 1 },
+        { word: 'blue', n: 3 },
+      ],
+      false,
+    ],
+    [[], false],
+    [undefined, false],
+  ])('wants all of it from one: %j', (rows, found) => {
+    expect(matches(query, { n: 1, rows })).toBe(found);
   });
 });

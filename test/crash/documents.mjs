@@ -5,7 +5,7 @@ const TOKENS = Array.from({ length: 12 }, (_, n) => `token${n}`);
 
 /** The names of the fields that are searched; an index of the committed old format has other ones. */
 export const SHAPES = {
-  current: { text: 'text', vector: 'v', keyword: 'kw', owner: 'owner' },
+  current: { text: 'text', vector: 'v', keyword: 'kw', owner: 'owner', rows: 'rows' },
   old: { text: 'title', vector: 'tokens' },
 };
 
@@ -16,6 +16,8 @@ export const PROPERTIES = {
   n: { type: 'integer' },
   text: { type: 'text' },
   v: { type: 'sparse_vector' },
+  // Objects are documents beside their own: they come, go, and are found with it.
+  rows: { type: 'nested', properties: { word: { type: 'keyword' }, n: { type: 'integer' } } },
 };
 
 /** What a mapping says of a field whose name tells its type: `d_long_3`, `m_keyword_1`. */
@@ -30,6 +32,11 @@ function vector(random) {
   return tokens;
 }
 
+/** None to three objects of a nested field. */
+function rows(random) {
+  return Array.from({ length: random.below(4) }, () => ({ word: random.pick(WORDS), n: random.below(4) }));
+}
+
 /** A document's source, as an object whose JSON is the text that is sent. */
 export function makeSource(random, shape, owner) {
   const words = Array.from({ length: 1 + random.below(5) }, () => random.pick(WORDS)).join(' ');
@@ -37,6 +44,7 @@ export function makeSource(random, shape, owner) {
   const source = { n: random.below(1000), [names.text]: words, [names.vector]: vector(random) };
   if (names.keyword !== undefined) source[names.keyword] = `k${random.below(6)}`;
   if (names.owner !== undefined) source[names.owner] = owner;
+  if (names.rows !== undefined) source[names.rows] = rows(random);
   return source;
 }
 
@@ -53,6 +61,7 @@ export function dynamicField(random) {
 export function makePatch(random, shape) {
   const names = SHAPES[shape];
   return random.pick([
+    ...(names.rows === undefined ? [] : [{ [names.rows]: rows(random) }]),
     { n: random.below(1000) },
     { [names.text]: random.pick(WORDS), n: 1000 + random.below(1000) },
     { [names.text]: `${random.pick(WORDS)} ${random.pick(WORDS)}` },
@@ -76,6 +85,12 @@ export function makeQueries(random, shape) {
     },
   ];
   if (names.keyword !== undefined) queries.push({ term: { [names.keyword]: `k${random.below(6)}` } });
+  if (names.rows !== undefined) {
+    // Both of one object.
+    const [word, n] = [random.pick(WORDS), random.below(4)];
+    const filter = [{ term: { [`${names.rows}.word`]: word } }, { range: { [`${names.rows}.n`]: { gte: n } } }];
+    queries.push({ nested: { path: names.rows, query: { bool: { filter } } } });
+  }
   return queries;
 }
 
@@ -84,10 +99,18 @@ export function matches(query, source) {
   const [[kind, body]] = Object.entries(query);
   if (kind === 'sparse_vector')
     return Object.keys(body.query_vector).some((token) => token in (source[body.field] ?? {}));
+  if (kind === 'nested') {
+    const inside = (object, clause) => {
+      const [[inner, of]] = Object.entries(clause);
+      const [[path, value]] = Object.entries(of);
+      return matches({ [inner]: { [path.slice(body.path.length + 1)]: value } }, object);
+    };
+    return (source[body.path] ?? []).some((object) => body.query.bool.filter.every((clause) => inside(object, clause)));
+  }
   const [[field, wanted]] = Object.entries(body);
   const value = source[field];
   if (value === undefined) return false;
   if (kind === 'match') return value.split(' ').includes(wanted);
   if (kind === 'term') return value === wanted;
-  return value >= wanted.gte && value < wanted.lt;
+  return value >= wanted.gte && value < (wanted.lt ?? Infinity);
 }

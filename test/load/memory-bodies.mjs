@@ -166,6 +166,24 @@ const BUCKETS = {
     }),
   }),
   rare_terms: (random) => ({ field: 'k', max_doc_count: count(random, 100) }),
+  significant_terms: (random) => ({
+    field: random.pick(['k', 'n', 'd']),
+    size: count(random, DOCUMENTS),
+    min_doc_count: count(random, 3),
+    ...some(random, { background_filter: { match_all: {} }, percentage: {} }),
+  }),
+  significant_text: (random) => ({
+    field: 'f',
+    size: count(random, DOCUMENTS),
+    min_doc_count: count(random, 3),
+    ...some(random, { filter_duplicate_text: true, percentage: {} }),
+  }),
+  auto_date_histogram: (random) => ({
+    field: 'd',
+    buckets: count(random, 2183),
+    ...some(random, { format: () => format(random), minimum_interval: 'day' }),
+  }),
+  variable_width_histogram: (random) => ({ field: 'n', buckets: count(random, 49_999) }),
   multi_terms: (random) => ({
     size: count(random, DOCUMENTS),
     terms: many(2 + random.below(4), () => ({

@@ -253,6 +253,61 @@ export const MEMORY_ROWS = [
     ],
   ],
   [
+    '`significant_text` of 20,000 texts in 250 buckets each',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          filters: { filters: many(250, () => all) },
+          aggs: { w: { significant_text: { field: 'f', min_doc_count: 1, filter_duplicate_text: true } } },
+        },
+      }),
+    ],
+  ],
+  [
+    '`significant_terms` of every value in 250 buckets',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          filters: { filters: many(250, () => all) },
+          aggs: {
+            w: { significant_terms: { field: 'k', min_doc_count: 1, background_filter: all }, aggs: { n: stats } },
+          },
+        },
+      }),
+    ],
+  ],
+  [
+    '`auto_date_histogram` of 2,183 intervals in 250 buckets, with 20 `stats`',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          filters: { filters: many(250, () => all) },
+          aggs: {
+            d: {
+              auto_date_histogram: { field: 'd', buckets: 2183 },
+              aggs: Object.fromEntries(many(20, (at) => [`s${at}`, stats])),
+            },
+          },
+        },
+      }),
+    ],
+  ],
+  [
+    '`variable_width_histogram` of 20,000 values with 100 `stats`',
+    'read',
+    () => [
+      aggregated({
+        a: {
+          variable_width_histogram: { field: 'n', buckets: 10 },
+          aggs: Object.fromEntries(many(100, (at) => [`s${at}`, stats])),
+        },
+      }),
+    ],
+  ],
+  [
     '`range`s with long keys in 3,000 buckets',
     'read',
     () => [

@@ -2,9 +2,13 @@
 
 use serde_json::{Map, Value};
 
+use super::auto_dates::AutoDates;
+use super::cells::{Cells, Grid};
 use super::rounding::Rounding;
+use super::significance::Significant;
+use super::widths::VariableWidths;
 use sparrow_index::query::sorted::Distance;
-use sparrow_query::Query;
+use sparrow_query::{GeoArea, Query};
 
 pub use super::ast_order::*;
 pub use super::ast_pipeline::*;
@@ -38,6 +42,16 @@ pub enum AggregationKind {
     Histogram(Histogram),
     /// `date_histogram`: one bucket per interval of dates.
     DateHistogram(DateHistogram),
+    /// `auto_date_histogram`: at most so many buckets of dates, whose interval follows from that.
+    AutoDates(AutoDates),
+    /// `variable_width_histogram`: at most so many buckets of numbers that are near to each other.
+    VariableWidths(VariableWidths),
+    /// `geohash_grid` and `geotile_grid`: one bucket per cell of a grid over the earth.
+    Grid(Grid),
+    /// `significant_terms` and `significant_text`: one bucket per value that is more frequent here than elsewhere.
+    Significant(Significant),
+    /// `sampler`: one bucket with so many of the best documents.
+    Sampler(usize),
     /// `filter`: one bucket with the documents that a query matches.
     Filter(Query),
     /// `filters`: one bucket per query.
@@ -339,6 +353,8 @@ pub enum Group {
     Interval(f64),
     /// By intervals of dates.
     Date(Rounding),
+    /// By the cells of a grid over the earth, of those only that meet an area.
+    Cells(Cells, Option<GeoArea>),
 }
 
 /// `percentiles` and `percentile_ranks`
@@ -415,6 +431,7 @@ impl Aggregation {
                     see(query);
                 }
             }
+            AggregationKind::Significant(asked) => asked.background.iter_mut().for_each(&mut *see),
             _ => {}
         }
         for sub in &mut self.subs {
@@ -426,9 +443,16 @@ impl Aggregation {
     pub fn needs_scores(&self) -> bool {
         let own = match &self.kind {
             AggregationKind::TopHits(top) => top.scores_shown(),
+            AggregationKind::Sampler(_) => true,
             _ => false,
         };
         own || self.subs.iter().any(Aggregation::needs_scores)
+    }
+
+    /// Whether this aggregation or one below it compares documents with those of a background.
+    pub fn has_background(&self) -> bool {
+        matches!(self.kind, AggregationKind::Significant(_))
+            || self.subs.iter().any(Aggregation::has_background)
     }
 
     /// Whether the aggregation makes any number of buckets, each with a key or a range.
@@ -444,6 +468,10 @@ impl Aggregation {
                 | AggregationKind::Composite(_)
                 | AggregationKind::MultiTerms(_)
                 | AggregationKind::Adjacency(_)
+                | AggregationKind::AutoDates(_)
+                | AggregationKind::VariableWidths(_)
+                | AggregationKind::Grid(_)
+                | AggregationKind::Significant(_)
         )
     }
 
@@ -456,6 +484,7 @@ impl Aggregation {
                 | AggregationKind::Global
                 | AggregationKind::Nested(_)
                 | AggregationKind::ReverseNested(_)
+                | AggregationKind::Sampler(_)
         )
     }
 
@@ -476,6 +505,13 @@ impl Aggregation {
             AggregationKind::AddressRanges(_) => "ip_range",
             AggregationKind::Histogram(_) => "histogram",
             AggregationKind::DateHistogram(_) => "date_histogram",
+            AggregationKind::AutoDates(_) => "auto_date_histogram",
+            AggregationKind::VariableWidths(_) => "variable_width_histogram",
+            AggregationKind::Grid(Grid { cells: Cells::Geohash(_), .. }) => "geohash_grid",
+            AggregationKind::Grid(_) => "geotile_grid",
+            AggregationKind::Significant(Significant { text: Some(_), .. }) => "significant_text",
+            AggregationKind::Significant(_) => "significant_terms",
+            AggregationKind::Sampler(_) => "sampler",
             AggregationKind::Filter(_) => "filter",
             AggregationKind::Filters(_) => "filters",
             AggregationKind::Missing(_) => "missing",

@@ -9,6 +9,8 @@ use sparrow_types::work;
 use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, StatsKind, ValueSource};
 use super::error::AggregationError;
 use super::fields::{Accepts, Fields, Kind, Resolved, unsupported};
+use super::format::ValueFormat;
+use super::significance::Scope;
 use sparrow_mapping::{FieldType, normalize_float};
 use sparrow_query::Query;
 
@@ -22,6 +24,8 @@ pub struct Bound {
     pub fields: FxHashMap<usize, Resolved>,
     /// Fields that hold the weights of weighted averages.
     pub weights: FxHashMap<usize, Resolved>,
+    /// What the values of aggregations that look for significant ones are compared with.
+    pub scopes: FxHashMap<usize, Scope>,
     /// Documents that match each query of a filtering aggregation.
     pub filters: FxHashMap<usize, Vec<Matches>>,
     /// The view that `nested` and `reverse_nested` aggregations lead to; `None` for the documents of the index.
@@ -61,7 +65,7 @@ impl Bound {
             match self.views.get(&aggregation.id).cloned() {
                 None => self.add_all(fields, &aggregation.subs)?,
                 Some(view) => {
-                    let snapshot = view.as_deref().unwrap_or(fields.root);
+                    let snapshot = view.as_ref().unwrap_or(fields.root);
                     self.add_all(&Fields { snapshot, ..*fields }, &aggregation.subs)?;
                 }
             }
@@ -81,11 +85,36 @@ impl Bound {
         Ok(self.fields.entry(id).or_insert(resolved))
     }
 
+    /// Has the values of a field shown in another way than its type says.
+    fn formatted(&mut self, id: usize, format: ValueFormat) {
+        if let Some(resolved) = self.fields.get_mut(&id) {
+            resolved.format = format;
+        }
+    }
+
     fn add(&mut self, fields: &Fields<'_>, aggregation: &Aggregation) -> Result<(), AggregationError> {
         let (id, name) = (aggregation.id, aggregation.type_name());
         match &aggregation.kind {
             AggregationKind::Terms(terms) => {
                 self.field(fields, id, &terms.source, name, Accepts::Any)?;
+            }
+            AggregationKind::Significant(asked) => {
+                match asked.text {
+                    None => self.field(fields, id, &asked.source, name, Accepts::Any).map(|_| ())?,
+                    Some(_) => fields.analyzed(&asked.source.field, name)?,
+                }
+                let within = asked.background.as_ref().map(|query| matching(fields, query)).transpose()?;
+                self.scopes.insert(id, Scope { snapshot: fields.snapshot.clone(), within });
+            }
+            AggregationKind::Grid(grid) => {
+                self.field(fields, id, &grid.source, name, Accepts::Any)?;
+                self.formatted(id, ValueFormat::Cell(grid.cells));
+            }
+            AggregationKind::AutoDates(asked) => {
+                self.field(fields, id, &asked.source, name, Accepts::Dates)?;
+            }
+            AggregationKind::VariableWidths(asked) => {
+                self.field(fields, id, &asked.source, name, Accepts::OnlyNumbers)?;
             }
             AggregationKind::Missing(source) => {
                 self.field(fields, id, source, name, Accepts::Any)?;
@@ -192,12 +221,16 @@ impl Bound {
             AggregationKind::Composite(composite)
             | AggregationKind::MultiTerms(MultiTerms { key: composite, .. }) => {
                 for source in &composite.sources {
-                    let accepts = match &source.group {
-                        Group::Value => Accepts::Any,
-                        Group::Interval(_) => Accepts::Numbers,
-                        Group::Date(_) => Accepts::Dates,
+                    let (accepts, name) = match &source.group {
+                        Group::Value => (Accepts::Any, name),
+                        Group::Interval(_) => (Accepts::Numbers, name),
+                        Group::Date(_) => (Accepts::Dates, name),
+                        Group::Cells(..) => (Accepts::Any, "geotile_grid"),
                     };
                     self.field(fields, source.id, &source.source, name, accepts)?;
+                    if let Group::Cells(cells, _) = source.group {
+                        self.formatted(source.id, ValueFormat::Cell(cells));
+                    }
                 }
             }
             AggregationKind::TopHits(top) => {
@@ -216,7 +249,7 @@ impl Bound {
                 let view = around(fields, &aggregation.name, path.as_deref())?;
                 self.views.insert(id, view);
             }
-            AggregationKind::Global | AggregationKind::Pipeline(_) => {}
+            AggregationKind::Global | AggregationKind::Sampler(_) | AggregationKind::Pipeline(_) => {}
         }
         Ok(())
     }

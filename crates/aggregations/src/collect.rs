@@ -5,6 +5,7 @@
 //! keys that mean the same in every segment and index.
 
 use super::ast::{Aggregation, AggregationKind};
+use super::auto_dates::{AutoDates, Waiting};
 use super::error::AggregationError;
 use super::groups::Groups;
 use super::key::Key;
@@ -14,6 +15,7 @@ use super::partial::{Bucket, Partial};
 use super::segment_context::SegmentContext;
 use super::slots::Slots;
 use super::values::UNCHECKED;
+use sparrow_index::SegmentSnapshot;
 use sparrow_types::work;
 
 /// Number of documents in a block.
@@ -43,13 +45,7 @@ pub fn collect_segment(
         })?;
     }
     if !global_nodes.is_empty() {
-        let words = (0..max_doc.div_ceil(64)).map(|word| {
-            let live =
-                context.segment.live().map_or(u64::MAX, |live| live.get(word as usize).copied().unwrap_or(0));
-            let rest = max_doc - word * 64;
-            live & if rest < 64 { (1 << rest) - 1 } else { u64::MAX }
-        });
-        each_block(words, |docs| {
+        each_block(live_words(context.segment, max_doc), |docs| {
             global_nodes.iter_mut().try_for_each(|node| node.collect(docs, &zeros[..docs.len()], context))
         })?;
     }
@@ -63,7 +59,17 @@ pub fn collect_segment(
     Ok(partials)
 }
 
-fn each_block(
+/// The visible documents of a segment, as words of 64 bits.
+pub fn live_words(segment: &SegmentSnapshot, max_doc: u32) -> impl Iterator<Item = u64> + '_ {
+    (0..max_doc.div_ceil(64)).map(move |word| {
+        let live = segment.live().map_or(u64::MAX, |live| live.get(word as usize).copied().unwrap_or(0));
+        let rest = max_doc - word * 64;
+        live & if rest < 64 { (1 << rest) - 1 } else { u64::MAX }
+    })
+}
+
+/// Calls `see` with the documents whose bits are set, in blocks.
+pub fn each_block(
     words: impl Iterator<Item = u64>,
     mut see: impl FnMut(&[u32]) -> Result<(), AggregationError>,
 ) -> Result<(), AggregationError> {
@@ -112,6 +118,10 @@ impl<'a> Node<'a> {
             feeds: children.iter().any(|child| !matches!(child, Node::Later)),
             children,
             join,
+            waiting: match &aggregation.kind {
+                AggregationKind::AutoDates(asked) => Some((asked, Waiting::default())),
+                _ => None,
+            },
             codes: Vec::new(),
             docs: Vec::new(),
             buckets: Vec::new(),
@@ -150,6 +160,8 @@ pub struct BucketNode<'a> {
     children: Vec<Node<'a>>,
     /// What leads from the documents to those that are aggregated in their place, if these are others.
     join: Option<Join<'a>>,
+    /// Documents that are collected when all of them are known.
+    waiting: Option<(&'a AutoDates, Waiting)>,
     /// Whether any sub-aggregation needs to see documents.
     feeds: bool,
     codes: Vec<(u32, u64)>,
@@ -164,6 +176,9 @@ impl BucketNode<'_> {
         parents: &[u32],
         context: &SegmentContext<'_>,
     ) -> Result<(), AggregationError> {
+        if let Some((_, waiting)) = &mut self.waiting {
+            return waiting.keep(docs, parents);
+        }
         if let Some(mut join) = self.join.take() {
             let context = join.inside;
             let done = join
@@ -219,6 +234,18 @@ impl BucketNode<'_> {
         parents: usize,
         context: &SegmentContext<'_>,
     ) -> Result<Vec<Partial>, AggregationError> {
+        if let Some((asked, waiting)) = self.waiting.take() {
+            let ends = |docs: &[u32], parents: &[u32], range: &mut [(i64, i64)]| {
+                self.groups.ends(docs, parents, range)
+            };
+            for (level, part) in waiting.by_level(asked, parents, ends)? {
+                self.groups.round_to(asked.rounding(level), level);
+                let (docs, buckets) = part.lists();
+                for (docs, buckets) in docs.chunks(BLOCK).zip(buckets.chunks(BLOCK)) {
+                    self.collect(docs, buckets, context)?;
+                }
+            }
+        }
         let inside = self.join.as_ref().map(|join| join.inside);
         let context = inside.as_ref().unwrap_or(context);
         if let Some(codes) = self.groups.codes_without_documents(context)? {

@@ -5,10 +5,12 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
+use sparrow_query::GeoArea;
 use sparrow_types::work;
 use tantivy::columnar::TermOrdHit;
 
 use super::ast::{Composite, CompositeSource, Group};
+use super::cells::Cells;
 use super::error::AggregationError;
 use super::fields::{Kind, Resolved};
 use super::key::Key;
@@ -55,6 +57,7 @@ enum GroupOf {
     Value,
     Interval(f64),
     Date(Rounder),
+    Cells(Cells, Option<GeoArea>),
 }
 
 impl<'a> CompositeGroups<'a> {
@@ -75,6 +78,7 @@ impl<'a> CompositeGroups<'a> {
                 Group::Value => GroupOf::Value,
                 Group::Interval(interval) => GroupOf::Interval(*interval),
                 Group::Date(rounding) => GroupOf::Date(Rounder::new(rounding.clone())),
+                Group::Cells(cells, within) => GroupOf::Cells(*cells, *within),
             };
             let field = context.bound.field_of(source.id)?;
             let values = field.open(context.reader)?;
@@ -127,6 +131,7 @@ impl<'a> CompositeGroups<'a> {
                         *code = rounder.round(*code as i64) as u64;
                     }
                 }
+                GroupOf::Cells(cells, within) => cells_of(*cells, within.as_ref(), found),
             }
             dedup_codes(found, docs.len());
         }
@@ -247,6 +252,7 @@ impl<'a> CompositeGroups<'a> {
                     present.iter().map(|&code| Key::double(f64::from_bits(code))).collect()
                 }
                 GroupOf::Date(_) => present.iter().map(|&code| Key::Long(code as i64)).collect(),
+                GroupOf::Cells(..) => present.iter().map(|&code| Key::Unsigned(code)).collect(),
             }
             .into_iter();
             for (key, code) in keys.iter_mut().zip(&of_source) {
@@ -258,6 +264,14 @@ impl<'a> CompositeGroups<'a> {
         }
         Ok(keys.into_iter().map(|key| Key::Tuple(key.into_boxed_slice())).collect())
     }
+}
+
+/// Replaces points by the cells that they are in, without those that do not meet an area.
+pub fn cells_of(cells: Cells, within: Option<&GeoArea>, found: &mut Vec<(u32, u64)>) {
+    found.retain_mut(|(_, code)| {
+        *code = cells.of(*code as i64);
+        within.is_none_or(|area| cells.meets(*code, area))
+    });
 }
 
 /// Whether every document has exactly one code.
@@ -318,6 +332,15 @@ pub fn after_key(
             let number = text.parse().map_err(|_| invalid(AggregationError::NumberFormat(text.clone())))?;
             Ok(Key::double(number))
         }
+        Group::Cells(cells, _) => {
+            let name = sparrow_mapping::java_string(value);
+            cells.tile(&name).map(Key::Unsigned).ok_or_else(|| {
+                AggregationError::IllegalArgument(format!(
+                    "Invalid value for [after.{}], expected a tile [zoom/x/y] of the precision of the source, got [{name}]",
+                    source.name
+                ))
+            })
+        }
         Group::Value | Group::Date(_) => {
             // Milliseconds are what a page ends with where no format is asked for.
             if let (Kind::Date, Some(millis), None) = (field.kind, value.as_i64(), &source.source.format) {
@@ -335,6 +358,7 @@ impl CompositeGroup {
         let key = match self.group {
             GroupOf::Interval(_) => Key::double(f64::from_bits(code)),
             GroupOf::Date(_) => Key::Long(code as i64),
+            GroupOf::Cells(..) => Key::Unsigned(code),
             GroupOf::Value => match self.kind {
                 Kind::Text | Kind::Unsigned => Key::Unsigned(code),
                 Kind::Double => Key::Double(code),
@@ -376,7 +400,9 @@ impl Page {
                     }
                 }
                 // Beside doubles of another index a fraction counts.
-                (Key::Long(_) | Key::Unsigned(_), _) if value.is_f64() || value.is_string() => {
+                (Key::Long(_) | Key::Unsigned(_), _)
+                    if !matches!(asked.group, Group::Cells(..)) && (value.is_f64() || value.is_string()) =>
+                {
                     return Ok(None);
                 }
                 (key, _) => key,

@@ -106,9 +106,9 @@ pub enum Accepts {
 /// The index in which fields are resolved, and the current time.
 pub struct Fields<'a> {
     /// Snapshot of the index.
-    pub root: &'a Snapshot,
+    pub root: &'a Arc<Snapshot>,
     /// The documents that are aggregated: those of the index, or the objects of a nested field.
-    pub snapshot: &'a Snapshot,
+    pub snapshot: &'a Arc<Snapshot>,
     /// Name of the index.
     pub index: &'a str,
     /// Current time, in milliseconds since the epoch.
@@ -211,6 +211,23 @@ impl Fields<'_> {
         Ok(resolved)
     }
 
+    /// Checks that the words of a field can be found.
+    pub fn analyzed(&self, path: &str, aggregation: &str) -> Result<(), AggregationError> {
+        let mapping = self.snapshot.mapping();
+        let path = &*mapping.concrete(path);
+        match mapping.field(path) {
+            None => Ok(()),
+            Some(FieldType::Text { .. } | FieldType::Keyword { .. })
+                if mapping
+                    .parameter(path, "index")
+                    .is_none_or(|value| value != false && value != "false") =>
+            {
+                Ok(())
+            }
+            Some(other) => Err(unsupported(path, other.name(), aggregation)),
+        }
+    }
+
     /// Where the points are whose distances are the values.
     fn distances(
         &self,
@@ -254,6 +271,7 @@ impl Fields<'_> {
         }
         let mapping = self.snapshot.mapping();
         let Some(field_type) = mapping.field(path) else { return Ok(None) };
+        let grid = matches!(aggregation, "geohash_grid" | "geotile_grid");
         let has_values =
             mapping.parameter(path, "doc_values").is_none_or(|value| value != false && value != "false");
         if !has_values && !matches!(field_type, FieldType::Object { .. } | FieldType::Text { .. }) {
@@ -265,6 +283,9 @@ impl Fields<'_> {
         }
         match field_type {
             FieldType::Object { .. } => Ok(None),
+            other if grid && !matches!(other, FieldType::GeoPoint) => {
+                Err(unsupported(path, other.name(), aggregation))
+            }
             texts if texts.has_text_column() => {
                 Ok(Some((Kind::Text, Place::Texts(keyword_column(path)), Vec::new())))
             }
@@ -272,6 +293,7 @@ impl Fields<'_> {
             FieldType::GeoPoint if matches!(aggregation, "value_count" | "missing" | "cardinality") => {
                 number(Kind::Long)
             }
+            FieldType::GeoPoint if grid => number(Kind::Long),
             FieldType::Range(of) => {
                 let column = keyword_column(path);
                 let place = Place::Ranges(column.clone(), (**of).clone());

@@ -6,6 +6,8 @@ use sparrow_mapping::date::parse_formats;
 use sparrow_mapping::{DateFormat, ip, java_double};
 use sparrow_wire::Zone;
 
+use super::cells::Cells;
+
 /// How the values of a field are shown as text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueFormat {
@@ -19,13 +21,15 @@ pub enum ValueFormat {
     Date(DateFormat, Zone),
     /// Numbers by a pattern such as `#,##0.00`.
     Decimal(Decimal),
+    /// Cells of a grid, by their names.
+    Cell(Cells),
 }
 
 impl ValueFormat {
     /// Formats a number; `None` if its values have no text form.
     pub fn text(&self, value: f64) -> Option<String> {
         match self {
-            ValueFormat::Raw | ValueFormat::Ip => None,
+            ValueFormat::Raw | ValueFormat::Ip | ValueFormat::Cell(_) => None,
             _ => Some(self.key(value)),
         }
     }
@@ -33,7 +37,7 @@ impl ValueFormat {
     /// Formats a number; like Java's `Double.toString` if there is no format.
     pub fn key(&self, value: f64) -> String {
         match self {
-            ValueFormat::Raw | ValueFormat::Ip => java_double(value),
+            ValueFormat::Raw | ValueFormat::Ip | ValueFormat::Cell(_) => java_double(value),
             ValueFormat::Boolean => (value != 0.0).to_string(),
             ValueFormat::Date(format, zone) => format.write(value as i64, zone),
             ValueFormat::Decimal(pattern) => pattern.format(value),
@@ -56,7 +60,7 @@ impl ValueFormat {
     /// Formats an integer; `None` if its values have no text form.
     pub fn whole_text(&self, value: i64) -> Option<String> {
         match self {
-            ValueFormat::Raw | ValueFormat::Ip => None,
+            ValueFormat::Raw | ValueFormat::Ip | ValueFormat::Cell(_) => None,
             ValueFormat::Boolean => Some((value != 0).to_string()),
             ValueFormat::Date(format, zone) => Some(format.write(value, zone)),
             ValueFormat::Decimal(pattern) => Some(pattern.format(value as f64)),

@@ -3,17 +3,24 @@
 use rustc_hash::FxHashSet;
 
 use super::ast::{Adjacency, Aggregation, AggregationKind};
+use super::auto_dates::code;
 use super::bind::Bound;
-use super::composite::CompositeGroups;
+use super::cells::Cells;
+use super::composite::{CompositeGroups, cells_of};
 use super::error::AggregationError;
 use super::fields::{Place, Resolved};
 use super::key::Key;
-use super::rounding::{Rounder, interval_of};
+use super::rounding::{Rounder, Rounding, interval_of};
 use super::segment_context::SegmentContext;
 use super::select::Allowed;
 use super::spans::Spans;
 use super::values::{MOST_CODES, Scratch, Values, dedup_codes};
+use super::words::WordGroups;
+use sparrow_query::GeoArea;
 use sparrow_types::work;
+
+/// Number of texts that are analyzed at a time.
+const MOST_TEXTS: usize = 16;
 
 /// The buckets of one aggregation in one segment, and how documents are assigned to them.
 pub struct Groups<'a> {
@@ -31,6 +38,10 @@ enum GroupKind<'a> {
     Ranges { values: Values, ranges: &'a [(f64, f64)] },
     Filters { sets: Vec<&'a [u64]>, other: bool },
     Adjacency { sets: Vec<&'a [u64]>, asked: &'a Adjacency, found: Vec<usize> },
+    AutoDates { values: Values, rounder: Rounder, level: usize },
+    Numbers(Values),
+    Cells { values: Values, cells: Cells, within: Option<GeoArea> },
+    Words(Box<WordGroups<'a>>),
     Missing(Values),
     All,
     Composite(CompositeGroups<'a>),
@@ -49,8 +60,25 @@ impl<'a> Groups<'a> {
         let kind = match &aggregation.kind {
             AggregationKind::Terms(terms) => {
                 let values = open()?;
-                let allowed = Allowed::new(&aggregation.name, terms, field()?, &values, context.now)?;
+                let chosen = (&terms.include, &terms.exclude);
+                let allowed = Allowed::new(&aggregation.name, chosen, field()?, &values, context.now)?;
                 GroupKind::Terms { values, allowed, all: terms.min_doc_count == 0 }
+            }
+            AggregationKind::Significant(asked) => match &asked.text {
+                Some(text) => GroupKind::Words(Box::new(WordGroups::new(aggregation, asked, text, context)?)),
+                None => {
+                    let values = open()?;
+                    let chosen = (&asked.include, &asked.exclude);
+                    let allowed = Allowed::new(&aggregation.name, chosen, field()?, &values, context.now)?;
+                    GroupKind::Terms { values, allowed, all: false }
+                }
+            },
+            AggregationKind::AutoDates(asked) => {
+                GroupKind::AutoDates { values: open()?, rounder: Rounder::new(asked.rounding(0)), level: 0 }
+            }
+            AggregationKind::VariableWidths(_) => GroupKind::Numbers(open()?),
+            AggregationKind::Grid(grid) => {
+                GroupKind::Cells { values: open()?, cells: grid.cells, within: grid.within }
             }
             AggregationKind::Histogram(_) | AggregationKind::DateHistogram(_)
                 if matches!(field()?.place, Place::Ranges(..)) =>
@@ -82,7 +110,10 @@ impl<'a> Groups<'a> {
                 values: open()?,
                 ranges: bound.ranges.get(&id).map_or(&[], Vec::as_slice),
             },
-            AggregationKind::Filter(_) | AggregationKind::Filters(_) | AggregationKind::AddressRanges(_) => {
+            AggregationKind::Filter(_)
+            | AggregationKind::Filters(_)
+            | AggregationKind::AddressRanges(_)
+            | AggregationKind::Sampler(_) => {
                 let other =
                     matches!(&aggregation.kind, AggregationKind::Filters(filters) if filters.other.is_some());
                 GroupKind::Filters { sets: sets_of(bound, id, context.ord), other }
@@ -130,9 +161,13 @@ impl<'a> Groups<'a> {
             GroupKind::Terms { values, .. }
             | GroupKind::Interval { values, .. }
             | GroupKind::Dates { values, .. }
+            | GroupKind::AutoDates { values, .. }
+            | GroupKind::Numbers(values)
+            | GroupKind::Cells { values, .. }
             | GroupKind::Ranges { values, .. } => values.fitting(docs, MOST_CODES),
             GroupKind::Spans { values, spans } => values.fitting(docs, MOST_CODES / spans.most),
             GroupKind::Composite(composite) => composite.piece(docs),
+            GroupKind::Words(_) => docs.len().min(MOST_TEXTS),
             GroupKind::Filters { .. }
             | GroupKind::Adjacency { .. }
             | GroupKind::Missing(_)
@@ -174,6 +209,25 @@ impl<'a> Groups<'a> {
                 });
                 dedup_codes(out, docs.len());
             }
+            GroupKind::AutoDates { values, rounder, level } => {
+                values.codes(docs, &mut self.scratch, out);
+                for (_, start) in out.iter_mut() {
+                    *start = code(rounder.round(*start as i64), *level) as u64;
+                }
+                dedup_codes(out, docs.len());
+            }
+            GroupKind::Numbers(values) => {
+                values.numbers(docs, &mut self.scratch, &mut self.numbers);
+                let bits = |value: f64| if value == 0.0 { 0 } else { value.to_bits() };
+                out.extend(self.numbers.iter().map(|&(place, value)| (place, bits(value))));
+                dedup_codes(out, docs.len());
+            }
+            GroupKind::Cells { values, cells, within } => {
+                values.codes(docs, &mut self.scratch, out);
+                cells_of(*cells, within.as_ref(), out);
+                dedup_codes(out, docs.len());
+            }
+            GroupKind::Words(words) => words.codes(docs, out)?,
             GroupKind::Spans { values, spans } => {
                 values.codes(docs, &mut self.scratch, &mut self.codes);
                 let (mut last, mut start) = (u32::MAX, 0);
@@ -241,6 +295,37 @@ impl<'a> Groups<'a> {
         Ok(())
     }
 
+    /// Widens the first and last date of the buckets above, by the dates of their documents.
+    ///
+    /// # Errors
+    /// If the request must stop.
+    pub fn ends(
+        &mut self,
+        docs: &[u32],
+        parents: &[u32],
+        range: &mut [(i64, i64)],
+    ) -> Result<(), AggregationError> {
+        let GroupKind::AutoDates { values, .. } = &self.kind else { return Ok(()) };
+        let mut from = 0;
+        for docs in pieces(values, docs) {
+            work::check()?;
+            values.codes(docs, &mut self.scratch, &mut self.codes);
+            for &(place, date) in &self.codes {
+                let (first, last) = &mut range[parents[from + place as usize] as usize];
+                (*first, *last) = ((*first).min(date as i64), (*last).max(date as i64));
+            }
+            from += docs.len();
+        }
+        Ok(())
+    }
+
+    /// Has dates rounded to the units of a level from now on.
+    pub fn round_to(&mut self, rounding: Rounding, units: usize) {
+        if let GroupKind::AutoDates { rounder, level, .. } = &mut self.kind {
+            (*rounder, *level) = (Rounder::new(rounding), units);
+        }
+    }
+
     /// Codes of all buckets, if those that contain no collected document are wanted too (`min_doc_count` 0 of
     /// `terms`): of the values that visible documents have. What only deleted documents have, or those that the filter
     /// of an alias hides, is not shown.
@@ -297,11 +382,15 @@ impl<'a> Groups<'a> {
     pub fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {
         match &self.kind {
             GroupKind::Terms { values, .. } => values.keys(codes),
-            GroupKind::Interval { .. } => {
+            GroupKind::Words(words) => Ok(words.keys(codes)),
+            GroupKind::Cells { .. } => Ok(codes.iter().map(|&code| Key::Unsigned(code)).collect()),
+            GroupKind::Interval { .. } | GroupKind::Numbers(_) => {
                 Ok(codes.iter().map(|&code| Key::double(f64::from_bits(code))).collect())
             }
             GroupKind::Spans { spans, .. } => Ok(codes.iter().map(|&code| spans.key(code)).collect()),
-            GroupKind::Dates { .. } => Ok(codes.iter().map(|&code| Key::Long(code as i64)).collect()),
+            GroupKind::Dates { .. } | GroupKind::AutoDates { .. } => {
+                Ok(codes.iter().map(|&code| Key::Long(code as i64)).collect())
+            }
             GroupKind::Composite(composite) => composite.keys(codes),
             _ => Ok(codes.iter().map(|&code| Key::Slot(code as usize)).collect()),
         }

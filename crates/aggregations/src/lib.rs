@@ -7,7 +7,9 @@ mod ast;
 mod ast_order;
 mod ast_pipeline;
 mod ast_ranges;
+mod auto_dates;
 mod bind;
+mod cells;
 mod collect;
 mod composite;
 mod error;
@@ -24,8 +26,10 @@ mod partial;
 mod pipeline;
 mod reduce;
 mod rounding;
+mod sample;
 mod segment_context;
 mod select;
+mod significance;
 mod sketch;
 mod slots;
 mod spans;
@@ -33,6 +37,8 @@ mod strings;
 #[cfg(test)]
 mod tests;
 mod values;
+mod widths;
+mod words;
 mod write;
 mod write_buckets;
 mod write_keys;
@@ -40,6 +46,8 @@ mod write_summaries;
 mod write_values;
 
 pub use ast::*;
+pub use auto_dates::{AutoDates, MOST_UNITS};
+pub use cells::{Cells, Grid};
 pub use error::AggregationError;
 pub use format::ValueFormat;
 pub use hits::HitWriter;
@@ -48,13 +56,17 @@ pub use partial::{TopHit, TopList};
 pub use pipeline::pipeline_order;
 pub use reduce::{ReduceOptions, reduce};
 pub use rounding::{CalendarUnit, Interval, Rounding};
+pub use significance::{Heuristic, Significant, SignificantText};
+pub use widths::VariableWidths;
 
 use self::bind::Bound;
 use self::collect::collect_segment;
 use self::fields::{Fields, Resolved};
 use self::partial::Partial;
 use self::segment_context::SegmentContext;
+use self::words::Seen;
 use sparrow_index::Snapshot;
+use std::sync::Arc;
 
 /// The documents of one index that are aggregated.
 pub struct Documents<'a> {
@@ -69,6 +81,8 @@ pub struct Collected {
     /// Results of each segment, one per aggregation.
     parts: Vec<Vec<Partial>>,
     bound: Bound,
+    /// Number of the documents.
+    docs: u64,
 }
 
 impl Collected {
@@ -83,14 +97,20 @@ impl Collected {
 /// # Errors
 /// If an aggregation does not fit its field, or the request must stop.
 pub fn aggregate(
-    snapshot: &Snapshot,
+    snapshot: &Arc<Snapshot>,
     aggregations: &[Aggregation],
     documents: &Documents<'_>,
     index: &str,
     target: usize,
 ) -> Result<Collected, AggregationError> {
     let now = (time::OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000) as i64;
-    let bound = Bound::new(&Fields { root: snapshot, snapshot, index, now }, aggregations)?;
+    let mut bound = Bound::new(&Fields { root: snapshot, snapshot, index, now }, aggregations)?;
+    for aggregation in aggregations {
+        if let AggregationKind::Sampler(most) = aggregation.kind {
+            bound.filters.insert(aggregation.id, vec![sample::sample(snapshot, documents, most)?]);
+        }
+    }
+    let seen = Seen::default();
     let mut parts = Vec::with_capacity(snapshot.segments().len());
     for (ord, reader) in snapshot.searcher().segment_readers().iter().enumerate() {
         let context = SegmentContext {
@@ -103,9 +123,11 @@ pub fn aggregate(
             bound: &bound,
             scores: documents.scores.and_then(|scores| scores.get(ord)).map(Vec::as_slice),
             now,
+            seen: &seen,
         };
         let matching = documents.matching.get(ord).map_or(&[] as &[u64], Vec::as_slice);
         parts.push(collect_segment(aggregations, &context, matching)?);
     }
-    Ok(Collected { parts, bound })
+    let docs = documents.matching.iter().flatten().map(|word| u64::from(word.count_ones())).sum();
+    Ok(Collected { parts, bound, docs })
 }

@@ -198,7 +198,7 @@ pub fn sort_buckets(
 }
 
 /// Sorts a list, and keeps only its first entries if `most` is given. Returns the documents in the others.
-fn keep_first<T>(
+pub fn keep_first<T>(
     list: &mut Vec<T>,
     most: Option<usize>,
     docs: impl Fn(&T) -> u64,
@@ -278,7 +278,7 @@ fn number(aggregation: &Aggregation, result: &mut Partial, property: Option<&str
         (AggregationKind::Percentiles(asked), Partial::Distribution(distribution)) => {
             let share = point(asked, property)? / 100.0;
             match asked.hdr {
-                Some(_) => distribution.nearest_rank(share),
+                Some(digits) => distribution.hdr_quantile(share, digits),
                 None => distribution.quantile(share),
             }
         }

@@ -30,7 +30,8 @@ pub enum Partial {
     TopHits(TopList),
     /// Buckets in arbitrary order.
     Buckets(Vec<(Key, Bucket)>),
-    /// Buckets in the order of the response, and the number of documents in buckets left out of it.
+    /// Buckets in the order of the response, and a number that goes with them: of documents in buckets left out; of all documents,
+    /// where values are compared with a background; or that of the interval of an `auto_date_histogram`.
     Ordered(Vec<(Key, Bucket)>, u64),
     /// Result of a pipeline aggregation.
     Computed(Computed),
@@ -313,8 +314,13 @@ fn sort_by_key(
             sorted.push(piece);
             continue;
         }
-        for (key, _) in &mut piece {
+        for (key, bucket) in &mut piece {
+            work::check()?;
             *key = widen(aggregation, std::mem::replace(key, Key::Missing), widened);
+            if !aggregation.subs.is_empty() {
+                // Nothing may be joined to it later, and the keys below it are to be like all others.
+                *bucket = merge_buckets(aggregation, vec![std::mem::take(bucket)], widened)?;
+            }
         }
         piece.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let mut merged: Vec<(Key, Bucket)> = Vec::with_capacity(piece.len());
@@ -386,7 +392,11 @@ fn merge_two(
 
 fn widen(aggregation: &Aggregation, key: Key, widened: &Widened) -> Key {
     match (&aggregation.kind, key) {
-        (AggregationKind::Terms(_), key) if widened.contains(&aggregation.id) => key.widened(),
+        (AggregationKind::Terms(_) | AggregationKind::Significant(_), key)
+            if widened.contains(&aggregation.id) =>
+        {
+            key.widened()
+        }
         (
             AggregationKind::Composite(composite)
             | AggregationKind::MultiTerms(MultiTerms { key: composite, .. }),
@@ -400,6 +410,17 @@ fn widen(aggregation: &Aggregation, key: Key, widened: &Widened) -> Key {
             )
         }
         (_, key) => key,
+    }
+}
+
+/// The bucket of the documents of several; without any, an empty one.
+///
+/// # Errors
+/// When the request has to stop.
+pub fn merge_all(aggregation: &Aggregation, buckets: Vec<Bucket>) -> Result<Bucket, Stopped> {
+    match buckets.is_empty() {
+        true => Ok(Bucket { docs: 0, subs: vec![Partial::Nothing; aggregation.subs.len()] }),
+        false => merge_buckets(aggregation, buckets, &Widened::default()),
     }
 }
 

@@ -10,17 +10,19 @@ use sparrow_types::work;
 
 use super::Collected;
 use super::ast::{
-    Aggregation, AggregationKind, Composite, DateHistogram, Histogram, HitOrderBy, MultiTerms, Range,
+    Aggregation, AggregationKind, Composite, DateHistogram, Histogram, HitOrderBy, MultiTerms, Order,
+    OrderBy, Range,
 };
 use super::composite::{after_key, compare_tuples};
 use super::error::AggregationError;
 use super::fields::{Kind, Place, Resolved};
 use super::hits::HitWriter;
 use super::key::Key;
-use super::order::{check_order, sort_buckets};
+use super::order::{check_order, keep_first, sort_buckets};
 use super::partial::{Bucket, Partial, Widened, merge};
 use super::pipeline;
 use super::rounding::interval_of;
+use super::significance::{Background, Significant, count_backgrounds};
 use super::write::write_all;
 
 /// Options for the form of the response.
@@ -55,17 +57,22 @@ pub fn reduce(
         max_buckets: options.max_buckets,
         buckets: 0,
         pipelines: FxHashMap::default(),
+        backgrounds: FxHashMap::default(),
     };
+    let docs = collected.iter().map(|index| index.docs).sum();
     let mut results = Vec::with_capacity(aggregations.len());
     for aggregation in aggregations {
         let of_all = parts.iter_mut().filter_map(Iterator::next).collect();
         let merged = merge(aggregation, of_all, &widened)?;
-        results.push(reducer.order(aggregation, merged)?);
+        if aggregation.has_background() {
+            count_backgrounds(aggregation, &merged, &collected, &mut reducer.backgrounds)?;
+        }
+        results.push(reducer.order(aggregation, merged, docs)?);
     }
     let text = |id: usize| reducer.fields.get(&id).is_some_and(|field| field.kind == Kind::Text);
     pipeline::siblings(aggregations, &mut results, &text)?;
-    let fields = reducer.fields;
-    write_all(aggregations, results, &fields, options.typed_keys, hits)
+    let Reducer { fields, backgrounds, .. } = reducer;
+    write_all(aggregations, results, (&fields, &backgrounds), options.typed_keys, hits)
 }
 
 /// Chooses, for each field of an aggregation, the index whose resolved field decides how values are formatted, and
@@ -121,6 +128,8 @@ struct Reducer<'a> {
     buckets: usize,
     /// Positions of the pipelines among the sub-aggregations of an aggregation, by its id.
     pipelines: FxHashMap<usize, Vec<usize>>,
+    /// What values are compared with, by the ids of aggregations.
+    backgrounds: FxHashMap<usize, Background>,
 }
 
 impl Reducer<'_> {
@@ -133,8 +142,13 @@ impl Reducer<'_> {
         }
     }
 
-    /// Brings buckets into their final form, on all levels.
-    fn order(&mut self, aggregation: &Aggregation, result: Partial) -> Result<Partial, AggregationError> {
+    /// Brings buckets into their final form, on all levels; `docs` is the number of documents in the bucket around them.
+    fn order(
+        &mut self,
+        aggregation: &Aggregation,
+        result: Partial,
+        docs: u64,
+    ) -> Result<Partial, AggregationError> {
         let makes_buckets = aggregation.is_multi_bucket() || aggregation.is_single_bucket();
         let mut list = match result {
             Partial::Buckets(list) => list,
@@ -154,6 +168,17 @@ impl Reducer<'_> {
                 list.retain(|(_, bucket)| bucket.docs >= multi.min_doc_count);
                 other = sort_buckets(aggregation, &multi.order, &mut list, Some(multi.key.size))?;
             }
+            AggregationKind::Grid(grid) => {
+                other = sort_buckets(aggregation, &most_first(), &mut list, Some(grid.size))?;
+            }
+            AggregationKind::Significant(asked) => {
+                self.significant(aggregation.id, asked, &mut list, docs)?;
+                other = docs;
+            }
+            AggregationKind::AutoDates(asked) => {
+                (list, other) = asked.arrange(aggregation, list, self.max_buckets)?;
+            }
+            AggregationKind::VariableWidths(asked) => list = asked.arrange(aggregation, list)?,
             AggregationKind::Adjacency(adjacency) => {
                 list.sort_by_cached_key(|(key, _)| match key {
                     Key::Slot(slot) => adjacency.name(*slot),
@@ -186,7 +211,7 @@ impl Reducer<'_> {
             let results =
                 std::mem::take(&mut bucket.subs).into_iter().chain(std::iter::repeat(Partial::Nothing));
             for (sub, result) in aggregation.subs.iter().zip(results) {
-                bucket.subs.push(self.order(sub, result)?);
+                bucket.subs.push(self.order(sub, result, bucket.docs)?);
             }
             let fields = &self.fields;
             let text = |id: usize| fields.get(&id).is_some_and(|field| field.kind == Kind::Text);
@@ -199,6 +224,36 @@ impl Reducer<'_> {
         };
         pipeline::parents(aggregation, pipelines, &mut list)?;
         Ok(Partial::Ordered(list, other))
+    }
+
+    /// Keeps the most significant values, these first.
+    fn significant(
+        &self,
+        id: usize,
+        asked: &Significant,
+        list: &mut Vec<(Key, Bucket)>,
+        docs: u64,
+    ) -> Result<(), AggregationError> {
+        let none = Background::default();
+        let background = self.backgrounds.get(&id).unwrap_or(&none);
+        work::room_for(list.len() * size_of::<(f64, (Key, Bucket))>())?;
+        let mut ranked = Vec::with_capacity(list.len());
+        for (key, bucket) in std::mem::take(list) {
+            work::check()?;
+            if bucket.docs < asked.min_doc_count {
+                continue;
+            }
+            let score = asked.heuristic.score(background.counts(&key, bucket.docs, docs))?;
+            if score > 0.0 {
+                ranked.push((score, (key, bucket)));
+            }
+        }
+        let compare = |(score, a): &(f64, (Key, Bucket)), (other, b): &(f64, (Key, Bucket))| {
+            other.total_cmp(score).then(b.1.docs.cmp(&a.1.docs)).then_with(|| a.0.cmp(&b.0))
+        };
+        keep_first(&mut ranked, Some(asked.size), |_| 0, compare);
+        list.extend(ranked.into_iter().map(|(_, entry)| entry));
+        Ok(())
     }
 
     /// Sorts the buckets of ranges by their lower ends, adding those without documents.
@@ -363,6 +418,11 @@ impl Reducer<'_> {
         }
         Ok(())
     }
+}
+
+/// The order of cells: those with most documents first, the last ones of equally many.
+fn most_first() -> [Order; 2] {
+    [OrderBy::Count, OrderBy::Key].map(|by| Order { by, ascending: false })
 }
 
 fn empty(aggregation: &Aggregation) -> Bucket {

@@ -4,6 +4,7 @@ use sparrow_index::{SegmentSnapshot, Snapshot};
 use tantivy::SegmentReader;
 
 use super::bind::Bound;
+use super::words::Seen;
 
 /// The segment being aggregated, with the request's data for it.
 #[derive(Clone, Copy)]
@@ -26,6 +27,8 @@ pub struct SegmentContext<'a> {
     pub scores: Option<&'a [f32]>,
     /// Current time, in milliseconds since the epoch.
     pub now: i64,
+    /// What aggregations of words have seen in this index.
+    pub seen: &'a Seen,
 }
 
 impl<'a> SegmentContext<'a> {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use serde_json::Value;
 
-use super::ast::{Selection, Terms};
+use super::ast::Selection;
 use super::error::AggregationError;
 use super::fields::Resolved;
 use super::key::Key;
@@ -32,19 +32,19 @@ impl Allowed {
     /// Evaluates `include` and `exclude` for a segment; `None` if every value gets a bucket.
     pub fn new(
         name: &str,
-        terms: &Terms,
+        (include, exclude): Chosen<'_>,
         resolved: &Resolved,
         values: &Values,
         now: i64,
     ) -> Result<Option<Self>, AggregationError> {
-        if terms.include.is_none() && terms.exclude.is_none() {
+        if include.is_none() && exclude.is_none() {
             return Ok(None);
         }
         if resolved.kind.is_numeric() {
-            return NumberFilter::new(name, terms, resolved, now)
+            return NumberFilter::new(name, (include, exclude), resolved, now)
                 .map(|numbers| Some(Allowed::Numbers(numbers)));
         }
-        let patterns = [&terms.include, &terms.exclude].into_iter().flatten();
+        let patterns = [include, exclude].into_iter().flatten();
         if resolved.format.is_address() && patterns.into_iter().any(|one| matches!(one, Selection::Regexp(_)))
         {
             return Err(AggregationError::IllegalArgument(format!(
@@ -52,13 +52,8 @@ impl Allowed {
                  only be applied to string fields. Use an array of values for include/exclude clauses"
             )));
         }
-        let include = terms.include.as_ref().map(TextTest::new).transpose()?;
-        let exclude = terms.exclude.as_ref().map(TextTest::new).transpose()?;
-        let accepts = |keyword: &str| {
-            let text = &*resolved.format.keyword(keyword);
-            include.as_ref().is_none_or(|test| test.matches(text))
-                && !exclude.as_ref().is_some_and(|test| test.matches(text))
-        };
+        let tests = TextTests::new(include, exclude)?;
+        let accepts = |keyword: &str| tests.accept(&resolved.format.keyword(keyword));
         let mut by_ordinal = Vec::new();
         if let Some(column) = values.texts() {
             work::room_for(column.num_terms())?;
@@ -92,8 +87,42 @@ impl Allowed {
     }
 }
 
+/// `include` and `exclude`.
+type Chosen<'a> = (&'a Option<Selection>, &'a Option<Selection>);
+
+/// Which texts `include` and `exclude` select.
+pub struct TextTests<'a> {
+    include: Option<TextTest<'a>>,
+    exclude: Option<TextTest<'a>>,
+}
+
+impl<'a> TextTests<'a> {
+    /// Reads patterns.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub fn new(
+        include: &'a Option<Selection>,
+        exclude: &'a Option<Selection>,
+    ) -> Result<Self, AggregationError> {
+        let test = |selection: &'a Option<Selection>| selection.as_ref().map(TextTest::new).transpose();
+        Ok(Self { include: test(include)?, exclude: test(exclude)? })
+    }
+
+    /// Whether a text gets a bucket.
+    pub fn accept(&self, text: &str) -> bool {
+        self.include.as_ref().is_none_or(|test| test.matches(text))
+            && !self.exclude.as_ref().is_some_and(|test| test.matches(text))
+    }
+}
+
 impl NumberFilter {
-    fn new(name: &str, terms: &Terms, resolved: &Resolved, now: i64) -> Result<Self, AggregationError> {
+    fn new(
+        name: &str,
+        (include, exclude): Chosen<'_>,
+        resolved: &Resolved,
+        now: i64,
+    ) -> Result<Self, AggregationError> {
         let codes = |values: &[String]| -> Result<FxHashSet<u64>, AggregationError> {
             values
                 .iter()
@@ -115,7 +144,7 @@ impl NumberFilter {
             ))
         };
         let mut numbers = NumberFilter { include: None, exclude: FxHashSet::default(), partition: None };
-        match &terms.include {
+        match include {
             None => {}
             Some(Selection::Regexp(_)) => return Err(refused()),
             Some(Selection::Values(values)) => numbers.include = Some(codes(values)?),
@@ -123,7 +152,7 @@ impl NumberFilter {
                 numbers.partition = Some((*partition, *partitions));
             }
         }
-        match &terms.exclude {
+        match exclude {
             None | Some(Selection::Partition { .. }) => {}
             Some(Selection::Regexp(_)) => return Err(refused()),
             Some(Selection::Values(values)) => numbers.exclude = codes(values)?,

@@ -282,6 +282,24 @@ impl Values {
         Ok(())
     }
 
+    /// The code that stands for a key; `None` if no document of the segment has it.
+    pub fn code(&self, key: &Key) -> Result<Option<u64>, AggregationError> {
+        Ok(match (&self.column, key) {
+            (ColumnValues::Texts(column), Key::Text(text)) => {
+                column.dictionary().term_ord(text.as_bytes())?
+            }
+            (ColumnValues::Constant(own), Key::Text(text)) => (own == text).then_some(0),
+            (_, Key::Text(_)) => None,
+            // Another index may have doubles, of which only whole numbers can be here as well.
+            (_, Key::Double(bits)) if self.kind != Kind::Double => {
+                let number = f64::from_bits(*bits);
+                let code = if self.kind == Kind::Unsigned { number as u64 } else { number as i64 as u64 };
+                (self.number(code) == number).then_some(code)
+            }
+            (_, key) => Some(encode(self.kind, key)),
+        })
+    }
+
     /// Whether documents without a value count as if they had one.
     pub fn has_missing(&self) -> bool {
         self.missing.is_some()

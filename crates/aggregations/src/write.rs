@@ -9,6 +9,7 @@ use super::fields::{Kind, Place, Resolved};
 use super::format::{Decimal, ValueFormat};
 use super::hits::{HitWriter, sort_values};
 use super::partial::{Computed, Partial, Stats};
+use super::significance::Background;
 use super::sketch::Distribution;
 use super::write_summaries::{self, single, write_stats};
 use super::write_values::{number, optional};
@@ -19,11 +20,11 @@ use sparrow_types::work;
 pub fn write_all(
     aggregations: &[Aggregation],
     results: Vec<Partial>,
-    fields: &FxHashMap<usize, &Resolved>,
+    (fields, backgrounds): (&FxHashMap<usize, &Resolved>, &FxHashMap<usize, Background>),
     typed_keys: bool,
     hits: &mut dyn HitWriter,
 ) -> Result<Map<String, Value>, AggregationError> {
-    let mut writer = Writer { fields, typed_keys, hits };
+    let mut writer = Writer { fields, backgrounds, typed_keys, hits };
     let mut members = Map::new();
     writer.list(aggregations, results, &mut members)?;
     Ok(members)
@@ -32,6 +33,7 @@ pub fn write_all(
 /// Writes one request's results. The buckets are in `write_buckets`.
 pub(super) struct Writer<'a> {
     pub(super) fields: &'a FxHashMap<usize, &'a Resolved>,
+    pub(super) backgrounds: &'a FxHashMap<usize, Background>,
     typed_keys: bool,
     hits: &'a mut dyn HitWriter,
 }
@@ -78,21 +80,26 @@ impl Writer<'_> {
         match &aggregation.kind {
             AggregationKind::Terms(terms) if terms.max_doc_count.is_some() => {
                 match self.fields.get(&aggregation.id) {
-                    Some(field) if field.place == Place::Nowhere && field.missing.is_none() => "umrareterms",
+                    // Elasticsearch calls those of a field that is not mapped so.
+                    Some(field) if field.place == Place::Nowhere && field.missing.is_none() => "sterms",
                     Some(field) if field.kind == Kind::Text => "srareterms",
                     Some(_) => "lrareterms",
-                    None => "umrareterms",
+                    None => "sterms",
                 }
             }
             AggregationKind::Terms(_) => match self.fields.get(&aggregation.id) {
-                Some(field) if field.place == Place::Nowhere && field.missing.is_none() => "umterms",
+                Some(field) if field.place == Place::Nowhere && field.missing.is_none() => "sterms",
                 Some(field) => match field.kind {
                     Kind::Text => "sterms",
                     Kind::Double => "dterms",
                     Kind::Unsigned => "ulterms",
                     Kind::Long | Kind::Boolean | Kind::Date => "lterms",
                 },
-                None => "umterms",
+                None => "sterms",
+            },
+            AggregationKind::Significant(_) => match self.fields.get(&aggregation.id) {
+                Some(field) if field.kind != Kind::Text => "siglterms",
+                _ => "sigsterms",
             },
             AggregationKind::Percentiles(asked) if asked.hdr.is_some() => "hdr_percentiles",
             AggregationKind::Percentiles(_) => "tdigest_percentiles",
@@ -149,7 +156,7 @@ impl Writer<'_> {
             }
             (AggregationKind::Percentiles(asked), result) => {
                 let of = |distribution: &mut Distribution, percent: f64| match asked.hdr {
-                    Some(_) => distribution.nearest_rank(percent / 100.0),
+                    Some(digits) => distribution.hdr_quantile(percent / 100.0, digits),
                     None => distribution.quantile(percent / 100.0),
                 };
                 self.percentiles(aggregation, asked, result, of, &mut out);
@@ -157,7 +164,7 @@ impl Writer<'_> {
             (AggregationKind::PercentileRanks(asked), result) => {
                 let of = |distribution: &mut Distribution, value: f64| {
                     let share = match asked.hdr {
-                        Some(_) => distribution.share_up_to(value),
+                        Some(digits) => distribution.hdr_share_up_to(value, digits),
                         None => distribution.rank(value),
                     };
                     share.map(|share| share * 100.0)

@@ -4,11 +4,14 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use super::ast::{AddressRanges, Aggregation, AggregationKind, Composite, Filters, Range};
+use super::auto_dates::write_interval;
 use super::error::AggregationError;
 use super::fields::{Kind, Resolved};
 use super::format::ValueFormat;
 use super::key::Key;
 use super::partial::Bucket;
+use super::significance::Background;
+use super::widths::write_key;
 use super::write::Writer;
 use super::write_keys::range_name;
 use super::write_summaries;
@@ -60,6 +63,46 @@ impl Writer<'_> {
                     count(docs, multi.show_error, &mut head);
                     Some(head)
                 })
+            }
+            AggregationKind::Significant(asked) => {
+                let none = Background::default();
+                let background = self.backgrounds.get(&aggregation.id).unwrap_or(&none);
+                out.insert("doc_count".to_owned(), other.into());
+                out.insert("bg_count".to_owned(), background.docs.into());
+                self.keyed(aggregation, list, false, out, |key, docs| {
+                    let mut head = Head::new();
+                    let text = match key {
+                        Key::Long(value) => format.whole_text(*value),
+                        Key::Text(_) => None,
+                        key => format.text(key.number()),
+                    };
+                    if let Some(text) = text {
+                        head.insert("key_as_string".to_owned(), text.into());
+                    }
+                    head.insert("key".to_owned(), key_value(key, &format));
+                    count(docs, false, &mut head);
+                    let counts = background.counts(key, docs, other);
+                    head.insert("score".to_owned(), number(asked.heuristic.score(counts)?));
+                    head.insert("bg_count".to_owned(), counts.spread.into());
+                    Ok(Some((String::new(), head)))
+                })
+            }
+            AggregationKind::Grid(_) => self.listed(aggregation, list, out, |key, docs| {
+                let mut head = Head::new();
+                head.insert("key".to_owned(), key_value(key, &format));
+                count(docs, false, &mut head);
+                Some(head)
+            }),
+            AggregationKind::VariableWidths(_) => self.listed(aggregation, list, out, |key, docs| {
+                let mut head = Head::new();
+                write_key(key, &mut head);
+                count(docs, false, &mut head);
+                Some(head)
+            }),
+            AggregationKind::AutoDates(_) => {
+                self.intervals(aggregation, list, false, &format, out)?;
+                write_interval(other, out);
+                Ok(())
             }
             AggregationKind::Adjacency(adjacency) => self.listed(aggregation, list, out, |key, docs| {
                 let Key::Slot(slot) = key else { return None };

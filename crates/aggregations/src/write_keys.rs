@@ -71,7 +71,13 @@ impl Writer<'_> {
             }
             (_, Key::Text(text)) => format.keyword(text).into_owned(),
             (_, Key::Long(value)) => format.whole_text(*value).unwrap_or_else(|| value.to_string()),
-            (_, Key::Unsigned(value)) => value.to_string(),
+            (_, Key::Unsigned(value)) => match format {
+                ValueFormat::Cell(cells) => cells.name(*value),
+                _ => value.to_string(),
+            },
+            (Some((AggregationKind::VariableWidths(_), _)), Key::Tuple(parts)) => {
+                parts.get(1).map_or_else(String::new, |center| format.key(center.number()))
+            }
             (_, Key::Slot(slot)) => slot.to_string(),
             (_, Key::Tuple(parts)) => {
                 let names: Result<Vec<_>, _> =

@@ -25,7 +25,10 @@ pub fn key_value(key: &Key, format: &ValueFormat) -> Value {
     match key {
         Key::Missing => Value::Null,
         Key::Long(value) => (*value).into(),
-        Key::Unsigned(value) => (*value).into(),
+        Key::Unsigned(value) => match format {
+            ValueFormat::Cell(cells) => cells.name(*value).into(),
+            _ => (*value).into(),
+        },
         Key::Double(bits) => number(f64::from_bits(*bits)),
         Key::Text(text) => Value::from(&*format.keyword(text)),
         Key::Slot(slot) => (*slot).into(),

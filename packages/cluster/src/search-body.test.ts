@@ -221,7 +221,7 @@ describe('a search of a key that may use some indices only', () => {
     { query },
     { query: { bool: { must_not: [{ match_all: {} }], filter: { bool: { should: [query] } } } } },
     { sort: [{ a: { nested: { path: 'p', filter: query } } }] },
-    { aggs: { a: { significant_terms: { field: 'a', background_filter: query } } } },
+    { aggs: { a: { random_sampler: { probability: 0.5, query } } } },
     { rescore: { query: { rescore_query: query } } },
     { highlight: { highlight_query: query } },
     { suggest: { s: { phrase: { direct_generator: [query] } } } },
@@ -260,6 +260,18 @@ describe('a search of a key that may use some indices only', () => {
       );
     }
   });
+
+  it.each(['significant_terms', 'significant_text'])(
+    'cannot compare values with those of hidden documents by %s',
+    (kind) => {
+      const aggs = { a: { terms: { field: 'a' }, aggs: { s: { [kind]: { field: 'a' } } } } };
+      expect(refused({ aggs }, PLUGIN, true)).toContain(
+        `aggregation [${kind}], for a key that may use some indices only`,
+      );
+      expect(refused({ aggs }, PLUGIN, false)).toBe('');
+      expect(refused({ aggs: { [kind]: { terms: { field: 'a' } } } }, PLUGIN, true)).toBe('');
+    },
+  );
 
   it('has no section that is not known to stay with what is searched', () => {
     expect(refused({ search_pipeline: {} }, PLUGIN, true)).toContain('[search_pipeline] of a search');

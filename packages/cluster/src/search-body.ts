@@ -434,7 +434,11 @@ export class SearchBody {
       for (const part of members(text, aggregation.start)) {
         if (part.name === 'filter') this.#translation.query(part, this.#size);
         else if (part.name === 'aggs' || part.name === 'aggregations') this.#aggregations(part, depth + 1);
-        else if (part.name === 'filters' || part.name === 'adjacency_matrix') {
+        else if (part.name === 'significant_terms' || part.name === 'significant_text') {
+          this.#within(part, 'background_filter', (query) => {
+            this.#translation.query(query, this.#size);
+          });
+        } else if (part.name === 'filters' || part.name === 'adjacency_matrix') {
           this.#within(part, 'filters', (filters) => {
             const all =
               kindAt(text, filters) === 'array' ? elements(text, filters.start) : members(text, filters.start);

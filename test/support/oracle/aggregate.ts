@@ -2,6 +2,7 @@
 import { composite, dateHistogram, histogram } from './intervals-of-values.js';
 import type { Corpus, Doc } from './corpus.js';
 import { evaluate, type Query, valuesOf } from './evaluate.js';
+import { autoDates, grid, significant, variableWidths } from './families.js';
 import { metric } from './metrics.js';
 import { parentPipeline, siblingPipeline } from './pipelines.js';
 
@@ -245,6 +246,16 @@ export function aggregate(aggregation: Aggregation, docs: readonly Found[], all:
       return parentPipeline(aggregation, histogram(aggregation, docs, all), body.keyed === true);
     case 'date_histogram':
       return parentPipeline(aggregation, dateHistogram(aggregation, docs, all), body.keyed === true);
+    case 'auto_date_histogram':
+      return autoDates(aggregation, docs, all);
+    case 'variable_width_histogram':
+      return variableWidths(aggregation, docs, all);
+    case 'geohash_grid':
+    case 'geotile_grid':
+      return grid(kind, aggregation, docs, all);
+    case 'significant_terms':
+    case 'significant_text':
+      return significant(kind, aggregation, docs, all);
     case 'composite':
       return composite(aggregation, docs, all);
     case 'filter':

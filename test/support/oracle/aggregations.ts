@@ -59,7 +59,9 @@ function source(random: Random): object {
     missing_bucket: true,
     ...random.maybe(0.5, () => ({ missing_order: random.pick(['first', 'last', 'default']) })),
   }));
-  switch (random.int(0, 2)) {
+  switch (random.int(0, 3)) {
+    case 3:
+      return { geotile_grid: { field: 'at', precision: random.int(0, 16), ...order, ...missing } };
     case 0:
       return { histogram: { field: random.pick(['n', 'd']), interval: random.int(1, 4), ...order, ...missing } };
     case 1:
@@ -67,6 +69,18 @@ function source(random: Random): object {
     default:
       return { terms: { field: random.pick(['kw', 'n', 'flag']), ...order, ...missing } };
   }
+}
+
+/** What values are compared with, and how. A background without the documents of the bucket has only what needs none of them. */
+function significance(random: Random): object {
+  const apart = random.maybe(0.3, () => ({ background_filter: filter(random) }));
+  const heuristic = random.pick([{}, { jlh: {} }, { percentage: {} }, { chi_square: {} }]);
+  return {
+    ...random.maybe(0.7, () => ({ min_doc_count: random.int(1, 3) })),
+    ...random.maybe(0.3, () => ({ size: random.int(1, 6) })),
+    ...apart,
+    ...('chi_square' in heuristic && Object.keys(apart).length > 0 ? {} : heuristic),
+  };
 }
 
 /** Kinds that make buckets. */
@@ -130,6 +144,23 @@ const BUCKETS: Readonly<Record<string, Make>> = {
     if (random.chance(0.3)) return { filters: Object.values(named), ...other };
     return { filters: named, ...other, ...random.maybe(0.2, () => ({ keyed: random.chance(0.3) })) };
   },
+  auto_date_histogram: (random) => ({ field: 'when', buckets: random.pick([1, 2, 3, 5, 10, 40, 300]) }),
+  variable_width_histogram: (random) => ({ field: random.pick(['d', 'pop', 'least']), buckets: random.int(1, 9) }),
+  geohash_grid: (random) => ({
+    field: 'at',
+    precision: random.int(1, 6),
+    ...random.maybe(0.3, () => ({ size: random.int(1, 9) })),
+  }),
+  geotile_grid: (random) => ({
+    field: 'at',
+    precision: random.int(0, 16),
+    ...random.maybe(0.3, () => ({ size: random.int(1, 9) })),
+  }),
+  significant_terms: (random) => ({
+    field: random.pick(['kw', 'kw', 'n', 'least', 'flag', 'ip']),
+    ...significance(random),
+  }),
+  significant_text: (random) => ({ field: 't', ...significance(random) }),
   adjacency_matrix: (random) => ({ filters: { b: filter(random), a: filter(random), c: filter(random) } }),
   missing: (random) => ({ field: random.pick(['kw', 'n', 'd', 'when', 'flag']) }),
   global: () => ({}),

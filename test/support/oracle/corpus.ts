@@ -25,6 +25,8 @@ export interface Source {
   rf?: Record<string, number>;
   sv?: Record<string, number>;
   v?: number[];
+  at?: { lat: number; lon: number };
+  o?: { k: string; n: number }[];
 }
 
 export interface Doc {
@@ -73,6 +75,8 @@ const MAPPINGS = {
     rf: { type: 'rank_features' },
     sv: { type: 'sparse_vector' },
     v: { type: 'dense_vector', dims: 2, similarity: 'l2_norm' },
+    at: { type: 'geo_point' },
+    o: { type: 'nested', properties: { k: { type: 'keyword' }, n: { type: 'integer' } } },
   },
 };
 
@@ -101,6 +105,10 @@ export function randomSource(random: Random): Source {
   if (Object.keys(rf).length > 0) source.rf = rf;
   if (Object.keys(sv).length > 0) source.sv = sv;
   if (random.chance(0.7)) source.v = [random.int(-500, 500) / 100, random.int(-500, 500) / 100];
+  // Around one town, so that large cells have many and small ones few.
+  if (random.chance(0.8)) source.at = { lat: 52 + random.int(-90, 90) / 70, lon: 5 + random.int(-90, 90) / 70 };
+  const o = random.several(0, 3, () => ({ k: random.pick(KEYWORDS), n: random.int(0, 5) }));
+  if (o.length > 0) source.o = o;
   return source;
 }
 

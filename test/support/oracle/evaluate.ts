@@ -231,7 +231,36 @@ const EVALUATORS: Readonly<Record<string, Evaluator>> = {
     ),
   function_score: (body, doc, corpus) => functionScore(body, doc, corpus, evaluate),
   wrapper: (body, doc, corpus) => evaluate(JSON.parse(Buffer.from(body['query'], 'base64').toString()), doc, corpus),
-  nested: () => undefined,
+  nested: (body, doc, corpus) => {
+    const objects = body['path'] === 'o' ? (doc.source.o ?? []) : [];
+    const scores = objects.flatMap(({ k, n }) => {
+      const score = evaluate(body['query'], { id: doc.id, source: { 'o.k': k, 'o.n': n } as object }, corpus);
+      return score === undefined ? [] : [score];
+    });
+    if (scores.length === 0) return undefined;
+    const all = scores.reduce((sum, score) => sum + score, 0);
+    switch (body['score_mode'] ?? 'avg') {
+      case 'max':
+        return Math.max(...scores);
+      case 'min':
+        return Math.min(...scores);
+      case 'sum':
+        return all;
+      case 'none':
+        return 0;
+      default:
+        return all / scores.length;
+    }
+  },
+  script: ({ script: { params } }, doc) =>
+    constant(doc.source.d !== undefined && doc.source.d * params.times > params.least),
+  script_score: ({ query, script: { params } }, doc, corpus) => {
+    const score = evaluate(query, doc, corpus);
+    if (score === undefined) return undefined;
+    // In an object of a nested field, or in a document.
+    if ('f' in params) return Number(valuesOf(doc, 'o.n')[0]) * params.f;
+    return score * params.times + (doc.source.pop ?? params.none);
+  },
   ids: (body, doc) => constant((body['values'] as string[]).includes(doc.id)),
   exists: (body, doc) => constant(valuesOf(doc, body['field']).length > 0),
   term: (body, doc, corpus) => {

@@ -2,6 +2,7 @@
 import { type Aggregation, bucket, compare, type Found, grouped, type Result } from './aggregate.js';
 import { DAY } from './corpus.js';
 import { valuesOf } from './evaluate.js';
+import { cellsOf, compareTiles } from './families.js';
 
 const HOUR = 3_600_000;
 /** Offsets of zones whose clocks are not changed. */
@@ -137,10 +138,10 @@ export function composite(aggregation: Aggregation, docs: readonly Found[], all:
     const [[kind, body] = ['', {}]] = Object.entries(definition as Aggregation);
     return { name, kind, body: body as Aggregation };
   });
-  const values = ({ doc }: Found, kind: string, body: Aggregation): unknown[] => {
-    const own = [...new Set(valuesOf(doc, body['field']))];
+  const values = (found: Found, kind: string, body: Aggregation): unknown[] => {
+    const own = kind === 'geotile_grid' ? cellsOf(kind, body, found) : [...new Set(valuesOf(found.doc, body['field']))];
     if (own.length === 0) return body['missing_bucket'] === true ? [null] : [];
-    if (kind === 'terms') return own;
+    if (kind === 'terms' || kind === 'geotile_grid') return own;
     if (kind === 'date_histogram') return [...new Set(own.map((at) => rounding(body).down(Number(at))))];
     return [...new Set(own.map((value) => Math.floor(Number(value) / body['interval']) * body['interval']))];
   };
@@ -153,7 +154,7 @@ export function composite(aggregation: Aggregation, docs: readonly Found[], all:
       .map((tuple) => JSON.stringify(tuple));
   const rows = [...grouped(docs, tuples)].map(([tuple, of]) => ({ tuple: JSON.parse(tuple) as unknown[], of }));
   rows.sort((a, b) => {
-    for (const [n, { body }] of sources.entries()) {
+    for (const [n, { kind, body }] of sources.entries()) {
       const [left, right] = [a.tuple[n], b.tuple[n]];
       if (left === right) continue;
       const sign = body['order'] === 'desc' ? -1 : 1;
@@ -161,7 +162,7 @@ export function composite(aggregation: Aggregation, docs: readonly Found[], all:
         const first = { first: -1, last: 1 }[String(body['missing_order'])] ?? -sign;
         return left === null ? first : -first;
       }
-      return compare(left, right) * sign;
+      return (kind === 'geotile_grid' ? compareTiles(String(left), String(right)) : compare(left, right)) * sign;
     }
     return 0;
   });

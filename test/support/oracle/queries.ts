@@ -293,7 +293,41 @@ const MAKERS: Readonly<Record<string, Make>> = {
     const inner = query(random, random.pick(['term', 'range', 'match', 'sparse_vector', 'exists']), depth + 1);
     return { query: Buffer.from(JSON.stringify(inner)).toString('base64') };
   },
-  nested: () => ({ path: 'nope', query: { match_all: {} }, ignore_unmapped: true }),
+  nested: (random) => {
+    if (random.chance(0.1)) return { path: 'nope', query: { match_all: {} }, ignore_unmapped: true };
+    const number = { range: { 'o.n': { gte: random.int(0, 5) } } };
+    const word = { constant_score: { filter: { term: { 'o.k': random.pick(KEYWORDS) } }, boost: random.int(1, 4) } };
+    const inside = random.pick([
+      number,
+      { bool: { should: [number, word] } },
+      { bool: { must: [word], filter: [number] } },
+      { bool: { must: [number], must_not: [word] } },
+      {
+        script_score: {
+          query: number,
+          script: { source: "doc['o.n'].value * params.f", params: { f: random.int(1, 3) } },
+        },
+      },
+    ]);
+    return {
+      path: 'o',
+      query: inside,
+      ...random.maybe(0.8, () => ({ score_mode: random.pick(['avg', 'max', 'min', 'sum', 'none']) })),
+    };
+  },
+  script: (random) => ({
+    script: {
+      source: "doc['d'].size() > 0 && doc['d'].value * params.times > params.least",
+      params: { times: random.int(1, 3), least: random.int(-9, 15) },
+    },
+  }),
+  script_score: (random) => ({
+    query: query(random, random.pick(['match_all', 'range', 'exists', 'nested', 'script']), 3),
+    script: {
+      source: "def pop = doc['pop'].size() == 0 ? params.none : doc['pop'].value; return _score * params.times + pop;",
+      params: { none: random.int(0, 9), times: random.int(0, 3) },
+    },
+  }),
   ids: (random) => ({ values: random.several(0, 6, () => String(random.int(0, 80))), ...boost(random) }),
   exists: (random) => ({ field: random.pick(FIELDS), ...boost(random) }),
   term: (random) => {

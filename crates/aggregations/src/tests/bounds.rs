@@ -162,3 +162,21 @@ fn large_whole_numbers_that_are_one_floating_point_number_share_a_bucket() {
     let counts: Vec<(f64, u64)> = list.iter().map(|(key, bucket)| (key.number(), bucket.docs)).collect();
     assert_eq!(counts, [(3.0, 1), (large as f64, 3)]);
 }
+
+#[test]
+fn keys_below_a_bucket_that_only_one_index_has_are_floating_point_numbers_too() {
+    let below = aggregation("b", terms(field("n"), 1), Vec::new());
+    let aggregation = &numbered(vec![aggregation("a", terms(field("k"), 1), vec![below])])[0];
+    let bucket = |subs| Bucket { docs: 1, subs };
+    let part = |text: &str, number: Key| {
+        let below = Partial::Buckets(vec![(number, bucket(Vec::new()))]);
+        Partial::Buckets(vec![(Key::Text(text.into()), bucket(vec![below]))])
+    };
+    let parts = vec![part("x", Key::Long(3)), part("y", Key::double(3.5))];
+    let merged = merge(aggregation, parts, &Widened::from_iter([aggregation.subs[0].id])).unwrap();
+    let expected = vec![part("x", Key::double(3.0)), part("y", Key::double(3.5))];
+    assert_eq!(
+        format!("{merged:?}"),
+        format!("{:?}", merge(aggregation, expected, &Widened::default()).unwrap())
+    );
+}

@@ -90,7 +90,7 @@ impl HitWriter for NoHits {
     }
 }
 
-fn run(snapshots: &[&Snapshot], aggregations: &[Aggregation], query: &Query) -> Map<String, Value> {
+fn run(snapshots: &[&Arc<Snapshot>], aggregations: &[Aggregation], query: &Query) -> Map<String, Value> {
     let collected = snapshots
         .iter()
         .enumerate()

@@ -36,12 +36,13 @@ fn documents() -> Fixture {
 }
 
 fn with_segment<T>(
-    snapshot: &Snapshot,
+    snapshot: &Arc<Snapshot>,
     aggregations: &[Aggregation],
     see: impl for<'b> FnOnce(&'b Aggregation, &SegmentContext<'b>) -> T,
 ) -> T {
     let bound =
         Bound::new(&Fields { root: snapshot, snapshot, index: "index", now: 0 }, aggregations).unwrap();
+    let seen = Seen::default();
     let context = SegmentContext {
         reader: &snapshot.searcher().segment_readers()[0],
         root: snapshot,
@@ -52,6 +53,7 @@ fn with_segment<T>(
         bound: &bound,
         scores: None,
         now: 0,
+        seen: &seen,
     };
     see(&aggregations[0], &context)
 }

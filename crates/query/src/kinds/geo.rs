@@ -208,6 +208,16 @@ pub(super) fn geo_bounding_box(body: &Node, _: Context) -> Result<Query, BodyErr
     Ok(common.query(QueryKind::Geo(GeoQuery { field, area, ignore_unmapped })))
 }
 
+/// Reads the box that cells of a grid have to meet.
+///
+/// # Errors
+/// If it is none, or one upside down.
+pub fn bounding_box(node: &Node) -> Result<GeoArea, BodyError> {
+    let (first, second) = bounds(node)?;
+    let (first, second) = checked_corners(Validation::default(), first, second)?;
+    Ok(GeoArea::Box { top: first.lat, left: first.lon, bottom: second.lat, right: second.lon })
+}
+
 /// The corners of a box that is one.
 fn checked_corners(
     validation: Validation,

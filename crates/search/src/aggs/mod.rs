@@ -10,7 +10,7 @@ use super::error::SearchError;
 use super::highlight::Highlight;
 
 impl Aggregations {
-    /// All queries inside the aggregations: of filters, and of the highlighting of `top_hits`. Their texts
+    /// All queries inside the aggregations: of filters and backgrounds, and of the highlighting of `top_hits`. Their texts
     /// are encoded together with those of the search.
     pub fn queries_mut(&mut self) -> Vec<&mut Query> {
         let mut queries = Vec::new();
@@ -56,7 +56,8 @@ impl Aggregations {
                     AggregationKind::Filter(_)
                     | AggregationKind::Global
                     | AggregationKind::Nested(_)
-                    | AggregationKind::ReverseNested(_) => 1,
+                    | AggregationKind::ReverseNested(_)
+                    | AggregationKind::Sampler(_) => 1,
                     _ => return 0,
                 };
                 buckets.saturating_mul(1 + count(&aggregation.subs))

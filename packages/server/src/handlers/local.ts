@@ -24,6 +24,7 @@ import { rerank } from '../openai/rerank.js';
 import { openapi } from '../openapi/document.js';
 import { listNone } from '../routes/none.js';
 import type { LocalOperation } from '../routes/types.js';
+import { scriptContexts, scriptLanguages } from '../search-templates/contexts.js';
 import { deleteScript, getScript, putScript } from '../search-templates/scripts.js';
 import { multiSearchTemplate, renderTemplate, searchTemplate } from '../search-templates/templates.js';
 import { type Asking, describeCaller, getApiKeys, queryApiKeys } from '../security/api.js';
@@ -106,6 +107,8 @@ export const LOCAL: Readonly<Record<LocalOperation, (call: Call) => Answer | Pro
   async_search_status: asyncSearchStatus,
   delete_async_search: deleteAsyncSearch,
   put_script: putScript,
+  script_contexts: () => json(200, scriptContexts()),
+  script_languages: () => json(200, scriptLanguages()),
   get_script: getScript,
   delete_script: deleteScript,
   ended_tasks: endedTasks,

@@ -7,7 +7,6 @@ const ELSEWHERE: readonly (readonly [what: string, paths: readonly string[], ins
   ['SQL is', ['/_sql'], 'use [_search]'],
   ['EQL is', ['/_eql', '/{index}/_eql'], 'use [_search]'],
   ['running a script by itself is', ['/_scripts/painless/_execute']],
-  ['the lists of contexts and languages of scripts are', ['/_script_context', '/_script_language']],
   ['query rules are', ['/_query_rules'], 'use the query [pinned]'],
   ['search applications and analytics collections are', ['/_application'], 'use [_search]'],
   ['the graph of terms is', ['/{index}/_graph']],

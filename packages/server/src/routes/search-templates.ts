@@ -40,6 +40,8 @@ export const SEARCH_TEMPLATE_ENDPOINTS: readonly Endpoint[] = [
     body: true,
     params: ['context', 'master_timeout', 'timeout'],
   }),
+  ...local('script_contexts', 'cluster:admin/script/get', ['GET /_script_context'], {}),
+  ...local('script_languages', 'cluster:admin/script/get', ['GET /_script_language'], {}),
   ...local('get_script', 'cluster:admin/script/get', ['GET /_scripts/{id}'], { params: ['master_timeout'] }),
   ...local('delete_script', 'cluster:admin/script/delete', ['DELETE /_scripts/{id}'], {
     params: ['master_timeout', 'timeout'],

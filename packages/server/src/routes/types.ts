@@ -36,6 +36,8 @@ export type LocalOperation =
   | 'put_script'
   | 'get_script'
   | 'delete_script'
+  | 'script_contexts'
+  | 'script_languages'
   | 'async_search'
   | 'get_async_search'
   | 'async_search_status'

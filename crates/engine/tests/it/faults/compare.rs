@@ -209,6 +209,39 @@ fn check_index(node: &Node, index: &str, alternatives: &[Documents], context: &s
         let hits = node.hits(index, &query);
         assert!(hits.iter().any(|(hit, _)| hit == id), "{context}: {index}/{id} is not found by its number");
     }
+    check_objects(node, index, &hits, context);
+}
+
+/// Objects of the nested field come and go with their documents: each finds its own, and there are no others.
+fn check_objects(node: &Node, index: &str, hits: &[Value], context: &str) {
+    let mapping = node.ok("get_mapping", &format!("index={index}"), "", "");
+    let field = mapping
+        .as_object()
+        .and_then(|all| all.values().next())
+        .map(|one| &one["mappings"]["properties"]["o"]["type"]);
+    // A write makes an index that a failure kept from being made, without the field.
+    if field.is_none_or(|field| field != "nested") {
+        return;
+    }
+    let mut objects = Vec::new();
+    for hit in hits {
+        let own = match &hit["_source"]["o"] {
+            Value::Array(own) => own.clone(),
+            Value::Null => Vec::new(),
+            one => vec![one.clone()],
+        };
+        objects.extend(own.into_iter().map(|object| (hit["_id"].clone(), object["k"].clone())));
+    }
+    for (id, k) in &objects {
+        let query = json!({"query": {"nested": {"path": "o", "query": {"term": {"o.k": k}}}}});
+        let found = node.hits(index, &query.to_string());
+        let ids: Vec<&str> = found.iter().map(|(id, _)| &**id).collect();
+        assert_eq!(ids, [id.as_str().unwrap_or_default()], "{context}: {index} by the object {k}");
+    }
+    let body = r#"{"size":0,"aggs":{"o":{"nested":{"path":"o"}}}}"#;
+    let answer = node.ok("search", &format!("index={index}"), "", body);
+    let count = &answer["aggregations"]["o"]["doc_count"];
+    assert_eq!(count.as_u64(), Some(objects.len() as u64), "{context}: {index}: {answer}");
 }
 
 /// Compares pipelines and templates by the version that each has.

@@ -4,8 +4,8 @@
 use super::steps::{Effect, GONE, MAPPING, Step, step};
 
 const WAIT: &str = "wait_for_completion=true";
-const DOCUMENTS: &str = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1,\"t\":\"red fox\",\"v\":{\"a\":1.5}}\n\
-    {\"index\":{\"_id\":\"2\"}}\n{\"n\":2,\"t\":\"blue fox\"}\n{\"index\":{\"_id\":\"3\"}}\n{\"n\":3,\"t\":\"red whale\"}\n";
+const DOCUMENTS: &str = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1,\"t\":\"red fox\",\"v\":{\"a\":1.5},\"o\":[{\"k\":1},{\"k\":2}]}\n\
+    {\"index\":{\"_id\":\"2\"}}\n{\"n\":2,\"t\":\"blue fox\"}\n{\"index\":{\"_id\":\"3\"}}\n{\"n\":3,\"t\":\"red whale\",\"o\":{\"k\":3}}\n";
 
 /// The requests, in order. Each step lists only what it changes.
 pub const STEPS: &[Step] = &[

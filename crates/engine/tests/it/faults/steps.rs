@@ -64,4 +64,5 @@ pub const fn step(
 
 /// Settings and mapping of the indices that the workloads make.
 pub const MAPPING: &str = r#"{"settings":{"refresh_interval":"-1"},"mappings":{"dynamic":true,"properties":{
-    "n":{"type":"integer"},"t":{"type":"text"},"v":{"type":"sparse_vector"}}}}"#;
+    "n":{"type":"integer"},"t":{"type":"text"},"v":{"type":"sparse_vector"},
+    "o":{"type":"nested","properties":{"k":{"type":"integer"}}}}}}"#;

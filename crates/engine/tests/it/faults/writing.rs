@@ -2,9 +2,9 @@
 
 use super::steps::{MAPPING, Step, step};
 
-const FIRST: &str = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1,\"t\":\"red fox\",\"v\":{\"a\":1.5}}\n{\"index\":{\"_id\":\"2\"}}\n\
-    {\"n\":2,\"t\":\"blue fox\",\"v\":{\"a\":0.5}}\n{\"create\":{\"_id\":\"3\"}}\n{\"n\":3,\"t\":\"red whale\"}\n";
-const SECOND: &str = "{\"index\":{\"_id\":\"2\"}}\n{\"n\":22,\"t\":\"green fox\"}\n{\"delete\":{\"_id\":\"3\"}}\n\
+const FIRST: &str = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1,\"t\":\"red fox\",\"v\":{\"a\":1.5},\"o\":[{\"k\":1},{\"k\":2}]}\n{\"index\":{\"_id\":\"2\"}}\n\
+    {\"n\":2,\"t\":\"blue fox\",\"v\":{\"a\":0.5},\"o\":[{\"k\":3}]}\n{\"create\":{\"_id\":\"3\"}}\n{\"n\":3,\"t\":\"red whale\"}\n";
+const SECOND: &str = "{\"index\":{\"_id\":\"2\"}}\n{\"n\":22,\"t\":\"green fox\",\"o\":[{\"k\":4},{\"k\":5},{\"k\":6}]}\n{\"delete\":{\"_id\":\"3\"}}\n\
     {\"index\":{\"_id\":\"4\"}}\n{\"n\":4,\"late\":\"a late field\"}\n";
 
 /// The requests, in order. Each step lists only what it changes.
@@ -26,7 +26,13 @@ pub const STEPS: &[Step] = &[
     step("flush", "flush", "index=a", "", ""),
     Step {
         documents: &[("a/1", Some(11))],
-        ..step("overwrite", "index_doc", "index=a&id=1", "refresh=true", r#"{"n":11,"t":"red fox again"}"#)
+        ..step(
+            "overwrite",
+            "index_doc",
+            "index=a&id=1",
+            "refresh=true",
+            r#"{"n":11,"t":"red fox again","o":[{"k":7}]}"#,
+        )
     },
     Step {
         facts: &[("setting a", "30s")],
@@ -35,7 +41,7 @@ pub const STEPS: &[Step] = &[
     Step { facts: &[("index b", "there")], ..step("create b", "create_index", "index=b", "", MAPPING) },
     Step {
         documents: &[("b/1", Some(100))],
-        ..step("write to b", "index_doc", "index=b&id=1", "", r#"{"n":100,"t":"of b"}"#)
+        ..step("write to b", "index_doc", "index=b&id=1", "", r#"{"n":100,"t":"of b","o":{"k":8}}"#)
     },
     Step {
         facts: &[("mapping a", "keyword")],
@@ -98,6 +104,12 @@ pub const STEPS: &[Step] = &[
     step("flush again", "flush", "index=a", "", ""),
     Step {
         documents: &[("a/6", Some(6))],
-        ..step("the last", "index_doc", "index=a&id=6", "", r#"{"n":6,"t":"the last fox"}"#)
+        ..step(
+            "the last",
+            "index_doc",
+            "index=a&id=6",
+            "",
+            r#"{"n":6,"t":"the last fox","o":[{"k":9},{"k":10}]}"#,
+        )
     },
 ];

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use tantivy::postings::Postings;
+use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, TERMINATED};
 
 use crate::query::compile::Compiler;
@@ -135,6 +136,46 @@ impl Snapshot {
             Some(terms) => Ok(self.searcher().doc_freq(&terms.term(term))?),
             None => Ok(0),
         }
+    }
+
+    /// Number of visible documents that have a term, of those in `within` (a bitset for each segment) if it is given.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn visible_doc_freq(
+        &self,
+        path: &str,
+        term: &str,
+        within: Option<&[Vec<u64>]>,
+    ) -> Result<u64, QueryError> {
+        let Some(terms) = Compiler::new(self, None).string_terms(path) else { return Ok(0) };
+        let key = terms.term(term);
+        let mut docs = 0;
+        for (ord, reader) in self.searcher().segment_readers().iter().enumerate() {
+            let segment = self.segment(ord as u32);
+            let inverted = reader.inverted_index(terms.field)?;
+            let Some(mut postings) = inverted.read_postings(&key, IndexRecordOption::Basic)? else {
+                continue;
+            };
+            if segment.live().is_none() && within.is_none() {
+                docs += u64::from(postings.doc_freq());
+                continue;
+            }
+            let is_in = |doc: u32| {
+                let set = within.map(|sets| sets.get(ord).and_then(|set| set.get(doc as usize / 64)));
+                set.is_none_or(|word| word.is_some_and(|word| word >> (doc % 64) & 1 == 1))
+            };
+            let mut passed = 0_usize;
+            while postings.doc() != TERMINATED {
+                docs += u64::from(segment.is_live(postings.doc()) && is_in(postings.doc()));
+                postings.advance();
+                passed += 1;
+                if passed.is_multiple_of(1 << 14) {
+                    work::check()?;
+                }
+            }
+        }
+        Ok(docs)
     }
 
     /// Frequency of a term, computed in a pass over the documents that have it.

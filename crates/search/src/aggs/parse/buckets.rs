@@ -67,15 +67,7 @@ pub fn terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
             "include" => terms.include = Some(selection(&reader, member, true)?),
             "exclude" => terms.exclude = Some(selection(&reader, member, false)?),
             "show_term_doc_count_error" => terms.show_error = reader.boolean(member)?,
-            // There is one way to count here, but a hint that is none is a mistake.
-            "execution_hint" => {
-                let hint = reader.text(member)?;
-                if !matches!(hint.as_str(), "map" | "global_ordinals") {
-                    return Err(BodyError::illegal(format!(
-                        "Unknown `execution_hint`: [{hint}], expected any of [map, global_ordinals]"
-                    )));
-                }
-            }
+            "execution_hint" => execution_hint(&reader, member)?,
             "collect_mode" => match reader.text(member)?.as_str() {
                 "depth_first" | "breadth_first" => {}
                 other => {
@@ -146,7 +138,22 @@ fn rare_terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError>
     Ok(AggregationKind::Terms(terms))
 }
 
-fn selection(reader: &ParameterReader<'_>, member: &Member, may_part: bool) -> Result<Selection, BodyError> {
+/// Checks a hint about how to count. There is one way here, but a hint that is none is a mistake.
+pub(super) fn execution_hint(reader: &ParameterReader<'_>, member: &Member) -> Result<(), BodyError> {
+    let hint = reader.text(member)?;
+    match matches!(hint.as_str(), "map" | "global_ordinals") {
+        true => Ok(()),
+        false => Err(BodyError::illegal(format!(
+            "Unknown `execution_hint`: [{hint}], expected any of [map, global_ordinals]"
+        ))),
+    }
+}
+
+pub(super) fn selection(
+    reader: &ParameterReader<'_>,
+    member: &Member,
+    may_part: bool,
+) -> Result<Selection, BodyError> {
     match &member.value.json {
         Json::String(pattern) => Ok(Selection::Regexp(pattern.to_string())),
         Json::Array(items) => {

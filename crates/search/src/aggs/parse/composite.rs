@@ -1,8 +1,9 @@
 //! Parser of the `composite` aggregation.
 
 use serde_json::Value;
-use sparrow_aggregations::{AggregationKind, Composite, CompositeSource, Group, ValueSource};
+use sparrow_aggregations::{AggregationKind, Cells, Composite, CompositeSource, Group, ValueSource};
 
+use super::grids::{DEFAULT_ZOOM, bounds, zoom};
 use super::histograms::{date_interval, date_offset, deprecated_interval, rounding};
 use super::parameter_reader::ParameterReader;
 use sparrow_wire::BodyError;
@@ -102,12 +103,7 @@ fn source(
         "terms" => "terms",
         "histogram" => "histogram",
         "date_histogram" => "date_histogram",
-        "geotile_grid" => {
-            return Err(BodyError::parsing(
-                typed.at,
-                "[geotile_grid] in [composite] is not supported by this server",
-            ));
-        }
+        "geotile_grid" => "geotile_grid",
         other => return Err(BodyError::illegal(format!("invalid source type: {other}"))),
     };
     let name = named.name.to_string();
@@ -125,10 +121,11 @@ fn source(
         id: number(),
     };
     let (mut interval, mut offset, mut width) = (None, 0, None);
+    let (mut cells, mut within) = (Cells::Tiles(DEFAULT_ZOOM), None);
     for member in members {
         let takes: &[&str] = match parser {
             "date_histogram" => &["field", "format", "time_zone", "value_type"],
-            "terms" => &["field", "format", "value_type"],
+            "geotile_grid" => &["field"],
             _ => &["field", "format", "value_type"],
         };
         if inner.source(member, &mut composite.source, takes)? {
@@ -167,6 +164,8 @@ fn source(
             ("calendar_interval" | "fixed_interval", "date_histogram") => {
                 date_interval(&inner, member, &mut interval)?;
             }
+            ("precision", "geotile_grid") => cells = zoom(&inner, member)?,
+            ("bounds", "geotile_grid") => within = Some(bounds(&inner, member)?),
             ("interval", "date_histogram") => return Err(deprecated_interval(&inner, member)),
             ("offset", "date_histogram") => offset = date_offset(&inner, member)?,
             _ => {
@@ -183,6 +182,8 @@ fn source(
                         "fixed_interval",
                         "time_zone",
                         "offset",
+                        "precision",
+                        "bounds",
                     ],
                 ));
             }
@@ -198,6 +199,7 @@ fn source(
             None => return Err(BodyError::Required { field: "interval" }),
         },
         "date_histogram" => Group::Date(rounding(&composite.source, interval, offset)?),
+        "geotile_grid" => Group::Cells(cells, within),
         _ => Group::Value,
     };
     Ok(composite)

@@ -3,13 +3,16 @@
 mod addresses;
 mod buckets;
 mod composite;
+mod grids;
 mod histograms;
 mod hits;
 mod metrics;
 mod moving;
 mod parameter_reader;
 mod pipeline;
+mod significant;
 mod tuples;
+mod widths;
 
 use serde_json::Value;
 use sparrow_aggregations::{Aggregation, AggregationKind};
@@ -31,6 +34,7 @@ const MOST_META: usize = 10_000;
 /// Aggregation types that this server supports.
 const TYPES: &[&str] = &[
     "adjacency_matrix",
+    "auto_date_histogram",
     "avg",
     "avg_bucket",
     "boxplot",
@@ -48,6 +52,8 @@ const TYPES: &[&str] = &[
     "filter",
     "filters",
     "geo_distance",
+    "geohash_grid",
+    "geotile_grid",
     "global",
     "histogram",
     "ip_range",
@@ -68,6 +74,9 @@ const TYPES: &[&str] = &[
     "rare_terms",
     "serial_diff",
     "reverse_nested",
+    "sampler",
+    "significant_terms",
+    "significant_text",
     "stats",
     "stats_bucket",
     "string_stats",
@@ -77,12 +86,12 @@ const TYPES: &[&str] = &[
     "top_hits",
     "top_metrics",
     "value_count",
+    "variable_width_histogram",
     "weighted_avg",
 ];
 
 /// Aggregation types of Elasticsearch that this server does not support.
 const ELSEWHERE: &[&str] = &[
-    "auto_date_histogram",
     "bucket_correlation",
     "bucket_count_ks_test",
     "categorize_text",
@@ -94,9 +103,7 @@ const ELSEWHERE: &[&str] = &[
     "geo_bounds",
     "geo_centroid",
     "geo_line",
-    "geohash_grid",
     "geohex_grid",
-    "geotile_grid",
     "inference",
     "ip_prefix",
     "matrix_stats",
@@ -105,13 +112,9 @@ const ELSEWHERE: &[&str] = &[
     "parent",
     "random_sampler",
     "rate",
-    "sampler",
     "scripted_metric",
-    "significant_terms",
-    "significant_text",
     "t_test",
     "time_series",
-    "variable_width_histogram",
 ];
 
 /// The aggregations of a search.
@@ -303,6 +306,11 @@ impl Parser {
             "moving_fn" => moving::moving_fn(reader),
             "histogram" => histograms::histogram(reader),
             "date_histogram" => histograms::date_histogram(reader),
+            "auto_date_histogram" => widths::auto_dates(reader),
+            "variable_width_histogram" => widths::variable_widths(reader),
+            "geohash_grid" | "geotile_grid" => grids::grid(reader),
+            "significant_terms" | "significant_text" => significant::significant(reader, self.context),
+            "sampler" => significant::sampler(reader),
             "filter" => buckets::filter(reader, self.context),
             "filters" => buckets::filters(reader, self.context),
             "missing" => buckets::missing(reader),
@@ -349,6 +357,13 @@ fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<()
                     parent.name, aggregation.name
                 ),
             });
+        }
+        // What is best of the documents of one bucket is not known while all of them are collected.
+        if let (AggregationKind::Sampler(_), Some(parent)) = (&aggregation.kind, parent) {
+            return Err(BodyError::illegal(format!(
+                "[sampler] aggregation [{}] inside of [{}] is not supported by this server: it is possible at the top level only",
+                aggregation.name, parent.name
+            )));
         }
         if let (AggregationKind::Composite(_), Some(parent)) = (&aggregation.kind, parent)
             && !matches!(parent.kind, AggregationKind::Filter(_) | AggregationKind::Nested(_))

@@ -299,7 +299,10 @@ pub fn check(
             ),
         });
     };
-    let histogram = matches!(parent.kind, AggregationKind::Histogram(_) | AggregationKind::DateHistogram(_));
+    let histogram = matches!(
+        parent.kind,
+        AggregationKind::Histogram(_) | AggregationKind::DateHistogram(_) | AggregationKind::AutoDates(_)
+    );
     let check_all = || pipeline.paths().into_iter().try_for_each(|path| check_names(parent, path, 0));
     match &pipeline.kind {
         PipelineKind::Sort { .. } | PipelineKind::Script(_) | PipelineKind::Selector(_)

@@ -77,6 +77,21 @@ const percents = {
   tdigest: object(digest),
   hdr: object({ number_of_significant_value_digits: int() }),
 };
+const box = {
+  ...open(),
+  description: 'corners, or `top`, `left`, `bottom` and `right`: cells that lie outside are left out',
+};
+const grid = (precision: Schema): Schema =>
+  object({ field: text(), precision, bounds: box, size: preset(int(), 10_000), shard_size: int() }, ['field']);
+const superset = { background_is_superset: preset(bool(), true) };
+const table = object({ ...superset, include_negatives: preset(bool(), false) });
+const significant = {
+  field: text(),
+  ...{ size: counts.size, shard_size: int(), shard_min_doc_count: int(), include: pick, exclude: pick },
+  min_doc_count: preset(int('documents that a bucket has at least'), 3),
+  background_filter: ref('Query'),
+  ...{ jlh: object({}), percentage: object({}), gnd: object(superset), chi_square: table, mutual_information: table },
+};
 const weighted = object({ field: text(), missing: scalar });
 const source = {
   ...{ field: text(), format, value_type: valueType, order: one(['asc', 'desc']) },
@@ -87,6 +102,14 @@ const source = {
 /** Every aggregation that is answered, by its name. */
 export const AGGREGATIONS: Schemas = {
   adjacency_matrix: object({ filters, separator: preset(text(), '&') }, ['filters']),
+  auto_date_histogram: object(
+    {
+      ...{ field: text(), missing, format, time_zone: timeZone },
+      buckets: preset(int('at most so many'), 10),
+      minimum_interval: one(['year', 'month', 'day', 'hour', 'minute', 'second']),
+    },
+    ['field'],
+  ),
   avg: metric,
   avg_bucket: pipeline(),
   boxplot: object({ ...SOURCE, ...digest }),
@@ -102,6 +125,7 @@ export const AGGREGATIONS: Schemas = {
             terms: object(source),
             histogram: object({ ...source, interval: num() }, ['interval']),
             date_histogram: object({ ...source, ...interval, offset: { type: ['string', 'integer'] } }),
+            geotile_grid: object({ ...source, precision: preset(int(), 7), bounds: box }),
           }),
         ),
       ),
@@ -128,6 +152,8 @@ export const AGGREGATIONS: Schemas = {
     { ...{ field: text(), origin: any(), unit: text(), distance_type: text(), keyed }, ranges: list(range) },
     ['field', 'origin', 'ranges'],
   ),
+  geohash_grid: grid(preset({ type: ['integer', 'string'], description: 'digits, or a distance' }, 5)),
+  geotile_grid: grid(preset(int('level of zoom'), 7)),
   global: object({}),
   histogram: object({ ...{ field: text(), missing, format }, interval: num(), offset: num(), ...HISTOGRAM }, [
     'interval',
@@ -152,6 +178,12 @@ export const AGGREGATIONS: Schemas = {
   range: object({ field: text(), missing, format, keyed, ranges: list(range) }, ['ranges']),
   rare_terms: object({ ...SOURCE, max_doc_count: preset(int(), 1), precision: num(), include: pick, exclude: pick }),
   reverse_nested: object({ path: text('of a nested field around the objects; without it, their documents') }),
+  sampler: object({ shard_size: preset(int('documents of each index'), 100) }),
+  significant_terms: object({ ...significant, format, execution_hint: hint }, ['field']),
+  significant_text: object(
+    { ...significant, source_fields: list(text()), filter_duplicate_text: preset(bool(), false) },
+    ['field'],
+  ),
   serial_diff: pipeline({ lag: preset(int(), 1) }),
   stats: metric,
   stats_bucket: pipeline(),
@@ -172,6 +204,10 @@ export const AGGREGATIONS: Schemas = {
     'metrics',
   ]),
   value_count: metric,
+  variable_width_histogram: object(
+    { field: text(), buckets: preset(int('at most so many'), 10), shard_size: int(), initial_buffer: int() },
+    ['field'],
+  ),
   weighted_avg: object({ value: weighted, weight: weighted, format, value_type: valueType }, ['value', 'weight']),
 };
 

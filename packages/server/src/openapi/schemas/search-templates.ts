@@ -1,4 +1,4 @@
-import { any, bool, either, object, open, ref, text } from './schema.js';
+import { any, bool, either, list, object, open, ref, text } from './schema.js';
 
 const source = either(text(), open());
 const request = {
@@ -33,6 +33,22 @@ export const SEARCH_TEMPLATE_OPERATIONS = {
       'script',
     ]),
     answer: acknowledged,
+  },
+  script_contexts: {
+    about: 'Lists where scripts can stand.',
+    answer: object({ contexts: list(object({ name: text(), methods: list(open()) }, ['name', 'methods'])) }, [
+      'contexts',
+    ]),
+  },
+  script_languages: {
+    about: 'Lists the languages of scripts, and where each can stand.',
+    answer: object(
+      {
+        types_allowed: list(text()),
+        language_contexts: list(object({ language: text(), contexts: list(text()) }, ['language', 'contexts'])),
+      },
+      ['types_allowed', 'language_contexts'],
+    ),
   },
   get_script: {
     about: 'Shows a stored search template.',
