@@ -163,6 +163,14 @@ describe('significant_text', () => {
     expect(found.buckets.map(({ doc_count }: any) => doc_count)).toEqual([1, 1, 1, 1, 1, 1, 1]);
   });
 
+  it('reads a document once for all of its buckets, and repeats it in each', async () => {
+    const w = { significant_text: { field: 'title', filter_duplicate_text: true, min_doc_count: 1, percentage: {} } };
+    const filters = Array.from({ length: 40 }, () => term('transport'));
+    const { f } = await ask({ f: { filters: { filters }, aggs: { w } } });
+    for (const one of f.buckets) expect(one).toEqual(f.buckets[0]);
+    expect(f.buckets[0].w.buckets).toHaveLength(7);
+  });
+
   it('reads texts where they are', async () => {
     const w = { significant_text: { field: 'title', source_fields: ['notes.says'] } };
     expect(keys((await ask({ w }, { query: term('transport') })).w)).toContain('station');
