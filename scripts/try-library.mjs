@@ -31,7 +31,8 @@ await main(async ([folder, platform, node = process.execPath]) => {
   if (platform === undefined) throw new StepFailed('usage: try-library.mjs FOLDER PLATFORM [NODE]');
   const place = mkdtempSync(join(tmpdir(), 'sparrow-library-'));
   try {
-    for (const name of ['engine', `engine-${platform}`, 'model-splade-tiny', 'model-minilm-l6']) {
+    const models = ['model-splade-tiny', 'model-minilm-l6', 'model-splade-minilm-l6'];
+    for (const name of ['engine', `engine-${platform}`, ...models]) {
       const tarball = readdirSync(folder).find((file) => new RegExp(`^sparrow-search-${name}-\\d.*\\.tgz$`).test(file));
       if (tarball === undefined) throw new StepFailed(`${folder} has no package ${name}`);
       const target = join(place, 'node_modules', '@sparrow-search', name);

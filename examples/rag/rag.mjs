@@ -16,6 +16,8 @@ const SENTENCES = 2;
 const LEAST_LIKENESS = 0.3;
 /** A second sentence counts if it is nearly as near as the first one. */
 const NEARLY = 0.8;
+/** A place where a paragraph, a row of a table or an item of a list ends and the next one begins. */
+const BETWEEN_BLOCKS = /\n\s*\n|\n(?=\s*(?:[-*|]|\d+\.)\s)/;
 const NOTHING = 'The texts do not say.';
 const DENSE = '.all-minilm-l6-v2-elasticsearch';
 
@@ -111,7 +113,7 @@ function sections(file, text) {
   return found;
 }
 
-/** The sections that fit best by all three lists, each with its best passages. */
+/** The sections that fit best by all three lists, each with the paragraphs of its best passages. */
 async function retrieve() {
   const { hits } = await client.search({
     index,
@@ -121,8 +123,21 @@ async function retrieve() {
   });
   return hits.hits.map(({ _source: { file, heading, text }, highlight }) => ({
     source: heading === '' ? file : `${file}, ${heading}`,
-    text: highlight?.['text.semantic']?.join('\n') ?? text,
+    text: blocksOf(text, highlight?.['text.semantic'] ?? []),
   }));
+}
+
+/** The blocks of a text that passages begin, end or lie in, each once and whole: a passage may end within a sentence. */
+function blocksOf(text, found) {
+  const places = found.map((passage) => passage.trim()).map((passage) => [text.indexOf(passage), passage.length]);
+  if (places.length === 0 || places.some(([start]) => start < 0)) return text;
+  let end = 0;
+  const blocks = text.split(BETWEEN_BLOCKS).filter((block) => {
+    const start = text.indexOf(block, end);
+    end = start + block.length;
+    return places.some(([place, length]) => place < end && start < place + length);
+  });
+  return blocks.join('\n\n');
 }
 
 /** The sentences of the passages that are nearest to the question, in the order of the text, with the numbers of their sources. */
@@ -151,7 +166,7 @@ async function answer() {
 function sentencesOf(text) {
   return text
     .replace(/```[\s\S]*?(?:```|$)/g, '\n\n')
-    .split(/\n\s*\n|\n(?=\s*(?:[-*|]|\d+\.)\s)/)
+    .split(BETWEEN_BLOCKS)
     .filter((block) => !/^\s*(?:\||!\[)/.test(block))
     .flatMap((block) =>
       block

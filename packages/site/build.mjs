@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
 import Eleventy from '@11ty/eleventy';
+import { Sparrow } from '@sparrow-search/engine';
 import { openapi } from '@sparrow-search/server';
 
 import { BASE, addressOf } from './addresses.mjs';
@@ -20,6 +21,9 @@ const ROOT = here('../../');
 const DOCS = join(ROOT, 'docs');
 const TARGET = here('../server/dist/docs');
 const STAGING = `${TARGET}.tmp`;
+
+/** Letters of a section that its vector is made of: what it is about stands in its heading and its first sentences. */
+const MEANT = 600;
 
 /** The first heading of a page. */
 const headingOf = (text) => (/^# (.+)$/m.exec(text)?.[1] ?? '').replaceAll('`', '');
@@ -67,7 +71,7 @@ await eleventy.write();
 
 writeFileSync(join(STAGING, 'style.css'), readFileSync(here('style.css')));
 copyPictures();
-writeSections();
+await writeSections();
 rmSync(TARGET, { recursive: true, force: true });
 renameSync(STAGING, TARGET);
 
@@ -81,14 +85,24 @@ function builtPages() {
   return names.filter((name) => name.endsWith('.html')).sort();
 }
 
-/** Writes what the search of the documentation looks in: the body of a bulk request, which the server passes on unread. */
-function writeSections() {
+/**
+ * Writes what the search of the documentation looks in: the body of a bulk request, which the server passes on unread. The vectors are
+ * made here, in some seconds, as nobody who asks should have to wait for them. Whole numbers have their direction, and are short.
+ */
+async function writeSections() {
   const pages = builtPages().filter((name) => name !== 'search.html');
   const sections = pages.flatMap((name) => {
     const address = name === 'index.html' ? '' : name.replace(/\.html$/, '');
     return sectionsOf(address, readFileSync(join(STAGING, name), 'utf8'));
   });
-  const lines = sections.map((section) => `{"index":{}}\n${JSON.stringify(section)}\n`);
+  const sparrow = await Sparrow.open();
+  const texts = sections.map(({ title, heading, text }) => `${title}. ${heading}. ${text}`.slice(0, MEANT));
+  const vectors = await sparrow.embed(texts, { model: 'dense' });
+  await sparrow.close();
+  const lines = sections.map((section, at) => {
+    const meaning = vectors[at].map((value) => Math.round(value * 200));
+    return `{"index":{}}\n${JSON.stringify({ ...section, meaning })}\n`;
+  });
   writeFileSync(join(STAGING, 'sections.ndjson.gz'), gzipSync(lines.join(''), { level: 9 }));
 }
 

@@ -82,6 +82,36 @@ describe('one mapping', () => {
   });
 });
 
+describe('the head on the dense model', () => {
+  it('makes both vectors of a text in one pass, and dense scores count half as much beside it', async () => {
+    const content = { type: 'semantic_text', inference_id: '.hybrid-minilm-l6' };
+    await done('PUT', '/headed', { mappings: { properties: { content } } });
+    for (const id of ['muscles', 'bread', 'lava']) await done('PUT', `/headed/_doc/${id}`, DOCUMENTS[id]);
+    await done('POST', '/headed/_refresh');
+    const read = async (): Promise<number> => {
+      const { body } = await call('GET', '/_ml/trained_models/.splade-minilm-l6,.all-minilm-l6-v2/_stats');
+      const nodes = body.trained_model_stats.flatMap((it: any) => it.deployment_stats?.nodes ?? []);
+      return nodes.reduce((sum: number, node: any) => sum + node.inference_count, 0);
+    };
+    const before = await read();
+    const field = 'content';
+    const query = 'yeast and gas';
+    const both = await search('headed', { query: { semantic: { field, query } } });
+    expect(await read()).toBe(before + 1);
+    const sparse = await search('headed', { query: { sparse_vector: { field, query } } });
+    const knn = { field, k: 10, query_vector_builder: { text_embedding: { model_text: query } } };
+    const dense = await search('headed', { query: { knn } });
+    for (const answer of [sparse, dense, both]) expect(ids(answer)[0]).toBe('bread');
+    const sum = sparse.hits.hits[0]._score + 40 * dense.hits.hits[0]._score;
+    expect(both.hits.hits[0]._score).toBeCloseTo(sum, 2);
+    // A name that the dense model has never learned weighs for what it is.
+    const { sparse_embedding: found } = await done('POST', '/_inference/.splade-minilm-l6-elasticsearch', {
+      input: 'Xyzzyqua',
+    });
+    expect(found[0].embedding['##qua']).toBeGreaterThan(0.9);
+  });
+});
+
 describe('one line', () => {
   it('searches words and every semantic field without being told', async () => {
     // By words, by a name that no other text has, and by meaning alone.

@@ -19,7 +19,7 @@ it('status tells what there is', async () => {
   expect(status.indices).toContainEqual(expect.objectContaining({ name: 'articles', documents: 3 }));
   const told = await said('status');
   expect(told).toMatch(/^articles +3 +[\d.]+ kB +open$/m);
-  expect(told).toMatch(/^health is yellow, as is usual for one server: \d+ ind.* replicas, which only/m);
+  expect(told).toMatch(/^cluster health is yellow, which is normal for a single server: \d+ ind.* for replicas, and/m);
 });
 
 describe('key', () => {

@@ -37,7 +37,7 @@ describe('where the server is, and who asks', () => {
     const keyless = await sparrow(['status', '--url', server.url, '--data', '/nowhere']);
     expect([keyless.code, keyless.stderr]).toEqual([
       1,
-      expect.stringMatching(/^sparrow: the server at .* wants a key: .*--key.*\n$/),
+      expect.stringMatching(/^sparrow: the server at .* requires a key: .*--key.*\n$/),
     ]);
     const file = join(folder, 'wrong.key');
     await writeFile(file, 'YTpi\n');
@@ -51,7 +51,7 @@ describe('where the server is, and who asks', () => {
       const wrong = await sparrow(['status', '--url', server.url, ...args], env);
       expect([wrong.code, wrong.stderr]).toEqual([
         1,
-        `sparrow: the server at ${server.url} does not know the key of ${from}, or no longer: it may be of another server, expired or revoked; give one of this server with --key or SPARROW_API_KEY, or the server's data directory with --data\n`,
+        `sparrow: the server at ${server.url} does not accept the key from ${from}: it may belong to another server, or have expired or been revoked; give a valid key with --key or SPARROW_API_KEY, or name the server's data directory with --data\n`,
       ]);
     }
     // Where a key lies that cannot be read, it is the one that was meant.

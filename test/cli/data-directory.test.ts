@@ -42,8 +42,8 @@ it('a folder of other files is not taken for a data directory, unless that is wa
   await writeFile(join(own, 'summer.jpg'), '');
   const { code, stderr } = await sparrow(['--port', '0', '--data', own]);
   expect([code, await readdir(own)]).toEqual([1, ['summer.jpg']]);
-  expect(stderr).toContain(`sparrow: --data: ${own} holds other files and is no data directory of Sparrow`);
-  expect(stderr).toContain(`make the folder ${join(own, 'indices')}`);
+  expect(stderr).toContain(`sparrow: --data: ${own} contains other files and is not a data directory of Sparrow`);
+  expect(stderr).toContain(`create the folder ${join(own, 'indices')}`);
   await mkdir(join(own, 'indices'));
   const insisting = begin(['--port', '0', '--data', own]);
   await expect.poll(() => existsSync(join(own, 'owner.key'))).toBe(true);

@@ -109,7 +109,7 @@ it('leaves an index alone that it has not made', async () => {
   const { code, stderr } = await run(collection, '--queries', '2');
   expect([code, stderr]).toEqual([
     1,
-    'sparrow: there is an index or alias [sparrow-eval] that sparrow eval has not made, and would delete: rename it, or measure it with --index sparrow-eval\n',
+    'sparrow: there is an index or alias [sparrow-eval] that sparrow eval did not create and would have to delete: rename it, or measure it with --index sparrow-eval\n',
   ]);
   expect((await server.request('GET', '/sparrow-eval/_count')).body.count).toBe(1);
   await server.request('DELETE', '/sparrow-eval');

@@ -118,7 +118,7 @@ describe('a file of columns', () => {
     const wrong = await run(await file('more.jsonl', '{"stock":"many"}'), '--index', 'products');
     expect([wrong.code, wrong.stdout]).toEqual([
       1,
-      expect.stringContaining('what was rejected does not fit [stock] (long)'),
+      expect.stringContaining('the rejected values do not fit [stock] (long)'),
     ]);
     expect(wrong.stdout).toContain('import again with --restart');
     // A pipeline may make dates of them.
@@ -194,9 +194,7 @@ describe('a file of columns', () => {
     const { code: wrong, stderr: why } = await run(folder);
     expect([wrong, why]).toEqual([
       2,
-      expect.stringContaining(
-        `${folder} is a folder, which is not read: name the files in it, as in sparrow import ${folder}/*.csv`,
-      ),
+      expect.stringContaining(`${folder} is a folder: name the files in it, as in sparrow import ${folder}/*.csv`),
     ]);
     const missing = await run(join(folder, 'missing.csv'));
     expect([missing.code, missing.stderr]).toEqual([
@@ -219,7 +217,7 @@ describe('the letters of a file', () => {
       const line = before.split('\n').length.toLocaleString('en-US');
       expect([code, stderr]).toEqual([
         1,
-        expect.stringContaining(`${name}: line ${line} is not UTF-8: save the file as UTF-8, or say --encoding latin1`),
+        expect.stringContaining(`${name}: line ${line} is not UTF-8: save the file as UTF-8, or add --encoding latin1`),
       ]);
     }
     const cut = await file('half.csv', Buffer.concat([Buffer.from('n,text\n1,caf'), Buffer.from([0xc3])]));

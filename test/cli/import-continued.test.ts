@@ -49,7 +49,7 @@ describe('an interrupted import', () => {
       expect([first.code, first.stderr]).toEqual([
         1,
         expect.stringMatching(
-          /long\.jsonl: no server answers .*; 500 documents of it are done, run this again to go on\n$/,
+          /long\.jsonl: no server answers .*; 500 documents are written, run this again to go on\n$/,
         ),
       ]);
       breaking = false;

@@ -86,13 +86,20 @@ describe('a file that is imported', () => {
     expect(await imported(path, '--index', 'nested', '--semantic', 'meta.note')).toMatchObject({ written: 2 });
   });
 
+  it('says of texts in another language that their meaning is not searched', async () => {
+    const german = 'text\n"Der Hund ist nicht im Haus, und das ist gut für die Katze."\n';
+    const { notes } = await imported(await file('german.csv', german));
+    expect(notes).toEqual([expect.stringMatching(/^these texts look like German, and the models .* English only/)]);
+    expect((await imported(await file('german2.csv', german), '--no-semantic')).notes).toEqual([]);
+  });
+
   it('says of a large document that it takes its time', async () => {
     const large = { text: `A few words and then a long one: ${'x'.repeat(300_000)}` };
     const path = await file('large.jsonl', lines([{ text: 'A few words and no more.' }, large, large]));
     const { code, stderr } = await run(path);
     expect([code, stderr]).toEqual([
       0,
-      `${path}, line 2: a document of 300 kB, which may take minutes to encode; in parts of a page or so, each is found by what it says\n`,
+      `${path}, line 2: a document of 300 kB, which may take minutes to encode: split into parts of about a page, a search would find the part that answers\n`,
     ]);
     expect((await run(path, '--index', 'large-words', '--no-semantic')).stderr).toBe('');
   });

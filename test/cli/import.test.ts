@@ -193,6 +193,33 @@ describe('a file of JSON', () => {
     ]);
   });
 
+  it('may be an object that holds the documents, as the console reads it', async () => {
+    const text =
+      '{\n "total": {"items": [1]},\n "few": [{"x": 1}], "items": [\n  {"n": 9007199254740993},\n  {"n": }, {"n": 2}\n ]\n}\n';
+    const bad = await run(await file('wrapped-badly.json', text));
+    expect([bad.code, bad.stderr]).toEqual([
+      1,
+      expect.stringContaining('nothing was written: line 1: it is not JSON ('),
+    ]);
+    expect(await imported(await file('wrapped.json', text.replace('{"n": }, ', '')))).toMatchObject({ written: 2 });
+    expect((await server.request('POST', '/wrapped/_search')).text).toContain('9007199254740993');
+    // One in a list is a document, whatever it holds.
+    expect(await imported(await file('order.json', '[{"items": [{"n": 1}, {"n": 2}]}]'))).toMatchObject({ written: 1 });
+  });
+
+  it('leaves no index where none of its documents can be read', async () => {
+    const { code, stderr } = await run(await file('number.json', '42'));
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(
+        'none of its documents can be read, and nothing was written: line 1: it is not a JSON object',
+      ),
+    ]);
+    expect((await server.request('HEAD', '/number')).status).toBe(404);
+    const gap = await run(await file('gap.json', '[{"n": 1},\n,]'));
+    expect(gap.stderr).toContain('line 2: nothing stands between two commas');
+  });
+
   it('is read piece by piece', async () => {
     const long = await file('pieces.json', JSON.stringify(numbered(0, 30_000).map((one) => ({ ...one, t: '{"é[\\' }))));
     expect(await imported(long)).toMatchObject({ written: 30_000, rejected: 0 });
@@ -204,6 +231,9 @@ describe('a file of JSON', () => {
 
 it('tells how many documents took the place of others', async () => {
   const path = await file('twins.csv', 'id,text\n1,a\n2,b\n1,c\n');
+  expect((await imported(path, '--index', 'places')).notes).toEqual([
+    'the _id of a document is its place in the file: --id id takes that of the field id instead',
+  ]);
   const { code, stdout } = await run(path, '--id', 'id');
   expect([code, stdout]).toEqual([0, expect.stringMatching(/: 3 documents in \[twins\] in .*, 1 replaced\n$/)]);
   expect(await imported(path, '--id', 'id', '--restart')).toMatchObject({ written: 3, replaced: 3 });

@@ -37,10 +37,7 @@ describe('a request that cannot be sent', () => {
       ['[1]', /^--body is not a JSON object; EXAMPLE$/],
       [`@${file}`, /^--body \[FILE\] is not JSON \(.*\); EXAMPLE$/],
       [file, /^--body is not JSON \(.*\); did you mean the file, --body @FILE\?$/],
-      [
-        `@${absent}`,
-        /^--body: cannot read the file \[ABSENT\], which is named behind the @: there is nothing of that name$/,
-      ],
+      [`@${absent}`, /^--body: cannot read the file \[ABSENT\] named after the @: there is nothing of that name$/],
     ] as const) {
       const { code, stdout, stderr } = await search(body);
       expect([code, stdout], body).toEqual([2, '']);
@@ -81,7 +78,7 @@ describe('a snapshot or a repository that is not there', () => {
       const { code, stderr } = await command('monday');
       expect([code, stderr]).toEqual([
         1,
-        `${missing} there are none in the folder [backups] under the server's --repo-path (by default, the folder [snapshots] beside its data directory); \`sparrow snapshot create\` makes one\n`,
+        `${missing} there are none in [backups], a folder under the server's --repo-path (by default [snapshots], next to its data directory); \`sparrow snapshot create\` makes one\n`,
       ]);
     }
     for (const name of ['tuesday', 'wednesday']) expect((await run('snapshot', 'create', name)).code).toBe(0);

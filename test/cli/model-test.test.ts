@@ -68,6 +68,19 @@ it('tries a head with the model beside it that it is on', async () => {
   expect(agreement.difference).toBeLessThan(1e-5);
 }, 60_000);
 
+it('looks at the head that is named, also where the model beside it is a head', async () => {
+  model('checkpoint-bert');
+  const [below, above] = [model('checkpoint-head'), join(folder, 'head-on-a-head')];
+  cpSync(below, above, { recursive: true });
+  const said = JSON.parse(readFileSync(join(above, 'sparrow.json'), 'utf8')) as { trunk: object };
+  writeFileSync(
+    join(above, 'sparrow.json'),
+    JSON.stringify({ ...said, trunk: { ...said.trunk, model: 'checkpoint-head' } }),
+  );
+  const { code, stderr } = await run(above);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^sparrow: model \[head-on-a-head\] cannot be used.*\n$/)]);
+}, 60_000);
+
 it.each([
   ['checkpoint-bert', 'dense encoder', 'bert'],
   ['checkpoint-splade', 'sparse encoder', 'bert'],
@@ -95,6 +108,10 @@ it('is shown to people, with what is not as it should be', async () => {
   expect(stdout).toMatch(/\nagreement +6 entries: largest difference 2\.0e\+0\n$/);
   const { stdout: alone } = await run(model('cross-bert'));
   expect(alone).toContain('not looked at: there is no reference.json');
+  const said = model('checkpoint-bert');
+  expect((await run(said)).stdout).not.toContain('assumed');
+  rmSync(join(said, '1_Pooling'), { recursive: true });
+  expect((await run(said)).stdout).toContain('pooling mean over tokens (assumed, as there is no 1_Pooling');
 }, 60_000);
 
 describe('the quality', () => {

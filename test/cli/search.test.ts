@@ -13,6 +13,12 @@ describe('search', () => {
   it('finds by words and meaning, fused, and shows passages', async () => {
     const text = await said('search', 'the', 'biggest', 'creature', '--index', 'articles', '--size', '1');
     expect(text).toMatch(/^ 1 {2}0 .*\n {4}Blue whales are the largest animals\n.*found, \d+ ms\n$/);
+    // A fused list ends with documents of score 0, for which nothing speaks.
+    const scores = (await json('search', 'yeast', '--index', 'articles')).hits.hits.map((hit: any) => hit._score);
+    expect(scores).toContain(0);
+    const shown = scores.filter((score: number) => score !== 0).length;
+    const all = await said('search', 'yeast', '--index', 'articles');
+    expect([all.match(/^ \d /gm)?.length, all]).toEqual([shown, expect.stringContaining(`\n${String(shown)} found, `)]);
     const answer = await json('search', 'yeast', '--index', 'articles', '--by', 'words');
     expect(answer.hits.hits.map((hit: any) => hit._id)).toEqual(['1']);
     const meaning = await json(
@@ -37,7 +43,7 @@ describe('search', () => {
     const found = await sparrow(['search', 'yeast', ...as]);
     expect([found.code, found.stderr], found.stderr).toEqual([
       0,
-      'the key may not see the fields of [articles], for which it needs view_index_metadata: the server chooses where to look\n',
+      'this key may not see the fields of [articles], which needs view_index_metadata, so the server chooses the fields to search\n',
     ]);
     expect(found.stdout).toMatch(/^ 1 {2}1 /);
     const fields = await sparrow(['search', 'yeast', ...as, '--field', 'title', '--json']);
@@ -45,7 +51,7 @@ describe('search', () => {
     const by = await sparrow(['search', 'yeast', ...as, '--by', 'words']);
     expect([by.code, by.stderr]).toEqual([
       1,
-      'sparrow: the key may not see the fields of [articles], which --by needs: take a key with view_index_metadata, or leave out --by\n',
+      'sparrow: --by needs to know the fields of [articles], which this key may not see: use a key with view_index_metadata, or leave out --by\n',
     ]);
   });
 

@@ -12,7 +12,7 @@ const { server, folder, run, json, said } = await serve();
 
 it('snapshot makes backups and brings them back', async () => {
   expect(await said('snapshot', 'list')).toBe(
-    "no snapshots in the folder [backups] under the server's --repo-path (by default, the folder [snapshots] beside its data directory): `sparrow snapshot create` makes one\n",
+    "no snapshots in [backups], a folder under the server's --repo-path (by default [snapshots], next to its data directory): `sparrow snapshot create` makes one\n",
   );
   expect(await json('snapshot', 'list')).toEqual([]);
   const nowhere = await run('snapshot', 'list', '--repository', 'nowhere');

@@ -15,7 +15,7 @@ const { BASE, addressOf } = (await import(new URL('../../packages/site/addresses
 };
 const BUILT = join(ROOT, 'packages', 'server', 'dist', 'docs');
 /** Bytes of all files together, above which they would be too much for the package. */
-const MOST_BYTES = 3_000_000;
+const MOST_BYTES = 3_200_000;
 
 let server: RunningServer;
 const get = (path: string) => server.request('GET', path, undefined, { apiKey: null });
@@ -88,6 +88,9 @@ it('answers a question with the sections that say most about it', async () => {
     ['how do I back up', '/_docs/guides/running-a-server#back-it-up'],
     ['ssl certificate', '/_docs/operating#tls'],
     ['find the passage of a long text', '/_docs/guides/long-texts#find-the-passage'],
+    // The sections that answer these share no telling word with them.
+    ['keep my documents private', '/_docs/guides/securing-a-server#5-protect-the-files'],
+    ['chatbot', '/_docs/mcp#agents'],
   ] as const) {
     const links = await linksOf(question);
     expect(links.slice(0, 3), question).toContain(wanted);
@@ -98,7 +101,8 @@ it('answers a question with the sections that say most about it', async () => {
     const [path = '', anchor = ''] = link.split('#');
     expect((await get(path)).text, link).toContain(`id="${decodeURIComponent(anchor)}"`);
   }
-  expect(await linksOf('qqqq')).toEqual([]);
+  expect((await get('/_docs/search?q=chatbot')).text).toContain('No page mentions “chatbot”.');
+  expect((await get('/_docs/search?q=backup')).text).not.toContain('No page mentions');
   const { text } = await get(`/_docs/search?q=${encodeURIComponent('"><script>$& x')}`);
   expect(text).toContain('value="&#34;&#62;&#60;script&#62;$&#38; x"');
   expect(text).not.toContain('<script');

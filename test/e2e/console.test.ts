@@ -270,6 +270,30 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByText('This looks like German').waitFor();
     });
 
+    it('shows all of a long question, on a phone too, and clears it', async () => {
+      const long =
+        'what should somebody eat and drink the day before a long run so that the muscles do not hurt afterwards';
+      const box = page.locator('[data-search]');
+      await page.setViewportSize(PHONE);
+      await box.fill(long);
+      await page.locator('.column .hit').first().waitFor();
+      const hidden =
+        'document.querySelector("[data-search]").scrollHeight - document.querySelector("[data-search]").clientHeight';
+      expect(await page.evaluate(hidden)).toBeLessThanOrEqual(0);
+      expect((await box.boundingBox())?.height ?? 0).toBeGreaterThan(80);
+      await look('long-question', false);
+      // What is pasted in several lines is one question; Enter asks it, and writes nothing.
+      await box.fill('how to avoid\n\npain after running');
+      await page.keyboard.press('Enter');
+      expect(await box.inputValue()).toBe('how to avoid pain after running');
+      await page.getByRole('button', { name: 'Clear the question' }).click();
+      expect(await box.inputValue()).toBe('');
+      expect(await page.evaluate('document.activeElement?.matches("[data-search]")')).toBe(true);
+      await box.fill(long);
+      await page.keyboard.press('Escape');
+      expect(await box.inputValue()).toBe('');
+    });
+
     it('makes a file searchable', async () => {
       await open('a', 'Add data');
       await look('add');
@@ -301,7 +325,16 @@ describe.skipIf(CHROMIUM === undefined)(
       });
       const scores = fused.body.hits.hits.map(({ _score }: any) => _score as number);
       expect(scores).toContain(0);
-      expect(await titles('hybrid')).toHaveLength(scores.filter((score: number) => score > 0).length);
+      const shown = scores.filter((score: number) => score > 0).length;
+      expect(await titles('hybrid')).toHaveLength(shown);
+      expect(await page.locator('.column.hybrid header').innerText()).toContain(`${String(shown)} found`);
+      // All of a card opens it, wherever the pointer is.
+      await page
+        .locator('.column.meaning .hit')
+        .first()
+        .click({ position: { x: 20, y: 60 } });
+      await page.locator('dialog .why').first().waitFor();
+      await page.keyboard.press('Escape');
       const { body } = await server.request('GET', '/films-2024/_mapping');
       expect(body['films-2024'].mappings.properties).toMatchObject({
         plot: { type: 'text', copy_to: ['meaning'] },
@@ -420,7 +453,7 @@ describe.skipIf(CHROMIUM === undefined)(
       );
       await look('encoder');
       await page.getByLabel('A text').fill('x');
-      await page.getByText('No token.').waitFor();
+      await page.getByText('The model makes no token of this text').waitFor();
     });
 
     it('shows a task with its progress, cancels it, and shows its end', async () => {
@@ -474,6 +507,21 @@ describe.skipIf(CHROMIUM === undefined)(
       await shop.getByText('May: read, view_index_metadata on sparrow-*.').waitFor();
       await page.locator('.key-card', { hasText: 'owner' }).getByText('May do everything.').waitFor();
       await look('keys');
+      // Whoever may only see the keys is offered nothing that would be refused.
+      const made = await server.request('POST', '/_security/api_key', {
+        name: 'auditor',
+        role_descriptors: { audit: { cluster: ['read_security'] } },
+      });
+      const signIn = async (secret: string): Promise<void> => {
+        await page.getByRole('button', { name: 'Forget the key' }).click();
+        await page.getByLabel('API key').fill(secret);
+        await page.keyboard.press('Enter');
+        await page.locator('.key-card', { hasText: 'used in this tab' }).waitFor();
+      };
+      await signIn(made.body.encoded);
+      await shop.waitFor();
+      expect(await page.getByRole('button', { name: /Revoke|Create/ }).count()).toBe(0);
+      await signIn(server.apiKey);
       await shop.getByRole('button', { name: 'Revoke' }).click();
       await shop.getByRole('button', { name: 'Yes' }).click();
       await shop.waitFor({ state: 'detached' });

@@ -70,6 +70,20 @@ describe('examples/rag', () => {
     expect(prompt).toContain('open the valve\npump start');
   });
 
+  it('gives whole paragraphs, each once, however the index has cut them', async () => {
+    const texts = join(folder, 'wrapped');
+    await mkdir(texts);
+    const filler = (about: string): string =>
+      Array.from({ length: 12 }, (_, n) => `Line ${String(n)} of the report is about ${about}`).join(',\nand ');
+    const paragraph = `${filler('tea')}. The ship sank because water came in\nthrough a hole in its hull. ${filler('coffee')}.`;
+    await writeFile(
+      join(texts, 'report.md'),
+      `# Report\n\n${filler('bread')}.\n\n${paragraph}\n\n${filler('salt')}.\n`,
+    );
+    const prompt = await ask('--prompt', '--texts', texts, 'why did the vessel go under?');
+    expect(prompt.split(paragraph)).toHaveLength(2);
+  });
+
   it('reads a folder again only when its texts have changed', async () => {
     await writeFile(
       join(folder, 'a.md'),

@@ -510,6 +510,7 @@ it('the package depends on the models that it looks for', async () => {
   const manifest = JSON.parse(await readFile(new URL('../../packages/engine/package.json', import.meta.url), 'utf8'));
   expect(Object.keys(manifest.dependencies)).toEqual([
     '@sparrow-search/model-minilm-l6',
+    '@sparrow-search/model-splade-minilm-l6',
     '@sparrow-search/model-splade-tiny',
   ]);
 });

@@ -122,7 +122,8 @@ afterAll(async () => {
 
 describe('the packages, installed from a registry into an empty directory', () => {
   it('are the server, the engine, the models and the addon of this platform alone', () => {
-    const ours = ['cluster', 'engine', `engine-${PLATFORM}`, 'model-minilm-l6', 'model-splade-tiny', 'server'];
+    const models = ['model-minilm-l6', 'model-splade-minilm-l6', 'model-splade-tiny'];
+    const ours = ['cluster', 'engine', `engine-${PLATFORM}`, ...models, 'server'];
     expect(registry.fetched.toSorted()).toEqual(
       [...ours.map((name) => `@sparrow-search/${name}`), ...OTHERS].toSorted(),
     );
@@ -137,7 +138,7 @@ describe('the packages, installed from a registry into an empty directory', () =
   it('have the one version of the repository, as its folders and crates do', async () => {
     const json = async (path: string) => JSON.parse(await readFile(join(ROOT, path), 'utf8')) as Manifest;
     const { version } = await json('package.json');
-    for (const name of ['engine', 'server', 'model-splade-tiny', 'model-minilm-l6']) {
+    for (const name of ['engine', 'server', 'model-splade-tiny', 'model-minilm-l6', 'model-splade-minilm-l6']) {
       const folder = await json(join('packages', name, 'package.json'));
       const ours = Object.entries((folder['dependencies'] ?? {}) as Record<string, string>);
       const versions = ours.filter(([it]) => it.startsWith('@sparrow-search/')).map(([, it]) => it);

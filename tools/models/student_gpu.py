@@ -38,7 +38,7 @@ HARD, FROM_EACH = 32, 24
 DENSE = {"bge": (12, "cls", "Represent this sentence for searching relevant passages:", ""), "e5": (12, "mean", "query:", "passage:"),
          "minilm": (12, "mean", "", "")}
 TEACHERS = (*DENSE, "words", "embedded")
-WEIGHTS = {"prose": {"bge": 1.0, "e5": 1.0, "minilm": 0.0, "words": 2.0, "embedded": 1.0},
+WEIGHTS = {"prose": {"bge": 1.5, "e5": 1.0, "minilm": 0.5, "words": 1.0, "embedded": 0.0},
            "wordnet": {"bge": 2.0, "e5": 2.0, "minilm": 4.0, "words": 1.0, "embedded": 0.0}}
 # The teachers' mean standard score times this are the logits of the distribution that is aimed at; the share of the label in it.
 SHARPNESS, LABEL, MARGIN_SHARE = 2.0, 0.2, 0.05

@@ -110,7 +110,7 @@ impl AutoDates {
         while let Some((start, mut buckets)) = starts.next() {
             work::check()?;
             buckets.extend(starts.by_ref().take(units - 1).flat_map(|(_, buckets)| buckets));
-            joined.push((Key::Long(start), merge_all(aggregation, buckets)));
+            joined.push((Key::Long(start), merge_all(aggregation, buckets)?));
         }
         Ok((joined, number_of(level, units)))
     }
@@ -181,13 +181,14 @@ impl Waiting {
     /// date of each bucket.
     ///
     /// # Errors
-    /// If the request must stop.
+    /// When there is no memory for their lists, or the request must stop.
     pub fn by_level(
         self,
         asked: &AutoDates,
         parents: usize,
         ends: impl FnOnce(&[u32], &[u32], &mut [(i64, i64)]) -> Result<(), AggregationError>,
     ) -> Result<Vec<(usize, Self)>, AggregationError> {
+        work::room_for(parents * size_of::<(i64, i64, usize)>())?;
         let mut range = vec![(i64::MAX, i64::MIN); parents];
         ends(&self.docs, &self.parents, &mut range)?;
         let mut levels = Vec::with_capacity(parents);
@@ -204,12 +205,15 @@ impl Waiting {
         if let [only] = found[..] {
             return Ok(vec![(only, self)]);
         }
-        let of = |level: usize| {
+        work::room_for(2 * self.docs.len() * size_of::<(u32, u32)>())?;
+        let mut parts = Vec::with_capacity(found.len());
+        for level in found {
+            work::check()?;
             let pairs = self.docs.iter().zip(&self.parents);
             let (docs, parents) = pairs.filter(|(_, parent)| levels[**parent as usize] == level).unzip();
-            (level, Self { docs, parents })
-        };
-        Ok(found.into_iter().map(of).collect())
+            parts.push((level, Self { docs, parents }));
+        }
+        Ok(parts)
     }
 
     /// The documents and their buckets.

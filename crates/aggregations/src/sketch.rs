@@ -211,8 +211,8 @@ impl Distribution {
     }
 
     /// The smallest and largest value that an HDR histogram with so many significant digits does not tell from `value`. It counts in
-    /// steps that are as fine as its smallest value needs, and in coarser ones the larger a value is. Elasticsearch refuses values
-    /// below 0; here they are told apart exactly.
+    /// steps that are as fine as its smallest value needs, and in coarser ones the larger a value is. It has
+    /// no values below 0 (`metrics.rs` refuses them), and tells 0 from all others.
     fn equivalent(&mut self, value: f64, digits: u8) -> (f64, f64) {
         self.sort();
         let smallest = self.values.iter().map(|(value, _)| *value).find(|value| *value > 0.0);
@@ -220,6 +220,10 @@ impl Distribution {
         let bits = (2.0 * 10_f64.powi(i32::from(digits))).log2().ceil() as i32 - 1;
         let unit = smallest.log2().floor().exp2() / f64::from(bits).exp2();
         let steps = (value / unit).floor();
+        // No double counts the steps to a value that is so far from the smallest one.
+        if !steps.is_finite() {
+            return (value, value);
+        }
         let width = f64::from(steps.max(1.0).log2().floor() as i32 - bits).exp2().max(1.0);
         let lowest = (steps / width).floor() * width;
         (lowest * unit, (lowest + width - 1.0) * unit)
@@ -310,9 +314,12 @@ mod tests {
         assert_eq!(values.hdr_quantile(0.0, 1), Some(1.0));
         assert_eq!(values.hdr_share_up_to(50.0, 3), Some(0.25));
         assert_eq!(values.hdr_share_up_to(50.0, 1), Some(0.5));
-        values.insert(-2.0);
-        assert_eq!(values.hdr_quantile(0.1, 3), Some(-2.0));
+        assert_eq!(values.hdr_share_up_to(-2.0, 3), Some(0.0));
         assert_eq!(values.median_absolute_deviation(), Some(50.0));
+        let mut apart = Distribution::default();
+        [1e-300, 1e300].into_iter().for_each(|value| apart.insert(value));
+        assert_eq!(apart.hdr_quantile(1.0, 3), Some(1e300));
+        assert_eq!(apart.hdr_share_up_to(1e299, 3), Some(0.5));
     }
 
     #[test]

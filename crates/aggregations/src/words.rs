@@ -37,7 +37,8 @@ pub struct WordGroups<'a> {
     words: Vec<Arc<str>>,
     codes: FxHashMap<Arc<str>, u64>,
     open: Option<OpenDocument>,
-    /// The last document that was analyzed, and the codes of its words: one that is in many buckets comes once for each of them.
+    /// The document that was read last, and the codes of its words. One that is in many buckets comes once for each of them, also in
+    /// several calls: read again, all of its sequences would be repetitions.
     last: Option<(u32, Vec<u64>)>,
 }
 

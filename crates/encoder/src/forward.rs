@@ -61,6 +61,9 @@ impl Forward {
                         reason: "a token is not in the model's tables".into(),
                     })?;
                 let vectors = pool(&model.plan, bert.width(), hidden, &rows, threads)?;
+                let of_texts = vectors.into_iter().zip(texts);
+                let vectors =
+                    of_texts.map(|(vector, text)| model.with_own_tokens(vector, text.ids)).collect();
                 Ok(match below {
                     Some(below) => both(vectors, below?),
                     None => vectors,
@@ -113,7 +116,8 @@ impl Forward {
                         phase: "infer",
                         reason: "a token is not in the model's tables".into(),
                     })?;
-                let vectors = pool(&model.plan, bert.width(), hidden, &rows, threads)?;
+                let mut vectors = pool(&model.plan, bert.width(), hidden, &rows, threads)?;
+                vectors = vectors.into_iter().map(|vector| model.with_own_tokens(vector, ids)).collect();
                 Ok(placed(&model.plan, bert.width(), hidden, &rows, vectors))
             }
             (Engine::Native(_), Runs::Onnx { .. }) => {

@@ -21,19 +21,22 @@ use super::spread;
 use sparrow_storage::stores::Unusable;
 
 /// The embedded models: name of the directory, id, and built-in aliases.
-const EMBEDDED: [(&str, &str, &[&str]); 2] = [
+const EMBEDDED: [(&str, &str, &[&str]); 3] = [
     (
         "model-splade-tiny",
         SPARSE_MODEL,
         &[".elser_model_2", ".elser_model_2_linux-x86_64", ".sparse_encoder_model_2_linux-x86_64"],
     ),
     ("model-minilm-l6", DENSE_MODEL, &["sentence-transformers__all-minilm-l6-v2", "all-minilm-l6-v2"]),
+    ("model-splade-minilm-l6", HEAD_MODEL, &[]),
 ];
 
 /// Id of the embedded sparse model.
 pub const SPARSE_MODEL: &str = ".sparse_encoder_model_2";
 /// Id of the embedded dense model.
 pub const DENSE_MODEL: &str = ".all-minilm-l6-v2";
+/// Id of the sparse model that is a head on the embedded dense one; it is there if its package is installed.
+pub const HEAD_MODEL: &str = ".splade-minilm-l6";
 
 /// Where a model comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

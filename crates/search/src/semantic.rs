@@ -109,8 +109,7 @@ pub fn bind(
         let vectors = vectors.ok_or_else(|| {
             EngineError::internal(format!("the models of [{id}] make no vectors that go together"))
         })?;
-        let factor =
-            if service.models.hybrid_parts(id).is_some() { service.models.dense_factor(id) } else { 1.0 };
+        let factor = service.models.dense_factor(id);
         for query in queries.iter_mut() {
             walk::change::<EngineError>(query, &mut |kind| {
                 if let QueryKind::Semantic(clause) = kind

@@ -269,6 +269,7 @@ describe('a search of a key that may use some indices only', () => {
         `aggregation [${kind}], for a key that may use some indices only`,
       );
       expect(refused({ aggs }, PLUGIN, false)).toBe('');
+      expect(refused({ aggs: { [kind]: { terms: { field: 'a' } } } }, PLUGIN, true)).toBe('');
     },
   );
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 
-import { EngineError } from '@sparrow-search/engine';
+import { EngineError, fileProblem } from '@sparrow-search/engine';
 import { Pool, errors } from 'undici';
 
 import { refusal } from './errors.js';
@@ -248,7 +248,7 @@ function readSetting(option: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new ClusterSettingsError(`${option}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new ClusterSettingsError(`${option}: cannot read ${file}: ${fileProblem(cause)}`, { cause });
   }
 }
 

@@ -6,8 +6,15 @@ import { fileProblem } from './file-problem.js';
 
 const require = createRequire(import.meta.url);
 
-/** npm packages whose contents are a model directory. This package depends on them, so that they are there wherever it is. */
-const EMBEDDED = ['@sparrow-search/model-splade-tiny', '@sparrow-search/model-minilm-l6'];
+/**
+ * npm packages whose contents are a model directory. This package depends on them, so that they are there wherever it is. The last one
+ * is a sparse head on the second.
+ */
+const EMBEDDED = [
+  '@sparrow-search/model-splade-tiny',
+  '@sparrow-search/model-minilm-l6',
+  '@sparrow-search/model-splade-minilm-l6',
+];
 
 /** Directories of the models that are installed with the engine. */
 export function embeddedModels(): readonly string[] {

@@ -7,7 +7,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 
-import { type Index, NativeSearchEngine, type Query, Sparrow } from '@sparrow-search/engine';
+import {
+  type Index,
+  NativeSearchEngine,
+  type Query,
+  type Retriever,
+  Sparrow,
+  embeddedModels,
+} from '@sparrow-search/engine';
 
 import { FairQueue, type Sender } from './http/fair-queue.js';
 
@@ -26,6 +33,14 @@ export interface Found extends Section {
   readonly passage: string;
 }
 
+/** What a question finds. */
+export interface Answered {
+  /** The best sections, the best first. */
+  readonly found: readonly Found[];
+  /** Whether a page has a word of the question: what is only near in meaning may be about something else. */
+  readonly hasWords: boolean;
+}
+
 /** Signs that no page has. */
 export const MARK = '\u0001';
 export const UNMARK = '\u0002';
@@ -33,6 +48,8 @@ export const UNMARK = '\u0002';
 /** The index in its engine. */
 const NAME = 'documentation';
 const HITS = 15;
+/** How far down the lists of both ways count. */
+const RANKED = 50;
 const PASSAGE_LETTERS = 240;
 /** After so many milliseconds without a question the engine closes. */
 const IDLE_MS = 300_000;
@@ -42,7 +59,11 @@ const FOLDER = 'documentation';
 const gunzipped = promisify(gunzip);
 
 const text = { type: 'text', analyzer: 'english' } as const;
-const MAPPINGS = { properties: { address: { type: 'keyword' }, title: text, heading: text, text } } as const;
+/** Compared one by one: there are fewer than a thousand. */
+const meaning = { type: 'dense_vector', similarity: 'cosine', index_options: { type: 'flat' } } as const;
+const MAPPINGS = { properties: { address: { type: 'keyword' }, title: text, heading: text, text, meaning } } as const;
+/** The endpoint of the model that has made the vectors of the build; it starts with the first question. */
+const MODEL = '.all-minilm-l6-v2-elasticsearch';
 
 /** Questions need no key, so there may be any number of them: one is answered after the other. */
 const queue = new FairQueue({
@@ -56,19 +77,14 @@ const queue = new FairQueue({
 const searches = new Map<string, DocumentationSearch>();
 
 /**
- * The sections that answer a question best, the best first.
+ * The sections that answer a question best, by words and by meaning.
  *
  * @param sections the file with all that there are, as the body of a bulk request, in gzip; read when the engine opens
  * @param data the data directory
  * @throws {HttpError} 429 when too many questions wait, 400 when the client left before its turn
  * @throws {SparrowError} what the engine refuses
  */
-export function searchSections(
-  question: string,
-  sections: URL,
-  data: string,
-  sender: Sender,
-): Promise<readonly Found[]> {
+export function searchSections(question: string, sections: URL, data: string, sender: Sender): Promise<Answered> {
   return queue.run(sender, () => {
     let search = searches.get(data);
     if (search === undefined) searches.set(data, (search = new DocumentationSearch(join(data, FOLDER), sections)));
@@ -98,23 +114,26 @@ class DocumentationSearch {
     private readonly sections: URL,
   ) {}
 
-  async find(question: string): Promise<readonly Found[]> {
+  async find(question: string): Promise<Answered> {
     clearTimeout(this.#idle);
     try {
       this.#opened ??= this.#open();
       const { index } = await this.#opened;
+      const words = await index.search({ query: queryFor(question), size: 0 });
       const { hits } = await index.search({
-        query: queryFor(question),
+        retriever: retrieverFor(question),
         size: HITS,
+        _source: { excludes: ['meaning'] },
         highlight: {
           ...{ pre_tags: [MARK], post_tags: [UNMARK], require_field_match: false },
           fields: { text: { number_of_fragments: 1, fragment_size: PASSAGE_LETTERS, no_match_size: PASSAGE_LETTERS } },
         },
       });
-      return hits.hits.map(({ _source: section, highlight }) => ({
+      const found = hits.hits.map(({ _source: section, highlight }) => ({
         ...section,
         passage: highlight?.['text']?.[0] ?? '',
       }));
+      return { found, hasWords: words.hits.total?.value !== 0 };
     } finally {
       // Whatever happened: an engine that is open closes some time.
       clearTimeout(this.#idle);
@@ -140,12 +159,19 @@ class DocumentationSearch {
   }
 }
 
-/**
- * By words alone. Vectors of the 749 sections took 15 s of processor time (sparse) or 78 s (sparse and dense) at the first question,
- * where an index of words took 0.3 s, and questions need no key: anybody could make a server do that. A single run, in November 2026.
- *
- * All words in one of the fields or in several together; those that stand together, or in a heading, count more.
- */
+/** By words and by meaning. A question costs one pass of the dense model over its words, some milliseconds: anybody may ask. */
+function retrieverFor(question: string): Retriever {
+  const nearest = {
+    field: 'meaning',
+    query_vector_builder: { text_embedding: { model_id: MODEL, model_text: question } },
+    ...{ k: RANKED, num_candidates: RANKED },
+  };
+  const ways: readonly Retriever[] = [{ standard: { query: queryFor(question) } }, { knn: nearest }];
+  const retrievers = ways.map((retriever) => ({ retriever, normalizer: 'zscore' as const }));
+  return { linear: { rank_window_size: RANKED, retrievers } };
+}
+
+/** All words in one of the fields or in several together; those that stand together, or in a heading, count more. */
 function queryFor(query: string): Query {
   const fields = ['title^2', 'heading^3', 'text'];
   return {
@@ -173,7 +199,7 @@ async function open(folder: string, sections: URL): Promise<Opened> {
   try {
     engine = await NativeSearchEngine.open({
       data: join(folder, 'data'),
-      models: [],
+      models: embeddedModels(),
       threads: 1,
       deployAtStart: false,
     });

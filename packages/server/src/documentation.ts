@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { extname } from 'node:path';
 
-import { type Found, MARK, UNMARK, searchSections } from './documentation-search.js';
+import { type Answered, MARK, UNMARK, searchSections } from './documentation-search.js';
 import { RoutingError } from './errors.js';
 import type { Sender } from './http/fair-queue.js';
 import type { Answer } from './http/respond.js';
@@ -68,11 +68,11 @@ const PLACE = '<!-- found -->';
  */
 export async function documentationFor(asked: string | undefined, data: () => string, sender: Sender): Promise<Answer> {
   const question = (asked ?? '').slice(0, MOST_LETTERS).trim();
-  const found = question === '' ? undefined : await searchSections(question, SECTIONS, data(), sender);
+  const answered = question === '' ? undefined : await searchSections(question, SECTIONS, data(), sender);
   const page = readFileSync(new URL('search.html', FOLDER), 'utf8');
   // A function, as a text may have signs that a replacement would mean something by.
   const body = page
-    .replace(PLACE, () => (found === undefined ? '' : listed(question, found)))
+    .replace(PLACE, () => (answered === undefined ? '' : listed(question, answered)))
     .replace('name="q"', () => `name="q" value="${escaped(question)}"`);
   return shown(body, TYPES['.html'] ?? '');
 }
@@ -88,14 +88,16 @@ function shown(body: Uint8Array | string, contentType: string): Answer {
   };
 }
 
-function listed(question: string, found: readonly Found[]): string {
-  if (found.length === 0) return `<p>Nothing is found for “${escaped(question)}”. Try fewer or other words.</p>`;
+function listed(question: string, { found, hasWords }: Answered): string {
+  const note = hasWords
+    ? ''
+    : `<p>No page mentions “${escaped(question)}”. These sections come closest in meaning:</p>`;
   const items = found.map(({ address, title, heading, passage }) => {
     const marked = escaped(passage).replaceAll(MARK, '<mark>').replaceAll(UNMARK, '</mark>');
     const where = title === heading ? '' : `<span>${escaped(title)}</span> `;
     return `<li><a href="/_docs/${escaped(address)}">${where}${escaped(heading)}</a><p>${marked}</p></li>`;
   });
-  return `<ol class="found">${items.join('')}</ol>`;
+  return `${note}<ol class="found">${items.join('')}</ol>`;
 }
 
 function escaped(text: string): string {

@@ -81,7 +81,7 @@ const WRITTEN_DATE =
 const SECONDS = /^-?\d{9,10}$/;
 const LONGEST_DATE = 40;
 /** Where `format` is explained. */
-const ABOUT_FORMATS = 'docs/fields.md';
+const ABOUT_FORMATS = 'see /_docs/fields on the server';
 
 type Document = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
-import { chmod, mkdir, stat } from 'node:fs/promises';
+import { chmod, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { holdsForeignFiles } from '@sparrow-search/engine';
+import { holdsForeignFiles, makePrivateFolder } from '@sparrow-search/engine';
 
 import { UnusablePathError } from './errors.js';
 import type { Logger } from './log.js';
@@ -19,7 +19,7 @@ async function refuseForeign(data: string): Promise<void> {
   });
   if (!isForeign) return;
   throw new UnusablePathError(
-    `--data: ${data} holds other files and is no data directory of Sparrow, so nothing was written: name an empty folder or a new one; to use this one all the same, make the folder ${join(data, 'indices')}`,
+    `--data: ${data} contains other files and is not a data directory of Sparrow, so nothing was written: name an empty or a new folder; to use this one anyway, create the folder ${join(data, 'indices')}`,
   );
 }
 
@@ -33,7 +33,7 @@ const OTHERS = 0o077;
  */
 export async function makePrivate(data: string, log: Logger): Promise<void> {
   await refuseForeign(data);
-  await mkdir(data, { recursive: true, mode: 0o700 });
+  await makePrivateFolder(data);
   if (process.platform === 'win32') return;
   for (const path of [data, KeyStore.ownerKeyFile(data), join(data, 'security')]) {
     try {

@@ -56,9 +56,13 @@ export function shown(id: string, source: Source, hidden: readonly string[] = []
     const text = textOf(value);
     return text === undefined ? [] : [[name, text]];
   });
-  const named = (names: readonly string[], fits: (text: string) => boolean): [string, string] | undefined =>
+  const named = (
+    names: readonly string[],
+    fits: (text: string) => boolean,
+    called: (field: string) => string = last,
+  ): [string, string] | undefined =>
     names
-      .map((name) => strings.find(([field, text]) => last(field) === name && fits(text)))
+      .map((name) => strings.find(([field, text]) => called(field) === name && fits(text)))
       .find((found) => found !== undefined);
   const isShort = (text: string): boolean => text.length > 0 && text.length <= LONGEST_TITLE;
   const hasText = strings.some(([, text]) => text.includes(' '));
@@ -68,8 +72,10 @@ export function shown(id: string, source: Source, hidden: readonly string[] = []
   const isAbove =
     apart !== undefined && strings.some(([, text]) => text.length > apart[1].length && text.includes(' '));
   const title =
-    named(TITLES, isShort) ??
+    named(TITLES, isShort, (field) => field.toLowerCase()) ??
     (isAbove ? apart : undefined) ??
+    // The name of what a document holds, as of its author, says less.
+    named(TITLES, isShort) ??
     (hasText ? undefined : strings.find(([, text]) => isShort(text) && !NO_TITLE.test(text)));
   const longest = strings.filter(([name]) => name !== title?.[0]).sort(([, a], [, b]) => b.length - a.length)[0];
   const text =

@@ -36,3 +36,21 @@ it('takes no comment in code for a heading', () => {
     [2, 'Shell\n\n```sh\n\n# install\nnpm i\n```\n\nDone.'],
   ]);
 });
+
+it('joins the lines of a paragraph that was broken to fit a page, and no others', () => {
+  const wrapped = [
+    'It was a bright cold day in the north, and all the clocks of',
+    'the town were striking at once, for the third time.',
+  ];
+  expect(partsOf(wrapped.join('\r\n'))).toEqual([[1, wrapped.join(' ')]]);
+  const kept = [
+    // Verses, a list, a table, a quote, and code.
+    'The sea is calm tonight.\nThe tide is full, the moon lies fair',
+    `- ${wrapped.join('\n- ')}`,
+    `| ${wrapped.join('\n| ')}`,
+    `> ${wrapped.join('\n> ')}`,
+    `\`\`\`\n${wrapped.join('\n')}\n\`\`\``,
+    `    ${wrapped.join('\n    ')}`,
+  ];
+  for (const text of kept) expect(partsOf(text)).toEqual([[1, text.trim()]]);
+});

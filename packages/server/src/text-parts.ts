@@ -38,6 +38,16 @@ const MOST_LINES = 3;
 const HEADING = /^\s*#{1,6}\s+(.+)/;
 const CODE = /^\s*(?:```|~~~)/;
 
+/** Fewest characters of the lines, but for the last, of a paragraph that was broken into lines to fit a page; verses are shorter. */
+const WRAPPED = 50;
+/** The begin of a line that means something: of lists, quotes, tables, headings and code, or indented. */
+const STRUCTURE = /^(?:\s{2}|\t|\s*(?:[-*+>|#]|\d+[.)]\s|```|~~~))/;
+
+/** Whether a paragraph is one text whose lines only fit a page: a passage of it must not end where a line does. */
+function isWrapped(lines: readonly string[]): boolean {
+  return lines.slice(0, -1).every((line) => line.length >= WRAPPED) && !lines.some((line) => STRUCTURE.test(line));
+}
+
 /** Paragraphs of a text, small ones together, given line by line. */
 export class TextParts {
   #title = '';
@@ -81,7 +91,8 @@ export class TextParts {
   }
 
   #endParagraph(): PlacedPart[] {
-    const text = this.#lines.join('\n').trim();
+    const isProse = !this.#isCode && isWrapped(this.#lines);
+    const text = this.#lines.join(isProse ? ' ' : '\n').trim();
     this.#lines = [];
     this.#characters = 0;
     if (text === '') return [];

@@ -24,6 +24,8 @@ const INDEX: &str = "model.safetensors.index.json";
 /// Name of the word embeddings, which every encoder but ModernBERT has; what precedes it in a file is the prefix of all encoder tensors.
 const WORDS: &str = "embeddings.word_embeddings.weight";
 const MODERN_WORDS: &str = "embeddings.tok_embeddings.weight";
+/// Name of the weights that tokens of a text have as terms of its vector, in a head on another model.
+const OWN_TOKENS: &str = "token_weights";
 /// Most layers of an encoder that is accepted.
 pub(super) const MAX_LAYERS: usize = 100;
 
@@ -327,6 +329,21 @@ impl Checkpoint {
             return Err(self.unsupported(format!("{} biases do not fit {terms} terms", bias.len())));
         }
         Ok(bias)
+    }
+
+    /// What a token of a text adds to the weight of the term that it is, by term; `None` if a head says nothing of it.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::weights`]; also if a number is negative or not finite.
+    pub(super) fn weights_of_own_tokens(&self, terms: usize) -> Result<Option<Vec<f32>>, EncoderError> {
+        let Some(tensor) = self.find(OWN_TOKENS)? else { return Ok(None) };
+        let weights = self.values(&tensor)?;
+        if weights.len() != terms || !weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0) {
+            let reason =
+                format!("tensor [{OWN_TOKENS}] has to hold {terms} numbers that are finite and not negative");
+            return Err(self.unsupported(reason));
+        }
+        Ok(Some(weights))
     }
 
     fn no_head(&self) -> EncoderError {

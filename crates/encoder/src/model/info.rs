@@ -69,6 +69,9 @@ pub struct ModelInfo {
     pub same_space_as: Vec<String>,
     /// The dense model that it is a head on; `None` for a model that is whole.
     pub trunk: Option<Trunk>,
+    /// Beside a sparse model's scores, what those of a dense model count, as a multiple of what they count beside the embedded sparse
+    /// model's.
+    pub dense_factor: f32,
     /// The map from the model's scores to a probability of relevance; `None` if none was fitted.
     pub calibration: Option<Calibration>,
     /// Weights, architecture and pooling that the files of the model's directory were found to describe.

@@ -60,6 +60,7 @@ struct Description {
     query_weights: Option<String>,
     arithmetic: Option<Arithmetic>,
     trunk: Option<Trunk>,
+    dense_factor: Option<f32>,
     #[serde(default)]
     same_space_as: Vec<String>,
 }
@@ -118,6 +119,7 @@ pub(super) struct Layout {
     /// `None` if the files do not say: that of a large model is then chosen when it is packed.
     pub(super) arithmetic: Option<Arithmetic>,
     pub(super) trunk: Option<Trunk>,
+    dense_factor: f32,
     same_space_as: Vec<String>,
     calibration: Option<Calibration>,
     prefixes: Prefixes,
@@ -148,6 +150,7 @@ impl Layout {
             dims: self.dims(),
             same_space_as: self.same_space_as.clone(),
             trunk: self.trunk.clone(),
+            dense_factor: self.dense_factor,
             calibration: self.calibration,
             prefixes: self.prefixes.clone(),
             recognised: self.recognised(),

@@ -1,9 +1,11 @@
 //! Model directories: detecting their layout, and loading the parts that all deployments of a model share.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::bert::Bert;
+use crate::cache::Vector;
 use crate::error::EncoderError;
 use crate::head::{Head, kernels};
 use crate::pooling::Activation;
@@ -82,6 +84,9 @@ pub struct Model {
     pub(crate) tokenizer: Arc<TextTokenizer>,
     /// The dense model that it is a head on, and the number of its layers: the first of this model's.
     pub(crate) trunk: Option<(Arc<Model>, usize)>,
+    /// What a token of a text adds to the weight of the term that it is, by term. A head learns from few texts which words of its own
+    /// a text should be found by; that they stand in it is known.
+    own_tokens: Option<Vec<f32>>,
     /// Readable tokens by id; empty for a dense model.
     pub(crate) vocabulary: Vocabulary,
     /// Weights of query tokens by id, of a model that encodes documents only.
@@ -123,7 +128,7 @@ impl Model {
         let (fingerprint, head, runs, mapped) = match &layout.forward {
             ForwardPass::Checkpoint(checkpoint) => {
                 let loaded = weights::load(&layout, checkpoint, basis::load(dir)?.as_ref(), keep)?;
-                let Loaded { fingerprint, head, bert, mapped } = loaded;
+                let Loaded { fingerprint, head, bert, mapped, .. } = loaded;
                 (fingerprint, head, Runs::Native(Box::new(bert)), mapped)
             }
             ForwardPass::Graph { onnx, output } => {
@@ -131,7 +136,8 @@ impl Model {
                 (layout.fingerprint()?, None, runs, false)
             }
         };
-        Self::of_parts(&layout, fingerprint, head, runs, mapped, Arc::new(tokenizer), None)
+        let model = Self::of_parts(&layout, fingerprint, head, runs, mapped, Arc::new(tokenizer))?;
+        Ok(Arc::new(model))
     }
 
     /// Reads a model directory that holds only a head on another model: a sparse model that continues with the hidden states of a dense one,
@@ -153,10 +159,13 @@ impl Model {
             return Err(unsupported("a head is a sparse model of a checkpoint, on a dense model of one"));
         };
         let loaded = weights::load_head(&layout, checkpoint, basis::load(dir)?.as_ref(), below)?;
-        let Loaded { fingerprint, head, bert, mapped } = loaded;
+        let Loaded { fingerprint, head, bert, own_tokens, mapped } = loaded;
         let (runs, tokenizer) = (Runs::Native(Box::new(bert)), Arc::clone(&trunk.tokenizer));
-        let trunk = Some((Arc::clone(trunk), below.depth()));
-        Self::of_parts(&layout, fingerprint, head, runs, mapped, tokenizer, trunk)
+        let mut model = Self::of_parts(&layout, fingerprint, head, runs, mapped, tokenizer)?;
+        model.info.max_tokens = trunk.info.max_tokens;
+        model.trunk = Some((Arc::clone(trunk), below.depth()));
+        model.own_tokens = own_tokens;
+        Ok(Arc::new(model))
     }
 
     /// A model of what was loaded for it.
@@ -167,14 +176,10 @@ impl Model {
         runs: Runs,
         mapped: bool,
         tokenizer: Arc<TextTokenizer>,
-        trunk: Option<(Arc<Model>, usize)>,
-    ) -> Result<Arc<Model>, EncoderError> {
+    ) -> Result<Model, EncoderError> {
         let dir = layout.dir();
         let mut info = layout.info(fingerprint);
         info.recognised.int8 = matches!(&runs, Runs::Native(bert) if bert.is_int8());
-        if let Some((trunk, _)) = &trunk {
-            info.max_tokens = trunk.info.max_tokens;
-        }
         if info.vocabulary_size > LARGEST_VOCABULARY {
             return Err(EncoderError::ModelNotReadable {
                 path: dir.join("config.json"),
@@ -213,17 +218,18 @@ impl Model {
             Some(path) => Some(weights_table::load(path, &tokenizer, info.vocabulary_size)?),
             None => None,
         };
-        Ok(Arc::new(Model {
+        Ok(Model {
             info,
             dir: dir.to_path_buf(),
             mapped,
             runs,
             plan,
             tokenizer,
-            trunk,
+            trunk: None,
+            own_tokens: None,
             vocabulary,
             query_weights,
-        }))
+        })
     }
 
     /// Facts about the model.
@@ -291,6 +297,18 @@ impl Model {
     /// Whether the weights are in a mapped file.
     pub fn is_mapped(&self) -> bool {
         self.mapped
+    }
+
+    /// Adds to the term weights of a text what its own tokens bring; vectors of other models stay as they are.
+    pub(crate) fn with_own_tokens(&self, vector: Vector, ids: &[u32]) -> Vector {
+        let (Vector::Sparse(weights), Some(own)) = (&vector, &self.own_tokens) else { return vector };
+        let mut weights: BTreeMap<u32, f32> = weights.iter().copied().collect();
+        for id in BTreeSet::from_iter(ids) {
+            if let Some(weight) = own.get(*id as usize).filter(|weight| **weight > 0.0) {
+                *weights.entry(*id).or_default() += weight;
+            }
+        }
+        Vector::Sparse(weights.into_iter().collect())
     }
 
     /// Whether a batch needs memory for the logits of every token.

@@ -193,6 +193,20 @@ fn files_outside_the_directory_of_a_model_are_not_read() {
 }
 
 #[test]
+fn a_factor_of_dense_scores_is_a_number_that_lets_both_count() {
+    let files = Files::tiny();
+    let inspect = |said: &str| {
+        fs::write(files.model().join("sparrow.json"), said).unwrap();
+        Model::inspect(&files.model()).map(|info| info.dense_factor).map_err(|error| error.to_string())
+    };
+    assert_eq!((inspect("{}"), inspect(r#"{"dense_factor": 0.5}"#)), (Ok(1.0), Ok(0.5)));
+    for wrong in ["0", "-1", "0.049", "20.1", "1e39"] {
+        let error = inspect(&format!(r#"{{"dense_factor": {wrong}}}"#)).unwrap_err();
+        assert!(error.contains("[dense_factor] must be between [0.05] and [20]"), "{error}");
+    }
+}
+
+#[test]
 fn weights_are_packed_once_and_again_when_a_file_of_the_model_changes() {
     let files = Files::small();
     assert!(files.made_anew());

@@ -77,6 +77,8 @@ pub(super) struct Loaded {
     pub(super) fingerprint: (String, u64),
     pub(super) head: Option<Arc<Head>>,
     pub(super) bert: Bert,
+    /// What a token of a text adds to the weight of the term that it is, by term, in a head that has such weights.
+    pub(super) own_tokens: Option<Vec<f32>>,
     /// The weights are in a mapped file.
     pub(super) mapped: bool,
 }
@@ -135,10 +137,12 @@ pub(super) fn load_head(
     let upper = checkpoint.above(below)?;
     let bert = Bert::over(below, upper).map_err(|_| checkpoint.unfit())?;
     let words = Arc::clone(bert.words());
-    let bias = checkpoint.bias_of_terms(words.len() / width)?.read().map_err(|_| checkpoint.unfit())?;
+    let terms = words.len() / width;
+    let bias = checkpoint.bias_of_terms(terms)?.read().map_err(|_| checkpoint.unfit())?;
+    let own_tokens = checkpoint.weights_of_own_tokens(terms)?;
     let head = Head::over(kernels::chosen(), words, bias, width, basis).map_err(|_| checkpoint.unfit())?;
     let head = Some(Arc::new(head.fastest(&bert)));
-    Ok(Loaded { fingerprint, head, bert, mapped: false })
+    Ok(Loaded { fingerprint, head, bert, own_tokens, mapped: false })
 }
 
 /// Logs why a file of packed weights is not used: a missing or outdated file at the level of debugging, a damaged one as a warning.
@@ -172,6 +176,7 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
         fingerprint: (packed.facts.fingerprint, packed.facts.size_bytes),
         head: head.map(|head| Arc::new(head.fastest(&bert))),
         bert,
+        own_tokens: None,
         mapped: true,
     })
 }
@@ -228,7 +233,7 @@ fn unpack(
     let kernels = f32_kernels::named(kernels::chosen().name);
     let bert = Bert::new(weights, tied, kernels, precision).map_err(|_| checkpoint.unfit())?;
     let head = head.map(|head| Arc::new(head.fastest(&bert)));
-    Ok(Loaded { fingerprint, head, bert, mapped: false })
+    Ok(Loaded { fingerprint, head, bert, own_tokens: None, mapped: false })
 }
 
 /// Approximate size of the weights as f32, in bytes.

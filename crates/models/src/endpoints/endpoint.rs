@@ -11,6 +11,7 @@ use sparrow_call::error::EngineError;
 
 use super::problems::status;
 use crate::id::is_valid_id;
+use crate::registry::HEAD_MODEL;
 use crate::{AdaptiveAllocations, DENSE_MODEL};
 
 /// Id of the endpoint of the embedded sparse model.
@@ -19,8 +20,15 @@ pub(super) const SPARSE_ENDPOINT: &str = ".elser-2-elasticsearch";
 pub(super) const DENSE_ENDPOINT: &str = ".all-minilm-l6-v2-elasticsearch";
 /// Id of the built-in hybrid endpoint.
 const HYBRID_ENDPOINT: &str = ".hybrid";
-/// Ids of the endpoints that are always there.
-pub(super) const PRECONFIGURED: [&str; 3] = [SPARSE_ENDPOINT, DENSE_ENDPOINT, HYBRID_ENDPOINT];
+/// Id of the endpoint of the sparse model that is a head on the embedded dense one.
+const HEAD_ENDPOINT: &str = ".splade-minilm-l6-elasticsearch";
+/// Id of the built-in hybrid endpoint of the embedded dense model and the head on it, which one pass over a text is enough for.
+const HEAD_HYBRID_ENDPOINT: &str = ".hybrid-minilm-l6";
+/// Ids of the built-in endpoints.
+pub(super) const PRECONFIGURED: [&str; 5] =
+    [SPARSE_ENDPOINT, DENSE_ENDPOINT, HYBRID_ENDPOINT, HEAD_ENDPOINT, HEAD_HYBRID_ENDPOINT];
+/// Those of them that are there if [`HEAD_MODEL`] is.
+pub(super) const OF_HEAD: [&str; 2] = [HEAD_ENDPOINT, HEAD_HYBRID_ENDPOINT];
 
 /// Whether an allocation may have so many threads: a power of 2, at most 32.
 pub(super) fn are_threads(number: usize) -> bool {
@@ -196,12 +204,9 @@ pub struct HybridParts {
 }
 
 impl HybridParts {
-    /// The endpoints of the two embedded models.
-    fn embedded() -> Self {
-        Self {
-            sparse_inference_id: SPARSE_ENDPOINT.to_owned(),
-            dense_inference_id: DENSE_ENDPOINT.to_owned(),
-        }
+    /// The endpoints of an embedded sparse model and of the embedded dense one.
+    fn embedded(sparse: &str) -> Self {
+        Self { sparse_inference_id: sparse.to_owned(), dense_inference_id: DENSE_ENDPOINT.to_owned() }
     }
 
     /// The id that makes this kind of vectors.
@@ -269,7 +274,9 @@ pub(super) fn shown(chunking: &Chunking) -> Map<String, Value> {
 /// The endpoint of one of the ids of [`PRECONFIGURED`].
 pub(super) fn always_there(id: &str) -> Endpoint {
     match id {
-        HYBRID_ENDPOINT => preconfigured_hybrid(),
+        HYBRID_ENDPOINT => preconfigured_hybrid(id, SPARSE_ENDPOINT),
+        HEAD_HYBRID_ENDPOINT => preconfigured_hybrid(id, HEAD_ENDPOINT),
+        HEAD_ENDPOINT => preconfigured(id, TaskType::SparseEmbedding, HEAD_MODEL),
         DENSE_ENDPOINT => preconfigured(id, TaskType::TextEmbedding, DENSE_MODEL),
         _ => preconfigured(id, TaskType::SparseEmbedding, ".elser_model_2"),
     }
@@ -300,13 +307,13 @@ fn preconfigured(id: &str, task_type: TaskType, model_id: &str) -> Endpoint {
     }
 }
 
-/// The built-in hybrid endpoint.
-fn preconfigured_hybrid() -> Endpoint {
+/// A built-in hybrid endpoint.
+fn preconfigured_hybrid(id: &str, sparse: &str) -> Endpoint {
     Endpoint {
         task_type: TaskType::HybridEmbedding,
         model_id: String::new(),
         adaptive_allocations: None,
-        hybrid: Some(HybridParts::embedded()),
-        ..preconfigured(HYBRID_ENDPOINT, TaskType::TextEmbedding, "")
+        hybrid: Some(HybridParts::embedded(sparse)),
+        ..preconfigured(id, TaskType::TextEmbedding, "")
     }
 }

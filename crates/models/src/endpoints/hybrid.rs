@@ -18,15 +18,22 @@ use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
 
 impl Models {
-    /// The factor for the cosines of a dense model, so that they say as much as those of the embedded one: by its calibration, else by how
-    /// far apart its vectors lie; 1 if neither is known.
-    pub fn dense_factor(&self, model_id: &str) -> f32 {
-        if let Some(calibration) = self.calibration(model_id, VectorKind::Dense) {
+    /// The factor for the cosines of a hybrid endpoint's dense model, so that they say beside its sparse model as much as those of the
+    /// embedded one do beside the embedded sparse one; 1 for any other id.
+    pub fn dense_factor(&self, inference_id: &str) -> f32 {
+        let Some(parts) = self.hybrid_parts(inference_id) else { return 1.0 };
+        let sparse = self.behind(parts.of(VectorKind::Sparse));
+        let beside_sparse = sparse.and_then(|model| Some(model.info().ok()?.dense_factor)).unwrap_or(1.0);
+        beside_sparse * self.factor_of_cosines(parts.of(VectorKind::Dense))
+    }
+
+    /// That factor beside the embedded sparse model: by the dense model's calibration, else by how far apart its vectors lie; 1 if neither
+    /// is known.
+    fn factor_of_cosines(&self, dense: &str) -> f32 {
+        if let Some(calibration) = self.calibration(dense, VectorKind::Dense) {
             return spread::factor_of_slope(calibration.slope);
         }
-        let parts = self.hybrid_parts(model_id);
-        let id = parts.as_ref().map_or(model_id, |parts| parts.of(VectorKind::Dense));
-        self.behind(id).and_then(|model| model.spread()).map_or(1.0, spread::factor)
+        self.behind(dense).and_then(|model| model.spread()).map_or(1.0, spread::factor)
     }
 
     /// The parts of a hybrid endpoint; `None` for any other id.
@@ -84,9 +91,7 @@ pub(super) fn endpoint(
         ));
     }
     let task = |id: &str, wanted: TaskType| {
-        let target = models
-            .inference_target(id)
-            .ok_or_else(|| EngineError::resource_not_found(format!("Inference endpoint not found [{id}]")))?;
+        let target = models.inference_target(id).ok_or_else(|| models.no_endpoint(id))?;
         if target.task_type == wanted {
             return Ok(target);
         }

@@ -26,7 +26,7 @@ use sparrow_storage::{DataDir, StorageError};
 pub(crate) use self::api::OPERATIONS;
 pub use self::api::{SemanticIndices, delete_endpoint, put_endpoint};
 pub use self::endpoint::{Endpoint, HybridParts, TaskType, not_one_vector};
-use self::endpoint::{PRECONFIGURED, always_there};
+use self::endpoint::{OF_HEAD, PRECONFIGURED, always_there};
 pub(crate) use self::infer::OPERATIONS as ENCODING;
 pub use self::target::InferenceTarget;
 
@@ -51,11 +51,12 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// Reads the endpoints of the data directory. One that this version cannot read is kept, with the reason.
+    /// Reads the endpoints of the data directory. One that this version cannot read is kept, with the reason. Built-in endpoints join them,
+    /// those of the head on the embedded dense model only if it is installed.
     ///
     /// # Errors
     /// When the store is damaged or cannot be read.
-    pub fn open(data: Arc<DataDir>) -> Result<Self, EngineError> {
+    pub fn open(data: Arc<DataDir>, has_head: bool) -> Result<Self, EngineError> {
         let mut current = BTreeMap::new();
         let mut unusable = BTreeMap::new();
         for (id, definition) in stores::read_members(&data, STORE)? {
@@ -69,7 +70,7 @@ impl Endpoints {
                 }
             }
         }
-        for id in PRECONFIGURED {
+        for id in PRECONFIGURED.into_iter().filter(|id| has_head || !OF_HEAD.contains(id)) {
             current.entry(id.to_owned()).or_insert_with(|| Arc::new(always_there(id)));
         }
         Ok(Self {

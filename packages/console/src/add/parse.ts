@@ -2,6 +2,7 @@
 import { CsvProblem, CsvReader } from '../../../server/src/csv-rows';
 import { type Column, type ColumnNote, Sample, textColumns, typedDocument } from '../../../server/src/file-mapping';
 import { asIndexName } from '../../../server/src/index-name';
+import { listInside } from '../../../server/src/list-inside';
 import { MEANING_OF_PART, TextParts } from '../../../server/src/text-parts';
 import { plural } from '../lib/format';
 import type { Document } from './bulk';
@@ -114,15 +115,8 @@ function fromJson(text: string): Source[] {
     if (!(error instanceof SyntaxError)) throw new Error(TOO_DEEP, { cause: error });
     throw new Error(`This is not valid JSON: ${error.message}`, { cause: error });
   }
-  const list = Array.isArray(value) ? value : isObject(value) ? (longestList(value) ?? [value]) : [];
+  const list = Array.isArray(value) ? value : isObject(value) ? (listInside(value)?.list ?? [value]) : [];
   return list.map((one) => (isObject(one) ? one : { text: one }));
-}
-
-/** The documents of `{"data": [{…}, {…}]}`, whatever the list is called. */
-function longestList(value: Source): unknown[] | undefined {
-  return Object.values(value)
-    .filter((one): one is unknown[] => Array.isArray(one) && one.length > 0 && one.every(isObject))
-    .sort((a, b) => b.length - a.length)[0];
 }
 
 function fromLines(text: string, left: string[]): Source[] {

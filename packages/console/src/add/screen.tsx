@@ -5,7 +5,7 @@ import { useRef, useState } from 'preact/hooks';
 import { MEANING_FIELD, type Made, fieldAt, fieldsFor, isByMeaning } from '../../../server/src/file-mapping';
 import { Refused, call, optional } from '../lib/api';
 import { bytes, count, duration, plural } from '../lib/format';
-import { foreignLanguage } from '../lib/language';
+import { foreignLanguage } from '../../../server/src/language';
 import { useLoad } from '../lib/load';
 import { address } from '../lib/route';
 import { type Properties, vectorsOf } from '../search/fields';
@@ -282,8 +282,8 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           There is an index <b>{index}</b> already. The documents are added to it. Its fields stay as they are, and
           columns that it does not have yet become new fields.{' '}
           {table.documents.some(({ id }) => id === undefined)
-            ? 'No column id with unique values, so adding the file again duplicates its documents.'
-            : 'Documents with the same id are replaced.'}{' '}
+            ? 'The file has no column id with unique values, so adding it again would duplicate its documents.'
+            : 'Documents whose id is in the index already are replaced.'}{' '}
           To start over, delete the index first, under <a href={address('indices', { index })}>Documents</a>.
         </Note>
       )}
@@ -307,8 +307,8 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
             />
             <b>{name}</b>{' '}
             <span class="example">
-              {isFixed(name) && <i>as the index has it: </i>}
               {beginning(example)}
+              {isFixed(name) && <i> (already in the index)</i>}
             </span>
           </label>
         ))}
@@ -326,8 +326,9 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
       </label>
       {foreign !== undefined && (
         <Note kind="warn">
-          These texts look like {foreign}. The models that come with the server read English only: such texts are found
-          by their words, but not by their meaning. A model for {foreign} goes into the folder <code>--models</code>.
+          These texts look like {foreign}. The models that come with the server read English only, so these texts are
+          found by their words but not by their meaning. To change that, start the server with <code>--models</code> and
+          a folder that holds a model for {foreign}.
         </Note>
       )}
       {!table.columns.some(({ name }) => isTicked(name)) && (

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { call } from '../lib/api';
 import { weight as shown } from '../lib/format';
 import { loadIndices } from '../lib/indices';
-import { foreignLanguage } from '../lib/language';
+import { foreignLanguage } from '../../../server/src/language';
 import { useLoad } from '../lib/load';
 import { current, remember } from '../lib/route';
 import { Head, Note, Problem } from '../shell/parts';
@@ -181,7 +181,7 @@ function Shared({ a, b }: { readonly a: Encoded; readonly b: Encoded }): JSX.Ele
         In common: <span class="meaning">{shown(total)}</span>
       </h2>
       {pairs.length === 0 ? (
-        <p>No token. A search by sparse vectors would not find this text.</p>
+        <p>The model makes no token of this text, so a search by sparse vectors would not find it.</p>
       ) : (
         <ol>
           {drawn.map(({ token, weights, product }) => (

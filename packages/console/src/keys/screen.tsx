@@ -2,26 +2,11 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
-import { call } from '../lib/api';
+import { call, optional } from '../lib/api';
 import { when } from '../lib/format';
 import { useLoad } from '../lib/load';
 import { Copy, Head, Note, Problem, Raw, Sure } from '../shell/parts';
-
-interface Key {
-  readonly id: string;
-  readonly name: string;
-  readonly creation: number;
-  readonly expiration?: number;
-  readonly invalidated: boolean;
-  readonly role_descriptors?: Readonly<Record<string, Role>>;
-  /** The rights of the key that made it, beyond which it has none; absent where that was the owner key, or it is the owner key. */
-  readonly limited_by?: unknown;
-}
-
-interface Role {
-  readonly cluster?: readonly string[];
-  readonly indices?: readonly { readonly names: readonly string[] | string; readonly privileges: readonly string[] }[];
-}
+import { type Key, type Role, mayCreate, mayRevoke, rightsOf } from './rights';
 
 /** What a key is usually for; the rest is for the request editor. */
 const PURPOSES = {
@@ -47,17 +32,17 @@ const PURPOSES = {
 } as const;
 type Purpose = keyof typeof PURPOSES;
 
+/** All keys, or the key of this tab where it may see no other. */
+async function listKeys(): Promise<readonly Key[]> {
+  const path = '/_security/api_key?with_limited_by=true';
+  const all = await optional<{ api_keys: Key[] } | undefined>(undefined, 'GET', path);
+  return (all ?? (await call<{ api_keys: Key[] }>('GET', `${path}&owner=true`))).api_keys;
+}
+
 export function KeysScreen(): JSX.Element {
   const [all, setAll] = useState(false);
   const [failure, setFailure] = useState('');
-  const {
-    value: keys,
-    error,
-    reload,
-  } = useLoad(
-    async () => (await call<{ api_keys: Key[] }>('GET', '/_security/api_key?with_limited_by=true')).api_keys,
-    [],
-  );
+  const { value: keys, error, reload } = useLoad(listKeys, []);
   const { value: me } = useLoad(
     () => call<{ api_key?: { id: string; name: string } }>('GET', '/_security/_authenticate'),
     [],
@@ -67,6 +52,7 @@ export function KeysScreen(): JSX.Element {
       setFailure((reason as Error).message);
     });
   };
+  const own = keys?.find(({ id }) => id === me?.api_key?.id);
   const shown = keys?.filter(
     ({ invalidated, expiration }) => all || (!invalidated && (expiration === undefined || expiration > Date.now())),
   );
@@ -85,22 +71,21 @@ export function KeysScreen(): JSX.Element {
         </label>
       </Head>
       <Problem text={error ?? failure} />
-      <NewKey onMade={reload} />
+      {mayCreate(own) && <NewKey onMade={reload} />}
       <ul class="keys">
         {shown?.map((key) => (
           <li key={key.id} class={key.invalidated ? 'key-card ended' : 'key-card'}>
             <div class="one-head">
               <h2>{key.name}</h2>
               {me?.api_key?.id === key.id && <span class="state started">used in this tab</span>}
-              {key.invalidated ? (
-                <span class="small">revoked</span>
-              ) : (
+              {key.invalidated && <span class="small">revoked</span>}
+              {!key.invalidated && mayRevoke(own, key) && (
                 <Sure
                   label="Revoke"
                   question={
                     me?.api_key?.id === key.id
-                      ? 'You are signed in with this key: it is refused at once, here as well. Revoke it?'
-                      : 'Requests with it are refused at once. Revoke it?'
+                      ? 'You are signed in with this key. Once it is revoked, nothing works with it, here either. Revoke it?'
+                      : 'Requests with it will be refused from now on. Revoke it?'
                   }
                   onYes={() => {
                     end(key.id);
@@ -121,18 +106,6 @@ export function KeysScreen(): JSX.Element {
       </ul>
     </>
   );
-}
-
-function rightsOf({ role_descriptors: roles = {}, limited_by: limits }: Key): string {
-  const parts = Object.values(roles).flatMap(({ cluster = [], indices = [] }) => [
-    ...indices.map(({ names, privileges }) => `${privileges.join(', ')} on ${[names].flat().join(', ')}`),
-    ...(cluster.length === 0 ? [] : [`${cluster.join(', ')} on the server`]),
-  ]);
-  if (Object.keys(roles).length === 0) {
-    return limits === undefined ? 'May do everything.' : 'May do what the key that created it may do.';
-  }
-  const within = limits === undefined ? '' : ', within the rights of the key that created it';
-  return parts.length === 0 ? 'May do nothing.' : `May: ${parts.join('; ')}${within}.`;
 }
 
 function NewKey({ onMade }: { readonly onMade: () => void }): JSX.Element {

@@ -33,6 +33,6 @@ it('says in plain words what a key may not do', async () => {
   const answer = { error: { type: 'security_exception', reason }, status: 403 };
   vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(answer), { status: 403 })));
   await expect(call('GET', '/_tasks', undefined, { key: 'key' })).rejects.toThrow(
-    'This key may not do or see this: it needs the cluster privilege “monitor”.',
+    'This key does not have the right to do this: it needs the cluster privilege “monitor”.',
   );
 });

@@ -61,7 +61,7 @@ function isHere(path: string): boolean {
 /** Sends a request as it is. @throws Refused if the key or the path cannot be one, or nobody answers. */
 export async function send(method: string, path: string, body?: string, options: Options = {}): Promise<Reply> {
   if (!isHere(path)) {
-    throw new Refused('A path begins with one slash: with two, it is the name of another server.');
+    throw new Refused('A path begins with one slash. With two, it would name another server.');
   }
   const key = options.key ?? storedKey();
   if (key === '') throw new Refused('Enter a key first.', 401);
@@ -120,7 +120,7 @@ export async function call<T>(method: string, path: string, body?: unknown, opti
 function forbidden(sentence: string): string {
   const [, scope, privilege] = UNAUTHORIZED.exec(sentence) ?? [];
   if (scope === undefined || privilege === undefined) return sentence;
-  return `This key may not do or see this: it needs the ${scope} privilege “${privilege}”.`;
+  return `This key does not have the right to do this: it needs the ${scope} privilege “${privilege}”.`;
 }
 
 /** The server's own sentence, with the privileges that would do, the narrowest first. */

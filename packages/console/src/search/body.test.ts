@@ -278,6 +278,10 @@ describe('the console', () => {
       ...['Lentil soup', 'Apple cake', 'Flat bread'],
     ]);
     expect(shown('x', { title: 'T', ...recipes[0] }, [], field).title).toBe('T');
+    // A question is a title before the name of who asked it, and so is what differs from document to document.
+    expect(of({ author: { name: 'Ana' }, question: 'Why?', answer: 'So it is.' })[0]).toBe('Why?');
+    expect(shown('x', { by: { name: 'Ana' }, ...recipes[0] }, [], field).title).toBe('Lentil soup');
+    expect(of({ author: { name: 'Ana' }, text: 'So it is.' })[0]).toBe('Ana');
     // What is there to read is no title of itself.
     const notes = [{ note: 'One short note' }, { note: 'Another one' }];
     expect(shown('x', notes[0] ?? {}, [], titleFieldOf(notes)).titleField).toBeUndefined();

@@ -126,7 +126,7 @@ function WhyTable({ why }: { readonly why: Why }): JSX.Element {
       {why.matched && parts.length === 0 && (
         <p class="small">
           {why.kind === 'dense'
-            ? 'How close the vectors of the question and of the text are. Dense vectors have no tokens that could be named.'
+            ? 'How close the vectors of the question and of the text are. The numbers in a dense vector do not stand for words, so there is nothing more to show.'
             : why.explanation.description}
         </p>
       )}

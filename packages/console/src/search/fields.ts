@@ -39,12 +39,12 @@ export const LABELS: Readonly<Record<Kind, string>> = {
 };
 
 export const HINTS: Readonly<Record<Kind, string>> = {
-  words: 'Texts with the words of the question, as they stand (BM25)',
+  words: 'Texts that contain the words of the question (BM25)',
   meaning:
-    'Texts that mean the same in other words: a model expands question and texts into weighted tokens (sparse vectors)',
+    'Texts that say the same in other words: a model expands the question and each text into weighted tokens (sparse vectors)',
   dense:
-    'Texts that mean the same in other words: a model turns question and texts into points, and the nearest are found (dense vectors)',
-  hybrid: 'All of these lists fused by their scores: usually better than each of them',
+    'Texts that say the same in other words: a model turns the question and each text into a vector, and the nearest texts are found (dense vectors)',
+  hybrid: 'All of these lists, combined by their scores: usually better than any one of them',
 };
 
 /** The inference endpoint that makes a sparse and a dense vector of each passage. */

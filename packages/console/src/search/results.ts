@@ -94,12 +94,17 @@ export async function search(
     way,
     body,
     took: answer.took,
-    total:
-      total === undefined ? '' : `${total.relation === 'gte' ? 'at least ' : ''}${total.value.toLocaleString('en-US')}`,
+    // Where hits of score 0 begin, nothing else is found.
+    total: made.length < hits.length ? made.length.toLocaleString('en-US') : totalOf(total),
     best: Math.max(...made.map(({ score }) => score), 0),
     hits: made,
     phases: answer.profile?.phases ?? {},
   };
+}
+
+function totalOf(total: Answer['hits']['total']): string {
+  if (total === undefined) return '';
+  return `${total.relation === 'gte' ? 'at least ' : ''}${total.value.toLocaleString('en-US')}`;
 }
 
 function hitOf(hit: RawHit, rank: number, lists: readonly Kind[], titleField: string | undefined): Hit {

@@ -6,7 +6,7 @@ import { filterProblem } from '../../../server/src/named-fields';
 import { Refused } from '../lib/api';
 import { count } from '../lib/format';
 import { type Index, type Known, keepUsual, loadIndices, usualIndex } from '../lib/indices';
-import { foreignLanguage } from '../lib/language';
+import { foreignLanguage } from '../../../server/src/language';
 import { useLoad } from '../lib/load';
 import { current, go, remember } from '../lib/route';
 import { Head, Hidden, Note, Problem } from '../shell/parts';
@@ -17,6 +17,7 @@ import { type Kind, LABELS, firstOfEach, waysOf } from './fields';
 import { notesOfFilter } from './filter';
 import { FacetList } from './facet-list';
 import { FilterInput } from './filter-input';
+import { Question } from './question';
 import { type Result, explainedBy, search } from './results';
 import { Welcome } from './welcome';
 
@@ -149,19 +150,7 @@ function Searching({
           ask();
         }}
       >
-        <input
-          class="question"
-          type="search"
-          data-search
-          aria-label="Question"
-          placeholder="Ask a question"
-          autocomplete="off"
-          autofocus
-          value={text}
-          onInput={(event) => {
-            setText(event.currentTarget.value);
-          }}
-        />
+        <Question text={text} onText={setText} />
         <button disabled={busy && results.length === 0}>Search</button>
         <div class="search-options">
           <label class="field">
@@ -293,7 +282,9 @@ function Start({
   }
   return (
     <div class="start">
-      <p>Thirty short texts. Each of these questions has hardly a word in common with the text that answers it:</p>
+      <p>
+        These are thirty short texts. Each of the questions below shares hardly a word with the text that answers it:
+      </p>
       <div class="chips">
         {EXAMPLE_QUESTIONS.map((question) => (
           <button

@@ -1,5 +1,5 @@
 // What made a hit's score, read out of its explanation.
-import { isFunctionWord } from '../lib/language';
+import { isFunctionWord } from '../../../server/src/language';
 import type { Kind } from './fields';
 
 export interface Explanation {

@@ -16,7 +16,7 @@ export function Help({
         <dt>
           <kbd>/</kbd>
         </dt>
-        <dd>to the search</dd>
+        <dd>go to the search box</dd>
         {screens.map(({ id, label, letter }) => (
           <>
             <dt key={id}>
@@ -28,7 +28,7 @@ export function Help({
         <dt>
           <kbd>↑</kbd> <kbd>↓</kbd> <kbd>←</kbd> <kbd>→</kbd>
         </dt>
-        <dd>from hit to hit</dd>
+        <dd>move from hit to hit</dd>
         <dt>
           <kbd>Enter</kbd>
         </dt>

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -6,7 +6,7 @@ import { EngineError } from '../errors.js';
 import { fileProblem } from '../file-problem.js';
 import { embeddedModels, modelDirectories } from '../models.js';
 import { type NativeEngineOptions, NativeSearchEngine } from '../native-engine.js';
-import { holdsForeignFiles } from '../foreign-files.js';
+import { holdsForeignFiles, makePrivateFolder } from '../foreign-files.js';
 import { OPERATIONS, type Operation } from '../operations.js';
 import type { SearchEngine } from '../search-engine.js';
 import { amount, named, object, refuseUnknown } from './arguments.js';
@@ -197,14 +197,14 @@ function alreadyOpen(data: string, real: string): SparrowError {
 async function refuseForeign(data: string): Promise<void> {
   // What cannot be read is told when it is opened.
   if (!(await holdsForeignFiles(data).catch(() => false))) return;
-  const reason = `${data} holds other files and is no data directory of Sparrow, so nothing was written: name an empty folder or a new one; to use this one all the same, pass amongOtherFiles: true`;
+  const reason = `${data} contains other files and is not a data directory of Sparrow, so nothing was written: name an empty or a new folder; to use this one anyway, pass amongOtherFiles: true`;
   throw new SparrowError(reason, 400, 'illegal_argument_exception');
 }
 
 /** Makes a data directory unless it is there: for this user alone, as what is indexed is. */
 async function makeFolder(data: string): Promise<void> {
   try {
-    await mkdir(data, { recursive: true, mode: 0o700 });
+    await makePrivateFolder(data);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const why = code === 'EEXIST' ? 'it is not a folder' : fileProblem(cause);

@@ -41,7 +41,7 @@ async function* checked(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 
 function notUtf8(line: number): CommandError {
   return new CommandError(
-    `line ${number(line)} is not UTF-8: save the file as UTF-8, or say --encoding latin1 where that is what it is (as older spreadsheets write it)`,
+    `line ${number(line)} is not UTF-8: save the file as UTF-8, or add --encoding latin1 if it is Latin-1, as older spreadsheet programs write it`,
   );
 }
 

@@ -33,7 +33,7 @@ export interface ImportOptions extends ServerOptions {
 export async function refuseFolder(file: string): Promise<void> {
   if (file === '-' || (await stat(file).catch(() => undefined))?.isDirectory() !== true) return;
   throw new UsageError(
-    `${file} is a folder, which is not read: name the files in it, as in ${commandName()} import ${shellWord(file.replace(/\/+$/, ''))}/*.csv; each is loaded into the index of its name, or all into one with --index`,
+    `${file} is a folder: name the files in it, as in ${commandName()} import ${shellWord(file.replace(/\/+$/, ''))}/*.csv; each is loaded into an index of the same name, or all into one with --index`,
   );
 }
 
@@ -45,7 +45,7 @@ export async function refuseFolder(file: string): Promise<void> {
 export function knownFormat(file: string, { format }: Pick<ImportOptions, 'format'>): Format {
   const known = format ?? formatOf(file);
   if (known === undefined && /\.(?:xls[xmb]?|ods)$/i.test(file))
-    throw new UsageError(`${file} is a spreadsheet, which is not read: save the spreadsheet as CSV, and import that`);
+    throw new UsageError(`${file} is a spreadsheet, which Sparrow cannot read: save it as CSV, and import that file`);
   if (known === undefined)
     throw new UsageError(
       `${file === '-' ? 'standard input' : file}: say with --format whether it is ${FORMATS.join(', ')}`,

@@ -25,6 +25,19 @@ describe('the values of a JSON file', () => {
     ]);
   });
 
+  it('are told apart from those of a list', async () => {
+    const listed: boolean[] = [];
+    for (const text of ['[1]', '1', ' {"a":[1]}\n{}']) {
+      for await (const { isListed } of jsonValues(
+        Readable.from([Buffer.from(text)]),
+        1000,
+        () => new Error('too long'),
+      ))
+        listed.push(isListed);
+    }
+    expect(listed).toEqual([true, false, false, false]);
+  });
+
   it.each([
     ['[]', []],
     ['[ ]\n', []],

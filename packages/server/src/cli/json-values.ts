@@ -6,6 +6,8 @@ export interface JsonText {
   readonly text: string;
   /** The line in which it begins, from 1. */
   readonly line: number;
+  /** Whether it is one of a list. */
+  readonly isListed: boolean;
 }
 
 const [LINE_FEED, SPACE, QUOTE, COMMA, BACKSLASH] = [10, 32, 34, 44, 92];
@@ -42,7 +44,7 @@ export async function* jsonValues(
     const text = Buffer.concat([...begun, rest])
       .toString()
       .trim();
-    const taken = begunIn === undefined ? [] : [{ text, line: begunIn }];
+    const taken = begunIn === undefined ? [] : [{ text, line: begunIn, isListed: around === 1 }];
     [begun, length, begunIn] = [[], 0, undefined];
     return taken;
   };

@@ -7,10 +7,11 @@ import { createGunzip } from 'node:zlib';
 import { fileProblem } from '@sparrow-search/engine';
 
 import { CsvProblem, CsvReader, type CsvRow } from '../csv-rows.js';
+import { listInside, placeOf } from '../list-inside.js';
 import { type PlacedPart, TextParts } from '../text-parts.js';
 import { type Encoding, inUtf8 } from './encoding.js';
 import { CommandError } from './errors.js';
-import { jsonValues } from './json-values.js';
+import { type JsonText, jsonValues } from './json-values.js';
 import { linesOf } from './lines.js';
 import { number } from './terminal.js';
 
@@ -141,16 +142,37 @@ async function* fromLines(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_
   }
 }
 
-/** Documents of a list, or documents that follow each other. A text that is one becomes a document, as in the console. */
+/**
+ * Documents of a list, of the longest list in an object that is alone in its file, or documents that follow each other. A text that is one
+ * becomes a document. All as in the console.
+ */
 async function* fromValues(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_> {
   let n = 0;
   const tooLong = (line: number): CommandError =>
     new CommandError(`the document that begins in line ${number(line)} is longer than 100 MB: is this a file of JSON?`);
-  for await (const { text, line } of jsonValues(stream, MOST_BYTES, tooLong)) {
+  const recorded = ({ text, line }: JsonText): Record_ => {
     // In one line, as it is sent: within quotes, JSON has no line breaks.
     const flat = text.replaceAll(/[\r\n]+/g, ' ');
-    yield parsed((n += 1), line, flat.startsWith('"') ? `{"text":${flat}}` : flat);
+    return parsed((n += 1), line, flat.startsWith('"') ? `{"text":${flat}}` : flat);
+  };
+  let before: JsonText | undefined;
+  for await (const value of jsonValues(stream, MOST_BYTES, tooLong)) {
+    if (before !== undefined) yield recorded(before);
+    before = value;
   }
+  if (before === undefined) return;
+  const last = recorded(before);
+  const inside = n > 1 || before.isListed || last.document === undefined ? undefined : listInside(last.document);
+  if (inside === undefined) {
+    yield last;
+    return;
+  }
+  n = 0;
+  const [from, to] = placeOf(inside.name, before.text);
+  // The lines above it count.
+  const list =
+    '\n'.repeat(before.line - 1) + before.text.slice(0, from).replaceAll(/[^\n]/g, '') + before.text.slice(from, to);
+  for await (const value of jsonValues(Readable.from([Buffer.from(list)]), MOST_BYTES, tooLong)) yield recorded(value);
 }
 
 /** Paragraphs of a text, small ones together, as in the console. */
@@ -194,6 +216,10 @@ function isTooDeep(text: string): boolean {
 }
 
 function parsed(n: number, line: number, text: string): Record_ {
+  if (text === '') {
+    const problem = 'nothing stands between two commas, or between a comma and the bracket behind it';
+    return { n, line, document: undefined, text: undefined, problem };
+  }
   if (isTooDeep(text)) {
     const problem = `it is nested more than ${number(MOST_DEPTH)} levels deep`;
     return { n, line, document: undefined, text: undefined, problem };

@@ -76,10 +76,10 @@ export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.
     return { url, key: checkedKey(given, keyFrom), keyFrom };
   }
   // The key of a server here is nobody else's business.
-  if (!isHere(url)) return { url, key: undefined, keyFrom: 'say it with --key or SPARROW_API_KEY' };
+  if (!isHere(url)) return { url, key: undefined, keyFrom: 'give one with --key or SPARROW_API_KEY' };
   const file = join(data, 'owner.key');
   let key: string | undefined;
-  let unread = `looked for ${file}`;
+  let unread = `there is no ${file}`;
   try {
     key = readFileSync(file, 'utf8').trim();
   } catch (error) {
@@ -88,7 +88,7 @@ export function findTarget(options: TargetOptions, environment: Readonly<NodeJS.
     if (!['ENOENT', 'ENOTDIR'].includes(code)) unread = `${file} cannot be read: ${fileProblem(error)}`;
   }
   if (key !== undefined) return { url, key: checkedKey(key, file), keyFrom: file };
-  const none = `say it with --key or SPARROW_API_KEY, or where the server's data directory is with --data (${unread})`;
+  const none = `give one with --key or SPARROW_API_KEY, or name the server's data directory with --data (${unread})`;
   return { url, key, keyFrom: none };
 }
 
@@ -266,11 +266,11 @@ export class Remote implements SearchEngine {
       for (const sentence of warningTexts(response.headers['warning'] ?? null)) this.warn(inLine(sentence));
     }
     if (status !== 401) return { status, body: bytes };
-    if (key === undefined) throw new CommandError(`the server at ${url} wants a key: ${keyFrom}`);
+    if (key === undefined) throw new CommandError(`the server at ${url} requires a key: ${keyFrom}`);
     // Throws if the body is not what a Sparrow server answers: then the key is not the problem.
     this.#read(status, bytes);
     // The server cannot say where the key is from.
-    const reason = `the server at ${url} does not know the key of ${inLine(keyFrom)}, or no longer: it may be of another server, expired or revoked; give one of this server with --key or SPARROW_API_KEY, or the server's data directory with --data`;
+    const reason = `the server at ${url} does not accept the key from ${inLine(keyFrom)}: it may belong to another server, or have expired or been revoked; give a valid key with --key or SPARROW_API_KEY, or name the server's data directory with --data`;
     return { status, body: Buffer.from(JSON.stringify({ error: { type: 'security_exception', reason }, status })) };
   }
 }

@@ -1,5 +1,6 @@
 //! Detects the layout of a model directory.
 
+use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
@@ -11,6 +12,9 @@ use super::super::checkpoint::{self, Architecture, Checkpoint};
 use super::super::sentence_transformers::{self, Modules, Prompts};
 use super::super::{ModelKind, calibration, onnx};
 use super::{Config, Description, ForwardPass, Kind, Layout, MAX_TOKENS, Pooling, activation, read_json};
+
+/// What `dense_factor` may be: beyond that, one of the two kinds of vectors would not count.
+const DENSE_FACTORS: RangeInclusive<f32> = 0.05..=20.0;
 
 impl Layout {
     /// Reads the small files of a directory and decides what kind of model it holds and how it is computed.
@@ -85,6 +89,14 @@ impl Layout {
         let max_tokens = most_tokens(said.max_tokens.or(sentence_transformers::max_tokens(dir)?), &config);
         let vocabulary_size = config.vocab_size.or(width.filter(|_| kind.is_sparse()));
         files.extend(query_weights.clone());
+        let dense_factor = said.dense_factor.unwrap_or(1.0);
+        if !DENSE_FACTORS.contains(&dense_factor) {
+            return Err(unsupported(format!(
+                "[dense_factor] must be between [{}] and [{}], got [{dense_factor}]",
+                DENSE_FACTORS.start(),
+                DENSE_FACTORS.end()
+            )));
+        }
         let mut layout = Self {
             dir: dir.to_path_buf(),
             forward,
@@ -97,6 +109,7 @@ impl Layout {
             max_tokens,
             arithmetic: said.arithmetic,
             trunk: said.trunk,
+            dense_factor,
             same_space_as: said.same_space_as,
             calibration: calibration::load(dir, kind)?,
             prefixes: prompts.prefixes(),

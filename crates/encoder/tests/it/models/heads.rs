@@ -112,6 +112,50 @@ fn one_pass_gives_the_vectors_of_two() {
     }
 }
 
+/// `checkpoint-head` with own weights of its 13 tokens.
+fn with_token_weights(weights: &[f32]) -> tempfile::TempDir {
+    let dir = copy(&fixtures().join("checkpoint-head"));
+    let path = dir.path().join("model.safetensors");
+    let bytes = weights.iter().flat_map(|weight| weight.to_le_bytes()).collect();
+    let added = ("token_weights".to_owned(), json!({"dtype": "F32", "shape": [weights.len()]}), bytes);
+    write(&path, tensors(&path).into_iter().chain([added]));
+    dir
+}
+
+#[test]
+fn tokens_of_a_text_have_weights_of_their_own() {
+    let (below, plain) = (trunk(), fixtures().join("checkpoint-head"));
+    let plain = Model::load_head(&plain, &below).unwrap();
+    let terms = plain.info().vocabulary_size;
+    // Every second token has one, and each another.
+    let own: Vec<f32> = (0..terms).map(|id| if id % 2 == 0 { 0.25 + id as f32 } else { 0.0 }).collect();
+    let dir = with_token_weights(&own);
+    let weighted = Model::load_head(dir.path(), &below).unwrap();
+    let (without, with) = (encode(Arc::clone(&plain), &TEXTS), encode(Arc::clone(&weighted), &TEXTS));
+    for ((text, without), with) in TEXTS.iter().zip(&without).zip(&with) {
+        let (without, with) = (both(without), both(with));
+        assert_eq!(without.1, with.1, "{text}: the dense vector stays");
+        let of = |weights: &TokenWeights, token: &str| {
+            weights.pairs().iter().find(|(name, _)| &**name == token).map_or(0.0, |(_, weight)| *weight)
+        };
+        for token in ["red", "green", "blue", "coin", "old", "new"] {
+            let is_there = text.split([' ', '.']).any(|word| word == token);
+            let own = if is_there { own[weighted.token_id(token).unwrap() as usize] } else { 0.0 };
+            assert_eq!(of(with.0, token), of(without.0, token) + own, "{text}: {token}");
+        }
+    }
+    assert_ne!(with, without);
+
+    let refused = |weights: &[f32]| {
+        let error = Model::load_head(with_token_weights(weights).path(), &below).unwrap_err().to_string();
+        assert!(error.contains("tensor [token_weights] has to hold"), "{error}");
+    };
+    refused(&own[1..]);
+    for wrong in [-1.0, f32::NAN, f32::INFINITY] {
+        refused(&[&[wrong], &own[1..]].concat());
+    }
+}
+
 #[test]
 fn a_vector_from_the_cache_is_both() {
     let head = Model::load_head(&fixtures().join("checkpoint-head"), &trunk()).unwrap();

@@ -420,7 +420,7 @@ async function mayBeReplaced({ remote }: Context, name: string): Promise<boolean
   ).map(({ mappings: own }) => own?._meta);
   if (mappings.every((own) => own?.made_by === MADE_BY)) return !mappings.some((own) => own?.kept === true);
   throw new CommandError(
-    `there is an index or alias [${name}] that sparrow eval has not made, and would delete: rename it, or measure it with --index ${name}`,
+    `there is an index or alias [${name}] that sparrow eval did not create and would have to delete: rename it, or measure it with --index ${name}`,
   );
 }
 

@@ -15,6 +15,7 @@ import {
   isByMeaning,
   textColumns,
 } from '../../file-mapping.js';
+import { foreignLanguage } from '../../language.js';
 import { MEANING_OF_PART } from '../../text-parts.js';
 import { type KnownFile, checkpointOf, keyOf, lookAt, saveCheckpoint } from '../checkpoints.js';
 import { Context, integerOption, interruptible, jsonOption, withServer } from '../context.js';
@@ -43,6 +44,8 @@ const MOST_TOLD = 10;
 const LARGE = 256_000;
 /** What the server says of a value that a field does not take. */
 const REFUSING = /failed to parse field \[([^\]]+)\] of type \[([^\]]+)\]/;
+/** Documents by which the language of a file is told. */
+const READ_FOR_LANGUAGE = 20;
 /** How long a followed file is silent until what has come is written. */
 const FLUSH_MS = 300;
 
@@ -130,6 +133,8 @@ class Import {
   readonly #begun = performance.now();
   #key = '';
   #columns: readonly Column[] = [];
+  /** The first documents of the file. */
+  readonly #first: Readonly<Record<string, unknown>>[] = [];
   /** What is to be said about columns, where the index gets their fields from this file. */
   #columnNotes: readonly ColumnNote[] = [];
   #semantic: readonly string[] = [];
@@ -222,7 +227,7 @@ class Import {
     const { follow = false, pipeline, batch } = this.#options;
     const { err } = this.#context.terminal;
     let present = 0;
-    const hold = { records: skipped, saved: performance.now(), problems: 0 };
+    const hold = { records: skipped, written: 0, saved: performance.now() };
     // Documents that are no JSON count as well: they are between those that are.
     const ends: number[] = [];
     let last = skipped;
@@ -281,6 +286,7 @@ class Import {
           hold.records = ends[documents - sent - 1] ?? hold.records;
           ends.splice(0, documents - sent);
           sent = documents;
+          hold.written = written;
           this.#progress.update(written, this.#share(), this.#rejected > 0 ? `${number(this.#rejected)} rejected` : '');
           if (performance.now() - hold.saved < CHECKPOINT_MS) return;
           hold.saved = performance.now();
@@ -311,16 +317,21 @@ class Import {
       this.#progress.clear();
       await saving.catch(() => undefined);
       await save(false).catch(() => undefined);
-      const what = error instanceof Error ? error.message : String(error);
-      const done_ =
-        hold.records > 0
-          ? `; ${counted(hold.records, 'document')} of it ${hold.records === 1 ? 'is' : 'are'} done, run this again to go on`
-          : '';
+      const what = (error instanceof Error ? error.message : String(error)).replace(/;$/, '');
+      const done_ = hold.records === 0 ? '' : `; ${this.#soFar(skipped + hold.written)}`;
       if (error instanceof CommandError || error instanceof SparrowError) {
         throw new CommandError(`${this.#file}: ${what}${done_}`, { cause: error });
       }
       throw error;
     }
+  }
+
+  /** How many documents an import that failed has written, and how it goes on. */
+  #soFar(written: number): string {
+    const isOne = written === 1;
+    const what =
+      written === 0 ? 'nothing was written' : `${counted(written, 'document')} ${isOne ? 'is' : 'are'} written`;
+    return `${what}, run this again to go on`;
   }
 
   /** What to do about documents whose values do not fit the fields of the index. */
@@ -329,10 +340,10 @@ class Import {
     const { name } = this.#index;
     const fields = [...this.#refusing].map(([field, type]) => `[${field}] (${type})`);
     const dates = [...this.#refusing.values()].some((type) => type.startsWith('date'))
-      ? ', or a date with a `format` that lists the forms (docs/fields.md)'
+      ? ', or a date with a `format` that lists the forms (see /_docs/fields on the server)'
       : '';
     this.#notes.push(
-      `what was rejected does not fit ${fields.join(', ')}: correct these values in the file; or delete the index (DELETE /${name}), make it with a mapping in which the field is a keyword${dates}, and import again with --restart`,
+      `the rejected values do not fit ${fields.join(', ')}: correct them in the file; or delete the index (DELETE /${name}), create it with a mapping in which the field is a keyword${dates}, and import again with --restart`,
     );
   }
 
@@ -343,7 +354,7 @@ class Import {
     const size = `${number(Math.round(json.length / 1000))} kB`;
     this.#progress.clear();
     this.#context.note(
-      `${inLine(this.#file)}, line ${number(record.line)}: a document of ${size}, which may take minutes to encode; in parts of a page or so, each is found by what it says`,
+      `${inLine(this.#file)}, line ${number(record.line)}: a document of ${size}, which may take minutes to encode: split into parts of about a page, a search would find the part that answers`,
     );
   }
 
@@ -414,8 +425,13 @@ class Import {
     try {
       if (await this.#index.ensure({ mappings: { properties } })) {
         this.#semantic = meaning;
+        this.#noteLanguage(meaning);
         const told = this.#columnNotes.filter(({ name }) => pipeline === undefined && !meaning.includes(name));
         this.#notes.push(...told.map(({ text }) => text));
+        if (this.#options.id === undefined && this.#columns.some(({ name }) => name === 'id'))
+          this.#notes.push(
+            'the _id of a document is its place in the file: --id id takes that of the field id instead',
+          );
       } else {
         if (!this.#isExpected)
           this.#before = await this.#index.count().catch((error: unknown) => (forbidden(error), 0));
@@ -426,6 +442,16 @@ class Import {
       if (named !== undefined && named.length > 0) throw error;
       forbidden(error);
     }
+  }
+
+  /** Says that the embedded models do not read what is to be searched by meaning, where that is clear. */
+  #noteLanguage(meaning: readonly string[]): void {
+    const texts = this.#first.flatMap((document) => meaning.map((name) => document[name]));
+    const language = foreignLanguage(texts.filter((text) => typeof text === 'string').join(' '));
+    if (language !== undefined)
+      this.#notes.push(
+        `these texts look like ${language}, and the models that come with Sparrow read English only: they are found by their words, but not by their meaning (see /_docs/guides/models on the server)`,
+      );
   }
 
   /** Adds the fields that are missing, and gives another model to those that have no vectors yet where that is asked for. */
@@ -469,6 +495,8 @@ class Import {
     const records = this.#read(isPiped ? signal : ending.signal, false);
     const sample = new Sample(hasColumns(this.#format));
     let isAll = false;
+    let isRead = false;
+    let wrong: string | undefined;
     this.#isEmpty = !follow;
     try {
       while (!sample.isFull) {
@@ -476,10 +504,15 @@ class Import {
         isAll = next.done === true;
         if (next.done === true) break;
         this.#isEmpty = false;
-        const { document } = next.value;
+        const { document, line, problem } = next.value;
         if (isPiped) this.#ahead.push(next.value);
-        if (document === undefined) continue;
+        if (document === undefined) {
+          wrong ??= `line ${number(line)}: ${inLine(problem ?? 'it cannot be read')}`;
+          continue;
+        }
+        isRead = true;
         sample.add(document);
+        if (this.#first.length < READ_FOR_LANGUAGE) this.#first.push(document);
         for (const seen of checks) seen.add(document);
       }
     } finally {
@@ -490,6 +523,8 @@ class Import {
         await records.return(undefined);
       }
     }
+    if (isAll && !isRead && wrong !== undefined)
+      throw new CommandError(`none of its documents can be read, and nothing was written: ${wrong}`);
     const one = hasColumns(this.#format) ? 'column' : 'field';
     for (const seen of checks) {
       const problem = seen.problem(isAll, one);

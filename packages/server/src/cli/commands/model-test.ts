@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import process from 'node:process';
 
@@ -244,7 +244,27 @@ function cosine(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, num
   return lengths === 0 ? Number(dot(one, one) === dot(other, other)) : dot(one, other) / lengths;
 }
 
+/** Where a folder in the form of Hugging Face says how tokens become one vector. */
+const POOLING = join('1_Pooling', 'config.json');
+
+/** Behind the way of pooling, that nobody has said it. */
+function assumed(directory: string, name: string, value: unknown): string {
+  const isSaid = name !== 'pooling' || value !== 'mean over tokens' || existsSync(join(directory, POOLING));
+  return isSaid || saysPooling(directory)
+    ? ''
+    : ` (assumed, as there is no ${POOLING}: many models take the first token)`;
+}
+
+function saysPooling(directory: string): boolean {
+  try {
+    return Object.hasOwn(JSON.parse(readFileSync(join(directory, 'sparrow.json'), 'utf8')) as object, 'pooling');
+  } catch {
+    return false;
+  }
+}
+
 function shown({
+  directory,
   kind,
   recognised,
   bytes: size,
@@ -255,7 +275,8 @@ function shown({
   quality,
 }: Report): string {
   const facts = Object.entries(recognised as Record<string, unknown>).map(
-    ([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    ([name, value]) =>
+      `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}${assumed(directory, name, value)}`,
   );
   const lines = [
     ['kind', kind],

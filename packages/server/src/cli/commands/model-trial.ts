@@ -21,7 +21,7 @@ interface Inferred {
 
 interface Config {
   readonly model_id: string;
-  readonly metadata?: { readonly error?: string; readonly recognised?: Json & { readonly trunk?: string } };
+  readonly metadata?: { readonly error?: string; readonly recognised?: Json };
   readonly inference_config?: Json;
   readonly model_size_bytes?: number;
 }
@@ -60,7 +60,7 @@ export async function onModel<T>(directory: string, run: (trial: Trial) => Promi
       data,
       models: [place, ...trunksOf(place)],
       deployAtStart: false,
-      log: { level: 'error', asText: true },
+      log: { level: 'silent', asText: true },
     });
     engine = await opening;
     const trial = new Trial(engine, basename(place));
@@ -128,10 +128,11 @@ export class Trial {
     const { trained_model_configs: configs } = await this.ask<{ readonly trained_model_configs: readonly Config[] }>(
       'get_trained_models',
     );
-    const config = configs.find((one) => one.metadata?.recognised?.trunk !== undefined) ?? configs[0];
+    // Beside a head are the models that it may be on, of which one may be a head itself. A folder of an embedded model has
+    // another name than the model, and there is no other.
+    const config = configs.find(({ model_id }) => model_id === this.id) ?? configs[0];
     const problem = config?.metadata?.error;
     if (problem !== undefined) throw new CommandError(problem);
-    // A folder of an embedded model has another name than the model.
     this.id = config?.model_id ?? this.id;
     this.kind = Object.keys(config?.inference_config ?? {})[0] ?? '';
     return config;

@@ -98,7 +98,10 @@ export function addSearch(program: Command): void {
     const named = body === undefined ? (options.filter ?? []).flatMap(fieldsOfFilter) : fieldsOfSearch(body);
     await noteFields(context, options.index, named, options.filter);
     context.show(answer, (out) => {
-      const { total, hits } = answer.hits;
+      const { total: all, hits: listed } = answer.hits;
+      // Nothing speaks for what has a score of 0, and a fused list ends with such hits: behind the first, nothing else is found.
+      const hits = body === undefined ? listed.filter(({ _score: score }) => score !== 0) : listed;
+      const total = hits.length < listed.length ? { value: hits.length, relation: 'eq' as const } : all;
       const footer = out.dim(`${foundBy(options, hits.length, total)}${duration(answer.took)}`);
       const titleField = titleFieldOf(hits.map(({ _source: source }) => (source as Document | undefined) ?? {}));
       return `${hits.map((hit, at) => described(out, hit, at, titleField)).join('')}${footer}\n`;
@@ -130,10 +133,9 @@ function readBody(given: string): SearchRequest {
     try {
       text = readFileSync(file, 'utf8');
     } catch (cause) {
-      throw new UsageError(
-        `--body: cannot read the file [${inLine(file)}], which is named behind the @: ${fileProblem(cause)}`,
-        { cause },
-      );
+      throw new UsageError(`--body: cannot read the file [${inLine(file)}] named after the @: ${fileProblem(cause)}`, {
+        cause,
+      });
     }
   }
   const where = file === undefined ? '' : ` [${inLine(file)}]`;
@@ -159,10 +161,10 @@ async function requestFor(context: Context, question: string, options: Options):
     // The server finds the fields by itself.
     if (by !== 'hybrid')
       throw new CommandError(
-        `the key may not see the fields of [${index}], which --by needs: take a key with view_index_metadata, or leave out --by`,
+        `--by needs to know the fields of [${index}], which this key may not see: use a key with view_index_metadata, or leave out --by`,
       );
     context.note(
-      `the key may not see the fields of [${index}], for which it needs view_index_metadata: the server chooses where to look`,
+      `this key may not see the fields of [${index}], which needs view_index_metadata, so the server chooses the fields to search`,
     );
     const fields = field === undefined ? {} : { fields: [...field] };
     return {
@@ -311,10 +313,15 @@ function described(out: Sink, hit: Hit<Document>, at: number, titleField: string
   return `${head}\n    ${oneLine(text, out.columns * 2)}\n`;
 }
 
-/** The passage that shows best why a hit was found: one with the words that were looked for, or else the first. */
+/**
+ * The passage that shows best why a hit was found: one with the words that were looked for, or else the first. A single word, as that of a
+ * category, shows nothing where there is more to read.
+ */
 export function passageOf(highlight: Hit<Document>['highlight']): string | undefined {
   const passages = Object.values(highlight ?? {}).flatMap((found) => found.slice(0, 1));
-  return passages.find((passage) => passage.includes('<em>')) ?? passages[0];
+  const read = passages.filter((passage) => passage.trim().includes(' '));
+  const best = (some: readonly string[]): string | undefined => some.find((one) => one.includes('<em>')) ?? some[0];
+  return best(read) ?? best(passages);
 }
 
 /** The words that were looked for, as a terminal shows them. */

@@ -250,7 +250,7 @@ function list(names: readonly string[]): string {
 /** Where a repository is looked for, in words: the server does not tell its folders. */
 function folderOf(repository: string): string {
   return repository === REPOSITORY
-    ? `the folder [${REPOSITORY}] under the server's --repo-path (by default, the folder [snapshots] beside its data directory)`
+    ? `[${REPOSITORY}], a folder under the server's --repo-path (by default [snapshots], next to its data directory)`
     : `the repository [${repository}]`;
 }
 

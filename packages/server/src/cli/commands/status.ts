@@ -100,11 +100,11 @@ function whyYellow(indices: readonly CatIndex[]): string {
   const replicas =
     waiting === 0
       ? ''
-      : `health is yellow, as is usual for one server: ${counted(waiting, 'index has', 'indices have')} replicas, which only a second one could hold\n`;
+      : `cluster health is yellow, which is normal for a single server: ${counted(waiting, 'index asks', 'indices ask')} for replicas, and a replica needs a second server\n`;
   const work =
     failing.length === 0
       ? ''
-      : `health is yellow as work in the background fails for ${failing.join(', ')}: the log of the server says why\n`;
+      : `cluster health is yellow because background work fails for ${failing.join(', ')}: the server's log says why\n`;
   return `${replicas}${work}`;
 }
 

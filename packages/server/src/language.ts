@@ -1,5 +1,5 @@
 // Whether a text is English, which is all that the embedded models read. Only clear cases are told: a wrong warning is worse
-// than none.
+// than none. For the command line and the console; it has no imports, as it runs in browsers too.
 
 interface Language {
   readonly name: string;

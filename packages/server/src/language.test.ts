@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { foreignLanguage } from './language';
+import { foreignLanguage } from './language.js';
 
 it.each([
   ['Der Hund ist nicht im Haus und das ist gut für die Katze.', 'German'],
