@@ -229,12 +229,11 @@ impl Distribution {
         (lowest * unit, (lowest + width - 1.0) * unit)
     }
 
-    /// Quantile at `share` (0 to 1) by the nearest-rank method, which yields one of the values; `None` without
-    /// values.
+    /// The value whose rank is nearest to `share` (0 to 1) of all values; `None` without values.
     fn nearest_rank(&mut self, share: f64) -> Option<f64> {
         self.sort();
         let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
-        let wanted = (share * total).ceil().max(1.0);
+        let wanted = (share * total + 0.5).floor().max(1.0);
         let mut before = 0.0;
         for &(value, weight) in &self.values {
             before += weight;
@@ -305,6 +304,7 @@ mod tests {
         assert_eq!(values.rank(200.0), Some(1.0));
         assert_eq!(values.nearest_rank(0.25), Some(1.0));
         assert_eq!(values.nearest_rank(0.5), Some(51.0));
+        assert_eq!((values.nearest_rank(0.62), values.nearest_rank(0.63)), (Some(51.0), Some(101.0)));
         // As Elasticsearch's own tests have them.
         let hdr =
             [(0.0, 1.0), (25.0, 1.0), (50.0, 51.0302734375), (75.0, 101.0615234375), (99.0, 151.1240234375)];

@@ -55,15 +55,9 @@ impl<'a> WordGroups<'a> {
     ) -> Result<Self, AggregationError> {
         let mapping = context.snapshot.mapping();
         let path = mapping.concrete(&asked.source.field).into_owned();
-        // The source of an object is the object alone.
-        let below = |path: String| {
-            let inside =
-                context.snapshot.scope().and_then(|scope| path.strip_prefix(scope)?.strip_prefix('.'));
-            inside.map(str::to_owned).unwrap_or(path)
-        };
         let sources = match text.sources.is_empty() {
-            true => vec![below(mapping.source_path(&path).into_owned())],
-            false => text.sources.iter().cloned().map(below).collect(),
+            true => vec![mapping.source_path(&path).into_owned()],
+            false => text.sources.clone(),
         };
         Ok(Self {
             snapshot: context.snapshot,
@@ -84,6 +78,10 @@ impl<'a> WordGroups<'a> {
     /// # Errors
     /// If a document cannot be read, or the request must stop.
     pub fn codes(&mut self, docs: &[u32], out: &mut Vec<(u32, u64)>) -> Result<(), AggregationError> {
+        // Of a field that is not mapped no text has words.
+        if self.snapshot.mapping().field(&self.path).is_none() {
+            return Ok(());
+        }
         for (place, &doc) in (0_u32..).zip(docs) {
             work::check()?;
             let own = match self.last.take() {
