@@ -154,3 +154,12 @@ describe('Retry-After', () => {
     expect(answer).toContain('[request] Data too large');
   });
 });
+
+describe('a document without an id that its fields cannot take', () => {
+  it('is named by one id in the answer to a bulk', async () => {
+    await server.request('PUT', '/counted', { mappings: { properties: { n: { type: 'integer' } } } });
+    const { body } = await server.request('POST', '/_bulk', '{"index":{"_index":"counted"}}\n{"n":"many"}\n');
+    const { _id: id, error } = body.items[0].index;
+    expect(error.reason).toContain(`document with id '${id}'`);
+  });
+});

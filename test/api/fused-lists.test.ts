@@ -144,6 +144,51 @@ describe('a list by dense vectors below a fusion', () => {
 });
 
 describe('the short form with fields', () => {
+  it.each([
+    ['rrf', rrf],
+    ['linear', linear],
+  ])('is read on until the groups or the hits of a page are found: %s', async (name, fused) => {
+    const index = `grouped-${name}`;
+    // Nine groups, of which three have four fifths of the documents, and all of the first ones.
+    await done('PUT', `/${index}`, {
+      mappings: { properties: { group: { type: 'keyword' }, up: { type: 'integer' }, down: { type: 'integer' } } },
+    });
+    await load(
+      index,
+      Array.from({ length: 60 }, (_value, at) => ({
+        group: `g${String(at % 10 === 5 ? 3 + (at - 5) / 10 : at % 3)}`,
+        ...{ up: at + 1, down: (at * 7) % 61 },
+      })),
+    );
+    const lists = fused([scored('up'), scored('down')]);
+    const pages = async (more: object, shown: (hit: any) => string): Promise<string[]> => {
+      const all: string[] = [];
+      for (let from = 0; from < 60; from += 3) {
+        const page = (await search(lists, { from, size: 3, ...more }, index)).hits.hits as unknown[];
+        all.push(...page.map(shown));
+        if (page.length < 3) break;
+      }
+      return all;
+    };
+    const groups = await pages({ collapse: { field: 'group' } }, (hit) => hit.fields.group[0] as string);
+    expect(groups).toHaveLength(9);
+    expect(new Set(groups).size).toBe(9);
+    const once = await search(lists, { size: 9, collapse: { field: 'group' } }, index);
+    expect(groups).toEqual(once.hits.hits.map((hit: any) => hit.fields.group[0] as string));
+
+    const few = { post_filter: { terms: { group: ['g4', 'g7'] } } };
+    const found = await pages(few, (hit) => hit._id as string);
+    expect([...found].sort()).toEqual(['16', '46']);
+    // A window that is named is the end of the list.
+    const named = await search(
+      fused([scored('up'), scored('down')], { rank_window_size: 3 }),
+      { size: 3, ...few },
+      index,
+    );
+    expect(named.hits.hits.length).toBeLessThan(2);
+    await done('DELETE', `/${index}`);
+  });
+
   it('searches a field for what it is in each index', async () => {
     await done('PUT', '/meanings', { mappings: { properties: { body: DENSE, title: { type: 'text' } } } });
     await done('PUT', '/texts', { mappings: { properties: { body: { type: 'text' } } } });

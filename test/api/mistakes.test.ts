@@ -93,7 +93,7 @@ it.each([
     'PUT',
     '/_ingest/pipeline/p',
     { processors: [{ inferrence: {} }] },
-    'No processor type exists with name [inferrence]',
+    'No processor type exists with name [inferrence] did you mean [inference]?',
   ],
   [
     'a script with a name that is not there',
@@ -101,6 +101,55 @@ it.each([
     '/a/_update/1',
     { script: { source: 'ctx._source.a = x' } },
     'cannot resolve symbol [x]',
+  ],
+  [
+    'a type of field written wrongly',
+    'PUT',
+    '/b',
+    { mappings: { properties: { t: { type: 'semantictext' } } } },
+    'Did you mean [semantic_text]? There are [alias, binary, ',
+  ],
+  [
+    'a type of field that only Elasticsearch has',
+    'PUT',
+    '/b',
+    { mappings: { properties: { t: { type: 'join' } } } },
+    'This server has no such type. There are [alias, binary, ',
+  ],
+  [
+    'an analyzer written wrongly',
+    'PUT',
+    '/b',
+    { mappings: { properties: { t: { type: 'text', analyzer: 'englsh' } } } },
+    'analyzer [englsh] has not been configured in mappings: did you mean [english]? There are [arabic, bulgarian, ',
+  ],
+  [
+    'an analyzer that is not there',
+    'POST',
+    '/_analyze',
+    { analyzer: 'smartcn', text: 'x' },
+    'failed to find global analyzer [smartcn]: there are [arabic, ',
+  ],
+  [
+    'a service written wrongly',
+    'PUT',
+    '/_inference/sparse_embedding/x',
+    { service: 'elastcsearch', service_settings: { model_id: 'x', num_threads: 1, num_allocations: 1 } },
+    'Unknown service [elastcsearch]: did you mean [elasticsearch]? There are [elasticsearch, elser]',
+  ],
+  [
+    'a model of Elasticsearch',
+    'POST',
+    '/_ml/trained_models/.elser/_infer',
+    { docs: [{ text_field: 'x' }] },
+    `Could not find trained model [.elser]: there are [${DENSE}, ${SPARSE}`,
+  ],
+  [
+    'an inference endpoint written wrongly',
+    'POST',
+    '/_inference/.elser-2-elasticsaerch',
+    { input: 'x' },
+    'Inference endpoint not found [.elser-2-elasticsaerch]: did you mean any of [.elser-2-elasticsearch, ',
   ],
   ['sorting by text', 'POST', '/a/_search', { sort: ['content'] }, 'Please use a keyword field instead'],
   ['an uppercase name', 'PUT', '/A', {}, 'Invalid index name [A], must be lowercase'],
@@ -111,4 +160,21 @@ it.each([
   expect(answer.body.error.type).toBeTypeOf('string');
   const words = JSON.stringify(answer.body.error).replaceAll('\\"', '"');
   expect(words).toContain(sentence);
+});
+
+it('names no endpoint of somebody else where one is not found', async () => {
+  const settings = { model_id: SPARSE, num_threads: 1, num_allocations: 1 };
+  const made = { service: 'elasticsearch', service_settings: settings };
+  const put = await server.request('PUT', '/_inference/sparse_embedding/customer-secret', made);
+  expect(put.status, put.text).toBe(200);
+  const query = { sparse_vector: { field: 'tokens', inference_id: 'customer-secre', query: 'x' } };
+  for (const [path, body] of [
+    ['/a/_search', { query }],
+    ['/_inference/customer-secre', { input: 'x' }],
+    ['/_ml/trained_models/customer-secre/_infer', { docs: [{ text_field: 'x' }] }],
+  ] as const) {
+    const { text } = await server.request('POST', path, body);
+    expect(text, path).toContain('there are [');
+    expect(text, path).not.toContain('customer-secret');
+  }
 });

@@ -50,6 +50,13 @@ describe('a number that nobody changed keeps its bytes', () => {
     expect(await source('/kept/_source/new')).toBe(DOCUMENT);
   });
 
+  it('and is not given the spelling of an equal one', async () => {
+    const equal = '"a":1.0,"b":1.00,"c":[1.0,1e0,100000.0],"d":{"e":1E5}';
+    await ok('PUT', '/kept/_doc/3', `{${equal}}`);
+    await ok('POST', '/kept/_update/3', '{"doc":{"x":1}}');
+    expect(await source('/kept/_source/3')).toBe(`{${equal},"x":1}`);
+  });
+
   it('and one that changed in its last digit alone is changed', async () => {
     await ok('PUT', '/kept/_doc/2', '{ "id": 123456789012345678901234567890 }');
     expect(await ok('POST', '/kept/_update/2', '{"doc":{"id":123456789012345678901234567890}}')).toContain('"noop"');
@@ -85,6 +92,20 @@ describe('a number that nobody changed keeps its bytes', () => {
     await ok('PUT', '/filtered', { mappings: { dynamic: false, _source: { excludes: ['list'] } } });
     await ok('PUT', '/filtered/_doc/1', DOCUMENT);
     expect(await source('/filtered/_source/1')).toBe(`{${NUMBERS.replace(/,"list".*/u, '')}}`);
+  });
+});
+
+describe('a number that no double can hold', () => {
+  it('is refused in whatever field, and taken as a text', async () => {
+    await ok('PUT', '/huge', { mappings: { properties: { word: { type: 'keyword' } } } });
+    for (const body of ['{"word":1e400}', '{"word":["a",-1e400]}', '{"other":{"deep":1e400}}']) {
+      const answer = await server.request('PUT', '/huge/_doc/1', Buffer.from(body), {
+        headers: { 'content-type': 'application/json' },
+      });
+      expect([answer.status, answer.body.error.reason]).toEqual([400, expect.stringContaining('number out of range')]);
+    }
+    await ok('PUT', '/huge/_doc/1?refresh=true', { word: '1e400' });
+    expect(await ok('GET', '/huge/_count?q=word:1e400')).toContain('"count":1');
   });
 });
 

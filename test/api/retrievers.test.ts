@@ -99,6 +99,39 @@ describe('a retriever', () => {
     expect(await reason({ query_vector: [1, 0], query_vector_builder: {} })).toContain('but not both');
   });
 
+  it('diversify compares the passages of a semantic_text field', async () => {
+    const meaning = { type: 'semantic_text', inference_id: '.all-minilm-l6-v2-elasticsearch' };
+    await server.request('PUT', '/talks', { mappings: { properties: { meaning, rank: { type: 'integer' } } } });
+    const texts = [
+      'A cat sleeps on the warm roof.',
+      'On the warm roof a cat sleeps.',
+      'Interest rates rose again this quarter.',
+      ['The ferry leaves at nine.', 'A cat is asleep on the warm roof.'],
+    ];
+    for (const [at, text] of texts.entries()) {
+      const written = await server.request('PUT', `/talks/_doc/${String(at)}?refresh=true`, {
+        ...{ meaning: text, rank: 10 - at },
+      });
+      expect(written.status, written.text).toBe(201);
+    }
+    const kept = (more: object): Promise<Answer> => {
+      const diversify = { type: 'mmr', field: 'meaning', retriever: scored('rank'), size: 2, ...more };
+      return server.request('POST', '/talks/_search', { retriever: { diversify } });
+    };
+    // The fourth has a passage that resembles the first text, so that the third differs most.
+    expect(ids(await kept({ lambda: 0 }))).toEqual(['0', '2']);
+    const builder = {
+      text_embedding: { model_id: '.all-minilm-l6-v2-elasticsearch', model_text: 'when does the boat go?' },
+    };
+    expect(ids(await kept({ lambda: 1, query_vector_builder: builder, size: 1 }))).toEqual(['3']);
+    const lexical = await kept({ lambda: 0, field: 'rank' });
+    expect([lexical.status, lexical.body.error.reason]).toEqual([
+      400,
+      expect.stringContaining('[semantic_text] field'),
+    ]);
+    await server.request('DELETE', '/talks');
+  });
+
   it('standard is a search with a filter, a least score, a sort, collapsed and ended early', async () => {
     expect(ids(await search({ retriever: standard('odd') }))).toEqual(['1', '3', '5']);
     const filter = { range: { up: { gte: 3 } } };

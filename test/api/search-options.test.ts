@@ -74,6 +74,16 @@ describe('pipelines of aggregations', () => {
     expect(await keys({ sort: [{ m: 'asc' }], gap_policy: 'insert_zeros' })).toEqual([3, 1, 2, 4]);
   });
 
+  it('refuse to sort buckets by very many keys', async () => {
+    const keys = (n: number): object[] => Array.from({ length: n }, () => ({ _key: 'asc' }));
+    const ordered = (n: number): object => ({ a: { terms: { field: 'n', order: keys(n) } } });
+    expect((await aggs(ordered(100))).a.buckets.length).toBeGreaterThan(0);
+    const failed = '400 illegal_argument_exception:';
+    expect(await reason({ aggs: ordered(101) })).toBe(`${failed} [order] of aggregation [a] has more than [100] keys`);
+    const sorted = histogram({ d: { bucket_sort: { sort: keys(101) } } });
+    expect(await reason({ aggs: sorted })).toBe(`${failed} [sort] of aggregation [d] has more than [100] keys`);
+  });
+
   it('name the buckets with the lowest and the highest number as the aggregation does', async () => {
     const extreme = async (read: object): Promise<string[]> => {
       const found = await aggs({

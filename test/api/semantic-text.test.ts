@@ -242,8 +242,8 @@ describe('semantic_text', () => {
     await call('PUT', '/unknown', {
       mappings: { properties: { body: { type: 'semantic_text', inference_id: 'nowhere' } } },
     });
-    expect(await reason('PUT', '/unknown/_doc/1?refresh=true', { body: 'x' })).toBe(
-      '404 resource_not_found_exception: Inference id [nowhere] not found for field [body]',
+    expect(await reason('PUT', '/unknown/_doc/1?refresh=true', { body: 'x' })).toContain(
+      '404 resource_not_found_exception: Inference id [nowhere] not found for field [body]: there are [',
     );
     expect((await call('GET', '/unknown/_doc/1')).status).toBe(404);
     // Without a text there is nothing to encode.

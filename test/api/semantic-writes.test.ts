@@ -282,7 +282,8 @@ describe('a document without a model', () => {
       ['POST', '/frail/_update/2', { doc: { s: 'new' }, doc_as_upsert: true }],
       ['POST', '/frail/_update/2', { doc: {}, upsert: { s: 'new' } }],
     ] as const) {
-      expect([refused, missing]).toContain(await why(method, path, body));
+      const reason = await why(method, path, body);
+      expect(reason === refused || reason.startsWith(missing), reason).toBe(true);
     }
     const bulk = await ok(
       'POST',

@@ -124,6 +124,30 @@ describe('significant_terms', () => {
     expect(keys(n.says).sort()).toEqual(['cut', 'in', 'lock', 'station', 'the']);
   });
 
+  it('counts what buckets that are joined have together', async () => {
+    // Each number is one document, fewer than a value needs.
+    const v = { variable_width_histogram: { field: 'n', buckets: 1 }, aggs: { s: bikes } };
+    const { v: found } = await ask({ v }, { query: term('transport') }, 'crimes,more');
+    expect(found.buckets[0].s).toMatchObject({
+      ...{ doc_count: 20, bg_count: 100 },
+      buckets: [{ key: 'bicycle', doc_count: 10, bg_count: 14 }],
+    });
+  });
+
+  it('tells a fraction in one index from the whole number in another', async () => {
+    for (const [index, type, n] of [
+      ['whole', 'long', 3],
+      ['parts', 'double', 3.5],
+    ] as const) {
+      await call('PUT', `/${index}`, { mappings: { properties: { n: { type } } } });
+      const lines = Array.from({ length: 5 }, () => `{"index":{}}\n{"n":${String(n)}}\n`);
+      await call('POST', `/${index}/_bulk?refresh=true`, lines.join(''));
+    }
+    const s = { significant_terms: { field: 'n' } };
+    const { s: found } = await ask({ s }, { query: { range: { n: { gt: 3.2 } } } }, 'whole,parts');
+    expect(found.buckets).toEqual([{ key: 3.5, doc_count: 5, score: 1, bg_count: 5 }]);
+  });
+
   it.each([
     [{ field: 'kind', jlp: {} }, '[significant_terms] unknown field [jlp] did you mean [jlh]?'],
     [
@@ -161,6 +185,20 @@ describe('significant_text', () => {
     const w = { significant_text: { field: 'title', filter_duplicate_text: true, min_doc_count: 1, percentage: {} } };
     const { w: found } = await ask({ w }, { query: term('transport') });
     expect(found.buckets.map(({ doc_count }: any) => doc_count)).toEqual([1, 1, 1, 1, 1, 1, 1]);
+  });
+
+  it('counts the words of a document in each of its buckets, also where repetitions are left out', async () => {
+    const texts = { mappings: { properties: { tags: { type: 'keyword' }, text: { type: 'text' } } } };
+    await call('PUT', '/tagged', texts);
+    const lines = Array.from({ length: 20 }, (_, n) => {
+      const text = ['a', 'b', 'c', 'd', 'e', 'f'].map((sign) => `word${String(n)}${sign}`).join(' ');
+      return `{"index":{}}\n${JSON.stringify({ tags: ['x', 'y', 'z'], text })}\n`;
+    });
+    await call('POST', '/tagged/_bulk?refresh=true', lines.join(''));
+    const w = { field: 'text', filter_duplicate_text: true, min_doc_count: 1, size: 1000, percentage: {} };
+    const aggs = { t: { terms: { field: 'tags' }, aggs: { w: { significant_text: w } } } };
+    const { t } = await ask(aggs, {}, 'tagged');
+    expect(t.buckets.map(({ w: { buckets } }: any) => buckets.length)).toEqual([120, 120, 120]);
   });
 
   it('reads texts where they are', async () => {

@@ -1,11 +1,11 @@
-// LangChain for JavaScript, Mastra, the AI SDK, elasticdump, OpenAI's client and version 9 of the official one, unchanged, installed here beside
-// the repository's own packages.
+// LangChain and LlamaIndex for JavaScript, Mastra, the AI SDK, elasticdump, OpenAI's client, OpenSearch's and version 9 of the official one,
+// unchanged, installed here beside the repository's own packages; and what Logstash sends.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PASSAGES_FILE } from '../support/passages.js';
 import { type RunningServer, startServer } from '../support/server.js';
 import { type Package, officialClient } from './official-client.js';
+import { ReaderFolder, examplesIn } from './page.js';
 
 const SCRIPTS = fileURLToPath(new URL('./node', import.meta.url));
 
@@ -66,16 +67,19 @@ describe.skipIf('missing' in found)('clients for Node.js', () => {
   const folder = 'folder' in found ? found.folder : '';
   let server: RunningServer;
   let files: string;
+  let reader: ReaderFolder;
 
   beforeAll(async () => {
     const models = await mkdtemp(join(tmpdir(), 'sparrow-node-models-'));
     cpSync(CROSS_ENCODER, join(models, 'cross'), { recursive: true });
     server = await startServer({ args: ['--models', models] });
     files = await mkdtemp(join(tmpdir(), 'sparrow-elasticdump-'));
+    reader = new ReaderFolder(server);
   });
   afterAll(async () => {
     await server.stop();
     await rm(files, { recursive: true, force: true });
+    reader.remove();
   });
 
   it.each([
@@ -83,12 +87,35 @@ describe.skipIf('missing' in found)('clients for Node.js', () => {
     ['Mastra', 'mastra.mjs'],
     ['OpenAI’s client', 'openai.mjs'],
     ['the AI SDK', 'ai-sdk.mjs'],
+    ['LlamaIndex', 'llama-index.mjs'],
+    ['OpenSearch’s client', 'opensearch.mjs'],
+    ['the requests of Logstash', 'logstash.mjs'],
   ])('%s', async (_, script) => {
     const env = { SPARROW_URL: server.url, SPARROW_API_KEY: server.apiKey, SPARROW_PASSAGES: PASSAGES_FILE };
     const ran = await run(process.execPath, ['--test', script], folder, env);
     if (ran.code !== 0) throw new Error(ran.output);
     expect(ran.output).toMatch(/# pass [1-9]/);
   });
+
+  it.each(examplesIn('js', 'sh').map((example) => [example.title, example] as const))(
+    'runs the example of the page: %s',
+    async (_, example) => {
+      let ran: Ran;
+      if (example.language === 'sh') {
+        const path = [join(folder, 'node_modules', '.bin'), process.env['PATH']].join(delimiter);
+        ran = await run('bash', [reader.write(example, join(reader.path, 'example.sh'))], reader.path, { PATH: path });
+      } else {
+        // OpenAI's client is installed under a name with its version.
+        const text = example.text.replace("from 'openai'", "from 'openai-7'");
+        ran = await run(
+          process.execPath,
+          [reader.write({ ...example, text }, join(folder, 'example.mjs'))],
+          reader.path,
+        );
+      }
+      expect(ran.output.trim()).toBe(example.answer);
+    },
+  );
 
   it('elasticdump copies an index into files and back, and from index to index', async () => {
     const send = async (method: string, path: string, body?: unknown): Promise<any> => {
@@ -111,10 +138,17 @@ describe.skipIf('missing' in found)('clients for Node.js', () => {
     ]).flat();
     await send('POST', '/dump-from/_bulk?refresh=true', `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
 
-    const dump = async (from: string, to: string, type: string): Promise<string> => {
+    const dump = async (from: string, to: string, type: string, more: readonly string[] = []): Promise<string> => {
       const headers = JSON.stringify({ Authorization: `ApiKey ${server.apiKey}` });
       const program = join(folder, 'node_modules', 'elasticdump', 'bin', 'elasticdump');
-      const options = [`--input=${from}`, `--output=${to}`, `--type=${type}`, `--headers=${headers}`, '--limit=60'];
+      const options = [
+        `--input=${from}`,
+        `--output=${to}`,
+        `--type=${type}`,
+        `--headers=${headers}`,
+        '--limit=60',
+        ...more,
+      ];
       const ran = await run(process.execPath, [program, ...options], files);
       expect(ran.code, ran.output).toBe(0);
       expect(ran.output).not.toMatch(/Error Emitted|error:/i);
@@ -125,6 +159,13 @@ describe.skipIf('missing' in found)('clients for Node.js', () => {
       await dump(index('dump-from'), join(files, `${type}.json`), type);
       await dump(join(files, `${type}.json`), index('dump-to'), type);
     }
+    // By a point in time, which it closes by a path of its own.
+    const opened = async (): Promise<number> =>
+      (await send('GET', '/dump-from/_stats/search')).indices['dump-from'].total.search.open_contexts as number;
+    const before = await opened();
+    await dump(index('dump-from'), join(files, 'pit.json'), 'data', ['--searchAfter=true', '--pit=true']);
+    expect(readFileSync(join(files, 'pit.json'), 'utf8').trim().split('\n')).toHaveLength(250);
+    expect(await opened()).toBe(before);
     await dump(index('dump-from'), index('dump-copy'), 'mapping');
     await dump(index('dump-from'), index('dump-copy'), 'data');
     await send('POST', '/_refresh');

@@ -1,28 +1,34 @@
-// The official Python client, elasticsearch-dsl, and the stores of LangChain, LlamaIndex and Haystack, unchanged, in a virtual
-// environment made here, or in the one of the interpreter that SPARROW_TEST_PYTHON names.
+// The official Python client, elasticsearch-dsl, and the stores of LangChain, LlamaIndex and Haystack, unchanged, and what Dify and Open
+// WebUI send, in a virtual environment made here, or in the one of the interpreter that SPARROW_TEST_PYTHON names.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { PASSAGES_FILE } from '../support/passages.js';
 import { type RunningServer, startServer } from '../support/server.js';
+import { ReaderFolder, examplesIn } from './page.js';
 
 const SCRIPTS = fileURLToPath(new URL('./python', import.meta.url));
 const DENSE_MODEL = 'all-minilm-l6-v2';
-const SUITES = ['test_official_client', 'test_langchain', 'test_llama_index', 'test_haystack', 'test_dsl'];
+const SUITES = ['test_official_client', 'test_langchain', 'test_llama_index', 'test_haystack', 'test_dsl', 'test_dify'];
 
 interface Ran {
   readonly code: number | string | null;
   readonly output: string;
 }
 
-function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ran> {
+function run(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd: string = SCRIPTS,
+): Promise<Ran> {
   return new Promise((resolve) => {
-    const options = { cwd: SCRIPTS, env: { ...process.env, ...env }, maxBuffer: 1 << 24 };
+    const options = { cwd, env: { ...process.env, ...env }, maxBuffer: 1 << 24 };
     execFile(command, [...args], options, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : (error.code ?? null), output: stdout + stderr });
     });
@@ -55,7 +61,7 @@ async function environment(requirements: string): Promise<{ readonly python: str
 /** Frameworks pin version 8 of the client, so that version 9 has an environment of its own. */
 describe.each([
   ['requirements.txt', SUITES],
-  ['requirements-9.txt', ['test_official_client']],
+  ['requirements-9.txt', ['test_official_client', 'test_open_webui']],
 ])('Python clients of %s', async (requirements, suites) => {
   const found = await environment(requirements);
   if ('missing' in found) {
@@ -85,4 +91,17 @@ describe.each([
     const ran = await run(found.python, ['-m', 'unittest', '-v', script], env);
     if (ran.code !== 0) throw new Error(ran.output);
   });
+
+  // The frameworks of the page pin version 8.
+  const examples = requirements === 'requirements.txt' ? examplesIn('python') : [];
+  it.each(examples.map((example) => [example.title, example] as const))(
+    'runs the example of the page: %s',
+    async (_, example) => {
+      const reader = new ReaderFolder(server);
+      const file = reader.write(example, join(reader.path, 'example.py'));
+      const ran = await run(found.python, ['-W', 'ignore', file], { HAYSTACK_TELEMETRY_ENABLED: 'False' }, reader.path);
+      reader.remove();
+      expect(ran.output.trim()).toBe(example.answer);
+    },
+  );
 });

@@ -45,6 +45,10 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'hits of a page: `from` and `size` together': [SETTINGS, 'max_result_window'],
   'hits that are counted exactly, unless you ask for more': ['crates/search/src/body.rs', 'DEFAULT_TRACKED_HITS'],
   'clauses of a query': ['crates/query/src/lib.rs', 'MAX_CLAUSES'],
+  'words of an `intervals`, and rules that stand for words, in it': [
+    'crates/index/src/query/kinds/intervals/mod.rs',
+    'MOST_PARTS',
+  ],
   'contexts that a `completion` asks for, each cell of a place being one': [
     'crates/mapping/src/completion_contexts.rs',
     'MOST_ASKED',
@@ -68,8 +72,8 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'window of a fusion': ['crates/search/src/window.rs', 'MAX_WINDOW'],
   'window of a rescore': [SETTINGS, 'max_rescore_window'],
   'keys of a sort': ['crates/index/src/query/search/sorted/mod.rs', 'MAX_SORT_KEYS'],
-  'numbers that `bucket_script` and `bucket_selector` read of a bucket, and keys of `bucket_sort`': [
-    'crates/search/src/aggs/parse/pipeline.rs',
+  'numbers that `bucket_script` and `bucket_selector` read of a bucket, and keys of `bucket_sort` and of an `order`': [
+    'crates/search/src/aggs/parse/parameter_reader.rs',
     'MOST_PATHS',
   ],
   'buckets in the window of `moving_fn`': ['crates/search/src/aggs/parse/moving.rs', 'MOST_WINDOW'],

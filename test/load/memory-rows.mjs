@@ -157,6 +157,36 @@ export const MEMORY_ROWS = [
       ),
   ],
   [
+    'an `order` of 100 and of 20,000 metrics over 20,000 buckets',
+    'read',
+    () =>
+      [100, 20_000].map((n) =>
+        aggregated({ a: { terms: { ...TERMS, order: many(n, () => ({ 'm.max': 'asc' })) }, aggs: { m: stats } } }),
+      ),
+    2,
+  ],
+  [
+    '`intervals` of 1,000 and of 8,000 words',
+    'read',
+    () =>
+      [1000, 8000].flatMap((n) => [
+        searched({ query: { intervals: { f: { match: { query: many(n, (at) => `v${at}`).join(' ') } } } } }),
+        searched({
+          query: { intervals: { f: { any_of: { intervals: many(n, () => ({ match: { query: 'red' } })) } } } },
+        }),
+      ]),
+    4,
+  ],
+  [
+    '16,000 clauses that each have a set of all documents',
+    'read',
+    () => [
+      searched(should(16_000, () => ({ exists: { field: 'k' } }))),
+      searched({ query: { terms: { d: many(60_000, (at) => 1_600_000_000_000 + at) } } }),
+    ],
+    4,
+  ],
+  [
     'scripts with long constants over 20,000 buckets',
     'read',
     () => [

@@ -35,6 +35,7 @@ export const REFUSED_EXAMPLES: Readonly<Record<number, readonly string[]>> = {
     'DELETE /_search/scroll/{scroll_id}',
     'POST /{index}/_pit',
     'DELETE /_pit',
+    'DELETE /{index}/_pit',
     'PUT /_ingest/pipeline/{pipeline}',
     'GET /_ingest/pipeline/{pipeline}/_simulate',
     'POST /_ingest/pipeline/{pipeline}/_simulate',

@@ -15,6 +15,7 @@ use sparrow_indices::IndexHandle;
 use sparrow_indices::Node;
 use sparrow_indices::settings::DEFAULT_ANALYZED_TOKENS;
 use sparrow_wire::MOST_REPEATED;
+use sparrow_wire::suggest::there_are;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("analyze", Action::Analyze, Lane::Trial, analyze)
@@ -166,7 +167,8 @@ impl AnalyzeRequest {
         if let Some(name) = &self.analyzer {
             let global = if handle.is_some() { "" } else { "global " };
             let analyzer = analysis.analyzer(name).ok_or_else(|| {
-                EngineError::illegal_argument(format!("failed to find {global}analyzer [{name}]"))
+                let instead = there_are(name, &analysis.all_names());
+                EngineError::illegal_argument(format!("failed to find {global}analyzer [{name}]{instead}"))
             })?;
             let gap = gap(&analyzer);
             return Ok((analyzer, gap));

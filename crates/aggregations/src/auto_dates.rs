@@ -110,7 +110,7 @@ impl AutoDates {
         while let Some((start, mut buckets)) = starts.next() {
             work::check()?;
             buckets.extend(starts.by_ref().take(units - 1).flat_map(|(_, buckets)| buckets));
-            joined.push((Key::Long(start), merge_all(aggregation, buckets)));
+            joined.push((Key::Long(start), merge_all(aggregation, buckets)?));
         }
         Ok((joined, number_of(level, units)))
     }
@@ -181,13 +181,14 @@ impl Waiting {
     /// date of each bucket.
     ///
     /// # Errors
-    /// If the request must stop.
+    /// When there is no memory for their lists, or the request must stop.
     pub fn by_level(
         self,
         asked: &AutoDates,
         parents: usize,
         ends: impl FnOnce(&[u32], &[u32], &mut [(i64, i64)]) -> Result<(), AggregationError>,
     ) -> Result<Vec<(usize, Self)>, AggregationError> {
+        work::room_for(parents * size_of::<(i64, i64, usize)>())?;
         let mut range = vec![(i64::MAX, i64::MIN); parents];
         ends(&self.docs, &self.parents, &mut range)?;
         let mut levels = Vec::with_capacity(parents);
@@ -204,12 +205,15 @@ impl Waiting {
         if let [only] = found[..] {
             return Ok(vec![(only, self)]);
         }
-        let of = |level: usize| {
+        work::room_for(2 * self.docs.len() * size_of::<(u32, u32)>())?;
+        let mut parts = Vec::with_capacity(found.len());
+        for level in found {
+            work::check()?;
             let pairs = self.docs.iter().zip(&self.parents);
             let (docs, parents) = pairs.filter(|(_, parent)| levels[**parent as usize] == level).unzip();
-            (level, Self { docs, parents })
-        };
-        Ok(found.into_iter().map(of).collect())
+            parts.push((level, Self { docs, parents }));
+        }
+        Ok(parts)
     }
 
     /// The documents and their buckets.
@@ -281,9 +285,17 @@ mod tests {
 
         /// What is estimated agrees with counting unit by unit, also where clocks change.
         #[test]
-        fn units_are_counted(first in 0i64..2_000_000_000, length in 0i64..40_000_000, level in 0usize..6, most in 1usize..300) {
+        fn units_are_counted(
+            first in 0i64..2_000_000_000,
+            units in 0i64..400,
+            percent in 90i64..140,
+            level in 0usize..6,
+            most in 1usize..300,
+        ) {
             let rounding = asked(1).0.rounding(level);
-            let (first, last) = (first * 1_000, (first + (length >> (20 - 4 * level.min(5)))) * 1_000);
+            let first = first * 1_000;
+            // Ranges that have about `units` of them, of which some are longer than the shortest.
+            let last = first + units * (rounding.shortest() / 100) * percent;
             let starts = std::iter::successors(Some(rounding.round(first)), |at| Some(rounding.next(*at)));
             let count = starts.take_while(|at| *at <= last).take(most + 1).count();
             prop_assert_eq!(units_fit(&rounding, first, last, most), count <= most);

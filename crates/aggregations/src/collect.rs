@@ -262,9 +262,10 @@ impl BucketNode<'_> {
             work::room_for(self.slots.owners.len() * size_of::<u64>())?;
             self.counts.resize(self.slots.owners.len(), 0);
         }
-        let buckets = self.counts.len();
+        let owners = self.slots.into_owners();
+        let buckets = owners.len();
         // The lists that are made of them here, beside what the children make.
-        work::room_for(buckets * (size_of::<(Key, Bucket)>() + size_of::<u64>()))?;
+        work::room_for(buckets * (size_of::<(Key, Bucket)>() + size_of::<(u64, u64, u32)>()))?;
         let mut subs = Vec::with_capacity(self.children.len());
         for child in self.children {
             work::check()?;
@@ -274,7 +275,7 @@ impl BucketNode<'_> {
             docs: self.counts[place],
             subs: subs.iter_mut().map(|list| std::mem::replace(&mut list[place], Partial::Nothing)).collect(),
         };
-        let mut codes: Vec<u64> = self.slots.owners.iter().map(|(_, code)| *code).collect();
+        let mut codes: Vec<u64> = owners.iter().map(|(_, code)| *code).collect();
         if parents == 1 {
             let places = self.groups.places(&codes)?;
             let wanted: Vec<u64> = places.iter().map(|&place| codes[place as usize]).collect();
@@ -291,7 +292,7 @@ impl BucketNode<'_> {
         codes.dedup();
         let keys = self.groups.keys(&codes)?;
         let mut lists: Vec<Vec<(Key, Bucket)>> = vec![Vec::new(); parents];
-        for (place, &(parent, code)) in self.slots.owners.iter().enumerate() {
+        for (place, &(parent, code)) in owners.iter().enumerate() {
             work::check()?;
             let key = keys[codes.binary_search(&code).unwrap_or(0)].clone();
             lists[parent as usize].push((key, bucket(place)));

@@ -16,6 +16,7 @@ use super::fields::{Kind, Resolved};
 use super::key::Key;
 use super::rounding::{Rounder, interval_of};
 use super::segment_context::SegmentContext;
+use super::slots::room_to_grow;
 use super::values::{MOST_CODES, Scratch, UNCHECKED, Values, dedup_codes, fitting};
 
 /// Largest number of buckets of a composite aggregation that one document may fall into.
@@ -191,9 +192,7 @@ impl<'a> CompositeGroups<'a> {
         if let Some(&code) = self.codes.get(tuple) {
             return Ok(code);
         }
-        if self.codes.len() == self.codes.capacity() {
-            work::room_for(2 * self.codes.capacity() * MAP_ENTRY)?;
-        }
+        room_to_grow(self.codes.len(), self.codes.capacity(), MAP_ENTRY)?;
         let code = self.tuples.len() as u64;
         let tuple: Rc<[Option<u64>]> = tuple.into();
         self.tuples.push(Rc::clone(&tuple));

@@ -13,6 +13,7 @@ use super::key::Key;
 use super::partial::{KahanSum, Partial, Stats, TopHit, TopList};
 use super::segment_context::SegmentContext;
 use super::sketch::{Distinct, Distribution, hash};
+use super::slots::room_to_grow;
 use super::strings::StringStats;
 use super::values::{MOST_CODES, Scratch, Values};
 
@@ -179,6 +180,7 @@ impl<'a> Metric<'a> {
                     }
                     match &mut found[parent] {
                         Codes::Ordinals(ordinals) => {
+                            room_to_grow(ordinals.len(), ordinals.capacity(), SET_ENTRY)?;
                             ordinals.insert(code);
                         }
                         Codes::Hashes(distinct) => distinct.insert(hash(&key_of(values, code)), *threshold),
@@ -203,7 +205,9 @@ impl<'a> Metric<'a> {
             MetricKind::Strings { values, found } => {
                 values.codes(docs, scratch, codes);
                 each(codes, |place, code| {
-                    *at(found, parents[place as usize]).entry(code).or_default() += 1;
+                    let times = at(found, parents[place as usize]);
+                    room_to_grow(times.len(), times.capacity(), 2 * SET_ENTRY)?;
+                    *times.entry(code).or_default() += 1;
                     Ok(())
                 })
             }
@@ -249,13 +253,16 @@ impl<'a> Metric<'a> {
             MetricKind::Strings { values, found } => {
                 let mut partials = Vec::with_capacity(found.len());
                 for times in found {
-                    let codes: Vec<u64> = times.keys().copied().collect();
+                    work::room_for(times.len() * size_of::<u64>())?;
+                    let mut codes: Vec<u64> = times.keys().copied().collect();
+                    codes.sort_unstable();
                     let mut strings = StringStats::default();
-                    for (code, key) in codes.iter().zip(values.keys(&codes)?) {
-                        if let Key::Text(text) = key {
+                    let mut of_code = codes.iter();
+                    values.each_key(&codes, |key| {
+                        if let (Key::Text(text), Some(code)) = (key, of_code.next()) {
                             strings.add(&text, times[code]);
                         }
-                    }
+                    })?;
                     partials.push(Partial::Strings(strings));
                 }
                 partials
@@ -271,7 +278,10 @@ impl<'a> Metric<'a> {
                         Codes::Hashes(distinct) => distinct,
                         Codes::Ordinals(ordinals) => {
                             let mut distinct = Distinct::default();
-                            for ordinal in ordinals {
+                            for (number, ordinal) in ordinals.into_iter().enumerate() {
+                                if number.is_multiple_of(UNCHECKED) {
+                                    work::check()?;
+                                }
                                 if let Ok(place) = hashes.binary_search_by_key(&ordinal, |(code, _)| *code) {
                                     distinct.insert(hashes[place].1, threshold);
                                 }
@@ -299,16 +309,20 @@ impl<'a> Metric<'a> {
 
 /// Hashes of the texts behind all ordinals in the given sets, in ascending order of ordinals.
 fn ordinal_hashes(values: &Values, collected: &[Codes]) -> Result<Vec<(u64, u64)>, AggregationError> {
-    let mut ordinals: Vec<u64> = Vec::new();
-    for codes in collected {
-        if let Codes::Ordinals(set) = codes {
-            ordinals.extend(set);
-        }
-    }
+    let sets = || {
+        collected.iter().filter_map(|codes| match codes {
+            Codes::Ordinals(set) => Some(set),
+            Codes::Hashes(_) => None,
+        })
+    };
+    // The ordinals, and then each with its hash.
+    work::room_for(3 * size_of::<u64>() * sets().map(FxHashSet::len).sum::<usize>())?;
+    let mut ordinals: Vec<u64> = sets().flatten().copied().collect();
     ordinals.sort_unstable();
     ordinals.dedup();
-    let keys = values.keys(&ordinals)?;
-    Ok(ordinals.into_iter().zip(keys.iter().map(hash)).collect())
+    let mut hashes = Vec::with_capacity(ordinals.len());
+    values.each_key(&ordinals, |key| hashes.push((ordinals[hashes.len()], hash(&key))))?;
+    Ok(hashes)
 }
 
 /// The key of a number's code.
@@ -319,6 +333,9 @@ fn key_of(values: &Values, code: u64) -> Key {
         _ => Key::Long(code as i64),
     }
 }
+
+/// Bytes of an entry of a set of codes, with its share of empty places and control bytes.
+const SET_ENTRY: usize = 16;
 
 /// Values that are added before a look at whether the request must stop. Where values come to thousands of buckets in turn, the lists
 /// of all of them are full at the same time, and twice as long the next moment.

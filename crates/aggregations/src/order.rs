@@ -8,6 +8,7 @@ use super::ast::{
 use super::error::AggregationError;
 use super::key::Key;
 use super::partial::{Bucket, Computed, Partial, Stats};
+use sparrow_types::work::{self, Stopped};
 
 /// Names of the numbers of `extended_stats`.
 const EXTENDED: [&str; 13] = [
@@ -144,36 +145,23 @@ pub fn check_order(aggregation: &Aggregation, order: &[Order]) -> Result<(), Agg
 
 /// Sorts buckets by `order`, and ties by key. If `most` is given, only that many are kept, and the documents in the
 /// others are counted.
+///
+/// # Errors
+/// When the request must stop, or there is no memory for the numbers of all buckets.
 pub fn sort_buckets(
     aggregation: &Aggregation,
     order: &[Order],
     list: &mut Vec<(Key, Bucket)>,
     most: Option<usize>,
-) -> u64 {
-    let by_metric = order.iter().any(|key| matches!(key.by, OrderBy::Metric(_)));
-    let mut ranked: Vec<(Vec<f64>, (Key, Bucket))> = std::mem::take(list)
-        .into_iter()
-        .map(|mut entry| {
-            let numbers = match by_metric {
-                false => Vec::new(),
-                true => order
-                    .iter()
-                    .map(|key| match &key.by {
-                        OrderBy::Metric(path) => metric(aggregation, &mut entry.1, path).unwrap_or(f64::NAN),
-                        OrderBy::Count | OrderBy::Key => 0.0,
-                    })
-                    .collect(),
-            };
-            (numbers, entry)
-        })
-        .collect();
-    let compare = |a: &(Vec<f64>, (Key, Bucket)), b: &(Vec<f64>, (Key, Bucket))| {
+) -> Result<u64, Stopped> {
+    work::check()?;
+    let compare = |(a, a_numbers): (&(Key, Bucket), &[f64]), (b, b_numbers): (&(Key, Bucket), &[f64])| {
         for (place, key) in order.iter().enumerate() {
             let ordering = match &key.by {
-                OrderBy::Count => direct(a.1.1.docs.cmp(&b.1.1.docs), key.ascending),
-                OrderBy::Key => direct(a.1.0.cmp(&b.1.0), key.ascending),
+                OrderBy::Count => direct(a.1.docs.cmp(&b.1.docs), key.ascending),
+                OrderBy::Key => direct(a.0.cmp(&b.0), key.ascending),
                 // What has no number is last, whatever the direction.
-                OrderBy::Metric(_) => match (a.0[place], b.0[place]) {
+                OrderBy::Metric(_) => match (a_numbers[place], b_numbers[place]) {
                     (x, y) if x.is_nan() || y.is_nan() => x.is_nan().cmp(&y.is_nan()),
                     (x, y) => direct(x.total_cmp(&y), key.ascending),
                 },
@@ -182,20 +170,51 @@ pub fn sort_buckets(
                 return ordering;
             }
         }
-        a.1.0.cmp(&b.1.0)
+        a.0.cmp(&b.0)
     };
+    if !order.iter().any(|key| matches!(key.by, OrderBy::Metric(_))) {
+        return Ok(keep_first(list, most, |(_, bucket)| bucket.docs, |a, b| compare((a, &[]), (b, &[]))));
+    }
+    work::room_for(list.len() * (size_of::<(Vec<f64>, (Key, Bucket))>() + order.len() * size_of::<f64>()))?;
+    let mut ranked = Vec::with_capacity(list.len());
+    for mut entry in std::mem::take(list) {
+        let mut numbers = vec![0.0; order.len()];
+        for (number, key) in numbers.iter_mut().zip(order) {
+            work::check()?;
+            if let OrderBy::Metric(path) = &key.by {
+                *number = metric(aggregation, &mut entry.1, path).unwrap_or(f64::NAN);
+            }
+        }
+        ranked.push((numbers, entry));
+    }
+    let other = keep_first(
+        &mut ranked,
+        most,
+        |(_, (_, bucket))| bucket.docs,
+        |a, b| compare((&a.1, &a.0), (&b.1, &b.0)),
+    );
+    list.extend(ranked.into_iter().map(|(_, entry)| entry));
+    Ok(other)
+}
+
+/// Sorts a list, and keeps only its first entries if `most` is given. Returns the documents in the others.
+pub fn keep_first<T>(
+    list: &mut Vec<T>,
+    most: Option<usize>,
+    docs: impl Fn(&T) -> u64,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> u64 {
     let mut other = 0;
     if let Some(most) = most
-        && ranked.len() > most
+        && list.len() > most
     {
         if most > 0 {
-            ranked.select_nth_unstable_by(most - 1, compare);
+            list.select_nth_unstable_by(most - 1, &compare);
         }
-        other = ranked[most..].iter().map(|(_, (_, bucket))| bucket.docs).sum();
-        ranked.truncate(most);
+        other = list[most..].iter().map(docs).sum();
+        list.truncate(most);
     }
-    ranked.sort_by(compare);
-    list.extend(ranked.into_iter().map(|(_, entry)| entry));
+    list.sort_unstable_by(compare);
     other
 }
 

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
+use sparrow_types::work::{self, Stopped};
 use tantivy::DocAddress;
 
 use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy, MultiTerms};
@@ -199,13 +200,16 @@ pub fn compare_hits(order: &[HitOrder], a: &TopHit, b: &TopHit) -> Ordering {
 pub type Widened = FxHashSet<usize>;
 
 /// Merges results of the same aggregation.
-pub fn merge(aggregation: &Aggregation, parts: Vec<Partial>, widened: &Widened) -> Partial {
+///
+/// # Errors
+/// When the request must stop, or there is no memory for all buckets.
+pub fn merge(aggregation: &Aggregation, parts: Vec<Partial>, widened: &Widened) -> Result<Partial, Stopped> {
     let mut parts = parts.into_iter().filter(|part| !matches!(part, Partial::Nothing)).peekable();
-    let Some(first) = parts.next() else { return Partial::Nothing };
+    let Some(first) = parts.next() else { return Ok(Partial::Nothing) };
     if parts.peek().is_none() && !matches!(first, Partial::Buckets(_)) {
-        return first;
+        return Ok(first);
     }
-    match first {
+    Ok(match first {
         Partial::Nothing | Partial::Ordered(..) | Partial::Computed(_) => first,
         Partial::Stats(mut stats) => {
             for part in parts {
@@ -271,41 +275,68 @@ pub fn merge(aggregation: &Aggregation, parts: Vec<Partial>, widened: &Widened) 
         }
         Partial::Buckets(first) => {
             if parts.peek().is_none() && widened.is_empty() {
-                return Partial::Buckets(first);
+                return Ok(Partial::Buckets(first));
             }
             let lists = std::iter::once(first).chain(parts.filter_map(|part| match part {
                 Partial::Buckets(buckets) => Some(buckets),
                 _ => None,
             }));
-            let lists: Vec<Vec<(Key, Bucket)>> = lists.collect();
-            let in_order = |list: &Vec<(Key, Bucket)>| list.windows(2).all(|pair| pair[0].0 < pair[1].0);
-            Partial::Buckets(match widened.is_empty() && lists.iter().all(in_order) {
-                true => merge_sorted(aggregation, lists, widened),
-                false => merge_mixed(aggregation, lists, widened),
-            })
+            let mut sorted = Vec::new();
+            for list in lists {
+                sort_by_key(aggregation, list, widened, &mut sorted)?;
+            }
+            Partial::Buckets(merge_sorted(aggregation, sorted, widened)?)
         }
-    }
+    })
 }
 
-/// Merges lists of buckets in arbitrary order, by key.
-fn merge_mixed(
+/// Buckets that are sorted without asking whether to stop.
+const SORTED_AT_ONCE: usize = 1 << 16;
+
+/// Divides buckets in arbitrary order into lists sorted by key, in each of which a key is there once.
+fn sort_by_key(
     aggregation: &Aggregation,
-    lists: Vec<Vec<(Key, Bucket)>>,
+    mut list: Vec<(Key, Bucket)>,
     widened: &Widened,
-) -> Vec<(Key, Bucket)> {
-    let mut list: Vec<(Key, Vec<Bucket>)> = Vec::with_capacity(lists.first().map_or(0, Vec::len));
-    let mut places: FxHashMap<Key, usize> = FxHashMap::default();
-    for (key, bucket) in lists.into_iter().flatten() {
-        let key = if widened.is_empty() { key } else { widen(aggregation, key, widened) };
-        match places.get(&key) {
-            Some(&place) => list[place].1.push(bucket),
-            None => {
-                places.insert(key.clone(), list.len());
-                list.push((key, vec![bucket]));
+    sorted: &mut Vec<Vec<(Key, Bucket)>>,
+) -> Result<(), Stopped> {
+    work::check()?;
+    if widened.is_empty() && list.is_sorted_by(|a, b| a.0 < b.0) {
+        sorted.push(list);
+        return Ok(());
+    }
+    while !list.is_empty() {
+        let rest = list.len().saturating_sub(SORTED_AT_ONCE);
+        work::room_for((list.len() - rest) * size_of::<(Key, Bucket)>())?;
+        let mut piece = list.split_off(rest);
+        if widened.is_empty() {
+            piece.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            sorted.push(piece);
+            continue;
+        }
+        for (key, bucket) in &mut piece {
+            work::check()?;
+            *key = widen(aggregation, std::mem::replace(key, Key::Missing), widened);
+            if !aggregation.subs.is_empty() {
+                // Nothing may be joined to it later, and the keys below it are to be like all others.
+                *bucket = merge_buckets(aggregation, vec![std::mem::take(bucket)], widened)?;
             }
         }
+        piece.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let mut merged: Vec<(Key, Bucket)> = Vec::with_capacity(piece.len());
+        for (key, bucket) in piece {
+            match merged.last_mut() {
+                // Large whole numbers may be one floating-point number.
+                Some((last, known)) if *last == key => {
+                    let both = vec![std::mem::take(known), bucket];
+                    *known = merge_buckets(aggregation, both, widened)?;
+                }
+                _ => merged.push((key, bucket)),
+            }
+        }
+        sorted.push(merged);
     }
-    list.into_iter().map(|(key, buckets)| (key, merge_buckets(aggregation, buckets, widened))).collect()
+    Ok(())
 }
 
 /// Merges lists of buckets sorted by key: pairs of lists are merged until one is left.
@@ -313,19 +344,19 @@ fn merge_sorted(
     aggregation: &Aggregation,
     mut lists: Vec<Vec<(Key, Bucket)>>,
     widened: &Widened,
-) -> Vec<(Key, Bucket)> {
+) -> Result<Vec<(Key, Bucket)>, Stopped> {
     while lists.len() > 1 {
         let mut pairs = lists.into_iter();
         let mut merged = Vec::with_capacity(pairs.len().div_ceil(2));
         while let Some(first) = pairs.next() {
             merged.push(match pairs.next() {
-                Some(second) => merge_two(aggregation, first, second, widened),
+                Some(second) => merge_two(aggregation, first, second, widened)?,
                 None => first,
             });
         }
         lists = merged;
     }
-    lists.pop().unwrap_or_default()
+    Ok(lists.pop().unwrap_or_default())
 }
 
 fn merge_two(
@@ -333,10 +364,13 @@ fn merge_two(
     first: Vec<(Key, Bucket)>,
     second: Vec<(Key, Bucket)>,
     widened: &Widened,
-) -> Vec<(Key, Bucket)> {
-    let mut merged = Vec::with_capacity(first.len().max(second.len()));
+) -> Result<Vec<(Key, Bucket)>, Stopped> {
+    let both = first.len() + second.len();
+    work::room_for(both * size_of::<(Key, Bucket)>())?;
+    let mut merged = Vec::with_capacity(both);
     let (mut first, mut second) = (first.into_iter().peekable(), second.into_iter().peekable());
     while let (Some((a, _)), Some((b, _))) = (first.peek(), second.peek()) {
+        work::check()?;
         match a.cmp(b) {
             Ordering::Less => merged.extend(first.next()),
             Ordering::Greater => merged.extend(second.next()),
@@ -344,7 +378,7 @@ fn merge_two(
                 if let (Some((key, a)), Some((_, b))) = (first.next(), second.next()) {
                     let bucket = match aggregation.subs.is_empty() {
                         true => Bucket { docs: a.docs + b.docs, subs: Vec::new() },
-                        false => merge_buckets(aggregation, vec![a, b], widened),
+                        false => merge_buckets(aggregation, vec![a, b], widened)?,
                     };
                     merged.push((key, bucket));
                 }
@@ -353,7 +387,7 @@ fn merge_two(
     }
     merged.extend(first);
     merged.extend(second);
-    merged
+    Ok(merged)
 }
 
 fn widen(aggregation: &Aggregation, key: Key, widened: &Widened) -> Key {
@@ -380,16 +414,23 @@ fn widen(aggregation: &Aggregation, key: Key, widened: &Widened) -> Key {
 }
 
 /// The bucket of the documents of several; without any, an empty one.
-pub fn merge_all(aggregation: &Aggregation, buckets: Vec<Bucket>) -> Bucket {
+///
+/// # Errors
+/// When the request has to stop.
+pub fn merge_all(aggregation: &Aggregation, buckets: Vec<Bucket>) -> Result<Bucket, Stopped> {
     match buckets.is_empty() {
-        true => Bucket { docs: 0, subs: vec![Partial::Nothing; aggregation.subs.len()] },
+        true => Ok(Bucket { docs: 0, subs: vec![Partial::Nothing; aggregation.subs.len()] }),
         false => merge_buckets(aggregation, buckets, &Widened::default()),
     }
 }
 
-fn merge_buckets(aggregation: &Aggregation, mut buckets: Vec<Bucket>, widened: &Widened) -> Bucket {
+fn merge_buckets(
+    aggregation: &Aggregation,
+    mut buckets: Vec<Bucket>,
+    widened: &Widened,
+) -> Result<Bucket, Stopped> {
     if buckets.len() == 1 && widened.is_empty() {
-        return buckets.pop().unwrap_or_default();
+        return Ok(buckets.pop().unwrap_or_default());
     }
     let docs = buckets.iter().map(|bucket| bucket.docs).sum();
     let mut lists: Vec<_> = buckets.into_iter().map(|bucket| bucket.subs.into_iter()).collect();
@@ -400,6 +441,6 @@ fn merge_buckets(aggregation: &Aggregation, mut buckets: Vec<Bucket>, widened: &
             let parts = lists.iter_mut().filter_map(Iterator::next).collect();
             merge(sub, parts, widened)
         })
-        .collect();
-    Bucket { docs, subs }
+        .collect::<Result<_, _>>()?;
+    Ok(Bucket { docs, subs })
 }

@@ -18,7 +18,7 @@ use super::error::AggregationError;
 use super::fields::{Kind, Place, Resolved};
 use super::hits::HitWriter;
 use super::key::Key;
-use super::order::{check_order, sort_buckets};
+use super::order::{check_order, keep_first, sort_buckets};
 use super::partial::{Bucket, Partial, Widened, merge};
 use super::pipeline;
 use super::rounding::interval_of;
@@ -63,7 +63,7 @@ pub fn reduce(
     let mut results = Vec::with_capacity(aggregations.len());
     for aggregation in aggregations {
         let of_all = parts.iter_mut().filter_map(Iterator::next).collect();
-        let merged = merge(aggregation, of_all, &widened);
+        let merged = merge(aggregation, of_all, &widened)?;
         if aggregation.has_background() {
             count_backgrounds(aggregation, &merged, &collected, &mut reducer.backgrounds)?;
         }
@@ -161,15 +161,15 @@ impl Reducer<'_> {
                 check_order(aggregation, &terms.order)?;
                 let most = terms.max_doc_count.unwrap_or(u64::MAX);
                 list.retain(|(_, bucket)| bucket.docs >= terms.min_doc_count && bucket.docs <= most);
-                other = sort_buckets(aggregation, &terms.order, &mut list, Some(terms.size));
+                other = sort_buckets(aggregation, &terms.order, &mut list, Some(terms.size))?;
             }
             AggregationKind::MultiTerms(multi) => {
                 check_order(aggregation, &multi.order)?;
                 list.retain(|(_, bucket)| bucket.docs >= multi.min_doc_count);
-                other = sort_buckets(aggregation, &multi.order, &mut list, Some(multi.key.size));
+                other = sort_buckets(aggregation, &multi.order, &mut list, Some(multi.key.size))?;
             }
             AggregationKind::Grid(grid) => {
-                other = sort_buckets(aggregation, &most_first(), &mut list, Some(grid.size));
+                other = sort_buckets(aggregation, &most_first(), &mut list, Some(grid.size))?;
             }
             AggregationKind::Significant(asked) => {
                 self.significant(aggregation.id, asked, &mut list, docs)?;
@@ -236,6 +236,7 @@ impl Reducer<'_> {
     ) -> Result<(), AggregationError> {
         let none = Background::default();
         let background = self.backgrounds.get(&id).unwrap_or(&none);
+        work::room_for(list.len() * size_of::<(f64, (Key, Bucket))>())?;
         let mut ranked = Vec::with_capacity(list.len());
         for (key, bucket) in std::mem::take(list) {
             work::check()?;
@@ -247,10 +248,10 @@ impl Reducer<'_> {
                 ranked.push((score, (key, bucket)));
             }
         }
-        ranked.sort_by(|(score, a), (other, b)| {
+        let compare = |(score, a): &(f64, (Key, Bucket)), (other, b): &(f64, (Key, Bucket))| {
             other.total_cmp(score).then(b.1.docs.cmp(&a.1.docs)).then_with(|| a.0.cmp(&b.0))
-        });
-        ranked.truncate(asked.size);
+        };
+        keep_first(&mut ranked, Some(asked.size), |_| 0, compare);
         list.extend(ranked.into_iter().map(|(_, entry)| entry));
         Ok(())
     }
@@ -270,6 +271,16 @@ impl Reducer<'_> {
         fill(aggregation, list, slots.into_iter())
     }
 
+    /// Removes the buckets of too few documents. What is too many for an answer is not sorted first.
+    fn few_of(&self, min_doc_count: u64, list: &mut Vec<(Key, Bucket)>) -> Result<(), AggregationError> {
+        work::check()?;
+        list.retain(|(_, bucket)| bucket.docs >= min_doc_count);
+        match list.len() > self.max_buckets {
+            true => Err(AggregationError::TooManyBuckets { limit: self.max_buckets }),
+            false => Ok(()),
+        }
+    }
+
     fn histogram(
         &mut self,
         aggregation: &Aggregation,
@@ -277,7 +288,8 @@ impl Reducer<'_> {
         list: &mut Vec<(Key, Bucket)>,
     ) -> Result<(), AggregationError> {
         check_order(aggregation, &histogram.order)?;
-        list.sort_by(|a, b| a.0.cmp(&b.0));
+        self.few_of(histogram.min_doc_count, list)?;
+        list.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         if histogram.min_doc_count == 0 {
             let start = |value: f64| interval_of(value, histogram.interval, histogram.offset);
             let (mut from, mut to) = (
@@ -308,10 +320,8 @@ impl Reducer<'_> {
                     .map(|step| Key::double((first + step as f64) * histogram.interval + histogram.offset));
                 fill_gaps(aggregation, list, keys)?;
             }
-        } else {
-            list.retain(|(_, bucket)| bucket.docs >= histogram.min_doc_count);
         }
-        sort_buckets(aggregation, &histogram.order, list, None);
+        sort_buckets(aggregation, &histogram.order, list, None)?;
         Ok(())
     }
 
@@ -322,7 +332,8 @@ impl Reducer<'_> {
         list: &mut Vec<(Key, Bucket)>,
     ) -> Result<(), AggregationError> {
         check_order(aggregation, &histogram.order)?;
-        list.sort_by(|a, b| a.0.cmp(&b.0));
+        self.few_of(histogram.min_doc_count, list)?;
+        list.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         if histogram.min_doc_count == 0 {
             let rounding = &histogram.rounding;
             let at = |key: Option<&(Key, Bucket)>| match key {
@@ -350,10 +361,8 @@ impl Reducer<'_> {
                 });
                 fill_gaps(aggregation, list, keys.take_while(|&at| at <= to).map(Key::Long))?;
             }
-        } else {
-            list.retain(|(_, bucket)| bucket.docs >= histogram.min_doc_count);
         }
-        sort_buckets(aggregation, &histogram.order, list, None);
+        sort_buckets(aggregation, &histogram.order, list, None)?;
         Ok(())
     }
 

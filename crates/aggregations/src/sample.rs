@@ -1,6 +1,6 @@
 //! `sampler`: the best documents of a search, as one bucket.
 
-use sparrow_index::Snapshot;
+use sparrow_index::{DocAddress, Snapshot};
 use sparrow_types::work;
 
 use super::Documents;
@@ -55,7 +55,10 @@ pub fn sample(
             Ok(())
         })?;
     }
-    for (_, addr) in snapshot.scan_matching(Some(&equal), None, most.saturating_sub(found)) {
+    let first = most.saturating_sub(found);
+    // What they are chosen from grows to twice its size.
+    work::room_for(2 * first.min(total) * size_of::<(u64, DocAddress)>())?;
+    for (_, addr) in snapshot.scan_matching(Some(&equal), None, first) {
         best[addr.segment_ord as usize][addr.doc_id as usize / 64] |= 1 << (addr.doc_id % 64);
     }
     Ok(best)

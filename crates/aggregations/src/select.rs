@@ -11,6 +11,7 @@ use super::values::Values;
 use sparrow_index::query::QueryError;
 use sparrow_query::RegexpQuery;
 use sparrow_query::regexp::Automaton;
+use sparrow_types::work;
 
 /// The value codes of a segment that get a bucket.
 pub enum Allowed {
@@ -55,9 +56,12 @@ impl Allowed {
         let accepts = |keyword: &str| tests.accept(&resolved.format.keyword(keyword));
         let mut by_ordinal = Vec::new();
         if let Some(column) = values.texts() {
+            work::room_for(column.num_terms())?;
             by_ordinal.reserve(column.num_terms());
             let mut stream = column.dictionary().stream()?;
             while stream.advance() {
+                // A regular expression reads the whole text, which may be long.
+                work::check()?;
                 by_ordinal.push(std::str::from_utf8(stream.key()).is_ok_and(accepts));
             }
         }

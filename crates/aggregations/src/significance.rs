@@ -52,7 +52,7 @@ pub struct SignificantText {
 /// How significant a value is, as Elasticsearch computes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Heuristic {
-    /// By how much the share grows, times by how often it is multiplied.
+    /// By how much the share in the bucket is above that in the background, times how many times as large it is.
     Jlh,
     /// What the value and the bucket tell about each other.
     MutualInformation { negatives: bool, superset: bool },
@@ -214,7 +214,7 @@ pub fn count_backgrounds(
     into: &mut FxHashMap<usize, Background>,
 ) -> Result<(), AggregationError> {
     let mut wanted = FxHashMap::default();
-    gather(aggregation, result, &mut wanted);
+    gather(aggregation, result, false, &mut wanted)?;
     for (id, (asked, keys)) in wanted {
         let mut background = Background::default();
         for index in collected {
@@ -229,21 +229,37 @@ pub fn count_backgrounds(
 
 type Wanted<'a> = FxHashMap<usize, (&'a Significant, FxHashSet<&'a Key>)>;
 
-/// Collects the values that may be in the answer.
-fn gather<'a>(aggregation: &'a Aggregation, result: &'a Partial, wanted: &mut Wanted<'a>) {
+/// Collects the values that may be in the answer. In buckets that are joined later (`is_joined`) that is every value: it may have more
+/// documents then than it has in any of them.
+fn gather<'a>(
+    aggregation: &'a Aggregation,
+    result: &'a Partial,
+    is_joined: bool,
+    wanted: &mut Wanted<'a>,
+) -> Result<(), AggregationError> {
     let list: &[(Key, Bucket)] = if let Partial::Buckets(list) = result { list } else { &[] };
     if let AggregationKind::Significant(asked) = &aggregation.kind {
+        let least = if is_joined { 0 } else { asked.min_doc_count };
         let (_, keys) = wanted.entry(aggregation.id).or_insert_with(|| (asked, FxHashSet::default()));
-        keys.extend(list.iter().filter(|(_, bucket)| bucket.docs >= asked.min_doc_count).map(|(key, _)| key));
+        for (key, bucket) in list {
+            work::check()?;
+            if bucket.docs >= least {
+                keys.insert(key);
+            }
+        }
     }
+    let is_joined = is_joined
+        || matches!(aggregation.kind, AggregationKind::AutoDates(_) | AggregationKind::VariableWidths(_));
     for (place, sub) in aggregation.subs.iter().enumerate().filter(|(_, sub)| sub.has_background()) {
         if list.is_empty() {
-            gather(sub, &Partial::Nothing, wanted);
+            gather(sub, &Partial::Nothing, is_joined, wanted)?;
         }
         for (_, bucket) in list {
-            gather(sub, bucket.subs.get(place).unwrap_or(&Partial::Nothing), wanted);
+            work::check()?;
+            gather(sub, bucket.subs.get(place).unwrap_or(&Partial::Nothing), is_joined, wanted)?;
         }
     }
+    Ok(())
 }
 
 impl Background {

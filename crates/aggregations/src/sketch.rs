@@ -211,8 +211,8 @@ impl Distribution {
     }
 
     /// The smallest and largest value that an HDR histogram with so many significant digits does not tell from `value`. It counts in
-    /// steps that are as fine as its smallest value needs, and in coarser ones the larger a value is. Elasticsearch refuses values
-    /// below 0; here they are told apart exactly.
+    /// steps that are as fine as its smallest value needs, and in coarser ones the larger a value is. It has
+    /// no values below 0 (`metrics.rs` refuses them), and tells 0 from all others.
     fn equivalent(&mut self, value: f64, digits: u8) -> (f64, f64) {
         self.sort();
         let smallest = self.values.iter().map(|(value, _)| *value).find(|value| *value > 0.0);
@@ -220,17 +220,20 @@ impl Distribution {
         let bits = (2.0 * 10_f64.powi(i32::from(digits))).log2().ceil() as i32 - 1;
         let unit = smallest.log2().floor().exp2() / f64::from(bits).exp2();
         let steps = (value / unit).floor();
+        // No double counts the steps to a value that is so far from the smallest one.
+        if !steps.is_finite() {
+            return (value, value);
+        }
         let width = f64::from(steps.max(1.0).log2().floor() as i32 - bits).exp2().max(1.0);
         let lowest = (steps / width).floor() * width;
         (lowest * unit, (lowest + width - 1.0) * unit)
     }
 
-    /// Quantile at `share` (0 to 1) by the nearest-rank method, which yields one of the values; `None` without
-    /// values.
+    /// The value whose rank is nearest to `share` (0 to 1) of all values; `None` without values.
     fn nearest_rank(&mut self, share: f64) -> Option<f64> {
         self.sort();
         let total: f64 = self.values.iter().map(|(_, weight)| weight).sum();
-        let wanted = (share * total).ceil().max(1.0);
+        let wanted = (share * total + 0.5).floor().max(1.0);
         let mut before = 0.0;
         for &(value, weight) in &self.values {
             before += weight;
@@ -301,6 +304,7 @@ mod tests {
         assert_eq!(values.rank(200.0), Some(1.0));
         assert_eq!(values.nearest_rank(0.25), Some(1.0));
         assert_eq!(values.nearest_rank(0.5), Some(51.0));
+        assert_eq!((values.nearest_rank(0.62), values.nearest_rank(0.63)), (Some(51.0), Some(101.0)));
         // As Elasticsearch's own tests have them.
         let hdr =
             [(0.0, 1.0), (25.0, 1.0), (50.0, 51.0302734375), (75.0, 101.0615234375), (99.0, 151.1240234375)];
@@ -310,9 +314,12 @@ mod tests {
         assert_eq!(values.hdr_quantile(0.0, 1), Some(1.0));
         assert_eq!(values.hdr_share_up_to(50.0, 3), Some(0.25));
         assert_eq!(values.hdr_share_up_to(50.0, 1), Some(0.5));
-        values.insert(-2.0);
-        assert_eq!(values.hdr_quantile(0.1, 3), Some(-2.0));
+        assert_eq!(values.hdr_share_up_to(-2.0, 3), Some(0.0));
         assert_eq!(values.median_absolute_deviation(), Some(50.0));
+        let mut apart = Distribution::default();
+        [1e-300, 1e300].into_iter().for_each(|value| apart.insert(value));
+        assert_eq!(apart.hdr_quantile(1.0, 3), Some(1e300));
+        assert_eq!(apart.hdr_share_up_to(1e299, 3), Some(0.5));
     }
 
     #[test]

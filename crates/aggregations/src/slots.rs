@@ -61,15 +61,18 @@ impl Slots {
             Some(number) => *number,
             None => {
                 let number = numbered(&mut self.owners, pair)?;
-                if self.map.len() == self.map.capacity() {
-                    work::room_for(2 * self.map.capacity() * MAP_ENTRY)?;
-                }
+                room_to_grow(self.map.len(), self.map.capacity(), MAP_ENTRY)?;
                 self.map.insert(pair, number);
                 number
             }
         };
         self.last = Some((pair, number));
         Ok(number)
+    }
+
+    /// Parent and code of each bucket, without what finds them.
+    pub fn into_owners(self) -> Vec<(u32, u64)> {
+        self.owners
     }
 
     fn leave_table(&mut self) -> Result<(), Stopped> {
@@ -80,18 +83,35 @@ impl Slots {
     }
 }
 
-/// Numbers a new pair. A list that is full grows to twice its size, which may be hundreds of megabytes at once.
+/// Fails if there is no room for one more entry of so many bytes. What is full grows to twice its size, which may be hundreds of
+/// megabytes at once.
+pub fn room_to_grow(len: usize, capacity: usize, entry: usize) -> Result<(), Stopped> {
+    if len == capacity { work::room_for(2 * capacity * entry) } else { Ok(()) }
+}
+
+/// Numbers a new pair.
 fn numbered(owners: &mut Vec<(u32, u64)>, pair: (u32, u64)) -> Result<u32, Stopped> {
-    if owners.len() == owners.capacity() {
-        work::room_for(2 * owners.capacity() * OWNER)?;
-    }
+    room_to_grow(owners.len(), owners.capacity(), OWNER)?;
     owners.push(pair);
     Ok(owners.len() as u32 - 1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_ENTRIES, Slots};
+    use std::sync::Arc;
+
+    use sparrow_types::work::{self, Memory, Work};
+
+    use super::{MOST_ENTRIES, Slots, room_to_grow};
+
+    #[test]
+    fn only_what_is_full_asks_for_room_to_grow() {
+        let memory = Arc::new(Memory::new(usize::MAX, 1 << 20));
+        let _entered = work::enter(Some(Work::new(Arc::default(), memory, "<test>")));
+        assert_eq!(room_to_grow(99, 100, 1 << 20), Ok(()));
+        assert_eq!(room_to_grow(100, 100, 1 << 10), Ok(()));
+        assert!(room_to_grow(100, 100, 1 << 20).is_err());
+    }
 
     #[test]
     fn pairs_are_numbered_in_the_order_of_first_use_with_a_table_and_beyond_it() {

@@ -79,6 +79,8 @@ fn whole_numbers(reader: &SegmentReader, name: &str) -> Result<Option<Column<i64
 pub const MOST_CODES: usize = 1 << 18;
 /// Number of entries that a loop handles before it looks again whether the request must stop.
 pub const UNCHECKED: usize = 4096;
+/// Number of texts that a dictionary is asked for at a time: it cannot be told to stop before the last.
+const TEXTS_AT_ONCE: usize = 1024;
 
 /// The millisecond that a nanosecond lies in.
 fn millis(nanos: i64) -> i64 {
@@ -232,42 +234,52 @@ impl Values {
 
     /// The bucket keys that the given codes represent, in the same order.
     pub fn keys(&self, codes: &[u64]) -> Result<Vec<Key>, AggregationError> {
-        let missing = || self.missing_key.clone().unwrap_or(Key::Missing);
-        match (&self.column, self.kind) {
-            (ColumnValues::Constant(text), _) => Ok(vec![Key::Text(text.clone()); codes.len()]),
-            (ColumnValues::Texts(column), _) => {
-                let mut sorted: Vec<(u64, usize)> =
-                    codes.iter().enumerate().map(|(place, &code)| (code, place)).collect();
-                sorted.sort_unstable();
-                let mut ordinals: Vec<u64> =
-                    sorted.iter().map(|(code, _)| *code).filter(|&code| code != NO_ORDINAL).collect();
-                ordinals.dedup();
-                let mut texts: Vec<Arc<str>> = Vec::with_capacity(ordinals.len());
-                column.dictionary().sorted_ords_to_term_cb(&ordinals, |bytes| {
-                    texts.push(String::from_utf8_lossy(bytes).into());
-                })?;
-                let mut keys = vec![Key::Missing; codes.len()];
-                let mut place_of_text = 0;
-                for (code, place) in sorted {
-                    work::check()?;
-                    if code == NO_ORDINAL {
-                        keys[place] = missing();
-                        continue;
-                    }
-                    while ordinals.get(place_of_text).is_some_and(|&ordinal| ordinal < code) {
-                        place_of_text += 1;
-                    }
-                    if let Some(text) = texts.get(place_of_text) {
-                        keys[place] = Key::Text(text.clone());
-                    }
-                }
-                Ok(keys)
-            }
-            (_, Kind::Text) => Ok(vec![missing(); codes.len()]),
-            (_, Kind::Double) => Ok(codes.iter().map(|&code| Key::Double(code)).collect()),
-            (_, Kind::Unsigned) => Ok(codes.iter().map(|&code| Key::Unsigned(code)).collect()),
-            (_, _) => Ok(codes.iter().map(|&code| Key::Long(code as i64)).collect()),
+        work::room_for(size_of_val(codes) + codes.len() * size_of::<Key>())?;
+        let mut keys = Vec::with_capacity(codes.len());
+        if self.texts().is_none() || codes.is_sorted_by(|a, b| a < b) {
+            self.each_key(codes, |key| keys.push(key))?;
+            keys.resize(codes.len(), Key::Missing);
+            return Ok(keys);
         }
+        let mut ascending = codes.to_vec();
+        ascending.sort_unstable();
+        ascending.dedup();
+        let keys_of_ascending = self.keys(&ascending)?;
+        for code in codes {
+            work::check()?;
+            keys.push(keys_of_ascending[ascending.binary_search(code).unwrap_or(0)].clone());
+        }
+        Ok(keys)
+    }
+
+    /// Shows the keys that the given codes represent, one after another: those of texts are not in memory together. Codes of texts ascend,
+    /// and each is there once.
+    pub fn each_key(&self, codes: &[u64], mut see: impl FnMut(Key)) -> Result<(), AggregationError> {
+        let missing = || self.missing_key.clone().unwrap_or(Key::Missing);
+        for codes in codes.chunks(TEXTS_AT_ONCE) {
+            work::check()?;
+            match (&self.column, self.kind) {
+                (ColumnValues::Constant(text), _) => codes.iter().for_each(|_| see(Key::Text(text.clone()))),
+                (ColumnValues::Texts(column), _) => {
+                    let known = codes.partition_point(|&code| code != NO_ORDINAL);
+                    let mut outcome = Ok(());
+                    column.dictionary().sorted_ords_to_term_cb(&codes[..known], |bytes| {
+                        // A text may be long: what they take together is looked at before each.
+                        outcome = outcome.clone().and_then(|()| work::check());
+                        if outcome.is_ok() {
+                            see(Key::Text(String::from_utf8_lossy(bytes).into()));
+                        }
+                    })?;
+                    outcome?;
+                    codes[known..].iter().for_each(|_| see(missing()));
+                }
+                (_, Kind::Text) => codes.iter().for_each(|_| see(missing())),
+                (_, Kind::Double) => codes.iter().for_each(|&code| see(Key::Double(code))),
+                (_, Kind::Unsigned) => codes.iter().for_each(|&code| see(Key::Unsigned(code))),
+                (_, _) => codes.iter().for_each(|&code| see(Key::Long(code as i64))),
+            }
+        }
+        Ok(())
     }
 
     /// The code that stands for a key; `None` if no document of the segment has it.
@@ -278,9 +290,12 @@ impl Values {
             }
             (ColumnValues::Constant(own), Key::Text(text)) => (own == text).then_some(0),
             (_, Key::Text(_)) => None,
-            // Another index may have doubles.
-            (_, Key::Double(bits)) if self.kind == Kind::Unsigned => Some(f64::from_bits(*bits) as u64),
-            (_, Key::Double(bits)) if self.kind != Kind::Double => Some(f64::from_bits(*bits) as i64 as u64),
+            // Another index may have doubles, of which only whole numbers can be here as well.
+            (_, Key::Double(bits)) if self.kind != Kind::Double => {
+                let number = f64::from_bits(*bits);
+                let code = if self.kind == Kind::Unsigned { number as u64 } else { number as i64 as u64 };
+                (self.number(code) == number).then_some(code)
+            }
             (_, key) => Some(encode(self.kind, key)),
         })
     }

@@ -106,7 +106,8 @@ impl VariableWidths {
                 buckets.push(bucket);
             }
         }
-        Ok(arranged.into_iter().map(|(key, buckets)| (key, merge_all(aggregation, buckets))).collect())
+        let merged = arranged.into_iter().map(|(key, buckets)| Ok((key, merge_all(aggregation, buckets)?)));
+        merged.collect()
     }
 }
 

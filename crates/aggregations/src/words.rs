@@ -37,6 +37,9 @@ pub struct WordGroups<'a> {
     words: Vec<Arc<str>>,
     codes: FxHashMap<Arc<str>, u64>,
     open: Option<OpenDocument>,
+    /// The document that was read last, and the codes of its words. One that is in many buckets comes once for each of them, also in
+    /// several calls: read again, all of its sequences would be repetitions.
+    last: Option<(u32, Vec<u64>)>,
 }
 
 impl<'a> WordGroups<'a> {
@@ -52,15 +55,9 @@ impl<'a> WordGroups<'a> {
     ) -> Result<Self, AggregationError> {
         let mapping = context.snapshot.mapping();
         let path = mapping.concrete(&asked.source.field).into_owned();
-        // The source of an object is the object alone.
-        let below = |path: String| {
-            let inside =
-                context.snapshot.scope().and_then(|scope| path.strip_prefix(scope)?.strip_prefix('.'));
-            inside.map(str::to_owned).unwrap_or(path)
-        };
         let sources = match text.sources.is_empty() {
-            true => vec![below(mapping.source_path(&path).into_owned())],
-            false => text.sources.iter().cloned().map(below).collect(),
+            true => vec![mapping.source_path(&path).into_owned()],
+            false => text.sources.clone(),
         };
         Ok(Self {
             snapshot: context.snapshot,
@@ -72,6 +69,7 @@ impl<'a> WordGroups<'a> {
             words: Vec::new(),
             codes: FxHashMap::default(),
             open: None,
+            last: None,
         })
     }
 
@@ -80,16 +78,18 @@ impl<'a> WordGroups<'a> {
     /// # Errors
     /// If a document cannot be read, or the request must stop.
     pub fn codes(&mut self, docs: &[u32], out: &mut Vec<(u32, u64)>) -> Result<(), AggregationError> {
-        let mut last: Option<(u32, Vec<u64>)> = None;
+        // Of a field that is not mapped no text has words.
+        if self.snapshot.mapping().field(&self.path).is_none() {
+            return Ok(());
+        }
         for (place, &doc) in (0_u32..).zip(docs) {
             work::check()?;
-            // A document that is in many buckets comes once for each of them.
-            let own = match last.take() {
+            let own = match self.last.take() {
                 Some((known, own)) if known == doc => own,
                 _ => self.words_of(doc)?,
             };
             out.extend(own.iter().map(|code| (place, *code)));
-            last = Some((doc, own));
+            self.last = Some((doc, own));
         }
         Ok(())
     }

@@ -37,6 +37,14 @@ pub(super) fn chain(
     }
 }
 
+/// Names of the built-in analyzers, without those of languages.
+const PLAIN: [&str; 7] = ["fingerprint", "keyword", "pattern", "simple", "standard", "stop", "whitespace"];
+
+/// Names of the built-in analyzers.
+pub(super) fn names<'a>() -> impl Iterator<Item = &'a str> {
+    PLAIN.into_iter().chain(languages::names())
+}
+
 /// Builds an analyzer of a built-in type such as `stop`, with parameters; `None` if there is no such type.
 pub(super) fn typed(kind: &str, name: &str, params: &Params<'_>) -> Result<Option<Analyzer>, AnalysisError> {
     let standard =

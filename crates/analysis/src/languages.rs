@@ -69,6 +69,11 @@ const ITALIAN_ARTICLES: [&str; 23] = [
 const DUTCH_EXCEPTIONS: [(&str, &str); 4] =
     [("fiets", "fiets"), ("bromfiets", "bromfiets"), ("ei", "eier"), ("kind", "kinder")];
 
+/// The languages of which there is an analyzer.
+pub(super) fn names<'a>() -> impl Iterator<Item = &'a str> {
+    STEMMERS.iter().map(|(language, _)| *language)
+}
+
 /// Whether there is an analyzer of this language.
 pub(super) fn is_language(name: &str) -> bool {
     STEMMERS.iter().any(|(language, _)| *language == name)

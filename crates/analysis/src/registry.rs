@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use sparrow_types::work::{self, Kept};
 
-use super::built_in::{Lookup, built_in, chain, typed};
+use super::built_in::{self, Lookup, built_in, chain, typed};
 use super::chain::{Analyzer, POSITION_INCREMENT_GAP};
 use super::char_filters::{self, CharFilter};
 use super::error::AnalysisError;
@@ -187,6 +187,14 @@ impl Analysis {
     /// Names of the analyzers that the settings define.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.analyzers.keys().map(String::as_str)
+    }
+
+    /// Names of all analyzers: those that the settings define, and those that are always there.
+    pub fn all_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.names().chain(built_in::names()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// Builds an analyzer from components; without a tokenizer, it is a normalizer.

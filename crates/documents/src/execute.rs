@@ -304,10 +304,11 @@ fn item(
     };
     match &result {
         Ok(success) => id = Some(success.id.clone()),
-        // A document without an id had one on its way to the index.
-        Err(EngineError::Document(_) | EngineError::Api(_)) if id.is_none() && action.pipeline.is_none() => {
-            id = Some(generate_id());
+        // A document without an id had one on its way to the index, which the error may name.
+        Err(EngineError::Document(error)) if id.is_none() && action.pipeline.is_none() => {
+            id = Some(error.document_id().map_or_else(generate_id, str::to_owned));
         }
+        Err(EngineError::Api(_)) if id.is_none() && action.pipeline.is_none() => id = Some(generate_id()),
         Err(_) => {}
     }
     ItemResult { index, id, result, executed }

@@ -380,6 +380,22 @@ impl Snapshot {
         reader.vector(addr.doc_id)
     }
 
+    /// Vectors of a document in a dense field, or of its passages in a `semantic_text` field.
+    pub fn dense_vectors(&self, addr: DocAddress, path: &str) -> Vec<Vec<f32>> {
+        let Some((slot, _)) = self.mapping.searched_slot(path) else {
+            return self.dense_vector(addr, path).into_iter().collect();
+        };
+        let Some(field) = self.schema.passages(&slot) else { return Vec::new() };
+        let segment = self.segment(addr.segment_ord);
+        match (segment.plugins().passages(field), segment.dense(field)) {
+            (Some(map), Some(vectors)) => {
+                let passages = map.start(addr.doc_id)..map.start(addr.doc_id + 1);
+                passages.filter_map(|passage| vectors.vector(passage)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The next `batch` live documents with a sequence number above `after`, in sequence order.
     ///
     /// `matching` holds one bitset per segment (`None`: every live document). Costs one pass over the

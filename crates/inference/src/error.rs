@@ -20,10 +20,12 @@ pub enum ModelError {
         id: String,
     },
     /// A text came for a model that does not exist.
-    #[error("Could not find trained model [{id}]")]
+    #[error("Could not find trained model [{id}]{instead}")]
     NotFoundForInference {
         /// Model id given in the request.
         id: String,
+        /// End of the message, which says what there is; empty if nothing can be said.
+        instead: String,
     },
     /// A text came for a model that is not deployed.
     #[error(

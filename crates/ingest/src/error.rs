@@ -7,6 +7,7 @@ use sparrow_storage::StorageError;
 use sparrow_types::work;
 use sparrow_wire::Exception;
 use sparrow_wire::strict_json::MOST_LEVELS;
+use sparrow_wire::suggest::{did_you_mean, suggestions};
 
 /// A pipeline definition that cannot be accepted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -15,7 +16,10 @@ pub enum ConfigError {
     #[error("the request was stopped while a pipeline was built")]
     Stopped(work::Stopped),
     /// A processor of an unknown type.
-    #[error("No processor type exists with name [{kind}]")]
+    #[error(
+        "No processor type exists with name [{kind}]{}",
+        did_you_mean(&suggestions(kind, &crate::processors::KINDS))
+    )]
     UnknownProcessor {
         /// The type in the definition.
         kind: String,

@@ -2,6 +2,7 @@
 
 use sparrow_analysis::Analysis;
 use sparrow_types::work;
+use sparrow_wire::suggest::there_are;
 
 use super::completion_contexts::{Context, ContextKind};
 use super::{FieldType, LONGEST_NAME, Limits, Mapping, MappingError, values};
@@ -89,6 +90,10 @@ impl Mapping {
     pub fn check_analyzers(&self, analysis: &Analysis) -> Result<(), MappingError> {
         let mut fields: Vec<(&str, &FieldType)> = self.leaf_fields().collect();
         fields.sort_unstable_by_key(|(path, _)| *path);
+        let unknown = |name: &str| MappingError::UnknownAnalyzer {
+            analyzer: name.to_owned(),
+            instead: there_are(name, &analysis.all_names()),
+        };
         for (path, field_type) in fields {
             work::check()?;
             match field_type {
@@ -96,17 +101,17 @@ impl Mapping {
                     let search = options.search_analyzer.iter().chain(&options.search_quote_analyzer);
                     for name in std::iter::once(&options.analyzer).chain(search) {
                         if analysis.analyzer(name).is_none() {
-                            return Err(MappingError::UnknownAnalyzer { analyzer: name.clone() });
+                            return Err(unknown(name));
                         }
                     }
                 }
                 FieldType::TokenCount { analyzer, .. } if analysis.analyzer(analyzer).is_none() => {
-                    return Err(MappingError::UnknownAnalyzer { analyzer: analyzer.to_string() });
+                    return Err(unknown(analyzer));
                 }
                 FieldType::Completion(field) => {
                     for name in [&*field.analyzer, field.search_analyzer()] {
                         if analysis.analyzer(name).is_none() {
-                            return Err(MappingError::UnknownAnalyzer { analyzer: name.to_owned() });
+                            return Err(unknown(name));
                         }
                     }
                 }

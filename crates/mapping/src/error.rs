@@ -3,6 +3,7 @@
 use sparrow_types::work;
 
 use super::location::{Position, Step, locate};
+use super::parse::other_types;
 
 pub(crate) const ILLEGAL_ARGUMENT: &str = "illegal_argument_exception";
 pub(crate) const NUMBER_FORMAT: &str = "number_format_exception";
@@ -15,7 +16,8 @@ pub(crate) const STRICT_DYNAMIC: &str = "strict_dynamic_mapping_exception";
 pub enum MappingError {
     #[error(
         "The mapper type [{type_name}] declared on field [{field}] does not exist. It might have been \
-         created within a future version or requires a plugin to be installed. Check the documentation."
+         created within a future version or requires a plugin to be installed. Check the documentation.{}",
+        other_types(type_name)
     )]
     UnknownType { field: String, type_name: String },
     #[error("unknown parameter [{parameter}] on mapper [{field}] of type [{type_name}]")]
@@ -29,8 +31,8 @@ pub enum MappingError {
     NoType { field: String },
     #[error("{scope} has unsupported parameters: {remaining}")]
     UnsupportedParameters { scope: String, remaining: String },
-    #[error("analyzer [{analyzer}] has not been configured in mappings")]
-    UnknownAnalyzer { analyzer: String },
+    #[error("analyzer [{analyzer}] has not been configured in mappings{instead}")]
+    UnknownAnalyzer { analyzer: String, instead: String },
     /// A value deep inside a parameter, with all its causes, outermost first.
     #[error("{}", .causes.first().map_or("", |cause| cause.1.as_str()))]
     Nested { causes: Vec<(&'static str, String)> },
@@ -201,6 +203,14 @@ impl DocumentError {
             Step::Index(_) | Step::End => None,
         });
         names.collect::<Vec<_>>().join(".")
+    }
+
+    /// The id of the document, if the message names it.
+    pub fn document_id(&self) -> Option<&str> {
+        match &self.0.kind {
+            DocumentErrorKind::Field { id, .. } => Some(id),
+            _ => None,
+        }
     }
 
     /// What is wrong with the document.

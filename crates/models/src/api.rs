@@ -262,8 +262,7 @@ fn infer_trained_model(
             "[infer_trained_model] unknown field [{unknown}]"
         )));
     }
-    let model =
-        service.models.resolve(id).ok_or_else(|| ModelError::NotFoundForInference { id: id.to_owned() })?;
+    let model = service.models.resolve(id).ok_or_else(|| service.models.no_model(id))?;
     let (results_field, question) = results_field(&model, asked)?;
     let field = model.config.input.as_str();
     let texts = documents.iter().map(|document| text_of(document, field)).collect::<Result<Vec<_>, _>>()?;

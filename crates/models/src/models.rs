@@ -404,7 +404,7 @@ impl Models {
             return Err(ModelError::NotDeployed { id: other.to_owned() });
         }
         let Some(model) = self.registry.find(id) else {
-            return Err(ModelError::NotFoundForInference { id: id.to_owned() });
+            return Err(self.no_model(id));
         };
         model.info()?;
         if self.options.deploy_at_start

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use sparrow_call::body::tree_bytes;
 use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use sparrow_index::{DocAddress, Snapshot};
-use sparrow_mapping::{FieldType, GeoPoint, Mapping, ip, java_double, values_at, wrapped};
+use sparrow_mapping::{FieldType, GeoPoint, KeywordKind, Mapping, ip, java_double, values_at, wrapped};
 use sparrow_types::work;
 use sparrow_wire::{BodyError, glob};
 
@@ -289,6 +289,10 @@ impl FieldSource<'_> {
         field_type: &FieldType,
         format: Option<&str>,
     ) -> Result<Vec<Value>, SearchError> {
+        // Every document has it, whether its source says so or not.
+        if let FieldType::Keyword { kind: KeywordKind::Constant(Some(value)), .. } = field_type {
+            return Ok(vec![Value::from(&**value)]);
+        }
         if let FieldType::TokenCount { .. } = field_type {
             // The source has the text.
             return self.docvalues(path, field_type, format, false);

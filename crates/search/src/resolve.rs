@@ -221,7 +221,10 @@ mod tests {
         ) -> Result<Vec<Encoded>, ModelError> {
             assert_eq!(purpose, Purpose::Query);
             if model_id == "missing" {
-                return Err(ModelError::NotFoundForInference { id: model_id.to_owned() });
+                return Err(ModelError::NotFoundForInference {
+                    id: model_id.to_owned(),
+                    instead: String::new(),
+                });
             }
             let owned = texts.iter().map(|text| (*text).to_owned()).collect();
             self.0.lock().push((model_id.to_owned(), owned));

@@ -6,12 +6,12 @@ const LEAST_SIMILARITY: f32 = 0.5;
 /// Names of `known` that are similar to `name`, nearest first, equally near ones by name.
 ///
 /// Similarity is one minus the edit distance as a share of the longer name.
-pub fn suggestions(name: &str, known: &[&'static str]) -> Vec<&'static str> {
+pub fn suggestions<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     // A name of a megabyte has no neighbours, and the distance costs its length.
     if name.len() > 100 {
         return Vec::new();
     }
-    let mut near: Vec<(f32, &'static str)> = known
+    let mut near: Vec<(f32, &'a str)> = known
         .iter()
         .map(|candidate| (similarity(name, candidate), *candidate))
         .filter(|(similarity, _)| *similarity > LEAST_SIMILARITY)
@@ -26,6 +26,24 @@ pub fn did_you_mean(suggestions: &[&str]) -> String {
         [] => String::new(),
         [one] => format!(" did you mean [{one}]?"),
         several => format!(" did you mean any of [{}]?", several.join(", ")),
+    }
+}
+
+/// Most names that a message lists.
+const MOST_LISTED: usize = 64;
+
+/// End of a message about an unknown name: those that are similar to it, and those that there are.
+pub fn there_are(name: &str, known: &[&str]) -> String {
+    let similar = suggestions(name, known);
+    let (known, others) = known.split_at(known.len().min(MOST_LISTED));
+    let mut all = known.join(", ");
+    if !others.is_empty() {
+        all.push_str(&format!(" and {} more", others.len()));
+    }
+    match similar.as_slice() {
+        _ if known.is_empty() => String::new(),
+        [] => format!(": there are [{all}]"),
+        similar => format!(":{} There are [{all}]", did_you_mean(similar)),
     }
 }
 
@@ -50,7 +68,7 @@ fn similarity(a: &str, b: &str) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::suggestions;
+    use super::{suggestions, there_are};
 
     #[test]
     fn nearest_names_come_first() {
@@ -59,5 +77,15 @@ mod tests {
         assert_eq!(suggestions("termss", &known), ["terms", "term"]);
         assert!(suggestions("nope", &known).is_empty());
         assert!(suggestions(&"x".repeat(1_000_000), &known).is_empty());
+    }
+
+    #[test]
+    fn what_there_is_follows_what_was_meant() {
+        assert_eq!(
+            there_are("elastcsearch", &["elasticsearch", "elser"]),
+            ": did you mean [elasticsearch]? There are [elasticsearch, elser]"
+        );
+        assert_eq!(there_are("openai", &["elasticsearch", "elser"]), ": there are [elasticsearch, elser]");
+        assert_eq!(there_are("openai", &[]), "");
     }
 }

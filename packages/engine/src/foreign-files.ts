@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
 /** What only a data directory has. */
 const OURS = ['indices', 'identity.json', 'owner.key'];
@@ -19,4 +20,31 @@ export async function holdsForeignFiles(data: string): Promise<boolean> {
   });
   const files = there.filter((name) => !name.startsWith('.') && !NOBODYS.includes(name));
   return !files.every((name) => BEGUN.includes(name)) && !files.some((name) => OURS.includes(name));
+}
+
+/**
+ * Makes a folder unless it is there, and those above it, for this user alone.
+ *
+ * Node's own `recursive` tries for ever where a file system has no place for a new folder and says that there is none, as `/proc` does.
+ *
+ * @throws what the system says; `EEXIST` for what is there and is not a folder
+ */
+export async function makePrivateFolder(folder: string): Promise<void> {
+  try {
+    await makeOne(folder);
+  } catch (error) {
+    const above = dirname(folder);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || above === folder) throw error;
+    await makePrivateFolder(above);
+    await makeOne(folder);
+  }
+}
+
+async function makeOne(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (error) {
+    // Of a folder that is there, some systems say only that it cannot be made.
+    if ((await stat(folder).catch(() => undefined))?.isDirectory() !== true) throw error;
+  }
 }

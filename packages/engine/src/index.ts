@@ -11,7 +11,7 @@ export {
 } from './check.js';
 export { BindingError, EngineError } from './errors.js';
 export { fileProblem } from './file-problem.js';
-export { holdsForeignFiles } from './foreign-files.js';
+export { holdsForeignFiles, makePrivateFolder } from './foreign-files.js';
 export type { BulkOptions, BulkProgress, BulkResult, Rejected } from './library/bulk.js';
 export type { Call, CallOptions } from './library/caller.js';
 export type { DenseVector, EmbedOptions, SparseVector } from './library/embed.js';

@@ -59,7 +59,7 @@ const FOLDER = 'documentation';
 const gunzipped = promisify(gunzip);
 
 const text = { type: 'text', analyzer: 'english' } as const;
-/** Compared one by one: there are less than a thousand. */
+/** Compared one by one: there are fewer than a thousand. */
 const meaning = { type: 'dense_vector', similarity: 'cosine', index_options: { type: 'flat' } } as const;
 const MAPPINGS = { properties: { address: { type: 'keyword' }, title: text, heading: text, text, meaning } } as const;
 /** The endpoint of the model that has made the vectors of the build; it starts with the first question. */

@@ -1,7 +1,7 @@
-import { chmod, mkdir, stat } from 'node:fs/promises';
+import { chmod, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { holdsForeignFiles } from '@sparrow-search/engine';
+import { holdsForeignFiles, makePrivateFolder } from '@sparrow-search/engine';
 
 import { UnusablePathError } from './errors.js';
 import type { Logger } from './log.js';
@@ -33,7 +33,7 @@ const OTHERS = 0o077;
  */
 export async function makePrivate(data: string, log: Logger): Promise<void> {
   await refuseForeign(data);
-  await mkdir(data, { recursive: true, mode: 0o700 });
+  await makePrivateFolder(data);
   if (process.platform === 'win32') return;
   for (const path of [data, KeyStore.ownerKeyFile(data), join(data, 'security')]) {
     try {

@@ -1,5 +1,6 @@
 //! Aggregations of random documents, over several segments with deletions, against a naive evaluator.
 
+mod bounds;
 mod fixture;
 mod naive;
 mod nested;

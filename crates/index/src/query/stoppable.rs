@@ -3,8 +3,10 @@
 use std::cell::Cell;
 
 use sparrow_types::work;
-use tantivy::query::{Explanation, Scorer, Weight};
+use tantivy::query::{Explanation, Occur, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
+
+use crate::query::error;
 
 /// Steps of a thread between two looks at whether its request is to stop: some tens of microseconds.
 const INTERVAL: u32 = 4096;
@@ -30,12 +32,23 @@ pub(super) fn has_stopped() -> bool {
     STEPS.get() >= INTERVAL && work::is_stopped()
 }
 
-/// A clause whose documents end when the request of the thread is to stop. For queries of very many clauses, where moving all of them
-/// over one document takes milliseconds.
-pub(super) struct StoppableWeight(pub(super) Box<dyn Weight>);
+/// Clauses from which on opening all of them, or moving them over the documents between two looks at the cancel flag, takes too long.
+const MANY_CLAUSES: usize = 128;
+
+/// The clauses of a query, whose documents end when the request of the thread is to stop if the clauses are so many that moving all of
+/// them over one document takes milliseconds.
+pub(super) fn stoppable(clauses: Vec<(Occur, Box<dyn Weight>)>) -> Vec<(Occur, Box<dyn Weight>)> {
+    if clauses.len() <= MANY_CLAUSES {
+        return clauses;
+    }
+    clauses.into_iter().map(|(occur, clause)| (occur, Box::new(StoppableWeight(clause)) as _)).collect()
+}
+
+struct StoppableWeight(Box<dyn Weight>);
 
 impl Weight for StoppableWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        work::check().map_err(|_| error::stopped())?;
         Ok(Box::new(StoppableScorer { inner: self.0.scorer(reader, boost)?, stopped: false }))
     }
 

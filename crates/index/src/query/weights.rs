@@ -3,7 +3,9 @@
 use tantivy::query::{AllWeight, ConstScorer, EmptyWeight, Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
+use crate::query::error;
 use sparrow_segments::doc_bits::{BitsScorer, DocBits};
+use sparrow_types::work;
 
 /// A weight that matches no document.
 pub(crate) fn none() -> Box<dyn Weight> {
@@ -33,6 +35,20 @@ where
     F: Fn(&SegmentReader) -> tantivy::Result<DocBits> + Send + Sync + 'static,
 {
     Box::new(BitsWeight { docs })
+}
+
+/// Fails if there is no room for one more set of documents of a segment: all clauses of a query may have theirs at once.
+pub(crate) fn room_for_docs(reader: &SegmentReader) -> tantivy::Result<()> {
+    work::room_for(reader.max_doc() as usize / 8).map_err(|_| error::stopped())
+}
+
+/// An empty set of documents of a segment.
+///
+/// # Errors
+/// As [`room_for_docs`].
+pub(crate) fn empty_docs(reader: &SegmentReader) -> tantivy::Result<DocBits> {
+    room_for_docs(reader)?;
+    Ok(DocBits::empty(reader.max_doc()))
 }
 
 /// The explanation of a weight whose score has no parts.

@@ -393,8 +393,8 @@ impl Call<'_> {
 
     fn error(&self, error: &ModelError, field: &Field<'_>) -> EngineError {
         match error {
-            ModelError::NotFoundForInference { .. } => EngineError::resource_not_found(format!(
-                "Inference id [{}] not found for field [{}]",
+            ModelError::NotFoundForInference { instead, .. } => EngineError::resource_not_found(format!(
+                "Inference id [{}] not found for field [{}]{instead}",
                 field.settings.inference_id, field.path
             )),
             other => other.clone().into(),

@@ -180,7 +180,7 @@ pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
 }
 
 /// Every type of processor that can be part of a pipeline; `packages/server/src/node/nodes.ts` shows the same.
-const KINDS: [&str; 30] = [
+pub(crate) const KINDS: [&str; 30] = [
     "append",
     "bytes",
     "convert",

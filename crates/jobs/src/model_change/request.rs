@@ -166,7 +166,7 @@ impl ChangeRequest {
     fn probe(&self, service: &SearchService, cancel: &CancelFlag) -> Result<SemanticModel, EngineError> {
         let id = self.inference_id();
         if service.models.inference_target(id).is_none() {
-            return Err(EngineError::resource_not_found(format!("Inference endpoint not found [{id}]")));
+            return Err(service.models.no_endpoint(id));
         }
         let search = self.parameters.get("search_inference_id").and_then(Value::as_str);
         let mut kinds = Vec::new();

@@ -312,7 +312,7 @@ fn check_sub_field(parent: &FieldType, name: &str, sub: &LeafNode) -> Result<(),
     Ok(())
 }
 
-fn plain_type(type_name: &str) -> Option<FieldType> {
+pub(super) fn plain_type(type_name: &str) -> Option<FieldType> {
     Some(match type_name {
         "text" => FieldType::Text { options: Arc::default() },
         "search_as_you_type" => FieldType::Text { options: Arc::new(TextOptions::as_you_type()) },

@@ -257,9 +257,7 @@ pub(super) fn existing(service: &ModelService, id: &str) -> Result<Arc<Endpoint>
     if let Some(kept) = endpoints.unusable().get(id) {
         return Err(super::not_loaded(id, kept));
     }
-    endpoints
-        .get(id)
-        .ok_or_else(|| EngineError::resource_not_found(format!("Inference endpoint not found [{id}]")))
+    endpoints.get(id).ok_or_else(|| service.models.no_endpoint(id))
 }
 
 fn match_task(requested: &str, actual: TaskType) -> Result<(), EngineError> {

@@ -91,9 +91,7 @@ pub(super) fn endpoint(
         ));
     }
     let task = |id: &str, wanted: TaskType| {
-        let target = models
-            .inference_target(id)
-            .ok_or_else(|| EngineError::resource_not_found(format!("Inference endpoint not found [{id}]")))?;
+        let target = models.inference_target(id).ok_or_else(|| models.no_endpoint(id))?;
         if target.task_type == wanted {
             return Ok(target);
         }

@@ -104,9 +104,7 @@ impl Models {
             return Err(super::not_loaded(inference_id, kept));
         }
         let Some(endpoint) = self.endpoints.get(inference_id) else {
-            return Err(EngineError::resource_not_found(format!(
-                "Inference endpoint not found [{inference_id}]"
-            )));
+            return Err(self.no_endpoint(inference_id));
         };
         match endpoint.task_type {
             TaskType::Rerank => Ok(endpoint.rerank.and_then(|settings| settings.top_n)),

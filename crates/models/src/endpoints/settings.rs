@@ -9,38 +9,11 @@ use super::endpoint::{Endpoint, RerankSettings, TaskType, are_threads, shown};
 use super::problems::{Problems, java_map, status};
 use crate::{AdaptiveAllocations, ModelError, Models, RegisteredModel};
 use sparrow_call::error::{EngineError, Exception};
+use sparrow_wire::suggest::there_are;
 
 const SCOPE: &str = "service_settings";
 /// Services that this server has.
 const SERVICES: [&str; 2] = ["elasticsearch", "elser"];
-/// Services of Elasticsearch that this server does not have: they call other providers, or run models that make no embeddings.
-const FOREIGN_SERVICES: [&str; 25] = [
-    "ai21",
-    "alibabacloud-ai-search",
-    "amazon_sagemaker",
-    "amazonbedrock",
-    "anthropic",
-    "azureaistudio",
-    "azureopenai",
-    "cohere",
-    "contextualai",
-    "custom",
-    "deepseek",
-    "elastic",
-    "googleaistudio",
-    "googlevertexai",
-    "groq",
-    "hugging_face",
-    "jinaai",
-    "llama",
-    "mistral",
-    "nvidia",
-    "openai",
-    "openshift_ai",
-    "test_service",
-    "voyageai",
-    "watsonxai",
-];
 /// Tasks of Elasticsearch that this server does not have.
 const FOREIGN_TASKS: [&str; 3] = ["completion", "chat_completion", "embedding"];
 /// Models of the old `elser` service.
@@ -185,14 +158,8 @@ fn service_name(body: &mut Map<String, Value>) -> Result<String, EngineError> {
             ));
         }
     };
-    if FOREIGN_SERVICES.contains(&service.as_str()) {
-        return Err(status(
-            400,
-            format!("Unknown service [{service}]: the services of this server are [{}]", SERVICES.join(", ")),
-        ));
-    }
     if !SERVICES.contains(&service.as_str()) {
-        return Err(status(400, format!("Unknown service [{service}]")));
+        return Err(status(400, format!("Unknown service [{service}]{}", there_are(&service, &SERVICES))));
     }
     if service == "elser" {
         sparrow_wire::deprecation::warn(

@@ -1,9 +1,12 @@
 //! What an inference id refers to.
 
+use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
+use sparrow_wire::suggest::there_are;
 
-use super::endpoint::TaskType;
-use crate::Models;
+use super::endpoint::{PRECONFIGURED, TaskType};
+use crate::registry::Origin;
+use crate::{ModelError, Models};
 
 /// What an inference id refers to, be it an endpoint, a deployment or a model.
 #[derive(Debug, Clone)]
@@ -19,6 +22,33 @@ pub struct InferenceTarget {
 }
 
 impl Models {
+    /// The error for a model that there is not. It names those that come with the server: a key that may only search sees it too, and
+    /// need not know of others.
+    pub(crate) fn no_model(&self, id: &str) -> ModelError {
+        let models = self.registry.matching("").unwrap_or_default();
+        let mut known: Vec<&str> = models
+            .iter()
+            .filter(|model| model.origin == Origin::Embedded)
+            .map(|model| model.id.as_str())
+            .collect();
+        known.extend(self.built_in_endpoints());
+        ModelError::NotFoundForInference { id: id.to_owned(), instead: there_are(id, &known) }
+    }
+
+    /// The error for an inference endpoint that there is not, which names those that come with the server.
+    pub fn no_endpoint(&self, id: &str) -> EngineError {
+        let known: Vec<&str> = self.built_in_endpoints().collect();
+        EngineError::resource_not_found(format!(
+            "Inference endpoint not found [{id}]{}",
+            there_are(id, &known)
+        ))
+    }
+
+    /// Those of [`PRECONFIGURED`] whose models are installed.
+    fn built_in_endpoints(&self) -> impl Iterator<Item = &'static str> {
+        PRECONFIGURED.into_iter().filter(move |id| self.endpoints.get(id).is_some())
+    }
+
     /// Resolves an inference id, which [`crate::TextEncoder::encode`] accepts as it is. Nothing is started.
     pub fn inference_target(&self, id: &str) -> Option<InferenceTarget> {
         let endpoint = self.endpoints.get(id);

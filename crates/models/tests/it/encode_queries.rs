@@ -52,7 +52,9 @@ fn an_error_names_the_model_that_has_it() {
     let models = models(folder.path());
     let texts = || vec!["a"];
     let unknown = models.encode_queries(&[(DENSE_MODEL, texts()), ("nobody", texts())], None, false);
-    assert!(matches!(unknown, Err(ModelError::NotFoundForInference { id }) if id == "nobody"));
+    assert!(
+        matches!(unknown, Err(ModelError::NotFoundForInference { id, instead }) if id == "nobody" && instead.starts_with(": there are ["))
+    );
     let cancelled = AtomicBool::new(true);
     models.encode_queries(&[(DENSE_MODEL, texts())], Some(&cancelled), false).unwrap_err();
 }

@@ -10,7 +10,7 @@ use super::error::SearchError;
 use super::highlight::Highlight;
 
 impl Aggregations {
-    /// All queries inside the aggregations: of filters, and of the highlighting of `top_hits`. Their texts
+    /// All queries inside the aggregations: of filters and backgrounds, and of the highlighting of `top_hits`. Their texts
     /// are encoded together with those of the search.
     pub fn queries_mut(&mut self) -> Vec<&mut Query> {
         let mut queries = Vec::new();

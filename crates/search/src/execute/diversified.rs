@@ -12,7 +12,7 @@ use crate::retriever::Diversify;
 const COMPARED_AT_ONCE: usize = 1024;
 
 impl Run<'_> {
-    /// Keeps some of the first hits of a list, in their order and with their scores. Hits without a vector are left out, but for the
+    /// Keeps some of the first hits of a list, in their order and with their scores. Hits without vectors are left out, but for the
     /// first one of a list that is compared with no query.
     pub(super) fn diversified(
         &self,
@@ -25,11 +25,11 @@ impl Run<'_> {
         for (key, _) in first {
             let target = &self.targets[key.target()];
             work::check().map_err(|stopped| target.stopped(stopped))?;
-            vectors.push(target.snapshot.dense_vector(key.addr(), &diversify.field));
+            vectors.push(target.snapshot.dense_vectors(key.addr(), &diversify.field));
         }
-        if !vectors.is_empty() && vectors.iter().all(Option::is_none) {
+        if !vectors.is_empty() && vectors.iter().all(Vec::is_empty) {
             return Err(SearchError::illegal(format!(
-                "Failed to retrieve vectors for field [{}]. Is it a [dense_vector] field?",
+                "Failed to retrieve vectors for field [{}]. Is it a [dense_vector] field, or a [semantic_text] field with dense vectors?",
                 diversify.field
             )));
         }
@@ -62,23 +62,24 @@ impl Run<'_> {
     }
 }
 
-/// Positions of the vectors that maximal marginal relevance chooses, in ascending order. `lambda` says how much the similarity to
+/// Positions of the hits that maximal marginal relevance chooses by their vectors, in ascending order. Of hits with several vectors
+/// the most similar ones count. `lambda` says how much the similarity to
 /// `query` counts, and the rest is taken off for the largest similarity to one that is chosen already. The first choice is
 /// the most similar one, or without a query the first position.
 fn most_relevant_and_different(
-    vectors: &[Option<Vec<f32>>],
+    vectors: &[Vec<Vec<f32>>],
     query: Option<&[f32]>,
     lambda: f32,
     size: usize,
 ) -> Result<Vec<usize>, Stopped> {
     let relevance: Vec<f32> = vectors
         .iter()
-        .map(|vector| match (vector, query) {
-            (Some(vector), Some(query)) => similarity(vector, query),
-            _ => 0.0,
+        .map(|hit| {
+            let similar = |query| hit.iter().map(|vector| similarity(vector, query)).reduce(f32::max);
+            query.and_then(similar).unwrap_or(0.0)
         })
         .collect();
-    let mut waiting: Vec<usize> = (0..vectors.len()).filter(|place| vectors[*place].is_some()).collect();
+    let mut waiting: Vec<usize> = (0..vectors.len()).filter(|place| !vectors[*place].is_empty()).collect();
     let best = |places: &[usize], score: &dyn Fn(usize) -> f32| {
         // Of equals the first.
         places.iter().copied().reduce(|best, place| if score(place) > score(best) { place } else { best })
@@ -93,12 +94,14 @@ fn most_relevant_and_different(
     while let Some(chosen) = next.filter(|_| kept.len() < size) {
         kept.push(chosen);
         waiting.retain(|place| *place != chosen);
-        if let Some(vector) = &vectors[chosen] {
-            for (number, &place) in waiting.iter().enumerate() {
-                if number % COMPARED_AT_ONCE == 0 {
-                    work::check()?;
-                }
-                if let Some(other) = &vectors[place] {
+        let mut compared = 0_usize;
+        for vector in &vectors[chosen] {
+            for &place in &waiting {
+                for other in &vectors[place] {
+                    if compared.is_multiple_of(COMPARED_AT_ONCE) {
+                        work::check()?;
+                    }
+                    compared += 1;
                     nearest[place] = nearest[place].max(similarity(other, vector));
                 }
             }
@@ -132,8 +135,20 @@ fn similarity(a: &[f32], b: &[f32]) -> f32 {
 mod tests {
     use super::most_relevant_and_different as kept;
 
-    fn vectors(angles: &[f32]) -> Vec<Option<Vec<f32>>> {
-        angles.iter().map(|angle| (!angle.is_nan()).then(|| vec![angle.cos(), angle.sin()])).collect()
+    fn vector(angle: f32) -> Vec<f32> {
+        vec![angle.cos(), angle.sin()]
+    }
+
+    fn vectors(angles: &[f32]) -> Vec<Vec<Vec<f32>>> {
+        angles.iter().map(|angle| if angle.is_nan() { Vec::new() } else { vec![vector(*angle)] }).collect()
+    }
+
+    #[test]
+    fn of_several_vectors_the_most_similar_ones_count() {
+        // The second has one that resembles the first, and the third has none.
+        let around = [vec![vector(0.0)], vec![vector(2.0), vector(0.1)], vec![vector(1.2), vector(2.2)]];
+        assert_eq!(kept(&around, None, 0.0, 2), Ok(vec![0, 2]));
+        assert_eq!(kept(&around, Some(&vector(2.0)), 1.0, 1), Ok(vec![1]));
     }
 
     #[test]

@@ -66,6 +66,10 @@ struct Pages {
     is_cut: bool,
 }
 
+/// How far a fused list is read on, in hits, to make up for those that are left out of it. Few groups would else be looked for in all
+/// that can be read. A list that a model reads the texts of is not read on: ten texts would become a thousand.
+const READ_ON: usize = 1_000;
+
 /// Number of documents in the indices from which it pays to make the lists of a fusion on several threads.
 const WORTH_SHARING: u64 = 20_000;
 
@@ -79,16 +83,28 @@ impl Run<'_> {
     pub(super) fn fused(&mut self, fusion: &Fusion) -> Result<Outcome, SearchError> {
         let body = self.body;
         let tracked = body.tracked_hits();
-        let wanted = body.from.saturating_add(body.size);
-        let branch = self.fuse(fusion, wanted, tracked)?;
-        let mut hits = branch.hits.clone();
-        // A list of `rank` has passed the filter already.
-        let passed = match (&body.post_filter, fusion.form) {
-            (Some(filter), Form::Retriever) => Some(self.passed(|_| Some(filter.clone()))),
-            _ => None,
+        let end = body.from.saturating_add(body.size);
+        let mut wanted = end;
+        let mut passed = None;
+        // Hits that the filter leaves out, or that are of a group that is there already, are made up for by those behind them.
+        let (branch, hits, kept) = loop {
+            let branch = self.fuse(fusion, wanted, tracked)?;
+            // A list of `rank` has passed the filter already.
+            if let (Some(filter), Form::Retriever, None) = (&body.post_filter, fusion.form, &passed) {
+                passed = Some(self.passed(|_| Some(filter.clone())));
+            }
+            let mut hits = branch.hits.clone();
+            hits.retain(|(key, _)| passed.as_ref().is_none_or(|passed| key.is_in(passed)));
+            let kept = body.collapse.as_ref().map(|collapse| self.collapsed(collapse, &hits)).transpose()?;
+            let found = kept.as_ref().map_or(hits.len(), Vec::len);
+            let goes_on =
+                wanted < READ_ON && branch.hits.len() >= wanted && !branch.ends && !fusion.has_reranker();
+            if found >= end || !goes_on || self.failures.iter().any(Option::is_some) {
+                break (branch, hits, kept);
+            }
+            wanted = wanted.saturating_mul(10).min(READ_ON);
         };
         let passes = |key: &Key| passed.as_ref().is_none_or(|passed| key.is_in(passed));
-        hits.retain(|(key, _)| passes(key));
         let total = match fusion.least() {
             Some(_) => total(hits.len() as u64, branch.ends, tracked),
             None => self.union_total(fusion, &branch, &passes, tracked),
@@ -96,11 +112,13 @@ impl Run<'_> {
         let shows_rank = fusion.form == Form::Rank;
         let max_score = hits.first().map(|hit| hit.1).filter(|_| !shows_rank && body.size > 0);
         let mut groups = Vec::new();
-        if let Some(collapse) = &body.collapse {
-            let kept = self.collapsed(collapse, hits)?;
-            groups = kept.iter().skip(body.from).take(body.size).map(|hit| hit.2.clone()).collect();
-            hits = kept.into_iter().map(|(key, score, _)| (key, score)).collect();
-        }
+        let hits = match kept {
+            Some(kept) => {
+                groups = kept.iter().skip(body.from).take(body.size).map(|hit| hit.2.clone()).collect();
+                kept.into_iter().map(|(key, score, _)| (key, score)).collect()
+            }
+            None => hits,
+        };
         let hits = hits
             .iter()
             .zip(1..)
@@ -197,7 +215,7 @@ impl Run<'_> {
     fn collapsed(
         &self,
         collapse: &Collapse,
-        hits: Vec<(Key, f32)>,
+        hits: &[(Key, f32)],
     ) -> Result<Vec<(Key, f32, SortValue)>, SearchError> {
         let mut columns = Vec::with_capacity(self.targets.len());
         for target in self.targets {
@@ -205,7 +223,7 @@ impl Run<'_> {
         }
         let mut seen = HashSet::new();
         let mut kept = Vec::new();
-        for (key, score) in hits {
+        for &(key, score) in hits {
             let target = &self.targets[key.target];
             let values = target
                 .snapshot

@@ -31,7 +31,7 @@ const DEFAULT_SIZE: usize = 10;
 /// Diversification by maximal marginal relevance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diversify {
-    /// Path of the `dense_vector` field whose vectors are compared.
+    /// Path of the `dense_vector` or `semantic_text` field whose vectors are compared.
     pub field: String,
     /// A search for neighbours of what the hits are to be relevant to, of which only the vector counts.
     pub query: Option<Box<Query>>,

@@ -34,7 +34,12 @@ impl WrittenNumbers {
             return None;
         }
         let (node, _) = read(text).ok()?;
-        Self::new(part(node)?)
+        let mut written = Self::new(part(node)?)?;
+        // The same double in the spelling of a [`Value`] is another text for it.
+        for double in tokens(text).filter(|token| prints_the_same(token)).filter_map(bits) {
+            written.anywhere.entry(double).and_modify(|text| *text = None);
+        }
+        Some(written)
     }
 
     fn new(root: Part) -> Option<Self> {
@@ -45,10 +50,14 @@ impl WrittenNumbers {
 
     /// Those inside the member `name` of the text's object.
     pub fn member(&self, name: &str) -> Option<Self> {
-        match &self.root {
-            Part::Object(members) => Self::new(members.get(name)?.clone()),
-            _ => None,
+        let Part::Object(members) = &self.root else { return None };
+        let mut inside = Self::new(members.get(name)?.clone())?;
+        for (double, text) in &mut inside.anywhere {
+            if self.anywhere.get(double).is_none_or(Option::is_none) {
+                *text = None;
+            }
         }
+        Some(inside)
     }
 
     /// The text of each number of `value`, which was parsed from the same JSON, by the number's address.
@@ -186,7 +195,7 @@ impl Part {
 fn part(node: Node) -> Option<Part> {
     match node.json {
         Json::Number(text) if !prints_the_same(text.as_bytes()) => {
-            Some(Part::Number { bits: text.parse::<f64>().ok()?.to_bits(), text })
+            Some(Part::Number { bits: bits(text.as_bytes())?, text })
         }
         Json::Array(items) => {
             let parts = items.into_iter().enumerate().filter_map(|(at, item)| Some((at, part(item)?)));
@@ -200,6 +209,11 @@ fn part(node: Node) -> Option<Part> {
         }
         _ => None,
     }
+}
+
+/// The bits of the double that a number stands for.
+fn bits(token: &[u8]) -> Option<u64> {
+    std::str::from_utf8(token).ok()?.parse::<f64>().ok().map(f64::to_bits)
 }
 
 /// The numbers of a JSON text, as they are written.
@@ -288,6 +302,18 @@ mod tests {
         let text =
             r#"{"a":123456789012345678901234567890,"b":123456789012345678901234567891,"c":[1.0,1.00,1.000]}"#;
         assert_eq!(rewritten(text, |_| {}), text);
+    }
+
+    #[test]
+    fn a_number_in_the_usual_spelling_is_not_given_another_one() {
+        for text in [r#"{"a":1.0,"b":1.00}"#, r#"[1.0,1e0]"#, r#"{"a":{"b":1E5},"c":[100000.0]}"#] {
+            assert_eq!(rewritten(text, |_| {}), text);
+        }
+        let numbers =
+            WrittenNumbers::of(br#"{"a":{"b":1.00},"c":1.0}"#).and_then(|numbers| numbers.member("a"));
+        let mut out = Vec::new();
+        write(&serde_json::json!({"b": 1.0, "d": 1.0}), &numbers.iter().collect::<Vec<_>>(), &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), r#"{"b":1.00,"d":1.0}"#);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -6,7 +6,7 @@ import { EngineError } from '../errors.js';
 import { fileProblem } from '../file-problem.js';
 import { embeddedModels, modelDirectories } from '../models.js';
 import { type NativeEngineOptions, NativeSearchEngine } from '../native-engine.js';
-import { holdsForeignFiles } from '../foreign-files.js';
+import { holdsForeignFiles, makePrivateFolder } from '../foreign-files.js';
 import { OPERATIONS, type Operation } from '../operations.js';
 import type { SearchEngine } from '../search-engine.js';
 import { amount, named, object, refuseUnknown } from './arguments.js';
@@ -204,7 +204,7 @@ async function refuseForeign(data: string): Promise<void> {
 /** Makes a data directory unless it is there: for this user alone, as what is indexed is. */
 async function makeFolder(data: string): Promise<void> {
   try {
-    await mkdir(data, { recursive: true, mode: 0o700 });
+    await makePrivateFolder(data);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const why = code === 'EEXIST' ? 'it is not a folder' : fileProblem(cause);

@@ -9,7 +9,8 @@ export const SEARCH_ENDPOINTS: readonly Endpoint[] = [
   ...engine('scroll', ['GET|POST /_search/scroll', 'GET|POST /_search/scroll/{scroll_id}']),
   ...engine('clear_scroll', ['DELETE /_search/scroll', 'DELETE /_search/scroll/{scroll_id}']),
   ...engine('open_point_in_time', ['POST /{index}/_pit']),
-  ...engine('close_point_in_time', ['DELETE /_pit']),
+  // The second path is elasticdump's.
+  ...engine('close_point_in_time', ['DELETE /_pit', 'DELETE /{index}/_pit']),
   ...engine('field_caps', ['GET|POST /{index}/_field_caps', 'GET|POST /_field_caps']),
   ...engine('terms_enum', ['GET|POST /{index}/_terms_enum']),
   ...engine('validate_query', ['GET|POST /{index}/_validate/query', 'GET|POST /_validate/query']),

@@ -14,6 +14,7 @@ use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::key::filter_key;
 use crate::query::stoppable::stops_after;
+use crate::query::weights;
 use sparrow_query::{Query, QueryKind, ScriptQuery};
 use sparrow_segments::doc_bits::next_in;
 use sparrow_segments::doc_bits::{BitsScorer, DocBits};
@@ -66,7 +67,7 @@ impl Compiler<'_> {
         for (ord, docs) in docs.iter().enumerate() {
             let reader = self.searcher().segment_reader(ord as u32);
             let mut running = script.open(reader);
-            let mut bits = DocBits::empty(reader.max_doc());
+            let mut bits = weights::empty_docs(reader)?;
             for (index, word) in (0..).zip(self.snapshot.live_words_from(ord, docs, 0)) {
                 let mut word: u64 = word;
                 if word != 0 {

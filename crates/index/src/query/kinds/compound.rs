@@ -7,6 +7,7 @@ use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::filters::{Docs, combine};
 use crate::query::highlight::WantedWords;
+use crate::query::stoppable::stoppable;
 use crate::query::terms::minimum::minimum_should_match;
 use crate::query::weights;
 use sparrow_query::script::QueryScript;
@@ -82,7 +83,7 @@ impl Compiler<'_> {
         }
         let excludes = !must_not.is_empty();
         let all = BooleanWeight::with_minimum_number_should_match(
-            clauses,
+            stoppable(clauses),
             minimum,
             scoring,
             Box::new(SumCombiner::default),

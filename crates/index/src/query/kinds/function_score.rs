@@ -10,7 +10,7 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
+use crate::query::error::{self, QueryError};
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::decay::Decay;
@@ -26,6 +26,7 @@ use sparrow_query::{
 };
 use sparrow_segments::schema::SEQ_NO;
 use sparrow_segments::segment_docs::SegmentDocs;
+use sparrow_types::work;
 
 /// A set of documents for each segment, by segment id.
 type DocsBySegment = FxHashMap<SegmentId, SegmentDocs>;
@@ -236,6 +237,8 @@ impl Weight for FunctionScoreWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let mut columns = Vec::with_capacity(self.functions.len());
         for function in self.functions.iter() {
+            // Each opens a column of its own.
+            work::check().map_err(|_| error::stopped())?;
             columns.push(match &function.kind {
                 Kind::Weight => Source::None,
                 Kind::Script(script) => Source::Script(Box::new(script.open(reader))),
@@ -305,7 +308,7 @@ impl ComputeScore for FunctionScore {
             return false;
         }
         self.steps.set(0);
-        sparrow_types::work::is_stopped() || self.errors.is_noted()
+        work::is_stopped() || self.errors.is_noted()
     }
 
     fn compute(&self, inner: &mut dyn Scorer) -> Score {

@@ -17,8 +17,8 @@ use crate::query::weights;
 use sparrow_mapping::{FieldType, IGNORED, ROUTING};
 use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{ExistsQuery, IdsQuery, RangeQuery, TermQuery, TermsLookupQuery, TermsQuery};
-use sparrow_segments::doc_bits::DocBits;
 use sparrow_segments::schema::{ID, SEQ_NO, VERSION};
+use sparrow_types::work;
 
 /// Highest number of values in one `terms` clause (`index.max_terms_count`).
 const MAX_TERMS: usize = 65_536;
@@ -71,7 +71,7 @@ impl Compiler<'_> {
             return Ok(weights::none());
         };
         Ok(weights::bits(move |reader| {
-            let mut docs = DocBits::empty(reader.max_doc());
+            let mut docs = weights::empty_docs(reader)?;
             let inverted = reader.inverted_index(term.field())?;
             if let Some(mut postings) = inverted.read_block_postings(&term, IndexRecordOption::Basic)? {
                 docs.insert_postings(&mut postings);
@@ -94,6 +94,7 @@ impl Compiler<'_> {
         }
         let mut clauses = Vec::with_capacity(values.len());
         for value in values {
+            work::check()?;
             let text = scalar_text(field, value)?;
             clauses.push(self.match_other(field, &text, false, false)?);
         }
@@ -135,7 +136,7 @@ impl Compiler<'_> {
         let field_names = self.snapshot.schema().field_names;
         Ok(weights::bits(move |reader| {
             let inverted = reader.inverted_index(field_names)?;
-            let mut docs = DocBits::empty(reader.max_doc());
+            let mut docs = weights::empty_docs(reader)?;
             for path in &wanted {
                 let term = Term::from_field_text(field_names, path);
                 if let Some(mut postings) = inverted.read_block_postings(&term, IndexRecordOption::Basic)? {

@@ -5,16 +5,18 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
+use crate::query::error::{self, QueryError};
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::text::should;
 use crate::query::score_error::ScoreErrors;
 use crate::query::scripts::{ScoringScript, VisibleScript};
+use crate::query::stoppable::stops_after;
 use crate::query::terms::minimum::minimum_should_match;
 use crate::query::values::columns::NumericColumns;
 use crate::query::weights;
 use sparrow_query::{TermsSetMinimum, TermsSetQuery};
+use sparrow_types::work;
 
 impl Compiler<'_> {
     pub(crate) fn terms_set(
@@ -87,7 +89,7 @@ impl SegmentMinimum {
         match self {
             Self::Field(columns) => columns.first(doc),
             Self::Script(script, _) if !script.is_visible(doc) => None,
-            Self::Script(_, errors) if errors.is_noted() || sparrow_types::work::is_stopped() => None,
+            Self::Script(_, errors) if errors.is_noted() || work::is_stopped() => None,
             Self::Script(script, errors) => {
                 errors.value(script.script.run(doc, None, |value| value.as_f64()), "a number")
             }
@@ -99,6 +101,7 @@ impl Weight for CoveringWeight {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let mut scorers = Vec::with_capacity(self.clauses.len());
         for clause in &self.clauses {
+            work::check().map_err(|_| error::stopped())?;
             scorers.push(clause.scorer(reader, boost)?);
         }
         let minimum = match &self.minimum {
@@ -129,7 +132,8 @@ impl CoveringScorer {
     fn settle(&mut self) -> DocId {
         loop {
             self.doc = self.scorers.iter().map(|scorer| scorer.doc()).min().unwrap_or(TERMINATED);
-            if self.doc == TERMINATED {
+            if self.doc == TERMINATED || stops_after(self.scorers.len()) {
+                self.doc = TERMINATED;
                 return TERMINATED;
             }
             let matching = self.scorers.iter().filter(|scorer| scorer.doc() == self.doc).count();

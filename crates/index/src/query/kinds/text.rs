@@ -12,7 +12,7 @@ use crate::query::filters::key::Key;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::term::{INDEX, scalar_text};
-use crate::query::stoppable::StoppableWeight;
+use crate::query::stoppable::stoppable;
 use crate::query::terms::analyzed::{QueryToken, Section, sections};
 use crate::query::terms::fields::{FieldStatistics, StringTerms, term_weight};
 use crate::query::terms::fuzzy::Fuzzy;
@@ -330,15 +330,10 @@ pub(crate) fn any(mut clauses: Vec<Box<dyn Weight>>, scoring: bool) -> Box<dyn W
     }
 }
 
-/// Clauses from which on moving all of them over the documents between two looks at the cancel flag takes too long.
-const MANY_CLAUSES: usize = 128;
-
 /// Clauses of which at least `minimum` must match; their scores add up.
 pub(crate) fn should(clauses: Vec<Box<dyn Weight>>, minimum: usize, scoring: bool) -> Box<dyn Weight> {
-    let many = clauses.len() > MANY_CLAUSES;
-    let stoppable = |clause| if many { Box::new(StoppableWeight(clause)) } else { clause };
     Box::new(BooleanWeight::with_minimum_number_should_match(
-        clauses.into_iter().map(|clause| (Occur::Should, stoppable(clause))).collect(),
+        stoppable(clauses.into_iter().map(|clause| (Occur::Should, clause)).collect()),
         minimum,
         scoring,
         Box::new(SumCombiner::default),
@@ -351,7 +346,7 @@ pub(crate) fn dis_max(mut clauses: Vec<Box<dyn Weight>>, tie_breaker: f32, scori
         return clauses.pop().unwrap_or_else(weights::none);
     }
     Box::new(BooleanWeight::with_minimum_number_should_match(
-        clauses.into_iter().map(|clause| (Occur::Should, clause)).collect(),
+        stoppable(clauses.into_iter().map(|clause| (Occur::Should, clause)).collect()),
         1,
         scoring,
         Box::new(move || DisjunctionMaxCombiner::with_tie_breaker(tie_breaker)),

@@ -177,7 +177,7 @@ impl Snapshot {
         let mut compiler = Compiler::new(self, cancel);
         let weight = compiler.compile(query, true)?;
         let mut all = Vec::with_capacity(self.segments().len());
-        for reader in self.searcher().segment_readers() {
+        for (reader, segment) in self.searcher().segment_readers().iter().zip(self.segments()) {
             compiler.check_cancelled()?;
             work::room_for(size_of::<f32>() * reader.max_doc() as usize)?;
             let mut scores = vec![f32::NAN; reader.max_doc() as usize];
@@ -187,7 +187,10 @@ impl Snapshot {
                 if doc % CANCEL_INTERVAL == 0 {
                     compiler.check_cancelled()?;
                 }
-                scores[doc as usize] = scorer.score();
+                // Objects of nested fields may lack what a function needs, whose error would end the scores of all.
+                if segment.is_live(doc) {
+                    scores[doc as usize] = scorer.score();
+                }
                 doc = scorer.advance();
             }
             all.push(scores);

@@ -45,9 +45,7 @@ fn matching_docs(
     filter: &TermFilter,
     case_insensitive: bool,
 ) -> tantivy::Result<DocBits> {
-    // All clauses of a query may have their sets at once.
-    work::room_for(reader.max_doc() as usize / 8).map_err(|_| error::stopped())?;
-    let mut docs = DocBits::empty(reader.max_doc());
+    let mut docs = weights::empty_docs(reader)?;
     let inverted = reader.inverted_index(terms.field)?;
     if let (TermFilter::Set(values), false) = (filter, case_insensitive) {
         for value in values {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::Fixture;
+use crate::Snapshot;
 use crate::query::{QueryError, SearchOptions};
 use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_query::{
@@ -77,6 +78,136 @@ fn alike(count: usize, properties: Value, source: &Value) -> Fixture {
     fixture
 }
 
+/// How often a search asks whether to stop, and the most bytes that it has.
+fn checked(snapshot: &Snapshot, query: &Value) -> (u64, usize) {
+    let query = sparrow_query::dsl::parse_value(query).unwrap();
+    let probe = Probe::new(u64::MAX);
+    Probe::set(Some(Arc::clone(&probe)));
+    let work = Work::new(Arc::default(), Memory::new(usize::MAX, usize::MAX).into(), "<test>");
+    Probe::set(None);
+    let entered = work::enter(Some(work.clone()));
+    snapshot.search(&query, &SearchOptions::default()).unwrap();
+    drop(entered);
+    (probe.checks(), work.peak())
+}
+
+fn repeated(times: usize, one: &Value) -> Value {
+    vec![one.clone(); times].into()
+}
+
+/// Words that no document has.
+fn unknown_words(count: usize) -> Value {
+    let words: Vec<String> = (0..count).map(|at| format!("none{at}")).collect();
+    json!({"intervals": {"t": {"match": {"query": words.join(" ")}}}})
+}
+
+/// Clauses that take some microseconds for each document, and match none.
+#[test]
+fn queries_of_many_parts_ask_between_documents_whether_to_go_on() {
+    let properties = json!({"t": {"type": "text"}, "n": {"type": "long"}});
+    let indexes =
+        [30, 3000].map(|count| alike(count, properties.clone(), &json!({"t": "red fox", "n": 1000})));
+    let [few, many] = indexes.each_ref().map(Fixture::snapshot);
+    let red = json!({"match": {"query": "red"}});
+    let blue = json!({"containing": {"match": {"query": "blue"}}});
+    let words: Vec<String> = (0..399).map(|at| format!("none{at}")).chain(["red".to_owned()]).collect();
+    for query in [
+        json!({"intervals": {"t": {"any_of": {"intervals": repeated(400, &red), "filter": blue}}}}),
+        json!({"intervals": {"t": {"all_of": {"intervals": repeated(400, &red), "ordered": true}}}}),
+        json!({"terms_set": {"t": {"terms": words, "minimum_should_match_field": "n"}}}),
+    ] {
+        let (least, most) = (checked(&few, &query).0, checked(&many, &query).0);
+        assert!(most > least + 250, "{query}: {least}, {most}");
+    }
+}
+
+/// Positions of one document that are combined in very many ways.
+#[test]
+fn intervals_end_within_a_document() {
+    let text = ["a b"; 600].join(" ");
+    let fixture = alike(1, json!({"t": {"type": "text"}}), &json!({"t": text}));
+    let snapshot = fixture.snapshot();
+    let a = json!({"match": {"query": "a"}});
+    let checks = |rule: &str, parts: usize| {
+        let query = json!({"intervals": {"t": {rule: {"intervals": repeated(parts, &a)}}}});
+        checked(&snapshot, &query).0
+    };
+    // Beside what it takes to open each part.
+    for (rule, least) in [("any_of", 40), ("all_of", 3000)] {
+        let (few, many) = (checks(rule, 2), checks(rule, 200));
+        assert!(many > few + 4 * 198 + least, "{rule}: {few}, {many}");
+    }
+}
+
+#[test]
+fn words_of_intervals_are_opened_one_by_one_and_are_not_too_many() {
+    let fixture = alike(20_000, json!({"t": {"type": "text"}}), &json!({"t": "red"}));
+    let snapshot = fixture.snapshot();
+    let ((few, least), (many, most)) =
+        (checked(&snapshot, &unknown_words(24)), checked(&snapshot, &unknown_words(1024)));
+    // One for the clause, one for its set of documents, one for its word.
+    assert!(many >= few + 3 * 1000, "{few}, {many}");
+    // Not all sets of documents, each of which takes 2,500 bytes, are there at the same time.
+    assert!(most < least + 1000 * 2500 / 2, "{least}, {most}");
+    let a = json!({"match": {"query": "red"}});
+    for (query, parts) in [
+        (unknown_words(1025), 1025),
+        (
+            json!({"intervals": {"t": {"any_of": {"intervals": repeated(1024, &a), "filter": {"before": a}}}}}),
+            1025,
+        ),
+    ] {
+        let query = sparrow_query::dsl::parse_value(&query).unwrap();
+        let error = snapshot.search(&query, &SearchOptions::default()).unwrap_err();
+        assert_eq!(
+            error.reason(),
+            format!(
+                "failed to create query: [intervals] has [{parts}] words and rules, at most [1024] are possible on this server"
+            )
+        );
+    }
+}
+
+/// Every clause of a query may have a set of all documents.
+#[test]
+fn sets_of_documents_are_not_made_without_a_look_at_the_request() {
+    // So few that they are not stoppable otherwise.
+    const CLAUSES: usize = 120;
+    let properties = json!({"n": {"type": "long"}, "d": {"type": "date"}});
+    let fixture = alike(10, properties, &json!({"n": 1, "d": "2024-01-01"}));
+    let snapshot = fixture.snapshot();
+    let exists = |field: &str| json!({"exists": {"field": field}});
+    let range = |field: &str| json!({"range": {field: {"gte": "2024"}}});
+    let terms = |field: &str| json!({"terms": {field: ["2024-01-01"]}});
+    // A field that is not there has no set.
+    for (with, without) in
+        [(exists("n"), exists("none")), (range("d"), range("none")), (terms("d"), terms("none"))]
+    {
+        let checks =
+            |clause: &Value| checked(&snapshot, &json!({"bool": {"should": repeated(CLAUSES, clause)}})).0;
+        let (most, least) = (checks(&with), checks(&without));
+        assert!(most >= least + CLAUSES as u64, "{with}: {least}, {most}");
+    }
+}
+
+/// Opening a clause may take a millisecond, and a query may have thousands.
+#[test]
+fn many_clauses_are_opened_with_a_look_before_each() {
+    let fixture = alike(10, json!({"t": {"type": "text"}}), &json!({"t": "red"}));
+    let snapshot = fixture.snapshot();
+    let term = json!({"term": {"t": "red"}});
+    for query in [
+        |clauses: Value| json!({"bool": {"should": clauses}}),
+        |clauses: Value| json!({"bool": {"must": clauses}}),
+        |clauses: Value| json!({"dis_max": {"queries": clauses}}),
+    ] {
+        let checks = |count: usize| checked(&snapshot, &query(repeated(count, &term))).0;
+        // One where it is compiled, one where it is opened.
+        let (few, many) = (checks(200), checks(400));
+        assert!(many >= few + 2 * 200, "{few}, {many}");
+    }
+}
+
 /// Thousands of functions take milliseconds for one document.
 #[test]
 fn many_functions_ask_between_documents_whether_to_go_on() {
@@ -88,19 +219,12 @@ fn many_functions_ask_between_documents_whether_to_go_on() {
         if let Some(least) = min_score {
             query["function_score"]["min_score"] = least.into();
         }
-        let query = sparrow_query::dsl::parse_value(&query).unwrap();
-        let probe = Probe::new(u64::MAX);
-        Probe::set(Some(Arc::clone(&probe)));
-        let work = Work::new(Arc::default(), Memory::new(1 << 30, 1 << 30).into(), "<test>");
-        let entered = work::enter(Some(work));
-        snapshot.search(&query, &SearchOptions::default()).unwrap();
-        drop(entered);
-        Probe::set(None);
-        probe.checks()
+        checked(&snapshot, &query).0
     };
     for min_score in [None, Some(1e30)] {
         let (few, many) = (checks(1, min_score), checks(400, min_score));
-        assert!(many > few + 290, "{few}, {many}");
+        // One where each is opened, and one for each document.
+        assert!(many > few + 399 + 290, "{few}, {many}");
     }
 }
 
@@ -185,7 +309,7 @@ fn scripts_end_before_the_next_document() {
 }
 
 /// A search that is told to stop after a tenth of its time takes less than half of it.
-fn ends_early(snapshot: &crate::Snapshot, query: &Query) {
+fn ends_early(snapshot: &Snapshot, query: &Query) {
     let stop = Arc::new(AtomicBool::new(false));
     let _entered =
         work::enter(Some(Work::new(Arc::clone(&stop), Arc::new(Memory::new(1 << 30, 1 << 30)), "<test>")));

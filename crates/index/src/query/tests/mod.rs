@@ -27,6 +27,11 @@ use crate::query::{QueryError, SearchOptions, TopDocs};
 use crate::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
 use sparrow_mapping::{Limits, Mapping};
 use sparrow_query::{Query, QueryStringQuery};
+use sparrow_types::work::Counted;
+
+/// Charges what a query allocates to its request, as the allocator of the server does.
+#[global_allocator]
+static ALLOCATOR: Counted<std::alloc::System> = Counted(std::alloc::System);
 
 /// An index with one segment for each batch of documents.
 pub(crate) struct Fixture {

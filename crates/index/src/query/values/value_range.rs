@@ -125,6 +125,7 @@ impl IntervalWeight {
     /// The documents of a segment with a value in the range, each with the same score; `None` if there are
     /// none.
     fn docs(&self, reader: &SegmentReader, score: Score) -> tantivy::Result<Option<BitsScorer>> {
+        weights::room_for_docs(reader)?;
         let max_doc = reader.max_doc();
         let id = reader.segment_id();
         let filters = self.segments.iter().find(|(segment, _)| *segment == id).map(|(_, filters)| filters);

@@ -9,6 +9,9 @@ use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
+/// Most numbers that a script reads of each bucket, and most that buckets are sorted by.
+pub const MOST_PATHS: usize = 100;
+
 /// Reads the members of an aggregation's object, and knows what errors call it.
 #[derive(Clone, Copy)]
 pub struct ParameterReader<'a> {
@@ -225,12 +228,24 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
+    /// Checks that buckets are not sorted by too many keys.
+    pub fn check_keys(&self, option: &str, keys: usize) -> Result<(), BodyError> {
+        match keys > MOST_PATHS {
+            true => Err(BodyError::illegal(format!(
+                "[{option}] of aggregation [{}] has more than [{MOST_PATHS}] keys",
+                self.name
+            ))),
+            false => Ok(()),
+        }
+    }
+
     /// Reads a bucket `order`: a single one or an array of them.
     pub fn order(&self, member: &Member) -> Result<Vec<Order>, BodyError> {
         let mut orders = Vec::new();
         match &member.value.json {
             Json::Object(_) => orders.push(self.one_order(&member.value)?),
             Json::Array(items) => {
+                self.check_keys(&member.name, items.len())?;
                 for item in items {
                     orders.push(self.one_order(item)?);
                 }

@@ -6,7 +6,7 @@ use sparrow_aggregations::{
 };
 
 use super::metric_path;
-use super::parameter_reader::ParameterReader;
+use super::parameter_reader::{MOST_PATHS, ParameterReader};
 use sparrow_query::dsl::value;
 use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_wire::BodyError;
@@ -151,10 +151,7 @@ fn bucket_sort(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError
             _ => return Err(reader.unknown(member, &["from", "size", "sort", "gap_policy"])),
         }
     }
-    if order.len() > MOST_PATHS {
-        let reason = format!("[sort] of aggregation [{}] has more than [{MOST_PATHS}] keys", reader.name);
-        return Err(BodyError::illegal(reason));
-    }
+    reader.check_keys("sort", order.len())?;
     if order.is_empty() && from == 0 && size.is_none() {
         return Err(BodyError::Validation {
             messages: vec![format!(
@@ -170,9 +167,6 @@ fn bucket_sort(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError
         format: None,
     }))
 }
-
-/// Most numbers that a script reads of each bucket, and most that buckets are sorted by.
-const MOST_PATHS: usize = 100;
 
 /// Reads `bucket_script` and `bucket_selector`.
 fn bucket_script(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {

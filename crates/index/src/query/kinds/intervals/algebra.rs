@@ -3,6 +3,11 @@
 
 use sparrow_query::{IntervalsOrder, IntervalsRelation};
 
+use crate::query::stoppable::stops_after;
+
+/// Intervals that are gathered before those that contain another one are looked for.
+const MOST_UNSORTED: usize = 4096;
+
 /// A stretch of word positions, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
@@ -36,15 +41,32 @@ pub fn minimal(mut list: Vec<Interval>) -> Vec<Interval> {
     kept
 }
 
-/// The minimal intervals of any of several lists.
-pub fn any_of(lists: Vec<Vec<Interval>>) -> Vec<Interval> {
-    match lists.len() {
-        1 => lists.into_iter().next().unwrap_or_default(),
-        _ => minimal(lists.into_iter().flatten().collect()),
+/// The minimal intervals of any of several lists; none if the request must stop.
+pub fn any_of(lists: impl Iterator<Item = Vec<Interval>>) -> Vec<Interval> {
+    let (mut all, mut several, mut known) = (Vec::new(), false, 0);
+    for list in lists {
+        if stops_after(list.len() + 1) {
+            return Vec::new();
+        }
+        if list.is_empty() {
+            continue;
+        }
+        if all.is_empty() {
+            all = list;
+            continue;
+        }
+        several = true;
+        all.extend(list);
+        // Lists that say the same are not all kept.
+        if all.len() > 2 * known + MOST_UNSORTED {
+            all = minimal(all);
+            known = all.len();
+        }
     }
+    if several { minimal(all) } else { all }
 }
 
-/// The shortest stretches that contain an interval of each list.
+/// The shortest stretches that contain an interval of each list; not all of them if the request must stop.
 pub fn all_of(lists: &[Vec<Interval>], order: IntervalsOrder) -> Vec<Interval> {
     if lists.iter().any(Vec::is_empty) || lists.is_empty() {
         return Vec::new();
@@ -61,6 +83,9 @@ fn in_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
     let mut intervals = Vec::new();
     let mut places = vec![0; lists.len()];
     for first in &lists[0] {
+        if stops_after(lists.len()) {
+            break;
+        }
         let (mut end, mut covered) = (first.end, first.width());
         for (list, place) in lists.iter().zip(&mut places).skip(1) {
             // Ends ascend with the starts, so that places only move on.
@@ -79,7 +104,7 @@ fn in_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
 fn in_any_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
     let mut intervals = Vec::new();
     let mut places = vec![0; lists.len()];
-    loop {
+    while !stops_after(lists.len()) {
         let current = lists.iter().zip(&places).map(|(list, &place)| list[place]);
         let (mut start, mut end, mut covered, mut least) = (u32::MAX, 0, 0, 0);
         for (number, interval) in current.enumerate() {
@@ -93,9 +118,10 @@ fn in_any_order(lists: &[Vec<Interval>]) -> Vec<Interval> {
         intervals.push(Interval { start, end, gaps: (end - start + 1).saturating_sub(covered) });
         places[least] += 1;
         if places[least] == lists[least].len() {
-            return intervals;
+            break;
         }
     }
+    intervals
 }
 
 /// The intervals of a list that stand in the given relation to the intervals of another list.

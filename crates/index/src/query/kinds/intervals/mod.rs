@@ -13,9 +13,10 @@ use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
 
 use self::algebra::{Interval, all_of, any_of, related};
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
+use crate::query::error::{self, QueryError};
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
+use crate::query::stoppable::stops_after;
 use crate::query::terms::analyzed::{Section, sections};
 use crate::query::terms::fields::StringTerms;
 use crate::query::terms::fuzzy::{Expansion, Fuzzy, expand_fuzzy};
@@ -29,9 +30,13 @@ use sparrow_query::{
     MatchQuery, RegexpQuery,
 };
 use sparrow_segments::doc_bits::DocBits;
+use sparrow_types::work;
 
 /// Highest number of words that a prefix, a wildcard pattern or a fuzzy word expands to.
 const MAX_EXPANSIONS: usize = 128;
+
+/// Highest number of words of texts, and of rules that stand for words: the positions of each are looked at in every document.
+const MOST_PARTS: usize = 1_024;
 
 /// A rule with the words that it looks for in an index.
 #[derive(Debug, Clone)]
@@ -66,6 +71,15 @@ impl Node {
             Node::Filtered { inner, .. } => inner.shortest(),
         }
     }
+
+    /// Number of its words and of rules that stand for words.
+    fn parts(&self) -> usize {
+        match self {
+            Node::Words { .. } => 1,
+            Node::All { parts, .. } | Node::Any(parts) => parts.iter().map(Node::parts).sum(),
+            Node::Filtered { inner, other, .. } => inner.parts() + other.parts(),
+        }
+    }
 }
 
 impl Compiler<'_> {
@@ -80,6 +94,14 @@ impl Compiler<'_> {
             Some(_) => {}
         }
         let node = self.interval_rule(&query.rule, &query.field)?;
+        let parts = node.parts();
+        if parts > MOST_PARTS {
+            return Err(QueryError::Invalid {
+                reason: format!(
+                    "[intervals] has [{parts}] words and rules, at most [{MOST_PARTS}] are possible on this server"
+                ),
+            });
+        }
         let shortest = node.shortest();
         Ok(Box::new(IntervalsWeight { node: Arc::new(node), shortest, scoring }))
     }
@@ -258,15 +280,12 @@ enum BoundRule {
 impl BoundRule {
     /// Opens the postings of a rule in a segment; also returns the documents that hold its words.
     fn new(node: &Node, reader: &SegmentReader) -> tantivy::Result<(Self, DocBits)> {
-        let max_doc = reader.max_doc();
-        let several = |parts: &[Node]| -> tantivy::Result<Vec<(BoundRule, DocBits)>> {
-            parts.iter().map(|part| BoundRule::new(part, reader)).collect()
-        };
         Ok(match node {
             Node::Words { terms, before } => {
-                let mut docs = DocBits::empty(max_doc);
-                let mut postings = Vec::with_capacity(terms.len());
+                let mut docs = weights::empty_docs(reader)?;
+                let mut postings = Vec::new();
                 for term in terms {
+                    work::check().map_err(|_| error::stopped())?;
                     let inverted = reader.inverted_index(term.field())?;
                     if let Some(mut blocks) = inverted.read_block_postings(term, IndexRecordOption::Basic)? {
                         docs.insert_postings(&mut blocks);
@@ -278,7 +297,8 @@ impl BoundRule {
             Node::All { parts, order } => {
                 let mut docs: Option<DocBits> = None;
                 let mut bound = Vec::with_capacity(parts.len());
-                for (part, of_part) in several(parts)? {
+                for part in parts {
+                    let (part, of_part) = BoundRule::new(part, reader)?;
                     match &mut docs {
                         None => docs = Some(of_part),
                         Some(docs) => docs.intersect(&of_part),
@@ -287,13 +307,14 @@ impl BoundRule {
                 }
                 (
                     BoundRule::All { parts: bound, order: *order },
-                    docs.unwrap_or_else(|| DocBits::empty(max_doc)),
+                    docs.map_or_else(|| weights::empty_docs(reader), Ok)?,
                 )
             }
             Node::Any(parts) => {
-                let mut docs = DocBits::empty(max_doc);
+                let mut docs = weights::empty_docs(reader)?;
                 let mut bound = Vec::with_capacity(parts.len());
-                for (part, of_part) in several(parts)? {
+                for part in parts {
+                    let (part, of_part) = BoundRule::new(part, reader)?;
                     docs.unite(&of_part);
                     bound.push(part);
                 }
@@ -317,30 +338,29 @@ impl BoundRule {
     /// The intervals of a document that match the rule. Documents must ascend from call to call.
     fn intervals(&mut self, doc: DocId, scratch: &mut Vec<u32>) -> Vec<Interval> {
         match self {
-            BoundRule::Words { postings, before } => {
-                let lists = postings
-                    .iter_mut()
-                    .filter_map(|postings| {
-                        if postings.doc() < doc {
-                            postings.seek(doc);
-                        }
-                        (postings.doc() == doc).then(|| {
-                            postings.positions(scratch);
-                            let of =
-                                |&at: &u32| Interval { start: at.saturating_sub(*before), end: at, gaps: 0 };
-                            scratch.iter().map(of).collect::<Vec<_>>()
-                        })
-                    })
-                    .collect();
-                any_of(lists)
-            }
+            BoundRule::Words { postings, before } => any_of(postings.iter_mut().map(|postings| {
+                if postings.doc() < doc {
+                    postings.seek(doc);
+                }
+                if postings.doc() != doc {
+                    return Vec::new();
+                }
+                postings.positions(scratch);
+                let of = |&at: &u32| Interval { start: at.saturating_sub(*before), end: at, gaps: 0 };
+                scratch.iter().map(of).collect()
+            })),
             BoundRule::All { parts, order } => {
-                let lists: Vec<_> = parts.iter_mut().map(|part| part.intervals(doc, scratch)).collect();
+                let mut lists = Vec::with_capacity(parts.len());
+                for part in parts {
+                    lists.push(part.intervals(doc, scratch));
+                    // Where one part has no interval there is none of all.
+                    if lists.last().is_none_or(Vec::is_empty) {
+                        return Vec::new();
+                    }
+                }
                 all_of(&lists, *order)
             }
-            BoundRule::Any(parts) => {
-                any_of(parts.iter_mut().map(|part| part.intervals(doc, scratch)).collect())
-            }
+            BoundRule::Any(parts) => any_of(parts.iter_mut().map(|part| part.intervals(doc, scratch))),
             BoundRule::Filtered { inner, relation, other } => {
                 let list = inner.intervals(doc, scratch);
                 match list.is_empty() {
@@ -368,6 +388,10 @@ impl IntervalsScorer {
         let mut scratch = Vec::new();
         self.doc = self.docs.next(from);
         while self.doc != TERMINATED {
+            if stops_after(1) {
+                self.doc = TERMINATED;
+                break;
+            }
             self.intervals = self.bound.intervals(self.doc, &mut scratch);
             if !self.intervals.is_empty() {
                 break;
