@@ -5,12 +5,15 @@ import { CommandError } from '../errors.js';
 import { strange } from '../remote.js';
 import { bytes, counted, duration, number, table } from '../terminal.js';
 
+interface Memory {
+  readonly resident_in_bytes: number;
+  /** What of it is no mapped file, which the system takes back when it needs it. Only Linux tells. */
+  readonly anonymous_in_bytes?: number;
+}
+
 interface Stats {
   readonly nodes: Readonly<
-    Record<
-      string,
-      { readonly process: { readonly mem: { readonly resident_in_bytes: number }; readonly uptime_in_millis?: number } }
-    >
+    Record<string, { readonly process: { readonly mem: Memory; readonly uptime_in_millis?: number } }>
   >;
 }
 
@@ -60,7 +63,7 @@ export function addStatus(program: Command): void {
       version: info.version.build_hash,
       interface: info.version.number,
       uptime_ms: node?.process.uptime_in_millis,
-      memory_bytes: node?.process.mem.resident_in_bytes,
+      memory_bytes: node?.process.mem.anonymous_in_bytes ?? node?.process.mem.resident_in_bytes,
       models,
       indices: indices.map((one) => ({
         name: one.index,
