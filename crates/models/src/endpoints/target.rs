@@ -26,12 +26,9 @@ impl Models {
     /// need not know of others.
     pub(crate) fn no_model(&self, id: &str) -> ModelError {
         let models = self.registry.matching("").unwrap_or_default();
-        let mut known: Vec<&str> = models
-            .iter()
-            .filter(|model| model.origin == Origin::Embedded)
-            .map(|model| model.id.as_str())
-            .collect();
-        known.extend(self.built_in_endpoints());
+        let embedded = models.iter().filter(|model| model.origin == Origin::Embedded);
+        let endpoints = self.built_in_endpoints().map(|id| -> &str { id });
+        let known: Vec<&str> = embedded.map(|model| model.id.as_str()).chain(endpoints).collect();
         ModelError::NotFoundForInference { id: id.to_owned(), instead: there_are(id, &known) }
     }
 
