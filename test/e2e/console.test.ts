@@ -294,7 +294,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await box.inputValue()).toBe('');
     });
 
-    it('makes a file searchable', async () => {
+    it('makes a file searchable', { timeout: 120_000 }, async () => {
       await open('a', 'Add data');
       await look('add');
       await page
