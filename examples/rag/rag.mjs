@@ -39,12 +39,20 @@ const index =
     .replace(/[^a-z0-9]+/g, '-')}`;
 const client = new Client({
   node: process.env.SPARROW_URL ?? 'http://127.0.0.1:9200',
-  auth: { apiKey: process.env.SPARROW_API_KEY ?? readFileSync('data/owner.key', 'utf8').trim() },
+  auth: { apiKey: process.env.SPARROW_API_KEY ?? ownerKey('data/owner.key') },
 });
 
 await load();
 const passages = await retrieve();
 console.log(values.prompt ? prompt() : await answer());
+
+function ownerKey(file) {
+  if (existsSync(file)) return readFileSync(file, 'utf8').trim();
+  console.error(
+    `there is no ${file} here: run this in the folder of the server's data directory, or set SPARROW_API_KEY`,
+  );
+  process.exit(2);
+}
 
 /** Reads the folder into the index, unless it holds the same texts already. */
 async function load() {

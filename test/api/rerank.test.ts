@@ -278,6 +278,26 @@ describe('text_similarity_reranker', () => {
     expect(capped[0]._explanation.details[0].value).toBeGreaterThan(capped[0]._score);
   });
 
+  it('is not read on where groups leave out hits, as the model would read all of the texts', async () => {
+    const properties = { body: { type: 'text' }, group: { type: 'keyword' } };
+    await done('PUT', '/grouped', { settings: { number_of_replicas: 0 }, mappings: { properties } });
+    const lines = Array.from({ length: 60 }, (_, n) =>
+      [{ index: {} }, { body: `red coin ${String(n)}`, group: String(n % 2) }].map((line) => JSON.stringify(line)),
+    ).flat();
+    expect((await call('POST', '/grouped/_bulk?refresh=true', `${lines.join('\n')}\n` as never)).status).toBe(200);
+    const read = async (): Promise<number> => {
+      const { trained_model_stats: stats } = await done('GET', '/_ml/trained_models/cross/_stats');
+      return stats[0].inference_stats.inference_count as number;
+    };
+    const standard = { query: { match: { body: 'red' } } };
+    const reranker = { field: 'body', inference_id: 'ranker', inference_text: QUESTION, retriever: { standard } };
+    const before = await read();
+    const retriever = { text_similarity_reranker: reranker };
+    const { hits } = await done('POST', '/grouped/_search', { retriever, collapse: { field: 'group' } });
+    expect(hits.hits.length).toBeLessThanOrEqual(2);
+    expect((await read()) - before).toBe(10);
+  });
+
   it('aggregates and explains', async () => {
     const { hits, aggregations } = await done('POST', '/docs/_search', {
       retriever: reranker(),

@@ -22,6 +22,15 @@ it('status tells what there is', async () => {
   expect(told).toMatch(/^cluster health is yellow, which is normal for a single server: \d+ ind.* for replicas, and/m);
 });
 
+it('status says where writes are refused for want of room', async () => {
+  const block = (value: boolean | null): Promise<unknown> =>
+    server.request('PUT', '/articles/_settings', { 'index.blocks.read_only_allow_delete': value });
+  expect(await said('status')).not.toContain('nearly full');
+  await block(true);
+  expect(await said('status')).toContain('the disk is nearly full, so writes are refused to articles: make room');
+  await block(null);
+});
+
 describe('key', () => {
   it('makes keys that may do what was said, lists and ends them', async () => {
     const made = await run('key', 'new', 'shop', '--index', 'articles', '--expires', '90d');

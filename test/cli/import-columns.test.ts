@@ -77,6 +77,15 @@ describe('a file of columns', () => {
     ]);
   });
 
+  it('may have the ids of its documents in a column _id', async () => {
+    const path = await file('named.csv', '_id,name\na1,Emma\n,Nobody\n');
+    const { code, stderr } = await run(path);
+    expect([code, stderr]).toEqual([1, `${path}, line 3: its [_id] is empty\n`]);
+    expect(await documents('named')).toMatchObject([{ _id: 'a1', _source: { name: 'Emma' } }]);
+    expect(await run(path, '--id', '_id', '--index', 'named-2')).toMatchObject({ code: 1 });
+    expect((await documents('named-2')).map(({ _id, _source }) => [_id, _source])).toEqual([['a1', { name: 'Emma' }]]);
+  });
+
   it('may have tabs, and quotes between them', async () => {
     const path = await file('words.tsv', 'word\tmeaning\nfive"\ta size\n"b\tc\n');
     await imported(path, '--id', 'word');

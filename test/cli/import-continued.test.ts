@@ -94,7 +94,7 @@ describe('an interrupted import', () => {
     await expect.poll(written, { timeout: 30_000, interval: 50 }).toBeGreaterThan(0);
     child.kill('SIGINT');
     const { code, stdout, stderr } = await ended;
-    expect([code, stderr]).toEqual([130, '']);
+    expect([code, stderr]).toEqual([130, `${path}: finishing what is under way; Ctrl-C again ends at once\n`]);
     expect(stdout).toContain('interrupted: run this again to go on');
     const kept = await written();
     const { mappings } = (await server.request('GET', '/stopped/_mapping')).body.stopped;

@@ -46,6 +46,15 @@ describe('a file of JSON lines', () => {
     expect(await count('exact')).toBe(2);
   });
 
+  it('may be a body of _bulk, whose ids it keeps', async () => {
+    const body =
+      '{"index":{"_id":"a1"}}\n{"n":1}\n{"index":{}}\n{"n":2}\n{"create":{"_index":"x","_id":"a3"}}\n{"n":3}\n';
+    expect(await imported(await file('body.jsonl', body))).toMatchObject({ written: 3 });
+    const found = await documents('body');
+    expect(found.map(({ _source }) => _source)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+    expect([found[0]?._id, found[2]?._id]).toEqual(['a1', 'a3']);
+  });
+
   it('is unpacked, and read from standard input', async () => {
     const zipped = await file('zipped.jsonl.gz', gzipSync(lines(numbered(0, 3))));
     expect(await imported(zipped)).toMatchObject({ index: 'zipped', written: 3 });

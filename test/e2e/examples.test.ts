@@ -50,6 +50,16 @@ describe('examples/rag', () => {
     });
   });
 
+  it('says where it needs a key', async () => {
+    const env = { ...process.env, SPARROW_URL: server.url };
+    const script = join(ROOT, 'examples/rag/rag.mjs');
+    const asked = promisify(execFile)(process.execPath, [script, 'why?'], { cwd: folder, env });
+    await expect(asked).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^there is no data\/owner\.key here/),
+    });
+  });
+
   it('gives a language model the passages with their numbers', async () => {
     const prompt = await ask('--prompt', 'how long may I keep a book?');
     expect(prompt).toMatch(/\[1\] lending\.md, Borrowing\nA loan lasts four weeks/);

@@ -1,7 +1,12 @@
 // The REST interface and the official client over an engine in this process: no server, no socket.
 import { type AddressInfo, Socket } from 'node:net';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
+import { createRequire } from 'node:module';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 import { Client, errors } from '@elastic/elasticsearch';
 import { serve } from '@hono/node-server';
@@ -11,6 +16,8 @@ import { Rest, openapi } from '@sparrow-search/server';
 import { connectionTo } from '@sparrow-search/server/elasticsearch';
 import { Hono } from 'hono';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+
+const require = createRequire(import.meta.url);
 
 let sparrow: Sparrow;
 beforeAll(async () => {
@@ -242,6 +249,35 @@ describe('a part of an application of somebody else', () => {
     for await (const chunk of answer) chunks.push(chunk);
     return { status: answer.statusCode, headers: answer.headers, text: Buffer.concat(chunks).toString() };
   }
+
+  it('may be one with another copy of Hono, as npm installs where a project has its own', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sparrow-hono-'));
+    try {
+      const ours = dirname(require.resolve('hono')).replace(/(?<=[\\/])dist\b.*$/, '');
+      cpSync(ours, join(folder, 'hono'), { recursive: true });
+      const { Hono: Other } = (await import(pathToFileURL(join(folder, 'hono/dist/index.js')).href)) as {
+        Hono: typeof Hono;
+      };
+      expect(Other).not.toBe(Hono);
+      const rest = await Rest.over(sparrow);
+      const app = new Other({ strict: false });
+      app.route('/search', rest.app());
+      app.route('/of/:index/search', rest.app());
+      const other = new Other({ strict: false });
+      other.route('/', rest.app());
+      for (const [one, mount, id] of [
+        [app, '/search', '1'],
+        [app, '/of/any/search', '2'],
+        [other, '', '3'],
+      ] as const) {
+        const init = { method: 'PUT', headers: { authorization, 'content-type': 'application/json' }, body: '{"a":1}' };
+        const answer = await one.request(`${mount}/copies/_doc/${id}`, init);
+        expect([mount, answer.ok, answer.headers.get('location')]).toEqual([mount, true, `${mount}/copies/_doc/${id}`]);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 
   it('has every route below its path, and says where things are there', async () => {
     const written = await ask('PUT', '/search/parts/_doc/a%2Fb?refresh=true', { title: 'Emma' });

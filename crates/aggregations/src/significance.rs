@@ -52,7 +52,7 @@ pub struct SignificantText {
 /// How significant a value is, as Elasticsearch computes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Heuristic {
-    /// By how much the share grows, times by how often it is multiplied.
+    /// By how much the share in the bucket is above that in the background, times how many times as large it is.
     Jlh,
     /// What the value and the bucket tell about each other.
     MutualInformation { negatives: bool, superset: bool },

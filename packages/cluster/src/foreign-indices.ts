@@ -81,6 +81,11 @@ function gather(value: unknown, found: Set<string>): void {
     // An aggregation or a field may have this name, too.
     if (isObject(asked) && 'field' in asked) throw notOverCluster(`aggregation [${kind}], ${FOR_RESTRICTED},`);
   }
+  // Nor for values without a document in a bucket, among which would be those that only hidden documents have.
+  const terms = value['terms'];
+  if (isObject(terms) && typeof terms['field'] === 'string' && Number(terms['min_doc_count'] ?? 1) === 0) {
+    throw notOverCluster(`[min_doc_count] 0 of the aggregation [terms], ${FOR_RESTRICTED},`);
+  }
   for (const one of Object.values(value)) gather(one, found);
 }
 

@@ -273,6 +273,15 @@ describe('a search of a key that may use some indices only', () => {
     },
   );
 
+  it.each([0, '0'])('cannot list values that only hidden documents have, with a min_doc_count of %j', (least) => {
+    const listed = (min_doc_count: unknown): object => ({ aggs: { a: { terms: { field: 'a', min_doc_count } } } });
+    expect(refused(listed(least), PLUGIN, true)).toContain('[min_doc_count] 0 of the aggregation [terms]');
+    expect(refused(listed(least), PLUGIN, false)).toBe('');
+    expect(refused(listed(1), PLUGIN, true)).toBe('');
+    // The query of this name.
+    expect(refused({ query: { terms: { min_doc_count: [0] } } }, PLUGIN, true)).toBe('');
+  });
+
   it('has no section that is not known to stay with what is searched', () => {
     expect(refused({ search_pipeline: {} }, PLUGIN, true)).toContain('[search_pipeline] of a search');
     expect(refused({ pit: { id: 'x' } }, PLUGIN, true)).toContain('[pit] of a search');

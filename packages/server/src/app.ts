@@ -24,10 +24,23 @@ export function createApp(options: AppOptions, application = makeApplication(opt
 
 /** Builds a Hono application with every route, to be mounted in somebody else's below a path of their choice with `route`. */
 export function createPart(application: Application): Hono<ServerEnv> {
-  const { app, unknown } = routed(application, (context) => basePath(context).replace(/\/+$/, ''));
+  const { app, unknown } = routed(application, (context) => mountOf(context).replace(/\/+$/, ''));
   // Hono would leave an unknown path below the mount to the application around it: it is answered here, as by the server.
   app.all('*', unknown);
   return app;
+}
+
+/** The path below which a request found the part. */
+function mountOf(context: Context): string {
+  try {
+    return basePath(context);
+  } catch {
+    // The application is made with another copy of Hono, whose requests keep their routes where ours does not look.
+    const { req } = context;
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- what is to be used instead is what has failed
+    const base = req.matchedRoutes[req.routeIndex]?.basePath.replace(/\/+$/, '') ?? '';
+    return req.path.split('/').slice(0, base.split('/').length).join('/');
+  }
 }
 
 /** What the names of our parameters begin with: the path that a part is put below may have some of the same names, which Hono would take. */
@@ -99,7 +112,9 @@ function routed(
     else app.all(path, others);
   }
   app.onError((error, context) => {
-    const call = context.get('call');
+    const call = context.get('call') as Call | undefined;
+    // What fails before there is one is told as it is.
+    if (call === undefined) throw error;
     return respond(call, onError(call, error));
   });
   return { app, unknown: (context) => answerUnknown(received(context)) };

@@ -40,7 +40,7 @@ const CODE = /^\s*(?:```|~~~)/;
 
 /** Fewest characters of the lines, but for the last, of a paragraph that was broken into lines to fit a page; verses are shorter. */
 const WRAPPED = 50;
-/** The begin of a line that means something: of lists, quotes, tables, headings and code, or indented. */
+/** The beginning of a line that means something: of lists, quotes, tables, headings and code, or indented. */
 const STRUCTURE = /^(?:\s{2}|\t|\s*(?:[-*+>|#]|\d+[.)]\s|```|~~~))/;
 
 /** Whether a paragraph is one text whose lines only fit a page: a passage of it must not end where a line does. */

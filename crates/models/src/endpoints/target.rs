@@ -26,21 +26,24 @@ impl Models {
     /// need not know of others.
     pub(crate) fn no_model(&self, id: &str) -> ModelError {
         let models = self.registry.matching("").unwrap_or_default();
-        let mut known: Vec<&str> = models
-            .iter()
-            .filter(|model| model.origin == Origin::Embedded)
-            .map(|model| model.id.as_str())
-            .collect();
-        known.extend(PRECONFIGURED);
+        let embedded = models.iter().filter(|model| model.origin == Origin::Embedded);
+        let endpoints = self.built_in_endpoints().map(|id| -> &str { id });
+        let known: Vec<&str> = embedded.map(|model| model.id.as_str()).chain(endpoints).collect();
         ModelError::NotFoundForInference { id: id.to_owned(), instead: there_are(id, &known) }
     }
 
-    /// The error for an inference endpoint that there is not, which names those that are always there.
+    /// The error for an inference endpoint that there is not, which names those that come with the server.
     pub fn no_endpoint(&self, id: &str) -> EngineError {
+        let known: Vec<&str> = self.built_in_endpoints().collect();
         EngineError::resource_not_found(format!(
             "Inference endpoint not found [{id}]{}",
-            there_are(id, &PRECONFIGURED)
+            there_are(id, &known)
         ))
+    }
+
+    /// Those of [`PRECONFIGURED`] whose models are installed.
+    fn built_in_endpoints(&self) -> impl Iterator<Item = &'static str> {
+        PRECONFIGURED.into_iter().filter(move |id| self.endpoints.get(id).is_some())
     }
 
     /// Resolves an inference id, which [`crate::TextEncoder::encode`] accepts as it is. Nothing is started.

@@ -67,7 +67,7 @@ struct Pages {
 }
 
 /// How far a fused list is read on, in hits, to make up for those that are left out of it. Few groups would else be looked for in all
-/// that can be read.
+/// that can be read. A list that a model reads the texts of is not read on: ten texts would become a thousand.
 const READ_ON: usize = 1_000;
 
 /// Number of documents in the indices from which it pays to make the lists of a fusion on several threads.
@@ -97,7 +97,8 @@ impl Run<'_> {
             hits.retain(|(key, _)| passed.as_ref().is_none_or(|passed| key.is_in(passed)));
             let kept = body.collapse.as_ref().map(|collapse| self.collapsed(collapse, &hits)).transpose()?;
             let found = kept.as_ref().map_or(hits.len(), Vec::len);
-            let goes_on = wanted < READ_ON && branch.hits.len() >= wanted && !branch.ends;
+            let goes_on =
+                wanted < READ_ON && branch.hits.len() >= wanted && !branch.ends && !fusion.has_reranker();
             if found >= end || !goes_on || self.failures.iter().any(Option::is_some) {
                 break (branch, hits, kept);
             }

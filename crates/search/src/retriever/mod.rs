@@ -243,6 +243,13 @@ impl Fusion {
         }
     }
 
+    /// Whether a model reads the texts of the hits, of this list or of one below it.
+    pub fn has_reranker(&self) -> bool {
+        let below =
+            |input: &Input| matches!(&input.retriever, Retriever::Fused(inner) if inner.has_reranker());
+        self.rerank().is_some() || self.inputs.iter().any(below)
+    }
+
     /// Whether the scores of the lists are calibrated into probabilities.
     pub fn is_calibrated(&self) -> bool {
         self.inputs.first().is_some_and(|input| input.normalizer == Normalizer::Calibrated)

@@ -2,7 +2,7 @@
 import { CsvProblem, CsvReader } from '../../../server/src/csv-rows';
 import { type Column, type ColumnNote, Sample, textColumns, typedDocument } from '../../../server/src/file-mapping';
 import { asIndexName } from '../../../server/src/index-name';
-import { listInside } from '../../../server/src/list-inside';
+import { isBulkAction, listInside } from '../../../server/src/json-documents';
 import { MEANING_OF_PART, TextParts } from '../../../server/src/text-parts';
 import { plural } from '../lib/format';
 import type { Document } from './bulk';
@@ -126,21 +126,11 @@ function fromLines(text: string, left: string[]): Source[] {
     if (line.trim() === '') continue;
     const value = json(line);
     if (!isObject(value)) left.push(`line ${at + 1} is not a JSON object`);
-    else if (isAction(value)) actions += 1;
+    else if (isBulkAction(value)) actions += 1;
     else sources.push(value);
   }
   if (actions > 0) left.push(`${actions} lines that say how to write the next one (it looks like a body of _bulk)`);
   return sources;
-}
-
-function isAction(value: Source): boolean {
-  const [name = '', ...more] = Object.keys(value);
-  return (
-    more.length === 0 &&
-    ['index', 'create'].includes(name) &&
-    isObject(value[name]) &&
-    Object.keys(value[name]).every((key) => key.startsWith('_'))
-  );
 }
 
 function fromCsv(text: string, left: string[], name: string): Source[] {

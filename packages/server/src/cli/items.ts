@@ -34,18 +34,19 @@ export function itemOf(record: Record_, options: ItemOptions): Item | string {
 function unbounded(record: Record_, { idField, key, columns }: ItemOptions): Item | string {
   const { document, text, problem, n } = record;
   if (document === undefined) return problem ?? 'it cannot be read';
-  const place = key === '' ? undefined : `${key}-${String(n)}`;
+  const { _id: own, ...rest } = document;
+  // As it stands in the file where nothing is to be taken out: numbers keep all their digits. No document has a field of that name.
+  const isWhole = own === undefined && text !== undefined;
+  // Only documents of CSV and TSV come without their JSON.
+  const json = isWhole ? text : JSON.stringify(text === undefined ? typedDocument(rest, columns) : rest);
   if (idField !== undefined) {
     const value = document[idField];
     if (typeof value !== 'string' && typeof value !== 'number') return `it has no id in [${idField}]`;
     if (value === '') return `its id in [${idField}] is empty`;
-    return { record, id: String(value), json: text ?? JSON.stringify(typedDocument(document, columns)) };
+    return { record, id: String(value), json };
   }
-  // Only documents of CSV and TSV come without their JSON.
-  if (text === undefined) return { record, id: place, json: JSON.stringify(typedDocument(document, columns)) };
-  const { _id: own, ...rest } = document;
-  // As it stands in the file where nothing is to be taken out: numbers keep all their digits.
-  if (own === undefined) return { record, id: place, json: text };
+  if (own === undefined) return { record, id: key === '' ? undefined : `${key}-${String(n)}`, json };
+  if (own === '') return 'its [_id] is empty';
   if (typeof own !== 'string' && typeof own !== 'number') return 'its [_id] is neither a text nor a number';
-  return { record, id: String(own), json: JSON.stringify(rest) };
+  return { record, id: String(own), json };
 }

@@ -7,7 +7,7 @@ import { createGunzip } from 'node:zlib';
 import { fileProblem } from '@sparrow-search/engine';
 
 import { CsvProblem, CsvReader, type CsvRow } from '../csv-rows.js';
-import { listInside, placeOf } from '../list-inside.js';
+import { isBulkAction, listInside, placeOf } from '../json-documents.js';
 import { type PlacedPart, TextParts } from '../text-parts.js';
 import { type Encoding, inUtf8 } from './encoding.js';
 import { CommandError } from './errors.js';
@@ -130,15 +130,26 @@ async function* unzipped(stream: AsyncIterable<Buffer>, signal: AbortSignal): As
   }
 }
 
+/** A document for each line. Lines of a body of `_bulk` that only say how the next one is written are none, but may give its id. */
 async function* fromLines(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_> {
   let n = 0;
+  let id: unknown;
   let at = 0;
   const tooLong = (): CommandError =>
     new CommandError(`line ${number(at + 1)} is longer than 100 MB: does each document have a line of its own?`);
   for await (const line of linesOf(stream, MOST_BYTES, tooLong)) {
     at += 1;
     const text = line.replace(/^\ufeff/, '').trim();
-    if (text !== '') yield parsed((n += 1), at, text);
+    if (text === '') continue;
+    const record = parsed(n + 1, at, text);
+    const { document } = record;
+    if (document !== undefined && isBulkAction(document)) {
+      id = (Object.values(document)[0] as { readonly _id?: unknown })._id;
+      continue;
+    }
+    n += 1;
+    yield id === undefined || document === undefined ? record : { ...record, document: { ...document, _id: id } };
+    id = undefined;
   }
 }
 

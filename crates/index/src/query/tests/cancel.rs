@@ -161,7 +161,9 @@ fn words_of_intervals_are_opened_one_by_one_and_are_not_too_many() {
         let error = snapshot.search(&query, &SearchOptions::default()).unwrap_err();
         assert_eq!(
             error.reason(),
-            format!("[intervals] has [{parts}] words and rules, at most [1024] are possible on this server")
+            format!(
+                "failed to create query: [intervals] has [{parts}] words and rules, at most [1024] are possible on this server"
+            )
         );
     }
 }
@@ -169,19 +171,22 @@ fn words_of_intervals_are_opened_one_by_one_and_are_not_too_many() {
 /// Every clause of a query may have a set of all documents.
 #[test]
 fn sets_of_documents_are_not_made_without_a_look_at_the_request() {
-    let properties = json!({"n": {"type": "long"}, "d": {"type": "date"}, "t": {"type": "text"}});
+    // So few that they are not stoppable otherwise.
+    const CLAUSES: usize = 120;
+    let properties = json!({"n": {"type": "long"}, "d": {"type": "date"}});
     let fixture = alike(10, properties, &json!({"n": 1, "d": "2024-01-01"}));
     let snapshot = fixture.snapshot();
-    for (clause, each) in [
-        (json!({"exists": {"field": "n"}}), 2),
-        (json!({"range": {"n": {"gte": 0}}}), 2),
-        (json!({"terms": {"d": ["2024-01-01"]}}), 3),
-    ] {
-        // So few that they are not stoppable otherwise.
+    let exists = |field: &str| json!({"exists": {"field": field}});
+    let range = |field: &str| json!({"range": {field: {"gte": "2024"}}});
+    let terms = |field: &str| json!({"terms": {field: ["2024-01-01"]}});
+    // A field that is not there has no set.
+    for (with, without) in
+        [(exists("n"), exists("none")), (range("d"), range("none")), (terms("d"), terms("none"))]
+    {
         let checks =
-            |count: usize| checked(&snapshot, &json!({"bool": {"should": repeated(count, &clause)}})).0;
-        let (few, many) = (checks(20), checks(120));
-        assert_eq!(many - few, 100 * each, "{clause}: {few}, {many}");
+            |clause: &Value| checked(&snapshot, &json!({"bool": {"should": repeated(CLAUSES, clause)}})).0;
+        let (most, least) = (checks(&with), checks(&without));
+        assert!(most >= least + CLAUSES as u64, "{with}: {least}, {most}");
     }
 }
 

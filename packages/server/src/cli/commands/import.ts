@@ -44,6 +44,8 @@ const MOST_TOLD = 10;
 const LARGE = 256_000;
 /** What the server says of a value that a field does not take. */
 const REFUSING = /failed to parse field \[([^\]]+)\] of type \[([^\]]+)\]/;
+/** Bytes of a request whose texts a model reads: some seconds, after which progress is seen and Ctrl-C is heard. */
+const ENCODED_BYTES = 64 * 1024;
 /** Documents by which the language of a file is told. */
 const READ_FOR_LANGUAGE = 20;
 /** How long a followed file is silent until what has come is written. */
@@ -155,6 +157,8 @@ class Import {
   /** Documents that the index had before this command, of which nobody said that they are expected. */
   #before = 0;
   readonly #isExpected: boolean;
+  /** Whether a model reads the documents. */
+  #isEncoded = false;
   /** Whether the file has no document at all, and no line that should have been one. */
   #isEmpty = false;
   #hasToldLarge = false;
@@ -180,6 +184,11 @@ class Import {
 
   async run(): Promise<Imported> {
     const { signal, done } = interruptible();
+    signal.addEventListener('abort', () => {
+      this.#progress.clear();
+      if (this.#options.follow !== true)
+        this.#context.note(`${inLine(this.#file)}: finishing what is under way; Ctrl-C again ends at once`);
+    });
     try {
       return await this.#run(signal);
     } catch (error) {
@@ -231,6 +240,7 @@ class Import {
     // Documents that are no JSON count as well: they are between those that are.
     const ends: number[] = [];
     let last = skipped;
+    let isAtEnd = false;
     const save = async (finished: boolean): Promise<void> => {
       if (file === undefined) return;
       const checkpoint = { ...file, records: hold.records, done: finished, options: this.#recorded };
@@ -259,6 +269,7 @@ class Import {
         ends.push(record.n);
         yield item;
       }
+      isAtEnd = !signal.aborted;
     }
     try {
       // A model that starts with the first documents takes some seconds.
@@ -268,6 +279,7 @@ class Import {
         id: ({ id }) => id,
         toJson: ({ json }) => json,
         batchDocuments: batch,
+        ...(this.#isEncoded ? { batchBytes: ENCODED_BYTES } : {}),
         ...(this.#onlyAdds ? { action: 'create' } : {}),
         ...(pipeline === undefined ? {} : { pipeline }),
         ...(follow ? { flushAfterMs: FLUSH_MS } : {}),
@@ -297,7 +309,7 @@ class Import {
       });
       this.#progress.clear();
       await saving;
-      const interrupted = signal.aborted;
+      const interrupted = signal.aborted && !isAtEnd;
       if (!interrupted) hold.records = last;
       await this.#index.refresh().catch(forbidden);
       await save(!interrupted);
@@ -425,6 +437,7 @@ class Import {
     try {
       if (await this.#index.ensure({ mappings: { properties } })) {
         this.#semantic = meaning;
+        this.#isEncoded = meaning.length > 0 || pipeline !== undefined;
         this.#noteLanguage(meaning);
         const told = this.#columnNotes.filter(({ name }) => pipeline === undefined && !meaning.includes(name));
         this.#notes.push(...told.map(({ text }) => text));
@@ -433,6 +446,8 @@ class Import {
             'the _id of a document is its place in the file: --id id takes that of the field id instead',
           );
       } else {
+        const mapping = JSON.stringify(await mappingOf(this.#context, this.#index.name));
+        this.#isEncoded = pipeline !== undefined || mapping.includes('"semantic_text"');
         if (!this.#isExpected)
           this.#before = await this.#index.count().catch((error: unknown) => (forbidden(error), 0));
         if (named !== undefined && named.length > 0) await this.#addFields(named, vectors);
@@ -530,7 +545,8 @@ class Import {
       const problem = seen.problem(isAll, one);
       if (problem !== undefined) throw new CommandError(problem);
     }
-    this.#columns = sample.columns();
+    // What is called _id names the document, and is no field of it.
+    this.#columns = sample.columns().filter(({ name }) => name !== '_id');
     this.#columnNotes = sample.notes();
     const decimalCommas = sample.decimalCommas();
     // A pipeline may make numbers of them.

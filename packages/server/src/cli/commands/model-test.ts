@@ -247,7 +247,7 @@ function cosine(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, num
 /** Where a folder in the form of Hugging Face says how tokens become one vector. */
 const POOLING = join('1_Pooling', 'config.json');
 
-/** Behind the way of pooling, that nobody has said it. */
+/** What is added to the way of pooling where no file of the folder says it: that it was assumed. */
 function assumed(directory: string, name: string, value: unknown): string {
   const isSaid = name !== 'pooling' || value !== 'mean over tokens' || existsSync(join(directory, POOLING));
   return isSaid || saysPooling(directory)

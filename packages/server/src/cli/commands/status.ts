@@ -5,12 +5,15 @@ import { CommandError } from '../errors.js';
 import { strange } from '../remote.js';
 import { bytes, counted, duration, number, table } from '../terminal.js';
 
+interface Memory {
+  readonly resident_in_bytes: number;
+  /** What of it is no mapped file, which the system takes back when it needs it. Only Linux tells. */
+  readonly anonymous_in_bytes?: number;
+}
+
 interface Stats {
   readonly nodes: Readonly<
-    Record<
-      string,
-      { readonly process: { readonly mem: { readonly resident_in_bytes: number }; readonly uptime_in_millis?: number } }
-    >
+    Record<string, { readonly process: { readonly mem: Memory; readonly uptime_in_millis?: number } }>
   >;
 }
 
@@ -46,11 +49,12 @@ export function addStatus(program: Command): void {
       context.show({ url, ...ready }, () => `${url} is ${status}\n`);
       return;
     }
-    const [info, indices, stats, models] = await Promise.all([
+    const [info, indices, stats, models, full] = await Promise.all([
       remote.request<{ version: { number: string; build_hash: string } }>('GET', '/'),
       remote.request<CatIndex[]>('GET', '/_cat/indices', { query: { format: 'json', bytes: 'b', s: 'index' } }),
       remote.request<Stats>('GET', '/_nodes/stats', { query: { filter_path: 'nodes.*.process' } }),
       deployed(context),
+      closedToWrites(context),
     ]);
     const [node] = Object.values(stats.nodes);
     const found = {
@@ -59,7 +63,7 @@ export function addStatus(program: Command): void {
       version: info.version.build_hash,
       interface: info.version.number,
       uptime_ms: node?.process.uptime_in_millis,
-      memory_bytes: node?.process.mem.resident_in_bytes,
+      memory_bytes: node?.process.mem.anonymous_in_bytes ?? node?.process.mem.resident_in_bytes,
       models,
       indices: indices.map((one) => ({
         name: one.index,
@@ -86,10 +90,20 @@ export function addStatus(program: Command): void {
                 one.status !== 'open' ? one.status : one.health === 'red' ? out.bad('red') : 'open',
               ]),
               'documents size',
-            )}${whyYellow(indices)}`,
+            )}${whyYellow(indices)}${full.length === 0 ? '' : out.bad(`the disk is nearly full, so writes are refused to ${full.join(', ')}: make room, and writes resume by themselves`) + '\n'}`,
       ].join(''),
     );
   });
+}
+
+/** The indices that take no writes since the disk is nearly full; none where the key may not see that. */
+async function closedToWrites({ remote }: Context): Promise<readonly string[]> {
+  const path = '/_all/_settings/index.blocks.*';
+  const settings = await remote
+    .request<Readonly<Record<string, object>>>('GET', path, { query: { flat_settings: 'true' } })
+    .catch((): Readonly<Record<string, object>> => ({}));
+  const isClosed = /"index\.blocks\.read_only_allow_delete":"true"/;
+  return Object.keys(settings).filter((name) => isClosed.test(JSON.stringify(settings[name])));
 }
 
 /** Why `_cluster/health` is yellow, where it is. */

@@ -283,7 +283,7 @@ impl BoundRule {
         Ok(match node {
             Node::Words { terms, before } => {
                 let mut docs = weights::empty_docs(reader)?;
-                let mut postings = Vec::with_capacity(terms.len());
+                let mut postings = Vec::new();
                 for term in terms {
                     work::check().map_err(|_| error::stopped())?;
                     let inverted = reader.inverted_index(term.field())?;

@@ -1,11 +1,23 @@
-// The documents of a file such as `{"data": [{…}, {…}], "total": 2}`, for the command line and the console. It has no imports, as it runs
-// in browsers too.
+// What of a JSON file is a document, for the command line and the console: the list in `{"data": [{…}, {…}], "total": 2}`, and every second
+// line of a body of `_bulk`. It has no imports, as it runs in browsers too.
 
 /** The longest list of objects among the members of an object, and the name of its member; undefined if there is none. */
 export function listInside(value: object): { readonly name: string; readonly list: readonly object[] } | undefined {
   return Object.entries(value)
     .flatMap(([name, list]: [string, unknown]) => (isListOfObjects(list) ? [{ name, list }] : []))
     .sort((a, b) => b.list.length - a.list.length)[0];
+}
+
+/** Whether an object is a line of a body of `_bulk` that says how the next one is written. */
+export function isBulkAction(value: object): boolean {
+  const [[name, about] = ['', undefined], ...more] = Object.entries(value) as [string, unknown][];
+  return (
+    more.length === 0 &&
+    ['index', 'create'].includes(name) &&
+    typeof about === 'object' &&
+    about !== null &&
+    Object.keys(about).every((key) => key.startsWith('_'))
+  );
 }
 
 function isListOfObjects(value: unknown): value is object[] {
