@@ -463,5 +463,8 @@ it('lists where scripts can stand, and their languages', async () => {
   ]);
   const { status, body } = await server.request('GET', '/_script_language');
   expect([status, body.types_allowed]).toEqual([200, ['inline', 'stored']]);
-  expect(body.language_contexts.map(({ language }: { language: string }) => language)).toEqual(['mustache', 'painless']);
+  expect(body.language_contexts.map(({ language }: { language: string }) => language)).toEqual([
+    'mustache',
+    'painless',
+  ]);
 });
