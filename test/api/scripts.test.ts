@@ -454,3 +454,17 @@ describe('a search', () => {
     expect(answer.text).toContain(JSON.stringify(reason).slice(1, -1));
   });
 });
+
+it('lists where scripts can stand, and their languages', async () => {
+  const contexts = await server.request('GET', '/_script_context');
+  expect([contexts.status, contexts.body.contexts.map(({ name }: { name: string }) => name)]).toEqual([
+    200,
+    expect.arrayContaining(['ingest', 'update', 'score', 'template']),
+  ]);
+  const { status, body } = await server.request('GET', '/_script_language');
+  expect([status, body.types_allowed]).toEqual([200, ['inline', 'stored']]);
+  expect(body.language_contexts.map(({ language }: { language: string }) => language)).toEqual([
+    'mustache',
+    'painless',
+  ]);
+});
