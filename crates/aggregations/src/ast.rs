@@ -2,13 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::auto_dates::AutoDates;
-use super::cells::{Cells, Grid};
+use super::cells::Cells;
 use super::rounding::Rounding;
-use super::significance::Significant;
-use super::widths::VariableWidths;
 use sparrow_index::query::sorted::Distance;
 use sparrow_query::{GeoArea, Query};
+use sparrow_wire::Zone;
 
 pub use super::ast_order::*;
 pub use super::ast_pipeline::*;
@@ -538,4 +536,84 @@ impl Aggregation {
             AggregationKind::Pipeline(pipeline) => pipeline.kind.type_name(),
         }
     }
+}
+
+/// `geohash_grid` and `geotile_grid`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid {
+    /// Field whose points are sorted into the cells.
+    pub source: ValueSource,
+    /// The cells.
+    pub cells: Cells,
+    /// The box that a cell has to share more than its edge with; `None` for the whole earth.
+    pub within: Option<GeoArea>,
+    /// Largest number of buckets returned.
+    pub size: usize,
+}
+
+/// `auto_date_histogram`
+#[derive(Debug, Clone, PartialEq)]
+pub struct AutoDates {
+    /// Field whose dates are sorted into intervals.
+    pub source: ValueSource,
+    /// Largest number of buckets.
+    pub buckets: usize,
+    /// Number of the shortest unit that an interval may have, from 0 for seconds to 5 for years.
+    pub least: usize,
+    /// Time zone in whose local time intervals start.
+    pub zone: Zone,
+}
+
+/// `variable_width_histogram`
+#[derive(Debug, Clone, PartialEq)]
+pub struct VariableWidths {
+    /// Field whose values are grouped.
+    pub source: ValueSource,
+    /// Largest number of buckets.
+    pub buckets: usize,
+}
+
+/// `significant_terms`, or `significant_text` if `text` is set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Significant {
+    /// Field whose values make the buckets.
+    pub source: ValueSource,
+    /// Largest number of buckets returned.
+    pub size: usize,
+    /// Smallest number of documents of a bucket that is returned.
+    pub min_doc_count: u64,
+    /// Values that get a bucket; `None` for all.
+    pub include: Option<Selection>,
+    /// Values that get no bucket even if included; `None` for none.
+    pub exclude: Option<Selection>,
+    /// How significant a value is.
+    pub heuristic: Heuristic,
+    /// The documents of the background; `None` for all of the index.
+    pub background: Option<Query>,
+    /// Where words are read from.
+    pub text: Option<SignificantText>,
+}
+
+/// What only `significant_text` has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignificantText {
+    /// Fields of the source whose texts are analyzed; empty for that of the aggregation.
+    pub sources: Vec<String>,
+    /// Whether words in a sequence that an earlier document had are left out.
+    pub distinct: bool,
+}
+
+/// How significant a value is, as Elasticsearch computes it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Heuristic {
+    /// By how much the share in the bucket is above that in the background, times how many times as large it is.
+    Jlh,
+    /// What the value and the bucket tell about each other.
+    MutualInformation { negatives: bool, superset: bool },
+    /// How unlikely the counts are, were the value independent of the bucket.
+    ChiSquare { negatives: bool, superset: bool },
+    /// Google's normalized distance, turned round.
+    Gnd { superset: bool },
+    /// The part of the background's documents with the value that is in the bucket.
+    Percentage,
 }

@@ -2,26 +2,12 @@
 
 use serde_json::{Map, Value};
 use sparrow_types::work;
-use sparrow_wire::Zone;
 
-use super::ast::{Aggregation, ValueSource};
+use super::ast::{Aggregation, AutoDates};
 use super::error::AggregationError;
 use super::key::Key;
 use super::partial::{Bucket, merge_all};
 use super::rounding::{CalendarUnit, Interval, Rounding};
-
-/// `auto_date_histogram`
-#[derive(Debug, Clone, PartialEq)]
-pub struct AutoDates {
-    /// Field whose dates are sorted into intervals.
-    pub source: ValueSource,
-    /// Largest number of buckets.
-    pub buckets: usize,
-    /// Number of the shortest unit that an interval may have, from 0 for seconds to 5 for years.
-    pub least: usize,
-    /// Time zone in whose local time intervals start.
-    pub zone: Zone,
-}
 
 /// A unit of intervals, its letter, and how many of it an interval may have.
 const LEVELS: [(CalendarUnit, &str, &[usize]); 6] = [

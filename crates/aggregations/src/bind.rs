@@ -10,12 +10,19 @@ use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, St
 use super::error::AggregationError;
 use super::fields::{Accepts, Fields, Kind, Resolved, unsupported};
 use super::format::ValueFormat;
-use super::significance::Scope;
 use sparrow_mapping::{FieldType, normalize_float};
 use sparrow_query::Query;
 
 /// Documents that a query matches, as a bitset of 64-bit words for each segment.
 pub type Matches = Vec<Vec<u64>>;
+
+/// What the values of an aggregation are compared with in one index.
+pub struct Scope {
+    /// The documents that the search could see.
+    pub snapshot: Arc<Snapshot>,
+    /// Those that are the background; `None` for all.
+    pub within: Option<Matches>,
+}
 
 /// Everything that a request's aggregations need from one index, by the ids of aggregations and sources.
 #[derive(Default)]

@@ -4,8 +4,8 @@
 //! makes buckets passes the documents on to its sub-aggregations, with the numbers of its own buckets. Results have
 //! keys that mean the same in every segment and index.
 
-use super::ast::{Aggregation, AggregationKind};
-use super::auto_dates::{AutoDates, Waiting};
+use super::ast::{Aggregation, AggregationKind, AutoDates};
+use super::auto_dates::Waiting;
 use super::error::AggregationError;
 use super::groups::Groups;
 use super::key::Key;

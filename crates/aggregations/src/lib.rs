@@ -46,8 +46,8 @@ mod write_summaries;
 mod write_values;
 
 pub use ast::*;
-pub use auto_dates::{AutoDates, MOST_UNITS};
-pub use cells::{Cells, Grid};
+pub use auto_dates::MOST_UNITS;
+pub use cells::Cells;
 pub use error::AggregationError;
 pub use format::ValueFormat;
 pub use hits::HitWriter;
@@ -56,15 +56,12 @@ pub use partial::{TopHit, TopList};
 pub use pipeline::pipeline_order;
 pub use reduce::{ReduceOptions, reduce};
 pub use rounding::{CalendarUnit, Interval, Rounding};
-pub use significance::{Heuristic, Significant, SignificantText};
-pub use widths::VariableWidths;
 
 use self::bind::Bound;
 use self::collect::collect_segment;
 use self::fields::{Fields, Resolved};
 use self::partial::Partial;
-use self::segment_context::SegmentContext;
-use self::words::Seen;
+use self::segment_context::{Seen, SegmentContext};
 use sparrow_index::Snapshot;
 use std::sync::Arc;
 
@@ -107,7 +104,10 @@ pub fn aggregate(
     let mut bound = Bound::new(&Fields { root: snapshot, snapshot, index, now }, aggregations)?;
     for aggregation in aggregations {
         if let AggregationKind::Sampler(most) = aggregation.kind {
-            bound.filters.insert(aggregation.id, vec![sample::sample(snapshot, documents, most)?]);
+            bound.filters.insert(
+                aggregation.id,
+                vec![sample::sample(snapshot, documents.matching, documents.scores, most)?],
+            );
         }
     }
     let seen = Seen::default();

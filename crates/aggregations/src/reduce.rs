@@ -11,7 +11,7 @@ use sparrow_types::work;
 use super::Collected;
 use super::ast::{
     Aggregation, AggregationKind, Composite, DateHistogram, Histogram, HitOrderBy, MultiTerms, Order,
-    OrderBy, Range,
+    OrderBy, Range, Significant,
 };
 use super::composite::{after_key, compare_tuples};
 use super::error::AggregationError;
@@ -22,7 +22,7 @@ use super::order::{check_order, keep_first, sort_buckets};
 use super::partial::{Bucket, Partial, Widened, merge};
 use super::pipeline;
 use super::rounding::interval_of;
-use super::significance::{Background, Significant, count_backgrounds};
+use super::significance::{Background, count_backgrounds};
 use super::write::write_all;
 
 /// Options for the form of the response.

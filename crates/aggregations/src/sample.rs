@@ -3,7 +3,6 @@
 use sparrow_index::{DocAddress, Snapshot};
 use sparrow_types::work;
 
-use super::Documents;
 use super::bind::Matches;
 use super::collect::each_block;
 use super::error::AggregationError;
@@ -15,32 +14,33 @@ use super::error::AggregationError;
 /// When there is no memory, or the request must stop.
 pub fn sample(
     snapshot: &Snapshot,
-    documents: &Documents<'_>,
+    matching: &[Vec<u64>],
+    scores: Option<&[Vec<f32>]>,
     most: usize,
 ) -> Result<Matches, AggregationError> {
     let score = |ord: usize, doc: u32| {
-        let scores = documents.scores.and_then(|scores| scores.get(ord)?.get(doc as usize).copied());
-        scores.filter(|score| !score.is_nan()).unwrap_or(0.0)
+        let score = scores.and_then(|scores| scores.get(ord)?.get(doc as usize).copied());
+        score.filter(|score| !score.is_nan()).unwrap_or(0.0)
     };
-    let total: usize = documents.matching.iter().flatten().map(|word| word.count_ones() as usize).sum();
+    let total: usize = matching.iter().flatten().map(|word| word.count_ones() as usize).sum();
     if total <= most {
-        return Ok(documents.matching.to_vec());
+        return Ok(matching.to_vec());
     }
     work::room_for(total * size_of::<f32>())?;
-    let mut scores: Vec<f32> = Vec::with_capacity(total);
-    for (ord, words) in documents.matching.iter().enumerate() {
+    let mut sorted: Vec<f32> = Vec::with_capacity(total);
+    for (ord, words) in matching.iter().enumerate() {
         each_block(words.iter().copied(), |docs| {
-            scores.extend(docs.iter().map(|doc| score(ord, *doc)));
+            sorted.extend(docs.iter().map(|doc| score(ord, *doc)));
             Ok(())
         })?;
     }
     // The score of the last one; what is better is in the sample, and of what is as good, the first.
-    let (_, least, _) = scores.select_nth_unstable_by(most.saturating_sub(1), |a, b| b.total_cmp(a));
+    let (_, least, _) = sorted.select_nth_unstable_by(most.saturating_sub(1), |a, b| b.total_cmp(a));
     let least = *least;
-    drop(scores);
+    drop(sorted);
     let (mut best, mut equal) = (Matches::new(), Matches::new());
     let mut found = 0;
-    for (ord, words) in documents.matching.iter().enumerate() {
+    for (ord, words) in matching.iter().enumerate() {
         best.push(vec![0; words.len()]);
         equal.push(vec![0; words.len()]);
         each_block(words.iter().copied(), |docs| {

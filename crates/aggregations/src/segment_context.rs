@@ -1,10 +1,15 @@
 //! The segment being aggregated, and the request's data that every part of an aggregation needs.
 
+use std::cell::RefCell;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use sparrow_index::{SegmentSnapshot, Snapshot};
 use tantivy::SegmentReader;
 
 use super::bind::Bound;
-use super::words::Seen;
+
+/// Sequences of words that earlier documents had, by the id of the aggregation that looks for them; as hashes.
+pub type Seen = RefCell<FxHashMap<usize, FxHashSet<u64>>>;
 
 /// The segment being aggregated, with the request's data for it.
 #[derive(Clone, Copy)]

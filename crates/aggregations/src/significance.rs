@@ -5,64 +5,16 @@
 //! documents that the search could see: nothing of those that the filter of an alias or of a key hides.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sparrow_query::Query;
 use sparrow_types::work;
 
 use super::Collected;
-use super::ast::{Aggregation, AggregationKind, Selection, ValueSource};
-use super::bind::{Bound, Matches};
+use super::ast::{Aggregation, AggregationKind, Heuristic, Significant};
+use super::bind::{Bound, Scope};
 use super::collect::{each_block, live_words};
 use super::error::AggregationError;
 use super::key::Key;
 use super::partial::{Bucket, Partial};
 use super::values::{MOST_CODES, Scratch, dedup_codes};
-use sparrow_index::Snapshot;
-use std::sync::Arc;
-
-/// `significant_terms`, or `significant_text` if `text` is set.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Significant {
-    /// Field whose values make the buckets.
-    pub source: ValueSource,
-    /// Largest number of buckets returned.
-    pub size: usize,
-    /// Smallest number of documents of a bucket that is returned.
-    pub min_doc_count: u64,
-    /// Values that get a bucket; `None` for all.
-    pub include: Option<Selection>,
-    /// Values that get no bucket even if included; `None` for none.
-    pub exclude: Option<Selection>,
-    /// How significant a value is.
-    pub heuristic: Heuristic,
-    /// The documents of the background; `None` for all of the index.
-    pub background: Option<Query>,
-    /// Where words are read from.
-    pub text: Option<SignificantText>,
-}
-
-/// What only `significant_text` has.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SignificantText {
-    /// Fields of the source whose texts are analyzed; empty for that of the aggregation.
-    pub sources: Vec<String>,
-    /// Whether words in a sequence that an earlier document had are left out.
-    pub distinct: bool,
-}
-
-/// How significant a value is, as Elasticsearch computes it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Heuristic {
-    /// By how much the share in the bucket is above that in the background, times how many times as large it is.
-    Jlh,
-    /// What the value and the bucket tell about each other.
-    MutualInformation { negatives: bool, superset: bool },
-    /// How unlikely the counts are, were the value independent of the bucket.
-    ChiSquare { negatives: bool, superset: bool },
-    /// Google's normalized distance, turned round.
-    Gnd { superset: bool },
-    /// The part of the background's documents with the value that is in the bucket.
-    Percentage,
-}
 
 /// Numbers of documents: those of a bucket and of the background, with a value and altogether.
 #[derive(Debug, Clone, Copy)]
@@ -181,14 +133,6 @@ impl Heuristic {
             }
         })
     }
-}
-
-/// What the values of an aggregation are compared with in one index.
-pub struct Scope {
-    /// The documents that the search could see.
-    pub snapshot: Arc<Snapshot>,
-    /// Those that are the background; `None` for all.
-    pub within: Option<Matches>,
 }
 
 /// Number of documents in the background of an aggregation, and of those that have each value of the foreground.

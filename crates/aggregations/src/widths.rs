@@ -6,20 +6,11 @@ use std::collections::BinaryHeap;
 use serde_json::{Map, Value};
 use sparrow_types::work;
 
-use super::ast::{Aggregation, ValueSource};
+use super::ast::{Aggregation, VariableWidths};
 use super::error::AggregationError;
 use super::key::Key;
 use super::partial::{Bucket, merge_all};
 use super::write_values::number;
-
-/// `variable_width_histogram`
-#[derive(Debug, Clone, PartialEq)]
-pub struct VariableWidths {
-    /// Field whose values are grouped.
-    pub source: ValueSource,
-    /// Largest number of buckets.
-    pub buckets: usize,
-}
 
 /// Neighbouring values that are one bucket.
 struct Run {

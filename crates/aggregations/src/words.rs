@@ -1,6 +1,5 @@
 //! The words of the texts of documents, read from their sources: `significant_text` counts them.
 
-use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -10,18 +9,14 @@ use sparrow_index::{DocAddress, OpenDocument, Snapshot};
 use sparrow_mapping::values_at;
 use sparrow_types::work;
 
-use super::ast::Aggregation;
+use super::ast::{Aggregation, Significant, SignificantText};
 use super::error::AggregationError;
 use super::key::Key;
-use super::segment_context::SegmentContext;
+use super::segment_context::{Seen, SegmentContext};
 use super::select::TextTests;
-use super::significance::{Significant, SignificantText};
 
 /// Number of words in a sequence that makes them repetitions of an earlier document.
 const SEQUENCE: usize = 6;
-
-/// Sequences of words that earlier documents had, by the id of the aggregation that looks for them; as hashes.
-pub type Seen = RefCell<FxHashMap<usize, FxHashSet<u64>>>;
 
 /// The words in one segment that the buckets of a `significant_text` stand for.
 pub struct WordGroups<'a> {

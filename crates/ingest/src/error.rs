@@ -18,7 +18,7 @@ pub enum ConfigError {
     /// A processor of an unknown type.
     #[error(
         "No processor type exists with name [{kind}]{}",
-        did_you_mean(&suggestions(kind, &crate::processors::KINDS))
+        did_you_mean(&suggestions(kind, &super::kinds::KINDS))
     )]
     UnknownProcessor {
         /// The type in the definition.

@@ -9,6 +9,7 @@ mod counters;
 mod document;
 mod effort;
 mod error;
+mod kinds;
 mod processors;
 mod script;
 mod simulate;

@@ -3,7 +3,9 @@
 use sparrow_types::work;
 
 use super::location::{Position, Step, locate};
-use super::parse::other_types;
+use known_types::other_types;
+
+pub(crate) mod known_types;
 
 pub(crate) const ILLEGAL_ARGUMENT: &str = "illegal_argument_exception";
 pub(crate) const NUMBER_FORMAT: &str = "number_format_exception";

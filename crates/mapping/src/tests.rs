@@ -128,6 +128,17 @@ fn recorded_mapping_errors() {
 }
 
 #[test]
+fn types_that_are_said_to_be_there_are_there() {
+    let has_no_such = |name: &str| {
+        let properties = json!({"f": {"type": name, "path": "g"}, "g": {"type": "keyword"}});
+        let found = Mapping::parse(&json!({"properties": properties}));
+        found.is_err_and(|error| error.to_string().contains("declared on field [f] does not exist"))
+    };
+    assert_eq!(error::known_types::TYPES.iter().find(|name| has_no_such(name)), None);
+    assert_eq!(error::known_types::ELSEWHERE.iter().find(|name| !has_no_such(name)), None);
+}
+
+#[test]
 fn what_stands_for_a_null_has_to_be_a_value_of_the_field() {
     let with = |kind: &str, value: Value| json!({"properties": {"o": {"properties": {"x": {"type": kind, "null_value": value}}}}});
     for (kind, value, expected) in [

@@ -22,6 +22,7 @@ use super::chain::{Action, ForEach, Inference, Node, Pipeline, PipelineCall, Pro
 use super::config::Config;
 use super::counters::Counters;
 use super::error::{ConfigError, ProcessorError};
+use super::kinds::KINDS;
 use super::script::Condition;
 
 /// Most levels of error handlers within error handlers.
@@ -178,40 +179,6 @@ pub(crate) fn inputs_of(nodes: &[Node], field: &str) -> Vec<(String, String)> {
         })
         .collect()
 }
-
-/// Every type of processor that can be part of a pipeline; `packages/server/src/node/nodes.ts` shows the same.
-pub(crate) const KINDS: [&str; 30] = [
-    "append",
-    "bytes",
-    "convert",
-    "csv",
-    "date",
-    "date_index_name",
-    "dissect",
-    "dot_expander",
-    "drop",
-    "fail",
-    "foreach",
-    "gsub",
-    "html_strip",
-    "inference",
-    "join",
-    "json",
-    "kv",
-    "lowercase",
-    "pipeline",
-    "remove",
-    "rename",
-    "script",
-    "set",
-    "sort",
-    "split",
-    "terminate",
-    "trim",
-    "uppercase",
-    "uri_parts",
-    "urldecode",
-];
 
 /// Processors of Elasticsearch that are not here, and why.
 const ELSEWHERE: [(&str, &str); 15] = [

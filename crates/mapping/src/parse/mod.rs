@@ -1,7 +1,6 @@
 //! Parsing of JSON mapping definitions into field trees. An unknown key is an error that names the key.
 
 mod alias;
-mod known_types;
 mod leaf;
 mod text;
 
@@ -16,7 +15,6 @@ use super::java::java_string;
 use super::parameters::{bad, boolean};
 use super::types::{Dynamic, MOST_LEVELS, MOST_TOTAL_FIELDS, Nested};
 use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
-pub(super) use known_types::other_types;
 
 /// Parses the mapping of a request.
 ///
