@@ -85,7 +85,7 @@ const ALLOWED: readonly (readonly [kinds: readonly string[], operations: string]
   [MANAGE_CLUSTER, 'simulate_pipeline put_trained_model delete_trained_model put_trained_model_definition_part'],
   [MANAGE_CLUSTER, 'put_trained_model_vocabulary put_trained_model_alias delete_trained_model_alias start_deployment'],
   [MANAGE_CLUSTER, 'stop_deployment update_deployment put_inference delete_inference update_inference'],
-  [MANAGE_CLUSTER, 'put_script get_script delete_script'],
+  [MANAGE_CLUSTER, 'put_script get_script delete_script script_contexts script_languages'],
   [SECURITY, 'create_api_key get_api_keys invalidate_api_keys query_api_keys update_api_key bulk_update_api_keys'],
   [Object.keys(KINDS), 'authenticate health live openapi console documentation search_documentation mcp'],
 ];

@@ -121,7 +121,7 @@ describe('docs/compatibility.md', () => {
       'Aggregations',
       [
         ...['test/api/property-aggregations.test.ts', 'test/api/more-aggregations.test.ts', 'test/api/geo.test.ts'],
-        'crates/aggregations/src/tests/nested.rs',
+        ...['test/api/significant.test.ts', 'crates/aggregations/src/tests/nested.rs'],
       ],
     ],
   ])('has only %s that are held against a naive evaluator', (heading, files) => {

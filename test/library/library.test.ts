@@ -97,7 +97,7 @@ describe('an engine', () => {
     const { status, reason } = await failure(Sparrow.open({ data }));
     expect([status, reason]).toEqual([
       400,
-      expect.stringContaining('to use this one all the same, pass amongOtherFiles'),
+      expect.stringContaining('to use this one anyway, pass amongOtherFiles'),
     ]);
     expect(await readdir(data)).toEqual(['summer.jpg']);
     await (await Sparrow.open({ data, amongOtherFiles: true })).close();

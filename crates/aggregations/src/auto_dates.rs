@@ -39,9 +39,9 @@ impl AutoDates {
     /// # Errors
     /// If the request must stop.
     fn level_of(&self, least: usize, first: i64, last: i64) -> Result<usize, AggregationError> {
-        for level in least..LEVELS.len() - 1 {
+        for (level, (_, _, units)) in LEVELS.iter().enumerate().take(LEVELS.len() - 1).skip(least) {
             work::check()?;
-            let most = self.buckets.saturating_mul(LEVELS[level].2.last().copied().unwrap_or(1));
+            let most = self.buckets.saturating_mul(units.last().copied().unwrap_or(1));
             if units_fit(&self.rounding(level), first, last, most) {
                 return Ok(level);
             }
@@ -113,7 +113,7 @@ fn units_fit(rounding: &Rounding, first: i64, last: i64, most: usize) -> bool {
     let length = i128::from(last) - i128::from(at);
     let (shortest, limit) = (i128::from(rounding.shortest().max(1)), most as i128);
     // Where clocks change, a unit is a little shorter; none is a third longer than its shortest for long.
-    if length * 10 / (shortest * 9) + 1 <= limit {
+    if length * 10 / (shortest * 9) < limit {
         return true;
     }
     if length * 3 / (shortest * 4) > limit {

@@ -40,7 +40,7 @@ impl VariableWidths {
         mut list: Vec<(Key, Bucket)>,
     ) -> Result<Vec<(Key, Bucket)>, AggregationError> {
         list.sort_by(|a, b| a.0.cmp(&b.0));
-        work::room_for(list.len() * (size_of::<Run>() + size_of::<(u64, usize, usize, u32, u32)>()))?;
+        work::room_for(list.len() * (size_of::<Run>() + size_of::<Pair>()))?;
         let mut runs: Vec<Run> = Vec::with_capacity(list.len());
         for (place, (key, bucket)) in list.iter().enumerate() {
             let value = key.number();
@@ -102,8 +102,11 @@ impl VariableWidths {
     }
 }
 
+/// Two neighbours: the bits of their distance, their places, and how often each has grown. The nearest come first from a heap.
+type Pair = Reverse<(u64, usize, usize, u32, u32)>;
+
 /// Two neighbours by how far their centers are from each other.
-fn pair(runs: &[Run], first: usize, second: usize) -> Option<Reverse<(u64, usize, usize, u32, u32)>> {
+fn pair(runs: &[Run], first: usize, second: usize) -> Option<Pair> {
     let distance = (runs[second].center - runs[first].center).max(0.0);
     Some(Reverse((distance.to_bits(), first, second, runs[first].grown?, runs[second].grown?)))
 }

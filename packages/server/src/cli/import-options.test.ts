@@ -22,7 +22,7 @@ it('asks for the name of an index where that of the file gives none', () => {
 });
 
 it.each(['a.xlsx', 'A.XLS', 'a.ods'])('says how to load the spreadsheet %s', (file) => {
-  expect(() => knownFormat(file, {})).toThrow('save the spreadsheet as CSV');
+  expect(() => knownFormat(file, {})).toThrow('is a spreadsheet, which Sparrow cannot read: save it as CSV');
 });
 
 it('says which input has no known format', () => {

@@ -5,6 +5,7 @@ const OTHER = ['other'];
 /** The kinds of values that an aggregation takes, for each kind; `other` where it takes none, or not by a field alone. */
 const TAKES: Readonly<Record<string, readonly string[]>> = {
   adjacency_matrix: OTHER,
+  auto_date_histogram: NUMBERS,
   avg: NUMBERS,
   avg_bucket: OTHER,
   boxplot: ['numeric'],
@@ -22,6 +23,8 @@ const TAKES: Readonly<Record<string, readonly string[]>> = {
   filter: OTHER,
   filters: OTHER,
   geo_distance: ['geopoint'],
+  geohash_grid: ['geopoint'],
+  geotile_grid: ['geopoint'],
   global: OTHER,
   histogram: NUMBERS,
   ip_range: ['ip'],
@@ -41,7 +44,10 @@ const TAKES: Readonly<Record<string, readonly string[]>> = {
   range: NUMBERS,
   rare_terms: VALUES,
   reverse_nested: OTHER,
+  sampler: OTHER,
   serial_diff: OTHER,
+  significant_terms: VALUES,
+  significant_text: OTHER,
   stats: NUMBERS,
   stats_bucket: OTHER,
   string_stats: ['keyword'],
@@ -51,6 +57,7 @@ const TAKES: Readonly<Record<string, readonly string[]>> = {
   top_hits: OTHER,
   top_metrics: OTHER,
   value_count: VALUES,
+  variable_width_histogram: ['numeric'],
   weighted_avg: ['numeric'],
 };
 
