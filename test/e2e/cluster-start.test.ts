@@ -207,7 +207,11 @@ describe('a start over a cluster', () => {
   it.each([
     ['nonsense', [], 'is not an address such as https://host:9200'],
     ['http://u:p@127.0.0.1:1', [], 'credentials belong into the file of --cluster-credentials'],
-    ['http://127.0.0.1:1', ['--cluster-ca', '/no/such/file'], '--cluster-ca: cannot read /no/such/file: there is nothing of that name'],
+    [
+      'http://127.0.0.1:1',
+      ['--cluster-ca', '/no/such/file'],
+      '--cluster-ca: cannot read /no/such/file: there is nothing of that name',
+    ],
   ])('refuses %s with %j', async (cluster, args, sentence) => {
     const server = await start(cluster, ...args);
     expect(await server.exited).toBe(1);

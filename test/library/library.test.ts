@@ -95,10 +95,7 @@ describe('an engine', () => {
     const data = await mkdtemp(join(tmpdir(), 'sparrow-library-'));
     await writeFile(join(data, 'summer.jpg'), '');
     const { status, reason } = await failure(Sparrow.open({ data }));
-    expect([status, reason]).toEqual([
-      400,
-      expect.stringContaining('to use this one anyway, pass amongOtherFiles'),
-    ]);
+    expect([status, reason]).toEqual([400, expect.stringContaining('to use this one anyway, pass amongOtherFiles')]);
     expect(await readdir(data)).toEqual(['summer.jpg']);
     await (await Sparrow.open({ data, amongOtherFiles: true })).close();
     // From now on it is one.
