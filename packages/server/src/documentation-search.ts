@@ -120,15 +120,18 @@ class DocumentationSearch {
       this.#opened ??= this.#open();
       const { index } = await this.#opened;
       const words = await index.search({ query: queryFor(question), size: 0 });
-      const { hits } = await index.search({
-        retriever: retrieverFor(question),
+      const shown = {
         size: HITS,
         _source: { excludes: ['meaning'] },
         highlight: {
           ...{ pre_tags: [MARK], post_tags: [UNMARK], require_field_match: false },
           fields: { text: { number_of_fragments: 1, fragment_size: PASSAGE_LETTERS, no_match_size: PASSAGE_LETTERS } },
         },
-      });
+      };
+      // Where the model cannot run, for want of memory for example, the words still answer.
+      const { hits } = await index
+        .search({ ...shown, retriever: retrieverFor(question) })
+        .catch(() => index.search({ ...shown, query: queryFor(question) }));
       const found = hits.hits.map(({ _source: section, highlight }) => ({
         ...section,
         passage: highlight?.['text']?.[0] ?? '',
