@@ -96,6 +96,17 @@ describe('objects of nested fields', () => {
     expect(aggregations.o.doc_count).toBe(2);
   });
 
+  it('have no part in scores that decide what matches', async () => {
+    const parts = { type: 'nested', properties: { n: { type: 'integer' } } };
+    await done('PUT', '/scored', { mappings: { properties: { u: { type: 'integer' }, parts } } });
+    await done('PUT', '/scored/_doc/1?refresh=true', { u: 4, parts: [{ n: 1 }, { n: 2 }] });
+    const query = { function_score: { field_value_factor: { field: 'u' }, boost_mode: 'replace', min_score: 3 } };
+    expect(await ids('scored', { bool: { should: [query], minimum_should_match: 1 } })).toEqual(['1']);
+    const lists = [{ standard: { query, min_score: 3 } }, { standard: { query: { match_none: {} } } }];
+    const { hits } = await search('scored', { retriever: { rrf: { retrievers: lists } } });
+    expect(hits.hits).toHaveLength(1);
+  });
+
   it('are shown as inner hits ask for it', async () => {
     const inner_hits = {
       ...{ from: 1, size: 1, sort: [{ 'parts.n': 'asc' }], _source: ['parts.n'] },

@@ -27,18 +27,25 @@ impl Snapshot {
     }
 }
 
+/// Which documents of each segment are visible.
+pub(super) type VisibleDocs = Arc<FxHashMap<SegmentId, SegmentSnapshot>>;
+
+/// The visible documents of a snapshot, by segment.
+pub(super) fn visible_docs(snapshot: &Snapshot) -> VisibleDocs {
+    let segments = snapshot.segments().iter().zip(snapshot.searcher().segment_readers());
+    Arc::new(segments.map(|(segment, reader)| (reader.segment_id(), segment.clone())).collect())
+}
+
 /// A script, and which documents of each segment it may run on.
 #[derive(Clone)]
 pub(super) struct ScoringScript {
     pub script: DocumentScript,
-    segments: Arc<FxHashMap<SegmentId, SegmentSnapshot>>,
+    segments: VisibleDocs,
 }
 
 impl ScoringScript {
     pub fn new(snapshot: &Snapshot, script: &QueryScript) -> Self {
-        let segments = snapshot.segments().iter().zip(snapshot.searcher().segment_readers());
-        let segments = segments.map(|(segment, reader)| (reader.segment_id(), segment.clone())).collect();
-        Self { script: snapshot.script(script), segments: Arc::new(segments) }
+        Self { script: snapshot.script(script), segments: visible_docs(snapshot) }
     }
 
     /// The script over the documents of one segment, for any thread.

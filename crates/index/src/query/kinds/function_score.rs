@@ -15,10 +15,11 @@ use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::decay::Decay;
 use crate::query::score_error::ScoreErrors;
-use crate::query::scripts::{ScoringScript, VisibleScript};
+use crate::query::scripts::{ScoringScript, VisibleDocs, VisibleScript, visible_docs};
 use crate::query::terms::fields::keyword_column;
 use crate::query::values::columns::{NumericColumns, Reading};
 use crate::query::weights;
+use crate::segment_snapshot::SegmentSnapshot;
 use sparrow_lexical::computed::{ComputeScore, ComputedScorer};
 use sparrow_mapping::FieldType;
 use sparrow_query::{
@@ -27,6 +28,9 @@ use sparrow_query::{
 use sparrow_segments::schema::SEQ_NO;
 use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::work;
+
+/// Less than the score of any document that matches.
+const NO_MATCH: Score = -1.0;
 
 /// A set of documents for each segment, by segment id.
 type DocsBySegment = FxHashMap<SegmentId, SegmentDocs>;
@@ -80,6 +84,7 @@ impl Compiler<'_> {
                 max_boost: f64::from(query.max_boost),
             },
             min_score: query.min_score,
+            visible: visible_docs(self.snapshot),
             errors: self.score_errors().clone(),
         }))
     }
@@ -230,6 +235,7 @@ struct FunctionScoreWeight {
     functions: Arc<[Function]>,
     joining: Joining,
     min_score: Option<f32>,
+    visible: VisibleDocs,
     errors: ScoreErrors,
 }
 
@@ -259,6 +265,7 @@ impl Weight for FunctionScoreWeight {
             functions: Arc::clone(&self.functions),
             columns,
             segment: reader.segment_id(),
+            visible: self.visible.get(&reader.segment_id()).cloned(),
             joining: self.joining,
             errors: self.errors.clone(),
             steps: Cell::default(),
@@ -289,6 +296,7 @@ struct FunctionScore {
     functions: Arc<[Function]>,
     columns: Vec<Source>,
     segment: SegmentId,
+    visible: Option<SegmentSnapshot>,
     joining: Joining,
     errors: ScoreErrors,
     /// Functions that were worked out since it was last asked whether to go on.
@@ -312,11 +320,15 @@ impl ComputeScore for FunctionScore {
     }
 
     fn compute(&self, inner: &mut dyn Scorer) -> Score {
+        let doc = inner.doc();
+        // Objects of nested fields and hidden documents may lack what a function needs, whose error would end the search and tell of them.
+        if !self.visible.as_ref().is_some_and(|segment| segment.is_live(doc)) {
+            return NO_MATCH;
+        }
         let query_score = inner.score();
         if self.functions.is_empty() {
             return query_score;
         }
-        let doc = inner.doc();
         let errors = &self.errors;
         let results = self.functions.iter().zip(&self.columns).filter_map(|(function, column)| {
             let wanted = match &function.docs {
