@@ -116,7 +116,9 @@ describe('the event loop', () => {
     ['in batches', undefined],
   ])('is free while many messages for agents come, %s', async (_, more) => {
     const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
-    const body = more === undefined ? Array(20).fill(list) : { ...list, ...more };
+    // The list of tools can be asked for only once in a batch.
+    const batch = Array.from({ length: 20 }, (_, id) => ({ ...list, id, method: id === 0 ? list.method : 'ping' }));
+    const body = more === undefined ? batch : { ...list, ...more };
     const time = await held(async () => {
       const answers = await Promise.all(Array.from({ length: 40 }, () => server.request('POST', '/mcp', body)));
       for (const { status } of answers) expect(status).toBe(more === undefined ? 200 : 400);
