@@ -129,6 +129,7 @@ const ITSELF = [
   'commit ',
   '1 segment',
   'exact scan',
+  'flat passages',
   'its ',
   'one allocation',
   'one server',
