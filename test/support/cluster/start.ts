@@ -28,6 +28,12 @@ export function whyNone(): string | undefined {
   return undefined;
 }
 
+/** Whether tests may write to a cluster: one that is named, or one that can be started here. */
+export function mayStartCluster(): boolean {
+  const wanted = process.env['SPARROW_TEST_CLUSTER'];
+  return wanted === undefined ? whyNone() === undefined : wanted !== 'none';
+}
+
 /** Starts a cluster that lives as long as this run of tests; the second who asks for it gets the same. */
 export async function startCluster(kind: Kind): Promise<Found> {
   const missing = whyNone();
