@@ -21,7 +21,7 @@ const ids = async (index: string, query: object): Promise<string[]> =>
 
 const phrase = nested('parts', { match_phrase: { 'parts.says': 'red fox' } });
 
-/** What is found of the documents as they were written. */
+/** Checks that searches by phrase, range, existence and objects find the documents as they were written. */
 async function whole(index: string): Promise<void> {
   expect(await ids(index, phrase)).toEqual(['1', '2']);
   expect(await ids(index, nested('parts', { range: { 'parts.n': { gt: 2 } } }))).toEqual(['2']);

@@ -220,7 +220,7 @@ describe.each(Object.keys(KINDS))('a key with %s', (kind) => {
       }
       // Whatever the key may do, it is not allowed to on an index of others.
       if (!ofIndices || !/\{(index|name)\}/.test(endpoint.path) || endpoint.path.includes('_settings/{name}')) continue;
-      // What is closed is the key's own, by its id, whatever index the path names.
+      // The body names a point in time that the key itself has opened, so the index in the path decides nothing.
       if (operation === 'close_point_in_time') continue;
       const foreign = pathOf(endpoint, operation, 'other');
       if (!foreign.includes('other')) continue;

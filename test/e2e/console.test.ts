@@ -282,7 +282,7 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await page.evaluate(hidden)).toBeLessThanOrEqual(0);
       expect((await box.boundingBox())?.height ?? 0).toBeGreaterThan(80);
       await look('long-question', false);
-      // What is pasted in several lines is one question; Enter asks it, and writes nothing.
+      // Several pasted lines become one question, and Enter asks it instead of beginning a new line.
       await box.fill('how to avoid\n\npain after running');
       await page.keyboard.press('Enter');
       expect(await box.inputValue()).toBe('how to avoid pain after running');

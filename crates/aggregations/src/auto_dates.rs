@@ -39,10 +39,9 @@ impl AutoDates {
     /// # Errors
     /// If the request must stop.
     fn level_of(&self, least: usize, first: i64, last: i64) -> Result<usize, AggregationError> {
-        for (level, (_, _, units)) in LEVELS.iter().enumerate().take(LEVELS.len() - 1).skip(least) {
+        for level in least..LEVELS.len() - 1 {
             work::check()?;
-            let most = self.buckets.saturating_mul(units.last().copied().unwrap_or(1));
-            if units_fit(&self.rounding(level), first, last, most) {
+            if units_fit(&self.rounding(level), first, last, most_units(level, self.buckets)) {
                 return Ok(level);
             }
         }
@@ -80,7 +79,7 @@ impl AutoDates {
                 && at < start
             {
                 work::check()?;
-                if starts.len() > most.saturating_mul(LEVELS[level].2.last().copied().unwrap_or(1)) {
+                if starts.len() > most_units(level, most) {
                     return Err(AggregationError::TooManyBuckets { limit: most });
                 }
                 starts.push((rounding.next(at).max(at + 1), Vec::new()));
@@ -100,6 +99,11 @@ impl AutoDates {
         }
         Ok((joined, number_of(level, units)))
     }
+}
+
+/// The largest number of units of a level that so many buckets can have.
+fn most_units(level: usize, buckets: usize) -> usize {
+    buckets.saturating_mul(LEVELS[level].2.last().copied().unwrap_or(1))
 }
 
 /// The number of a bucket while documents are collected: the second that it starts with, and its level.
@@ -269,7 +273,7 @@ mod tests {
             }
         }
 
-        /// What is estimated agrees with counting unit by unit, also where clocks change.
+        /// `units_fit` estimates, and counts only where that does not tell: it agrees with counting every unit, also where clocks change.
         #[test]
         fn units_are_counted(
             first in 0i64..2_000_000_000,

@@ -49,7 +49,7 @@ impl Cells {
         }
     }
 
-    /// The tile with this name; `None` if it is none of this level.
+    /// The number of the tile with this name (`zoom/x/y`); `None` if that is not the name of a tile of this level.
     pub fn tile(self, name: &str) -> Option<u64> {
         let Cells::Tiles(zoom) = self else { return None };
         let parts: Vec<u64> = name.split('/').map(str::parse).collect::<Result<_, _>>().ok()?;

@@ -11,7 +11,7 @@ use super::key::Key;
 use sparrow_index::Snapshot;
 use sparrow_index::query::sorted::Distance;
 use sparrow_index::query::{DateRequest, QueryError, keyword_column, number_column};
-use sparrow_mapping::{DateFormat, FieldType, IGNORED, ROUTING, date, ip, java_string};
+use sparrow_mapping::{DateFormat, FieldType, IGNORED, Mapping, ROUTING, date, ip, java_string};
 use sparrow_segments::schema::{SEQ_NO, VERSION};
 use sparrow_wire::version::has_forms_of_8;
 use sparrow_wire::{Zone, deprecation};
@@ -101,6 +101,11 @@ pub enum Accepts {
     OnlyNumbers,
     /// Texts only.
     OnlyTexts,
+}
+
+/// Whether a parameter of a field that switches something is on, as it is unless the mapping says otherwise.
+fn is_on(mapping: &Mapping, path: &str, parameter: &str) -> bool {
+    mapping.parameter(path, parameter).is_none_or(|value| value != false && value != "false")
 }
 
 /// The index in which fields are resolved, and the current time.
@@ -217,11 +222,7 @@ impl Fields<'_> {
         let path = &*mapping.concrete(path);
         match mapping.field(path) {
             None => Ok(()),
-            Some(FieldType::Text { .. } | FieldType::Keyword { .. })
-                if mapping
-                    .parameter(path, "index")
-                    .is_none_or(|value| value != false && value != "false") =>
-            {
+            Some(FieldType::Text { .. } | FieldType::Keyword { .. }) if is_on(mapping, path, "index") => {
                 Ok(())
             }
             Some(other) => Err(unsupported(path, other.name(), aggregation)),
@@ -272,9 +273,9 @@ impl Fields<'_> {
         let mapping = self.snapshot.mapping();
         let Some(field_type) = mapping.field(path) else { return Ok(None) };
         let grid = matches!(aggregation, "geohash_grid" | "geotile_grid");
-        let has_values =
-            mapping.parameter(path, "doc_values").is_none_or(|value| value != false && value != "false");
-        if !has_values && !matches!(field_type, FieldType::Object { .. } | FieldType::Text { .. }) {
+        if !is_on(mapping, path, "doc_values")
+            && !matches!(field_type, FieldType::Object { .. } | FieldType::Text { .. })
+        {
             return Err(AggregationError::IllegalArgument(format!(
                 "Can't load fielddata on [{path}] because fielddata is unsupported on fields of type [{}]. Use doc \
                  values instead.",

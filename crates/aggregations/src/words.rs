@@ -14,6 +14,7 @@ use super::error::AggregationError;
 use super::key::Key;
 use super::segment_context::{Seen, SegmentContext};
 use super::select::TextTests;
+use super::slots::room_to_grow;
 
 /// Number of words in a sequence that makes them repetitions of an earlier document.
 const SEQUENCE: usize = 6;
@@ -152,9 +153,7 @@ fn repetitions(words: &[&str], seen: &mut FxHashSet<u64>) -> Result<Vec<bool>, A
     for (start, sequence) in words.windows(SEQUENCE).enumerate() {
         let mut hasher = FxHasher::default();
         sequence.hash(&mut hasher);
-        if seen.len() == seen.capacity() {
-            work::room_for(4 * seen.capacity() * size_of::<u64>())?;
-        }
+        room_to_grow(seen.len(), seen.capacity(), 2 * size_of::<u64>())?;
         if !seen.insert(hasher.finish()) {
             repeated[start..start + SEQUENCE].fill(true);
         }

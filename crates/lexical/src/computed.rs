@@ -4,9 +4,12 @@
 use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet, Score, TERMINATED};
 
+/// Less than the score of any document that matches, and than any minimum score.
+pub const NO_MATCH: Score = -1.0;
+
 /// Computes a document's score from its position and the score that a query gives it.
 pub trait ComputeScore: Send + 'static {
-    /// Score of the document that `inner` is at, 0 or more.
+    /// Score of the document that `inner` is at, 0 or more; [`NO_MATCH`] for one that does not match, or that no score is computed of.
     fn compute(&self, inner: &mut dyn Scorer) -> Score;
 
     /// Whether the search has been cancelled. Checked before every document where a single one may take

@@ -25,7 +25,7 @@ export async function holdsForeignFiles(data: string): Promise<boolean> {
 /**
  * Makes a folder unless it is there, and those above it, for this user alone.
  *
- * Node's own `recursive` tries for ever where a file system has no place for a new folder and says that there is none, as `/proc` does.
+ * Node's own `recursive` never ends on a file system that takes no new folders and answers `ENOENT` to every attempt, as `/proc` does.
  *
  * @throws what the system says; `EEXIST` for what is there and is not a folder
  */

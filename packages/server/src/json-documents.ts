@@ -1,7 +1,7 @@
 // What of a JSON file is a document, for the command line and the console: the list in `{"data": [{…}, {…}], "total": 2}`, and every second
 // line of a body of `_bulk`. It has no imports, as it runs in browsers too.
 
-/** The longest list of objects among the members of an object, and the name of its member; undefined if there is none. */
+/** The longest list of objects among the members of an object, and the name of that member; undefined if no member is such a list. */
 export function listInside(value: object): { readonly name: string; readonly list: readonly object[] } | undefined {
   return Object.entries(value)
     .flatMap(([name, list]: [string, unknown]) => (isListOfObjects(list) ? [{ name, list }] : []))

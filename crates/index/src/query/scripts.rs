@@ -27,32 +27,49 @@ impl Snapshot {
     }
 }
 
-/// Which documents of each segment are visible.
-pub(super) type VisibleDocs = Arc<FxHashMap<SegmentId, SegmentSnapshot>>;
+/// The documents of a snapshot that scores may be computed of: neither deleted, nor hidden by the filter of an alias, nor objects of a
+/// nested field or of another nested view. What a computation fails with tells about the document that it is of.
+#[derive(Clone)]
+pub(super) struct VisibleDocs(Arc<FxHashMap<SegmentId, SegmentSnapshot>>);
 
-/// The visible documents of a snapshot, by segment.
-pub(super) fn visible_docs(snapshot: &Snapshot) -> VisibleDocs {
-    let segments = snapshot.segments().iter().zip(snapshot.searcher().segment_readers());
-    Arc::new(segments.map(|(segment, reader)| (reader.segment_id(), segment.clone())).collect())
+impl VisibleDocs {
+    pub fn new(snapshot: &Snapshot) -> Self {
+        let segments = snapshot.segments().iter().zip(snapshot.searcher().segment_readers());
+        Self(Arc::new(segments.map(|(segment, reader)| (reader.segment_id(), segment.clone())).collect()))
+    }
+
+    /// Those of one segment.
+    pub fn of(&self, reader: &SegmentReader) -> VisibleInSegment {
+        VisibleInSegment(self.0.get(&reader.segment_id()).cloned())
+    }
+}
+
+/// The documents of one segment that scores may be computed of.
+pub(super) struct VisibleInSegment(Option<SegmentSnapshot>);
+
+impl VisibleInSegment {
+    pub fn contains(&self, doc: DocId) -> bool {
+        self.0.as_ref().is_some_and(|segment| segment.is_live(doc))
+    }
 }
 
 /// A script, and which documents of each segment it may run on.
 #[derive(Clone)]
 pub(super) struct ScoringScript {
     pub script: DocumentScript,
-    segments: VisibleDocs,
+    docs: VisibleDocs,
 }
 
 impl ScoringScript {
     pub fn new(snapshot: &Snapshot, script: &QueryScript) -> Self {
-        Self { script: snapshot.script(script), segments: visible_docs(snapshot) }
+        Self { script: snapshot.script(script), docs: VisibleDocs::new(snapshot) }
     }
 
     /// The script over the documents of one segment, for any thread.
     pub fn open(&self, reader: &SegmentReader) -> VisibleScript {
         VisibleScript {
             script: SharedSegmentScript::new(self.script.clone(), reader),
-            segment: self.segments.get(&reader.segment_id()).cloned(),
+            docs: self.docs.of(reader),
         }
     }
 }
@@ -60,13 +77,5 @@ impl ScoringScript {
 /// A script over one segment, and the documents on which it may run.
 pub(super) struct VisibleScript {
     pub script: SharedSegmentScript,
-    segment: Option<SegmentSnapshot>,
-}
-
-impl VisibleScript {
-    /// Whether a document is visible: neither deleted, nor hidden by the filter of an alias, nor of another nested view. What a
-    /// script throws tells about the documents that it runs on.
-    pub fn is_visible(&self, doc: DocId) -> bool {
-        self.segment.as_ref().is_some_and(|segment| segment.is_live(doc))
-    }
+    pub docs: VisibleInSegment,
 }

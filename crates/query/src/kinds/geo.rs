@@ -211,7 +211,7 @@ pub(super) fn geo_bounding_box(body: &Node, _: Context) -> Result<Query, BodyErr
 /// Reads the box that cells of a grid have to meet.
 ///
 /// # Errors
-/// If it is none, or one upside down.
+/// If the value is not a box, or its top is below its bottom.
 pub fn bounding_box(node: &Node) -> Result<GeoArea, BodyError> {
     let (first, second) = bounds(node)?;
     let (first, second) = checked_corners(Validation::default(), first, second)?;

@@ -35,7 +35,7 @@ impl WrittenNumbers {
         }
         let (node, _) = read(text).ok()?;
         let mut written = Self::new(part(node)?)?;
-        // The same double in the spelling of a [`Value`] is another text for it.
+        // A double that stands in the text both in the spelling of a [`Value`] and in another one has no single text to be written back.
         for double in tokens(text).filter(|token| prints_the_same(token)).filter_map(bits) {
             written.anywhere.entry(double).and_modify(|text| *text = None);
         }

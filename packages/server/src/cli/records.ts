@@ -130,7 +130,7 @@ async function* unzipped(stream: AsyncIterable<Buffer>, signal: AbortSignal): As
   }
 }
 
-/** A document for each line. Lines of a body of `_bulk` that only say how the next one is written are none, but may give its id. */
+/** A document for each line. The action lines of a body of `_bulk` are not documents, but may give the id of the document after them. */
 async function* fromLines(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_> {
   let n = 0;
   let id: unknown;

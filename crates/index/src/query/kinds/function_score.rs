@@ -15,12 +15,11 @@ use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::decay::Decay;
 use crate::query::score_error::ScoreErrors;
-use crate::query::scripts::{ScoringScript, VisibleDocs, VisibleScript, visible_docs};
+use crate::query::scripts::{ScoringScript, VisibleDocs, VisibleInSegment, VisibleScript};
 use crate::query::terms::fields::keyword_column;
 use crate::query::values::columns::{NumericColumns, Reading};
 use crate::query::weights;
-use crate::segment_snapshot::SegmentSnapshot;
-use sparrow_lexical::computed::{ComputeScore, ComputedScorer};
+use sparrow_lexical::computed::{ComputeScore, ComputedScorer, NO_MATCH};
 use sparrow_mapping::FieldType;
 use sparrow_query::{
     BoostMode, BoostingQuery, FunctionKind, FunctionScoreQuery, Modifier, ScoreFunction, ScoreMode,
@@ -28,9 +27,6 @@ use sparrow_query::{
 use sparrow_segments::schema::SEQ_NO;
 use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::work;
-
-/// Less than the score of any document that matches.
-const NO_MATCH: Score = -1.0;
 
 /// A set of documents for each segment, by segment id.
 type DocsBySegment = FxHashMap<SegmentId, SegmentDocs>;
@@ -84,7 +80,7 @@ impl Compiler<'_> {
                 max_boost: f64::from(query.max_boost),
             },
             min_score: query.min_score,
-            visible: visible_docs(self.snapshot),
+            visible: VisibleDocs::new(self.snapshot),
             errors: self.score_errors().clone(),
         }))
     }
@@ -265,7 +261,7 @@ impl Weight for FunctionScoreWeight {
             functions: Arc::clone(&self.functions),
             columns,
             segment: reader.segment_id(),
-            visible: self.visible.get(&reader.segment_id()).cloned(),
+            visible: self.visible.of(reader),
             joining: self.joining,
             errors: self.errors.clone(),
             steps: Cell::default(),
@@ -296,7 +292,7 @@ struct FunctionScore {
     functions: Arc<[Function]>,
     columns: Vec<Source>,
     segment: SegmentId,
-    visible: Option<SegmentSnapshot>,
+    visible: VisibleInSegment,
     joining: Joining,
     errors: ScoreErrors,
     /// Functions that were worked out since it was last asked whether to go on.
@@ -321,8 +317,8 @@ impl ComputeScore for FunctionScore {
 
     fn compute(&self, inner: &mut dyn Scorer) -> Score {
         let doc = inner.doc();
-        // Objects of nested fields and hidden documents may lack what a function needs, whose error would end the search and tell of them.
-        if !self.visible.as_ref().is_some_and(|segment| segment.is_live(doc)) {
+        // An object of a nested field may lack what a function needs, and the error would end the search.
+        if !self.visible.contains(doc) {
             return NO_MATCH;
         }
         let query_score = inner.score();
@@ -355,7 +351,6 @@ impl ComputeScore for FunctionScore {
 impl Function {
     fn of(&self, column: &Source, doc: DocId, query_score: Score, errors: &ScoreErrors) -> f64 {
         match (&self.kind, column) {
-            (_, Source::Script(script)) if !script.is_visible(doc) => 0.0,
             (_, Source::Script(script)) => {
                 let given = script.script.run(doc, Some(f64::from(query_score)), |value| value.as_f64());
                 errors.score(given, doc).unwrap_or(0.0)

@@ -3,7 +3,7 @@
 //! Vectors are read from the segment at full precision, even if quantized codes or graphs are stored beside
 //! them, so that the comparison is exact.
 
-use sparrow_lexical::computed::{ComputeScore, ComputedScorer};
+use sparrow_lexical::computed::{ComputeScore, ComputedScorer, NO_MATCH};
 use sparrow_query::script::QueryScript;
 use sparrow_query::{ScriptQuery, ScriptScoreQuery};
 use sparrow_types::work;
@@ -52,9 +52,6 @@ enum Computes {
     /// Whether a document of the query inside matches, whose score it adds to.
     Match { adds: f32 },
 }
-
-/// Less than the score of any document that matches.
-const NO_MATCH: Score = -1.0;
 
 struct ScriptWeight {
     inner: Box<dyn Weight>,
@@ -107,7 +104,7 @@ impl ComputeScore for ScriptScore {
 
     fn compute(&self, inner: &mut dyn Scorer) -> Score {
         let doc = inner.doc();
-        if !self.script.is_visible(doc) {
+        if !self.script.docs.contains(doc) {
             return NO_MATCH;
         }
         let score = self.needs_score.then(|| f64::from(inner.score()));

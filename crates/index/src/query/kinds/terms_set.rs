@@ -88,7 +88,7 @@ impl SegmentMinimum {
     fn of(&self, doc: DocId) -> Option<f64> {
         match self {
             Self::Field(columns) => columns.first(doc),
-            Self::Script(script, _) if !script.is_visible(doc) => None,
+            Self::Script(script, _) if !script.docs.contains(doc) => None,
             Self::Script(_, errors) if errors.is_noted() || work::is_stopped() => None,
             Self::Script(script, errors) => {
                 errors.value(script.script.run(doc, None, |value| value.as_f64()), "a number")

@@ -138,7 +138,7 @@ fn rare_terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError>
     Ok(AggregationKind::Terms(terms))
 }
 
-/// Checks a hint about how to count. There is one way here, but a hint that is none is a mistake.
+/// Checks a hint about how to count. It has no effect, as there is one way to count here, but an unknown hint is a mistake.
 pub(super) fn execution_hint(reader: &ParameterReader<'_>, member: &Member) -> Result<(), BodyError> {
     let hint = reader.text(member)?;
     match matches!(hint.as_str(), "map" | "global_ordinals") {

@@ -189,13 +189,13 @@ pub fn rounding(
     let Some(interval) = interval else {
         return Err(BodyError::illegal("Invalid interval specified, must be non-null and non-empty"));
     };
-    let zone = match &source.time_zone {
-        None => Zone::UTC,
-        Some(zone) => {
-            Zone::parse(zone).ok_or_else(|| BodyError::illegal(format!("Unknown time-zone ID: {zone}")))?
-        }
-    };
-    Ok(Rounding { interval, zone, offset })
+    Ok(Rounding { interval, zone: zone(source)?, offset })
+}
+
+/// The time zone in whose local time dates are rounded: UTC unless another one is given.
+pub(super) fn zone(source: &ValueSource) -> Result<Zone, BodyError> {
+    let Some(zone) = &source.time_zone else { return Ok(Zone::UTC) };
+    Zone::parse(zone).ok_or_else(|| BodyError::illegal(format!("Unknown time-zone ID: {zone}")))
 }
 
 /// Reads a `calendar_interval` or `fixed_interval`; giving both is an error.

@@ -358,7 +358,7 @@ fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<()
                 ),
             });
         }
-        // What is best of the documents of one bucket is not known while all of them are collected.
+        // A sample is drawn before documents are collected, when it is not known yet which bucket each of them will be in.
         if let (AggregationKind::Sampler(_), Some(parent)) = (&aggregation.kind, parent) {
             return Err(BodyError::illegal(format!(
                 "[sampler] aggregation [{}] inside of [{}] is not supported by this server: it is possible at the top level only",

@@ -87,7 +87,7 @@ pub fn significant(reader: ParameterReader<'_>, context: Context) -> Result<Aggr
     Ok(AggregationKind::Significant(asked))
 }
 
-/// Reads a heuristic; `None` if the parameter is none.
+/// Reads the parameter of a heuristic; `None` if the parameter is not the name of a heuristic.
 fn heuristic(reader: &ParameterReader<'_>, member: &Member) -> Result<Option<Heuristic>, BodyError> {
     let takes: &[&'static str] = match &*member.name {
         "jlh" | "percentage" => &[],

@@ -3,6 +3,7 @@
 use sparrow_aggregations::{AggregationKind, AutoDates, MOST_UNITS, ValueSource, VariableWidths};
 use sparrow_wire::Zone;
 
+use super::histograms::zone;
 use super::parameter_reader::ParameterReader;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Member;
@@ -15,8 +16,8 @@ const MOST_DATES: usize = 65_536 / MOST_UNITS;
 const MOST_WIDTHS: usize = 50_000;
 
 pub fn auto_dates(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    let zone = Zone::UTC;
-    let mut asked = AutoDates { source: ValueSource::default(), buckets: DEFAULT_BUCKETS, least: 0, zone };
+    let mut asked =
+        AutoDates { source: ValueSource::default(), buckets: DEFAULT_BUCKETS, least: 0, zone: Zone::UTC };
     for member in reader.members() {
         if reader.source(member, &mut asked.source, &["field", "missing", "format", "time_zone"])? {
             continue;
@@ -43,10 +44,7 @@ pub fn auto_dates(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyEr
         }
     }
     reader.need_field(&asked.source)?;
-    if let Some(zone) = &asked.source.time_zone {
-        asked.zone =
-            Zone::parse(zone).ok_or_else(|| BodyError::illegal(format!("Unknown time-zone ID: {zone}")))?;
-    }
+    asked.zone = zone(&asked.source)?;
     Ok(AggregationKind::AutoDates(asked))
 }
 

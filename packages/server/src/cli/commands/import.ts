@@ -34,6 +34,7 @@ import { type Item, itemOf } from '../items.js';
 import { forbidden, mappingOf, putMapping } from '../mappings.js';
 import { type Progress, progressBeside } from '../progress.js';
 import { FORMATS, type Format, type ReadOptions, type Record_, formatOf, hasColumns, readRecords } from '../records.js';
+import { leaves } from '../searched-fields.js';
 import { FieldsSeen, VECTORS, holdsVectors, namesIn, refuseOtherVectors } from '../semantic-fields.js';
 import { counted, inLine, number } from '../terminal.js';
 
@@ -446,8 +447,8 @@ class Import {
             'the _id of a document is its place in the file: --id id takes that of the field id instead',
           );
       } else {
-        const mapping = JSON.stringify(await mappingOf(this.#context, this.#index.name));
-        this.#isEncoded = pipeline !== undefined || mapping.includes('"semantic_text"');
+        const { properties: there = {} } = await mappingOf(this.#context, this.#index.name);
+        this.#isEncoded = pipeline !== undefined || leaves(there).some(([, { type }]) => type === 'semantic_text');
         if (!this.#isExpected)
           this.#before = await this.#index.count().catch((error: unknown) => (forbidden(error), 0));
         if (named !== undefined && named.length > 0) await this.#addFields(named, vectors);
@@ -545,7 +546,7 @@ class Import {
       const problem = seen.problem(isAll, one);
       if (problem !== undefined) throw new CommandError(problem);
     }
-    // What is called _id names the document, and is no field of it.
+    // A column named _id gives the ids of the documents, which are not a field.
     this.#columns = sample.columns().filter(({ name }) => name !== '_id');
     this.#columnNotes = sample.notes();
     const decimalCommas = sample.decimalCommas();

@@ -247,7 +247,7 @@ function cosine(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, num
 /** Where a folder in the form of Hugging Face says how tokens become one vector. */
 const POOLING = join('1_Pooling', 'config.json');
 
-/** What is added to the way of pooling where no file of the folder says it: that it was assumed. */
+/** The words behind the way of pooling that say it was assumed, if no file of the folder names one; otherwise nothing. */
 function assumed(directory: string, name: string, value: unknown): string {
   const isSaid = name !== 'pooling' || value !== 'mean over tokens' || existsSync(join(directory, POOLING));
   return isSaid || saysPooling(directory)

@@ -96,14 +96,18 @@ export function addStatus(program: Command): void {
   });
 }
 
+/** Settings by their full names, of each index. */
+type FlatSettings = Readonly<Record<string, { readonly settings?: Readonly<Record<string, string>> }>>;
+
 /** The indices that take no writes since the disk is nearly full; none where the key may not see that. */
 async function closedToWrites({ remote }: Context): Promise<readonly string[]> {
   const path = '/_all/_settings/index.blocks.*';
   const settings = await remote
-    .request<Readonly<Record<string, object>>>('GET', path, { query: { flat_settings: 'true' } })
-    .catch((): Readonly<Record<string, object>> => ({}));
-  const closed = '"index.blocks.read_only_allow_delete":"true"';
-  return Object.keys(settings).filter((name) => JSON.stringify(settings[name]).includes(closed));
+    .request<FlatSettings>('GET', path, { query: { flat_settings: 'true' } })
+    .catch((): FlatSettings => ({}));
+  return Object.keys(settings).filter(
+    (name) => settings[name]?.settings?.['index.blocks.read_only_allow_delete'] === 'true',
+  );
 }
 
 /** Why `_cluster/health` is yellow, where it is. */

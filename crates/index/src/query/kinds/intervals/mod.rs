@@ -353,7 +353,7 @@ impl BoundRule {
                 let mut lists = Vec::with_capacity(parts.len());
                 for part in parts {
                     lists.push(part.intervals(doc, scratch));
-                    // Where one part has no interval there is none of all.
+                    // An interval of all parts contains one of each, so without an interval of this part there is nothing to find.
                     if lists.last().is_none_or(Vec::is_empty) {
                         return Vec::new();
                     }
