@@ -9,6 +9,8 @@ export interface TextPart {
   readonly text: string;
   /** Its place in the text, from 1. */
   readonly part: number;
+  /** The file that the text is from, where it has a name. */
+  readonly file?: string;
 }
 
 /**
@@ -41,7 +43,7 @@ const CODE = /^\s*(?:```|~~~)/;
 /** The line above and below front matter, a line of it, and its title: YAML that generators of sites write above a text. */
 const FENCE = /^---\s*$/;
 const YAML = /^(?:\s|#|- |[\w-]+:(?:\s|$)|$)/;
-const TITLE = /^title:\s+(?:"(.+)"|'(.+)'|(.+?))\s*$/;
+const TITLE = /^title:\s+(["']?)(.+?)\1\s*$/;
 const MOST_FRONT_LINES = 200;
 
 /** Fewest characters of the lines, but for the last, of a paragraph that was broken into lines to fit a page; verses are shorter. */
@@ -70,6 +72,9 @@ export class TextParts {
   /** The lines from the first one that may be front matter; undefined from where they cannot be. */
   #front: string[] | undefined = [];
 
+  /** @param file what the parts say that they are from */
+  constructor(readonly file?: string) {}
+
   /** Characters that are kept until a part ends. */
   get open(): number {
     const front = this.#front?.reduce((sum, line) => sum + line.length, 0) ?? 0;
@@ -82,7 +87,7 @@ export class TextParts {
     const place = this.#front.push(line);
     if (place === 1 ? FENCE.test(line) : YAML.test(line) && place <= MOST_FRONT_LINES) return [];
     if (place === 1 || !FENCE.test(line)) return this.#readFront();
-    const titles = this.#front.flatMap((one) => TITLE.exec(one)?.slice(1).find((text) => text !== undefined) ?? []);
+    const titles = this.#front.flatMap((one) => TITLE.exec(one)?.[2] ?? []);
     this.#title = titles[0] ?? '';
     this.#line = place;
     this.#front = undefined;
@@ -144,7 +149,8 @@ export class TextParts {
     if (first === undefined) return [];
     const title = this.#title === '' ? {} : { title: this.#title };
     const texts = [...(this.#title === '' ? [] : [this.#title]), ...paragraphs.map(({ text }) => text)];
-    const document = { ...title, text: texts.join('\n\n'), part: (this.#parts += 1) };
+    const file = this.file === undefined ? {} : { file: this.file };
+    const document = { ...title, text: texts.join('\n\n'), part: (this.#parts += 1), ...file };
     this.#paragraphs = this.#paragraphs.slice(paragraphs.length);
     return [{ document, line: first.line }];
   }
