@@ -123,6 +123,24 @@ describe('an engine', () => {
     expect(stderr.match(/SparrowWarning/g)).toHaveLength(1);
   });
 
+  it('tells of names that are not there, which would only find nothing', async () => {
+    const warnings: string[] = [];
+    await using warned = await Sparrow.open({ onWarning: (warning) => warnings.push(warning) });
+    const index = warned.index<{ title: string }>('warned');
+    const meaning = { type: 'semantic_text', inference_id: '.hybird' } as const;
+    await index.create({ mappings: { properties: { title: { type: 'text' }, meaning } } });
+    await index.bulk([{ title: 'one' }], { refresh: true });
+    await index.search({ query: { match: { titel: 'one' } } });
+    await index.search({ query: { match: { title: 'two' } } });
+    expect(await index.count({ term: { titel: 'one' } })).toBe(0);
+    const unknown = expect.stringContaining('has a field [titel], so nothing is found by it; did you mean [title]?');
+    expect(warnings).toEqual([
+      expect.stringContaining('the inference endpoint [.hybird], which does not exist'),
+      unknown,
+      unknown,
+    ]);
+  });
+
   it('deletes a temporary directory when it is closed, and can be closed twice', async () => {
     const temporary = await Sparrow.open();
     const data = temporary.data ?? '';
