@@ -79,6 +79,16 @@ describe('a file is read', () => {
     expect(readFile('x.md', '# Birds of the sea\nThey fly over the water.').meaning).toEqual(['text']);
   });
 
+  it('unless its name or its beginning says that it is no text', () => {
+    for (const [name, text] of [
+      ['a.PDF', 'x'],
+      ['a.xlsx', 'a,b'],
+      ['pasted', '%PDF-1.7 x'],
+    ] as const) {
+      expect(() => readFile(name, text)).toThrow('This is not a text in UTF-8.');
+    }
+  });
+
   it('and each of its columns without a value twice may be the id', () => {
     const { documents: read } = readFile('x.csv', 'sku,colour,n,about\nA-1,red,1,\nA-2,red,2,x y\n');
     expect(idColumns(read)).toEqual(['sku', 'n']);
