@@ -30,6 +30,10 @@ describe('a command line that makes no sense', () => {
     [['search', '--index', 'a', 'b', '--size', 'many'], 'it must be a whole number, at least 0'],
     [['search', '--index', 'a', 'b', '--by', 'luck'], 'Allowed choices are hybrid, meaning, words, sparse, dense'],
     [['import', 'x.dat'], 'x.dat: say with --format whether it is jsonl, json, csv, tsv'],
+    [
+      ['import', '--semantic', 'text', 'x.csv'],
+      "missing required argument 'file': --semantic takes all the words that follow it",
+    ],
     [['import', 'x.xlsx'], 'x.xlsx is a spreadsheet, which Sparrow cannot read: save it as CSV'],
     [['import', 'a.csv', '--vectors', 'dense', '--no-semantic'], '--no-semantic makes no vectors: leave out --vectors'],
     [['import', 'a.csv', '--semantic', 'a', '--vectors', 'both'], 'Allowed choices are hybrid, sparse, dense'],

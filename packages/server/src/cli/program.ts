@@ -142,7 +142,8 @@ export function help(): string {
 }
 
 /** Commander's sentence as one of ours: with what was probably meant. */
-function sentence({ code, message }: CommanderError, sparrow: Command, [word = '']: readonly string[]): string {
+function sentence({ code, message }: CommanderError, sparrow: Command, args: readonly string[]): string {
+  const [word = '', next = ''] = args;
   // A group of commands without one of them: commander would show its help as an error.
   if (code === 'commander.help') {
     const group = sparrow.commands.find((command) => command.name() === word) ?? sparrow;
@@ -152,5 +153,16 @@ function sentence({ code, message }: CommanderError, sparrow: Command, [word = '
     .replace(/^error: /, '')
     .replace(/\n\(Did you mean (.*)\?\)$/s, ', did you mean $1?')
     .replaceAll(/\s*\n\s*/g, ' ');
+  const command = sparrow.commands.find((one) => one.name() === word);
+  const list = listBefore(command?.commands.find((one) => one.name() === next) ?? command, args);
+  // The argument that is missing was taken for one of the option's.
+  if (code === 'commander.missingArgument' && list !== undefined)
+    return `${said}: ${list} takes all the words that follow it, so write it behind the arguments (see --help)`;
   return `${said} (see --help)`;
+}
+
+/** The option of a command line that takes several words and stands before them, if there is one. */
+function listBefore(command: Command | undefined, args: readonly string[]): string | undefined {
+  const lists = command?.options.flatMap(({ variadic, long }) => (variadic && long ? [long] : [])) ?? [];
+  return lists.find((long) => args.includes(long));
 }

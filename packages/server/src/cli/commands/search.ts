@@ -87,7 +87,9 @@ export function addSearch(program: Command): void {
     if (question !== '' && options.body !== undefined)
       throw new UsageError('give a question, or a request with --body, and not both');
     if (question === '' && options.body === undefined)
-      throw new UsageError('a question is needed, or a request with --body');
+      throw new UsageError(
+        'a question is needed, or a request with --body; --field and --filter take all the words that follow them, so write them behind the question',
+      );
     if (options.filter !== undefined && options.body !== undefined)
       throw new UsageError('a request with --body has filters of its own: leave out --filter');
     const context = new Context(options);
