@@ -49,50 +49,11 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         ],
         "a search that joins others is joined itself, and a plan that cannot serve hands over to the next",
     ),
-    (
-        "indices",
-        &[
-            "alias_changes.rs",
-            "alias_store.rs",
-            "aliases.rs",
-            "create.rs",
-            "lib.rs",
-            "registry.rs",
-            "reopen.rs",
-            "templates/definition.rs",
-            "templates/mod.rs",
-        ],
-        "the root defines `Indices`, whose methods work on aliases and templates, and these on it",
-    ),
-    (
-        "ingest",
-        &["chain.rs", "chain/foreach.rs", "chain/inference.rs", "chain/trace.rs", "lib.rs"],
-        "`foreach` is a processor of a chain, and runs one",
-    ),
-    (
-        "ingest",
-        &["processors/date.rs", "processors/date/index_name.rs"],
-        "a processor hands on the one that reads dates as it does",
-    ),
+    ("ingest", &["chain/foreach.rs", "chain/node.rs"], "`foreach` is a processor, and holds one"),
     (
         "mapping",
-        &["dense.rs", "dense/problems.rs"],
-        "what is wrong with a vector is said with the names of its options",
-    ),
-    (
-        "mapping",
-        &["document/mod.rs", "document/names.rs"],
-        "names with dots are read as objects, by methods of the reader that asks for them",
-    ),
-    (
-        "mapping",
-        &["document/read.rs", "document/tokens.rs"],
-        "a text that is read is one of the tokens that are read",
-    ),
-    (
-        "mapping",
-        &["dynamic.rs", "lib.rs", "parse/mod.rs", "semantic.rs", "slots.rs", "types.rs"],
-        "types of fields hold types, and a dynamic template is a definition that is parsed when a document brings its field",
+        &["dynamic.rs", "lib.rs", "parse/mod.rs"],
+        "a mapping holds dynamic templates, which are definitions that are parsed when a document brings their field",
     ),
     (
         "query",
@@ -106,51 +67,8 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     ),
     (
         "search",
-        &[
-            "aggs/parse/mod.rs",
-            "aggs/parse/parameter_reader.rs",
-            "body.rs",
-            "collapse.rs",
-            "retriever/mod.rs",
-        ],
+        &["aggs/parse/mod.rs", "body.rs", "collapse.rs", "retriever/mod.rs"],
         "searches hold searches: `inner_hits` of a collapse, `top_hits` of an aggregation, the lists of a retriever",
-    ),
-    (
-        "search",
-        &[
-            "calibrate.rs",
-            "contexts.rs",
-            "encoding.rs",
-            "explain/mod.rs",
-            "hits.rs",
-            "lib.rs",
-            "response.rs",
-            "semantic.rs",
-            "service.rs",
-        ],
-        "the root resolves targets and encodes queries for all of these, and calls them",
-    ),
-    (
-        "search",
-        &["execute/calibrated.rs", "execute/fused.rs"],
-        "calibrated lists are fused by the same keys as others",
-    ),
-    (
-        "search",
-        &["rank_eval/member_reader.rs", "rank_eval/metric.rs"],
-        "a metric is read by the reader of its request, which bounds ratings as metrics do",
-    ),
-    (
-        "search",
-        &[
-            "retriever/diversify.rs",
-            "retriever/expand.rs",
-            "retriever/parse.rs",
-            "retriever/pinned.rs",
-            "retriever/rerank.rs",
-            "retriever/simplified.rs",
-        ],
-        "retrievers hold retrievers",
     ),
 ];
 

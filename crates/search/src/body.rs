@@ -417,6 +417,16 @@ pub fn stats_groups(mut names: Vec<String>) -> Result<Vec<String>, BodyError> {
     Ok(names)
 }
 
+/// Checks a section of the body of a search without running it.
+///
+/// # Errors
+/// Those of a search whose body has only this section.
+pub fn check_section(section: &Member) -> Result<(), BodyError> {
+    let mut body = SearchBody::default();
+    body.section(section, Context::new(body.size))?;
+    body.validate()
+}
+
 /// Sections that Elasticsearch has and this server does not support.
 const LATER: &[&str] = &["ext", "runtime_mappings"];
 

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::body::SearchBody;
 use super::error::SearchError;
-use super::target::Target;
+use super::target::{Target, open_context};
 use super::uri::Presentation;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::rights::Holder;
@@ -121,7 +121,7 @@ impl Contexts {
         bytes.extend_from_slice(uuid::Uuid::new_v4().as_bytes());
         let id = URL_SAFE_NO_PAD.encode(bytes);
         let counted = match &content {
-            Content::PointInTime(targets) => Some(super::open_context(targets, false)),
+            Content::PointInTime(targets) => Some(open_context(targets, false)),
             // It counts itself.
             Content::Scroll(_) => None,
         };

@@ -8,9 +8,10 @@ use sparrow_mapping::{FieldType, Mapping};
 use sparrow_query::Query;
 
 use super::body::{self, read_object};
+use super::encoding::encode;
 use super::point_in_time::keep_matching;
+use super::searched::{Searched, resolve_indices, target};
 use super::target::{Target, mappings};
-use super::{Searched, encode, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::parameters::INDICES;

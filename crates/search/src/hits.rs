@@ -11,7 +11,7 @@ use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
 use super::body::SearchBody;
-use super::deadline::Deadline;
+use super::deadline::{Deadline, is_cancelled};
 use super::error::SearchError;
 use super::execute::{self, Outcome};
 use super::explain;
@@ -24,7 +24,6 @@ use super::retriever::Fusion;
 use super::script_fields::ScriptFields;
 use super::target::{Hit, Target};
 use super::uri::Presentation;
-use crate::is_cancelled;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_mapping::SourceSelection;

@@ -1,7 +1,11 @@
 //! Checks searches against limits that are settings of the indices searched.
 
+use serde_json::Value;
+use sparrow_call::error::EngineError;
+
 use super::body::SearchBody;
 use super::error::{SearchError, Shard};
+use super::paging;
 use super::retriever::{Fusion, Retriever};
 use super::target::Target;
 use sparrow_indices::SearchLimits;
@@ -180,4 +184,22 @@ fn rescore_windows(fusion: &Fusion) -> Vec<usize> {
 
 fn refused(shard: &Shard, reason: String) -> SearchError {
     SearchError::OfShard { shard: Box::new(shard.clone()), kind: "illegal_argument_exception", reason }
+}
+
+/// Parses a `slice` section that divides documents by their ids; gives the number of the slice and the number of slices.
+///
+/// # Errors
+/// As for a search with this slice; illegal argument for one that divides by a field.
+pub fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
+    let bytes = slice.to_string();
+    let (node, _) = sparrow_wire::json::read(bytes.as_bytes()).map_err(SearchError::from)?;
+    let (part, parts) = paging::parse_slice(&node)?.by_id()?;
+    let most = SearchLimits::default().slices_per_scroll;
+    if parts as usize > most {
+        return Err(EngineError::illegal_argument(format!(
+            "The number of slices [{parts}] is too large. It must be less than [{most}]. This limit can be set by \
+             changing the [index.max_slices_per_scroll] index level setting."
+        )));
+    }
+    Ok((part, parts))
 }

@@ -12,13 +12,14 @@ use super::error::SearchError;
 use super::execute;
 use super::limits::Bounds;
 use super::resolve::set_default_fields;
+use super::searched::{default_fields, shard};
 use super::sort::{self, Sort};
 use super::target::Target;
-use super::{SearchLimits, default_fields, shard};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
 use sparrow_indices::IndexHandle;
+use sparrow_indices::SearchLimits;
 use sparrow_wire::json;
 
 /// A query adapted to an index: checked against its limits, and with its default fields for query strings that name none.

@@ -7,10 +7,12 @@ use sparrow_query::Query;
 
 use super::body::read_object;
 use super::contexts::{Content, MAX_OPEN};
+use super::encoding::encode;
 use super::error::SearchError;
 use super::paging::PointInTime;
+use super::searched::{resolve_indices, target};
 use super::target::{Target, mappings};
-use super::{body, encode, resolve_indices, target, uri};
+use super::{body, uri};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::parameters::INDICES;

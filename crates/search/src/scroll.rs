@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sparrow_types::work;
 
+use super::answer::answer;
 use super::body::read_object;
 use super::contexts::Content;
 use super::deadline::Deadline;
 use super::error::SearchError;
 use super::response::OpenIds;
-use super::{answer, uri};
+use super::uri;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::{Lane, Operation};

@@ -9,11 +9,12 @@ use sparrow_types::work;
 use sparrow_wire::BodyError;
 
 use super::body::{self, read_object};
-use super::deadline::Deadline;
+use super::deadline::{Deadline, is_cancelled};
+use super::encoding::encode;
 use super::error::SearchError;
 use super::point_in_time::keep_matching;
+use super::searched::{resolve_indices, target};
 use super::target::mappings;
-use super::{encode, is_cancelled, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;

@@ -6,10 +6,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::body::{self, read_object};
+use super::encoding::encode;
 use super::error::SearchError;
 use super::resolve::set_default_fields;
+use super::searched::{resolve_indices, target};
 use super::target::{Target, mappings};
-use super::{encode, resolve_indices, target, uri};
+use super::uri;
 use crate::service::SearchService;
 use sparrow_call::NODE_ROLES;
 use sparrow_call::answers::ShardCounts;

@@ -1,6 +1,6 @@
 //! Fusion of ranked lists whose scores are calibrated into probabilities.
 
-use super::Key;
+use super::key::Key;
 use crate::calibration::Map;
 use crate::fusion::{Fused, Method, Normalizer, Ranked, Ties, fuse};
 use crate::retriever::Input;

@@ -5,12 +5,14 @@ mod best_chunks;
 mod calibrated;
 mod diversified;
 mod fused;
+mod key;
 mod plain;
 mod reranked;
 mod sorted;
 mod union;
 
-pub use self::fused::{Branch, Key, Origin};
+pub use self::fused::{Branch, Origin};
+pub use self::key::Key;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -5,7 +5,8 @@ use sparrow_models::ModelError;
 use sparrow_types::work;
 
 use super::best_chunks::best_chunks;
-use super::fused::{Branch, Key, Origin};
+use super::fused::{Branch, Origin};
+use super::key::Key;
 use super::{Run, Target};
 use crate::error::SearchError;
 use crate::retriever::Rerank;

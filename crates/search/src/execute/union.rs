@@ -4,7 +4,8 @@ use rustc_hash::FxHashSet;
 use sparrow_index::query::TotalHits;
 use sparrow_query::{BoolQuery, BoostMode, FunctionScoreQuery, Query, QueryKind, ScoreMode};
 
-use super::fused::{Branch, Key, is_open};
+use super::fused::{Branch, is_open};
+use super::key::Key;
 use super::plain::boosted;
 use super::{Run, total, with_k};
 use crate::resolve::set_default_fields;

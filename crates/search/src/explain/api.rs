@@ -4,8 +4,11 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::super::attribution::Attributor;
+use super::super::deadline::is_cancelled;
+use super::super::encoding::encode;
 use super::super::error::SearchError;
-use super::super::{body, encode, is_cancelled, resolve, resolve_indices, target, uri};
+use super::super::searched::{resolve_indices, target};
+use super::super::{body, resolve, uri};
 use super::write;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;

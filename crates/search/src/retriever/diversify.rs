@@ -6,8 +6,8 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Location, Member, Node};
 
 use super::super::fusion::Method;
-use super::parse::{self, Common};
-use super::{Fusion, Input, Stage};
+use super::common::{Common, each, required};
+use super::{Fusion, Input, Retriever, Stage};
 use crate::window::Window;
 
 /// Name of the retriever in requests.
@@ -41,20 +41,20 @@ pub struct Diversify {
     pub size: usize,
 }
 
-/// Reads a `diversify` retriever, as a fusion of a single list.
+/// Reads a `diversify` retriever, whose own retriever `child` reads, as a fusion of a single list.
 pub(super) fn read(
     members: &[Member],
     end: Location,
     context: Context,
-    depth: usize,
+    child: &dyn Fn(&Node) -> Result<Retriever, BodyError>,
 ) -> Result<Fusion, BodyError> {
     let (mut inner, mut kind, mut field, mut lambda, mut size) = (None, None, None, None, None);
     let mut vectors: Vec<&Member> = Vec::new();
     let mut common = Common::default();
-    parse::each(KIND, members, |member| {
+    each(KIND, members, |member| {
         let node = &member.value;
         match &*member.name {
-            "retriever" => inner = Some(parse::child_of(node, context, depth)?),
+            "retriever" => inner = Some(child(node)?),
             "type" => kind = Some(value::text(node)?),
             "field" => field = Some(value::text(node)?),
             "lambda" => lambda = Some(value::float(node)?),
@@ -69,7 +69,7 @@ pub(super) fn read(
     })?;
     let missing = [("retriever", inner.is_none()), ("type", kind.is_none()), ("field", field.is_none())];
     let (Some(inner), Some(kind), Some(field)) = (inner, kind, field) else {
-        return Err(parse::required(end, &missing));
+        return Err(required(end, &missing));
     };
     if !kind.eq_ignore_ascii_case("mmr") {
         return Err(BodyError::illegal(format!(

@@ -14,7 +14,7 @@ use sparrow_types::work::{self, Stopped};
 use sparrow_wire::glob;
 
 use super::super::fusion::Method;
-use super::{Fusion, Input, Retriever, Standard, parse};
+use super::{Fusion, Input, Retriever, Standard, check_lists};
 use crate::window::Window;
 
 /// Weight of each kind of list in a fusion.
@@ -50,7 +50,7 @@ pub struct ShortForm {
 /// When a search would have more lists than [`MAX_LISTS`](super::MAX_LISTS), or the request must stop.
 pub fn expand(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) -> Result<(), EngineError> {
     expand_tree(fusion, mappings)?;
-    Ok(parse::check_lists(fusion.queries().len())?)
+    Ok(check_lists(fusion.queries().len())?)
 }
 
 fn expand_tree(fusion: &mut Fusion, mappings: &[Arc<Mapping>]) -> Result<(), Stopped> {

@@ -2,6 +2,7 @@
 //!
 //! `rank` with `query`, `sub_searches` and `knn` is a tree of one level, so that there is one way to fuse.
 
+mod common;
 mod diversify;
 mod expand;
 mod parse;
@@ -332,6 +333,19 @@ impl Fusion {
             inner.validate(0, messages);
         }
     }
+}
+
+/// Checks the number of lists in a search.
+///
+/// # Errors
+/// When there are more than [`MAX_LISTS`].
+fn check_lists(lists: usize) -> Result<(), BodyError> {
+    if lists > MAX_LISTS {
+        return Err(BodyError::illegal(format!(
+            "[retriever] takes at most [{MAX_LISTS}] result sets, but was [{lists}]"
+        )));
+    }
+    Ok(())
 }
 
 /// A query restricted to documents that pass `filter`, which does not affect scores; without a query every

@@ -2,18 +2,17 @@
 
 use super::super::body::SearchBody;
 use super::super::fusion::{Method, Normalizer};
-use super::super::window::Window;
 use super::super::{rank, rescore};
-use super::simplified::{self, Simplified};
+use super::common::{Common, each, queries, within};
 use super::{
-    DEFAULT_WINDOW, Form, Fusion, Input, Knn, MAX_LISTS, Retriever, Standard, diversify, filtered,
-    not_supported_inside, pinned, rerank as reranker,
+    Fusion, Input, Knn, Retriever, Standard, check_lists, diversify, filtered, not_supported_inside, pinned,
+    rerank as reranker,
 };
 use sparrow_query::dsl::{self, Context, value};
 use sparrow_query::{Query, parse_knn_search};
+use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Location, Member, Node};
 use sparrow_wire::suggest::suggestions;
-use sparrow_wire::{BodyError, glob};
 
 /// Deepest nesting of retrievers, in levels.
 const MAX_DEPTH: usize = 10;
@@ -44,19 +43,6 @@ pub fn parse(node: &Node, context: Context) -> Result<Retriever, BodyError> {
     let tree = retriever(node, context, 0)?;
     check_lists(tree.queries().len())?;
     Ok(tree)
-}
-
-/// Checks the number of lists in a search.
-///
-/// # Errors
-/// When there are more than [`MAX_LISTS`].
-pub(super) fn check_lists(lists: usize) -> Result<(), BodyError> {
-    if lists > MAX_LISTS {
-        return Err(BodyError::illegal(format!(
-            "[retriever] takes at most [{MAX_LISTS}] result sets, but was [{lists}]"
-        )));
-    }
-    Ok(())
 }
 
 fn retriever(node: &Node, context: Context, depth: usize) -> Result<Retriever, BodyError> {
@@ -90,15 +76,16 @@ fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, B
             format!("[{name}] retriever malformed, no [START_OBJECT] after retriever name"),
         ));
     };
+    let child = |node: &Node| child_of(node, context, depth);
     match name {
         "standard" => standard(members, context).map(Retriever::Standard),
         "knn" => knn(body, members, context).map(Retriever::Knn),
         "rrf" => rrf(members, context, depth).map(Retriever::Fused),
         "linear" => linear(members, context, depth).map(Retriever::Fused),
         "rescorer" => rescorer(members, body.end, context, depth).map(Retriever::Fused),
-        reranker::KIND => reranker::read(members, body.end, context, depth).map(Retriever::Fused),
-        pinned::KIND => pinned::read(members, body.end, context, depth).map(Retriever::Fused),
-        diversify::KIND => diversify::read(members, body.end, context, depth).map(Retriever::Fused),
+        reranker::KIND => reranker::read(members, body.end, context, &child).map(Retriever::Fused),
+        pinned::KIND => pinned::read(members, body.end, context, &child).map(Retriever::Fused),
+        diversify::KIND => diversify::read(members, body.end, context, &child).map(Retriever::Fused),
         _ if REFUSED.contains(&name) => {
             Err(BodyError::parsing(body.at, format!("retriever [{name}] is not supported by this server")))
         }
@@ -158,79 +145,6 @@ fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, BodyErr
     Ok(Knn { search: parse_knn_search(&clause, context)?, min_score, name })
 }
 
-/// Parameters that `rrf` and `linear` share.
-#[derive(Default)]
-pub(super) struct Common {
-    inputs: Option<Vec<Input>>,
-    simplified: Simplified,
-    /// Whether the request sets a `rank_constant`.
-    names_constant: bool,
-    window: Option<usize>,
-    filters: Vec<Query>,
-    min_score: Option<f32>,
-    name: Option<String>,
-}
-
-impl Common {
-    /// Reads `member` if it is a shared parameter; returns whether it is.
-    pub(super) fn take(
-        &mut self,
-        parser: &'static str,
-        member: &Member,
-        context: Context,
-    ) -> Result<bool, BodyError> {
-        let node = &member.value;
-        match &*member.name {
-            "query" => self.simplified.query = Some(value::text(node)?),
-            "fields" => self.simplified.fields = Some(glob::distinct("fields", value::texts(node)?)?),
-            "rank_window_size" => self.window = Some(rank::window(parser, value::int(node)?)?),
-            "filter" => self.filters = queries(node, context)?,
-            "min_score" => self.min_score = Some(least(value::float(node)?)?),
-            "_name" => self.name = value::name(node)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Sets the single list of a retriever that has just one.
-    pub(super) fn set_list(&mut self, input: Input) {
-        self.inputs = Some(vec![input]);
-    }
-
-    pub(super) fn build(
-        self,
-        method: Method,
-        normalizer: Option<Normalizer>,
-        context: Context,
-    ) -> Result<Fusion, BodyError> {
-        let mut fusion = Fusion {
-            method,
-            inputs: self.inputs.unwrap_or_default(),
-            window: match self.window {
-                Some(window) => Window::Given(window),
-                None => Window::Default(DEFAULT_WINDOW.max(context.size)),
-            },
-            min_score: self.min_score,
-            name: self.name,
-            form: Form::Retriever,
-            stage: None,
-        };
-        let messages = self.simplified.problems(&fusion, normalizer);
-        if !messages.is_empty() {
-            return Err(BodyError::Validation { messages });
-        }
-        let constant = self.names_constant;
-        if let Some(standard) = simplified::list(fusion.kind(), &self.simplified, constant, context)? {
-            let standard = Retriever::Standard(standard);
-            // Ranks need none.
-            let least = if method == Method::Linear { SHORT_FORM } else { Normalizer::None };
-            fusion.inputs = vec![Input { normalizer: normalizer.unwrap_or(least), ..Input::new(standard) }];
-        }
-        fusion.inputs.iter_mut().for_each(|input| input.retriever.restrict(&self.filters));
-        Ok(fusion)
-    }
-}
-
 fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "rrf";
     const KEYS: &[&str] = &[
@@ -261,10 +175,6 @@ fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, Bod
     })?;
     common.build(Method::Rrf { rank_constant }, None, context)
 }
-
-/// Normalizer of the short form of `linear` where the request names none: the one that ranks best in `docs/hybrid-search.md`.
-/// Elasticsearch refuses such a request.
-const SHORT_FORM: Normalizer = Normalizer::ZScore;
 
 fn linear(members: &[Member], context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "linear";
@@ -354,7 +264,7 @@ fn component(
 }
 
 /// Reads a retriever inside another.
-pub(super) fn child_of(node: &Node, context: Context, depth: usize) -> Result<Retriever, BodyError> {
+fn child_of(node: &Node, context: Context, depth: usize) -> Result<Retriever, BodyError> {
     child(retriever(node, context, depth + 1)?, context)
 }
 
@@ -415,47 +325,4 @@ fn normalizer(node: &Node) -> Result<Normalizer, BodyError> {
         let names = Normalizer::ALL.map(Normalizer::name).join(", ");
         BodyError::illegal(format!("Unknown normalizer [{name}], must be one of [{names}]"))
     })
-}
-
-/// Reads one query, or an array of queries.
-fn queries(node: &Node, context: Context) -> Result<Vec<Query>, BodyError> {
-    match node.as_array() {
-        Some(items) => items.iter().map(|item| dsl::parse_query(item, context)).collect(),
-        None => Ok(vec![dsl::parse_query(node, context)?]),
-    }
-}
-
-fn least(score: f32) -> Result<f32, BodyError> {
-    if score < 0.0 {
-        return Err(BodyError::illegal(format!(
-            "[min_score] must be greater than or equal to 0, was: [{score:?}]"
-        )));
-    }
-    Ok(score)
-}
-
-/// Reads every member of a retriever. Errors name the member in which they occurred.
-pub(super) fn each<'m>(
-    parser: &'static str,
-    members: &'m [Member],
-    mut read: impl FnMut(&'m Member) -> Result<(), BodyError>,
-) -> Result<(), BodyError> {
-    members.iter().try_for_each(|member| read(member).map_err(|error| within(error, parser, member)))
-}
-
-/// The error for parameters that are required and not given; `parameters` are names with whether each is missing.
-pub(super) fn required(end: Location, parameters: &[(&str, bool)]) -> BodyError {
-    let missing: Vec<&str> =
-        parameters.iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| *name).collect();
-    BodyError::parsing(end, format!("Required [{}]", missing.join(", ")))
-}
-
-/// Wraps an error in the name of the field it occurred in, unless it is about the field itself or about the
-/// whole retriever.
-fn within(error: BodyError, parser: &'static str, member: &Member) -> BodyError {
-    match error {
-        BodyError::UnknownField { parser: of, .. } if of == parser => error,
-        BodyError::Validation { .. } => error,
-        other => other.within(parser, &member.name, member.value.at),
-    }
 }

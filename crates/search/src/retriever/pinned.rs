@@ -3,30 +3,30 @@
 use sparrow_query::dsl::{Context, Pinned};
 use sparrow_query::{Query, QueryKind};
 use sparrow_wire::BodyError;
-use sparrow_wire::json::{Location, Member};
+use sparrow_wire::json::{Location, Member, Node};
 
 use super::super::fusion::Method;
 use super::super::sort::Sort;
-use super::parse::{self, Common};
+use super::common::{Common, each, required};
 use super::{Fusion, Input, Retriever, Stage, Standard};
 
 /// Name of the retriever in requests.
 pub(super) const KIND: &str = "pinned";
 const KEYS: &[&str] = &["retriever", "ids", "docs", "rank_window_size", "filter", "min_score", "_name"];
 
-/// Reads a `pinned` retriever, as the sum of two lists: the chosen documents have scores beside which those of the other list do
+/// Reads a `pinned` retriever, whose own retriever `child` reads, as the sum of two lists: the chosen documents have scores beside which those of the other list do
 /// not count. Filters are for the other list only, as in Elasticsearch.
 pub(super) fn read(
     members: &[Member],
     end: Location,
     context: Context,
-    depth: usize,
+    child: &dyn Fn(&Node) -> Result<Retriever, BodyError>,
 ) -> Result<Fusion, BodyError> {
     let (mut inner, mut pinned) = (None, Pinned::default());
     let mut common = Common::default();
-    parse::each(KIND, members, |member| {
+    each(KIND, members, |member| {
         match &*member.name {
-            "retriever" => inner = Some(parse::child_of(&member.value, context, depth)?),
+            "retriever" => inner = Some(child(&member.value)?),
             "ids" | "docs" => pinned.take(KIND, member)?,
             "rank_window_size" | "filter" | "min_score" | "_name" => {
                 common.take(KIND, member, context)?;
@@ -36,7 +36,7 @@ pub(super) fn read(
         Ok(())
     })?;
     let Some(inner) = inner else {
-        return Err(parse::required(end, &[("retriever", true)]));
+        return Err(required(end, &[("retriever", true)]));
     };
     if let Retriever::Standard(Standard { search: Some(search), .. }) = &inner
         && search.sort != Sort::Score

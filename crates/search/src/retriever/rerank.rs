@@ -12,7 +12,7 @@ use sparrow_wire::json::{Location, Member, Node};
 
 use super::super::error::SearchError;
 use super::super::fusion::Method;
-use super::parse::{self, Common};
+use super::common::{Common, each, required};
 use super::{Fusion, Input, Retriever, Stage};
 use crate::window::Window;
 
@@ -101,20 +101,20 @@ impl ChunkRescorer {
     }
 }
 
-/// Reads a `text_similarity_reranker`, as a fusion of a single list.
+/// Reads a `text_similarity_reranker`, whose own retriever `child` reads, as a fusion of a single list.
 pub(super) fn read(
     members: &[Member],
     end: Location,
     context: Context,
-    depth: usize,
+    child: &dyn Fn(&Node) -> Result<Retriever, BodyError>,
 ) -> Result<Fusion, BodyError> {
     let (mut inner, mut least, mut chunks) = (None, None, None);
     let (mut inference_id, mut text, mut field) = (None, None, None);
     let mut common = Common::default();
-    parse::each(KIND, members, |member| {
+    each(KIND, members, |member| {
         let node = &member.value;
         match &*member.name {
-            "retriever" => inner = Some(parse::child_of(node, context, depth)?),
+            "retriever" => inner = Some(child(node)?),
             "inference_id" => {
                 let id = value::text(node)?;
                 if id.is_empty() {
@@ -137,7 +137,7 @@ pub(super) fn read(
     let missing =
         [("retriever", inner.is_none()), ("inference_text", text.is_none()), ("field", field.is_none())];
     let (Some(inner), Some(text), Some(field)) = (inner, text, field) else {
-        return Err(parse::required(end, &missing));
+        return Err(required(end, &missing));
     };
     if text.is_empty() {
         return Err(BodyError::Validation {

@@ -6,8 +6,7 @@ use sparrow_aggregations::{
 };
 use sparrow_wire::Zone;
 
-use super::parameter_reader::ParameterReader;
-use super::scalar;
+use super::parameter_reader::{ParameterReader, scalar};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member};
 

@@ -21,7 +21,7 @@ use self::parameter_reader::ParameterReader;
 use crate::body::SearchBody;
 use sparrow_query::dsl::{Context, value};
 use sparrow_wire::BodyError;
-use sparrow_wire::json::{Json, Member, Node};
+use sparrow_wire::json::{Member, Node};
 use sparrow_wire::suggest::suggestions;
 
 /// Deepest nesting of aggregations, in levels.
@@ -380,31 +380,4 @@ fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<()
         check_places(&aggregation.subs, Some(aggregation))?;
     }
     Ok(())
-}
-
-/// Parses the path to a numeric result: `outer>inner.property`, `inner[property]`, `_count`.
-fn metric_path(text: &str) -> sparrow_aggregations::MetricPath {
-    let mut names: Vec<String> = text.split('>').map(|name| name.trim().to_owned()).collect();
-    let mut property = None;
-    if let Some(last) = names.last_mut() {
-        if let Some((name, rest)) = last.split_once('[') {
-            property = Some(rest.trim_end_matches(']').to_owned());
-            *last = name.to_owned();
-        } else if let Some((name, rest)) = last.rsplit_once('.') {
-            property = Some(rest.to_owned());
-            *last = name.to_owned();
-        }
-    }
-    if names.last().is_some_and(|name| name.is_empty()) {
-        names.pop();
-    }
-    sparrow_aggregations::MetricPath { text: text.to_owned(), names, property }
-}
-
-/// The value of a scalar; objects and arrays are refused.
-fn scalar(reader: &ParameterReader<'_>, key: &str, node: &Node) -> Result<Value, BodyError> {
-    match node.json {
-        Json::Object(_) | Json::Array(_) | Json::Null => Err(reader.wrong_type(key, node)),
-        _ => Ok(node.to_value()),
-    }
 }

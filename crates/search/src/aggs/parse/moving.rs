@@ -7,8 +7,7 @@ use sparrow_scripts::ScriptSource;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
 
-use super::metric_path;
-use super::parameter_reader::ParameterReader;
+use super::parameter_reader::{ParameterReader, metric_path};
 use super::pipeline::{gap_policy, single_path};
 
 /// Most buckets of a window: each is read once for each bucket.

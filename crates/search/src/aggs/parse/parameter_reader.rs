@@ -1,10 +1,9 @@
 //! Reading the parameters of one aggregation, each with the error that a wrong value gets.
 
 use serde_json::Value;
-use sparrow_aggregations::{Order, OrderBy, ValueSource, ValueType};
+use sparrow_aggregations::{MetricPath, Order, OrderBy, ValueSource, ValueType};
 use sparrow_wire::Zone;
 
-use super::{metric_path, scalar};
 use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
@@ -288,5 +287,32 @@ impl<'a> ParameterReader<'a> {
             path => OrderBy::Metric(metric_path(path)),
         };
         Ok(Order { by, ascending })
+    }
+}
+
+/// Parses the path to a numeric result: `outer>inner.property`, `inner[property]`, `_count`.
+pub fn metric_path(text: &str) -> MetricPath {
+    let mut names: Vec<String> = text.split('>').map(|name| name.trim().to_owned()).collect();
+    let mut property = None;
+    if let Some(last) = names.last_mut() {
+        if let Some((name, rest)) = last.split_once('[') {
+            property = Some(rest.trim_end_matches(']').to_owned());
+            *last = name.to_owned();
+        } else if let Some((name, rest)) = last.rsplit_once('.') {
+            property = Some(rest.to_owned());
+            *last = name.to_owned();
+        }
+    }
+    if names.last().is_some_and(|name| name.is_empty()) {
+        names.pop();
+    }
+    MetricPath { text: text.to_owned(), names, property }
+}
+
+/// The value of a scalar; objects and arrays are refused.
+pub fn scalar(reader: &ParameterReader<'_>, key: &str, node: &Node) -> Result<Value, BodyError> {
+    match node.json {
+        Json::Object(_) | Json::Array(_) | Json::Null => Err(reader.wrong_type(key, node)),
+        _ => Ok(node.to_value()),
     }
 }

@@ -5,8 +5,7 @@ use sparrow_aggregations::{
     Pipeline, PipelineKind,
 };
 
-use super::metric_path;
-use super::parameter_reader::{MOST_PATHS, ParameterReader};
+use super::parameter_reader::{MOST_PATHS, ParameterReader, metric_path};
 use sparrow_query::dsl::value;
 use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_wire::BodyError;

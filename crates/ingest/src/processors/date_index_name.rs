@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sparrow_wire::{DatePattern, Zone};
 
-use super::{Format, english_only, formats, parse, text_of};
+use super::date::{Format, english_only, formats, parse, text_of};
 use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::Document;
