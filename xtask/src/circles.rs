@@ -17,7 +17,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     // Endpoints are a part of the models, and the requests about endpoints, in the same folder, need all of them.
     ("models", &["api", "endpoints", "models", "service"]),
     // A search holds searches: `inner_hits` of a collapse, `top_hits` of an aggregation, the lists of a retriever.
-    ("search", &["aggs", "body", "collapse", "retriever"]),
+    ("search-body", &["aggs", "body", "collapse", "retriever"]),
 ];
 
 /// Circles through a crate's root: what `lib.rs` defines is imported by modules that it imports itself. The crate and all modules of

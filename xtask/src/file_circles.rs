@@ -66,7 +66,7 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "values hold collections and objects, which hold values",
     ),
     (
-        "search",
+        "search-body",
         &["aggs/parse/mod.rs", "body.rs", "collapse.rs", "retriever/mod.rs"],
         "searches hold searches: `inner_hits` of a collapse, `top_hits` of an aggregation, the lists of a retriever",
     ),

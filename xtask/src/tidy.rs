@@ -123,6 +123,22 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "sparrow-search-body",
+        &[
+            "sparrow-scripts",
+            "sparrow-aggregations",
+            "sparrow-call",
+            "sparrow-encoder",
+            "sparrow-index",
+            "sparrow-mapping",
+            "sparrow-models",
+            "sparrow-query",
+            "sparrow-suggest",
+            "sparrow-types",
+            "sparrow-wire",
+        ],
+    ),
+    (
         "sparrow-indices",
         &[
             "sparrow-analysis",
@@ -153,6 +169,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-mapping",
             "sparrow-models",
             "sparrow-query",
+            "sparrow-search-body",
             "sparrow-suggest",
             "sparrow-types",
             "sparrow-wire",

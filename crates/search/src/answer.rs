@@ -7,18 +7,18 @@ use sparrow_indices::counters::Timed;
 use sparrow_indices::slow_log::Phase;
 use sparrow_types::work;
 
-use super::body::SearchBody;
 use super::deadline::{Deadline, is_cancelled};
 use super::encoding::ModelTimings;
 use super::error::SearchError;
 use super::execute::{self, Outcome};
 use super::hits::{Read, Reader};
 use super::response::{self, OpenIds};
-use super::sort::plan::Position;
 use super::target::{self, Target};
-use super::uri::Presentation;
 use super::{suggestions, top_hits};
 use crate::service::SearchService;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::sort::Position;
+use sparrow_search_body::uri::Presentation;
 
 /// The response of a search.
 pub struct Answered {
@@ -46,7 +46,9 @@ pub fn answer(
     let groups = target::stats_groups(targets, &body.stats);
     let found = encoded.and_then(|timings| {
         if let Some(aggregations) = &body.aggs {
-            aggregations.check_buckets(service.cluster.max_buckets())?;
+            aggregations
+                .check_buckets(service.cluster.max_buckets())
+                .map_err(|source| SearchError::Reduce { source })?;
         }
         if !service.cluster.allows_expensive_queries() {
             for target in targets {

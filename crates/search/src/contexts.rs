@@ -12,13 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 
-use super::body::SearchBody;
 use super::error::SearchError;
 use super::target::{Target, open_context};
-use super::uri::Presentation;
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::rights::Holder;
 use sparrow_indices::counters::OpenContext;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::uri::Presentation;
 use sparrow_types::work;
 
 /// Most points in time that may be open; for scrolls a cluster setting says it (`search.max_open_scroll_context`).

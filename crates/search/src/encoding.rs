@@ -12,12 +12,14 @@ use sparrow_indices::IndexHandle;
 use sparrow_mapping::Mapping;
 use sparrow_query::Query;
 
-use super::body::{self, SearchBody};
 use super::error::SearchError;
+use super::rerankers::bind_rerankers;
 use super::searched::shard;
 use super::target::{Target, mappings};
-use super::{calibrate, lookup, resolve, retriever, semantic};
+use super::{calibrate, lookup, resolve, semantic};
 use crate::service::SearchService;
+use sparrow_search_body::body::{self, SearchBody};
+use sparrow_search_body::retriever;
 
 /// How long the models took, by id.
 pub type ModelTimings = Vec<(String, Timings)>;
@@ -37,7 +39,7 @@ pub fn encode_body(
     let mappings = mappings(targets);
     if let Some(fusion) = &mut body.fusion {
         retriever::expand(fusion, &mappings)?;
-        retriever::bind_rerankers(fusion, &service.models)?;
+        bind_rerankers(fusion, &service.models)?;
     }
     let mut queries: Vec<&mut Query> = body.queries_mut().collect();
     semantic::bind(service, &mappings, &mut queries, size, cancel, timings.as_mut())?;

@@ -7,7 +7,6 @@ use serde_json::Value;
 use sparrow_mapping::{FieldType, Mapping};
 use sparrow_query::Query;
 
-use super::body::{self, read_object};
 use super::encoding::encode;
 use super::point_in_time::keep_matching;
 use super::searched::{Searched, resolve_indices, target};
@@ -19,6 +18,7 @@ use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_query::dsl::{self, Context, value};
+use sparrow_search_body::body::{self, read_object};
 use sparrow_types::work::{self, Stopped};
 use sparrow_wire::json::Json;
 use sparrow_wire::{BodyError, glob};

@@ -3,14 +3,15 @@
 use serde_json::Value;
 use sparrow_call::error::EngineError;
 
-use super::body::SearchBody;
 use super::error::{SearchError, Shard};
-use super::paging;
-use super::retriever::{Fusion, Retriever};
+use super::slices;
 use super::target::Target;
 use sparrow_indices::SearchLimits;
 use sparrow_query::walk::visit;
 use sparrow_query::{Query, QueryKind, TermsQuery};
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::paging;
+use sparrow_search_body::retriever::{Fusion, Retriever};
 
 /// Most searches for further hits of groups in one search: one for each hit of the largest result window.
 const MOST_INNER_SEARCHES: usize = 10_000;
@@ -193,7 +194,7 @@ fn refused(shard: &Shard, reason: String) -> SearchError {
 pub fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
     let bytes = slice.to_string();
     let (node, _) = sparrow_wire::json::read(bytes.as_bytes()).map_err(SearchError::from)?;
-    let (part, parts) = paging::parse_slice(&node)?.by_id()?;
+    let (part, parts) = slices::by_id(&paging::parse_slice(&node)?)?;
     let most = SearchLimits::default().slices_per_scroll;
     if parts as usize > most {
         return Err(EngineError::illegal_argument(format!(

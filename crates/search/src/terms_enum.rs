@@ -8,7 +8,6 @@ use sparrow_query::dsl::{self, Context, value};
 use sparrow_types::work;
 use sparrow_wire::BodyError;
 
-use super::body::{self, read_object};
 use super::deadline::{Deadline, is_cancelled};
 use super::encoding::encode;
 use super::error::SearchError;
@@ -22,6 +21,7 @@ use sparrow_call::operation::parameters::INDICES;
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
+use sparrow_search_body::body::{self, read_object};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("terms_enum", Action::TermsEnum, Lane::Read, terms_enum)

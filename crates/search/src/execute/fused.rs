@@ -12,15 +12,16 @@ use super::calibrated::fuse_calibrated;
 use super::key::Key;
 use super::plain::{boosted, by_score};
 use super::{Hit, List, Outcome, Run, total, with_k};
-use crate::body::SearchBody;
-use crate::collapse::Collapse;
+use crate::collapse::column;
 use crate::error::SearchError;
-use crate::fusion::{Fused, Normalizer, Ranked, Ties, fuse};
 use crate::profile::timed;
-use crate::rescore::Rescore;
-use crate::retriever::{Form, Fusion, Knn, Retriever, Stage, Standard};
-use crate::window::windows;
 use sparrow_call::helpers::share_parts;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::collapse::Collapse;
+use sparrow_search_body::fusion::{Fused, Normalizer, Ranked, Ties, fuse};
+use sparrow_search_body::rescore::Rescore;
+use sparrow_search_body::retriever::{Form, Fusion, Knn, Retriever, Stage, Standard};
+use sparrow_search_body::window::windows;
 
 /// One ranked list in a tree of retrievers, best hit first.
 #[derive(Debug, Default)]
@@ -218,7 +219,7 @@ impl Run<'_> {
     ) -> Result<Vec<(Key, f32, SortValue)>, SearchError> {
         let mut columns = Vec::with_capacity(self.targets.len());
         for target in self.targets {
-            columns.push(collapse.column(target.snapshot.mapping(), &target.shard)?);
+            columns.push(column(collapse, target.snapshot.mapping(), &target.shard)?);
         }
         let mut seen = HashSet::new();
         let mut kept = Vec::new();

@@ -9,8 +9,8 @@ use super::key::Key;
 use super::plain::boosted;
 use super::{Run, total, with_k};
 use crate::resolve::set_default_fields;
-use crate::retriever::{Form, Fusion, Retriever, filtered};
-use crate::window::Window;
+use sparrow_search_body::retriever::{Form, Fusion, Retriever, filtered};
+use sparrow_search_body::window::Window;
 
 /// The lists of a fusion whose documents are counted.
 #[derive(Default)]

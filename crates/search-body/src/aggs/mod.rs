@@ -6,7 +6,6 @@ use sparrow_aggregations::{Aggregation, AggregationError, AggregationKind};
 use sparrow_query::Query;
 
 pub use self::parse::{Aggregations, parse};
-use super::error::SearchError;
 use super::highlight::Highlight;
 
 impl Aggregations {
@@ -46,7 +45,7 @@ impl Aggregations {
     ///
     /// # Errors
     /// If there are more.
-    pub fn check_buckets(&self, most: usize) -> Result<(), SearchError> {
+    pub fn check_buckets(&self, most: usize) -> Result<(), AggregationError> {
         fn count(all: &[Aggregation]) -> usize {
             let one = |aggregation: &Aggregation| {
                 let buckets = match &aggregation.kind {
@@ -65,7 +64,7 @@ impl Aggregations {
             all.iter().map(one).fold(0, usize::saturating_add)
         }
         match count(&self.tree) > most {
-            true => Err(SearchError::Reduce { source: AggregationError::TooManyBuckets { limit: most } }),
+            true => Err(AggregationError::TooManyBuckets { limit: most }),
             false => Ok(()),
         }
     }

@@ -1,7 +1,6 @@
 //! Search parameters in the query string of the URL, which override the request body.
 
 use super::body::{self, SearchBody};
-use super::error::SearchError;
 use super::{fields, sort};
 use sparrow_call::error::EngineError;
 use sparrow_call::params::Params;
@@ -201,7 +200,7 @@ fn refuse_unsupported(params: Params<'_>) -> Result<(), EngineError> {
     params.check_search_type()
 }
 
-fn exact_total(search: &mut SearchBody) -> Result<(), SearchError> {
+fn exact_total(search: &mut SearchBody) -> Result<(), BodyError> {
     use sparrow_index::query::TotalHits;
     match search.track_total_hits {
         None | Some(TotalHits::Exact) => {
@@ -209,7 +208,7 @@ fn exact_total(search: &mut SearchBody) -> Result<(), SearchError> {
             Ok(())
         }
         Some(TotalHits::Off) => Ok(()),
-        Some(TotalHits::UpTo(limit)) => Err(SearchError::illegal(format!(
+        Some(TotalHits::UpTo(limit)) => Err(BodyError::illegal(format!(
             "[rest_total_hits_as_int] cannot be used if the tracking of total hits is not accurate, \
              got {limit}"
         ))),

@@ -3,10 +3,6 @@
 use sparrow_wire::BodyError;
 use std::time::Duration;
 
-use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, Slice, SortMode, SortValue};
-use sparrow_mapping::{FieldType, Mapping};
-
-use super::error::{SearchError, Shard};
 use sparrow_call::params::parse_duration;
 use sparrow_query::dsl::value;
 use sparrow_wire::json::{Json, Node};
@@ -14,68 +10,18 @@ use sparrow_wire::json::{Json, Node};
 /// One of several slices into which the documents of a search are divided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SliceOf {
-    id: u32,
-    max: u32,
-    field: Option<String>,
+    /// The number of the slice, from 0.
+    pub id: u32,
+    /// The number of slices.
+    pub max: u32,
+    /// The field that divides the documents; their ids if there is none.
+    pub field: Option<String>,
 }
 
 impl SliceOf {
-    /// The number of the slice, from 0, and the number of slices, if documents are divided by their ids.
-    ///
-    /// # Errors
-    /// When they are divided by a field.
-    pub fn by_id(&self) -> Result<(u32, u32), SearchError> {
-        match self.field.as_deref() {
-            None | Some("_id" | "_doc" | "_seq_no") => Ok((self.id, self.max)),
-            Some(field) => Err(SearchError::illegal(format!(
-                "[slice] by the field [{field}] is not supported in this context"
-            ))),
-        }
-    }
-
     /// The number of slices.
     pub fn slices(&self) -> usize {
         self.max as usize
-    }
-
-    /// The slice as it applies to one index.
-    ///
-    /// # Errors
-    /// When the field that divides the documents is not numeric.
-    pub fn bind(&self, mapping: &Mapping, shard: &Shard) -> Result<Slice, SearchError> {
-        let column = match self.field.as_deref() {
-            None | Some("_id" | "_doc" | "_seq_no") => None,
-            Some(path) => {
-                let kind = match mapping.field(path) {
-                    Some(FieldType::UnsignedLong) => Some(ColumnKind::Unsigned),
-                    Some(FieldType::Date { .. } | FieldType::DateNanos { .. }) => Some(ColumnKind::Long),
-                    Some(whole) if whole.is_integer() => Some(ColumnKind::Long),
-                    Some(float) if float.is_float() => Some(ColumnKind::Double),
-                    Some(_) => None,
-                    None => {
-                        return Err(SearchError::OfShard {
-                            shard: Box::new(shard.clone()),
-                            kind: "illegal_argument_exception",
-                            reason: format!("field {path} not found"),
-                        });
-                    }
-                };
-                let kind = kind.ok_or_else(|| SearchError::OfShard {
-                    shard: Box::new(shard.clone()),
-                    kind: "illegal_argument_exception",
-                    reason: format!("cannot load numeric doc values on {path}"),
-                })?;
-                let missing = Missing::Value(SortValue::Long(0));
-                Some(ColumnKey {
-                    path: mapping.concrete(path).into_owned(),
-                    kind,
-                    mode: SortMode::Min,
-                    missing,
-                    nested: Vec::new(),
-                })
-            }
-        };
-        Ok(Slice { id: self.id, max: self.max, column })
     }
 }
 

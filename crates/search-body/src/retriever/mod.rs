@@ -22,7 +22,7 @@ use sparrow_wire::json::Member;
 pub use diversify::Diversify;
 pub use expand::{ShortForm, expand};
 pub use parse::parse;
-pub use rerank::{ChunkRescorer, Rerank, bind_rerankers};
+pub use rerank::{ChunkRescorer, Rerank};
 
 /// Highest number of lists in a search: each is held in memory.
 pub const MAX_LISTS: usize = 100;
