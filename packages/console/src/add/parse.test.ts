@@ -73,8 +73,8 @@ describe('a file is read', () => {
 
   it('as text, by paragraphs and headings', () => {
     const [first, second] = readFile('x.md', '# Birds\nThey fly.\n\nThey sing.\n\n## Fish\n\nThey swim.').documents;
-    expect(first?.source).toEqual({ title: 'Birds', text: 'Birds\n\nThey fly.\n\nThey sing.', part: 1 });
-    expect(second?.source).toEqual({ title: 'Fish', text: 'Fish\n\nThey swim.', part: 2 });
+    expect(first?.source).toEqual({ title: 'Birds', text: 'Birds\n\nThey fly.\n\nThey sing.', part: 1, file: 'x.md' });
+    expect(second?.source).toEqual({ title: 'Fish', text: 'Fish\n\nThey swim.', part: 2, file: 'x.md' });
     // A vector of each heading alone would be near to everything.
     expect(readFile('x.md', '# Birds of the sea\nThey fly over the water.').meaning).toEqual(['text']);
   });

@@ -147,8 +147,8 @@ function fromCsv(text: string, left: string[], name: string): Source[] {
 }
 
 /** Paragraphs of a text, small ones together, with the last heading as their title. */
-function fromText(text: string): Source[] {
-  const parts = new TextParts();
+function fromText(text: string, _left: string[], name: string): Source[] {
+  const parts = new TextParts(name);
   const all = [...text.split('\n').flatMap((line) => parts.add(line)), ...parts.end()];
   return all.map(({ document }) => ({ ...document }));
 }
