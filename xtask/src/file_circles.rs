@@ -15,9 +15,7 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     (
         "index",
         &[
-            "query/cache.rs",
             "query/compile.rs",
-            "query/explain/convert.rs",
             "query/explain/label.rs",
             "query/explain/mod.rs",
             "query/filters/key.rs",
@@ -27,12 +25,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
             "query/kinds/query_string.rs",
             "query/kinds/term.rs",
             "query/kinds/text.rs",
-            "query/terms/fields.rs",
-            "query/terms/fuzzy.rs",
-            "query/terms/multi_term.rs",
-            "query/terms/scored.rs",
-            "query/terms/term_runs.rs",
-            "snapshot.rs",
         ],
         "queries hold queries: what compiles, filters, highlights and explains one asks its kind, and the kinds ask for it of theirs",
     ),

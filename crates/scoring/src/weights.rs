@@ -3,34 +3,34 @@
 use tantivy::query::{AllWeight, ConstScorer, EmptyWeight, Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
-use crate::query::error;
+use crate::error;
 use sparrow_segments::doc_bits::{BitsScorer, DocBits};
 use sparrow_types::work;
 
 /// A weight that matches no document.
-pub(crate) fn none() -> Box<dyn Weight> {
+pub fn none() -> Box<dyn Weight> {
     Box::new(EmptyWeight)
 }
 
 /// A weight that matches every document, with the same score.
-pub(crate) fn all(score: Score, scoring: bool) -> Box<dyn Weight> {
+pub fn all(score: Score, scoring: bool) -> Box<dyn Weight> {
     constant(Box::new(AllWeight), score, scoring)
 }
 
 /// A weight for the documents of `inner` that gives each the same score. `inner` must have been made without
 /// scoring.
-pub(crate) fn constant(inner: Box<dyn Weight>, score: Score, scoring: bool) -> Box<dyn Weight> {
+pub fn constant(inner: Box<dyn Weight>, score: Score, scoring: bool) -> Box<dyn Weight> {
     if scoring { Box::new(ConstWeight { inner, score }) } else { inner }
 }
 
 /// A weight for the documents of `inner` that adds nothing to the score. `inner` must have been made without
 /// scoring.
-pub(crate) fn filter(inner: Box<dyn Weight>, scoring: bool) -> Box<dyn Weight> {
+pub fn filter(inner: Box<dyn Weight>, scoring: bool) -> Box<dyn Weight> {
     constant(inner, 0.0, scoring)
 }
 
 /// A weight for the documents that `docs` finds in a segment, each with score 1.
-pub(crate) fn bits<F>(docs: F) -> Box<dyn Weight>
+pub fn bits<F>(docs: F) -> Box<dyn Weight>
 where
     F: Fn(&SegmentReader) -> tantivy::Result<DocBits> + Send + Sync + 'static,
 {
@@ -38,7 +38,7 @@ where
 }
 
 /// Fails if there is no room for one more set of documents of a segment: all clauses of a query may have theirs at once.
-pub(crate) fn room_for_docs(reader: &SegmentReader) -> tantivy::Result<()> {
+pub fn room_for_docs(reader: &SegmentReader) -> tantivy::Result<()> {
     work::room_for(reader.max_doc() as usize / 8).map_err(|_| error::stopped())
 }
 
@@ -46,13 +46,13 @@ pub(crate) fn room_for_docs(reader: &SegmentReader) -> tantivy::Result<()> {
 ///
 /// # Errors
 /// As [`room_for_docs`].
-pub(crate) fn empty_docs(reader: &SegmentReader) -> tantivy::Result<DocBits> {
+pub fn empty_docs(reader: &SegmentReader) -> tantivy::Result<DocBits> {
     room_for_docs(reader)?;
     Ok(DocBits::empty(reader.max_doc()))
 }
 
 /// The explanation of a weight whose score has no parts.
-pub(crate) fn explain(
+pub fn explain(
     scorer: tantivy::Result<Box<dyn Scorer>>,
     doc: DocId,
     description: &'static str,
@@ -66,7 +66,7 @@ pub(crate) fn explain(
 
 /// A weight that explains only what it matches. tantivy's boolean weight moves its scorer to a document that this may have passed
 /// already, and then takes documents for matching that a clause excludes.
-pub(crate) fn explained_if_matching(inner: Box<dyn Weight>) -> Box<dyn Weight> {
+pub fn explained_if_matching(inner: Box<dyn Weight>) -> Box<dyn Weight> {
     Box::new(ExplainedIfMatching(inner))
 }
 
@@ -132,7 +132,7 @@ where
 }
 
 /// A scorer over documents and scores that are already known, ascending by document.
-pub(crate) struct ListScorer {
+pub struct ListScorer {
     docs: Vec<(DocId, Score)>,
     position: usize,
     boost: Score,
@@ -140,7 +140,7 @@ pub(crate) struct ListScorer {
 
 impl ListScorer {
     /// A scorer at the first document; `docs` must ascend.
-    pub(crate) fn new(docs: Vec<(DocId, Score)>, boost: Score) -> Self {
+    pub fn new(docs: Vec<(DocId, Score)>, boost: Score) -> Self {
         debug_assert!(docs.is_sorted_by(|a, b| a.0 < b.0));
         Self { docs, position: 0, boost }
     }

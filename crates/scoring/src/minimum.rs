@@ -1,6 +1,6 @@
 //! Parses `minimum_should_match` as Elasticsearch defines it.
 
-use crate::query::error::QueryError;
+use crate::error::QueryError;
 
 /// How many of `optional` clauses must match: `2`, `-1`, `75%`, `-25%`, or conditions such as `2<-25% 9<-3`,
 /// of which the last one whose bound lies below `optional` counts.
@@ -9,7 +9,7 @@ use crate::query::error::QueryError;
 ///
 /// # Errors
 /// [`QueryError::NumberFormat`] when a number cannot be read.
-pub(crate) fn minimum_should_match(optional: usize, spec: &str) -> Result<usize, QueryError> {
+pub fn minimum_should_match(optional: usize, spec: &str) -> Result<usize, QueryError> {
     let spec = spec.trim();
     let mut result = None;
     if spec.contains('<') {

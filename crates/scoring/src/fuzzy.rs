@@ -5,15 +5,15 @@ use std::sync::atomic::AtomicBool;
 
 use tantivy::Searcher;
 
-use crate::query::error::QueryError;
-use crate::query::terms::fields::StringTerms;
-use crate::query::terms::multi_term::{Effort, TermFilter, scan_terms};
+use crate::error::QueryError;
+use crate::fields::StringTerms;
+use crate::multi_term::{Effort, Expansion, TermFilter, scan_terms};
 use sparrow_analysis::edit_distance;
 use sparrow_types::work;
 
 /// A term with the number of edits by which matching terms may differ from it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Fuzzy {
+pub struct Fuzzy {
     value: Vec<char>,
     edits: usize,
     prefix_length: usize,
@@ -21,22 +21,11 @@ pub(crate) struct Fuzzy {
     transpositions: bool,
 }
 
-/// A term that a fuzzy term expands to.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Expansion {
-    /// The term as the index holds it.
-    pub(crate) value: String,
-    /// Factor on the term's score: 1 for the same term, lower the more edits it takes.
-    pub(crate) boost: f32,
-    /// Number of documents that hold the term.
-    pub(crate) doc_freq: u64,
-}
-
 /// Steps of [`Effort`] that a comparison of two terms letter by letter counts as.
 const COMPARED: u64 = 4;
 
 /// Default number of terms that a fuzzy term expands to.
-pub(crate) const DEFAULT_EXPANSIONS: usize = 50;
+pub const DEFAULT_EXPANSIONS: usize = 50;
 
 impl Fuzzy {
     /// Parses a fuzziness: `AUTO`, `AUTO:low,high`, `0`, `1` or `2`. A `max_expansions` of 0 stands for the
@@ -44,7 +33,7 @@ impl Fuzzy {
     ///
     /// # Errors
     /// [`QueryError::Fuzziness`] for anything else.
-    pub(crate) fn new(
+    pub fn new(
         term: &str,
         fuzziness: &str,
         prefix_length: usize,
@@ -76,12 +65,12 @@ impl Fuzzy {
     }
 
     /// Sets whether swapping two adjacent letters counts as one edit instead of two.
-    pub(crate) fn with_transpositions(self, transpositions: bool) -> Self {
+    pub fn with_transpositions(self, transpositions: bool) -> Self {
         Self { transpositions, ..self }
     }
 
     /// Highest number of terms that it expands to.
-    pub(crate) fn max_expansions(&self) -> usize {
+    pub fn max_expansions(&self) -> usize {
         self.max_expansions
     }
 }
@@ -90,7 +79,7 @@ impl Fuzzy {
 ///
 /// This is a pass over the part of the dictionary that begins with the shared prefix; terms whose length
 /// differs too much are skipped without a comparison.
-pub(crate) fn expand_fuzzy(
+pub fn expand_fuzzy(
     searcher: &Searcher,
     terms: &StringTerms,
     fuzzy: &Fuzzy,

@@ -1,6 +1,6 @@
 //! An analysed text: its terms by position, and where synonyms of several words leave and join the text.
 
-use crate::query::error::QueryError;
+use crate::error::QueryError;
 use sparrow_query::MAX_CLAUSES;
 
 /// Highest number of paths through one stretch of a text with multi-word synonyms.
@@ -8,17 +8,17 @@ const MAX_PATHS: usize = 1024;
 
 /// A term of an analysed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct QueryToken {
+pub struct QueryToken {
     /// Position of its first word in the text, from 0.
-    pub(crate) position: usize,
+    pub position: usize,
     /// Number of positions that it covers: more than 1 for a term that stands for several words.
-    pub(crate) length: usize,
-    pub(crate) text: String,
+    pub length: usize,
+    pub text: String,
 }
 
 /// A stretch of a text that no term reaches across.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Section {
+pub enum Section {
     /// The terms at one position; any of them may match.
     Terms { at: usize, terms: Vec<String> },
     /// Alternative paths through the stretch, each a sequence of terms.
@@ -29,7 +29,7 @@ pub(crate) enum Section {
 ///
 /// # Errors
 /// [`QueryError::TooManyClauses`] when there are too many paths through the synonyms.
-pub(crate) fn sections(tokens: Vec<QueryToken>) -> Result<Vec<Section>, QueryError> {
+pub fn sections(tokens: Vec<QueryToken>) -> Result<Vec<Section>, QueryError> {
     let mut sections = Vec::new();
     let mut tokens = tokens.into_iter().peekable();
     while let Some(first) = tokens.next() {
@@ -84,13 +84,13 @@ fn walk(
 }
 
 /// One path through a text: for each position, the terms any of which may stand there.
-pub(crate) type TextPath = Vec<(usize, Vec<String>)>;
+pub type TextPath = Vec<(usize, Vec<String>)>;
 
 /// All paths through a whole text, each a sequence of positions and terms.
 ///
 /// # Errors
 /// As [`sections`].
-pub(crate) fn all_paths(sections: &[Section]) -> Result<Vec<TextPath>, QueryError> {
+pub fn all_paths(sections: &[Section]) -> Result<Vec<TextPath>, QueryError> {
     let mut all: Vec<TextPath> = vec![Vec::new()];
     // Positions of a path are counted anew after a stretch whose ways differ in length.
     let mut shifts = vec![0_isize];

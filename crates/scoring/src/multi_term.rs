@@ -9,17 +9,16 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::termdict::TermStreamer;
 use tantivy::{InvertedIndexReader, Searcher, SegmentReader};
 
-use crate::query::error::{self, QueryError};
-use crate::query::terms::fields::StringTerms;
-use crate::query::terms::fuzzy::Expansion;
-use crate::query::weights;
+use crate::error::{self, QueryError};
+use crate::fields::StringTerms;
+use crate::weights;
 use sparrow_query::regexp::Automaton;
 use sparrow_query::wildcard::Wildcard;
 use sparrow_segments::doc_bits::DocBits;
 use sparrow_types::work;
 
 /// Selects terms of a field.
-pub(crate) enum TermFilter {
+pub enum TermFilter {
     /// Terms that begin with a prefix.
     Prefix(String),
     /// Terms that match a wildcard pattern.
@@ -34,8 +33,19 @@ pub(crate) enum TermFilter {
     Set(Vec<String>),
 }
 
+/// A term that a clause expands to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expansion {
+    /// The term as the index holds it.
+    pub value: String,
+    /// Factor on the term's score: 1 for the same term, lower the more edits it takes.
+    pub boost: f32,
+    /// Number of documents that hold the term.
+    pub doc_freq: u64,
+}
+
 /// A weight for the documents that hold any of the selected terms, each with score 1.
-pub(crate) fn multi_term(terms: StringTerms, filter: TermFilter, case_insensitive: bool) -> Box<dyn Weight> {
+pub fn multi_term(terms: StringTerms, filter: TermFilter, case_insensitive: bool) -> Box<dyn Weight> {
     weights::bits(move |reader| matching_docs(reader, &terms, &filter, case_insensitive))
 }
 
@@ -81,7 +91,7 @@ fn matching_docs(
 }
 
 /// Counts the effort of comparing terms with a filter, in steps, and charges it to the request in batches.
-pub(crate) struct Effort {
+pub struct Effort {
     /// Number of steps for 16 bytes of a term.
     weight: u64,
     pending: u64,
@@ -91,7 +101,7 @@ impl Effort {
     /// Number of steps that are charged at a time.
     const PIECE: u64 = 1024;
 
-    pub(crate) fn of(filter: &TermFilter) -> Self {
+    pub fn of(filter: &TermFilter) -> Self {
         let weight = match filter {
             TermFilter::Wildcard(pattern) => 1 + pattern.pieces() as u64 / 64,
             _ => 1,
@@ -106,7 +116,7 @@ impl Effort {
     }
 
     /// Counts further steps for a term, and charges a full batch.
-    pub(crate) fn add(&mut self, steps: u64) -> Result<(), work::TooMuchEffort> {
+    pub fn add(&mut self, steps: u64) -> Result<(), work::TooMuchEffort> {
         self.pending += steps;
         if self.pending >= Self::PIECE { self.spend() } else { Ok(()) }
     }
@@ -144,7 +154,7 @@ fn key_stream<'a>(
 
 /// Calls `see` with each selected term and the number of documents of one segment that hold it, segment after
 /// segment. When `see` returns false, the rest of that segment is skipped.
-pub(crate) fn scan_terms(
+pub fn scan_terms(
     searcher: &Searcher,
     terms: &StringTerms,
     filter: &TermFilter,
@@ -176,7 +186,7 @@ pub(crate) fn scan_terms(
 }
 
 /// The first terms of the index that the filter selects, in byte order.
-pub(crate) fn first_terms(
+pub fn first_terms(
     searcher: &Searcher,
     terms: &StringTerms,
     filter: &TermFilter,
@@ -245,7 +255,7 @@ fn after_prefix(prefix: &[u8]) -> Bound<Vec<u8>> {
 }
 
 impl TermFilter {
-    pub(crate) fn accepts(&self, value: &str, case_insensitive: bool) -> bool {
+    pub fn accepts(&self, value: &str, case_insensitive: bool) -> bool {
         match self {
             TermFilter::Prefix(prefix) if case_insensitive => {
                 value.len() >= prefix.len()

@@ -4,11 +4,11 @@ use sparrow_mapping::{FieldType, GeoPoint};
 use tantivy::columnar::DynamicColumn;
 use tantivy::{DocId, SegmentReader};
 
-use crate::query::terms::fields::{number_column, open_columns};
+use crate::fields::{number_column, open_columns};
 
 /// What the values of a field are read as.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) enum Reading {
+pub enum Reading {
     #[default]
     Numbers,
     /// Points, as their distances in meters from this one.
@@ -19,7 +19,7 @@ pub(crate) enum Reading {
 
 impl Reading {
     /// How the numbers and dates of a field are read.
-    pub(crate) fn of(field_type: Option<&FieldType>) -> Self {
+    pub fn of(field_type: Option<&FieldType>) -> Self {
         match field_type {
             Some(FieldType::DateNanos { .. }) => Self::Millis,
             _ => Self::Numbers,
@@ -28,25 +28,26 @@ impl Reading {
 }
 
 /// The columns of one field in one segment. A field has several where its values are of different types.
-pub(crate) struct NumericColumns {
+pub struct NumericColumns {
     columns: Vec<DynamicColumn>,
     reading: Reading,
 }
 
 impl NumericColumns {
     /// Opens the columns of the field at `path`.
-    pub(crate) fn open(reader: &SegmentReader, path: &str) -> tantivy::Result<Self> {
+    pub fn open(reader: &SegmentReader, path: &str) -> tantivy::Result<Self> {
         Ok(Self { columns: open_columns(reader, &number_column(path))?, reading: Reading::Numbers })
     }
 
     /// Changes how the stored numbers become the values of a query.
     #[must_use]
-    pub(crate) fn read_as(self, reading: Reading) -> Self {
+    pub fn read_as(self, reading: Reading) -> Self {
         Self { reading, ..self }
     }
 
     /// The points of a document, of a `geo_point` field.
-    pub(crate) fn points(&self, doc: DocId) -> impl Iterator<Item = GeoPoint> {
+    #[inline]
+    pub fn points(&self, doc: DocId) -> impl Iterator<Item = GeoPoint> {
         self.columns.iter().flat_map(move |column| {
             let column = if let DynamicColumn::I64(column) = column { Some(column) } else { None };
             column.into_iter().flat_map(move |column| column.values_for_doc(doc).map(GeoPoint::decoded))
@@ -54,7 +55,7 @@ impl NumericColumns {
     }
 
     /// Calls `see` with each value of a document; booleans as 0 and 1, dates in milliseconds since the epoch, distances in meters.
-    pub(crate) fn each(&self, doc: DocId, mut see: impl FnMut(f64)) {
+    pub fn each(&self, doc: DocId, mut see: impl FnMut(f64)) {
         if let Reading::Meters(center) = self.reading {
             return self.points(doc).for_each(|point| see(point.meters_to(center)));
         }
@@ -75,7 +76,8 @@ impl NumericColumns {
     }
 
     /// The lowest value of a document, by which Elasticsearch sorts; `None` without a value.
-    pub(crate) fn first(&self, doc: DocId) -> Option<f64> {
+    #[inline]
+    pub fn first(&self, doc: DocId) -> Option<f64> {
         let mut first: Option<f64> = None;
         self.each(doc, |value| first = Some(first.map_or(value, |first| first.min(value))));
         first

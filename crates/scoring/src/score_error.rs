@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use sparrow_scripts::ScriptError;
 use tantivy::DocId;
 
-use crate::query::error::QueryError;
+use crate::error::QueryError;
 
 impl From<ScriptError> for QueryError {
     fn from(error: ScriptError) -> Self {
@@ -19,7 +19,7 @@ impl From<ScriptError> for QueryError {
 
 /// Records the first error that occurs while scores are computed.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ScoreErrors(Arc<OnceLock<Noted>>);
+pub struct ScoreErrors(Arc<OnceLock<Noted>>);
 
 #[derive(Debug)]
 enum Noted {
@@ -29,7 +29,7 @@ enum Noted {
 
 impl ScoreErrors {
     /// Records an error, unless there is one already.
-    pub(super) fn note(&self, kind: &'static str, reason: impl FnOnce() -> String) {
+    pub fn note(&self, kind: &'static str, reason: impl FnOnce() -> String) {
         self.0.get_or_init(|| Noted::Score(kind, reason()));
     }
 
@@ -42,7 +42,7 @@ impl ScoreErrors {
 
     /// The value that a script gave; `None` for an error, which is recorded: its own, or that it gave nothing of the kind that is
     /// `wanted`.
-    pub(super) fn value<T>(&self, given: Result<Option<T>, ScriptError>, wanted: &str) -> Option<T> {
+    pub fn value<T>(&self, given: Result<Option<T>, ScriptError>, wanted: &str) -> Option<T> {
         match given {
             Ok(None) => self.note("class_cast_exception", || format!("the script must return {wanted}")),
             Ok(value) => return value,
@@ -52,7 +52,7 @@ impl ScoreErrors {
     }
 
     /// The score that a script gave to a document; `None` for an error, which is recorded.
-    pub(super) fn score(&self, given: Result<Option<f64>, ScriptError>, doc: DocId) -> Option<f64> {
+    pub fn score(&self, given: Result<Option<f64>, ScriptError>, doc: DocId) -> Option<f64> {
         let score = self.value(given, "a number")?;
         if score >= 0.0 {
             return Some(score);
@@ -67,7 +67,7 @@ impl ScoreErrors {
     }
 
     /// Whether an error has been recorded, so that what is computed further is of no use.
-    pub(super) fn is_noted(&self) -> bool {
+    pub fn is_noted(&self) -> bool {
         self.0.get().is_some()
     }
 
@@ -75,7 +75,7 @@ impl ScoreErrors {
     ///
     /// # Errors
     /// [`QueryError::Script`] for an error of a script, [`QueryError::Score`] for any other.
-    pub(super) fn check(&self) -> Result<(), QueryError> {
+    pub fn check(&self) -> Result<(), QueryError> {
         match self.0.get() {
             None => Ok(()),
             Some(Noted::Script(error)) => Err(QueryError::Script(error.clone())),

@@ -2,7 +2,7 @@
 
 use time::{Date, Month, OffsetDateTime};
 
-use crate::query::error::QueryError;
+use crate::error::QueryError;
 use sparrow_mapping::DateFormat;
 use sparrow_wire::Zone;
 

@@ -7,17 +7,17 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
 
-use crate::query::error;
-use crate::query::stoppable::stops_after;
-use crate::query::terms::fields::{FieldStatistics, idf};
-use crate::query::weights;
+use crate::error;
+use crate::statistics::{FieldStatistics, idf};
+use crate::stoppable::stops_after;
+use crate::weights;
 use sparrow_lexical::sloppy::{SloppyPhrase, exact_frequency};
 use sparrow_lexical::{B, K1};
 use sparrow_types::work;
 
 /// BM25 with the statistics of a whole field.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bm25 {
+pub struct Bm25 {
     /// Sum of the idf of all terms, times `k1 + 1`.
     weight: f32,
     average_length: f32,
@@ -25,7 +25,7 @@ pub(crate) struct Bm25 {
 
 impl Bm25 {
     /// Parameters for terms with these document frequencies, which score as one.
-    pub(crate) fn new(statistics: FieldStatistics, frequencies: &[u64]) -> Self {
+    pub fn new(statistics: FieldStatistics, frequencies: &[u64]) -> Self {
         let docs = statistics.docs.max(frequencies.iter().copied().max().unwrap_or(0)).max(1);
         let idf: f64 = frequencies.iter().map(|frequency| idf(*frequency, docs)).sum();
         Self {
@@ -35,12 +35,14 @@ impl Bm25 {
     }
 
     /// Upper bound on the score, which a term in an infinitely repetitive document approaches.
-    pub(crate) fn weight(&self) -> f32 {
+    #[inline]
+    pub fn weight(&self) -> f32 {
         self.weight
     }
 
     /// The norm that a term frequency is weighed against, for a field with `length` tokens.
-    pub(crate) fn norm(&self, length: f32) -> f32 {
+    #[inline]
+    pub fn norm(&self, length: f32) -> f32 {
         K1 * (1.0 - B + B * length / self.average_length)
     }
 
@@ -50,7 +52,7 @@ impl Bm25 {
 }
 
 /// Field lengths in a segment, in tokens; fields without stored lengths count as one token each.
-pub(crate) fn lengths(reader: &SegmentReader, field: Field) -> FieldNormReader {
+pub fn lengths(reader: &SegmentReader, field: Field) -> FieldNormReader {
     reader.get_fieldnorms_reader(field).unwrap_or_else(|_| FieldNormReader::constant(reader.max_doc(), 1))
 }
 
@@ -91,7 +93,7 @@ impl Union {
 }
 
 /// A phrase that allows several terms at a place, and terms to be out of place (`slop`).
-pub(crate) struct PhraseWeight {
+pub struct PhraseWeight {
     field: Field,
     places: Vec<Vec<Term>>,
     offsets: Vec<u32>,
@@ -102,7 +104,7 @@ pub(crate) struct PhraseWeight {
 
 impl PhraseWeight {
     /// `places` has the offset and the terms of each place; `slop` is the total distance that terms may move.
-    pub(crate) fn new(field: Field, places: Vec<(u32, Vec<Term>)>, slop: u32, bm25: Option<Bm25>) -> Self {
+    pub fn new(field: Field, places: Vec<(u32, Vec<Term>)>, slop: u32, bm25: Option<Bm25>) -> Self {
         let sloppy = (slop > 0).then(|| {
             let parts: Vec<(u32, &[Term])> = places.iter().map(|(at, terms)| (*at, &terms[..])).collect();
             SloppyPhrase::new(&parts, slop, stops_after)
@@ -236,12 +238,12 @@ impl Scorer for PhraseScorer {
 
 /// Terms that score as one: their weighted frequencies are added up, and so are the weighted lengths of their
 /// fields.
-pub(crate) struct SummedWeight {
+pub struct SummedWeight {
     /// The terms, each with its weight.
-    pub(crate) terms: Vec<(Term, f32)>,
+    pub terms: Vec<(Term, f32)>,
     /// The fields of the terms, each once, with its weight.
-    pub(crate) fields: Vec<(Field, f32)>,
-    pub(crate) bm25: Option<Bm25>,
+    pub fields: Vec<(Field, f32)>,
+    pub bm25: Option<Bm25>,
 }
 
 impl Weight for SummedWeight {

@@ -177,13 +177,13 @@ impl From<tantivy::TantivyError> for QueryError {
 }
 
 /// An error that makes tantivy stop because a limit was exceeded; [`QueryError::from`] recovers the limit.
-pub(crate) fn over(limit: work::TooMuchEffort) -> tantivy::TantivyError {
+pub fn over(limit: work::TooMuchEffort) -> tantivy::TantivyError {
     work::note(limit);
     stopped()
 }
 
 /// An error that makes tantivy stop with the request; [`QueryError::from`] recovers why.
-pub(crate) fn stopped() -> tantivy::TantivyError {
+pub fn stopped() -> tantivy::TantivyError {
     tantivy::TantivyError::InvalidArgument("the request went over a limit".to_owned())
 }
 
@@ -266,7 +266,7 @@ impl QueryError {
     }
 
     /// Whether the error is that a value does not fit its field, which a lenient query ignores.
-    pub(crate) fn is_about_a_value(&self) -> bool {
+    pub fn is_about_a_value(&self) -> bool {
         matches!(
             self,
             QueryError::NumberFormat { .. }

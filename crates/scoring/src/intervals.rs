@@ -3,7 +3,7 @@
 
 use sparrow_query::{IntervalsOrder, IntervalsRelation};
 
-use crate::query::stoppable::stops_after;
+use crate::stoppable::stops_after;
 
 /// Intervals that are gathered before those that contain another one are looked for.
 const MOST_UNSORTED: usize = 4096;

@@ -5,8 +5,8 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::schema::Type;
 use tantivy::{DocId, Score, Searcher, SegmentReader, Term};
 
-use crate::query::terms::fields::{FieldStatistics, idf};
-use crate::query::weights;
+use crate::statistics::{FieldStatistics, idf};
+use crate::weights;
 
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
@@ -23,7 +23,7 @@ struct Bm25Explained {
 }
 
 /// Wraps the weight of a term or phrase so that it explains its score.
-pub(crate) fn explained(
+pub fn explained(
     inner: Box<dyn Weight>,
     searcher: &Searcher,
     terms: &[Term],

@@ -6,7 +6,7 @@ use sparrow_types::work;
 use tantivy::query::{Explanation, Occur, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
-use crate::query::error;
+use crate::error;
 
 /// Steps of a thread between two looks at whether its request is to stop: some tens of microseconds.
 const INTERVAL: u32 = 4096;
@@ -17,7 +17,8 @@ thread_local! {
 }
 
 /// Counts steps of this thread, and tells whether its request is to stop. Once it says so, it goes on saying so.
-pub(super) fn stops_after(steps: usize) -> bool {
+#[inline]
+pub fn stops_after(steps: usize) -> bool {
     STEPS.with(|counted| {
         let steps = counted.get().saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
         let stops = steps >= INTERVAL && work::is_stopped();
@@ -28,7 +29,8 @@ pub(super) fn stops_after(steps: usize) -> bool {
 
 /// Whether a loop or a clause of this thread ended early because its request is to stop: what it says of documents since then is not
 /// true. Cheap enough for every document.
-pub(super) fn has_stopped() -> bool {
+#[inline]
+pub fn has_stopped() -> bool {
     STEPS.get() >= INTERVAL && work::is_stopped()
 }
 
@@ -37,7 +39,7 @@ const MANY_CLAUSES: usize = 128;
 
 /// The clauses of a query, whose documents end when the request of the thread is to stop if the clauses are so many that moving all of
 /// them over one document takes milliseconds.
-pub(super) fn stoppable(clauses: Vec<(Occur, Box<dyn Weight>)>) -> Vec<(Occur, Box<dyn Weight>)> {
+pub fn stoppable(clauses: Vec<(Occur, Box<dyn Weight>)>) -> Vec<(Occur, Box<dyn Weight>)> {
     if clauses.len() <= MANY_CLAUSES {
         return clauses;
     }
