@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { portions } from './bulk';
-import { INDEX_NAME, indexName, readFile } from './parse';
+import { INDEX_NAME, idColumns, indexName, readFile, withIdsOf } from './parse';
 
 const columns = (name: string, text: string): string[] =>
   readFile(name, text).columns.map((one) => `${one.name} ${one.type}`);
@@ -77,6 +77,17 @@ describe('a file is read', () => {
     expect(second?.source).toEqual({ title: 'Fish', text: 'Fish\n\nThey swim.', part: 2, file: 'x.md' });
     // A vector of each heading alone would be near to everything.
     expect(readFile('x.md', '# Birds of the sea\nThey fly over the water.').meaning).toEqual(['text']);
+  });
+
+  it('and each of its columns without a value twice may be the id', () => {
+    const { documents: read } = readFile('x.csv', 'sku,colour,n,about\nA-1,red,1,\nA-2,red,2,x y\n');
+    expect(idColumns(read)).toEqual(['sku', 'n']);
+    expect(read.map(({ id }) => id)).toEqual([undefined, undefined]);
+    expect(withIdsOf(read, 'sku').map(({ id, source }) => [id, source['n']])).toEqual([
+      ['A-1', 1],
+      ['A-2', 2],
+    ]);
+    expect(withIdsOf(readFile('x.csv', 'id,a\n1,x\n').documents, undefined)[0]?.id).toBeUndefined();
   });
 
   it('and its columns are told apart', () => {

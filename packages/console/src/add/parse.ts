@@ -24,6 +24,8 @@ export interface Table {
 }
 
 const ID_COLUMNS = ['_id', 'id'];
+/** Letters of a value that may be an id: an id has at most 512 bytes. */
+const LONGEST_ID = 128;
 /** Characters by which a file is judged to be a text. */
 const LOOKED_AT = 100_000;
 /** Largest share of characters that no text in UTF-8 has. */
@@ -153,20 +155,29 @@ function fromText(text: string, _left: string[], name: string): Source[] {
   return all.map(({ document }) => ({ ...document }));
 }
 
+/** The columns by which the documents can be told apart: each has another value in each document. */
+export function idColumns(documents: readonly Document[]): string[] {
+  const names = Object.keys(documents[0]?.source ?? {});
+  return names.filter((name) => isUnique(documents.map(({ source }) => source[name])));
+}
+
+/** The documents with the values of a column as their ids; with none of their own where no column is named. */
+export function withIdsOf(documents: readonly Document[], column: string | undefined): Document[] {
+  return documents.map(({ source }) => ({ id: column === undefined ? undefined : String(source[column]), source }));
+}
+
+function isUnique(values: readonly unknown[]): boolean {
+  const isId = (value: unknown): boolean =>
+    typeof value === 'number' || (typeof value === 'string' && value !== '' && value.length <= LONGEST_ID);
+  return values.every(isId) && new Set(values.map(String)).size === values.length;
+}
+
 /** Takes the ids out of the sources, if a column has a different one for each document. */
 function withIds(sources: readonly Source[]): Document[] {
-  const column = ID_COLUMNS.find((name) => {
-    const ids = sources.map((source) => source[name]);
-    return (
-      ids.every((id) => typeof id === 'string' || typeof id === 'number') &&
-      new Set(ids.map(String)).size === ids.length
-    );
-  });
+  const column = ID_COLUMNS.find((name) => isUnique(sources.map((source) => source[name])));
   return sources.map((source) => {
-    const { _id: id, ...rest } = source;
-    const found = column === undefined ? undefined : column === '_id' ? id : source[column];
-    const isId = typeof found === 'string' || typeof found === 'number';
-    return { id: isId ? String(found) : undefined, source: rest };
+    const { _id: own, ...rest } = source;
+    return { id: column === undefined ? undefined : String(column === '_id' ? own : source[column]), source: rest };
   });
 }
 

@@ -1,6 +1,6 @@
 // Add data: a file from the disk becomes searchable by meaning while one watches.
 import type { JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 
 import { MEANING_FIELD, type Made, fieldAt, fieldsFor, isByMeaning } from '../../../server/src/file-mapping';
 import { Refused, call, optional } from '../lib/api';
@@ -16,7 +16,7 @@ import type { Written } from '../requests/catalog';
 import { type Progress as Done, upload } from './bulk';
 import { AsCode, requestsOf } from './code';
 import { decoded } from './encoding';
-import { INDEX_NAME, type Table, indexName, readFile } from './parse';
+import { INDEX_NAME, type Table, idColumns, indexName, readFile, withIdsOf } from './parse';
 
 /** Larger files are for the command line: the page holds a file as a whole. */
 const LARGEST = 256_000_000;
@@ -152,6 +152,14 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
   const [index, setIndex] = useState(() => indexName(chosen.name));
   const [meaning, setMeaning] = useState<readonly string[]>(table.meaning);
   const [dense, setDense] = useState(true);
+  const unique = useMemo(() => idColumns(table.documents), [table]);
+  // Undefined: the ids that the file itself has.
+  const [idBy, setIdBy] = useState<string>();
+  const documents = useMemo(
+    () => (idBy === undefined ? table.documents : withIdsOf(table.documents, idBy === '' ? undefined : idBy)),
+    [table, idBy],
+  );
+  const ownId = table.documents.every(({ id, source }) => id !== undefined && id === String(source['id'])) ? 'id' : '';
   const [run, setRun] = useState<Run>();
   const stop = useRef<AbortController | undefined>(undefined);
   const { value: present = {} } = useLoad(
@@ -202,7 +210,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
       await prepareIndex(request);
       const progress = await upload(
         index,
-        table.documents,
+        documents,
         (done) => {
           change({ progress: done });
         },
@@ -227,7 +235,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
         requests={requestsOf(
           index,
           isEmpty(request) ? undefined : { ...request, body: JSON.stringify(request.body, null, 2) },
-          table.documents,
+          documents,
         )}
         onStop={() => stop.current?.abort()}
         onBack={onBack}
@@ -277,12 +285,30 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           }}
         />
       </label>
+      {unique.length > 0 && (ownId !== '' || table.documents[0]?.id === undefined) && (
+        <label class="field">
+          <span>Id of a document</span>
+          <select
+            value={idBy ?? ownId}
+            onChange={(event) => {
+              setIdBy(event.currentTarget.value);
+            }}
+          >
+            <option value="">a new one each time the file is added</option>
+            {unique.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       {Object.hasOwn(present, index) && (
         <Note kind="warn">
           There is an index <b>{index}</b> already. The documents are added to it. Its fields stay as they are, and
           columns that it does not have yet become new fields.{' '}
-          {table.documents.some(({ id }) => id === undefined)
-            ? 'The file has no column id with unique values, so adding it again would duplicate its documents.'
+          {documents.some(({ id }) => id === undefined)
+            ? 'The documents have no ids of their own, so adding the file again would duplicate them.'
             : 'Documents whose id is in the index already are replaced.'}{' '}
           To start over, delete the index first, under <a href={address('indices', { index })}>Documents</a>.
         </Note>
