@@ -145,7 +145,7 @@ pub struct Indices {
 /// Runs `open`; a panic in it becomes an error of this index, so that the other indices can still be served.
 fn opened<T>(open: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
     caught(open).unwrap_or_else(|message| {
-        Err(EngineError::internal(format!("opening it ended in a failure of ours: {message}")))
+        Err(EngineError::internal(format!("opening it ended in a failure of the server: {message}")))
     })
 }
 

@@ -73,7 +73,7 @@ fn matching_docs(
     while stream.advance() {
         if effort.look(stream.key()) {
             effort.spend().map_err(error::over)?;
-            // Who asked looks at that too before there is an answer.
+            // The documents found so far are never answered: the search checks the same flag once more before it answers.
             if work::is_stopped() {
                 break;
             }

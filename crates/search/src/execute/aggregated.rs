@@ -14,7 +14,7 @@ use sparrow_search_body::retriever::{Fusion, Retriever};
 
 impl Run<'_> {
     /// What each index contributes. Post filters do not apply; fused lists count with all that any of them finds, had they no window: what
-    /// is below the lowest score of a list is none of it.
+    /// is below the lowest score of a list does not count as a hit of it.
     pub(super) fn aggregated(&mut self, aggregations: &Aggregations) -> Vec<Collected> {
         let queries = match &self.body.fusion {
             None => self.union_per_target(),
