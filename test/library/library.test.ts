@@ -1,5 +1,5 @@
 // The engine as a library: no server, no socket.
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -89,6 +89,22 @@ describe('an engine', () => {
     await first.close();
     await (await Sparrow.open({ data: link })).close();
     await rm(folder, { recursive: true });
+  });
+
+  it('is not opened while another process has it open, and says what to do', async () => {
+    const data = join(await mkdtemp(join(tmpdir(), 'sparrow-library-')), 'data');
+    const program = `
+      import { Sparrow } from '@sparrow-search/engine';
+      await Sparrow.open({ data: ${JSON.stringify(data)} });
+      console.log('open');
+      setInterval(() => {}, 1000);`;
+    const other = spawn(process.execPath, ['--input-type=module', '--eval', program]);
+    await new Promise((resolve) => other.stdout.once('data', resolve));
+    const { status, reason } = await failure(Sparrow.open({ data }));
+    expect([status, reason]).toEqual([409, expect.stringContaining('in use by another process: if that is a server')]);
+    other.kill('SIGKILL');
+    await new Promise((resolve) => other.once('close', resolve));
+    await rm(data, { recursive: true });
   });
 
   it('writes nothing into a folder of other files, unless that is wanted', async () => {

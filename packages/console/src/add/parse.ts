@@ -33,12 +33,62 @@ const MOST_FOREIGN = 0.02;
 /** Levels of lists and objects that are written without running out of stack; the server takes fewer. */
 const DEEPEST = 1000;
 const TOO_DEEP = `This file is nested too deeply: there are more than ${DEEPEST} lists and objects inside each other.`;
+/** Names of files that are no texts, whatever their bytes look like. */
+const NO_TEXTS = /\.(?:pdf|docx?|pptx?|xls[xmb]?|od[ts]|epub|rtf|png|jpe?g|gif|zip)$/i;
 const NO_TEXT =
   'This is not a text in UTF-8. Save a spreadsheet as CSV in UTF-8, or a PDF or other document as plain text, and drop that.';
 
+/** A file and what it says. */
+export interface FileText {
+  readonly name: string;
+  readonly text: string;
+}
+
 /** @throws Error, in words for people, if there is nothing in the file that could be a document */
 export function readFile(name: string, text: string): Table {
+  return readFiles([{ name, text }]);
+}
+
+/**
+ * The documents of files of one format, such as the notes of a folder, one file after another.
+ *
+ * @throws Error, in words for people, if one of the files holds no document, or is of another format than the first
+ */
+export function readFiles(files: readonly FileText[]): Table {
+  const read = files.map(({ name, text }) => {
+    try {
+      return sourcesOf(name, text);
+    } catch (error) {
+      if (files.length === 1) throw error;
+      throw new Error(`${name}: ${(error as Error).message}`, { cause: error });
+    }
+  });
+  const format = read[0]?.format ?? 'text';
+  const other = read.findIndex((one) => one.format !== format);
+  if (other >= 0)
+    throw new Error(
+      `${files[0]?.name ?? ''} is ${format}, and ${files[other]?.name ?? ''} is ${read[other]?.format ?? ''}: add these one after the other.`,
+    );
+  const sources = read.flatMap((one) => one.sources);
+  const sample = sampleOf(sources, format === 'CSV');
+  const columns = sample.columns();
+  const typed = format === 'CSV' ? sources.map((source) => typedDocument(source, columns)) : sources;
+  const meaning = format === 'text' ? [MEANING_OF_PART] : textColumns(columns);
+  const [note, columnNotes] = [sample.decimalCommas(), sample.notes()];
+  const left = read.flatMap((one) => one.left);
+  return { format, documents: withIds(typed), columns, meaning, left, note, columnNotes };
+}
+
+/** What one file holds. */
+interface Sources {
+  readonly format: Format;
+  readonly sources: readonly Source[];
+  readonly left: readonly string[];
+}
+
+function sourcesOf(name: string, text: string): Sources {
   const plain = text.replace(/^\uFEFF/, '');
+  if (NO_TEXTS.test(name) || plain.startsWith('%PDF-')) throw new Error(NO_TEXT);
   if (plain.trim() === '') throw new Error('The file is empty.');
   const foreign = countForeign(plain);
   const format = formatOf(name, plain);
@@ -47,12 +97,7 @@ export function readFile(name: string, text: string): Table {
   const sources = { JSON: fromJson, 'JSON lines': fromLines, CSV: fromCsv, text: fromText }[format](plain, left, name);
   if (sources.length === 0) throw new Error(`There is no document in this ${format} file.`);
   if (sources.some((source) => isDeeper(source, DEEPEST))) throw new Error(TOO_DEEP);
-  const sample = sampleOf(sources, format === 'CSV');
-  const columns = sample.columns();
-  const typed = format === 'CSV' ? sources.map((source) => typedDocument(source, columns)) : sources;
-  const meaning = format === 'text' ? [MEANING_OF_PART] : textColumns(columns);
-  const [note, columnNotes] = [sample.decimalCommas(), sample.notes()];
-  return { format, documents: withIds(typed), columns, meaning, left, note, columnNotes };
+  return { format, sources, left };
 }
 
 type Source = Record<string, unknown>;
