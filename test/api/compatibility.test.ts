@@ -32,7 +32,7 @@ describe('what only Elasticsearch has', () => {
     expect([answer.status, answer.body.error.reason]).toEqual([400, `[${name}] query is not supported by Sparrow`]);
   });
 
-  it.each(namesIn(source('search/src/aggs/parse/mod.rs'), 'ELSEWHERE'))(
+  it.each(namesIn(source('search-body/src/aggs/parse/mod.rs'), 'ELSEWHERE'))(
     'the aggregation %s is refused by name',
     async (name) => {
       const answer = await search({ aggs: { a: { [name]: {} } } });
@@ -41,7 +41,7 @@ describe('what only Elasticsearch has', () => {
     },
   );
 
-  it.each(namesIn(source('search/src/retriever/parse.rs'), 'REFUSED'))(
+  it.each(namesIn(source('search-body/src/retriever/parse.rs'), 'REFUSED'))(
     'the retriever %s is refused by name',
     async (name) => {
       const answer = await search({ retriever: { [name]: {} } });
@@ -52,7 +52,7 @@ describe('what only Elasticsearch has', () => {
     },
   );
 
-  it.each(namesIn(source('search/src/body.rs'), 'LATER'))('the section %s is refused by name', async (name) => {
+  it.each(namesIn(source('search-body/src/body.rs'), 'LATER'))('the section %s is refused by name', async (name) => {
     const answer = await search({ [name]: {} });
     expect([answer.status, answer.body.error.reason]).toEqual([400, `[${name}] is not supported by this server`]);
   });

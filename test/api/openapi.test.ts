@@ -161,8 +161,8 @@ describe('the OpenAPI document', () => {
   // The engine's own lists of names: what is added there is to be documented.
   it.each([
     ['Query', 'crates/query/src/kinds/mod.rs', /const NAMED: &\[\(&str, Read\)\] = &\[([^\]]*)\]/],
-    ['Aggregation', 'crates/search/src/aggs/parse/mod.rs', /const TYPES: &\[&str\] = &\[([^\]]*)\]/],
-    ['Retriever', 'crates/search/src/retriever/parse.rs', /const KNOWN: &\[&str\] =\s*&\[([^\]]*)\]/],
+    ['Aggregation', 'crates/search-body/src/aggs/parse/mod.rs', /const TYPES: &\[&str\] = &\[([^\]]*)\]/],
+    ['Retriever', 'crates/search-body/src/retriever/parse.rs', /const KNOWN: &\[&str\] =\s*&\[([^\]]*)\]/],
     ['Processor', 'crates/ingest/src/processors/mod.rs', /("append" => [^]*?)\n\s*(?:_|other|unknown|name) ?=>/],
   ])('has all names of a %s', (schema, file, pattern) => {
     const source = readFileSync(fileURLToPath(new URL(`../../${file}`, import.meta.url)), 'utf8');

@@ -71,7 +71,7 @@ describe('the node', () => {
   it('names its aggregations, with the types of values that they take', async () => {
     const { aggregations } = (await section('/_nodes/aggregations')) ?? {};
     expect(aggregations).toMatchObject({ filter: { types: ['other'] }, ip_range: { types: ['ip'] } });
-    const source = readFileSync(new URL('../../crates/search/src/aggs/parse/mod.rs', import.meta.url), 'utf8');
+    const source = readFileSync(new URL('../../crates/search-body/src/aggs/parse/mod.rs', import.meta.url), 'utf8');
     expect(Object.keys(aggregations).sort()).toEqual(namesIn(source, 'TYPES').sort());
   });
 

@@ -10,7 +10,7 @@ import { readExchanges } from './replay.js';
 
 const ROOT = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
-const SEARCH = 'crates/search/src/';
+const SEARCH = 'crates/search-body/src/';
 const QUERY = 'crates/query/src/';
 const RECORDED = 'test/contract/recorded.test.ts';
 const exchanges = readExchanges(new URL('test/fixtures/recorded/elasticsearch-8.19.21.jsonl', ROOT));

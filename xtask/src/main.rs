@@ -6,6 +6,7 @@
 mod audit;
 mod circles;
 mod file_circles;
+mod layers;
 mod sizes;
 mod source;
 mod tidy;

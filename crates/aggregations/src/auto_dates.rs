@@ -8,6 +8,7 @@ use super::error::AggregationError;
 use super::key::Key;
 use super::partial::{Bucket, merge_all};
 use super::rounding::{CalendarUnit, Interval, Rounding};
+use super::slots::room_to_grow;
 
 /// A unit of intervals, its letter, and how many of it an interval may have.
 const LEVELS: [(CalendarUnit, &str, &[usize]); 6] = [
@@ -159,9 +160,7 @@ impl Waiting {
     /// # Errors
     /// When there is no memory for them.
     pub fn keep(&mut self, docs: &[u32], parents: &[u32]) -> Result<(), AggregationError> {
-        if self.docs.len() + docs.len() > self.docs.capacity() {
-            work::room_for(2 * self.docs.capacity() * size_of::<(u32, u32)>())?;
-        }
+        room_to_grow(self.docs.len(), docs.len(), self.docs.capacity(), size_of::<(u32, u32)>())?;
         self.docs.extend_from_slice(docs);
         self.parents.extend_from_slice(parents);
         Ok(())

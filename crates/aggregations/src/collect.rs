@@ -12,6 +12,7 @@ use super::key::Key;
 use super::metrics::Metric;
 use super::nested::Join;
 use super::partial::{Bucket, Partial};
+use super::pieces::InPieces;
 use super::segment_context::SegmentContext;
 use super::slots::Slots;
 use super::values::UNCHECKED;
@@ -136,7 +137,7 @@ impl<'a> Node<'a> {
     ) -> Result<(), AggregationError> {
         match self {
             Node::Buckets(node) => node.collect(docs, parents, context),
-            Node::Metric(metric) => metric.collect(docs, parents, context),
+            Node::Metric(metric) => metric.collect_in_pieces(docs, parents, context),
             Node::Later => Ok(()),
         }
     }
@@ -169,32 +170,9 @@ pub struct BucketNode<'a> {
     buckets: Vec<u32>,
 }
 
-impl BucketNode<'_> {
-    fn collect(
-        &mut self,
-        docs: &[u32],
-        parents: &[u32],
-        context: &SegmentContext<'_>,
-    ) -> Result<(), AggregationError> {
-        if let Some((_, waiting)) = &mut self.waiting {
-            return waiting.keep(docs, parents);
-        }
-        if let Some(mut join) = self.join.take() {
-            let context = join.inside;
-            let done = join
-                .each_block(docs, parents, &mut |docs, parents| self.collect_piece(docs, parents, &context));
-            self.join = Some(join);
-            return done;
-        }
-        // A document in thousands of buckets, each of which hands it on to thousands: in pieces, so that no list gets long.
-        let (mut docs, mut parents) = (docs, parents);
-        while !docs.is_empty() {
-            work::check()?;
-            let piece = self.groups.piece(docs);
-            self.collect_piece(&docs[..piece], &parents[..piece], context)?;
-            (docs, parents) = (&docs[piece..], &parents[piece..]);
-        }
-        Ok(())
+impl InPieces for BucketNode<'_> {
+    fn piece(&self, docs: &[u32]) -> usize {
+        self.groups.piece(docs)
     }
 
     fn collect_piece(
@@ -227,6 +205,28 @@ impl BucketNode<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl BucketNode<'_> {
+    fn collect(
+        &mut self,
+        docs: &[u32],
+        parents: &[u32],
+        context: &SegmentContext<'_>,
+    ) -> Result<(), AggregationError> {
+        if let Some((_, waiting)) = &mut self.waiting {
+            return waiting.keep(docs, parents);
+        }
+        if let Some(mut join) = self.join.take() {
+            let context = join.inside;
+            let done = join
+                .each_block(docs, parents, &mut |docs, parents| self.collect_piece(docs, parents, &context));
+            self.join = Some(join);
+            return done;
+        }
+        // A document in thousands of buckets, each of which hands it on to thousands: in pieces, so that no list gets long.
+        self.collect_in_pieces(docs, parents, context)
     }
 
     fn finish(

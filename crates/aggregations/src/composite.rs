@@ -192,7 +192,7 @@ impl<'a> CompositeGroups<'a> {
         if let Some(&code) = self.codes.get(tuple) {
             return Ok(code);
         }
-        room_to_grow(self.codes.len(), self.codes.capacity(), MAP_ENTRY)?;
+        room_to_grow(self.codes.len(), 1, self.codes.capacity(), MAP_ENTRY)?;
         let code = self.tuples.len() as u64;
         let tuple: Rc<[Option<u64>]> = tuple.into();
         self.tuples.push(Rc::clone(&tuple));

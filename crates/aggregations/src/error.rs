@@ -15,7 +15,7 @@ pub enum AggregationError {
     /// The request does not fit the fields it names.
     #[error("{0}")]
     IllegalArgument(String),
-    /// A value of the request that has to be a number is none.
+    /// A value of the request is not a number, as it would have to be.
     #[error("For input string: \"{0}\"")]
     NumberFormat(String),
     /// A date of the request that cannot be parsed.

@@ -23,6 +23,7 @@ mod moving;
 mod nested;
 mod order;
 mod partial;
+mod pieces;
 mod pipeline;
 mod reduce;
 mod rounding;

@@ -11,6 +11,7 @@ use super::error::AggregationError;
 use super::fields::Kind;
 use super::key::Key;
 use super::partial::{KahanSum, Partial, Stats, TopHit, TopList};
+use super::pieces::InPieces;
 use super::segment_context::SegmentContext;
 use super::sketch::{Distinct, Distribution, hash};
 use super::slots::room_to_grow;
@@ -53,6 +54,120 @@ struct HitCodes {
     score: f32,
     seq_no: u64,
     sort: Vec<Option<u64>>,
+}
+
+impl InPieces for Metric<'_> {
+    fn piece(&self, docs: &[u32]) -> usize {
+        match &self.kind {
+            MetricKind::Stats { values, .. }
+            | MetricKind::Count { values, .. }
+            | MetricKind::Distinct { values, .. }
+            | MetricKind::Distribution { values, .. }
+            | MetricKind::Strings { values, .. } => values.fitting(docs, MOST_CODES),
+            MetricKind::Weighted { values, weights, .. } => {
+                weights.fitting(&docs[..values.fitting(docs, MOST_CODES)], MOST_CODES)
+            }
+            MetricKind::TopHits { keys, .. } => {
+                let most = docs.len().min((MOST_CODES / (keys.len() + 1)).max(1));
+                keys.iter().flatten().fold(most, |piece, values| values.fitting(&docs[..piece], MOST_CODES))
+            }
+        }
+    }
+
+    fn collect_piece(
+        &mut self,
+        docs: &[u32],
+        parents: &[u32],
+        context: &SegmentContext<'_>,
+    ) -> Result<(), AggregationError> {
+        let Self { kind, scratch, numbers, codes } = self;
+        match kind {
+            MetricKind::Stats { values, found } => {
+                values.numbers(docs, scratch, numbers);
+                each(numbers, |place, value| {
+                    at(found, parents[place as usize]).add(value);
+                    Ok(())
+                })
+            }
+            MetricKind::Count { values, found } => {
+                values.codes(docs, scratch, codes);
+                each(codes, |place, _| {
+                    at(found, parents[place as usize]).count += 1;
+                    Ok(())
+                })
+            }
+            MetricKind::Distinct { values, threshold, found } => {
+                values.codes(docs, scratch, codes);
+                let texts = values.kind == Kind::Text;
+                let empty = || match texts {
+                    true => Codes::Ordinals(FxHashSet::default()),
+                    false => Codes::Hashes(Distinct::default()),
+                };
+                each(codes, |place, code| {
+                    let parent = parents[place as usize] as usize;
+                    while found.len() <= parent {
+                        found.push(empty());
+                    }
+                    match &mut found[parent] {
+                        Codes::Ordinals(ordinals) => {
+                            room_to_grow(ordinals.len(), 1, ordinals.capacity(), SET_ENTRY)?;
+                            ordinals.insert(code);
+                        }
+                        Codes::Hashes(distinct) => distinct.insert(hash(&key_of(values, code)), *threshold),
+                    }
+                    Ok(())
+                })
+            }
+            MetricKind::Distribution { values, found, positive } => {
+                values.numbers(docs, scratch, numbers);
+                each(numbers, |place, value| {
+                    // An HDR histogram counts from zero.
+                    if *positive && value < 0.0 {
+                        return Err(AggregationError::Execution(format!(
+                            "ArrayIndexOutOfBoundsException: Negative values are not supported by DoubleHistogram, \
+                             got [{value:?}]"
+                        )));
+                    }
+                    at(found, parents[place as usize]).insert(value);
+                    Ok(())
+                })
+            }
+            MetricKind::Strings { values, found } => {
+                values.codes(docs, scratch, codes);
+                each(codes, |place, code| {
+                    let times = at(found, parents[place as usize]);
+                    room_to_grow(times.len(), 1, times.capacity(), 2 * SET_ENTRY)?;
+                    *times.entry(code).or_default() += 1;
+                    Ok(())
+                })
+            }
+            MetricKind::Weighted { values, weights, found } => {
+                weights.numbers(docs, scratch, numbers);
+                let mut of_doc: Vec<Option<f64>> = vec![None; docs.len()];
+                for &(place, weight) in numbers.iter() {
+                    if of_doc[place as usize].replace(weight).is_some() {
+                        return Err(AggregationError::IllegalArgument(
+                            "Encountered more than one weight for a single document. Use a script to combine \
+                             multiple weights-per-doc into a single value."
+                                .to_owned(),
+                        ));
+                    }
+                }
+                values.numbers(docs, scratch, numbers);
+                each(numbers, |place, value| {
+                    if let Some(weight) = of_doc[place as usize] {
+                        let (sum, total) = at(found, parents[place as usize]);
+                        sum.add(value * weight);
+                        total.add(weight);
+                    }
+                    Ok(())
+                })
+            }
+            MetricKind::TopHits { top, keys, found } => {
+                top_hits(top, keys, found, docs, parents, scratch, codes, context)
+            }
+        }
+    }
 }
 
 impl<'a> Metric<'a> {
@@ -107,136 +222,6 @@ impl<'a> Metric<'a> {
             _ => return Ok(None),
         };
         Ok(Some(Self { kind, scratch: Scratch::default(), numbers: Vec::new(), codes: Vec::new() }))
-    }
-
-    /// Adds the values of documents, each with the number of its bucket in `parents`.
-    pub fn collect(
-        &mut self,
-        docs: &[u32],
-        parents: &[u32],
-        context: &SegmentContext<'_>,
-    ) -> Result<(), AggregationError> {
-        let (mut docs, mut parents) = (docs, parents);
-        while !docs.is_empty() {
-            work::check()?;
-            let piece = self.piece(docs);
-            self.collect_piece(&docs[..piece], &parents[..piece], context)?;
-            (docs, parents) = (&docs[piece..], &parents[piece..]);
-        }
-        Ok(())
-    }
-
-    /// Number of the first documents whose values are few enough to be listed at a time, at least 1.
-    pub fn piece(&self, docs: &[u32]) -> usize {
-        match &self.kind {
-            MetricKind::Stats { values, .. }
-            | MetricKind::Count { values, .. }
-            | MetricKind::Distinct { values, .. }
-            | MetricKind::Distribution { values, .. }
-            | MetricKind::Strings { values, .. } => values.fitting(docs, MOST_CODES),
-            MetricKind::Weighted { values, weights, .. } => {
-                weights.fitting(&docs[..values.fitting(docs, MOST_CODES)], MOST_CODES)
-            }
-            MetricKind::TopHits { keys, .. } => {
-                let most = docs.len().min((MOST_CODES / (keys.len() + 1)).max(1));
-                keys.iter().flatten().fold(most, |piece, values| values.fitting(&docs[..piece], MOST_CODES))
-            }
-        }
-    }
-
-    fn collect_piece(
-        &mut self,
-        docs: &[u32],
-        parents: &[u32],
-        context: &SegmentContext<'_>,
-    ) -> Result<(), AggregationError> {
-        let Self { kind, scratch, numbers, codes } = self;
-        match kind {
-            MetricKind::Stats { values, found } => {
-                values.numbers(docs, scratch, numbers);
-                each(numbers, |place, value| {
-                    at(found, parents[place as usize]).add(value);
-                    Ok(())
-                })
-            }
-            MetricKind::Count { values, found } => {
-                values.codes(docs, scratch, codes);
-                each(codes, |place, _| {
-                    at(found, parents[place as usize]).count += 1;
-                    Ok(())
-                })
-            }
-            MetricKind::Distinct { values, threshold, found } => {
-                values.codes(docs, scratch, codes);
-                let texts = values.kind == Kind::Text;
-                let empty = || match texts {
-                    true => Codes::Ordinals(FxHashSet::default()),
-                    false => Codes::Hashes(Distinct::default()),
-                };
-                each(codes, |place, code| {
-                    let parent = parents[place as usize] as usize;
-                    while found.len() <= parent {
-                        found.push(empty());
-                    }
-                    match &mut found[parent] {
-                        Codes::Ordinals(ordinals) => {
-                            room_to_grow(ordinals.len(), ordinals.capacity(), SET_ENTRY)?;
-                            ordinals.insert(code);
-                        }
-                        Codes::Hashes(distinct) => distinct.insert(hash(&key_of(values, code)), *threshold),
-                    }
-                    Ok(())
-                })
-            }
-            MetricKind::Distribution { values, found, positive } => {
-                values.numbers(docs, scratch, numbers);
-                each(numbers, |place, value| {
-                    // An HDR histogram counts from zero.
-                    if *positive && value < 0.0 {
-                        return Err(AggregationError::Execution(format!(
-                            "ArrayIndexOutOfBoundsException: Negative values are not supported by DoubleHistogram, \
-                             got [{value:?}]"
-                        )));
-                    }
-                    at(found, parents[place as usize]).insert(value);
-                    Ok(())
-                })
-            }
-            MetricKind::Strings { values, found } => {
-                values.codes(docs, scratch, codes);
-                each(codes, |place, code| {
-                    let times = at(found, parents[place as usize]);
-                    room_to_grow(times.len(), times.capacity(), 2 * SET_ENTRY)?;
-                    *times.entry(code).or_default() += 1;
-                    Ok(())
-                })
-            }
-            MetricKind::Weighted { values, weights, found } => {
-                weights.numbers(docs, scratch, numbers);
-                let mut of_doc: Vec<Option<f64>> = vec![None; docs.len()];
-                for &(place, weight) in numbers.iter() {
-                    if of_doc[place as usize].replace(weight).is_some() {
-                        return Err(AggregationError::IllegalArgument(
-                            "Encountered more than one weight for a single document. Use a script to combine \
-                             multiple weights-per-doc into a single value."
-                                .to_owned(),
-                        ));
-                    }
-                }
-                values.numbers(docs, scratch, numbers);
-                each(numbers, |place, value| {
-                    if let Some(weight) = of_doc[place as usize] {
-                        let (sum, total) = at(found, parents[place as usize]);
-                        sum.add(value * weight);
-                        total.add(weight);
-                    }
-                    Ok(())
-                })
-            }
-            MetricKind::TopHits { top, keys, found } => {
-                top_hits(top, keys, found, docs, parents, scratch, codes, context)
-            }
-        }
     }
 
     /// The metric's result for each of the `parents` buckets.

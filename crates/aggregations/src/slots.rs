@@ -61,7 +61,7 @@ impl Slots {
             Some(number) => *number,
             None => {
                 let number = numbered(&mut self.owners, pair)?;
-                room_to_grow(self.map.len(), self.map.capacity(), MAP_ENTRY)?;
+                room_to_grow(self.map.len(), 1, self.map.capacity(), MAP_ENTRY)?;
                 self.map.insert(pair, number);
                 number
             }
@@ -83,15 +83,15 @@ impl Slots {
     }
 }
 
-/// Fails if there is no room for one more entry of so many bytes. What is full grows to twice its size, which may be hundreds of
+/// Fails if there is no room for `more` entries of so many bytes. What is full grows to twice its size, which may be hundreds of
 /// megabytes at once.
-pub fn room_to_grow(len: usize, capacity: usize, entry: usize) -> Result<(), Stopped> {
-    if len == capacity { work::room_for(2 * capacity * entry) } else { Ok(()) }
+pub fn room_to_grow(len: usize, more: usize, capacity: usize, entry: usize) -> Result<(), Stopped> {
+    if len + more > capacity { work::room_for(2 * capacity * entry) } else { Ok(()) }
 }
 
 /// Numbers a new pair.
 fn numbered(owners: &mut Vec<(u32, u64)>, pair: (u32, u64)) -> Result<u32, Stopped> {
-    room_to_grow(owners.len(), owners.capacity(), OWNER)?;
+    room_to_grow(owners.len(), 1, owners.capacity(), OWNER)?;
     owners.push(pair);
     Ok(owners.len() as u32 - 1)
 }
@@ -108,9 +108,9 @@ mod tests {
     fn only_what_is_full_asks_for_room_to_grow() {
         let memory = Arc::new(Memory::new(usize::MAX, 1 << 20));
         let _entered = work::enter(Some(Work::new(Arc::default(), memory, "<test>")));
-        assert_eq!(room_to_grow(99, 100, 1 << 20), Ok(()));
-        assert_eq!(room_to_grow(100, 100, 1 << 10), Ok(()));
-        assert!(room_to_grow(100, 100, 1 << 20).is_err());
+        assert_eq!(room_to_grow(99, 1, 100, 1 << 20), Ok(()));
+        assert_eq!(room_to_grow(100, 1, 100, 1 << 10), Ok(()));
+        assert!(room_to_grow(100, 1, 100, 1 << 20).is_err());
     }
 
     #[test]

@@ -158,7 +158,7 @@ fn repetitions(words: &[&str], seen: &mut FxHashSet<u64>) -> Result<Vec<bool>, A
     for (start, sequence) in words.windows(SEQUENCE).enumerate() {
         let mut hasher = FxHasher::default();
         sequence.hash(&mut hasher);
-        room_to_grow(seen.len(), seen.capacity(), 2 * size_of::<u64>())?;
+        room_to_grow(seen.len(), 1, seen.capacity(), 2 * size_of::<u64>())?;
         if !seen.insert(hasher.finish()) {
             repeated[start..start + SEQUENCE].fill(true);
         }

@@ -1,6 +1,6 @@
 //! Paths of this server's directories, which are hidden from all responses.
 //!
-//! Error messages about files contain their full path, which belongs in the log but is none of a client's business: a
+//! Error messages about files contain their full path, which belongs in the log but must not be shown to a client: a
 //! response has the path below the directory, prefixed with the directory's role.
 
 use std::path::Path;

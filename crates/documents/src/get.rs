@@ -387,7 +387,7 @@ fn parse_wanted(doc: Value, index: &str, default: &View) -> Result<RequestedDocu
                     EngineError::illegal_argument(format!("Failed to parse [version] value [{text}]"))
                 })?);
             }
-            // A read of a version compares in the same way, whoever gives the versions.
+            // A read compares versions in the same way, whether the server or the client numbers them.
             ("version_type", Some(text)) if VERSION_TYPES.contains(&text.as_str()) => {}
             ("version_type", Some(text)) => {
                 return Err(EngineError::illegal_argument(format!("No version type match [{text}]")));

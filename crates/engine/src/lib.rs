@@ -81,11 +81,11 @@ impl Engine {
     /// # Errors
     /// When the directory is in use by another process or cannot be read.
     pub fn open(options: EngineOptions) -> Result<Arc<Self>, EngineError> {
-        // Whoever waits for the engine has to hear how it ended.
+        // The caller waits for the engine, and has to be told that opening it failed.
         sparrow_call::caught(|| Self::open_all(options))
             .unwrap_or_else(|message| {
                 Err(EngineError::internal(format!(
-                    "opening the data directory ended in a failure of ours: {message}"
+                    "opening the data directory ended in a failure of the server: {message}"
                 )))
             })
             .map_err(error::start_refusal)

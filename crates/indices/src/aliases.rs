@@ -27,7 +27,7 @@ pub type OfIndex = BTreeMap<String, Arc<AliasSpec>>;
 /// # Errors
 /// When it cannot be parsed, or the result is not a valid alias name.
 pub fn name_for(alias: &str, index: &str) -> Result<String, EngineError> {
-    let name = super::concrete_name(&alias.replace("{index}", index))?;
+    let name = super::date_math::resolve(&alias.replace("{index}", index))?;
     super::names::check_alias(&name)?;
     Ok(name)
 }
@@ -99,7 +99,7 @@ impl AliasSpec {
         };
         let parse = |(name, value): (&String, &Value)| {
             // Date math is checked now, and resolved when an index gets the alias.
-            super::names::check_alias(&super::concrete_name(name)?)?;
+            super::names::check_alias(&super::date_math::resolve(name)?)?;
             Ok((name.clone(), Self::parse(name, value)?))
         };
         members.iter().map(parse).collect()

@@ -1,4 +1,4 @@
-//! A mark, the file `claimed`, in the folder of every index whose metadata is in the store. Whoever removes an index's metadata
+//! A mark, the file `claimed`, in the folder of every index whose metadata is in the store. Code that removes an index's metadata
 //! from the store removes the mark first. So a folder without metadata shows how that came about: without the mark, creating or
 //! deleting the index was cut short, and the folder is removed; with the mark, somebody took the metadata away, and the documents
 //! are kept.

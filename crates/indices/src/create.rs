@@ -40,7 +40,7 @@ type Plan<'a> =
 
 impl Indices {
     /// Creates an index with its aliases; durable when this returns. `right` covers only the name of the index: the right to its
-    /// aliases has to be checked by whoever lets a request define them.
+    /// aliases has to be checked by the caller that lets a request define them.
     ///
     /// # Errors
     /// 403; [`EngineError::InvalidIndexName`], [`EngineError::IndexAlreadyExists`], aliases that clash, or a failure of the disk.

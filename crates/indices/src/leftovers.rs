@@ -1,11 +1,11 @@
 //! Indices that do not exist but whose metadata may still be on the disk: either saving it failed when they were created, perhaps
 //! after the file had got its name, or removing it failed when they were deleted. After a restart such an index would exist again,
-//! in place of one that has got the same name since.
+//! in place of one that has got the same name since. And folders of indices without metadata.
 
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
-use sparrow_storage::DataDir;
+use sparrow_storage::{DataDir, durable};
 
 use super::{claim, handle, metadata};
 use sparrow_call::error::EngineError;
@@ -50,4 +50,36 @@ impl Leftovers {
         }
         Ok(())
     }
+}
+
+/// Marks the folders of indices, logs those whose metadata is missing, and removes the remains of indices whose creation or
+/// deletion was cut short.
+///
+/// # Errors
+/// When the folder of the indices cannot be listed.
+pub(crate) fn clear_folders(data: &DataDir, uuids: &[String]) -> Result<(), EngineError> {
+    uuids.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
+    let orphans = claim::orphans(data, &|uuid| uuids.iter().any(|other| other == uuid))?;
+    for uuid in &orphans {
+        if !claim::is_marked(data, uuid) {
+            tracing::warn!(
+                folder = uuid,
+                "a folder among those of the indices is not Sparrow's: it is left alone"
+            );
+            continue;
+        }
+        tracing::error!(
+            uuid,
+            "an index is not served, as its metadata [store/{}.json] is missing: its files are left where they are, bring the \
+             metadata back or restore a snapshot",
+            metadata::store_name(uuid)
+        );
+    }
+    // Other folders without metadata are of an index whose creation or deletion was cut short.
+    for uuid in durable::list_dir(&data.path().join("indices"))? {
+        if !uuids.contains(&uuid) && !orphans.contains(&uuid) {
+            handle::remove_folder(&data.index_dir(&uuid));
+        }
+    }
+    Ok(())
 }

@@ -31,9 +31,11 @@ pub mod model_change;
 pub mod model_steps;
 mod models_link;
 pub mod names;
+mod next_attempt;
 mod node;
 mod op;
 pub mod opened;
+mod planned;
 mod prepare;
 mod recovery;
 mod registry;
@@ -79,6 +81,7 @@ use self::leftovers::Leftovers;
 pub use self::maintenance::{Maintenance, Task as BackgroundTask};
 pub use self::metadata::{Metadata, STORE_PREFIX as METADATA_PREFIX};
 use self::models_link::ModelsLink;
+use self::next_attempt::NextAttempt;
 pub use self::node::Node;
 pub use self::op::{ExternalVersion, Source, WriteKind, WriteOp, WriteOutcome, WriteResult};
 use self::opened::Opened;
@@ -86,7 +89,6 @@ pub use self::opened::RestoredFrom;
 pub use self::recovery::reread;
 pub use self::registry::IndexNames;
 use self::registry::Registry;
-use self::reopen::NextAttempt;
 pub use self::resolve::Resolved;
 pub use self::resolve_options::ResolveOptions;
 pub use self::restored::Arrival;
@@ -143,7 +145,7 @@ pub struct Indices {
 /// Runs `open`; a panic in it becomes an error of this index, so that the other indices can still be served.
 fn opened<T>(open: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
     caught(open).unwrap_or_else(|message| {
-        Err(EngineError::internal(format!("opening it ended in a failure of ours: {message}")))
+        Err(EngineError::internal(format!("opening it ended in a failure of the server: {message}")))
     })
 }
 
@@ -218,7 +220,7 @@ impl Indices {
         if !with.is_empty() {
             indices.aliases.resolve(&indices.names(), with.into_iter());
         }
-        startup::clear_folders(&data, &uuids)?;
+        leftovers::clear_folders(&data, &uuids)?;
         Ok(indices)
     }
 
@@ -305,7 +307,7 @@ impl Indices {
             if registry.names().broken.values().any(|broken| broken.may_open_later)
                 && let Some(indices) = shared.get().and_then(Weak::upgrade)
             {
-                reopen::try_again(indices);
+                indices.try_again();
             }
         };
         self.maintenance.start(&self.registry, self.flush_threshold, Box::new(housekeeping));

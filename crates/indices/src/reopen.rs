@@ -3,21 +3,17 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::thread;
 
-use parking_lot::Mutex;
 use sparrow_index::IndexError;
 use sparrow_shard::disk_is_full;
 use sparrow_storage::StorageError;
 
 use super::handle::{IndexHandle, remove_folder};
 use super::metadata::{self, Metadata};
+use super::next_attempt::NextAttempt;
 use super::{Indices, check_log, opened};
 use sparrow_call::error::EngineError;
-
-/// First and longest pause between two attempts, each of which reads the segments.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Whether opening an index may succeed later after this error: a refusal of the disk passes, damage does not.
 pub(super) fn may_open_later(error: &EngineError) -> bool {
@@ -31,72 +27,6 @@ pub(super) fn may_open_later(error: &EngineError) -> bool {
     refused || disk_is_full(error)
 }
 
-/// When the next attempt to open indices may be made. At most one runs, on its own thread: reading an index takes long, and the
-/// other indices need their refreshes meanwhile.
-pub(super) struct NextAttempt {
-    wait: Mutex<Wait>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-struct Wait {
-    /// When the next attempt may begin; `None` while one is running.
-    until: Option<Instant>,
-    pause: Duration,
-}
-
-impl Default for NextAttempt {
-    fn default() -> Self {
-        let wait = Wait { until: Some(Instant::now() + PAUSES.0), pause: PAUSES.0 };
-        Self { wait: Mutex::new(wait), thread: Mutex::default() }
-    }
-}
-
-impl NextAttempt {
-    /// Whether it is time for an attempt; if so, it counts as running from now on.
-    fn begin(&self) -> bool {
-        let mut wait = self.wait.lock();
-        let is_time = wait.until.is_some_and(|moment| Instant::now() >= moment);
-        if is_time {
-            wait.until = None;
-        }
-        is_time
-    }
-
-    /// Notes that the attempt has ended, and doubles the pause before the next one.
-    fn end(&self) {
-        let mut wait = self.wait.lock();
-        wait.pause = (wait.pause * 2).min(PAUSES.1);
-        wait.until = Some(Instant::now() + wait.pause);
-    }
-
-    /// Waits until a running attempt has ended. No new one may be started meanwhile.
-    pub(super) fn finish(&self) {
-        let Some(thread) = self.thread.lock().take() else { return };
-        // The attempt itself may have been the last that used the engine.
-        if thread.thread().id() != thread::current().id() {
-            // A panic there was logged by the panic hook.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Starts an attempt to open the indices that the disk refused, if it is time for one. Returns at once.
-pub(super) fn try_again(indices: Arc<Indices>) {
-    let owner = indices.clone();
-    let next = &owner.next_attempt;
-    if !next.begin() {
-        return;
-    }
-    let open = move || indices.open_refused();
-    match thread::Builder::new().name("sparrow-reopen".to_owned()).spawn(open) {
-        Ok(thread) => *next.thread.lock() = Some(thread),
-        Err(error) => {
-            tracing::error!(%error, "no thread for opening indices again");
-            next.end();
-        }
-    }
-}
-
 /// Ends the attempt when it is dropped, also after a panic.
 struct Attempt<'a>(&'a NextAttempt);
 
@@ -107,6 +37,23 @@ impl Drop for Attempt<'_> {
 }
 
 impl Indices {
+    /// Starts an attempt to open the indices that the disk refused, if it is time for one. Returns at once.
+    pub(super) fn try_again(self: Arc<Self>) {
+        let owner = self.clone();
+        let next = &owner.next_attempt;
+        if !next.begin() {
+            return;
+        }
+        let open = move || self.open_refused();
+        match thread::Builder::new().name("sparrow-reopen".to_owned()).spawn(open) {
+            Ok(thread) => *next.thread.lock() = Some(thread),
+            Err(error) => {
+                tracing::error!(%error, "no thread for opening indices again");
+                next.end();
+            }
+        }
+    }
+
     /// Tries to open each index that the disk refused; the attempt has been marked as running.
     fn open_refused(&self) {
         let _attempt = Attempt(&self.next_attempt);

@@ -75,7 +75,7 @@ impl IndexNames {
     ) -> Result<(), EngineError> {
         let is_open = match self.indices.get(name) {
             Some(handle) => !handle.is_closed(),
-            // Whoever wants to lose what is left of it deletes it.
+            // A broken index is not replaced: a user who does not need what is left of it can delete it.
             None => self.broken.contains_key(name),
         };
         if is_open {

@@ -32,7 +32,7 @@ impl Thresholds {
         for (name, text) in settings.under(prefix) {
             let level = &name[prefix.len()..];
             if let Some(place) = LEVELS.iter().position(|(name, _)| *name == level) {
-                // −1 is none. What cannot be read was refused when it was set.
+                // −1 turns the threshold off. A value that cannot be read was refused when it was set.
                 thresholds.0[place] = parse_duration(name, text).ok().flatten();
             }
         }

@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use sparrow_call::error::EngineError;
-use sparrow_storage::{DataDir, durable};
 
 use crate::registry::{Broken, IndexNames};
-use crate::{Indices, Metadata, check_log, claim, handle, metadata, opened, reason, reopen};
+use crate::{Indices, Metadata, check_log, claim, metadata, opened, reason, reopen};
 
 impl Indices {
     /// Opens every index that has metadata; gives the indices, their names and uuids. An index that another one has replaced is
@@ -76,36 +75,4 @@ impl Indices {
         }
         Ok((names, uuids))
     }
-}
-
-/// Marks the folders of indices, logs those whose metadata is missing, and removes the remains of indices whose creation or
-/// deletion was cut short.
-///
-/// # Errors
-/// When the folder of the indices cannot be listed.
-pub(crate) fn clear_folders(data: &DataDir, uuids: &[String]) -> Result<(), EngineError> {
-    uuids.iter().for_each(|uuid| claim::mark(&data.index_dir(uuid)));
-    let orphans = claim::orphans(data, &|uuid| uuids.iter().any(|other| other == uuid))?;
-    for uuid in &orphans {
-        if !claim::is_marked(data, uuid) {
-            tracing::warn!(
-                folder = uuid,
-                "a folder among those of the indices is not Sparrow's: it is left alone"
-            );
-            continue;
-        }
-        tracing::error!(
-            uuid,
-            "an index is not served, as its metadata [store/{}.json] is missing: its files are left where they are, bring the \
-             metadata back or restore a snapshot",
-            metadata::store_name(uuid)
-        );
-    }
-    // Other folders without metadata are of an index whose creation or deletion was cut short.
-    for uuid in durable::list_dir(&data.path().join("indices"))? {
-        if !uuids.contains(&uuid) && !orphans.contains(&uuid) {
-            handle::remove_folder(&data.index_dir(&uuid));
-        }
-    }
-    Ok(())
 }

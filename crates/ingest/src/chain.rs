@@ -5,170 +5,23 @@
 mod call;
 mod foreach;
 mod inference;
+mod node;
 mod trace;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use serde_json::{Map, Value, json};
-use sparrow_types::work::{self, Kept};
+use serde_json::{Value, json};
+use sparrow_types::work;
 
 pub(crate) use self::call::PipelineCall;
 pub(crate) use self::foreach::ForEach;
-pub(crate) use self::inference::Inference;
 pub use self::inference::check_tokenization;
+pub(crate) use self::inference::{Inference, ModelAccess};
+use self::node::fail;
+pub(crate) use self::node::{Action, Failure, Item, Node, Pipeline, Processor, Runtime, State};
 use self::trace::{entry, push_trace, record, show_cycle};
-use super::IngestSummary;
-use super::counters::Counters;
+use super::batch::IngestSummary;
 use super::document::Document;
-use super::effort::{DocumentSteps, MOST_PIPELINES, RunBudget};
+use super::effort::MOST_PIPELINES;
 use super::error::ProcessorError;
-use super::script::Condition;
-use sparrow_inference::{ModelError, Purpose, TextEncoder};
-
-/// A processor that works on one document at a time.
-pub(crate) trait Processor: Send + Sync + std::fmt::Debug {
-    /// Processes the document.
-    ///
-    /// # Errors
-    /// The reason why the processor failed; the document may have been partly changed.
-    fn run(&self, document: &mut Document) -> Result<(), ProcessorError>;
-}
-
-/// What a node of a chain does.
-#[derive(Debug)]
-pub(crate) enum Action {
-    /// Works on each document alone.
-    Each(Box<dyn Processor>),
-    /// Runs a model over the texts of all documents.
-    Inference(Inference),
-    /// Runs another pipeline.
-    Pipeline(PipelineCall),
-    /// Runs another processor for every element of a field.
-    ForEach(ForEach),
-    /// Ends the pipeline, but not the one that called it.
-    Terminate,
-    /// Drops the document: it is not written, and there is no error.
-    Drop,
-}
-
-/// A processor in a chain: its action, its options, and the handlers for its failures.
-#[derive(Debug)]
-pub(crate) struct Node {
-    pub kind: String,
-    pub tag: Option<String>,
-    pub description: Option<String>,
-    /// The condition under which it runs on a document.
-    pub condition: Option<Condition>,
-    pub ignore_failure: bool,
-    pub on_failure: Vec<Node>,
-    pub action: Action,
-    pub counters: Counters,
-}
-
-/// A pipeline, ready to run.
-#[derive(Debug)]
-pub(crate) struct Pipeline {
-    pub id: String,
-    pub definition: Map<String, Value>,
-    pub processors: Vec<Node>,
-    pub on_failure: Vec<Node>,
-    pub counters: Counters,
-    /// Why a stored definition cannot be run by this version; its documents fail with it.
-    pub unusable: Option<String>,
-    /// The memory of all this.
-    pub kept: Option<Kept>,
-}
-
-impl Pipeline {
-    /// A stored pipeline that is kept although it cannot run.
-    pub fn unusable(id: &str, definition: Map<String, Value>, reason: String) -> Self {
-        Self {
-            id: id.to_owned(),
-            definition,
-            processors: Vec::new(),
-            on_failure: Vec::new(),
-            counters: Counters::default(),
-            unusable: Some(reason),
-            kept: None,
-        }
-    }
-
-    /// Bytes that it keeps.
-    pub fn kept_bytes(&self) -> usize {
-        self.kept.as_ref().map_or(0, Kept::bytes)
-    }
-
-    /// The `version` in the definition, which its author sets.
-    pub fn version(&self) -> Option<i64> {
-        self.definition.get("version").and_then(Value::as_i64)
-    }
-}
-
-/// What a run needs beside the documents.
-pub(crate) struct Runtime<'a> {
-    pub pipelines: &'a BTreeMap<String, Arc<Pipeline>>,
-    pub encoder: &'a dyn TextEncoder,
-    pub purpose: Purpose,
-    pub cancel: Option<&'a AtomicBool>,
-    /// What may still be done to all documents of the run.
-    pub budget: RunBudget,
-}
-
-/// The error of a processor, with its type, tag and pipeline.
-#[derive(Debug, Clone)]
-pub(crate) struct Failure {
-    pub error: ProcessorError,
-    pub kind: String,
-    pub tag: Option<String>,
-    pub pipeline: String,
-}
-
-/// The state of a document in a run.
-#[derive(Debug, Clone)]
-pub(crate) enum State {
-    /// The document is processed further.
-    Live,
-    /// The current pipeline has ended, because of `terminate`.
-    Terminated,
-    /// The document was dropped, because of `drop`.
-    Dropped,
-    /// The document failed.
-    Failed(Failure),
-}
-
-/// A document of a batch.
-#[derive(Debug)]
-pub(crate) struct Item {
-    pub document: Document,
-    pub state: State,
-    /// The result of each processor, if the request is verbose.
-    pub trace: Option<Vec<Value>>,
-    /// Ids of the pipelines that ran, if they are to be recorded.
-    pub executed: Option<Vec<String>>,
-    /// Pipelines that are running on the document, outermost first.
-    stack: Vec<String>,
-    steps: DocumentSteps,
-}
-
-impl Item {
-    /// A document before its first processor.
-    pub fn new(document: Document, traced: bool) -> Self {
-        Self {
-            document,
-            state: State::Live,
-            trace: traced.then(Vec::new),
-            executed: None,
-            stack: Vec::new(),
-            steps: DocumentSteps::default(),
-        }
-    }
-
-    fn is_live(&self) -> bool {
-        matches!(self.state, State::Live)
-    }
-}
 
 /// Runs a pipeline on those documents of the batch that `who` lists and that are live. Results of models are added to `summary`.
 pub(crate) fn run_pipeline(
@@ -285,7 +138,7 @@ fn run_node(
                 .filter(|(at, _)| fit.binary_search(at).is_ok())
                 .map(|(at, item)| (at, &mut item.document))
                 .collect();
-            let failures = inference.run(runtime, &mut documents, summary);
+            let failures = inference.run(runtime.models, &mut documents, summary);
             for (at, error) in failures {
                 fail(&mut items[at], node, error);
             }
@@ -296,7 +149,12 @@ fn run_node(
             }
         }
         Action::Pipeline(call) => run_call(runtime, node, call, items, &fit, summary),
-        Action::ForEach(each) => each.run(runtime, node, items, &fit, summary),
+        Action::ForEach(each) => {
+            let mut run = |inner: &Node, items: &mut [Item], who: &[usize]| {
+                run_node(runtime, inner, items, who, summary)
+            };
+            each.run(node, items, &fit, &mut run);
+        }
         Action::Terminate => {
             for &at in &fit {
                 items[at].state = State::Terminated;
@@ -437,21 +295,5 @@ fn handle_failures(
         for name in REASONS {
             items[at].document.ingest.shift_remove(name);
         }
-    }
-}
-
-/// Marks a document as failed with the error of a processor.
-fn fail(item: &mut Item, node: &Node, error: ProcessorError) {
-    item.state = State::Failed(Failure {
-        error,
-        kind: node.kind.clone(),
-        tag: node.tag.clone(),
-        pipeline: item.stack.last().cloned().unwrap_or_default(),
-    });
-}
-
-impl From<&ModelError> for ProcessorError {
-    fn from(error: &ModelError) -> Self {
-        Self::Model(error.clone())
     }
 }

@@ -3,6 +3,7 @@
 //! A batch of documents goes through a pipeline together, one processor after another, so that an inference sees all
 //! its texts at once. What a processor does to one document never depends on the others.
 
+mod batch;
 mod chain;
 mod config;
 mod counters;
@@ -18,19 +19,18 @@ mod template;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 use sparrow_inference::{Purpose, TextEncoder};
 use sparrow_storage::stores;
 use sparrow_storage::{DataDir, StorageError};
-use sparrow_wire::json::WrittenNumbers;
 use time::OffsetDateTime;
 use time::macros::format_description;
 
+pub use self::batch::{IngestDoc, IngestMode, IngestOutcome, IngestSummary};
 pub use self::chain::check_tokenization;
-use self::chain::{Item, Pipeline, Runtime, State};
+use self::chain::{Item, ModelAccess, Pipeline, Runtime, State};
 use self::counters::Counters;
 use self::document::Document;
 use self::effort::RunBudget;
@@ -38,87 +38,6 @@ pub use self::error::{ConfigError, IngestError, ProcessorError, PropertyProblem}
 
 /// Name of the store in the data directory.
 const STORE: &str = "pipelines";
-
-/// A document that is to pass through pipelines, or has done so.
-#[derive(Debug)]
-pub struct IngestDoc {
-    /// Index that the document goes to; a pipeline may change it.
-    pub index: String,
-    /// Id of the document, if it already has one; a pipeline may change it.
-    pub id: Option<String>,
-    /// Fields of the document.
-    pub source: Value,
-    /// Values that pipelines have set for `_routing`, `_version`, `_version_type`, `_if_seq_no` and `_if_primary_term`.
-    pub metadata: Map<String, Value>,
-    /// The result of the pipelines for the document.
-    pub outcome: IngestOutcome,
-    /// Ids of the pipelines that ran on the document, in order; `None` if they are not to be recorded.
-    pub executed: Option<Vec<String>>,
-    /// Numbers of the document's JSON that its fields do not hold as they were written.
-    pub numbers: Option<WrittenNumbers>,
-}
-
-impl IngestDoc {
-    /// A document to which no pipeline has been applied yet.
-    pub fn new(index: impl Into<String>, id: Option<String>, source: Value) -> Self {
-        Self {
-            index: index.into(),
-            id,
-            source,
-            metadata: Map::new(),
-            outcome: IngestOutcome::Ok,
-            executed: None,
-            numbers: None,
-        }
-    }
-
-    /// Gives the document the routing that it is written with, which a pipeline may change.
-    pub fn set_routing(&mut self, routing: Option<String>) {
-        self.metadata.extend(routing.map(|routing| ("_routing".to_owned(), Value::String(routing))));
-    }
-
-    /// The routing that the document is to be written with; `None` if it has none, or an empty one.
-    pub fn routing(&self) -> Option<String> {
-        let routing = self.metadata.get("_routing").and_then(Value::as_str);
-        routing.filter(|routing| !routing.is_empty()).map(str::to_owned)
-    }
-
-    /// Keeps the numbers as they are written in `json`, which the fields were parsed from.
-    #[must_use]
-    pub fn written_as(mut self, json: &[u8]) -> Self {
-        self.numbers = WrittenNumbers::of(json);
-        self
-    }
-}
-
-/// The result of pipelines for a document.
-#[derive(Debug)]
-pub enum IngestOutcome {
-    /// The document can be written.
-    Ok,
-    /// A pipeline dropped the document: it is not written, and there is no error.
-    Dropped,
-    /// A processor failed on the document, and no error handler succeeded.
-    Failed(IngestError),
-}
-
-/// Options for running a batch.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct IngestMode<'a> {
-    /// Inferences wait for room in the queue of the model instead of failing.
-    pub paced: bool,
-    /// Flag that is set when the caller has gone.
-    pub cancel: Option<&'a AtomicBool>,
-}
-
-/// Information about a batch beside the changed documents.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct IngestSummary {
-    /// Fields that models filled, as paths, with the fingerprints of the models.
-    pub filled: Vec<(String, String)>,
-    /// Texts of which models have read only the first tokens.
-    pub truncated: u64,
-}
 
 /// The pipelines of a node.
 #[derive(Debug)]
@@ -175,9 +94,11 @@ impl Pipelines {
         })?;
         let runtime = Runtime {
             pipelines: &pipelines,
-            encoder,
-            purpose: if mode.paced { Purpose::PacedIngest } else { Purpose::Ingest },
-            cancel: mode.cancel,
+            models: ModelAccess {
+                encoder,
+                purpose: if mode.paced { Purpose::PacedIngest } else { Purpose::Ingest },
+                cancel: mode.cancel,
+            },
             budget: RunBudget::new(documents.len()),
         };
         let now = timestamp();

@@ -7,7 +7,7 @@ use sparrow_inference::{Purpose, TextEncoder};
 use sparrow_types::work;
 use sparrow_wire::object;
 
-use super::chain::{self, Item, Pipeline, Runtime, State};
+use super::chain::{self, Item, ModelAccess, Pipeline, Runtime, State};
 use super::document::{Document, java_type};
 use super::effort::RunBudget;
 use super::error::{ConfigError, PropertyProblem};
@@ -139,7 +139,8 @@ pub(super) fn run(
     let now = timestamp();
     let all = pipelines.all();
     let budget = RunBudget::new(documents.len());
-    let runtime = Runtime { pipelines: &all, encoder, purpose: Purpose::Direct, cancel: None, budget };
+    let models = ModelAccess { encoder, purpose: Purpose::Direct, cancel: None };
+    let runtime = Runtime { pipelines: &all, models, budget };
     let mut items: Vec<Item> =
         documents.into_iter().map(|given| Item::new(document(given, &now), verbose)).collect();
     let who: Vec<usize> = (0..items.len()).collect();

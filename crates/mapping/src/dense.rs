@@ -1,11 +1,10 @@
 //! Parameters of `dense_vector` fields: reading, printing and changing them.
 
-mod problems;
+pub(crate) mod problems;
 
 use serde_json::{Map, Value, json};
 use sparrow_vectors::{Element, GraphOptions, Int8, Metric, Similarity};
 
-pub use self::problems::{component_problem, magnitude_problem, preview};
 use super::error::MappingError;
 use super::java::java_string;
 

@@ -23,6 +23,7 @@ pub mod passages;
 mod print;
 pub mod range;
 mod semantic;
+mod semantic_text;
 mod slots;
 mod source;
 mod source_selection;
@@ -50,31 +51,27 @@ pub use completion_contexts::{AskedContext, asked as asked_contexts};
 pub use completion_keys::{
     CompletionEntry, keys as completion_keys, split_context, terms as completion_terms,
 };
+pub use dense::problems::{component_problem, magnitude_problem, preview};
 pub use dense::{DenseVector, VectorOptions};
-pub use dense::{component_problem, magnitude_problem, preview};
 pub use document::MAX_TERM;
 pub use encoded::query_vector;
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use geo::GeoPoint;
 pub use java::{java_double, java_string, json_token};
-pub use semantic::{Copies, DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText};
-pub use slots::{Slot, Slots, field_of};
+pub use semantic::Copies;
+pub use semantic_text::{
+    DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText, Slot, Slots, field_of,
+};
 pub use source::{SourceFilter, objects_at, values_at, wrapped, wrapping};
 pub use source_selection::SourceSelection;
 pub use sparrow_wire::date_format::{self as date, DateFormat};
 pub use sparse_options::{PruningConfig, SparseIndexOptions};
 pub use types::{
-    DEFAULT_ANALYZER, Dynamic, FieldType, KeywordKind, LONGEST_NAME, Limits, MOST_LEVELS, MOST_TOTAL_FIELDS,
-    NumberValue, ParsedDocument, TextIndexOptions, TextKind, TextOptions, feature_value,
+    DEFAULT_ANALYZER, Dynamic, FieldType, IGNORED, KeywordKind, LONGEST_NAME, Limits, MOST_LEVELS,
+    MOST_TOTAL_FIELDS, NumberValue, ParsedDocument, ROUTING, TextIndexOptions, TextKind, TextOptions,
+    feature_value,
 };
 pub use values::{is_above, normalize_float};
-
-/// Reserved keyword field that lists the document's fields whose values were left out of the index because of
-/// `ignore_malformed` or `ignore_above`.
-pub const IGNORED: &str = "_ignored";
-
-/// Reserved keyword field with the routing that a document was written with.
-pub const ROUTING: &str = "_routing";
 
 /// The `_source` section of a mapping: whether and in which parts the source of documents is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

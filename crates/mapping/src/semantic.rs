@@ -4,117 +4,15 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 
 use super::chunking::Chunking;
-use super::dense::{self, DenseVector, magnitude_problem, similarity_name};
+use super::dense::{self, problems::magnitude_problem};
 use super::error::MappingError;
 use super::java::java_string;
 use super::parameters::Params;
-use super::slots::Slots;
+use super::semantic_text::{HYBRID_TASK, SemanticModel, SemanticText, Slot, field_of};
 use super::sparse_options::SparseIndexOptions;
 use super::types::{FieldType, ParsedDocument};
-use super::{LeafNode, Mapping, Node, ObjectNode, Slot, slots};
-use crate::passages::{FieldPassages, PassageVector};
-
-/// Inference id of fields whose mapping does not name an endpoint.
-pub const DEFAULT_INFERENCE_ID: &str = ".elser-2-elasticsearch";
-/// Task type of inference endpoints that make both a sparse and a dense vector of each text.
-pub const HYBRID_TASK: &str = "hybrid_embedding";
-
-/// A `semantic_text` field: text that is cut into passages, each encoded by a model.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SemanticText {
-    /// The endpoint that encodes documents.
-    pub inference_id: String,
-    /// The endpoint that encodes queries, if it is another one.
-    pub search_inference_id: Option<String>,
-    /// How texts are cut, if the mapping says it.
-    pub chunking: Option<Chunking>,
-    /// Kind of vectors that the endpoint makes; if the mapping does not say it, unknown until the first document.
-    pub model: Option<SemanticModel>,
-    /// How dense passages are laid out and compared; `None` unless the model makes dense vectors.
-    pub dense: Option<Box<DenseVector>>,
-    /// Fingerprint of the model that made the field's vectors; unknown until there are any, and in indices from
-    /// before fingerprints were recorded.
-    pub fingerprint: Option<String>,
-    /// Where the field's vectors are stored: one slot, or two while its model is being changed.
-    pub slots: Slots,
-}
-
-impl Default for SemanticText {
-    fn default() -> Self {
-        Self {
-            inference_id: DEFAULT_INFERENCE_ID.to_owned(),
-            search_inference_id: None,
-            chunking: None,
-            model: None,
-            dense: None,
-            fingerprint: None,
-            slots: Slots::default(),
-        }
-    }
-}
-
-impl SemanticText {
-    /// Name of the similarity that compares the field's dense vectors, as written in requests; `None` without dense
-    /// vectors.
-    pub fn similarity(&self) -> Option<&'static str> {
-        self.dense.as_ref().map(|dense| similarity_name(dense.similarity))
-    }
-
-    /// The endpoint that encodes queries.
-    pub fn search_id(&self) -> &str {
-        self.search_inference_id.as_deref().unwrap_or(&self.inference_id)
-    }
-}
-
-/// Kind of vectors that an inference endpoint makes of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SemanticModel {
-    /// Sparse vectors: token weights.
-    Sparse,
-    /// Dense vectors with `dims` dimensions.
-    Dense { dims: usize },
-    /// A sparse vector and a dense vector with `dims` dimensions for each text.
-    Hybrid { dims: usize },
-}
-
-impl SemanticModel {
-    /// Kind of model that makes vectors like the given one.
-    pub fn of(vector: &PassageVector) -> Self {
-        match vector {
-            PassageVector::Sparse(_) => Self::Sparse,
-            PassageVector::Dense(vector) => Self::Dense { dims: vector.len() },
-            PassageVector::Hybrid { dense, .. } => Self::Hybrid { dims: dense.len() },
-        }
-    }
-
-    /// Task type of endpoints with such a model, such as `sparse_embedding`.
-    pub fn task(self) -> &'static str {
-        match self {
-            Self::Sparse => "sparse_embedding",
-            Self::Dense { .. } => "text_embedding",
-            Self::Hybrid { .. } => HYBRID_TASK,
-        }
-    }
-
-    /// Number of dimensions of the dense vectors; `None` if the model makes only sparse ones.
-    pub fn dims(self) -> Option<usize> {
-        match self {
-            Self::Sparse => None,
-            Self::Dense { dims } | Self::Hybrid { dims } => Some(dims),
-        }
-    }
-
-    /// The `model_settings` as JSON, in the form of mappings.
-    pub(super) fn to_json(self, similarity: Option<String>) -> Value {
-        match self.dims() {
-            None => json!({"service": "elasticsearch", "task_type": self.task()}),
-            Some(dims) => json!({
-                "service": "elasticsearch", "task_type": self.task(), "dimensions": dims,
-                "similarity": similarity.as_deref().unwrap_or("cosine"), "element_type": "float"
-            }),
-        }
-    }
-}
+use super::{LeafNode, Mapping, Node, ObjectNode};
+use crate::passages::FieldPassages;
 
 fn bad(reason: String) -> MappingError {
     MappingError::BadValue { reason }
@@ -397,7 +295,7 @@ impl Mapping {
     ) -> Result<Option<Mapping>, String> {
         let mut wider: Option<Mapping> = None;
         for field in fields {
-            let path = slots::field_of(&field.path).to_owned();
+            let path = field_of(&field.path).to_owned();
             let Some(settings_before) = self.slot(&field.path) else { continue };
             let Some(first) = field.chunks.first() else { continue };
             let made = SemanticModel::of(&first.vector);
@@ -491,8 +389,9 @@ impl Copies {
 
 #[cfg(test)]
 mod tests {
+    use super::super::semantic_text::DEFAULT_INFERENCE_ID;
     use super::*;
-    use crate::passages::Passage;
+    use crate::passages::{Passage, PassageVector};
 
     fn mapping(field: Value) -> Result<Mapping, String> {
         Mapping::parse(&json!({"properties": {"o": {"properties": {"s": field}}}}))

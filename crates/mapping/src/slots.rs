@@ -11,71 +11,10 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::error::MappingError;
-use super::semantic::{self, SemanticModel, SemanticText};
+use super::semantic;
+use super::semantic_text::{Beside, MARK, SemanticText, Slot, Slots, name, parts};
 use super::types::FieldType;
 use super::{LeafNode, Mapping};
-
-/// What stands between the path of a field and the number of a slot.
-const MARK: &str = "..";
-
-/// The slots of a field.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Slots {
-    /// Number of the slot that is searched; its settings are the field's own.
-    pub active: u32,
-    /// Highest slot number used so far, removed slots included.
-    last: u32,
-    /// The second slot, for which documents are encoded too while the model is being changed.
-    beside: Option<Box<Beside>>,
-}
-
-impl Slots {
-    /// Number and settings of the slot that searches do not read, if there is one.
-    pub fn beside(&self) -> Option<(u32, &SemanticText)> {
-        self.beside.as_ref().map(|beside| (beside.number, &beside.settings))
-    }
-}
-
-/// A second slot, which searches do not read.
-#[derive(Debug, Clone, PartialEq)]
-struct Beside {
-    number: u32,
-    settings: SemanticText,
-    /// Parameters of the field as they would be if this slot were searched.
-    params: Map<String, Value>,
-}
-
-/// A slot of a field, with its name and settings.
-#[derive(Debug, Clone)]
-pub struct Slot<'m> {
-    /// Name under which the slot's passages and vectors are stored.
-    pub name: Cow<'m, str>,
-    /// Path of the field.
-    pub path: &'m str,
-    pub settings: &'m SemanticText,
-}
-
-/// Path of the field to which the slot with this name belongs.
-pub fn field_of(slot: &str) -> &str {
-    slot.split_once(MARK).map_or(slot, |(path, _)| path)
-}
-
-/// Name of the slot with this number of the field at `path`.
-fn name(path: &str, number: u32) -> Cow<'_, str> {
-    match number {
-        0 => Cow::Borrowed(path),
-        number => Cow::Owned(format!("{path}{MARK}{number}")),
-    }
-}
-
-/// Splits the name of a slot into the field's path and the slot's number.
-fn parts(slot: &str) -> (&str, u32) {
-    match slot.split_once(MARK) {
-        None => (slot, 0),
-        // No slot has this number.
-        Some((path, number)) => (path, number.parse().unwrap_or(u32::MAX)),
-    }
-}
 
 impl LeafNode {
     /// Settings and parameters of a slot of the field, to be changed.
@@ -262,15 +201,9 @@ impl Mapping {
     }
 }
 
-impl SemanticModel {
-    /// The model as the `model_settings` of a `semantic_text` field, with the similarity for its dense vectors.
-    pub fn settings(self, similarity: Option<String>) -> Value {
-        self.to_json(similarity)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::semantic_text::SemanticModel;
     use super::*;
     use crate::ParsedDocument;
     use crate::passages::{FieldPassages, Passage, PassageVector};

@@ -6,11 +6,17 @@ use sparrow_analysis::shingles;
 use sparrow_types::PackedTokens;
 
 use super::completion::Completion;
-use super::date::DateFormat;
 use super::dense::DenseVector;
-use super::semantic::SemanticText;
-use crate::ROUTING;
+use super::semantic_text::SemanticText;
 use crate::passages::Passage;
+use sparrow_wire::date_format::DateFormat;
+
+/// Reserved keyword field that lists the document's fields whose values were left out of the index because of
+/// `ignore_malformed` or `ignore_above`.
+pub const IGNORED: &str = "_ignored";
+
+/// Reserved keyword field with the routing that a document was written with.
+pub const ROUTING: &str = "_routing";
 
 /// Default of `max_shingle_size` of a `search_as_you_type` field.
 const DEFAULT_SHINGLE_SIZE: u8 = 3;

@@ -409,7 +409,7 @@ impl Deployments {
         )
         .map_err(|error| ModelError::from_encoder(&model.id, error))?;
         model.measure(&deployment);
-        // Nobody asked for the texts by which a model is measured.
+        // The texts by which a model is measured came from no request, so they do not belong in its statistics.
         deployment.forget_figures();
         tracing::info!(
             deployment = settings.deployment_id,

@@ -19,12 +19,14 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Node, read};
 
 use super::error::{SearchError, Shard};
-use super::fusion::Method;
-use super::highlight::{Highlight, best_passages};
-use super::retriever::{self, Retriever, Standard};
-use super::window::Window;
-use super::{body, resolve, semantic};
+use super::highlight::best_passages;
+use super::{resolve, semantic};
 use crate::service::SearchService;
+use sparrow_search_body::body;
+use sparrow_search_body::fusion::Method;
+use sparrow_search_body::highlight::Highlight;
+use sparrow_search_body::retriever::{self, Retriever, Standard};
+use sparrow_search_body::window::Window;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("bind_semantic", Action::Infer, Lane::Read, bind_semantic)

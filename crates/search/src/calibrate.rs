@@ -7,14 +7,14 @@ use sparrow_mapping::{DenseVector, FieldType};
 use sparrow_models::Models;
 use sparrow_query::{Query, QueryKind, SemanticQuery, VectorKind};
 
-use super::body::SearchBody;
-use super::calibration::{Map, WORDS};
 use super::error::SearchError;
-use super::fusion::Normalizer;
 use super::resolve::set_default_fields;
-use super::retriever::{Fusion, Retriever};
 use super::target::Target;
 use crate::service::SearchService;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::calibration::{Map, WORDS};
+use sparrow_search_body::fusion::Normalizer;
+use sparrow_search_body::retriever::{Fusion, Retriever};
 
 /// Records which models the clauses with a text name, before the texts are replaced by vectors.
 pub fn note_models(fusion: &mut Fusion) {

@@ -12,13 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 
-use super::body::SearchBody;
 use super::error::SearchError;
-use super::target::Target;
-use super::uri::Presentation;
+use super::target::{Target, open_context};
 use sparrow_call::error::{EngineError, Exception};
 use sparrow_call::rights::Holder;
 use sparrow_indices::counters::OpenContext;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::uri::Presentation;
 use sparrow_types::work;
 
 /// Most points in time that may be open; for scrolls a cluster setting says it (`search.max_open_scroll_context`).
@@ -121,7 +121,7 @@ impl Contexts {
         bytes.extend_from_slice(uuid::Uuid::new_v4().as_bytes());
         let id = URL_SAFE_NO_PAD.encode(bytes);
         let counted = match &content {
-            Content::PointInTime(targets) => Some(super::open_context(targets, false)),
+            Content::PointInTime(targets) => Some(open_context(targets, false)),
             // It counts itself.
             Content::Scroll(_) => None,
         };

@@ -5,14 +5,18 @@ use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_index::query::TotalHits;
 use sparrow_query::Query;
 
-use crate::body::{self, SearchBody};
+use crate::deadline::is_cancelled;
+use crate::encoding::encode;
 use crate::execute::execute;
+use crate::response;
+use crate::searched::{resolve_indices, target};
 use crate::service::SearchService;
 use crate::target::{Target, mappings};
-use crate::{encode, is_cancelled, resolve_indices, response, target, uri};
 use sparrow_call::operation::parameters::{INDICES, URI_QUERY};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::rights::Action;
+use sparrow_search_body::body::{self, SearchBody};
+use sparrow_search_body::uri;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("count", Action::Search, Lane::Read, count)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
+use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
 use sparrow_types::attempt;
 
@@ -73,6 +74,12 @@ impl Deadline {
     pub fn is_over(&self) -> bool {
         self.timed_out.load(Relaxed)
     }
+}
+
+/// Whether a request ended because it had to stop.
+pub fn is_cancelled(error: &EngineError) -> bool {
+    error.es_type() == "task_cancelled_exception"
+        || matches!(error, EngineError::Api(error) if error.root_causes.iter().any(|root| root.kind == "task_cancelled_exception"))
 }
 
 #[cfg(test)]

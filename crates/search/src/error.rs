@@ -265,3 +265,44 @@ fn aggregation_exception(error: &AggregationError) -> Exception {
 fn of(exception: Exception, shard: &Shard) -> Exception {
     exception.with("index_uuid", shard.uuid.as_str()).with("index", shard.index.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_is_too_large_is_reported_as_recorded() {
+        let shard = Box::new(Shard { index: "books".into(), uuid: "u".into(), node: "n".into() });
+        let error = SearchError::WindowTooLarge { limit: 10_000, asked: 10_009, shard };
+        let reason = "Result window is too large, from + size must be less than or equal to: [10000] but was [10009]. See the scroll api for a more efficient way to request large data sets. This limit can be set by changing the [index.max_result_window] index level setting.";
+        let cause = json!({"type": "illegal_argument_exception", "reason": reason});
+        assert_eq!(
+            EngineError::from(error).body(),
+            json!({"error": {"root_cause": [cause], "type": "search_phase_execution_exception",
+                "reason": "all shards failed", "phase": "query", "grouped": true,
+                "failed_shards": [{"shard": 0, "index": "books", "node": "n", "reason": cause}],
+                "caused_by": {"type": "illegal_argument_exception", "reason": reason, "caused_by": cause}},
+                "status": 400})
+        );
+    }
+
+    #[test]
+    fn an_index_that_refuses_a_query_is_reported_as_recorded() {
+        let shard = Box::new(Shard { index: "books".into(), uuid: "u".into(), node: "n".into() });
+        let source =
+            sparrow_index::query::QueryError::SparseFieldType { field: "title".into(), actual: "text" };
+        let reason = "failed to create query: field [title] must be type [sparse_vector] but is type [text]";
+        let root =
+            json!({"type": "query_shard_exception", "reason": reason, "index_uuid": "u", "index": "books"});
+        let mut cause = root.clone();
+        cause["caused_by"] = json!({"type": "illegal_argument_exception",
+            "reason": "field [title] must be type [sparse_vector] but is type [text]"});
+        assert_eq!(
+            EngineError::from(SearchError::Query { shard, source }).body(),
+            json!({"error": {"root_cause": [root], "type": "search_phase_execution_exception",
+                "reason": "all shards failed", "phase": "query", "grouped": true,
+                "failed_shards": [{"shard": 0, "index": "books", "node": "n", "reason": cause}]},
+                "status": 400})
+        );
+    }
+}

@@ -10,25 +10,24 @@ use sparrow_index::query::{QueryError, TotalHits};
 use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
-use super::body::SearchBody;
-use super::deadline::Deadline;
+use super::deadline::{Deadline, is_cancelled};
 use super::error::SearchError;
 use super::execute::{self, Outcome};
 use super::explain;
 use super::fields::FieldSource;
 use super::highlight::{Highlighter, Prepared};
-use super::nested_hits::NestedHits;
 use super::profile::{self, Profile};
 use super::response::{self, ShownHit};
-use super::retriever::Fusion;
 use super::script_fields::ScriptFields;
 use super::target::{Hit, Target};
-use super::uri::Presentation;
-use crate::is_cancelled;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_mapping::SourceSelection;
 use sparrow_query::walk;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::nested_hits::NestedHits;
+use sparrow_search_body::retriever::Fusion;
+use sparrow_search_body::uri::Presentation;
 
 /// Loads what hits contain, and the hits inside them.
 pub struct Reader<'a> {

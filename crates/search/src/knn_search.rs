@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::body::read_object;
 use super::error::SearchError;
 use super::search::search;
 use crate::service::SearchService;
@@ -10,6 +9,7 @@ use sparrow_call::error::EngineError;
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
+use sparrow_search_body::body::read_object;
 use sparrow_wire::{BodyError, deprecation};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =

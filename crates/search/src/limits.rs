@@ -1,12 +1,17 @@
 //! Checks searches against limits that are settings of the indices searched.
 
-use super::body::SearchBody;
+use serde_json::Value;
+use sparrow_call::error::EngineError;
+
 use super::error::{SearchError, Shard};
-use super::retriever::{Fusion, Retriever};
+use super::slices;
 use super::target::Target;
 use sparrow_indices::SearchLimits;
 use sparrow_query::walk::visit;
 use sparrow_query::{Query, QueryKind, TermsQuery};
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::paging;
+use sparrow_search_body::retriever::{Fusion, Retriever};
 
 /// Most searches for further hits of groups in one search: one for each hit of the largest result window.
 const MOST_INNER_SEARCHES: usize = 10_000;
@@ -180,4 +185,22 @@ fn rescore_windows(fusion: &Fusion) -> Vec<usize> {
 
 fn refused(shard: &Shard, reason: String) -> SearchError {
     SearchError::OfShard { shard: Box::new(shard.clone()), kind: "illegal_argument_exception", reason }
+}
+
+/// Parses a `slice` section that divides documents by their ids; gives the number of the slice and the number of slices.
+///
+/// # Errors
+/// As for a search with this slice; illegal argument for one that divides by a field.
+pub fn parse_slice(slice: &Value) -> Result<(u32, u32), EngineError> {
+    let bytes = slice.to_string();
+    let (node, _) = sparrow_wire::json::read(bytes.as_bytes()).map_err(SearchError::from)?;
+    let (part, parts) = slices::by_id(&paging::parse_slice(&node)?)?;
+    let most = SearchLimits::default().slices_per_scroll;
+    if parts as usize > most {
+        return Err(EngineError::illegal_argument(format!(
+            "The number of slices [{parts}] is too large. It must be less than [{most}]. This limit can be set by \
+             changing the [index.max_slices_per_scroll] index level setting."
+        )));
+    }
+    Ok((part, parts))
 }

@@ -63,8 +63,9 @@ fn msearch(
     for item in &items {
         work::check()?;
         let params = Params::new(&item.params);
-        let mut body = super::body::SearchBody::parse(item.body, super::uri::size(params)?)?;
-        super::uri::apply(params, &mut body)?;
+        let mut body =
+            sparrow_search_body::body::SearchBody::parse(item.body, sparrow_search_body::uri::size(params)?)?;
+        sparrow_search_body::uri::apply(params, &mut body)?;
         if let Err(error @ sparrow_wire::BodyError::Validation { .. }) = body.validate() {
             return Err(error.into());
         }

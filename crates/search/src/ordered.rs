@@ -7,18 +7,19 @@ use sparrow_index::query::TotalHits;
 use sparrow_index::{DocAddress, Snapshot};
 use sparrow_query::Query;
 
-use super::body::SearchBody;
 use super::error::SearchError;
 use super::execute;
 use super::limits::Bounds;
 use super::resolve::set_default_fields;
-use super::sort::{self, Sort};
+use super::searched::{default_fields, shard};
 use super::target::Target;
-use super::{SearchLimits, default_fields, shard};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
 use sparrow_indices::IndexHandle;
+use sparrow_indices::SearchLimits;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::sort::{self, Sort};
 use sparrow_wire::json;
 
 /// A query adapted to an index: checked against its limits, and with its default fields for query strings that name none.

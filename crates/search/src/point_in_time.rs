@@ -5,12 +5,11 @@ use std::sync::Arc;
 use serde_json::json;
 use sparrow_query::Query;
 
-use super::body::read_object;
 use super::contexts::{Content, MAX_OPEN};
+use super::encoding::encode;
 use super::error::SearchError;
-use super::paging::PointInTime;
+use super::searched::{resolve_indices, target};
 use super::target::{Target, mappings};
-use super::{body, encode, resolve_indices, target, uri};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::parameters::INDICES;
@@ -18,6 +17,9 @@ use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_query::dsl::{self, Context, value};
+use sparrow_search_body::body::read_object;
+use sparrow_search_body::paging::PointInTime;
+use sparrow_search_body::{body, uri};
 use sparrow_wire::BodyError;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[

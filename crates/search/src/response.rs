@@ -6,16 +6,16 @@ use std::time::Duration;
 use sparrow_index::StoredDoc;
 use sparrow_index::query::Explanation;
 
-use super::body::SearchBody;
 use super::error::{SearchError, Shard};
 use super::execute::Outcome;
 use super::explain;
-use super::fields::StoredFields;
 use super::highlight::Highlighted;
 use super::target::Hit;
-use super::uri::Presentation;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::write_json;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::fields::StoredFields;
+use sparrow_search_body::uri::Presentation;
 use sparrow_types::work::{self, Stopped};
 use sparrow_wire::java_float::write_score;
 
@@ -363,11 +363,11 @@ mod tests {
     use sparrow_index::{DocAddress, StoredDoc};
 
     use super::{OpenIds, ShownHit, write, write_count};
-    use crate::body::SearchBody;
     use crate::execute::Outcome;
     use crate::target::Hit;
-    use crate::uri::Presentation;
     use sparrow_mapping::SourceSelection;
+    use sparrow_search_body::body::SearchBody;
+    use sparrow_search_body::uri::Presentation;
 
     const PLAIN: Presentation =
         Presentation { total_as_int: false, all_or_nothing: false, typed_keys: false };

@@ -5,18 +5,19 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use sparrow_types::work;
 
-use super::body::read_object;
+use super::answer::answer;
 use super::contexts::Content;
 use super::deadline::Deadline;
 use super::error::SearchError;
 use super::response::OpenIds;
-use super::{answer, uri};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_query::dsl::value;
+use sparrow_search_body::body::read_object;
+use sparrow_search_body::uri;
 use sparrow_wire::json::Json;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[

@@ -8,21 +8,25 @@ use parking_lot::Mutex;
 use sparrow_index::query::TotalHits;
 use sparrow_types::work;
 
-use crate::body::SearchBody;
+use crate::answer::answer;
 use crate::contexts::{Content, Scroll};
 use crate::deadline::Deadline;
 use crate::encoding::encode_body;
 use crate::error::SearchError;
+use crate::point_in_time;
 use crate::response::OpenIds;
-use crate::target::Target;
-use crate::uri::Presentation;
-use crate::{SearchService, answer, open_context, point_in_time, resolve_indices, target, uri};
+use crate::searched::{resolve_indices, target};
+use crate::service::SearchService;
+use crate::target::{Target, open_context};
 use sparrow_call::error::EngineError;
 use sparrow_call::operation::parameters::{INDICES, SOURCE, URI_QUERY};
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::{Action, Right};
 use sparrow_indices::ResolveOptions;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::uri;
+use sparrow_search_body::uri::Presentation;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("search", Action::Search, Lane::Read, search)

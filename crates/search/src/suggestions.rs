@@ -11,14 +11,14 @@ use sparrow_index::query::SuggestedWord;
 use sparrow_suggest::{Completed, CompletionSuggester, Kind, Suggester, TermSuggester, complete};
 use sparrow_types::work;
 
-use super::body::SearchBody;
 use super::deadline::Deadline;
 use super::error::SearchError;
 use super::execute::Outcome;
 use super::hits::{Read, Reader};
 use super::response;
 use super::target::{Hit, Target};
-use super::uri::Presentation;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::uri::Presentation;
 
 /// Whether a search asks for suggestions and for nothing else. As in Elasticsearch, it has no hits then.
 pub fn stands_alone(body: &SearchBody) -> bool {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sparrow_index::{DocAddress, Snapshot};
 use sparrow_indices::SearchLimits;
-use sparrow_indices::counters::Counters;
+use sparrow_indices::counters::{Counters, OpenContext};
 use sparrow_indices::search_groups::SearchGroup;
 use sparrow_indices::slow_log::SlowSearches;
 use sparrow_mapping::Mapping;
@@ -47,6 +47,11 @@ pub fn stats_groups(targets: &[Target], names: &[String]) -> Vec<Vec<Arc<SearchG
 /// The mapping of each target's snapshot: the one that its index is searched with.
 pub fn mappings(targets: &[Target]) -> Vec<Arc<Mapping>> {
     targets.iter().map(|target| Arc::clone(target.snapshot.mapping())).collect()
+}
+
+/// Counts a scroll or a point in time as open in the statistics of its indices until the result is dropped.
+pub fn open_context(targets: &[Target], scroll: bool) -> OpenContext {
+    OpenContext::new(targets.iter().map(|target| Arc::clone(&target.counters)).collect(), scroll)
 }
 
 /// A hit whose stored document has not been read yet.

@@ -8,12 +8,12 @@ use sparrow_query::dsl::{self, Context, value};
 use sparrow_types::work;
 use sparrow_wire::BodyError;
 
-use super::body::{self, read_object};
-use super::deadline::Deadline;
+use super::deadline::{Deadline, is_cancelled};
+use super::encoding::encode;
 use super::error::SearchError;
 use super::point_in_time::keep_matching;
+use super::searched::{resolve_indices, target};
 use super::target::mappings;
-use super::{encode, is_cancelled, resolve_indices, target};
 use crate::service::SearchService;
 use sparrow_call::answers::ShardCounts;
 use sparrow_call::error::EngineError;
@@ -21,6 +21,7 @@ use sparrow_call::operation::parameters::INDICES;
 use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
+use sparrow_search_body::body::{self, read_object};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("terms_enum", Action::TermsEnum, Lane::Read, terms_enum)

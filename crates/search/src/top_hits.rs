@@ -4,20 +4,20 @@
 use serde_json::{Map, Value};
 use sparrow_aggregations::{AggregationError, Collected, HitWriter, ReduceOptions, TopHits, TopList};
 
-use crate::aggs::Aggregations;
-use crate::body::SearchBody;
 use crate::deadline::Deadline;
 use crate::error::SearchError;
 use crate::execute::Outcome;
 use crate::highlight::Prepared;
 use crate::hits::Reader;
 use crate::response;
-use crate::retriever::Fusion;
 use crate::service::SearchService;
 use crate::target::{Hit, Target};
-use crate::uri::Presentation;
 use sparrow_call::error::EngineError;
 use sparrow_query::walk;
+use sparrow_search_body::aggs::Aggregations;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::retriever::Fusion;
+use sparrow_search_body::uri::Presentation;
 
 /// Combines what the indices collected for each aggregation, in at most `search.max_buckets` buckets.
 ///

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::body::{self, read_object};
+use super::encoding::encode;
 use super::error::SearchError;
 use super::resolve::set_default_fields;
+use super::searched::{resolve_indices, target};
 use super::target::{Target, mappings};
-use super::{encode, resolve_indices, target, uri};
 use crate::service::SearchService;
 use sparrow_call::NODE_ROLES;
 use sparrow_call::answers::ShardCounts;
@@ -22,6 +22,8 @@ use sparrow_index::query::{SearchOptions, TotalHits};
 use sparrow_indices::{ResolveOptions, Resolved};
 use sparrow_query::dsl::{self, Context};
 use sparrow_query::{Query, printed};
+use sparrow_search_body::body::{self, read_object};
+use sparrow_search_body::uri;
 use sparrow_types::work;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[

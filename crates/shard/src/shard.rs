@@ -546,7 +546,7 @@ impl Shard {
     /// Acquires the write lock, after trying to recover a failed shard; an error if writes are refused.
     pub(crate) fn lock_for_writing(&self) -> Result<MutexGuard<'_, WriteState>, ShardError> {
         self.wal.wait_for_room();
-        // Whoever waited for it would keep a thread from the writers of other indices.
+        // A writer that waited for the recovery would occupy a thread that writers of other indices need.
         if let Some(refused) = &*self.recovering.lock() {
             refused.takes_writes()?;
         }
@@ -563,7 +563,7 @@ impl Shard {
         state.phase.takes_writes().map(|()| state)
     }
 
-    /// Sets the phase and the flag together: whoever is refused because of the phase checks the flag.
+    /// Sets the phase and the flag together, because a request that is refused for the phase then checks the flag.
     pub(crate) fn mark_closed(&self, state: &mut WriteState) {
         state.phase = Phase::Closed;
         self.closed.store(true, Ordering::SeqCst);

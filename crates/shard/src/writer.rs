@@ -133,7 +133,7 @@ impl Writer<'_> {
     /// Handles the result of adding a logged write to the segments: on failure, the write is replayed from
     /// the log, now or before the next commit.
     fn buffered(&mut self, result: Result<(), IndexError>) {
-        // Under the write lock, as a refresh takes it back: whoever finds the shard clean afterwards knows that a refresh has it.
+        // Set under the write lock, under which a refresh clears it: a thread that finds the shard clean knows that a refresh has seen the write.
         self.shard.mark_dirty();
         let Err(error) = result else { return };
         let error = match error {

@@ -183,7 +183,7 @@ fn create_snapshot(
     let owner = service.clone();
     let (note, noted) = std::sync::mpsc::channel();
     let task = service.tasks.spawn(spec, move |context| {
-        // Here, so that whoever sees the snapshot finds its task.
+        // The task is registered before the snapshot can be seen, so that a client that sees the snapshot finds its task.
         owner.snapshots.failed.begin(&guard.creation);
         let _ = note.send(());
         let job = Job { service: &owner, repository: &repository, guard: &guard, wanted: &wanted, context };

@@ -35,7 +35,7 @@ pub(super) fn parse(value: &Value) -> Result<bool, EngineError> {
     }
 }
 
-/// Checks that the caller may copy or restore API keys; whoever can do so can grant himself any right.
+/// Checks that the caller may copy or restore API keys; a caller who can do that can grant himself any right.
 ///
 /// # Errors
 /// 403 for a caller without all rights.

@@ -355,7 +355,7 @@ impl Layout {
             let problem = "it would be longer than what is read again: take a snapshot of fewer indices";
             return Err(errors::repository(&self.name, &format!("[{file}] cannot be written: {problem}")));
         }
-        // Before it is there: whoever lists the repository meanwhile must not see what nobody can restore.
+        // This comes first: a client that lists the repository meanwhile must not see a snapshot that cannot be restored.
         parse(lines.as_bytes()).map_err(|problem| self.unusable(&file, problem))?;
         let path = self.root.join(&file);
         if let Err(error) = durable::atomic_write(&path, lines.as_bytes()) {

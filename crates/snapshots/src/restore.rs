@@ -64,7 +64,7 @@ fn restore_snapshot(
         owner.snapshots.counts.restore(&restored);
         if let Err(error) = restored {
             if done.is_empty() {
-                // Whoever waits is told, and so is the log of requests.
+                // A client that waits gets the error as its answer, which is logged with its request; otherwise it is logged here.
                 if !wait {
                     tracing::warn!(repository = repository.name, snapshot = label, %error, "nothing was restored");
                 }
@@ -137,7 +137,7 @@ impl Source {
         }
         // Before anything is restored.
         if let Some(global) = content.global.as_ref().filter(|_| wanted.include_global_state) {
-            // Whoever asks has not written it: it is the snapshot that is wrong.
+            // The client did not write the global state: it is the snapshot that is wrong.
             let unusable =
                 |error: EngineError| refuse(&format!("its global state cannot be used: {}", error.reason()));
             global.check().map_err(unusable)?;

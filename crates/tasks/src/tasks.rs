@@ -344,7 +344,7 @@ impl TaskGuard {
 
 impl Drop for TaskGuard {
     fn drop(&mut self) {
-        // Whoever waits for the end of the task gets it.
+        // A request that waits for the end of the task gets the result.
         self.task.end(self.task.outcome_of(&Ok(Value::Null)));
         self.running.lock().remove(&self.task.number);
     }

@@ -199,7 +199,7 @@ function askedAhead(context: Writing, { path, query }: EngineRequest): Map<strin
   const { index } = path;
   if (index === undefined || query['pipeline'] !== undefined) return new Map();
   const found = pipelineOf(context, undefined, index);
-  // Whoever needs it is told what went wrong; there may be nobody.
+  // A request that awaits this gets the error; if none awaits it, nobody has to know.
   found.catch(() => undefined);
   return new Map([[index, found]]);
 }

@@ -82,7 +82,7 @@ export class Transport {
       pool: new Pool(checkedUrl(url), {
         connections: CONNECTIONS,
         connect: { timeout: CONNECT_MS, ...(ca === undefined ? {} : { ca }) },
-        // Forcing a merge, waiting for a task: what takes long is ended by whoever asked.
+        // Forcing a merge or waiting for a task may take long: it ends when the client ends it.
         headersTimeout: 0,
         bodyTimeout: 0,
       }),

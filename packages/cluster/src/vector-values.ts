@@ -2,7 +2,7 @@
 // crates/mapping/src/dense/problems.rs), which the addon does not export.
 import type { DenseField, Element } from './dense-fields.js';
 
-/** A vector, or why a text is none. */
+/** A vector, or the reason why a text is not one. */
 export type Decoded = { readonly vector: readonly number[] } | { readonly problem: string };
 
 /** Largest allowed deviation of a unit vector's squared length from 1. */
@@ -86,7 +86,7 @@ function floats(text: string): Decoded {
   return { vector: Array.from({ length: bytes.length / 4 }, (_, at) => bytes.readFloatBE(4 * at)) };
 }
 
-/** The bytes of a text in Base64, with or without padding; Node.js reads over whatever is none. */
+/** The bytes of a text in Base64, with or without padding; Node.js skips all other characters. */
 function base64(text: string): Buffer | undefined {
   if (!/^[A-Za-z0-9+/]*={0,2}$/u.test(text)) return undefined;
   const bytes = Buffer.from(text, 'base64');

@@ -214,7 +214,7 @@ export class NativeSearchEngine implements SearchEngine {
   }
 }
 
-/** What whoever asked gets of an answer. */
+/** The answer as the caller gets it. */
 function taken(reply: NativeReply, named: EngineRequest['named']): EngineReply {
   if (reply.named !== undefined) named?.(reply.named);
   const answer: EngineReply = unwrapNative(reply);

@@ -79,7 +79,7 @@ export async function answerUnknown(call: Call): Promise<never> {
   return notFound(call);
 }
 
-/** The first steps of every request; a browser may be led elsewhere, and a path that is none of ours is refused. */
+/** The first steps of every request; a browser may be led elsewhere, and a path that the server does not have is refused. */
 function enter(call: Call): Answer | Promise<never> | undefined {
   readParameters(call);
   checkPath(call.exchange.path);

@@ -37,7 +37,7 @@ pub struct CheckedIndex {
 /// Reads every file of a data directory and compares it with its checksum.
 ///
 /// # Errors
-/// When a process has the directory open, or it is none.
+/// When a process has the directory open, or the path is not a data directory.
 pub fn check(data: &Path) -> Result<Report, EngineError> {
     inspect(&DataDir::inspect(data)?)
 }

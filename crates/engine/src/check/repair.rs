@@ -37,7 +37,7 @@ pub struct RepairedIndex {
     pub lost: Option<u64>,
     /// Ids of the documents whose writes in the log could be read but not applied.
     pub lost_ids: Vec<String>,
-    /// Whatever else whoever relies on the new index should know, as sentences.
+    /// What else a user of the new index should know, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -153,7 +153,7 @@ fn of_index(
 /// An index that holds the undamaged segments of a damaged one.
 struct WholeSegments {
     index: SparrowIndex,
-    /// Last sequence number that the segments contain; none if there is none.
+    /// Last sequence number that the segments contain; `None` if they contain no document.
     covered: Option<u64>,
     /// Stored documents that could be read from the damaged segments.
     documents: Vec<SalvagedDoc>,

@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tantivy::schema::Field;
 
-use crate::query::error::QueryError;
-use crate::query::terms::fields::FieldStatistics;
 use crate::query::terms::term_runs::TermRuns;
 use sparrow_lexical::TextField;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::statistics::FieldStatistics;
 
 /// Cached values over all segments of one snapshot. They depend on the segments only, not on the mapping.
 #[derive(Default)]

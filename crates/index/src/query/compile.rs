@@ -6,14 +6,15 @@ use rustc_hash::FxHashMap;
 use tantivy::Searcher;
 use tantivy::query::{BoostWeight, Weight};
 
-use crate::query::error::QueryError;
+use crate::query::explain;
 use crate::query::kinds::{meaning, query_string};
-use crate::query::score_error::ScoreErrors;
-use crate::query::{explain, weights};
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
 use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{MAX_CLAUSES, Query, QueryKind};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::score_error::ScoreErrors;
+use sparrow_scoring::weights;
 use sparrow_types::{ExecutorLog, work};
 
 /// Fields of a mapping that are compared with a pattern between two looks at the request.

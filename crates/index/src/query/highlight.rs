@@ -9,15 +9,15 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::meaning;
 use crate::query::kinds::term::scalar_text;
-use crate::query::terms::analyzed::{all_paths, sections};
-use crate::query::terms::fuzzy::{Fuzzy, expand_fuzzy};
-use crate::query::terms::multi_term::TermFilter;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
 use sparrow_query::{MatchPhraseQuery, MatchQuery, Query};
+use sparrow_scoring::analyzed::{all_paths, sections};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fuzzy::{Fuzzy, expand_fuzzy};
+use sparrow_scoring::multi_term::TermFilter;
 use sparrow_types::work;
 
 /// Highest number of tokens of a text that are examined.

@@ -7,32 +7,28 @@
 
 mod cache;
 mod compile;
-mod error;
 mod explain;
 mod filters;
 mod highlight;
 mod kinds;
-mod score_error;
 pub mod scripts;
 pub mod search;
-mod stoppable;
 mod terms;
 mod values;
-mod weights;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub(crate) use cache::SnapshotCache;
-pub use error::QueryError;
 pub use explain::Explanation;
+pub use sparrow_scoring::QueryError;
 
 pub use highlight::{MatchedText, TextMatch, TextMatcher};
 pub use kinds::semantic::{DENSE_SHARE, answering};
 pub use search::hits::*;
 pub use search::{dis_max, sorted};
 pub use sparrow_analysis::StringDistance;
-pub use terms::fields::{keyword_column, number_column};
+pub use sparrow_scoring::dates::DateRequest;
+pub use sparrow_scoring::fields::{keyword_column, number_column};
 pub use terms::term_suggest::{SuggestMode, SuggestedTerm, SuggestedWord, TermSuggest};
 pub use terms::term_vectors::{TermFrequency, TermPlace, TermVector, TermsOfField};
-pub use values::dates::DateRequest;

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Item, Node, Runtime, State, fail, run_node};
-use crate::IngestSummary;
+use super::node::{Item, Node, State, fail};
 use crate::config::Config;
 use crate::document::{Document, java_type};
 use crate::error::{ConfigError, ProcessorError};
@@ -58,14 +57,13 @@ impl ForEach {
 
     /// Runs the inner processor on the first element of every document, then on the second of every document that has
     /// one, and so on, so that an `inference` processor sees the texts of many documents at once, just as it does
-    /// outside a loop.
+    /// outside a loop. `run` runs it on those documents whose places it gets.
     pub fn run(
         &self,
-        runtime: &Runtime<'_>,
         node: &Node,
         items: &mut [Item],
         who: &[usize],
-        summary: &mut IngestSummary,
+        run: &mut dyn FnMut(&Node, &mut [Item], &[usize]),
     ) {
         let mut all = Vec::with_capacity(who.len());
         for &at in who {
@@ -85,7 +83,7 @@ impl ForEach {
             if live.is_empty() {
                 break;
             }
-            run_node(runtime, &self.processor, items, &live, summary);
+            run(&self.processor, items, &live);
             for elements in &mut all {
                 if live.binary_search(&elements.at).is_ok() {
                     elements.finish(&mut items[elements.at].document);

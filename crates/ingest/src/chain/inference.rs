@@ -1,11 +1,12 @@
 //! `inference`: runs a model over the texts of a batch of documents.
 
+use std::sync::atomic::AtomicBool;
+
 use serde_json::{Map, Value};
 use sparrow_encoder::Encoded;
-use sparrow_inference::{ModelError, Purpose, encode_documents, vector_to_json};
+use sparrow_inference::{ModelError, Purpose, TextEncoder, encode_documents, vector_to_json};
 
-use super::Runtime;
-use crate::IngestSummary;
+use crate::batch::IngestSummary;
 use crate::config::Config;
 use crate::document::{Document, as_text};
 use crate::error::{ConfigError, ProcessorError};
@@ -13,6 +14,14 @@ use crate::error::{ConfigError, ProcessorError};
 /// Most texts of one call to the encoder when it is not paced: a long bulk request fills only part of the queue, and
 /// a full queue fails only the documents that were being encoded.
 const CHUNK: usize = 128;
+
+/// The models of a run, and how they are asked.
+#[derive(Clone, Copy)]
+pub(crate) struct ModelAccess<'a> {
+    pub encoder: &'a dyn TextEncoder,
+    pub purpose: Purpose,
+    pub cancel: Option<&'a AtomicBool>,
+}
 
 /// Runs a model; see the two forms in [`Form`].
 #[derive(Debug)]
@@ -128,17 +137,17 @@ impl Inference {
     /// batch; the answer names those that failed.
     pub fn run(
         &self,
-        runtime: &Runtime<'_>,
+        models: ModelAccess<'_>,
         documents: &mut [(usize, &mut Document)],
         summary: &mut IngestSummary,
     ) -> Vec<(usize, ProcessorError)> {
         let mut failures: Vec<Option<ProcessorError>> = documents.iter().map(|_| None).collect();
         let jobs = self.collect(documents, &mut failures);
-        for chunk in chunks(&jobs, runtime.purpose) {
+        for chunk in chunks(&jobs, models.purpose) {
             let texts: Vec<(usize, &str)> =
                 chunk.iter().map(|job| (job.document, job.text.as_str())).collect();
             let (encoded, error) =
-                encode_documents(runtime.encoder, &self.model_id, &texts, runtime.purpose, runtime.cancel);
+                encode_documents(models.encoder, &self.model_id, &texts, models.purpose, models.cancel);
             let (done, left) = chunk.split_at(encoded.len());
             summary.truncated += encoded.iter().filter(|encoded| encoded.truncated_tokens > 0).count() as u64;
             for (job, encoded) in done.iter().zip(encoded) {
@@ -150,9 +159,9 @@ impl Inference {
                 // One text that the tokenizer or the runtime cannot handle fails the whole call: find it.
                 Some(ModelError::Inference { .. }) if left.len() > 1 => {
                     for job in left {
-                        let written = runtime
+                        let written = models
                             .encoder
-                            .encode(&self.model_id, &[&job.text], runtime.purpose, runtime.cancel)
+                            .encode(&self.model_id, &[&job.text], models.purpose, models.cancel)
                             .map_err(ProcessorError::from)
                             .and_then(|encoded| match encoded.first() {
                                 Some(encoded) => {
@@ -172,7 +181,7 @@ impl Inference {
             }
         }
         if !jobs.is_empty() {
-            self.note_filled(runtime, &mut summary.filled);
+            self.note_filled(models, &mut summary.filled);
         }
         let positions: Vec<usize> = documents.iter().map(|(at, _)| *at).collect();
         positions.into_iter().zip(failures).filter_map(|(at, failure)| Some((at, failure?))).collect()
@@ -229,8 +238,8 @@ impl Inference {
         }
     }
 
-    fn note_filled(&self, runtime: &Runtime<'_>, filled: &mut Vec<(String, String)>) {
-        let Some(fingerprint) = runtime.encoder.fingerprint(&self.model_id) else { return };
+    fn note_filled(&self, models: ModelAccess<'_>, filled: &mut Vec<(String, String)>) {
+        let Some(fingerprint) = models.encoder.fingerprint(&self.model_id) else { return };
         let mut note = |field: String| {
             let entry = (field, fingerprint.clone());
             if !filled.contains(&entry) {
@@ -371,4 +380,10 @@ pub fn check_tokenization(tokenization: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+impl From<&ModelError> for ProcessorError {
+    fn from(error: &ModelError) -> Self {
+        Self::Model(error.clone())
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use sparrow_types::work;
 
-use super::{Action, Failure, Item, Node, Runtime, State, fail};
+use super::node::{Action, Failure, Item, Node, Runtime, State, fail};
 use crate::effort::weight;
 use crate::error::ProcessorError;
 use crate::script::Condition;

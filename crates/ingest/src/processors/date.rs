@@ -1,14 +1,10 @@
-//! The processors `date`, which converts text in one of several formats to a date in another, and `date_index_name`,
-//! which chooses an index by a date.
-
-mod index_name;
+//! `date`, which converts text in one of several formats to a date in another.
 
 use serde_json::Value;
 use sparrow_wire::date_format::{DateFormat, parse_formats};
 use sparrow_wire::{DatePattern, Zone};
 use time::{Duration, OffsetDateTime};
 
-pub(crate) use self::index_name::DateIndexName;
 use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::{Document, as_text, java_type};
@@ -25,8 +21,9 @@ pub(crate) struct Date {
     output: DatePattern,
 }
 
+/// A format in which dates are read.
 #[derive(Debug)]
-enum Format {
+pub(super) enum Format {
     Unix,
     UnixMs,
     Tai64n,
@@ -66,7 +63,7 @@ impl Processor for Date {
 }
 
 /// The date in the value of a field, which may be a number.
-fn text_of(document: &Document, field: &str) -> Result<String, ProcessorError> {
+pub(super) fn text_of(document: &Document, field: &str) -> Result<String, ProcessorError> {
     match document.get_optional(field, false)? {
         None => Err(ProcessorError::Null { path: field.to_owned(), refusal: "cannot extract date".into() }),
         Some(value @ (Value::String(_) | Value::Number(_))) => Ok(as_text(value)),
@@ -79,7 +76,7 @@ fn text_of(document: &Document, field: &str) -> Result<String, ProcessorError> {
 }
 
 /// Parses a text by the first format that matches it, to a date in the local time of the zone.
-fn parse(formats: &[Format], text: &str, zone: &Zone) -> Option<OffsetDateTime> {
+pub(super) fn parse(formats: &[Format], text: &str, zone: &Zone) -> Option<OffsetDateTime> {
     let date = formats.iter().find_map(|format| match format {
         Format::Unix => {
             let seconds: f64 = text.parse().ok()?;
@@ -94,7 +91,7 @@ fn parse(formats: &[Format], text: &str, zone: &Zone) -> Option<OffsetDateTime> 
 }
 
 /// Reads an optional list of date formats.
-fn formats(config: &mut Config, property: &str) -> Result<Option<Vec<Format>>, ConfigError> {
+pub(super) fn formats(config: &mut Config, property: &str) -> Result<Option<Vec<Format>>, ConfigError> {
     let Some(names) = config.optional_list(property)? else { return Ok(None) };
     let mut formats = Vec::with_capacity(names.len());
     for name in names {
@@ -134,7 +131,7 @@ pub(super) fn leave_out_unusable(processors: Option<&mut Value>) -> Vec<String> 
 
 impl Format {
     /// ISO 8601, which is the default.
-    fn iso8601() -> Self {
+    pub(super) fn iso8601() -> Self {
         Self::OfFields(vec![DateFormat::StrictDateOptionalTime])
     }
 
@@ -176,7 +173,7 @@ impl TimeZone {
 }
 
 /// Checks that `locale` is English, the only language for names of months and days.
-fn english_only(config: &mut Config) -> Result<(), ConfigError> {
+pub(super) fn english_only(config: &mut Config) -> Result<(), ConfigError> {
     let Some(locale) = config.optional_text("locale")? else { return Ok(()) };
     let language = locale.split(['-', '_']).next().unwrap_or_default().to_ascii_lowercase();
     if ["en", "english", "root"].contains(&language.as_str()) {

@@ -4,6 +4,7 @@ mod bytes;
 mod convert;
 mod csv;
 pub(crate) mod date;
+mod date_index_name;
 mod dissect;
 mod fields;
 mod flow;
@@ -207,7 +208,7 @@ fn build_action(kind: &str, config: &mut Config, depth: usize) -> Result<Action,
         "convert" => each(convert::Convert::from_config(config)?),
         "csv" => each(csv::Csv::from_config(config)?),
         "date" => each(date::Date::from_config(config)?),
-        "date_index_name" => each(date::DateIndexName::from_config(config)?),
+        "date_index_name" => each(date_index_name::DateIndexName::from_config(config)?),
         "dissect" => each(dissect::Dissect::from_config(config)?),
         "dot_expander" => each(fields::DotExpander::from_config(config)?),
         "drop" => Action::Drop,

@@ -94,7 +94,7 @@ pub(super) fn run(
         let (old, new) = (find(&before)?, find(&after)?);
         pairs.push(Pair { query, overlap: overlap(&old, &new), correlation: kendall(&old, &new) });
     }
-    // Whoever changes a model may not read the documents: what of them made a query is not shown, and neither is what was found.
+    // A key that may change models may not be allowed to read documents, so neither queries made of documents nor hits are shown.
     Ok(Some(shown(&mut pairs, size, given.is_some())))
 }
 

@@ -240,7 +240,7 @@ pub(super) fn check_rest<'a>(
         } else if UNUSED.contains(&name.as_str()) {
             member(members, name)
                 .map_or(Ok(()), sparrow_search::check_section)
-                .map_err(|error| (&**name, error))?;
+                .map_err(|error| (&**name, error.into()))?;
         } else {
             let token = token(value);
             let (line, column) = position(text, name);

@@ -53,7 +53,7 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
     });
     let query = match source.shift_remove("query") {
         None | Some(Value::Null) => None,
-        Some(query) => Some(sparrow_search::parse_query(&query)?),
+        Some(query) => Some(sparrow_query::dsl::parse_value(&query)?),
     };
     let order = order(source.shift_remove("sort"))?;
     if order.is_some() {

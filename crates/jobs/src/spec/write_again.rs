@@ -39,7 +39,7 @@ pub(super) fn parse(kind: Kind, request: &Request, body: &[u8]) -> Result<Spec, 
     };
     let in_body = match given.shift_remove("query") {
         None | Some(Value::Null) => None,
-        Some(query) => Some(sparrow_search::parse_query(&query)?),
+        Some(query) => Some(sparrow_query::dsl::parse_value(&query)?),
     };
     let query = sparrow_search::query_of_params(params)?.or(in_body);
     let part = match given.shift_remove("slice") {

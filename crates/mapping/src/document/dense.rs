@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::super::LeafNode;
-use super::super::dense::{DenseVector, MAX_DIMS, component_problem, magnitude_problem};
+use super::super::dense::problems::{component_problem, magnitude_problem};
+use super::super::dense::{DenseVector, MAX_DIMS};
 use super::super::encoded;
 use super::super::error::{DocumentError, DocumentErrorKind};
 use super::super::java::token_name;

@@ -4,6 +4,7 @@ mod completion;
 mod dense;
 mod flattened;
 mod leaf;
+mod metadata;
 mod names;
 mod nested;
 mod range;
@@ -26,7 +27,6 @@ use super::location::Step;
 use super::source::wrapped;
 use super::types::{Dynamic, Limits, ParsedDocument};
 use super::{LeafNode, Mapping, Node, ObjectNode, join};
-use names::METADATA;
 use values::Values;
 
 /// Reads a document into values of the mapped fields; returns the extended mapping too, if dynamic mapping adds
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
             self.steps.push(Step::Key(key.clone()));
             if scope.path.is_empty()
                 && key.starts_with('_')
-                && let Some(name) = METADATA.iter().find(|name| *name == key)
+                && let Some(name) = metadata::METADATA.iter().find(|name| *name == key)
             {
                 return Err(self.metadata(name, value));
             }

@@ -6,23 +6,6 @@ use super::super::error::DocumentError;
 use super::super::location::Step;
 use super::Reader;
 
-/// Names of metadata fields, which a document must not contain.
-pub(super) const METADATA: [&str; 13] = [
-    "_data_stream_timestamp",
-    "_feature",
-    "_field_names",
-    "_id",
-    "_ignored",
-    "_ignored_source",
-    "_index",
-    "_inference_fields",
-    "_nested_path",
-    "_routing",
-    "_seq_no",
-    "_source",
-    "_version",
-];
-
 impl Reader<'_> {
     /// Checks the name of a member, which may contain dots.
     pub(super) fn check_name(&self, name: &str) -> Result<(), DocumentError> {

@@ -18,8 +18,8 @@ use super::super::source::SourceFilter;
 use super::super::types::{FieldType, Limits, ParsedDocument};
 use super::super::{LeafNode, Mapping, Node, join};
 use super::leaf::takes_texts;
-use super::names::METADATA;
-use super::tokens::Tokens;
+use super::metadata::METADATA;
+use super::tokens::{Text, Tokens};
 use super::values::FEW;
 use super::{Reader, Scope};
 
@@ -309,33 +309,6 @@ impl<'de> Names<'de> {
             self.set.extend(self.list.drain(..));
             self.set.insert(name);
         }
-    }
-}
-
-/// Deserializer of a text, borrowed from the input if it has no escapes.
-pub(super) struct Text;
-
-impl<'de> DeserializeSeed<'de> for Text {
-    type Value = Cow<'de, str>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Text {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a text")
-    }
-
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
     }
 }
 

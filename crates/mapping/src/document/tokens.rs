@@ -1,8 +1,9 @@
-//! Reads an object of weights by token directly from JSON into its packed form.
+//! Reads texts, and objects of weights by token, directly from JSON: these into their packed form.
 //!
 //! A vector of 200 tokens as a JSON value is an ordered map of 200 strings, which takes longer to build than
 //! everything else done with it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use rustc_hash::FxHashSet;
@@ -11,7 +12,6 @@ use sparrow_types::PackedTokens;
 
 use super::super::values::is_weight;
 use super::leaf::MAX_TERM;
-use super::read::Text;
 
 /// Deserializer of an object of weights by token.
 pub(super) struct Tokens {
@@ -80,5 +80,32 @@ impl Visitor<'_> for Weight {
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<f32, E> {
         self.visit_f64(value as f64)
+    }
+}
+
+/// Deserializer of a text, borrowed from the input if it has no escapes.
+pub(super) struct Text;
+
+impl<'de> DeserializeSeed<'de> for Text {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Text {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
     }
 }

@@ -6,14 +6,15 @@ use sparrow_query::{BoolQuery, Query, QueryKind};
 use super::Run;
 use super::plain::boosted;
 use super::union::at_least;
-use crate::aggs::Aggregations;
 use crate::error::SearchError;
 use crate::resolve::set_default_fields;
-use crate::retriever::{Fusion, Retriever};
+use crate::slices;
+use sparrow_search_body::aggs::Aggregations;
+use sparrow_search_body::retriever::{Fusion, Retriever};
 
 impl Run<'_> {
     /// What each index contributes. Post filters do not apply; fused lists count with all that any of them finds, had they no window: what
-    /// is below the lowest score of a list is none of it.
+    /// is below the lowest score of a list does not count as a hit of it.
     pub(super) fn aggregated(&mut self, aggregations: &Aggregations) -> Vec<Collected> {
         let queries = match &self.body.fusion {
             None => self.union_per_target(),
@@ -99,7 +100,8 @@ impl Run<'_> {
         }
         let body = self.body;
         if body.slice.is_some() || body.terminate_after > 0 {
-            let slice = body.slice.as_ref().map(|slice| slice.bind(snapshot.mapping(), &target.shard));
+            let slice =
+                body.slice.as_ref().map(|slice| slices::bind(slice, snapshot.mapping(), &target.shard));
             let slice = slice.transpose().map_err(|error| AggregationError::Execution(error.to_string()))?;
             let most = (body.terminate_after > 0).then_some(body.terminate_after);
             snapshot.keep_part(&mut matching, slice.as_ref(), most)?;

@@ -6,7 +6,7 @@ use sparrow_indices::chunks;
 use sparrow_types::work::{self, Stopped};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::retriever::ChunkRescorer;
+use sparrow_search_body::retriever::ChunkRescorer;
 
 /// BM25's usual parameters.
 const K1: f32 = 1.2;
@@ -84,7 +84,7 @@ mod tests {
     use sparrow_mapping::Chunking;
 
     use super::best_chunks;
-    use crate::retriever::ChunkRescorer;
+    use sparrow_search_body::retriever::ChunkRescorer;
 
     #[test]
     fn parts_with_rare_words_of_the_question_come_first() {

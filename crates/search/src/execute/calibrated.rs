@@ -1,9 +1,9 @@
 //! Fusion of ranked lists whose scores are calibrated into probabilities.
 
-use super::Key;
-use crate::calibration::Map;
-use crate::fusion::{Fused, Method, Normalizer, Ranked, Ties, fuse};
-use crate::retriever::Input;
+use super::key::Key;
+use sparrow_search_body::calibration::Map;
+use sparrow_search_body::fusion::{Fused, Method, Normalizer, Ranked, Ties, fuse};
+use sparrow_search_body::retriever::Input;
 
 /// Fuses the lists of a calibrated fusion, each sorted best first. Fused scores are probabilities, from 0 to
 /// 1.

@@ -5,11 +5,11 @@ use sparrow_encoder::Calibration;
 use sparrow_index::DocAddress;
 
 use super::{Input, Map, Normalizer, fuse_calibrated};
-use crate::body::SearchBody;
 use crate::execute::Key;
-use crate::retriever::{Retriever, Standard};
 use crate::target::Hit;
 use sparrow_query::Query;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::retriever::{Retriever, Standard};
 
 const DENSE: Calibration = Calibration { slope: 10.0, intercept: -5.0 };
 const SPARSE: Calibration = Calibration { slope: 2.0, intercept: -3.0 };

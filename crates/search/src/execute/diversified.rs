@@ -6,7 +6,7 @@ use sparrow_types::work::{self, Stopped};
 use super::Run;
 use super::fused::{Branch, Origin};
 use crate::error::SearchError;
-use crate::retriever::Diversify;
+use sparrow_search_body::retriever::Diversify;
 
 /// Comparisons of vectors between two looks at whether the request must stop.
 const COMPARED_AT_ONCE: usize = 1024;

@@ -1,27 +1,27 @@
 //! Several ranked lists fused into one, to any depth.
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use rustc_hash::FxHashSet;
-use sparrow_index::DocAddress;
 use sparrow_index::query::sorted::{GroupId, SortValue};
 use sparrow_index::query::{QueryError, TotalHits};
 use sparrow_query::{Query, QueryKind, VectorKind, walk};
 use sparrow_types::processors;
 
 use super::calibrated::fuse_calibrated;
+use super::key::Key;
 use super::plain::{boosted, by_score};
 use super::{Hit, List, Outcome, Run, total, with_k};
-use crate::body::SearchBody;
-use crate::collapse::Collapse;
+use crate::collapse::column;
 use crate::error::SearchError;
-use crate::fusion::{Fused, Normalizer, Ranked, Ties, fuse};
 use crate::profile::timed;
-use crate::rescore::Rescore;
-use crate::retriever::{Form, Fusion, Knn, Retriever, Stage, Standard};
-use crate::window::windows;
 use sparrow_call::helpers::share_parts;
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::collapse::Collapse;
+use sparrow_search_body::fusion::{Fused, Normalizer, Ranked, Ties, fuse};
+use sparrow_search_body::rescore::Rescore;
+use sparrow_search_body::retriever::{Form, Fusion, Knn, Retriever, Stage, Standard};
+use sparrow_search_body::window::windows;
 
 /// One ranked list in a tree of retrievers, best hit first.
 #[derive(Debug, Default)]
@@ -219,15 +219,15 @@ impl Run<'_> {
     ) -> Result<Vec<(Key, f32, SortValue)>, SearchError> {
         let mut columns = Vec::with_capacity(self.targets.len());
         for target in self.targets {
-            columns.push(collapse.column(target.snapshot.mapping(), &target.shard)?);
+            columns.push(column(collapse, target.snapshot.mapping(), &target.shard)?);
         }
         let mut seen = HashSet::new();
         let mut kept = Vec::new();
         for &(key, score) in hits {
-            let target = &self.targets[key.target];
+            let target = &self.targets[key.target()];
             let values = target
                 .snapshot
-                .column_values(DocAddress::new(key.segment, key.doc), &columns[key.target])
+                .column_values(key.addr(), &columns[key.target()])
                 .map_err(|source| SearchError::Query { shard: target.shard.clone(), source })?;
             let group = values.into_iter().next().unwrap_or(SortValue::Null);
             if seen.insert(GroupId::of(&group)) {
@@ -428,54 +428,4 @@ fn fuse_inputs(fusion: &Fusion, inputs: &[Branch], window: usize) -> Vec<Fused<K
         Form::Rank | Form::Retriever => Ties::Rank,
     };
     fuse(fusion.method, ties, &lists)
-}
-
-/// Identifies a document across the indices of one search; the order of keys is the order in which ties are
-/// broken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
-    target: usize,
-    seq_no: u64,
-    segment: u32,
-    doc: u32,
-}
-
-impl Key {
-    /// Position of the document's index in the list of targets.
-    pub fn target(self) -> usize {
-        self.target
-    }
-
-    /// Segment and number of the document within its index.
-    pub(super) fn addr(self) -> DocAddress {
-        DocAddress::new(self.segment, self.doc)
-    }
-
-    pub fn of(hit: &Hit) -> Self {
-        Self { target: hit.target, seq_no: hit.seq_no, segment: hit.addr.segment_ord, doc: hit.addr.doc_id }
-    }
-
-    fn hit(self, score: f32, rank: Option<u32>) -> Hit {
-        Hit { target: self.target, addr: self.addr(), seq_no: self.seq_no, score, rank }
-    }
-
-    pub(super) fn is_in(&self, sets: &[Vec<Vec<u64>>]) -> bool {
-        let words = sets.get(self.target).and_then(|segments| segments.get(self.segment as usize));
-        words
-            .and_then(|words| words.get(self.doc as usize / 64))
-            .is_some_and(|word| word >> (self.doc % 64) & 1 == 1)
-    }
-}
-
-impl Ord for Key {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let order = |key: &Self| (key.target, key.seq_no, key.segment, key.doc);
-        order(self).cmp(&order(other))
-    }
-}
-
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }

@@ -5,12 +5,14 @@ mod best_chunks;
 mod calibrated;
 mod diversified;
 mod fused;
+mod key;
 mod plain;
 mod reranked;
 mod sorted;
 mod union;
 
-pub use self::fused::{Branch, Key, Origin};
+pub use self::fused::{Branch, Origin};
+pub use self::key::Key;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -22,13 +24,13 @@ use sparrow_index::query::{QueryError, SearchOptions, TopDocs, TotalHits, TotalR
 use sparrow_query::{Query, QueryKind};
 use sparrow_types::attempt;
 
-use super::body::SearchBody;
 use super::error::SearchError;
 use super::limits;
 use super::profile::{Profile, QueryProfile};
 use super::resolve::set_default_fields;
-use super::sort::plan::Position;
 use super::target::{Hit, Target, stats_groups};
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::sort::Position;
 
 /// What a search found.
 #[derive(Default)]

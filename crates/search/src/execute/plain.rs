@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Hit, List, Outcome, Run, Target, total, with_k};
-use crate::body::SearchBody;
 use crate::error::SearchError;
-use crate::rescore::Rescore;
 use sparrow_index::query::{QueryError, SearchOptions, TotalHits};
 use sparrow_query::{BoolQuery, KnnSearch, Query, QueryKind};
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::rescore::Rescore;
 use sparrow_wire::glob;
 
 impl Run<'_> {

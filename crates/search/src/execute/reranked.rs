@@ -5,12 +5,13 @@ use sparrow_models::ModelError;
 use sparrow_types::work;
 
 use super::best_chunks::best_chunks;
-use super::fused::{Branch, Key, Origin};
+use super::fused::{Branch, Origin};
+use super::key::Key;
 use super::{Run, Target};
 use crate::error::SearchError;
-use crate::retriever::Rerank;
 use sparrow_index::IndexError;
 use sparrow_index::query::QueryError;
+use sparrow_search_body::retriever::Rerank;
 
 /// Number of documents whose texts are in memory at the same time.
 const PORTION: usize = 64;

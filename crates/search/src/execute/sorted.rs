@@ -11,11 +11,14 @@ use sparrow_index::query::sorted::{
 
 use super::plain::by_score;
 use super::{Hit, Outcome, Run, total};
+use crate::collapse;
 use crate::error::SearchError;
 use crate::profile::QueryProfile;
 use crate::resolve::set_default_fields;
-use crate::sort::SortField;
-use crate::sort::plan::{Plan, Position, Start};
+use crate::slices;
+use crate::sort::plan::{Plan, Start};
+use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::sort::{Position, SortField};
 
 impl Run<'_> {
     pub(super) fn sorted(&mut self) -> Result<Outcome, SearchError> {
@@ -129,10 +132,11 @@ impl Run<'_> {
         let mapping = target.snapshot.mapping();
         let body = self.body;
         let plan = Plan::new(fields, mapping, target.snapshot.scope(), &target.shard)?;
-        let after = body.start().map(|start| plan.start(&start, fields, number)).transpose()?;
-        let slice = body.slice.as_ref().map(|slice| slice.bind(mapping, &target.shard)).transpose()?;
+        let after = start(body).map(|start| plan.start(&start, fields, number)).transpose()?;
+        let slice =
+            body.slice.as_ref().map(|slice| slices::bind(slice, mapping, &target.shard)).transpose()?;
         let collapse =
-            body.collapse.as_ref().map(|collapse| collapse.column(mapping, &target.shard)).transpose()?;
+            body.collapse.as_ref().map(|by| collapse::column(by, mapping, &target.shard)).transpose()?;
         let keys = plan.keys.clone();
         let terminate_after = (body.terminate_after > 0).then_some(body.terminate_after);
         let search =
@@ -184,13 +188,11 @@ fn type_name(key: &SortKey) -> &'static str {
     }
 }
 
-impl crate::body::SearchBody {
-    /// The position behind which the hits begin; `None` to begin at the first.
-    fn start(&self) -> Option<Start> {
-        match (&self.position, &self.search_after) {
-            (Some(position), _) => Some(Start::Position(position.clone())),
-            (None, Some(values)) => Some(Start::Values(values.clone())),
-            (None, None) => None,
-        }
+/// The position behind which the hits begin; `None` to begin at the first.
+fn start(body: &SearchBody) -> Option<Start> {
+    match (&body.position, &body.search_after) {
+        (Some(position), _) => Some(Start::Position(position.clone())),
+        (None, Some(values)) => Some(Start::Values(values.clone())),
+        (None, None) => None,
     }
 }

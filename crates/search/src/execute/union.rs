@@ -4,12 +4,13 @@ use rustc_hash::FxHashSet;
 use sparrow_index::query::TotalHits;
 use sparrow_query::{BoolQuery, BoostMode, FunctionScoreQuery, Query, QueryKind, ScoreMode};
 
-use super::fused::{Branch, Key, is_open};
+use super::fused::{Branch, is_open};
+use super::key::Key;
 use super::plain::boosted;
 use super::{Run, total, with_k};
 use crate::resolve::set_default_fields;
-use crate::retriever::{Form, Fusion, Retriever, filtered};
-use crate::window::Window;
+use sparrow_search_body::retriever::{Form, Fusion, Retriever, filtered};
+use sparrow_search_body::window::Window;
 
 /// The lists of a fusion whose documents are counted.
 #[derive(Default)]

@@ -4,8 +4,11 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::super::attribution::Attributor;
+use super::super::deadline::is_cancelled;
+use super::super::encoding::encode;
 use super::super::error::SearchError;
-use super::super::{body, encode, is_cancelled, resolve, resolve_indices, target, uri};
+use super::super::resolve;
+use super::super::searched::{resolve_indices, target};
 use super::write;
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
@@ -17,6 +20,7 @@ use sparrow_index::query::{Explanation, SearchOptions, TotalHits};
 use sparrow_indices::PRIMARY_TERM;
 use sparrow_mapping::SourceSelection;
 use sparrow_query::{IdsQuery, Query, QueryKind};
+use sparrow_search_body::{body, uri};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("explain", Action::Explain, Lane::Read, explain_document)

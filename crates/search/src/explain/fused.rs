@@ -6,11 +6,11 @@ use sparrow_index::query::Explanation;
 
 use super::super::error::SearchError;
 use super::super::execute::{Branch, Key, Origin};
-use super::super::fusion::{Method, Normalizer};
-use super::super::retriever::{Fusion, Retriever};
 use super::super::target::{Hit, Target};
-use super::super::window::windows;
 use super::of_queries;
+use sparrow_search_body::fusion::{Method, Normalizer};
+use sparrow_search_body::retriever::{Fusion, Retriever};
+use sparrow_search_body::window::windows;
 use sparrow_wire::java_float::f32_text;
 
 /// Explains hits of a fusion by the ranked lists that it was made from.

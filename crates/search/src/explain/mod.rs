@@ -15,12 +15,12 @@ use sparrow_index::query::Explanation;
 use sparrow_query::Query;
 
 use super::attribution::Attributor;
-use super::body::SearchBody;
 use super::error::SearchError;
 use super::execute::{self, Outcome};
 use super::target::{Hit, Target};
 use crate::service::SearchService;
 use sparrow_call::error::EngineError;
+use sparrow_search_body::body::SearchBody;
 
 pub(crate) use self::api::OPERATIONS;
 pub(super) use self::write::write;

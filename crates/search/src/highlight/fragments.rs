@@ -7,7 +7,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::options::Scanner;
+use sparrow_search_body::highlight::Scanner;
 
 /// A stretch of a text to be marked.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::{Fragment, Mark, choose, opening, passages, stretches, whole};
-use crate::highlight::options::Scanner;
+use sparrow_search_body::highlight::Scanner;
 
 fn marks(text: &str, words: &[&str]) -> Vec<Mark> {
     let mut marks: Vec<Mark> = words

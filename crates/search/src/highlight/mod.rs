@@ -5,7 +5,6 @@
 //! fragments are ranked by what those words added to the score.
 
 mod fragments;
-mod options;
 mod passages;
 mod prepared;
 
@@ -20,7 +19,6 @@ use sparrow_query::{Query, QueryKind};
 use sparrow_types::work;
 
 use self::fragments::{Fragment, Mark};
-use self::options::{FieldOptions, Kind};
 use super::attribution::Attributor;
 use super::error::SearchError;
 use super::resolve;
@@ -31,8 +29,8 @@ use sparrow_call::rights::Right;
 use sparrow_indices::Node;
 use sparrow_indices::texts::values_at;
 use sparrow_query::walk;
+use sparrow_search_body::highlight::{FieldOptions, Highlight, Kind};
 
-pub use self::options::Highlight;
 pub use self::passages::best_passages;
 pub use self::prepared::Prepared;
 

@@ -8,10 +8,10 @@ use sparrow_mapping::passages::{self, PassageVector};
 use sparrow_query::{Query, QueryKind};
 
 use super::encoded;
-use super::options::{Highlight, Kind};
 use crate::error::SearchError;
 use sparrow_indices::texts::values_at;
 use sparrow_query::walk;
+use sparrow_search_body::highlight::{Highlight, Kind};
 use sparrow_wire::glob;
 
 /// Texts of the `number` best passages of a field by score, in the order of the text unless `by_score`.

@@ -3,8 +3,10 @@
 
 use serde_json::{Map, Value};
 
-use super::metric::MAX_RATING;
 use sparrow_call::error::{EngineError, Exception};
+
+/// Highest relevance grade: gains are powers of two (`2^rating - 1`).
+pub const MAX_RATING: u32 = 1000;
 
 /// Hands out the members of an object, and remembers which.
 pub struct MemberReader<'a> {

@@ -9,8 +9,6 @@ use sparrow_call::error::EngineError;
 const DEFAULT_K: usize = 10;
 /// Highest number of hits of a list that are evaluated: each hit is held in memory.
 const MAX_K: usize = 10_000;
-/// Highest relevance grade: gains are powers of two (`2^rating - 1`).
-pub const MAX_RATING: u32 = 1000;
 
 /// A measure of a ranked list's quality, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,8 +11,8 @@ use sparrow_types::work;
 
 use self::member_reader::{MemberReader, parse};
 use self::metric::{Metric, Quality};
-use super::resolve_indices;
 use super::search::search;
+use super::searched::resolve_indices;
 use crate::service::SearchService;
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;

@@ -9,21 +9,10 @@ use sparrow_index::query::sorted::{
 use sparrow_mapping::{DateFormat, FieldType, Mapping};
 
 use super::values::{DEFAULT_FORMAT, Shown, parse_formats};
-use super::{FieldDistance, SortField};
 use crate::error::{SearchError, Shard};
 use sparrow_mapping::date::DEFAULT_NANOS_FORMAT;
 use sparrow_query::Query;
-
-/// The position of the last hit already returned: the search continues with the hits behind it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Position {
-    /// The sort values of that hit.
-    pub values: Vec<SortValue>,
-    /// Position of its index in the list of targets.
-    pub target: usize,
-    /// Sequence number of that hit's document.
-    pub seq_no: u64,
-}
+use sparrow_search_body::sort::{FieldDistance, Position, SortField};
 
 /// Where a search continues.
 #[derive(Debug, Clone, PartialEq)]

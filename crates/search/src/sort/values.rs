@@ -115,7 +115,7 @@ impl Shown {
             (Shown::Ip, SortValue::Text(text)) => out.push_str(&Value::from(ip::shown(text)).to_string()),
             (_, SortValue::Text(text)) => out.push_str(&Value::from(&**text).to_string()),
             (_, SortValue::Unsigned(number)) => out.push_str(&number.to_string()),
-            // What stands for a document without a date is none.
+            // The number that stands for a missing date is no date.
             (Shown::Date { formatted: true, .. }, SortValue::Long(i64::MIN | i64::MAX)) => {
                 out.push_str("null")
             }

@@ -131,7 +131,7 @@ const RETRIES = 20;
 /** The type of refusals by an index that takes no documents. */
 const WRITE_BLOCK = 'cluster_block_exception';
 const MOST_FAILURES = 100;
-/** Characters that are shown of an answer that is none. */
+/** Characters that an error shows of an answer that is not JSON. */
 const MOST_SHOWN = 100;
 
 /** How long a refused batch waits before it is sent again, in milliseconds: at first, and at most. */

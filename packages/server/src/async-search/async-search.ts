@@ -47,7 +47,7 @@ export async function submitAsyncSearch(call: Call): Promise<Answer> {
   });
   const isHere = await waited(search, limit, call.exchange);
   if (!isHere) {
-    // Whoever asked does not know its id, and nobody else may.
+    // The client was never told the id of this search, and nobody else may ask for it.
     asyncSearches.end(search);
     throw new HttpError('client_closed', 'the client went away before the search had an id');
   }

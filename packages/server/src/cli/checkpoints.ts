@@ -40,7 +40,7 @@ export async function lookAt(file: string): Promise<KnownFile> {
   try {
     const path = await realpath(file);
     const found = await stat(path);
-    // Before it is opened: that would wait for whoever writes into a pipe.
+    // Checked before it is opened: opening a pipe would wait until a program writes into it.
     if (!found.isFile())
       throw new CommandError(
         `${file} is not a regular file; - reads standard input, such as what comes through a pipe`,

@@ -141,7 +141,7 @@ export function help(): string {
   return `${program().helpInformation()}\nTo start the server, with or without the word serve:\n\n${usage()}`;
 }
 
-/** Commander's sentence as one of ours: with what was probably meant. */
+/** Commander's sentence in the form of all other messages, with the name that was probably meant. */
 function sentence({ code, message }: CommanderError, sparrow: Command, [word = '']: readonly string[]): string {
   // A group of commands without one of them: commander would show its help as an error.
   if (code === 'commander.help') {

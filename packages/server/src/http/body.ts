@@ -70,7 +70,7 @@ export function readIncoming(incoming: IncomingMessage, limit: number, hold: Hol
       reading.over();
       resolve(gathered.bytes());
     });
-    // Whoever hangs up is no fault of the server, and hears no answer.
+    // That the client hung up is no fault of the server, and nobody is left to read an answer.
     const gone = (): void => {
       fail(new HttpError('timeout', 'the connection closed before all of the body was there'));
     };

@@ -45,7 +45,7 @@ export function typeOf({ members: { type } }: EngineError): string | undefined {
   return typeof type === 'string' ? type : undefined;
 }
 
-/** Turns anything thrown into an answer; undefined for what is nobody's refusal but a fault of ours. */
+/** Turns anything thrown into an answer; undefined for an error that is no refusal but a fault of the server. */
 export function answerToError(error: unknown): Answer | undefined {
   if (error instanceof EngineError) {
     const isForGood = error.members['durability'] === 'PERMANENT';

@@ -218,7 +218,7 @@ async function bulk(
   const { items } = await rest.request<{ items: readonly Readonly<Record<string, Written>>[] }>(
     'POST',
     pathOf(index, '_bulk'),
-    // Whoever writes looks for it next.
+    // An agent that writes a document usually searches for it next.
     { query: { refresh: 'wait_for' }, body: lines, signal },
   );
   return items.flatMap((item) => Object.values(item));

@@ -7,7 +7,7 @@ import { type RestInterface, ToolError } from './rest-interface.js';
 /** What a tool works with while it answers one call. */
 export interface Call {
   readonly rest: RestInterface;
-  /** Is aborted when whoever called goes away. */
+  /** Is aborted when the client of the call goes away. */
   readonly signal: AbortSignal;
 }
 

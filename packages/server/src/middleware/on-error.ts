@@ -27,10 +27,10 @@ export function onError(call: Call, error: unknown): Answer {
   return answer;
 }
 
-/** An error in the form of the interface that was called; what is a fault of ours is logged. */
+/** An error in the form of the interface that was called; a fault of the server is logged. */
 export function refusal(call: Call, error: unknown): Answer {
   const known = answerToError(error);
-  // Whoever polls until the server is ready is no fault; `debug` has a line for every request.
+  // A client that polls until the server is ready makes no mistake; `debug` has a line for every request.
   const isExpected = error instanceof HttpError && error.code === 'starting';
   if ((known === undefined || known.status >= 500) && !isExpected) {
     const isCallers = known?.status === 500 && CALLERS_MISTAKES.has(nameOf(error));

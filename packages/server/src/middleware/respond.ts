@@ -47,7 +47,7 @@ function headersOf({ application, exchange, requestId, caller }: Call, { type, s
   const opaqueId = exchange.header('x-opaque-id');
   if (opaqueId !== undefined) headers.push(['X-Opaque-Id', opaqueId]);
   headers.push(['X-Request-Id', requestId], ...application.headers);
-  // Whoever has no key does not get one refusal after the other over one connection.
+  // A client without a key does not get one refusal after another over the same connection.
   if ((status === 401 || status === 429) && caller === undefined && exchange.endsWhenRefused === true) {
     headers.push(['Connection', 'close']);
   }

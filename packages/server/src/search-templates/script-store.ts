@@ -102,7 +102,7 @@ export class ScriptStore {
   /** Does something once all that was asked before is done. */
   #inTurn(work: () => Promise<void>): Promise<void> {
     const done = this.#last.then(work);
-    // Whoever asked for it learns of its failure; the next is done all the same.
+    // The request that asked for a change learns of its failure; the next change is made all the same.
     this.#last = done.catch(() => undefined);
     return done;
   }

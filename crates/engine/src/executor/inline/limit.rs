@@ -9,7 +9,7 @@ use sparrow_call::request::CancelFlag;
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::TimeLimit;
 
-/// There is none: nothing is limited.
+/// This system has no such limit, so nothing is limited.
 #[cfg(not(target_os = "linux"))]
 pub(super) enum TimeLimit {}
 
@@ -70,7 +70,7 @@ mod linux {
             let shared = Arc::new(Shared { timer, state: Mutex::default() });
             let watched = Arc::clone(&shared);
             let watch = move || {
-                // Or it would wait for the slice of whoever has the core.
+                // Otherwise the thread would wait until the time slice of the thread that has the core is over.
                 time_slice::shorten();
                 let gone_off =
                     || rustix::io::retry_on_intr(|| rustix::io::read(&watched.timer, &mut [0_u8; 8]));

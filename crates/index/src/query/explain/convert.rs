@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Explanation;
+use super::explanation::Explanation;
 
 /// Marks a step that read a stored weight: first entry of its context, followed by field and token.
 pub(crate) const TOKEN_TAG: &str = "token";

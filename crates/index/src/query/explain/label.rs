@@ -6,8 +6,8 @@ use tantivy::{DocId, Score, SegmentReader};
 
 use super::convert::CONSTANT_TAG;
 use crate::query::kinds::{Explained, meaning};
-use crate::query::{error, weights};
 use sparrow_query::{Query, QueryKind, printed};
+use sparrow_scoring::{error, weights};
 use sparrow_types::work;
 
 /// Wraps the weight of a clause so that it gives the explanation of its kind.

@@ -11,11 +11,11 @@ use tantivy::TERMINATED;
 
 use super::kinds::meaning;
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::key::filter_key;
-use crate::query::stoppable::stops_after;
-use crate::query::weights;
 use sparrow_query::{Query, QueryKind, ScriptQuery};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::stoppable::stops_after;
+use sparrow_scoring::weights;
 use sparrow_segments::doc_bits::next_in;
 use sparrow_segments::doc_bits::{BitsScorer, DocBits};
 use sparrow_segments::filter_cache::Cached;

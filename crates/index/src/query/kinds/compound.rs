@@ -4,16 +4,16 @@ use tantivy::query::{BooleanWeight, Occur, SumCombiner, Weight};
 
 use super::{Explained, Meaning, constant};
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::{Docs, combine};
 use crate::query::highlight::WantedWords;
-use crate::query::stoppable::stoppable;
-use crate::query::terms::minimum::minimum_should_match;
-use crate::query::weights;
 use sparrow_query::script::QueryScript;
 use sparrow_query::{
     BoolQuery, BoostingQuery, ConstantScoreQuery, DisMaxQuery, LenientQuery, Query, QueryKind,
 };
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::minimum::minimum_should_match;
+use sparrow_scoring::stoppable::stoppable;
+use sparrow_scoring::weights;
 use sparrow_segments::segment_docs::SegmentDocs;
 
 impl Meaning for BoolQuery {

@@ -4,10 +4,10 @@ use tantivy::query::Weight;
 
 use super::{Explained, Meaning, no_words};
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::Docs;
-use crate::query::weights;
 use sparrow_query::{MatchAllQuery, MatchNoneQuery};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::weights;
 use sparrow_segments::segment_docs::SegmentDocs;
 
 impl Meaning for MatchAllQuery {

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::term::scalar_text;
-use crate::query::values::columns::{NumericColumns, Reading};
-use crate::query::values::dates::DateRequest;
 use sparrow_mapping::{FieldType, GeoPoint, geo};
 use sparrow_query::{DecayCurve, DecayFunction, MultiValue};
+use sparrow_scoring::columns::{NumericColumns, Reading};
+use sparrow_scoring::dates::DateRequest;
+use sparrow_scoring::error::QueryError;
 
 /// A decay function with its parameters converted to numbers.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,16 +9,16 @@ use tantivy::schema::Field;
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::decay::span_millis;
 use crate::query::kinds::term::scalar_text;
 use crate::query::kinds::{Meaning, no_words};
-use crate::query::values::columns::{NumericColumns, Reading};
-use crate::query::values::dates::DateRequest;
-use crate::query::weights;
 use sparrow_mapping::{FieldType, GeoPoint, geo};
 use sparrow_postings::SparseCursor;
 use sparrow_query::{DistanceFeatureQuery, ExistsQuery, QueryKind, RankFeatureQuery, RankFunction};
+use sparrow_scoring::columns::{NumericColumns, Reading};
+use sparrow_scoring::dates::DateRequest;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::weights;
 use sparrow_segments::plugins::SegmentPlugins;
 
 impl Compiler<'_> {

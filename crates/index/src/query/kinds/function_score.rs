@@ -10,20 +10,20 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader};
 
 use crate::query::compile::Compiler;
-use crate::query::error::{self, QueryError};
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::decay::Decay;
-use crate::query::score_error::ScoreErrors;
 use crate::query::scripts::{ScoringScript, VisibleDocs, VisibleInSegment, VisibleScript};
-use crate::query::terms::fields::keyword_column;
-use crate::query::values::columns::{NumericColumns, Reading};
-use crate::query::weights;
 use sparrow_lexical::computed::{ComputeScore, ComputedScorer, NO_MATCH};
 use sparrow_mapping::FieldType;
 use sparrow_query::{
     BoostMode, BoostingQuery, FunctionKind, FunctionScoreQuery, Modifier, ScoreFunction, ScoreMode,
 };
+use sparrow_scoring::columns::{NumericColumns, Reading};
+use sparrow_scoring::error::{self, QueryError};
+use sparrow_scoring::fields::keyword_column;
+use sparrow_scoring::score_error::ScoreErrors;
+use sparrow_scoring::weights;
 use sparrow_segments::schema::SEQ_NO;
 use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::work;

@@ -12,11 +12,11 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::key::Key;
 use crate::query::kinds::{Meaning, no_words};
-use crate::query::values::columns::NumericColumns;
-use crate::query::weights;
+use sparrow_scoring::columns::NumericColumns;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::weights;
 
 struct GeoWeight {
     /// The documents that have points.

@@ -6,11 +6,11 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::{Explained, Meaning, no_words, semantic};
-use crate::query::weights::{self, ListScorer};
 use sparrow_mapping::{DenseVector, FieldType, component_problem, magnitude_problem, preview};
 use sparrow_query::{KnnBuilderQuery, KnnQuery, NestedQuery, NestedScore, QueryKind};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::weights::{self, ListScorer};
 use sparrow_segments::doc_bits::next_in;
 use sparrow_vectors::{Effort, Similarity, TopKRequest, VectorsError};
 

@@ -28,11 +28,11 @@ pub(super) mod text;
 use tantivy::query::Weight;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::Docs;
 use crate::query::filters::key::Key;
 use crate::query::highlight::WantedWords;
 use sparrow_query::{Clause, MatchAllQuery, MatchNoneQuery, QueryKind, of_kind};
+use sparrow_scoring::error::QueryError;
 
 pub(super) use compound::{only_scoring, required_should};
 
@@ -90,7 +90,7 @@ macro_rules! no_words {
         fn words(
             &self,
             _: &mut crate::query::highlight::WantedWords<'_>,
-        ) -> Result<(), crate::query::error::QueryError> {
+        ) -> Result<(), sparrow_scoring::error::QueryError> {
             Ok(())
         }
     };
@@ -116,5 +116,5 @@ pub(super) fn meaning(kind: &QueryKind) -> &dyn Meaning {
 
 /// A weight for a clause that gives all that matches the score 1.
 fn constant(weight: Box<dyn Weight>, scoring: bool) -> Box<dyn Weight> {
-    crate::query::weights::constant(weight, 1.0, scoring)
+    sparrow_scoring::weights::constant(weight, 1.0, scoring)
 }

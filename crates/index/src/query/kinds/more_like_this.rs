@@ -12,15 +12,15 @@ use serde_json::Value;
 use tantivy::query::Weight;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
-use crate::query::terms::minimum::minimum_should_match;
 use sparrow_mapping::{FieldType, values_at};
 use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{
     BoolQuery, IdsQuery, LikeDocument, LikeExample, MoreLikeThisQuery, Query, QueryKind, TermQuery,
 };
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::minimum::minimum_should_match;
 use sparrow_segments::schema::ID;
 
 const CLAUSE: &str = "more_like_this";

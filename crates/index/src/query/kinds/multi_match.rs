@@ -3,19 +3,21 @@
 use tantivy::query::Weight;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::text::{any, boosted, dis_max, join, should};
-use crate::query::terms::analyzed::{Section, sections};
-use crate::query::terms::fields::{FieldStatistics, StringTerms, term_weight};
-use crate::query::terms::scored::{Bm25, SummedWeight};
-use crate::query::weights;
 use sparrow_mapping::FieldType;
 use sparrow_query::{
     CombinedFieldsQuery, LenientQuery, MatchBoolPrefixQuery, MatchPhrasePrefixQuery, MatchPhraseQuery,
     MatchQuery, MultiMatchQuery, MultiMatchType, Query, QueryKind,
 };
+use sparrow_scoring::analyzed::{Section, sections};
+use sparrow_scoring::bm25::term_weight;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::StringTerms;
+use sparrow_scoring::scored::{Bm25, SummedWeight};
+use sparrow_scoring::statistics::FieldStatistics;
+use sparrow_scoring::weights;
 
 /// A field of a `cross_fields` query, with its boost and statistics.
 struct CrossField {

@@ -10,14 +10,14 @@ use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, TantivyError};
 
 use super::Meaning;
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::Docs;
 use crate::query::highlight::WantedWords;
-use crate::query::stoppable::stops_after;
-use crate::query::weights;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
 use sparrow_query::{NestedQuery, NestedScore};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::stoppable::stops_after;
+use sparrow_scoring::weights;
 use sparrow_segments::doc_bits::{DocBits, next_in};
 use sparrow_segments::nested::Blocks;
 use sparrow_segments::segment_docs::SegmentDocs;

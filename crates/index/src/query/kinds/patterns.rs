@@ -4,19 +4,21 @@
 use tantivy::query::Weight;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::key::Key;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::term::INDEX;
 use crate::query::kinds::text::{any, boosted};
 use crate::query::kinds::{Explained, Meaning};
-use crate::query::terms::fields::{StringTerms, term_weight};
-use crate::query::terms::fuzzy::{Expansion, Fuzzy, expand_fuzzy};
-use crate::query::terms::multi_term::{TermFilter, first_terms, multi_term};
-use crate::query::weights;
 use sparrow_query::regexp::Automaton;
 use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{FuzzyQuery, PrefixQuery, RegexpQuery, Rewrite, WildcardQuery};
+use sparrow_scoring::bm25::term_weight;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::StringTerms;
+use sparrow_scoring::fuzzy::{Fuzzy, expand_fuzzy};
+use sparrow_scoring::multi_term::Expansion;
+use sparrow_scoring::multi_term::{TermFilter, first_terms, multi_term};
+use sparrow_scoring::weights;
 
 /// Highest number of terms whose scores are added up (the old `indices.query.bool.max_clause_count`).
 const MAX_SCORED: usize = 1024;

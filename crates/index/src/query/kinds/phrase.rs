@@ -3,19 +3,20 @@
 use tantivy::query::{EnableScoring, PhraseQuery, Query as _, Weight};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::key::Key;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::text::any;
-use crate::query::terms::analyzed::{all_paths, sections};
-use crate::query::terms::fields::{StringTerms, bm25_weight, term_weight};
-use crate::query::terms::fuzzy::DEFAULT_EXPANSIONS;
-use crate::query::terms::multi_term::{TermFilter, first_terms};
-use crate::query::terms::scored::{Bm25, PhraseWeight};
-use crate::query::weights;
 use sparrow_mapping::{FieldType, TextIndexOptions};
 use sparrow_query::{MatchPhrasePrefixQuery, MatchPhraseQuery, ZeroTerms};
+use sparrow_scoring::analyzed::{all_paths, sections};
+use sparrow_scoring::bm25::{bm25_weight, term_weight};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::StringTerms;
+use sparrow_scoring::fuzzy::DEFAULT_EXPANSIONS;
+use sparrow_scoring::multi_term::{TermFilter, first_terms};
+use sparrow_scoring::scored::{Bm25, PhraseWeight};
+use sparrow_scoring::weights;
 
 /// Words of a request's phrases up to which tantivy's own scorer finds them. It is the faster one, but it never looks whether its request is
 /// to stop, and more words than these take it seconds in a large segment.

@@ -6,7 +6,6 @@ use serde_json::Value;
 use tantivy::query::Weight;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::Docs;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
@@ -16,6 +15,7 @@ use sparrow_query::{
     MatchPhrasePrefixQuery, MatchPhraseQuery, MatchQuery, MultiMatchQuery, MultiMatchType, Operator,
     PrefixQuery, Query, QueryKind, QueryStringQuery, RangeQuery, RegexpQuery, TermQuery, WildcardQuery,
 };
+use sparrow_scoring::error::QueryError;
 
 /// What the rewriting has to know about the fields of the index.
 pub(crate) trait Fields {

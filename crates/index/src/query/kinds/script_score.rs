@@ -11,12 +11,12 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::{Meaning, no_words};
-use crate::query::score_error::ScoreErrors;
 use crate::query::scripts::{ScoringScript, VisibleScript};
-use crate::query::weights;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::score_error::ScoreErrors;
+use sparrow_scoring::weights;
 
 impl Compiler<'_> {
     /// The documents of `inner` on which a script is true, each with its score and what is added to it.

@@ -14,13 +14,13 @@ use tantivy::query::{Scorer, Weight};
 use tantivy::{DocId, DocSet, TERMINATED};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::{Meaning, no_words};
 use sparrow_mapping::{FieldType, Mapping, SemanticText};
 use sparrow_postings::{SharedThreshold, SparseCursor, TopK, TopKRequest};
 use sparrow_query::{
     BoolQuery, KnnQuery, Pruning, Query, QueryKind, SemanticQuery, SparseOrigin, SparseQuery, VectorKind,
 };
+use sparrow_scoring::error::QueryError;
 use sparrow_segments::plugins::{PassageMap, SparseReader};
 use sparrow_types::{Executors, Score};
 

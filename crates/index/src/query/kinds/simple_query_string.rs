@@ -5,7 +5,6 @@ use rustc_hash::FxHashMap;
 use tantivy::query::Weight;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::Docs;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
@@ -14,6 +13,7 @@ use sparrow_query::{
     BoolQuery, DisMaxQuery, FuzzyQuery, LenientQuery, MatchPhraseQuery, MatchQuery, Operator, PrefixQuery,
     Query, QueryKind, Rewrite, SimpleQueryStringQuery, simple_flags,
 };
+use sparrow_scoring::error::QueryError;
 
 /// Deepest nesting of parentheses that is parsed; deeper ones are ignored as if they were not there.
 const MAX_DEPTH: usize = 64;

@@ -13,15 +13,15 @@ use tantivy::schema::Field;
 use tantivy::{DocId, DocSet, Score, SegmentReader};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::explain::TOKEN_TAG;
 use crate::query::kinds::semantic::PassageScorer;
 use crate::query::kinds::{Meaning, no_words};
-use crate::query::weights;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::{FieldType, Mapping, SemanticModel, SemanticText};
 use sparrow_postings::SparseCursor;
 use sparrow_query::{Pruning, PruningConfig, SparseOrigin, SparseQuery, TextExpansionQuery};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::weights;
 use sparrow_segments::plugins::{PassageMap, SegmentPlugins, SparseReader};
 
 /// A sparse clause checked against the mapping, with the tokens that take part in it, each once.

@@ -7,16 +7,17 @@ use tantivy::schema::IndexRecordOption;
 
 use super::constant;
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::key::Key;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::{Explained, Meaning, no_words};
-use crate::query::terms::fields::{StringTerms, term_weight};
-use crate::query::terms::multi_term::{TermFilter, multi_term};
-use crate::query::weights;
 use sparrow_mapping::{FieldType, IGNORED, ROUTING};
 use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{ExistsQuery, IdsQuery, RangeQuery, TermQuery, TermsLookupQuery, TermsQuery};
+use sparrow_scoring::bm25::term_weight;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::StringTerms;
+use sparrow_scoring::multi_term::{TermFilter, multi_term};
+use sparrow_scoring::weights;
 use sparrow_segments::schema::{ID, SEQ_NO, VERSION};
 use sparrow_types::work;
 

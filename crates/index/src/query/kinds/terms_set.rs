@@ -5,17 +5,17 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
 use crate::query::compile::Compiler;
-use crate::query::error::{self, QueryError};
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::text::should;
-use crate::query::score_error::ScoreErrors;
 use crate::query::scripts::{ScoringScript, VisibleScript};
-use crate::query::stoppable::stops_after;
-use crate::query::terms::minimum::minimum_should_match;
-use crate::query::values::columns::NumericColumns;
-use crate::query::weights;
 use sparrow_query::{TermsSetMinimum, TermsSetQuery};
+use sparrow_scoring::columns::NumericColumns;
+use sparrow_scoring::error::{self, QueryError};
+use sparrow_scoring::minimum::minimum_should_match;
+use sparrow_scoring::score_error::ScoreErrors;
+use sparrow_scoring::stoppable::stops_after;
+use sparrow_scoring::weights;
 use sparrow_types::work;
 
 impl Compiler<'_> {

@@ -6,22 +6,24 @@ use serde_json::Value;
 use tantivy::query::{BooleanWeight, BoostWeight, DisjunctionMaxCombiner, Occur, SumCombiner, Weight};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::explain::described;
 use crate::query::filters::key::Key;
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
 use crate::query::kinds::term::{INDEX, scalar_text};
-use crate::query::stoppable::stoppable;
-use crate::query::terms::analyzed::{QueryToken, Section, sections};
-use crate::query::terms::fields::{FieldStatistics, StringTerms, term_weight};
-use crate::query::terms::fuzzy::Fuzzy;
-use crate::query::terms::minimum::minimum_should_match;
-use crate::query::terms::multi_term::{TermFilter, multi_term};
-use crate::query::terms::scored::{Bm25, SummedWeight};
-use crate::query::weights;
 use sparrow_mapping::{FieldType, IGNORED, ROUTING};
 use sparrow_query::{MAX_CLAUSES, MatchBoolPrefixQuery, MatchQuery, Operator, Query, ZeroTerms};
+use sparrow_scoring::analyzed::{QueryToken, Section, sections};
+use sparrow_scoring::bm25::term_weight;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::StringTerms;
+use sparrow_scoring::fuzzy::Fuzzy;
+use sparrow_scoring::minimum::minimum_should_match;
+use sparrow_scoring::multi_term::{TermFilter, multi_term};
+use sparrow_scoring::scored::{Bm25, SummedWeight};
+use sparrow_scoring::statistics::FieldStatistics;
+use sparrow_scoring::stoppable::stoppable;
+use sparrow_scoring::weights;
 use sparrow_types::work;
 
 /// Number of tokens of a text between two checks whether the request must stop.

@@ -9,13 +9,13 @@ use std::cell::{Cell, RefCell};
 use tantivy::{DocAddress, DocId};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::search::dis_max::DisMaxOfSums;
 use crate::query::search::sparse_search::{Join, Pass};
 use crate::query::search::top_docs::TopCollector;
 use crate::query::{SearchOptions, TotalHits};
 use sparrow_lexical::least_score;
 use sparrow_postings::{ScoreBounds, SharedThreshold, TopKRequest};
+use sparrow_scoring::error::QueryError;
 use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::Executor;
 

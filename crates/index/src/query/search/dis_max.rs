@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tantivy::{DocId, SegmentReader};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::search::document_at_a_time::{BLOCK, DocumentAtATime};
 use crate::query::search::max_score::{MaxScoreDisjunction, ROUNDING, RequiredBitsets};
 use crate::query::search::window_at_a_time::{Source, WINDOW};
 use crate::query::search::words::Word;
 use sparrow_query::{BoolQuery, DisMaxQuery, Query, QueryKind};
+use sparrow_scoring::error::QueryError;
 use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::Executor;
 

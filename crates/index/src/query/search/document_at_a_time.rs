@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tantivy::query::Scorer;
 use tantivy::{DocId, SegmentReader, TERMINATED};
 
-use crate::query::error::QueryError;
 use crate::query::search::max_score::MaxScoreDisjunction;
 use crate::query::search::window_at_a_time::WINDOW;
+use sparrow_scoring::error::QueryError;
 
 /// Number of documents that share one score bound in a walk by windows.
 pub(crate) const BLOCK: usize = 8;

@@ -16,19 +16,21 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, Searcher, SegmentReader, Term};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::{query_string, required_should, simple_query_string};
 use crate::query::search::document_at_a_time::{CANCEL_INTERVAL, DocumentAtATime};
 use crate::query::search::window_at_a_time::{Source, TermSource};
 use crate::query::search::words::Word;
-use crate::query::terms::fields::{FieldStatistics, StringTerms, bm25_bound, term_weight};
-use crate::query::terms::minimum::minimum_should_match;
-use crate::query::terms::scored::{Bm25, lengths};
-use crate::query::weights;
 use sparrow_query::{
     MatchQuery, Operator, PrefixQuery, Query, QueryKind, RegexpQuery, Rewrite, TermQuery, WildcardQuery,
     ZeroTerms,
 };
+use sparrow_scoring::bm25::term_weight;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::StringTerms;
+use sparrow_scoring::minimum::minimum_should_match;
+use sparrow_scoring::scored::{Bm25, lengths};
+use sparrow_scoring::statistics::{FieldStatistics, bm25_bound};
+use sparrow_scoring::weights;
 use sparrow_segments::doc_bits::DocBits;
 use sparrow_segments::schema::ID;
 use sparrow_segments::segment_docs::SegmentDocs;

@@ -20,15 +20,15 @@ use tantivy::query::Scorer;
 use tantivy::{DocAddress, DocId, TERMINATED};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::semantic;
 use crate::query::search::sparse_search::SparsePlan;
 use crate::query::search::top_docs::TopCollector;
-use crate::query::stoppable::has_stopped;
 use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::segment_snapshot::SegmentSnapshot;
 use crate::snapshot::Snapshot;
 use sparrow_query::{Query, QueryKind};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::stoppable::has_stopped;
 use sparrow_segments::doc_bits::next_in;
 use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::{Executor, SeqNo, work};

@@ -4,15 +4,15 @@
 use tantivy::{DocAddress, TERMINATED};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::Docs;
 use crate::query::kinds::{nested, only_scoring, semantic};
 use crate::query::search::sparse_search::SparsePlan;
 use crate::query::search::top_docs::TopCollector;
-use crate::query::stoppable::stops_after;
 use crate::query::{ScoredDoc, SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
 use sparrow_query::{NestedQuery, NestedScore, Query, QueryKind};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::stoppable::stops_after;
 use sparrow_segments::segment_docs::SegmentDocs;
 
 /// A `nested` clause that scores by the best object, with clauses that only restrict the documents.

@@ -10,7 +10,6 @@ use tantivy::query::{Scorer, Weight};
 use tantivy::{DocAddress, DocId, DocSet, TERMINATED};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::Docs;
 use crate::query::kinds::semantic::{PassageScorer, best_documents};
 use crate::query::kinds::sparse::SparseClause;
@@ -24,6 +23,7 @@ use sparrow_postings::{
     ScoreBounds, SegmentSearch, SharedThreshold, SparseCursor, TopK, TopKRequest, top_k_of_segments,
 };
 use sparrow_query::{BoolQuery, Query, QueryKind, SparseQuery};
+use sparrow_scoring::error::QueryError;
 use sparrow_segments::doc_bits::DocBits;
 use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::Executor;
@@ -247,7 +247,8 @@ impl Pass<'_> {
         let most = self.allowed.len();
         let (mut parts, mut ties) = (Vec::with_capacity(most), Vec::with_capacity(most));
         let Self { snapshot, clause, boost, .. } = self;
-        let terms = snapshot.cache().term_runs().bind(snapshot, clause.field, &clause.tokens, *boost);
+        let terms =
+            snapshot.cache().term_runs().bind(snapshot.segments(), clause.field, &clause.tokens, *boost);
         for ord in self.segments_by_size() {
             let segment = self.snapshot.segment(ord);
             if matches!(self.allowed[ord as usize], SegmentDocs::None) {

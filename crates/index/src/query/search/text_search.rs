@@ -11,7 +11,6 @@ use std::cell::RefCell;
 use tantivy::DocAddress;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::filters::Docs;
 use crate::query::kinds::required_should;
 use crate::query::search::dis_max::DisMaxOfSums;
@@ -22,6 +21,7 @@ use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::snapshot::Snapshot;
 use sparrow_lexical::least_score;
 use sparrow_query::{BoolQuery, Query, QueryKind};
+use sparrow_scoring::error::QueryError;
 use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::Executor;
 

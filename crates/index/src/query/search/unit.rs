@@ -1,11 +1,11 @@
 //! A unit for the text scores of a query, so that scores of different queries can be compared.
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
-use crate::query::terms::analyzed::{Section, sections};
-use crate::query::terms::fields::bm25_bound;
 use crate::snapshot::Snapshot;
 use sparrow_query::{DisMaxQuery, MatchQuery, Query, QueryKind, ZeroTerms};
+use sparrow_scoring::analyzed::{Section, sections};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::statistics::bm25_bound;
 
 impl Snapshot {
     /// A number to divide the text scores of a query by, so that they mean about the same for short and long

@@ -10,7 +10,7 @@ use tantivy::postings::BlockSegmentPostings;
 use tantivy::query::Scorer;
 use tantivy::{DocId, DocSet};
 
-use crate::query::terms::scored::Bm25;
+use sparrow_scoring::scored::Bm25;
 
 /// Number of documents in a window; their sums fit in the first-level cache.
 pub(crate) const WINDOW: u32 = 4096;

@@ -13,13 +13,9 @@ use tantivy::postings::TermInfo;
 use tantivy::{DocAddress, DocId, Term};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::required_should;
 use crate::query::search::is_over;
 use crate::query::search::top_docs::TopCollector;
-use crate::query::terms::analyzed::QueryToken;
-use crate::query::terms::fields::{FieldStatistics, StringTerms, bm25_factor};
-use crate::query::terms::minimum::minimum_should_match;
 use crate::query::{SearchOptions, TopDocs, TotalHits};
 use crate::segment_snapshot::SegmentSnapshot;
 use crate::snapshot::Snapshot;
@@ -28,6 +24,11 @@ use sparrow_lexical::all::{self, Hits, Place};
 use sparrow_lexical::any::{self, Clause};
 use sparrow_mapping::{FieldType, TextIndexOptions};
 use sparrow_query::{MatchPhraseQuery, MatchQuery, Operator, Query, QueryKind, ZeroTerms};
+use sparrow_scoring::analyzed::QueryToken;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::StringTerms;
+use sparrow_scoring::minimum::minimum_should_match;
+use sparrow_scoring::statistics::{FieldStatistics, bm25_factor};
 use sparrow_segments::segment_docs::SegmentDocs;
 
 /// Lowest weight for which scores are still normal floating-point numbers.

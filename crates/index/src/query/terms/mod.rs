@@ -1,12 +1,6 @@
 //! The terms of fields: where they are in the index and how often, which of them a text, a pattern or a misspelling means, and how
 //! they score.
 
-pub(super) mod analyzed;
-pub(super) mod fields;
-pub(super) mod fuzzy;
-pub(super) mod minimum;
-pub(super) mod multi_term;
-pub(super) mod scored;
 pub(super) mod term_runs;
 pub(super) mod term_suggest;
 pub(super) mod term_vectors;

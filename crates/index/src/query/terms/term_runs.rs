@@ -6,7 +6,7 @@ use parking_lot::RwLock;
 use rustc_hash::{FxHashMap, FxHasher};
 use tantivy::schema::Field;
 
-use crate::snapshot::Snapshot;
+use crate::segment_snapshot::SegmentSnapshot;
 use sparrow_postings::{QueryTerms, SegmentTerm};
 
 /// Highest number of entries (tokens times segments) that are kept, about 10 MB; when it is exceeded all are
@@ -22,29 +22,27 @@ pub(crate) struct TermRuns {
 }
 
 impl TermRuns {
-    /// The query terms of the tokens in every segment of `snapshot`, with their weights times `boost`.
+    /// The query terms of the tokens in each of `segments`, with their weights times `boost`.
     pub(crate) fn bind(
         &self,
-        snapshot: &Snapshot,
+        segments: &[SegmentSnapshot],
         field: Field,
         tokens: &[(Box<str>, f32)],
         boost: f32,
     ) -> QueryTerms {
-        let segments = snapshot.segments().len();
-        if let Some(bound) =
-            self.fields.read().get(&field).and_then(|runs| runs.bind(tokens, boost, segments))
-        {
+        let count = segments.len();
+        if let Some(bound) = self.fields.read().get(&field).and_then(|runs| runs.bind(tokens, boost, count)) {
             return bound;
         }
-        let runs = look_up(snapshot, field, tokens);
-        let bound = bind(runs.chunks(segments.max(1)), tokens, boost, segments);
+        let runs = look_up(segments, field, tokens);
+        let bound = bind(runs.chunks(count.max(1)), tokens, boost, count);
         let mut fields = self.fields.write();
         let kept: usize = fields.values().map(|runs| runs.terms.len()).sum();
         if kept + runs.len() > MOST_TERMS {
             fields.clear();
         }
         if runs.len() <= MOST_TERMS {
-            fields.entry(field).or_default().keep(tokens, &runs, segments);
+            fields.entry(field).or_default().keep(tokens, &runs, count);
         }
         bound
     }
@@ -105,12 +103,11 @@ fn name(token: &str) -> Option<[u8; NAME]> {
 }
 
 /// Looks up tokens in all segments; returns the terms of each token in all segments, token after token.
-fn look_up(snapshot: &Snapshot, field: Field, tokens: &[(Box<str>, f32)]) -> Vec<SegmentTerm> {
-    let segments = snapshot.segments().len();
-    let mut runs = vec![None; tokens.len() * segments];
-    for (place, segment) in snapshot.segments().iter().enumerate() {
+fn look_up(segments: &[SegmentSnapshot], field: Field, tokens: &[(Box<str>, f32)]) -> Vec<SegmentTerm> {
+    let mut runs = vec![None; tokens.len() * segments.len()];
+    for (place, segment) in segments.iter().enumerate() {
         let Some((reader, ids)) = segment.plugins().sparse_with_ids(field) else { continue };
-        for (run, term) in runs.chunks_mut(segments).zip(ids.terms(reader, tokens)) {
+        for (run, term) in runs.chunks_mut(segments.len()).zip(ids.terms(reader, tokens)) {
             run[place] = term.and_then(|term| Some((term, reader.resolve(term)?)));
         }
     }

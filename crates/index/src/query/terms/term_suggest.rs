@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 use rustc_hash::FxHashMap;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
-use crate::query::terms::multi_term::{TermFilter, scan_terms};
 use crate::snapshot::Snapshot;
 use sparrow_analysis::{StringDistance, edit_distance};
 use sparrow_query::{QueryKind, TermQuery};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::multi_term::{TermFilter, scan_terms};
 
 /// Highest number of words in a text that suggestions are made for.
 const MAX_WORDS: usize = 1_000;

@@ -9,11 +9,11 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, TERMINATED};
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
-use crate::query::terms::fields::FieldStatistics;
-use crate::query::terms::multi_term::{TermFilter, scan_terms};
 use crate::snapshot::Snapshot;
 use sparrow_mapping::FieldType;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::multi_term::{TermFilter, scan_terms};
+use sparrow_scoring::statistics::FieldStatistics;
 use sparrow_types::work;
 
 /// Highest number of tokens in a field.

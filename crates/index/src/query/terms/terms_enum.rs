@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use crate::Snapshot;
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
-use crate::query::terms::multi_term::{TermFilter, scan_terms};
 use sparrow_mapping::FieldType;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::multi_term::{TermFilter, scan_terms};
 use sparrow_types::work;
 
 impl Snapshot {

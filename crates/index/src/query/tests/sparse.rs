@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicBool;
 use serde_json::json;
 
 use super::{Fixture, assert_close};
-use crate::query::error::QueryError;
 use crate::query::{SearchOptions, TotalHits, TotalRelation};
 use sparrow_query::{
     BoolQuery, KnnQuery, Pruning, PruningConfig, Query, QueryKind, SparseOrigin, SparseQuery, TermsQuery,
     TextExpansionQuery,
 };
+use sparrow_scoring::error::QueryError;
 
 fn sparse(field: &str, tokens: &[(&str, f32)]) -> SparseQuery {
     SparseQuery {

@@ -8,12 +8,12 @@ use serde_json::Value;
 use tantivy::query::Weight;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::term::scalar_text;
-use crate::query::terms::fields::StringTerms;
-use crate::query::terms::multi_term::{TermFilter, multi_term};
 use sparrow_mapping::ip;
 use sparrow_query::RangeQuery;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::StringTerms;
+use sparrow_scoring::multi_term::{TermFilter, multi_term};
 
 impl Compiler<'_> {
     /// Compiles to the documents with an IP address, or with any address of a network (`10.0.0.0/8`); without

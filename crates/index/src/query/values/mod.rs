@@ -1,8 +1,6 @@
 //! Numbers, booleans, dates and addresses: exact values, ranges, and columns.
 
 pub(super) mod addresses;
-pub(super) mod columns;
-pub(super) mod dates;
 pub(super) mod numeric;
 pub(super) mod value_range;
 pub(super) mod value_ranges;

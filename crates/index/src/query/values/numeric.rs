@@ -8,16 +8,16 @@ use tantivy::query::{EnableScoring, Query as _, TermQuery, Weight};
 use tantivy::schema::IndexRecordOption;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::term::scalar_text;
-use crate::query::terms::fields::number_term;
-use crate::query::terms::multi_term::{TermFilter, multi_term};
-use crate::query::values::dates::DateRequest;
 use crate::query::values::value_range::Interval;
-use crate::query::weights;
 use sparrow_mapping::date::parse_formats;
 use sparrow_mapping::{DateFormat, FieldType, NumberValue, normalize_float};
 use sparrow_query::RangeQuery;
+use sparrow_scoring::dates::DateRequest;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::number_term;
+use sparrow_scoring::multi_term::{TermFilter, multi_term};
+use sparrow_scoring::weights;
 
 impl Compiler<'_> {
     /// Compiles to the documents with one exact number or boolean; without scores.

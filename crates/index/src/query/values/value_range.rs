@@ -14,8 +14,8 @@ use tantivy::query::{EmptyScorer, Explanation, Scorer, Weight};
 use tantivy::{DocId, Score, SegmentReader, TantivyError};
 
 use crate::query::compile::Compiler;
-use crate::query::terms::fields::number_column;
-use crate::query::weights;
+use sparrow_scoring::fields::number_column;
+use sparrow_scoring::weights;
 use sparrow_segments::doc_bits::{BitsScorer, DocBits};
 use sparrow_segments::filter_cache::{RangeAccess, SegmentFilters};
 use sparrow_segments::range_index::RangeIndex;

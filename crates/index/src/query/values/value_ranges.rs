@@ -6,15 +6,15 @@ use serde_json::Value;
 use tantivy::query::Weight;
 
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
 use crate::query::kinds::term::scalar_text;
-use crate::query::terms::fields::StringTerms;
-use crate::query::terms::multi_term::{TermFilter, multi_term};
 use crate::query::values::addresses::address;
 use crate::query::values::numeric::{number, whole_bounds, whole_interval};
-use crate::query::weights;
 use sparrow_mapping::{FieldType, NumberValue, range};
 use sparrow_query::{RangeQuery, Relation};
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::StringTerms;
+use sparrow_scoring::multi_term::{TermFilter, multi_term};
+use sparrow_scoring::weights;
 
 impl Compiler<'_> {
     /// Compiles to the documents with a range of values of the type `of` that is related to the asked one; without scores.

@@ -120,7 +120,7 @@ async function withEngines<T>(
     open.push(native);
     const models = await openNative(spare);
     const nodes = addresses.split(',').map((url) => url.trim());
-    // Whoever calls this does not wait for a cluster that is not there.
+    // The command ends when the cluster cannot be reached, and does not wait for it.
     const controller = new AbortController();
     let reason: string | undefined;
     const log = {

@@ -9,7 +9,7 @@ import { integerOption, jsonOption } from '../context.js';
 import { CommandError } from '../errors.js';
 import { bytes, number, terminal } from '../terminal.js';
 import { type Quality, TEXTS, crossEncoderQuality, encoderQuality, shownQuality, textsFor } from './model-quality.js';
-import { type Trial, onModel } from './model-trial.js';
+import { type Trial, onModel, ownSettings } from './model-trial.js';
 
 /** Vectors or scores that a model is to make of texts, in its directory. */
 const REFERENCE = 'reference.json';
@@ -250,17 +250,9 @@ const POOLING = join('1_Pooling', 'config.json');
 /** The words behind the way of pooling that say it was assumed, if no file of the folder names one; otherwise nothing. */
 function assumed(directory: string, name: string, value: unknown): string {
   const isSaid = name !== 'pooling' || value !== 'mean over tokens' || existsSync(join(directory, POOLING));
-  return isSaid || saysPooling(directory)
+  return isSaid || ownSettings(directory).pooling !== undefined
     ? ''
     : ` (assumed, as there is no ${POOLING}: many models take the first token)`;
-}
-
-function saysPooling(directory: string): boolean {
-  try {
-    return Object.hasOwn(JSON.parse(readFileSync(join(directory, 'sparrow.json'), 'utf8')) as object, 'pooling');
-  } catch {
-    return false;
-  }
 }
 
 function shown({

@@ -81,17 +81,23 @@ function modelsIn(place: string): readonly string[] {
   }
 }
 
+/** What the file `sparrow.json` of a model directory says; nothing if there is none, or it cannot be read, which is reported with the model. */
+export function ownSettings(directory: string): {
+  readonly trunk?: { readonly model?: string };
+  readonly pooling?: unknown;
+} {
+  try {
+    return (JSON.parse(readFileSync(join(directory, 'sparrow.json'), 'utf8')) ?? {}) as ReturnType<typeof ownSettings>;
+  } catch {
+    return {};
+  }
+}
+
 /** Directories of which one holds the model that a head is on: that of its name beside it, and the embedded ones. None for a whole model. */
 function trunksOf(directory: string): readonly string[] {
-  let said: { readonly trunk?: { readonly model?: string } } | null;
-  try {
-    said = JSON.parse(readFileSync(join(directory, 'sparrow.json'), 'utf8')) as typeof said;
-  } catch {
-    // A file that cannot be read is reported with the model.
-    return [];
-  }
-  if (said?.trunk === undefined) return [];
-  const beside = join(dirname(directory), basename(String(said.trunk.model)));
+  const { trunk } = ownSettings(directory);
+  if (trunk === undefined) return [];
+  const beside = join(dirname(directory), basename(String(trunk.model)));
   return existsSync(beside) ? [beside, ...embeddedModels()] : embeddedModels();
 }
 

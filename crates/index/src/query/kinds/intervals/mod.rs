@@ -1,8 +1,6 @@
 //! `intervals`: words by their positions. Documents that hold the words are found first, then their positions
 //! are examined document by document.
 
-mod algebra;
-
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -11,17 +9,9 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
 
-use self::algebra::{Interval, all_of, any_of, related};
 use crate::query::compile::Compiler;
-use crate::query::error::{self, QueryError};
 use crate::query::highlight::WantedWords;
 use crate::query::kinds::Meaning;
-use crate::query::stoppable::stops_after;
-use crate::query::terms::analyzed::{Section, sections};
-use crate::query::terms::fields::StringTerms;
-use crate::query::terms::fuzzy::{Expansion, Fuzzy, expand_fuzzy};
-use crate::query::terms::multi_term::{TermFilter, first_terms};
-use crate::query::weights;
 use sparrow_mapping::{FieldType, TextIndexOptions};
 use sparrow_query::regexp::Automaton;
 use sparrow_query::wildcard::Wildcard;
@@ -29,6 +19,15 @@ use sparrow_query::{
     IntervalsOrder, IntervalsQuery, IntervalsRelation, IntervalsRule, IntervalsSource, IntervalsWords,
     MatchQuery, RegexpQuery,
 };
+use sparrow_scoring::analyzed::{Section, sections};
+use sparrow_scoring::error::{self, QueryError};
+use sparrow_scoring::fields::StringTerms;
+use sparrow_scoring::fuzzy::{Fuzzy, expand_fuzzy};
+use sparrow_scoring::intervals::{Interval, all_of, any_of, related};
+use sparrow_scoring::multi_term::Expansion;
+use sparrow_scoring::multi_term::{TermFilter, first_terms};
+use sparrow_scoring::stoppable::stops_after;
+use sparrow_scoring::weights;
 use sparrow_segments::doc_bits::DocBits;
 use sparrow_types::work;
 

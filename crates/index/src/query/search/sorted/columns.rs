@@ -9,9 +9,9 @@ use tantivy::{DocId, SegmentReader};
 use super::scripts::ScriptReader;
 use super::value::{decode_double, decode_long, encode_double, encode_long};
 use super::{ColumnKey, ColumnKind, Distance, Missing, SortMode, SortValue};
-use crate::query::score_error::ScoreErrors;
 use crate::query::scripts::DocumentScript;
-use crate::query::terms::fields::{keyword_column, number_column, open_columns};
+use sparrow_scoring::fields::{keyword_column, number_column, open_columns};
+use sparrow_scoring::score_error::ScoreErrors;
 use sparrow_segments::nested::Owners;
 
 /// Reads the values of one sort key in a segment, as `u64`s that ascend in the order of the result.

@@ -5,7 +5,7 @@ use tantivy::{DocId, SegmentReader};
 
 use super::columns::NumberReader;
 use super::{ColumnKey, ColumnKind, SortValue};
-use crate::query::terms::fields::keyword_column;
+use sparrow_scoring::fields::keyword_column;
 
 /// Reads the collapse group of documents, as a number that is only valid in the segment; `None` for documents
 /// without a value.

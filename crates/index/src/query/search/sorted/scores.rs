@@ -5,11 +5,11 @@ use tantivy::{DocAddress, TERMINATED, Term};
 use super::columns::NumberReader;
 use super::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
-use crate::query::terms::fields::keyword_column;
 use crate::snapshot::Snapshot;
 use sparrow_mapping::IGNORED;
 use sparrow_query::Query;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::fields::keyword_column;
 
 impl Snapshot {
     /// Score of each of `docs` for a query, in their order; `None` where it does not match.

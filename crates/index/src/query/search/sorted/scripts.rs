@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use sparrow_types::work;
 use tantivy::{DocId, SegmentReader};
 
-use crate::query::score_error::ScoreErrors;
 use crate::query::scripts::{DocumentScript, SegmentScript};
+use sparrow_scoring::score_error::ScoreErrors;
 
 /// A script that computes the values of documents.
 pub(super) struct ScriptReader {

@@ -17,11 +17,11 @@ use super::{
 };
 use crate::query::SearchOptions;
 use crate::query::compile::Compiler;
-use crate::query::error::QueryError;
-use crate::query::score_error::ScoreErrors;
 use crate::query::scripts::DocumentScript;
 use crate::snapshot::Snapshot;
 use sparrow_query::Query;
+use sparrow_scoring::error::QueryError;
+use sparrow_scoring::score_error::ScoreErrors;
 use sparrow_segments::nested::Owners;
 use sparrow_segments::segment_docs::SegmentDocs;
 use sparrow_types::Executor;
