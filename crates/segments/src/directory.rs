@@ -325,7 +325,7 @@ impl LazyDirectory {
             files.push(CommitFile { name: name.to_owned(), bytes: fs::metadata(&copy)?.len() });
         }
         let mut managed: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-        // Whoever opened the folder anew may have removed some: they are of a commit that is no longer the newest.
+        // If the folder was opened again meanwhile, some of the files may be gone: they belonged to a commit that is no longer the newest.
         if let Some(gone) =
             manifest.iter().flat_map(|list| list.files.keys()).find(|name| !managed.contains(&name.as_str()))
         {

@@ -235,7 +235,7 @@ impl SegmentFilters {
             match &mut entry.value {
                 Value::Sorted(index) => return RangeAccess::Sorted(index.clone()),
                 Value::Scanned(scans) if *scans >= self.cache.scans_before_sort && may_sort => {
-                    // Left to whoever carries out the search instead.
+                    // An attempt on the event loop leaves the sorting to the thread that carries out the search after it.
                     if attempt::give_up() {
                         return RangeAccess::Scan;
                     }

@@ -10,6 +10,7 @@ use super::fixture::Fixture;
 use super::*;
 use crate::groups::Groups;
 use crate::metrics::Metric;
+use crate::pieces::InPieces;
 use crate::values::MOST_CODES;
 
 const DOCS: usize = 40;

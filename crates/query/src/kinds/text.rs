@@ -167,7 +167,7 @@ pub(super) fn match_phrase(body: &Node, _: Context) -> Result<Query, BodyError> 
     Ok(read.common.query(QueryKind::MatchPhrase(query)))
 }
 
-/// Reads an option that `match_phrase` and `match_phrase_prefix` share; `false` if the member is none.
+/// Reads an option that `match_phrase` and `match_phrase_prefix` share; `false` if the member is not one of these options.
 fn take_phrase_option(
     clause: &str,
     query: &mut MatchPhraseQuery,
@@ -203,7 +203,7 @@ pub(super) fn default_match(field: &str) -> MatchQuery {
     MatchQuery { field: field.to_owned(), max_expansions: 50, ..Default::default() }
 }
 
-/// Reads an option that `match` and `multi_match` share; `false` if the member is none.
+/// Reads an option that `match` and `multi_match` share; `false` if the member is not one of these options.
 pub(super) fn take_match_option(
     clause: &str,
     query: &mut MatchQuery,

@@ -194,7 +194,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses `\d`, `\w`, `\s` or one of their opposites; none if there is none.
+    /// Parses `\d`, `\w`, `\s` or one of their opposites; `None` if the pattern does not go on with one.
     fn predefined(&mut self) -> Option<Vec<(char, char)>> {
         if self.peek() != Some('\\') {
             return None;
