@@ -60,7 +60,7 @@ const HYBRID_LIMIT = 10_000;
 
 const lexical = (text) => ({ query: { match: { gloss: text } } });
 const semantic = (text) => ({ query: { text_expansion: { [FIELD]: { model_id: MODEL, model_text: text } } } });
-const hybrid = (text) => ({ retriever: { linear: { query: text, normalizer: 'zscore' } } });
+const hybrid = (text) => ({ retriever: { linear: { query: text } } });
 
 const OPTIONS = {
   url: { type: 'string', default: process.env.SPARROW_URL ?? 'http://127.0.0.1:9200' },
@@ -306,7 +306,7 @@ async function ask({ request }, questions) {
   step('6  Ask: what is the word for …');
   const { [DICTIONARY]: dictionary } = await request('GET', `/${DICTIONARY}/_mapping`);
   const isHybrid = dictionary.mappings.properties.gloss.fields?.semantic !== undefined;
-  const third = isHybrid ? '  │  {"retriever": {"linear": {"query": …, "normalizer": "zscore"}}}' : '';
+  const third = isHybrid ? '  │  {"retriever": {"linear": {"query": …}}}' : '';
   line(`POST /${DICTIONARY}/_search`, `match on gloss  │  text_expansion${third}`);
   for (const [question, wanted] of questions) {
     const byWords = await search(request, lexical(question));

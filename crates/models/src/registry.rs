@@ -20,8 +20,9 @@ use super::packed::PackedFolder;
 use super::spread;
 use sparrow_storage::stores::Unusable;
 
-/// The embedded models: name of the directory, id, and built-in aliases.
-const EMBEDDED: [(&str, &str, &[&str]); 3] = [
+/// The models of packages: name of the directory, which is that of the package, id, and built-in aliases. The last one is in a package that
+/// does not come with the server.
+const EMBEDDED: [(&str, &str, &[&str]); 4] = [
     (
         "model-splade-tiny",
         SPARSE_MODEL,
@@ -29,6 +30,7 @@ const EMBEDDED: [(&str, &str, &[&str]); 3] = [
     ),
     ("model-minilm-l6", DENSE_MODEL, &["sentence-transformers__all-minilm-l6-v2", "all-minilm-l6-v2"]),
     ("model-splade-minilm-l6", HEAD_MODEL, &[]),
+    ("model-bge-small-en", BGE_MODEL, &[]),
 ];
 
 /// Id of the embedded sparse model.
@@ -37,6 +39,14 @@ pub const SPARSE_MODEL: &str = ".sparse_encoder_model_2";
 pub const DENSE_MODEL: &str = ".all-minilm-l6-v2";
 /// Id of the sparse model that is a head on the embedded dense one; it is there if its package is installed.
 pub const HEAD_MODEL: &str = ".splade-minilm-l6";
+/// Id of the dense model of a package that is not installed by default.
+pub const BGE_MODEL: &str = ".bge-small-en";
+
+/// The npm package of a model that is in one.
+pub fn package_of(id: &str) -> Option<String> {
+    let (package, _, _) = EMBEDDED.iter().find(|(_, model, _)| *model == id)?;
+    Some(format!("@sparrow-search/{package}"))
+}
 
 /// Where a model comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

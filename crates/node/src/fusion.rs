@@ -14,7 +14,7 @@ pub struct RankedList {
     pub scores: Float32Array,
     /// Factor of the list's contribution to the fused scores.
     pub weight: f64,
-    /// How `linear` normalizes the scores: `none`, `minmax`, `l2_norm` or `zscore`.
+    /// How `linear` normalizes the scores: `none`, `minmax`, `l2_norm`, `zscore` or `rarity`.
     pub normalizer: String,
 }
 

@@ -36,10 +36,16 @@ pub enum Normalizer {
     /// Number of standard deviations by which a score exceeds the mean of the list within its window; 0 below the mean, so that no
     /// list reduces what another gives a document. Not in Elasticsearch.
     ZScore,
+    /// As `zscore`, but over [`RARITY_AMONG`] documents, of which those that the list lacks have the score 0: the fewer documents a list has,
+    /// the more each of them counts. 0 in a list of so many documents and more. Not in Elasticsearch.
+    Rarity,
     /// The probability that the document is relevant, by the model's own calibration: see [`super::calibration`]. Not in
     /// Elasticsearch.
     Calibrated,
 }
+
+/// Documents among which [`Normalizer::Rarity`] sees those of a list: as many as the short form fuses of a list.
+const RARITY_AMONG: usize = 100;
 
 impl Normalizer {
     /// Name of the normalizer in requests.
@@ -49,16 +55,18 @@ impl Normalizer {
             Normalizer::MinMax => "minmax",
             Normalizer::L2Norm => "l2_norm",
             Normalizer::ZScore => "zscore",
+            Normalizer::Rarity => "rarity",
             Normalizer::Calibrated => "calibrated",
         }
     }
 
     /// All normalizers.
-    pub const ALL: [Normalizer; 5] = [
+    pub const ALL: [Normalizer; 6] = [
         Normalizer::None,
         Normalizer::MinMax,
         Normalizer::L2Norm,
         Normalizer::ZScore,
+        Normalizer::Rarity,
         Normalizer::Calibrated,
     ];
 
@@ -88,15 +96,21 @@ impl Normalizer {
                 let norm = scores.map(|score| f64::from(score) * f64::from(score)).sum::<f64>().sqrt() as f32;
                 if norm < EPSILON { (0.0, 1.0) } else { (0.0, norm) }
             }
-            Normalizer::ZScore => {
-                let count = scores.clone().count().max(1) as f64;
+            Normalizer::Rarity if scores.clone().nth(RARITY_AMONG - 1).is_some() => (f32::MAX, 1.0),
+            Normalizer::ZScore | Normalizer::Rarity => {
+                let hits = scores.clone().count();
+                let count = if self == Normalizer::Rarity { RARITY_AMONG } else { hits.max(1) } as f64;
                 let mean = scores.clone().map(f64::from).sum::<f64>() / count;
-                let squares = scores.map(|score| (f64::from(score) - mean).powi(2)).sum::<f64>();
+                let absent = (count - hits as f64) * mean.powi(2);
+                let squares = scores.map(|score| (f64::from(score) - mean).powi(2)).sum::<f64>() + absent;
                 let deviation = (squares / count).sqrt() as f32;
                 if deviation < EPSILON { EQUAL } else { (mean as f32, deviation) }
             }
         };
-        let least = if self == Normalizer::ZScore { 0.0 } else { f32::NEG_INFINITY };
+        let least = match self {
+            Normalizer::ZScore | Normalizer::Rarity => 0.0,
+            _ => f32::NEG_INFINITY,
+        };
         move |score| if divisor == 0.0 { 1.0 } else { ((finite(score) - offset) / divisor).max(least) }
     }
 }

@@ -52,6 +52,10 @@ fn normalizers_do_as_documented() {
     assert_eq!(apply(Normalizer::L2Norm, &[4.0, 3.0]), [0.8, 0.6]);
     assert_eq!(apply(Normalizer::L2Norm, &[0.0, 0.0]), [0.0, 0.0]);
     assert_eq!(apply(Normalizer::None, &[4.0, 3.0]), [4.0, 3.0]);
+    // Among 100 documents one is √99 deviations above the mean, and of four equal ones each is √24.
+    assert_eq!(apply(Normalizer::Rarity, &[7.0]), [99f32.sqrt()]);
+    assert_eq!(apply(Normalizer::Rarity, &[7.0; 4]), [24f32.sqrt(); 4]);
+    assert_eq!(apply(Normalizer::Rarity, &[7.0; 100]), [0.0; 100]);
     assert!(apply(Normalizer::MinMax, &[]).is_empty());
     assert_eq!(Normalizer::named("MinMax"), Some(Normalizer::MinMax));
     assert_eq!(Normalizer::named("aardvark"), None);
@@ -83,7 +87,8 @@ fn lists() -> impl Strategy<Value = Vec<TestList>> {
         Just(Normalizer::None),
         Just(Normalizer::MinMax),
         Just(Normalizer::L2Norm),
-        Just(Normalizer::ZScore)
+        Just(Normalizer::ZScore),
+        Just(Normalizer::Rarity)
     ];
     let weight = (0u32..5).prop_map(|quarters| quarters as f32 / 4.0);
     proptest::collection::vec((list, weight, normalizer), 0..5)
@@ -114,6 +119,14 @@ fn naive(method: Method, lists: &[TestList], doc: u32) -> f64 {
                 let deviation =
                     (scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / count).sqrt();
                 // Equal scores stand one above what no list has.
+                if deviation < 1e-6 { 1.0 } else { ((score - mean) / deviation).max(0.0) }
+            }
+            (Method::Linear, Normalizer::Rarity) => {
+                let among: Vec<f64> =
+                    scores.iter().copied().chain(std::iter::repeat(0.0)).take(100).collect();
+                let mean = among.iter().sum::<f64>() / 100.0;
+                let deviation =
+                    (among.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / 100.0).sqrt();
                 if deviation < 1e-6 { 1.0 } else { ((score - mean) / deviation).max(0.0) }
             }
         };

@@ -14,7 +14,7 @@ use sparrow_index::query::answering;
 use sparrow_indices::semantic::apart;
 use sparrow_mapping::Mapping;
 use sparrow_query::dsl::{self, Context};
-use sparrow_query::{Query, QueryKind, VectorKind};
+use sparrow_query::{Operator, Query, QueryKind, VectorKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Node, read};
 
@@ -278,7 +278,9 @@ fn expand(given: &str) -> Result<String, EngineError> {
 /// A list of the short form: words in fields, all of them where none are named, or one kind of vectors of a field.
 fn list(kind: &QueryKind) -> Value {
     match kind {
-        QueryKind::MultiMatch(clause) => json!({"fields": clause.fields}),
+        QueryKind::MultiMatch(clause) => {
+            json!({"fields": clause.fields, "all": clause.template.operator == Operator::And})
+        }
         QueryKind::Semantic(clause) => {
             let part = if clause.part == Some(VectorKind::Dense) { "dense" } else { "sparse" };
             json!({"field": clause.field, "part": part})

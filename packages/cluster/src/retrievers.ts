@@ -312,7 +312,7 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
     const asked = textOf(words) ?? '';
     inputs = short.lists.map((one) => {
       const found =
-        'part' in one.list ? { passages: { ...one.list, text: asked } } : { made: wordsQuery(asked, one.list.fields) };
+        'part' in one.list ? { passages: { ...one.list, text: asked } } : { made: wordsQuery(asked, one.list) };
       return {
         node: leaf({ span: kind, ...found, filters, hits }),
         weight: one.weight,
@@ -385,13 +385,17 @@ function invalid(...messages: readonly string[]): Error {
   return refusal(400, 'action_request_validation_exception', `Validation Failed: ${all}`);
 }
 
-/** Words in fields, their scores added; in all fields, where none are named. */
-function wordsQuery(query: string, fields: readonly (readonly [string, number])[]): string {
+/** Words in fields, any of them or all, their scores added; in all fields, where none are named. */
+function wordsQuery(
+  query: string,
+  { fields, all }: { readonly fields: readonly (readonly [string, number])[]; readonly all: boolean },
+): string {
   const named = fields.map(([name, weight]) => (weight === 1 ? name : `${name}^${String(weight)}`));
   // A pattern may stand for a field in which no words are looked for.
   const lenient = named.some((name) => name.includes('*')) ? { lenient: true } : {};
   const given = named.length === 0 ? {} : { fields: named, ...lenient };
-  return JSON.stringify({ multi_match: { query, type: 'most_fields', ...given } });
+  const operator = all ? { operator: 'and' } : {};
+  return JSON.stringify({ multi_match: { query, type: 'most_fields', ...operator, ...given } });
 }
 
 function leaf(given: Pick<Leaf, 'span' | 'hits'> & Partial<Leaf>): Leaf {

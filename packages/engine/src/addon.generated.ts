@@ -74,7 +74,7 @@ export interface RankedList {
   scores: Float32Array
   /** Factor of the list's contribution to the fused scores. */
   weight: number
-  /** How `linear` normalizes the scores: `none`, `minmax`, `l2_norm` or `zscore`. */
+  /** How `linear` normalizes the scores: `none`, `minmax`, `l2_norm`, `zscore` or `rarity`. */
   normalizer: string
 }
 

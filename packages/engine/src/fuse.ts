@@ -2,7 +2,7 @@ import { type Addon, findBinding, loadAddon } from './binding.js';
 import { EngineError } from './errors.js';
 
 /** How a linear fusion can bring the scores of a list to a common scale. */
-export const NORMALIZERS = ['none', 'minmax', 'l2_norm', 'zscore'] as const;
+export const NORMALIZERS = ['none', 'minmax', 'l2_norm', 'zscore', 'rarity'] as const;
 /** How a linear fusion brings the scores of a list to a common scale. */
 export type Normalizer = (typeof NORMALIZERS)[number];
 
@@ -59,6 +59,8 @@ export interface ShortForm {
       | {
           /** Names and factors; none for all fields. */
           readonly fields: readonly (readonly [string, number])[];
+          /** Whether only documents that have all words of the text are in the list. */
+          readonly all: boolean;
         }
       | {
           /** Path of the field. */

@@ -7,13 +7,14 @@ import { fileProblem } from './file-problem.js';
 const require = createRequire(import.meta.url);
 
 /**
- * npm packages whose contents are a model directory. This package depends on them, so that they are there wherever it is. The last one
- * is a sparse head on the second.
+ * npm packages whose contents are a model directory. This package depends on all but the last, so that they are there wherever it is. The
+ * third is a sparse head on the second, and the last one is there if somebody has installed it.
  */
 const EMBEDDED = [
   '@sparrow-search/model-splade-tiny',
   '@sparrow-search/model-minilm-l6',
   '@sparrow-search/model-splade-minilm-l6',
+  '@sparrow-search/model-bge-small-en',
 ];
 
 /** Directories of the models that are installed with the engine. */

@@ -11,7 +11,7 @@ use sparrow_call::error::EngineError;
 
 use super::problems::status;
 use crate::id::is_valid_id;
-use crate::registry::HEAD_MODEL;
+use crate::registry::{BGE_MODEL, HEAD_MODEL};
 use crate::{AdaptiveAllocations, DENSE_MODEL};
 
 /// Id of the endpoint of the embedded sparse model.
@@ -24,11 +24,29 @@ const HYBRID_ENDPOINT: &str = ".hybrid";
 const HEAD_ENDPOINT: &str = ".splade-minilm-l6-elasticsearch";
 /// Id of the built-in hybrid endpoint of the embedded dense model and the head on it, which one pass over a text is enough for.
 const HEAD_HYBRID_ENDPOINT: &str = ".hybrid-minilm-l6";
+/// Id of the endpoint of the dense model that is not installed by default.
+const BGE_ENDPOINT: &str = ".bge-small-en-elasticsearch";
+/// Id of the built-in hybrid endpoint of that model and the embedded sparse one.
+const BGE_HYBRID_ENDPOINT: &str = ".hybrid-bge-small-en";
 /// Ids of the built-in endpoints.
-pub(super) const PRECONFIGURED: [&str; 5] =
-    [SPARSE_ENDPOINT, DENSE_ENDPOINT, HYBRID_ENDPOINT, HEAD_ENDPOINT, HEAD_HYBRID_ENDPOINT];
-/// Those of them that are there if [`HEAD_MODEL`] is.
-pub(super) const OF_HEAD: [&str; 2] = [HEAD_ENDPOINT, HEAD_HYBRID_ENDPOINT];
+pub(super) const PRECONFIGURED: [&str; 7] = [
+    SPARSE_ENDPOINT,
+    DENSE_ENDPOINT,
+    HYBRID_ENDPOINT,
+    HEAD_ENDPOINT,
+    HEAD_HYBRID_ENDPOINT,
+    BGE_ENDPOINT,
+    BGE_HYBRID_ENDPOINT,
+];
+
+/// The model without which a built-in endpoint is not there; `None` if the endpoint is always there.
+pub(super) fn required_model(endpoint: &str) -> Option<&'static str> {
+    match endpoint {
+        HEAD_ENDPOINT | HEAD_HYBRID_ENDPOINT => Some(HEAD_MODEL),
+        BGE_ENDPOINT | BGE_HYBRID_ENDPOINT => Some(BGE_MODEL),
+        _ => None,
+    }
+}
 
 /// Whether an allocation may have so many threads: a power of 2, at most 32.
 pub(super) fn are_threads(number: usize) -> bool {
@@ -204,11 +222,6 @@ pub struct HybridParts {
 }
 
 impl HybridParts {
-    /// The endpoints of an embedded sparse model and of the embedded dense one.
-    fn embedded(sparse: &str) -> Self {
-        Self { sparse_inference_id: sparse.to_owned(), dense_inference_id: DENSE_ENDPOINT.to_owned() }
-    }
-
     /// The id that makes this kind of vectors.
     pub fn of(&self, kind: VectorKind) -> &str {
         match kind {
@@ -274,8 +287,10 @@ pub(super) fn shown(chunking: &Chunking) -> Map<String, Value> {
 /// The endpoint of one of the ids of [`PRECONFIGURED`].
 pub(super) fn always_there(id: &str) -> Endpoint {
     match id {
-        HYBRID_ENDPOINT => preconfigured_hybrid(id, SPARSE_ENDPOINT),
-        HEAD_HYBRID_ENDPOINT => preconfigured_hybrid(id, HEAD_ENDPOINT),
+        HYBRID_ENDPOINT => preconfigured_hybrid(id, SPARSE_ENDPOINT, DENSE_ENDPOINT),
+        HEAD_HYBRID_ENDPOINT => preconfigured_hybrid(id, HEAD_ENDPOINT, DENSE_ENDPOINT),
+        BGE_HYBRID_ENDPOINT => preconfigured_hybrid(id, SPARSE_ENDPOINT, BGE_ENDPOINT),
+        BGE_ENDPOINT => preconfigured(id, TaskType::TextEmbedding, BGE_MODEL),
         HEAD_ENDPOINT => preconfigured(id, TaskType::SparseEmbedding, HEAD_MODEL),
         DENSE_ENDPOINT => preconfigured(id, TaskType::TextEmbedding, DENSE_MODEL),
         _ => preconfigured(id, TaskType::SparseEmbedding, ".elser_model_2"),
@@ -308,12 +323,15 @@ fn preconfigured(id: &str, task_type: TaskType, model_id: &str) -> Endpoint {
 }
 
 /// A built-in hybrid endpoint.
-fn preconfigured_hybrid(id: &str, sparse: &str) -> Endpoint {
+fn preconfigured_hybrid(id: &str, sparse: &str, dense: &str) -> Endpoint {
     Endpoint {
         task_type: TaskType::HybridEmbedding,
         model_id: String::new(),
         adaptive_allocations: None,
-        hybrid: Some(HybridParts::embedded(sparse)),
+        hybrid: Some(HybridParts {
+            sparse_inference_id: sparse.to_owned(),
+            dense_inference_id: dense.to_owned(),
+        }),
         ..preconfigured(id, TaskType::TextEmbedding, "")
     }
 }

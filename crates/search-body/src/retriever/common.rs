@@ -77,10 +77,13 @@ impl Common {
             return Err(BodyError::Validation { messages });
         }
         let constant = self.names_constant;
-        if let Some(standard) = simplified::list(fusion.kind(), &self.simplified, constant, context)? {
+        let by_default = method == Method::Linear && normalizer.is_none();
+        if let Some(standard) =
+            simplified::list(fusion.kind(), &self.simplified, constant, by_default, context)?
+        {
             let standard = Retriever::Standard(standard);
             // Ranks need none.
-            let least = if method == Method::Linear { SHORT_FORM } else { Normalizer::None };
+            let least = if by_default { SHORT_FORM } else { Normalizer::None };
             fusion.inputs = vec![Input { normalizer: normalizer.unwrap_or(least), ..Input::new(standard) }];
         }
         fusion.inputs.iter_mut().for_each(|input| input.retriever.restrict(&self.filters));

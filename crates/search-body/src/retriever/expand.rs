@@ -9,11 +9,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use sparrow_call::error::EngineError;
 use sparrow_mapping::{FieldType, Mapping, SemanticModel};
-use sparrow_query::{Query, QueryKind, SemanticQuery, VectorKind};
+use sparrow_query::{Operator, Query, QueryKind, SemanticQuery, VectorKind};
 use sparrow_types::work::{self, Stopped};
 use sparrow_wire::glob;
 
-use super::super::fusion::Method;
+use super::super::fusion::{Method, Normalizer};
 use super::{Fusion, Input, Retriever, Standard, check_lists};
 use crate::window::Window;
 
@@ -42,6 +42,9 @@ pub struct ShortForm {
     pub fields: Option<Vec<(String, f32)>>,
     /// Whether the request sets a `rank_constant`.
     pub names_constant: bool,
+    /// Whether documents that have all words of the text make a list of their own: in a sum of scores of which the request does not say how
+    /// they are normalized.
+    pub with_all_words: bool,
 }
 
 /// Replaces each short form in a fusion by the lists that it stands for.
@@ -93,15 +96,24 @@ fn of_short_form(
     {
         *rank_constant = RANK_CONSTANT;
     }
-    let words = words(short, mappings);
-    if let Some((fields, weight)) = words {
-        let clause = |kind: &mut QueryKind| {
-            if let QueryKind::MultiMatch(clause) = kind {
-                clause.fields = fields;
-                clause.words_only = true;
-            }
+    let mut all_words = None;
+    if let Some((fields, weight)) = words(short, mappings) {
+        let of_words = |operator: Operator| {
+            let fields = fields.clone();
+            let clause = move |kind: &mut QueryKind| {
+                if let QueryKind::MultiMatch(clause) = kind {
+                    clause.fields = fields;
+                    clause.words_only = true;
+                    clause.template.operator = operator;
+                }
+            };
+            list(input, WEIGHTS.words * weight, clause)
         };
-        lists.extend(list(input, WEIGHTS.words * weight, clause));
+        lists.extend(of_words(Operator::Or));
+        // A list that a small window cuts does not tell how many documents have the words.
+        if short.with_all_words && fusion.window.first() >= WINDOW {
+            all_words = of_words(Operator::And);
+        }
     }
     let filter = filters(input);
     // However many fields there are, they count as much together as one.
@@ -125,6 +137,7 @@ fn of_short_form(
             lists.extend(list(input, of_kind * weight * share, clause));
         }
     }
+    lists.extend(all_words.map(|list| Input { normalizer: Normalizer::Rarity, ..list }));
     Ok(())
 }
 

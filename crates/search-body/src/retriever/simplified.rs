@@ -67,6 +67,7 @@ pub fn list(
     kind: &str,
     simplified: &Simplified,
     names_constant: bool,
+    with_all_words: bool,
     context: Context,
 ) -> Result<Option<Standard>, BodyError> {
     let Some(text) = &simplified.query else { return Ok(None) };
@@ -81,7 +82,7 @@ pub fn list(
     }
     let (node, _) = json::read(json!({"multi_match": clause}).to_string().as_bytes())?;
     let query = dsl::parse_query(&node, context)?;
-    let short = ShortForm { text: text.clone(), fields, names_constant };
+    let short = ShortForm { text: text.clone(), fields, names_constant, with_all_words };
     Ok(Some(Standard { short: Some(short), ..Standard::new(query) }))
 }
 

@@ -110,6 +110,7 @@ describe('the console', () => {
       [1, 'zscore'],
       [1, 'zscore'],
       [1.5, 'zscore'],
+      [1, 'rarity'],
     ]);
     expect(fusedLists(ONE_LINE_WAYS).map(({ kind, way }) => `${kind} ${way?.fields.join('+') ?? ''}`)).toEqual([
       'words summary+gloss',
@@ -117,6 +118,7 @@ describe('the console', () => {
       'dense meaning',
       'meaning summary.semantic',
       'dense summary.semantic',
+      'words ',
     ]);
     // A field of the hybrid endpoint is known by its name, by the endpoint's task, or by its first document.
     const known = (property: object, task?: string): string[] =>

@@ -80,6 +80,9 @@ export interface FusedList {
   readonly way: Way | undefined;
 }
 
+/** The list of documents that have all words of the question: it counts as words, and no column shows it. */
+const ALL_WORDS: FusedList = { kind: 'words', way: undefined };
+
 /** The lists that `hybrid` is fused from, in the order in which it explains them. */
 export function fusedLists(ways: readonly Way[]): FusedList[] {
   const words: FusedList = { kind: 'words', way: ways.find(({ kind }) => kind === 'words') };
@@ -88,14 +91,15 @@ export function fusedLists(ways: readonly Way[]): FusedList[] {
       kind,
       way: ways.find((way) => way.kind === kind),
     }));
-    return [words, ...others].filter(({ way }) => way !== undefined);
+    const found = [words, ...others].filter(({ way }) => way !== undefined);
+    return words.way === undefined ? found : [...found, ALL_WORDS];
   }
   // The server goes through the fields by their names, and through each one's sparse vectors before its dense ones.
   const semantic = ways.filter(isVectors).sort((a, b) => {
     const [one = '', other = ''] = [a.fields[0], b.fields[0]];
     return one === other ? 0 : one < other ? -1 : 1;
   });
-  return [words, ...semantic.map((way) => ({ kind: way.kind, way }))];
+  return [words, ...semantic.map((way) => ({ kind: way.kind, way })), ALL_WORDS];
 }
 
 function isVectors({ kind }: Way): boolean {
@@ -110,13 +114,16 @@ function hasShortForm(ways: readonly Way[]): boolean {
 
 function fusion(ways: readonly Way[], text: string, models: Models | undefined, window: number): Json {
   if (hasShortForm(ways)) return { query: text };
-  const lists = fusedLists(ways).flatMap(({ way }) => way ?? []);
+  const list = (query: Json, normalizer: string, weight = 1): Json => ({
+    ...{ retriever: { standard: { query } }, weight, normalizer },
+  });
   return {
-    retrievers: lists.map((way) => ({
-      retriever: { standard: { query: queryOf(way, text, models) } },
-      weight: way.kind === 'dense' ? DENSE_WEIGHT : 1,
-      normalizer: NORMALIZER,
-    })),
+    retrievers: fusedLists(ways).map(({ way }) => {
+      if (way !== undefined)
+        return list(queryOf(way, text, models), NORMALIZER, way.kind === 'dense' ? DENSE_WEIGHT : 1);
+      const fields = ways.find(({ kind }) => kind === 'words')?.fields ?? [];
+      return list({ multi_match: { query: text, type: 'most_fields', operator: 'and', fields } }, 'rarity');
+    }),
     rank_window_size: window,
   };
 }

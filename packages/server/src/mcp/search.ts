@@ -112,7 +112,9 @@ export function retriever(
   minRelevance?: number,
 ): object {
   const least = minRelevance === undefined || normalizer === 'zscore' ? {} : { min_score: minRelevance };
-  return { linear: { query, normalizer, ...(filter.length === 0 ? {} : { filter }), ...least } };
+  // Without a name, the server takes `zscore`, and one more list of the documents that have all words.
+  const named = normalizer === 'zscore' ? {} : { normalizer };
+  return { linear: { query, ...named, ...(filter.length === 0 ? {} : { filter }), ...least } };
 }
 
 /**

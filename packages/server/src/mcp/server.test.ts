@@ -123,7 +123,7 @@ describe('tools over an interface', () => {
   });
 
   it('search by another scale where the model has none of probabilities', async () => {
-    const normalizers: string[] = [];
+    const normalizers: (string | undefined)[] = [];
     const { structuredContent } = await call(
       (path, body) => {
         if (path.endsWith('_mapping')) return mapping;
@@ -142,7 +142,7 @@ describe('tools over an interface', () => {
       'search',
       { index: 'notes', query: 'x', min_relevance: 0.3 },
     );
-    expect(normalizers).toEqual(['calibrated', 'zscore']);
+    expect(normalizers).toEqual(['calibrated', undefined]);
     expect(structuredContent).toMatchObject({ assessment: 'not_assessed', hits: [{ id: '1', passages: [] }] });
     expect(structuredContent.hits[0]).not.toHaveProperty('relevance');
   });

@@ -11,6 +11,8 @@ use super::common::{deploy, root};
 struct Reference {
     sparse: Vec<Sparse>,
     dense: Vec<Dense>,
+    /// Of the model whose vector is the state of the first token.
+    dense_first_token: Vec<Dense>,
 }
 
 #[derive(Deserialize)]
@@ -79,13 +81,17 @@ fn threads_inside_a_worker_change_nothing() {
     }
 }
 
-/// With weights and activations of 8 bits, each vector is near the reference, and their average distance is smaller
-/// still.
 #[test]
 fn dense_vectors_are_near_the_reference() {
-    let reference = reference().dense;
+    check_dense("model-minilm-l6", &reference().dense);
+    check_dense("model-bge-small-en", &reference().dense_first_token);
+}
+
+/// With weights and activations of 8 bits, each vector is near the reference, and their average distance is smaller
+/// still.
+fn check_dense(model: &str, reference: &[Dense]) {
     assert!(reference.len() >= 5);
-    let deployment = deploy("model-minilm-l6", |_| {});
+    let deployment = deploy(model, |_| {});
     let texts: Vec<&str> = reference.iter().map(|case| case.text.as_str()).collect();
     let mut sum = 0.0;
     for (case, found) in
@@ -97,10 +103,10 @@ fn dense_vectors_are_near_the_reference() {
         };
         let norm = dot(&vector, &vector).sqrt();
         let cosine = dot(&vector, &case.vector) / norm / dot(&case.vector, &case.vector).sqrt();
-        assert!(cosine >= 0.995, "{:.40}: {cosine}", case.text);
+        assert!(cosine >= 0.995, "{model}: {:.40}: {cosine}", case.text);
         assert!((norm - 1.0).abs() < 1e-5, "length {norm}");
         sum += cosine;
     }
     let mean = sum / reference.len() as f64;
-    assert!(mean >= 0.998, "{mean} on average");
+    assert!(mean >= 0.998, "{model}: {mean} on average");
 }

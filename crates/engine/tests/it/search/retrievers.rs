@@ -307,7 +307,7 @@ fn malformed_retrievers_are_named() {
         (json!({"linear": {"retrievers": [one]}}), "[retriever-component] unknown field [standard]"),
         (
             json!({"linear": {"retrievers": [{"retriever": one, "normalizer": "aardvark"}]}}),
-            "Unknown normalizer [aardvark], must be one of [none, minmax, l2_norm, zscore, calibrated]",
+            "Unknown normalizer [aardvark], must be one of [none, minmax, l2_norm, zscore, rarity, calibrated]",
         ),
         (
             json!({"linear": {"retrievers": [{"retriever": one}], "min_score": -1}}),

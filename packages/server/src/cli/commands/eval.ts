@@ -173,12 +173,13 @@ async function measureIn(
   options: Options,
 ): Promise<Report> {
   const { fusion, tune: tunes = false } = options;
+  const shortForms = tunes ? { ...SHORT_FORMS, linear: OF_LISTS } : SHORT_FORMS;
   const parts = await partsOf(context, index);
   await mustHoldJudged(context, index, file, judgements);
   context.note(`searching (${file})`);
   const ways: Way[] = [
     ...parts.map(({ name, retriever }) => ({ name, request: (text: string) => ({ retriever: retriever(text) }) })),
-    ...FUSIONS.map((name) => ({ name, request: SHORT_FORMS[name] })),
+    ...FUSIONS.map((name) => ({ name, request: shortForms[name] })),
   ];
   const queries: QueryLists[] = [];
   const differing: Record<Fusion, number> = { rrf: 0, linear: 0 };
@@ -219,7 +220,7 @@ async function measureIn(
   const kinds = parts.map(({ kind }) => kind);
   const tuning = tune(queries, settingsFor(kinds, fusion === undefined ? FUSIONS : [fusion]));
   const best = (text: string): SearchRequest => bodyFor(parts, tuning.best.setting, text);
-  const request = { defaults: SHORT_FORMS.rrf, linear: SHORT_FORMS.linear, tuned: best }[tuning.choice];
+  const request = { defaults: SHORT_FORMS.rrf, linear: OF_LISTS, tuned: best }[tuning.choice];
   let body: Recommended = { request: request('QUESTION') };
   if (tuning.choice === 'tuned') {
     // The gain was calculated here. The server is asked whether it has it too.
@@ -286,6 +287,9 @@ const SHORT_FORMS: Readonly<Record<Fusion, Way['request']>> = {
   rrf: (query) => ({ retriever: { rrf: { query } } }),
   linear: (query) => ({ retriever: { linear: { query } } }),
 };
+
+/** The sum of the lists that are tuned alone, without that of the documents which have all words of a question. */
+const OF_LISTS: Way['request'] = (query) => ({ retriever: { linear: { query, normalizer: 'zscore' } } });
 
 function listsOf(parts: readonly Part[], hits: readonly List['hits'][]): List[] {
   return parts.map(({ kind, share }, at) => ({ kind, share, hits: hits[at] ?? [] }));

@@ -50,7 +50,7 @@ const MOST_NAMED = 10;
 /** Documents that a search by dense vectors finds, unless more are wanted. */
 const NEIGHBOURS = 100;
 /** How scores of different lists are made comparable: as in the short form, better than fusion by places in all collections that were measured. */
-const NORMALIZER = 'zscore';
+const NORMALIZER = 'zscore' as const;
 /** Hits of each list that are fused, as was measured, unless more are wanted. */
 const WINDOW = 100;
 /** Characters of a text in which a passage is looked for. Without a bound, one book among the hits makes the whole search fail. */
@@ -217,13 +217,22 @@ async function requestFor(context: Context, question: string, options: Options):
   return {
     retriever: {
       linear: {
-        retrievers: lists.map((query) => ({ retriever: { standard: { query } }, normalizer: NORMALIZER })),
+        retrievers: [
+          ...lists.map((query) => ({ retriever: { standard: { query } }, normalizer: NORMALIZER })),
+          ...(words.length === 0 ? [] : [allWords(words, question)]),
+        ],
         rank_window_size: Math.max(size, WINDOW),
         ...filterOf(options),
       },
     },
     ...base,
   };
+}
+
+/** The list of documents that have all words of the question, as the short form has it. */
+function allWords(fields: readonly string[], question: string) {
+  const query = { multi_match: { query: question, fields: [...fields], operator: 'and' as const } };
+  return { retriever: { standard: { query } }, normalizer: 'rarity' as const };
 }
 
 /** An error that says in other words what is wrong with a filter. */

@@ -30,7 +30,7 @@ const inner = either(
   object({ retriever: ref('Retriever'), weight: preset(num(), 1) }, ['retriever']),
 );
 const normalizer = one(
-  ['none', 'minmax', 'l2_norm', 'zscore', 'calibrated'],
+  ['none', 'minmax', 'l2_norm', 'zscore', 'rarity', 'calibrated'],
   'brings the scores of the lists to one scale; `calibrated` makes probabilities of relevance of them',
 );
 const shortForm = {
