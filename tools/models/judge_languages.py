@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from urllib.error import HTTPError
 
 import numpy as np
 
@@ -45,10 +44,7 @@ def fetch(folder, languages):
 
 def fill(server, language, sentences):
     index = f"judged-{language}"
-    try:
-        server.call(f"/{index}", {}, "DELETE")
-    except HTTPError as error:
-        assert error.code == 404
+    server.call(f"/{index}?ignore_unavailable=true", None, "DELETE")
     text = {"type": "text", "analyzer": ANALYZERS.get(language, language), "copy_to": list(MODELS)}
     fields = {name: {"type": "semantic_text", "inference_id": endpoint} for name, endpoint in MODELS.items()}
     server.call(f"/{index}", {"mappings": {"properties": {"text": text, **fields}}}, "PUT")
