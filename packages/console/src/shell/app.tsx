@@ -1,6 +1,6 @@
 // The frame: who asks (the key), where one is (the screen), and the keys of the keyboard that hold everywhere.
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { AddScreen } from '../add/screen';
 import { EncoderScreen } from '../encoder/screen';
@@ -40,6 +40,17 @@ export function App(): JSX.Element {
   const [key, setKey] = useState(storedKey);
   const { screen } = useRoute();
   const [help, setHelp] = useState(false);
+  // A screen begins anew where its link is used while it is shown.
+  const [visit, setVisit] = useState(0);
+  const status = useHealth();
+  const wasDown = useRef(false);
+  useEffect(() => {
+    if (status === 'unreachable') wasDown.current = true;
+    if (status !== 'ready' || !wasDown.current) return;
+    wasDown.current = false;
+    // The question is in the address, so it is asked again. Other screens may hold what is not sent yet.
+    if (shown?.id === 'search') setVisit((before) => before + 1);
+  }, [status]);
   const shown = SCREENS.find(({ id }) => id === screen) ?? SCREENS[0];
   useShortcuts(() => {
     setHelp(true);
@@ -61,6 +72,7 @@ export function App(): JSX.Element {
         To the content
       </a>
       <Top
+        status={status}
         signedIn={key !== ''}
         onLeave={leave}
         onHelp={() => {
@@ -71,7 +83,15 @@ export function App(): JSX.Element {
         {key !== '' && (
           <nav aria-label="Screens">
             {SCREENS.map(({ id, label, letter }) => (
-              <a key={id} href={address(id)} aria-current={id === shown?.id ? 'page' : undefined} title={`g ${letter}`}>
+              <a
+                key={id}
+                href={address(id)}
+                aria-current={id === shown?.id ? 'page' : undefined}
+                title={`g ${letter}`}
+                onClick={() => {
+                  if (id === shown?.id) setVisit(visit + 1);
+                }}
+              >
                 <Icon name={id} />
                 <span>{label}</span>
               </a>
@@ -79,7 +99,7 @@ export function App(): JSX.Element {
           </nav>
         )}
         <main id="main" tabIndex={-1}>
-          {key === '' || shown === undefined ? <SignIn onKey={setKey} /> : <shown.view key={shown.id} />}
+          {key === '' || shown === undefined ? <SignIn onKey={setKey} /> : <shown.view key={`${shown.id} ${visit}`} />}
         </main>
       </div>
       {help && (
@@ -98,16 +118,17 @@ const THEMES = { auto: 'as the system', dark: 'dark', light: 'light' } as const;
 const THEME_ICONS = { auto: 'auto', dark: 'moon', light: 'sun' } as const;
 
 function Top({
+  status,
   signedIn,
   onLeave,
   onHelp,
 }: {
+  readonly status: string;
   readonly signedIn: boolean;
   readonly onLeave: () => void;
   readonly onHelp: () => void;
 }): JSX.Element {
   const [theme, nextTheme] = useTheme();
-  const status = useHealth();
   return (
     <header class="top">
       <a class="brand" href={address('search')}>

@@ -50,12 +50,12 @@ pub fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<QueryKind, 
         (_, Some(otherwise)) => return Ok((**otherwise).clone()),
         (None, None) => return Ok(QueryKind::MatchNone),
         (Some(other), None) => {
-            let inside =
-                |name: &&String| name.strip_prefix(&query.field).is_some_and(|rest| rest.starts_with('.'));
+            let copies = mapping.copies();
+            let filled = |name: &&String| copies.sources_of(mapping, name).contains(&query.field);
             return Err(QueryError::NotSemantic {
                 field: query.field.clone(),
                 actual: other.name(),
-                inside: mapping.semantic_fields().iter().find(inside).cloned(),
+                instead: mapping.semantic_fields().iter().find(filled).cloned(),
             });
         }
     };

@@ -15,8 +15,7 @@ import { Context, type ServerOptions, integerOption, jsonOption, withServer } fr
 import { CommandError, UsageError } from '../errors.js';
 import { whileWaiting } from '../progress.js';
 import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
-import { near } from '../../near.js';
-import { BY_WORDS, fieldsOfFilter, fieldsOfSearch, filterProblem } from '../../named-fields.js';
+import { BY_WORDS, fieldsOfFilter, fieldsOfSearch, filterProblem, near } from '@sparrow-search/engine/diagnostics';
 import { shown, titleFieldOf } from '../../shown-document.js';
 import { noteFields } from '../unknown-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
