@@ -20,8 +20,8 @@ import { runtimeNotices, thirdPartyNotices } from './lib/third-party.mjs';
 
 const PACKAGES = [
   ...['engine', 'cluster', 'server', 'model-splade-tiny', 'model-minilm-l6', 'model-splade-minilm-l6'],
-  'model-bge-small-en',
-];
+  ...['model-bge-small-en', 'model-multilingual-e5-small'],
+].filter(isWhole);
 
 /** What a folder of `packages/` has that no package needs. Source maps would point at sources that are not there. */
 const LEFT = /^(?:node_modules|src|native|tsconfig\.json|package\.json)$|\.tsbuildinfo$|\.map$/;
@@ -119,6 +119,13 @@ function stagePackage(staging, name) {
   // A model's package has the licence and notices of its model instead.
   if (!name.startsWith('model-')) copyNotices(target);
   return target;
+}
+
+/** Whether a package has its files: the weights of one model are made before it is published, as its README says. */
+function isWhole(name) {
+  const whole = !name.startsWith('model-') || existsSync(at('packages', name, 'model.safetensors'));
+  if (!whole) console.error(`packages/${name} is left out: it has no weights`);
+  return whole;
 }
 
 /** Whether what was compiled still has its source: the compiler leaves what it made of a file that is gone. */

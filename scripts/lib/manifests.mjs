@@ -10,6 +10,8 @@ import { PLATFORMS, RUNTIMES } from './platforms.mjs';
 const SHARED = ['version', 'license', 'homepage', 'bugs', 'engines', 'keywords', 'publishConfig'];
 
 const SCOPE = '@sparrow-search';
+/** Packages of models that a server serves where somebody has installed them. */
+const MODELS_TO_ADD = ['model-bge-small-en', 'model-multilingual-e5-small'];
 const ADDON_FILES = ['sparrow.node', 'THIRD-PARTY.md', 'NOTICE'];
 
 const readJson = (...path) => JSON.parse(readFileSync(at(...path), 'utf8'));
@@ -24,6 +26,7 @@ export function publishedManifest(folder) {
     if (name.startsWith(`${SCOPE}/`)) manifest.dependencies[name] = manifest.version;
   }
   if (manifest.name !== `${SCOPE}/engine`) return manifest;
+  const models = MODELS_TO_ADD.map((name) => `${SCOPE}/${name}`);
   // Only here and not in the checkout: npm would look for them in the registry, where a version that is not yet published is
   // not to be found.
   return {
@@ -31,11 +34,11 @@ export function publishedManifest(folder) {
     optionalDependencies: dependencies(PLATFORMS, 'engine', manifest.version),
     peerDependencies: {
       [`${SCOPE}/onnxruntime`]: `^${runtimeVersion()}`,
-      [`${SCOPE}/model-bge-small-en`]: manifest.version,
+      ...Object.fromEntries(models.map((name) => [name, manifest.version])),
     },
     peerDependenciesMeta: {
       [`${SCOPE}/onnxruntime`]: { optional: true },
-      [`${SCOPE}/model-bge-small-en`]: { optional: true },
+      ...Object.fromEntries(models.map((name) => [name, { optional: true }])),
     },
   };
 }

@@ -159,6 +159,13 @@ it.each([
     'Inference endpoint not found [.hybrid-bge-small-en]: its package is not installed, run [npm install @sparrow-search/model-bge-small-en] beside the server and start anew',
   ],
   [
+    'the endpoint of the multilingual model, whose package is not installed',
+    'POST',
+    '/_inference/.multilingual-e5-small-elasticsearch',
+    { input: 'x' },
+    ': its package is not installed, run [npm install @sparrow-search/model-multilingual-e5-small] beside the server and start anew',
+  ],
+  [
     'a model of a package that is not installed',
     'POST',
     '/_ml/trained_models/.bge-small-en/_infer',

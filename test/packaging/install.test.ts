@@ -155,7 +155,7 @@ describe('the packages, installed from a registry into an empty directory', () =
     for (const { manifest } of tarballs.filter(({ manifest: { name } }) => name.startsWith('@sparrow-search/'))) {
       expect(manifest, manifest.name).toMatchObject({
         description: expect.stringMatching(/\.$/) as string,
-        license: /onnxruntime|model-bge/.test(manifest.name) ? 'MIT' : 'Apache-2.0',
+        license: /onnxruntime|model-(?:bge|multilingual)/.test(manifest.name) ? 'MIT' : 'Apache-2.0',
         homepage: expect.stringContaining('https://') as string,
         repository: { type: 'git', directory: expect.stringMatching(/^packages\//) as string },
         keywords: expect.arrayContaining(['semantic-search']) as string[],

@@ -101,7 +101,8 @@ class Server:
 
     def call(self, path, body, method="POST"):
         headers = {"Authorization": f"ApiKey {self.key}", "Content-Type": "application/json"}
-        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers, method=method)
+        content = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, content, headers, method=method)
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 

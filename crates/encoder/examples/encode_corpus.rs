@@ -29,7 +29,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !model.is_native() {
         set_runtime(std::env::var_os("SPARROW_ONNXRUNTIME").ok_or("set SPARROW_ONNXRUNTIME")?.into());
     }
-    let vocabulary = vocabulary(&PathBuf::from(dir))?;
     let options =
         DeploymentOptions { allocations, threads_per_allocation: 1, queue_capacity: 4096, cache_bytes: 0 };
     let deployment = Deployment::start(model, options)?;
@@ -40,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if matches!(probe.output, Output::Dense(_)) {
         return dense(&deployment, &mut lines, prefix);
     }
+    let vocabulary = vocabulary(&PathBuf::from(dir))?;
 
     let file = |ending: &str| File::create(format!("{prefix}.{ending}")).map(BufWriter::new);
     let (mut ptr, mut idx, mut val) = (file("ptr")?, file("idx")?, file("val")?);

@@ -19,6 +19,7 @@ mod forward;
 mod head;
 mod instructions;
 mod model;
+mod nibbles;
 mod numbers;
 mod packed;
 mod pooling;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use sparrow_files::File;
 
+use crate::nibbles::StoredNibbles;
+
 /// Format in which a number is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -14,6 +16,8 @@ pub(crate) enum Kind {
     Bf16,
     /// A signed byte: an integer whose scale is stored elsewhere.
     I8,
+    /// A byte of two 4-bit numbers.
+    U8,
 }
 
 impl Kind {
@@ -22,7 +26,7 @@ impl Kind {
         match self {
             Kind::F32 => 4,
             Kind::F16 | Kind::Bf16 => 2,
-            Kind::I8 => 1,
+            Kind::I8 | Kind::U8 => 1,
         }
     }
 
@@ -38,6 +42,7 @@ impl Kind {
                 out.extend(bytes.chunks_exact(2).map(|b| f32::from_bits(u32::from(two(b)) << 16)));
             }
             Kind::I8 => out.extend(bytes.iter().map(|b| f32::from(*b as i8))),
+            Kind::U8 => out.extend(bytes.iter().map(|b| f32::from(*b))),
         }
     }
 }
@@ -54,6 +59,8 @@ pub(crate) enum Stored {
     },
     /// 8-bit integers times scales.
     Bytes(Box<StoredBytes>),
+    /// 4-bit numbers times scales.
+    Nibbles(Box<StoredNibbles>),
     /// The transpose of a matrix `[rows][columns]`.
     Transposed {
         matrix: Box<Stored>,
@@ -112,6 +119,7 @@ impl Stored {
             Stored::Here(values) => values.len(),
             Stored::File { count, .. } => *count,
             Stored::Bytes(bytes) => bytes.numbers.len(),
+            Stored::Nibbles(nibbles) => 2 * nibbles.bytes.len(),
             Stored::Transposed { matrix, .. } => matrix.len(),
         }
     }
@@ -127,7 +135,7 @@ impl Stored {
                 count: length,
                 kind: *kind,
             }),
-            Stored::Bytes(_) | Stored::Transposed { .. } => None,
+            Stored::Bytes(_) | Stored::Nibbles(_) | Stored::Transposed { .. } => None,
         }
     }
 
@@ -150,8 +158,9 @@ impl Stored {
     /// # Errors
     /// Errors of the operating system; `UnexpectedEof` if they are not in the file.
     pub(crate) fn read(&self) -> std::io::Result<Vec<f32>> {
-        let (path, offset, count, kind) = match self {
-            Stored::Here(values) => return Ok(values.clone()),
+        match self {
+            Stored::Here(values) => Ok(values.clone()),
+            Stored::Nibbles(nibbles) => nibbles.read(),
             Stored::Bytes(bytes) => {
                 let mut values = bytes.numbers.read()?;
                 for (row, values) in values.chunks_exact_mut(bytes.columns.max(1)).enumerate() {
@@ -159,29 +168,52 @@ impl Stored {
                         *value *= bytes.scales[if bytes.axis == Axis::Rows { row } else { column }];
                     }
                 }
-                return Ok(values);
+                Ok(values)
             }
-            Stored::Transposed { matrix, columns } => return Ok(transpose(&matrix.read()?, *columns)),
-            Stored::File { path, offset, count, kind } => (path, *offset, *count, *kind),
+            Stored::Transposed { matrix, columns } => Ok(transpose(&matrix.read()?, *columns)),
+            Stored::File { count, kind, .. } => {
+                let mut values = Vec::new();
+                self.each_piece(|piece| {
+                    values.reserve_exact(*count - values.len());
+                    kind.decode(piece, &mut values);
+                })?;
+                Ok(values)
+            }
+        }
+    }
+
+    /// Reads what is stored in a file as bytes, without decoding it.
+    ///
+    /// # Errors
+    /// As [`Stored::read`]; `InvalidInput` if it is not in a file.
+    pub(crate) fn read_bytes(&self) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.each_piece(|piece| bytes.extend_from_slice(piece))?;
+        Ok(bytes)
+    }
+
+    /// Gives the bytes of a file one piece after another.
+    fn each_piece(&self, mut take: impl FnMut(&[u8])) -> std::io::Result<()> {
+        let Stored::File { path, offset, count, kind } = self else {
+            return Err(std::io::ErrorKind::InvalidInput.into());
         };
         let mut file = File::open(path)?;
         // Before memory is taken for them: a damaged file may announce any number.
         let length = count.checked_mul(kind.width()).map(|length| length as u64);
-        let end = length.and_then(|length| length.checked_add(offset));
+        let end = length.and_then(|length| length.checked_add(*offset));
         if end.is_none_or(|end| end > file.metadata().map_or(0, |file| file.len())) {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        file.seek(SeekFrom::Start(offset))?;
-        let mut values = Vec::with_capacity(count);
+        file.seek(SeekFrom::Start(*offset))?;
         let mut left = count * kind.width();
         let mut buffer = vec![0u8; left.min(1 << 18)];
         while left > 0 {
             let piece = &mut buffer[..left.min(1 << 18)];
             file.read_exact(piece)?;
-            kind.decode(piece, &mut values);
+            take(piece);
             left -= piece.len();
         }
-        Ok(values)
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::fixed::{self, Fixed, Precision};
+use crate::nibbles;
 use crate::numbers::AlignedSlice;
 use crate::packed::{Packed, Packer, Unusable};
 use crate::stored::{Axis, Stored};
@@ -10,7 +11,7 @@ use crate::stored::{Axis, Stored};
 /// Number of integers in a group of [`Fixed`]; the length of a row must be a multiple of it.
 pub(crate) const GROUP: usize = 32;
 
-/// A matrix of rows of the same width, in f32, in 20-bit fixed point or in bytes.
+/// A matrix of rows of the same width, in f32, in 20-bit fixed point, in bytes or in 4-bit numbers.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Table {
     width: usize,
@@ -30,6 +31,11 @@ enum Rows {
         numbers: AlignedSlice<i8>,
         scales: AlignedSlice<f32>,
     },
+    /// `bytes` are those of [`nibbles`], with a scale for each group of a row.
+    Nibbles {
+        bytes: AlignedSlice<u8>,
+        scales: AlignedSlice<f32>,
+    },
 }
 
 /// A row of a table, as it is stored.
@@ -38,6 +44,7 @@ pub(crate) enum Row<'a> {
     F32(&'a [f32]),
     Fixed { high: &'a [i16], low: &'a [u8], scale: f32 },
     Bytes { numbers: &'a [i8], scale: f32 },
+    Nibbles { bytes: &'a [u8], scales: &'a [f32] },
 }
 
 impl Table {
@@ -59,7 +66,8 @@ impl Table {
         Self { width, rows: Rows::Fixed { numbers, scales } }
     }
 
-    /// Word embeddings, `[rows][width]`; `None` if a number is not finite. In 8 bits they become bytes, or stay those that they are stored as.
+    /// Word embeddings, `[rows][width]`; `None` if a number is not finite. Where linear maps are of 8 bits, they become bytes, or stay the bytes
+    /// or 4-bit numbers that they are stored as.
     ///
     /// # Errors
     /// The error of reading the embeddings.
@@ -75,6 +83,14 @@ impl Table {
             let finite = bytes.scales.iter().all(|scale| scale.is_finite());
             let (numbers, scales) = (bytes.bytes()?.into(), bytes.scales.clone().into());
             return Ok(finite.then_some(Self { width, rows: Rows::Bytes { numbers, scales } }));
+        }
+        if precision == Precision::Int8
+            && let Stored::Nibbles(stored) = words
+            && stored.columns == width
+        {
+            let finite = stored.scales.iter().all(|scale| scale.is_finite());
+            let (bytes, scales) = (stored.bytes.read_bytes()?.into(), stored.scales.clone().into());
+            return Ok(finite.then_some(Self { width, rows: Rows::Nibbles { bytes, scales } }));
         }
         let values = words.read()?;
         if !values.iter().all(|value| value.is_finite()) {
@@ -96,6 +112,7 @@ impl Table {
             Rows::F32(numbers) => numbers.len(),
             Rows::Fixed { numbers, .. } => numbers.high.len(),
             Rows::Bytes { numbers, .. } => numbers.len(),
+            Rows::Nibbles { bytes, .. } => 2 * bytes.len(),
         }
     }
 
@@ -113,6 +130,10 @@ impl Table {
             Rows::Bytes { numbers, scales } => {
                 Row::Bytes { numbers: numbers.get(range)?, scale: *scales.get(row)? }
             }
+            Rows::Nibbles { bytes, scales } => Row::Nibbles {
+                bytes: bytes.get(range.start / 2..range.end / 2)?,
+                scales: scales.get(range.start / GROUP..range.end / GROUP)?,
+            },
         })
     }
 
@@ -143,16 +164,25 @@ impl Table {
                 file.put(&format!("{name}.bytes"), numbers)?;
                 file.put(&format!("{name}.scales"), scales)
             }
+            Rows::Nibbles { bytes, scales } => {
+                file.put(&format!("{name}.nibbles"), bytes)?;
+                file.put(&format!("{name}.scales"), scales)
+            }
         }
     }
 
-    /// Opens a table of bytes or of 20-bit numbers that [`Table::store`] wrote.
+    /// Opens a table that [`Table::store`] wrote: of 20-bit numbers, or of bytes or 4-bit numbers if `int8`.
     ///
     /// # Errors
     /// [`Unusable::Damaged`] if a part is missing or of another length.
     pub(crate) fn open(name: &str, width: usize, int8: bool, packed: &Packed) -> Result<Self, Unusable> {
         const UNFIT: Unusable = Unusable::Damaged("rows are of another length");
         let scales: AlignedSlice<f32> = packed.get(&format!("{name}.scales"))?;
+        if int8 && let Ok(bytes) = packed.get::<u8>(&format!("{name}.nibbles")) {
+            let fits =
+                width.is_multiple_of(GROUP) && scales.len().checked_mul(nibbles::BYTES) == Some(bytes.len());
+            return fits.then_some(Self { width, rows: Rows::Nibbles { bytes, scales } }).ok_or(UNFIT);
+        }
         let length = scales.len().checked_mul(width).filter(|_| width.is_multiple_of(GROUP)).ok_or(UNFIT)?;
         if int8 {
             let numbers: AlignedSlice<i8> = packed.get(&format!("{name}.bytes"))?;
@@ -173,6 +203,7 @@ impl Row<'_> {
             Row::Bytes { numbers, scale } => {
                 out.extend(numbers.iter().map(|number| f32::from(*number) * scale))
             }
+            Row::Nibbles { bytes, scales } => nibbles::append(bytes, scales, out),
         }
     }
 }

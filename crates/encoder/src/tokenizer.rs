@@ -4,15 +4,16 @@ use std::ops::Range;
 use std::panic::catch_unwind;
 use std::path::Path;
 
-use tokenizers::Tokenizer;
-
 use crate::error::EncoderError;
 use crate::small_file;
 use crate::word_piece::WordPiece;
 
 mod expansion;
+mod library;
 mod pairs;
+mod unigram;
 
+use library::Library;
 pub(crate) use pairs::Question;
 use pairs::Template;
 
@@ -44,7 +45,7 @@ pub(crate) struct Tokens {
 
 /// A `tokenizer.json` whose own truncation and padding are switched off: both are done here.
 pub(crate) struct TextTokenizer {
-    inner: Tokenizer,
+    inner: Library,
     prefix: Vec<u32>,
     suffix: Vec<u32>,
     /// Highest number of tokens of a text, special tokens included.
@@ -88,9 +89,7 @@ impl TextTokenizer {
         // The library panics over some files that are JSON and no tokenizer, over others with the first text: found by
         // `tests/fuzz.rs`.
         let opened = catch_unwind(|| {
-            let mut inner = Tokenizer::from_bytes(&bytes).map_err(|error| error.to_string())?;
-            inner.with_truncation(None).map_err(|error| error.to_string())?;
-            inner.with_padding(None);
+            let inner = Library::from_bytes(&bytes).map_err(|error| error.to_string())?;
             let special = special_tokens(&inner)?;
             Ok((inner, special))
         });
@@ -192,7 +191,7 @@ impl TextTokenizer {
 
     /// Number of entries in the vocabulary, added tokens included.
     pub(crate) fn vocabulary_size(&self) -> usize {
-        self.inner.get_vocab_size(true)
+        self.inner.vocabulary_size()
     }
 
     /// Readable tokens by id, for `size` ids; `None` for an id without a token. A '.' is written `__`, since
@@ -373,7 +372,7 @@ fn is_word_piece(json: &[u8]) -> bool {
 
 /// Finds the tokens that the tokenizer puts before and after a text, by encoding a text with and without
 /// them.
-fn special_tokens(tokenizer: &Tokenizer) -> Result<(Vec<u32>, Vec<u32>), String> {
+fn special_tokens(tokenizer: &Library) -> Result<(Vec<u32>, Vec<u32>), String> {
     let encode = |special| tokenizer.encode_fast("a", special).map_err(|error| error.to_string());
     let (bare, full) = (encode(false)?, encode(true)?);
     let (bare, full) = (bare.get_ids(), full.get_ids());

@@ -11,6 +11,7 @@ mod config;
 mod deployments;
 pub mod endpoints;
 mod id;
+mod language;
 mod manage;
 mod models;
 mod monitor;

@@ -20,9 +20,9 @@ use super::packed::PackedFolder;
 use super::spread;
 use sparrow_storage::stores::Unusable;
 
-/// The models of packages: name of the directory, which is that of the package, id, and built-in aliases. The last one is in a package that
-/// does not come with the server.
-const EMBEDDED: [(&str, &str, &[&str]); 4] = [
+/// The models of packages: name of the directory, which is that of the package, id, and built-in aliases. The last two are in packages
+/// that do not come with the server.
+const EMBEDDED: [(&str, &str, &[&str]); 5] = [
     (
         "model-splade-tiny",
         SPARSE_MODEL,
@@ -31,6 +31,7 @@ const EMBEDDED: [(&str, &str, &[&str]); 4] = [
     ("model-minilm-l6", DENSE_MODEL, &["sentence-transformers__all-minilm-l6-v2", "all-minilm-l6-v2"]),
     ("model-splade-minilm-l6", HEAD_MODEL, &[]),
     ("model-bge-small-en", BGE_MODEL, &[]),
+    ("model-multilingual-e5-small", MULTILINGUAL_MODEL, &[".multilingual-e5-small_linux-x86_64"]),
 ];
 
 /// Id of the embedded sparse model.
@@ -41,6 +42,8 @@ pub const DENSE_MODEL: &str = ".all-minilm-l6-v2";
 pub const HEAD_MODEL: &str = ".splade-minilm-l6";
 /// Id of the dense model of a package that is not installed by default.
 pub const BGE_MODEL: &str = ".bge-small-en";
+/// Id of the dense model of many languages, in a package that is not installed by default.
+pub const MULTILINGUAL_MODEL: &str = ".multilingual-e5-small";
 
 /// The npm package of a model that is in one.
 pub fn package_of(id: &str) -> Option<String> {

@@ -7,7 +7,10 @@ use std::sync::atomic::AtomicBool;
 use sparrow_call::waits::waiting;
 use sparrow_encoder::{Encoded, LoneText, PendingQueries, QueryOptions, Timings};
 
-use super::{ModelError, Models, Purpose, TextEncoder};
+use sparrow_wire::deprecation;
+
+use super::language::seems_foreign;
+use super::{ModelError, Models, Purpose, RegisteredModel, TextEncoder};
 
 impl TextEncoder for Models {
     fn encode(
@@ -31,6 +34,9 @@ impl TextEncoder for Models {
         }
         let running =
             queries.iter().map(|(model_id, _)| self.encoding(model_id)).collect::<Result<Vec<_>, _>>()?;
+        for ((_, texts), (of_list, _)) in queries.iter().zip(&running) {
+            warn_of_language(&of_list.model, texts);
+        }
         let failed = |at: usize| move |error| ModelError::from_encoder(queries[at].0, error);
         waiting(|| {
             let mut results = Vec::with_capacity(queries.len());
@@ -63,5 +69,18 @@ impl TextEncoder for Models {
 
     fn fingerprint(&self, model_id: &str) -> Option<String> {
         self.model_fingerprint(model_id)
+    }
+}
+
+/// Warns if a sparse model that reads only English is asked for something else.
+fn warn_of_language(model: &RegisteredModel, texts: &[&str]) {
+    let is_english =
+        model.info().is_ok_and(|info| info.kind.is_sparse() && info.language.as_deref() == Some("en"));
+    if is_english && texts.iter().any(|text| seems_foreign(text)) {
+        deprecation::warn(format!(
+            "the model [{}] reads only English, and the text of this search seems to be in another language: a search by words or a \
+             multilingual model finds more",
+            model.id
+        ));
     }
 }

@@ -7,14 +7,15 @@ import { fileProblem } from './file-problem.js';
 const require = createRequire(import.meta.url);
 
 /**
- * npm packages whose contents are a model directory. This package depends on all but the last, so that they are there wherever it is. The
- * third is a sparse head on the second, and the last one is there if somebody has installed it.
+ * npm packages whose contents are a model directory. This package depends on the first three, so that they are there wherever it is. The
+ * third is a sparse head on the second. The others are there if somebody has installed them.
  */
 const EMBEDDED = [
   '@sparrow-search/model-splade-tiny',
   '@sparrow-search/model-minilm-l6',
   '@sparrow-search/model-splade-minilm-l6',
   '@sparrow-search/model-bge-small-en',
+  '@sparrow-search/model-multilingual-e5-small',
 ];
 
 /** Directories of the models that are installed with the engine. */

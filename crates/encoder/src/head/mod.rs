@@ -286,6 +286,7 @@ fn fetch<const NEAR: bool>(row: Row<'_>) {
             prefetch::<NEAR, _>(low);
         }
         Row::Bytes { numbers, .. } => prefetch::<NEAR, _>(numbers),
+        Row::Nibbles { bytes, .. } => prefetch::<NEAR, _>(bytes),
     }
 }
 

@@ -72,6 +72,8 @@ pub struct ModelInfo {
     /// Beside a sparse model's scores, what those of a dense model count, as a multiple of what they count beside the embedded sparse
     /// model's.
     pub dense_factor: f32,
+    /// The only language that the model reads, such as `en`, if its files say so.
+    pub language: Option<String>,
     /// The map from the model's scores to a probability of relevance; `None` if none was fitted.
     pub calibration: Option<Calibration>,
     /// Weights, architecture and pooling that the files of the model's directory were found to describe.

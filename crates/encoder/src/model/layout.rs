@@ -61,6 +61,7 @@ struct Description {
     arithmetic: Option<Arithmetic>,
     trunk: Option<Trunk>,
     dense_factor: Option<f32>,
+    language: Option<String>,
     #[serde(default)]
     same_space_as: Vec<String>,
 }
@@ -120,6 +121,7 @@ pub(super) struct Layout {
     pub(super) arithmetic: Option<Arithmetic>,
     pub(super) trunk: Option<Trunk>,
     dense_factor: f32,
+    language: Option<String>,
     same_space_as: Vec<String>,
     calibration: Option<Calibration>,
     prefixes: Prefixes,
@@ -151,6 +153,7 @@ impl Layout {
             same_space_as: self.same_space_as.clone(),
             trunk: self.trunk.clone(),
             dense_factor: self.dense_factor,
+            language: self.language.clone(),
             calibration: self.calibration,
             prefixes: self.prefixes.clone(),
             recognised: self.recognised(),

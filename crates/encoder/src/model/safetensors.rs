@@ -10,7 +10,9 @@ use serde::Deserialize;
 use sparrow_files::File;
 
 use crate::error::EncoderError;
+use crate::nibbles::StoredNibbles;
 use crate::stored::{Axis, Kind, Stored, StoredBytes};
+use crate::table::GROUP;
 
 /// Most bytes of a header that is read. The format allows 100 MB, which become gigabytes when they are read; a model of a thousand tensors
 /// has 100 kB.
@@ -82,6 +84,7 @@ impl Tensors {
             "F16" => Kind::F16,
             "BF16" => Kind::Bf16,
             "I8" => Kind::I8,
+            "U8" => Kind::U8,
             other => return Err(unreadable(format!("tensor [{name}] is of type {other}"))),
         };
         let count = entry.shape.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim as u64));
@@ -92,28 +95,61 @@ impl Tensors {
         }
         let (offset, count) = (self.start + start, (end - start) as usize / kind.width());
         let values = Stored::File { path: self.path.clone(), offset, count, kind };
-        let values = if kind == Kind::I8 { self.scaled(name, values, &entry.shape)? } else { values };
-        Ok(Some(Tensor { shape: entry.shape, values }))
+        match kind {
+            Kind::I8 => {
+                Ok(Some(Tensor { values: self.scaled(name, values, &entry.shape)?, shape: entry.shape }))
+            }
+            Kind::U8 => self.in_groups(name, values, &entry.shape).map(Some),
+            _ => Ok(Some(Tensor { shape: entry.shape, values })),
+        }
     }
 
     /// A matrix of 8-bit integers with the scales of its rows, which are a tensor of the same name with `_scale` behind it, `[rows, 1]`.
     fn scaled(&self, name: &str, numbers: Stored, shape: &[usize]) -> Result<Stored, EncoderError> {
-        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: self.path.clone(), reason };
-        let scales = match self.find_floats(&format!("{name}_scale"))? {
-            Some(scales) => scales.read().map_err(|error| unreadable(error.to_string()))?,
-            None => Vec::new(),
-        };
+        let scales = self.scales(name)?;
         match *shape {
             [rows, columns] if rows == scales.len() => {
                 Ok(Stored::Bytes(Box::new(StoredBytes { numbers, scales, columns, axis: Axis::Rows })))
             }
-            _ => Err(unreadable(format!("tensor [{name}] of type I8 has no scale for each of its rows"))),
+            _ => Err(self.unscaled(name, "I8 has no scale for each of its rows")),
         }
+    }
+
+    /// A matrix of 4-bit numbers (see [`crate::nibbles`]), two in a byte: the tensor has half as many columns as the matrix, and that of its
+    /// scales, of the same name with `_scale` behind it, is `[rows, columns / 32]`.
+    fn in_groups(&self, name: &str, bytes: Stored, shape: &[usize]) -> Result<Tensor, EncoderError> {
+        let scales = self.scales(name)?;
+        let columns = shape.last().and_then(|half| half.checked_mul(2)).unwrap_or(0);
+        match *shape {
+            [rows, _]
+                if columns.is_multiple_of(GROUP)
+                    && rows.checked_mul(columns / GROUP) == Some(scales.len()) =>
+            {
+                let values = Stored::Nibbles(Box::new(StoredNibbles { bytes, scales, columns }));
+                Ok(Tensor { shape: vec![rows, columns], values })
+            }
+            _ => Err(self.unscaled(name, "U8 has no scale for each 32 numbers of its rows")),
+        }
+    }
+
+    /// The numbers of the tensor `{name}_scale`; none if it is missing.
+    fn scales(&self, name: &str) -> Result<Vec<f32>, EncoderError> {
+        let unreadable = |reason: String| EncoderError::ModelNotReadable { path: self.path.clone(), reason };
+        match self.find_floats(&format!("{name}_scale"))? {
+            Some(scales) => scales.read().map_err(|error| unreadable(error.to_string())),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn unscaled(&self, name: &str, problem: &str) -> EncoderError {
+        let reason = format!("tensor [{name}] of type {problem}");
+        EncoderError::ModelNotReadable { path: self.path.clone(), reason }
     }
 
     /// As [`Tensors::find`], for a tensor that is not of integers: the scales of one have none of their own.
     fn find_floats(&self, name: &str) -> Result<Option<Stored>, EncoderError> {
-        let is_integer = self.entries.get(name).is_some_and(|entry| entry["dtype"] == "I8");
+        let is_integer =
+            self.entries.get(name).is_some_and(|entry| entry["dtype"] == "I8" || entry["dtype"] == "U8");
         Ok(if is_integer { None } else { self.find(name)?.map(|tensor| tensor.values) })
     }
 }

@@ -11,7 +11,7 @@ use sparrow_call::error::EngineError;
 
 use super::problems::status;
 use crate::id::is_valid_id;
-use crate::registry::{BGE_MODEL, HEAD_MODEL};
+use crate::registry::{BGE_MODEL, HEAD_MODEL, MULTILINGUAL_MODEL};
 use crate::{AdaptiveAllocations, DENSE_MODEL};
 
 /// Id of the endpoint of the embedded sparse model.
@@ -28,8 +28,10 @@ const HEAD_HYBRID_ENDPOINT: &str = ".hybrid-minilm-l6";
 const BGE_ENDPOINT: &str = ".bge-small-en-elasticsearch";
 /// Id of the built-in hybrid endpoint of that model and the embedded sparse one.
 const BGE_HYBRID_ENDPOINT: &str = ".hybrid-bge-small-en";
+/// Id of the endpoint of the dense model of many languages, which is not installed by default.
+const MULTILINGUAL_ENDPOINT: &str = ".multilingual-e5-small-elasticsearch";
 /// Ids of the built-in endpoints.
-pub(super) const PRECONFIGURED: [&str; 7] = [
+pub(super) const PRECONFIGURED: [&str; 8] = [
     SPARSE_ENDPOINT,
     DENSE_ENDPOINT,
     HYBRID_ENDPOINT,
@@ -37,6 +39,7 @@ pub(super) const PRECONFIGURED: [&str; 7] = [
     HEAD_HYBRID_ENDPOINT,
     BGE_ENDPOINT,
     BGE_HYBRID_ENDPOINT,
+    MULTILINGUAL_ENDPOINT,
 ];
 
 /// The model without which a built-in endpoint is not there; `None` if the endpoint is always there.
@@ -44,6 +47,7 @@ pub(super) fn required_model(endpoint: &str) -> Option<&'static str> {
     match endpoint {
         HEAD_ENDPOINT | HEAD_HYBRID_ENDPOINT => Some(HEAD_MODEL),
         BGE_ENDPOINT | BGE_HYBRID_ENDPOINT => Some(BGE_MODEL),
+        MULTILINGUAL_ENDPOINT => Some(MULTILINGUAL_MODEL),
         _ => None,
     }
 }
@@ -291,6 +295,7 @@ pub(super) fn always_there(id: &str) -> Endpoint {
         HEAD_HYBRID_ENDPOINT => preconfigured_hybrid(id, HEAD_ENDPOINT, DENSE_ENDPOINT),
         BGE_HYBRID_ENDPOINT => preconfigured_hybrid(id, SPARSE_ENDPOINT, BGE_ENDPOINT),
         BGE_ENDPOINT => preconfigured(id, TaskType::TextEmbedding, BGE_MODEL),
+        MULTILINGUAL_ENDPOINT => preconfigured(id, TaskType::TextEmbedding, MULTILINGUAL_MODEL),
         HEAD_ENDPOINT => preconfigured(id, TaskType::SparseEmbedding, HEAD_MODEL),
         DENSE_ENDPOINT => preconfigured(id, TaskType::TextEmbedding, DENSE_MODEL),
         _ => preconfigured(id, TaskType::SparseEmbedding, ".elser_model_2"),

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use sparrow_encoder::Encoded;
 use sparrow_models::{DENSE_MODEL, ModelError, ModelOptions, Models, TextEncoder};
 use sparrow_storage::DataDir;
+use sparrow_wire::deprecation;
 
 /// A built-in endpoint, for which the deployment of the embedded sparse model answers; the embedded dense model is
 /// deployed with its first text.
@@ -44,6 +45,29 @@ fn results_come_in_the_order_of_the_models_and_are_those_of_each_alone() {
     let ends = |encoded: &Encoded| format!("{encoded:?}");
     assert_ne!(ends(&together[0].0[0]), ends(&together[1].0[0]), "two models make two vectors of a text");
     assert_eq!(together[0].0[1], together[2].0[0], "a text of a model has one vector");
+}
+
+/// A dense model warns of nothing: hybrid endpoints would say it twice.
+#[test]
+fn a_sparse_model_of_english_warns_of_a_search_in_another_language() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = models(folder.path());
+    let warnings = |model: &str, texts: &[&str]| {
+        deprecation::take();
+        models.encode_queries(&[(model, texts.to_vec())], None, false).unwrap();
+        deprecation::take()
+    };
+    let german = "wie kann ich das Passwort für mein Konto ändern";
+    let said = warnings(SPARSE_ENDPOINT, &["who collects stamps", german, german]);
+    assert_eq!(
+        said,
+        [
+            "the model [.sparse_encoder_model_2] reads only English, and the text of this search seems to be in another language: a \
+             search by words or a multilingual model finds more"
+        ]
+    );
+    assert!(warnings(SPARSE_ENDPOINT, &["how do I change my password", "Bahnhof"]).is_empty());
+    assert!(warnings(DENSE_MODEL, &[german]).is_empty());
 }
 
 #[test]

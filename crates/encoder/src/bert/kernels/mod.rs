@@ -122,6 +122,7 @@ impl Kernels {
                 high.len() == b.len() && 2 * low.len() == b.len() && b.len().is_multiple_of(GROUP)
             }
             Row::Bytes { numbers, .. } => numbers.len() == b.len() && b.len().is_multiple_of(GROUP),
+            Row::Nibbles { bytes, .. } => 2 * bytes.len() == b.len() && b.len().is_multiple_of(GROUP),
         };
         assert!(fits, "rows differ in length");
         (self.dot)(a, b)

@@ -1,5 +1,6 @@
 //! Products of matrices and rows over any vector type; as in `generic.rs`, each instruction set compiles its own copy.
 
+use crate::nibbles;
 use crate::numbers::{LINE, prefetch_line, room};
 use crate::table::{GROUP, Row};
 
@@ -241,8 +242,21 @@ pub(super) unsafe fn dot<V: Lanes>(a: Row<'_>, b: &[f32]) -> f32 {
             Row::F32(a) => dot_f32::<V>(a, b),
             Row::Fixed { high, low, scale } => dot_whole::<V>(high, low, b) * scale,
             Row::Bytes { numbers, scale } => dot_bytes::<V>(numbers, b) * scale,
+            Row::Nibbles { bytes, scales } => dot_nibbles::<V>(bytes, scales, b),
         }
     }
+}
+
+/// No model that is known decodes with 4-bit rows, so they are only unpacked, one group after another.
+#[inline(always)]
+unsafe fn dot_nibbles<V: Lanes>(bytes: &[u8], scales: &[f32], b: &[f32]) -> f32 {
+    let mut whole = [0.0; GROUP];
+    let groups = bytes.chunks_exact(nibbles::BYTES).zip(scales).zip(b.chunks_exact(GROUP));
+    groups.fold(0.0, |sum, ((group, scale), b)| {
+        whole.iter_mut().zip(nibbles::numbers(group)).for_each(|(whole, number)| *whole = number);
+        // SAFETY: the caller's promise; both are of one group.
+        sum + unsafe { dot_f32::<V>(&whole, b) } * scale
+    })
 }
 
 #[inline(always)]

@@ -4,8 +4,9 @@ use proptest::prelude::*;
 
 use super::{Attention, Epilogue, Function, Kernels, Linear, Norm, STEP, available};
 use crate::fixed::Precision;
+use crate::nibbles;
 use crate::stored::Stored;
-use crate::table::Table;
+use crate::table::{GROUP, Row, Table};
 use crate::testing::numbers;
 
 /// The error function by its power series, accurate in f64 for arguments up to 4.
@@ -249,6 +250,25 @@ fn products_of_rows_of_all_kinds() {
                 let found = kernels.dot(table.get(1).unwrap(), &token);
                 close(kernels, found, sum, (width + 8) as f64 * 2f64.powi(-23) * size);
             }
+        }
+    }
+}
+
+#[test]
+fn products_of_rows_of_four_bits() {
+    let mut next = numbers(6);
+    for groups in [1, 2, 5, 24] {
+        let token: Vec<f32> = (0..groups * GROUP).map(|_| next()).collect();
+        let bytes: Vec<u8> = (0..groups * GROUP / 2).map(|at| (at * 37 % 251) as u8).collect();
+        let scales: Vec<f32> = (0..groups).map(|_| next()).collect();
+        let mut values = Vec::new();
+        nibbles::append(&bytes, &scales, &mut values);
+        let products = values.iter().zip(&token).map(|(a, b)| f64::from(*a) * f64::from(*b));
+        let (sum, size) =
+            products.fold((0.0, 0.0), |(sum, size), product| (sum + product, size + product.abs()));
+        for kernels in available() {
+            let found = kernels.dot(Row::Nibbles { bytes: &bytes, scales: &scales }, &token);
+            close(kernels, found, sum, (values.len() + 8) as f64 * 2f64.powi(-23) * size);
         }
     }
 }

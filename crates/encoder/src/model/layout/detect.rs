@@ -110,6 +110,7 @@ impl Layout {
             arithmetic: said.arithmetic,
             trunk: said.trunk,
             dense_factor,
+            language: said.language,
             same_space_as: said.same_space_as,
             calibration: calibration::load(dir, kind)?,
             prefixes: prompts.prefixes(),
