@@ -5,7 +5,7 @@ import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from
 import { bulk, changeDocument, writeDocument } from './documents.js';
 import { Endpoints } from './endpoints.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
-import { shownCapabilities } from './field-capabilities.js';
+import { askedCapabilities, shownCapabilities } from './field-capabilities.js';
 import { FieldModels } from './field-models.js';
 import { forward, isForwarded } from './forward.js';
 import {
@@ -148,12 +148,15 @@ export class ClusterSearchEngine implements SearchEngine {
     if (NATIVE.has(op)) return this.#native.execute(request, body, cancel);
     if (isForwarded(op)) {
       const context = { transport: this.#transport, names: this.#names };
-      const reply = await stoppable(cancel, (signal) => forward(context, request, body, signal));
+      const { request: passed, filters } =
+        op === 'field_caps' ? askedCapabilities(this.product, request) : { request, filters: [] };
+      const reply = await stoppable(cancel, (signal) => forward(context, passed, body, signal));
       if (op !== 'field_caps') return reply;
       return shownCapabilities(
         this.#semantic,
         (await this.#names.expression(request, request.path['index'])) ?? '',
         reply,
+        filters,
       );
     }
     const [transport, names, models, vectors] = [this.#transport, this.#names, this.#models, this.#vectors];
