@@ -87,6 +87,11 @@ export async function emptied(server: RunningServer): Promise<void> {
   for (const { inference_id: id } of (inference as { endpoints: { inference_id: string }[] }).endpoints) {
     if (!id.startsWith('.')) await server.request('DELETE', `/_inference/${id}?force=true`);
   }
+  const { body: repositories } = await server.request('GET', '/_snapshot');
+  for (const name of Object.keys(repositories as object)) {
+    await server.request('DELETE', `/_snapshot/${name}/*`);
+    await server.request('DELETE', `/_snapshot/${name}`);
+  }
   const { body: keys } = await server.request('GET', '/_security/api_key?active_only=true');
   const [owner] = Buffer.from(server.apiKey, 'base64').toString().split(':');
   const ids = (keys as { api_keys: { id: string }[] }).api_keys.map(({ id }) => id).filter((id) => id !== owner);

@@ -34,7 +34,8 @@ const OF_FUSION: ReadonlySet<string> = new Set(['query', 'knn', 'sub_searches', 
 const HARMLESS: ReadonlySet<string> = new Set([
   ...BESIDE_FUSION,
   ...['sort', 'search_after', 'collapse', 'rescore', 'track_scores'],
-  ...['terminate_after', 'stats', 'slice', 'max_docs', 'conflicts'],
+  // Whether the caller may use a point in time is decided before its search is read.
+  ...['terminate_after', 'stats', 'slice', 'max_docs', 'conflicts', 'pit'],
 ]);
 
 /** Sections of a search that do not depend on which hits there are behind its page. */
