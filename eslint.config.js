@@ -25,7 +25,10 @@ const NO_DEEP_IMPORTS = {
     'error',
     {
       patterns: [
-        { group: ['@sparrow-search/*/*', '!@sparrow-search/*/package.json'], message: 'Import the package itself.' },
+        {
+          group: ['@sparrow-search/*/*', '!@sparrow-search/*/package.json', '!@sparrow-search/engine/diagnostics'],
+          message: 'Import the package itself.',
+        },
         { group: ['**/packages/*/src/**', '**/packages/*/dist/**'], message: 'Import the package by its name.' },
       ],
     },

@@ -359,6 +359,21 @@ describe('tools', () => {
   });
 });
 
+it('refuses to read a document of very many values, and shows the beginning of one of many', async () => {
+  const agent = await overHttp(server.apiKey);
+  await server.request('PUT', '/wide', { mappings: { properties: { a: { type: 'object', enabled: false } } } });
+  const empty = (count: number): object => ({ a: Array.from({ length: count }, () => ({})), title: 'wide' });
+  await server.request('PUT', '/wide/_doc/1', empty(200_000));
+  await server.request('PUT', '/wide/_doc/2', empty(45_000));
+  const refused = await agent.callTool({ name: 'get_document', arguments: { index: 'wide', id: '1' } });
+  expect(refused.isError).toBe(true);
+  expect(JSON.stringify(refused.content)).toContain('values, which is too much');
+  const { fields, left_out: leftOut } = await result(agent, 'get_document', { index: 'wide', id: '2' });
+  expect([Object.keys(fields), leftOut]).toEqual([['a'], ['title']]);
+  expect(fields.a).toMatch(/^\[\{\},\{\}.*…$/);
+  await server.request('DELETE', '/wide');
+});
+
 describe('a key', () => {
   it('that only reads one index sees nothing of others, and writes nothing', async () => {
     const agent = await overHttp(readingKey);

@@ -201,6 +201,8 @@ describe('POST /v1/embeddings', () => {
     await refused('/v1/embeddings', bytes('{"input":'), [400, null, 'the body is not JSON']);
     await refused('/v1/embeddings', bytes('[]'), [400, null, 'must be a JSON object']);
     await refused('/v1/embeddings', undefined, [400, null, 'request body is required']);
+    const many = { model: DENSE, input: Array.from({ length: 30_000 }, () => ({})) };
+    await refused('/v1/embeddings', many, [400, null, 'values, and at most [20000] are allowed']);
     const twice = bytes(`{"model":"${DENSE}","input":"a\\\\\\"","input" :"b"}`);
     await refused('/v1/embeddings', twice, [400, 'input', 'this member is there twice']);
     const deep = bytes(`{"model":"${DENSE}","input":${'['.repeat(9000)}${']'.repeat(9000)}}`);

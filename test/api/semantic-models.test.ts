@@ -145,4 +145,12 @@ describe('a semantic_text field', () => {
     expect(await ids(semantic)).toEqual(['1', '2', '4']);
     expect((await fieldOf(server, 'books')).fingerprint).toBe(now);
   });
+
+  it('names the model that its endpoint lacks where the folder of models is not given again', async () => {
+    await server.stop();
+    server = await startServer({ data: server.data });
+    const answer = await server.request('POST', '/books/_search', semantic);
+    expect(answer.status).toBe(404);
+    expect(answer.text).toContain('Could not find trained model [changing]: there are [.all-minilm-l6-v2, ');
+  });
 });

@@ -224,6 +224,10 @@ describe('semantic_text', () => {
     expect(answer.text).toContain(
       'Field [title] of type [text] does not support semantic queries: use its sub-field [title.meaning]',
     );
+    const properties = { title: { type: 'text', copy_to: 'meaning' }, meaning: { type: 'semantic_text' } };
+    expect((await call('PUT', '/copied', { mappings: { properties } })).status).toBe(200);
+    const copied = await call('POST', '/copied/_search', { query: { semantic: { field: 'title', query: 'x' } } });
+    expect(copied.text).toContain('does not support semantic queries: use [meaning], to which its texts are copied');
   });
 
   it('takes numbers and booleans as text', async () => {

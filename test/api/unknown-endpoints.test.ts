@@ -3,6 +3,8 @@ import { Sparrow } from '@sparrow-search/engine';
 import { Rest } from '@sparrow-search/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
+import { startServer } from '../support/server.js';
+
 let sparrow: Sparrow;
 let rest: Rest;
 beforeAll(async () => {
@@ -48,4 +50,22 @@ it('is not warned of where it is an endpoint, a model, a deployment, or another 
   const properties = { inference_id: { type: 'keyword' }, x: { type: 'keyword', meta: { inference_id: 'nobody' } } };
   expect(await warnedOf('PUT', '/named', { mappings: { properties } })).toBe('');
   expect(await warnedOf('PUT', '/default', { mappings: field({}) })).toBe('');
+});
+
+it('names no endpoint to a key that may not list them, and says no more than headers hold', async () => {
+  const server = await startServer({ args: ['--deploy-at-start', 'false'] });
+  const asked = { name: 'mine', role_descriptors: { mine: { indices: [{ names: ['mine*'], privileges: ['all'] }] } } };
+  const { body: key } = await server.request('POST', '/_security/api_key', asked);
+  const warned = async (index: string, id: string, apiKey?: string): Promise<string> => {
+    const body = { mappings: field({ inference_id: id }) };
+    const answer = await server.request('PUT', `/${index}`, body, apiKey === undefined ? {} : { apiKey });
+    expect(answer.status).toBe(200);
+    return String(answer.headers['warning'] ?? '');
+  };
+  expect(await warned('mine-a', '.hybird')).toContain('did you mean [.hybrid]?');
+  const said = await warned('mine-b', '.hybird', key.encoded);
+  expect(said).toContain('[.hybird], which does not exist');
+  expect(said).not.toContain('[.hybrid]');
+  expect(await warned('mine-c', 'x'.repeat(250_000))).toBe('');
+  await server.stop();
 });

@@ -28,6 +28,15 @@ it('status says where writes are refused for want of room', async () => {
   expect(await said('status')).not.toContain('nearly full');
   await block(true);
   expect(await said('status')).toContain('the disk is nearly full, so writes are refused to articles: make room');
+  const path = join(folder, 'more.jsonl');
+  await writeFile(path, '{"title":"one"}\n{"title":"two"}\n');
+  const { code, stderr } = await run('import', path, '--index', 'articles', '--no-semantic');
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining(
+      'more.jsonl: the disk of the server is nearly full, so it takes no documents: make room there',
+    ),
+  ]);
   await block(null);
 });
 

@@ -233,6 +233,15 @@ describe('the letters of a file', () => {
     expect((await run(cut)).stderr).toContain('line 2 is not UTF-8');
   });
 
+  it('are none where bytes are those of no text, which no option helps', async () => {
+    const path = await file('picture.txt', Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1'));
+    for (const given of [[], ['--encoding', 'latin1']]) {
+      const { code, stderr } = await run(path, ...given);
+      expect([code, stderr]).toEqual([1, expect.stringContaining('picture.txt: this is not a text')]);
+      expect(stderr).not.toContain('--encoding');
+    }
+  });
+
   it('may be Latin-1, where that is said', async () => {
     const path = await file('windows.csv', Buffer.from('n,text\n1,caf\xe9 \x80 5\n', 'latin1'));
     await imported(path, '--encoding', 'latin1');

@@ -34,10 +34,10 @@ it('makes documents of paragraphs, with the heading above them and the mapping o
   await writeFile(path, TEXT);
   expect(await run(path)).toMatchObject({ code: 0, stdout: expect.stringContaining('4 documents in [animals]') });
   expect(await sources('animals')).toEqual([
-    { text: 'A word before.', part: 1 },
-    { title: 'Birds', text: 'Birds\n\nThey fly\nhigh.\n\nThey sing.', part: 2 },
-    { title: 'Fish', text: `Fish\n\n${LONG.trim()}`, part: 3 },
-    { title: 'Fish', text: `Fish\n\n${LONG.trim()}`, part: 4 },
+    { text: 'A word before.', part: 1, file: 'animals.md' },
+    { title: 'Birds', text: 'Birds\n\nThey fly\nhigh.\n\nThey sing.', part: 2, file: 'animals.md' },
+    { title: 'Fish', text: `Fish\n\n${LONG.trim()}`, part: 3, file: 'animals.md' },
+    { title: 'Fish', text: `Fish\n\n${LONG.trim()}`, part: 4, file: 'animals.md' },
   ]);
   const { body } = await server.request('GET', '/animals/_mapping');
   // Not the heading by itself, which each part below it repeats.
@@ -56,7 +56,7 @@ it('reads a text that has grown from its start, as its last part may have grown'
   expect((await run(path)).stderr).toContain('all of it was imported before');
   await appendFile(path, ' More of it.\n\nThree.\n');
   expect((await run(path)).code).toBe(0);
-  expect(await sources('grows')).toEqual([{ text: 'One.\n\nTwo. More of it.\n\nThree.', part: 1 }]);
+  expect(await sources('grows')).toEqual([{ text: 'One.\n\nTwo. More of it.\n\nThree.', part: 1, file: 'grows.txt' }]);
 });
 
 it('takes --format text for a name that does not say it, and follows none', async () => {
@@ -65,6 +65,6 @@ it('takes --format text for a name that does not say it, and follows none', asyn
   const index = ['--index', 'readme'];
   expect(await run(path, ...index)).toMatchObject({ code: 2, stderr: expect.stringContaining('tsv, text') });
   expect((await run(path, ...index, '--format', 'text')).code).toBe(0);
-  expect(await sources('readme')).toEqual([{ text: 'Hello there.', part: 1 }]);
+  expect(await sources('readme')).toEqual([{ text: 'Hello there.', part: 1, file: 'README' }]);
   expect((await run(path, ...index, '--format', 'text', '--follow')).stderr).toContain('paragraphs of a text');
 });

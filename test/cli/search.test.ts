@@ -155,7 +155,7 @@ describe('search', () => {
   it.each([
     [['--index', 'nowhere', 'x'], 'no such index [nowhere]; there is only [articles]\n'],
     [['--index', 'nowhere', '--body', '{}'], 'no such index [nowhere]; there is only [articles]\n'],
-    [['--index', 'articles', 'x', '--field', 'titel'], '[articles] has no field [titel]'],
+    [['--index', 'articles', 'x', '--field', 'titel'], '[articles] has no field [titel]; did you mean [title]?\n'],
     [
       ['--index', 'articles', 'x', '--field', 'n'],
       '[articles] has no text, semantic_text or sparse_vector field to look in',

@@ -310,12 +310,25 @@ describe.skipIf(CHROMIUM === undefined).each(ENGINES)(
         .locator('input[type=file]')
         .setInputFiles({ name: 'pasted.json', mimeType: 'application/json', buffer: Buffer.from(GERMAN) });
       await page.getByText('These texts look like German').waitFor();
+      // The link of the screen begins it anew.
+      await page.getByRole('navigation').getByRole('link', { name: 'Add data' }).click();
+      await page.getByText('Drop files here').waitFor();
+      const note = (name: string): { name: string; mimeType: string; buffer: Buffer } => ({
+        name,
+        mimeType: 'text/markdown',
+        buffer: Buffer.from(`---\ntitle: ${name}\ntags: [a]\n---\nWhat the note says.\n`),
+      });
+      await page.locator('input[type=file]').setInputFiles([note('one.md'), note('two.md')]);
+      await page.getByText('2 files').waitFor();
+      await page.getByText('2 documents, read as text').waitFor();
+      await page.getByText('"file": "two.md"').waitFor();
       await page.getByRole('button', { name: 'Another file' }).click();
       await page
         .locator('input[type=file]')
         .setInputFiles({ name: 'Films 2024.csv', mimeType: 'text/csv', buffer: Buffer.from(CSV) });
       await page.getByText('3 documents, read as CSV').waitFor();
       expect(await page.getByLabel('Into the index').inputValue()).toBe('films-2024');
+      await page.getByLabel('Id of a document').selectOption('title');
       await look('prepare');
       await page.getByRole('button', { name: 'Add 3 documents' }).click();
       await page.getByText('Done: 3 of 3 documents').waitFor();
@@ -344,6 +357,7 @@ describe.skipIf(CHROMIUM === undefined).each(ENGINES)(
         .click({ position: { x: 20, y: 60 } });
       await page.locator('dialog .why').first().waitFor();
       await page.keyboard.press('Escape');
+      expect((await server.request('GET', '/films-2024/_doc/The%20Long%20Signal')).status).toBe(200);
       const { body } = await server.request('GET', '/films-2024/_mapping');
       expect(body['films-2024'].mappings.properties).toMatchObject({
         plot: { type: 'text', copy_to: ['meaning'] },

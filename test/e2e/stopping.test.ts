@@ -40,12 +40,12 @@ function ask(url: string, apiKey: string, agent: Agent, path: string): Promise<O
   });
 }
 
-/** Less than a server waits for what is under way, and than a connection is kept. */
-const SOON_MS = 10_000;
+/** A server that waits for what is not there does so for longer than a test may take. */
+const PATIENT = [...ARGS, '--shutdown-seconds', '600'];
 
 describe('SIGTERM', () => {
   it('under load of 32 kept-alive clients ends the process soon, and cuts no request off', async () => {
-    const server = await startServer({ args: ARGS });
+    const server = await startServer({ args: PATIENT });
     await server.request('PUT', '/books/_doc/1?refresh=true', { title: 'one' });
     const counts: Record<Outcome, number> = { whole: 0, last: 0, refused: 0, cut: 0 };
     const client = async (): Promise<void> => {
@@ -63,16 +63,13 @@ describe('SIGTERM', () => {
     await expect.poll(() => counts.whole).toBeGreaterThan(100);
     // Should this process have stood still, what has come is read first.
     await new Promise((resolve) => setImmediate(resolve));
-    const began = performance.now();
     expect(await server.stop()).toBe(0);
-    const took = performance.now() - began;
     await Promise.all(clients);
     expect(counts.whole).toBeGreaterThan(100);
     expect(counts.cut).toBe(0);
     // Nearly all are told; one that was slow to go on finds its connection closed before it has sent anything.
     expect(counts.last + counts.refused).toBe(32);
     expect(counts.last).toBeGreaterThan(16);
-    expect(took).toBeLessThan(SOON_MS);
   });
 
   it('while an answer is awaited, is alive but not ready, and says to new clients that it is stopping', async () => {
@@ -105,7 +102,7 @@ describe('SIGTERM', () => {
   });
 
   it('does not wait for connections that nobody uses', async () => {
-    const server = await startServer({ args: ARGS });
+    const server = await startServer({ args: PATIENT });
     const { hostname, port } = new URL(server.url);
     const sockets = await Promise.all(
       Array.from(
@@ -120,9 +117,7 @@ describe('SIGTERM', () => {
       ),
     );
     await new Promise((resolve) => setTimeout(resolve, 500));
-    const began = performance.now();
     expect(await server.stop()).toBe(0);
-    expect(performance.now() - began).toBeLessThan(SOON_MS);
     for (const socket of sockets) socket.destroy();
   });
 });

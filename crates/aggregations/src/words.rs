@@ -1,5 +1,6 @@
 //! The words of the texts of documents, read from their sources: `significant_text` counts them.
 
+use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ impl<'a> WordGroups<'a> {
         let path = mapping.concrete(&asked.source.field).into_owned();
         let sources = match text.sources.is_empty() {
             true => vec![mapping.source_path(&path).into_owned()],
-            false => text.sources.clone(),
+            // Twice the same text has no other words.
+            false => text.sources.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect(),
         };
         Ok(Self {
             snapshot: context.snapshot,
@@ -100,14 +102,17 @@ impl<'a> WordGroups<'a> {
         for path in &self.sources {
             values_at(&source, path, &mut values);
         }
-        let texts: Vec<String> = values
-            .into_iter()
-            .filter_map(|value| match value {
-                Value::String(text) => Some(text.clone()),
-                Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
-                _ => None,
-            })
-            .collect();
+        let mut texts = Vec::with_capacity(values.len());
+        for value in values {
+            match value {
+                Value::String(text) => {
+                    work::room_for(text.len())?;
+                    texts.push(text.clone());
+                }
+                Value::Number(_) | Value::Bool(_) => texts.push(value.to_string()),
+                _ => {}
+            }
+        }
         let vector = self.snapshot.term_vector(&self.path, &texts, None)?.unwrap_or_default();
         let repeated = match self.seen {
             None => FxHashSet::default(),

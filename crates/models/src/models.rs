@@ -401,6 +401,9 @@ impl Models {
                     reason: error.reason(),
                 });
             }
+            if self.registry.find(&endpoint.model_id).is_none() {
+                return Err(self.no_model(&endpoint.model_id));
+            }
             return Err(ModelError::NotDeployed { id: other.to_owned() });
         }
         let Some(model) = self.registry.find(id) else {

@@ -54,3 +54,13 @@ it('joins the lines of a paragraph that was broken to fit a page, and no others'
   ];
   for (const text of kept) expect(partsOf(text)).toEqual([[1, text.trim()]]);
 });
+
+it('takes the title from front matter, and nothing else of it', () => {
+  const front = '---\ntitle: "Clocks"\ntags:\n  - town\n\ndraft: false\n---';
+  expect(partsOf(`${front}\n\n${SHORT}`)).toEqual([[9, `Clocks\n\n${SHORT}`]]);
+  expect(partsOf(`${front}\n# Bells\n${SHORT}`)).toEqual([[9, `Bells\n\n${SHORT}`]]);
+  // The lines of hyphens of a text are no front matter.
+  const talk = 'She said: go.\n---';
+  expect(partsOf(`---\n${talk}`)).toEqual([[1, `---\n${talk}`]]);
+  expect(partsOf('---\ntitle: open')).toEqual([[1, '---\ntitle: open']]);
+});

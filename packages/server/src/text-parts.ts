@@ -9,6 +9,8 @@ export interface TextPart {
   readonly text: string;
   /** Its place in the text, from 1. */
   readonly part: number;
+  /** The file that the text is from, where it has a name. */
+  readonly file?: string;
 }
 
 /**
@@ -38,6 +40,12 @@ const MOST_LINES = 3;
 const HEADING = /^\s*#{1,6}\s+(.+)/;
 const CODE = /^\s*(?:```|~~~)/;
 
+/** The line above and below front matter, a line of it, and its title: YAML that generators of sites write above a text. */
+const FENCE = /^---\s*$/;
+const YAML = /^(?:\s|#|- |[\w-]+:(?:\s|$)|$)/;
+const TITLE = /^title:\s+(["']?)(.+?)\1\s*$/;
+const MOST_FRONT_LINES = 200;
+
 /** Fewest characters of the lines, but for the last, of a paragraph that was broken into lines to fit a page; verses are shorter. */
 const WRAPPED = 50;
 /** The beginning of a line that means something: of lists, quotes, tables, headings and code, or indented. */
@@ -61,14 +69,39 @@ export class TextParts {
   #parts = 0;
   /** Characters of the lines of the paragraph that is open. */
   #characters = 0;
+  /** The lines from the first one that may be front matter; undefined from where they cannot be. */
+  #front: string[] | undefined = [];
+
+  /** @param file what the parts say that they are from */
+  constructor(readonly file?: string) {}
 
   /** Characters that are kept until a part ends. */
   get open(): number {
-    return this.#paragraphs.reduce((sum, { text }) => sum + text.length, this.#characters);
+    const front = this.#front?.reduce((sum, line) => sum + line.length, 0) ?? 0;
+    return this.#paragraphs.reduce((sum, { text }) => sum + text.length, this.#characters + front);
   }
 
   /** Takes the next line; gives the parts that end with it. */
   add(line: string): PlacedPart[] {
+    if (this.#front === undefined) return this.#read(line);
+    const place = this.#front.push(line);
+    if (place === 1 ? FENCE.test(line) : YAML.test(line) && place <= MOST_FRONT_LINES) return [];
+    if (place === 1 || !FENCE.test(line)) return this.#readFront();
+    const titles = this.#front.flatMap((one) => TITLE.exec(one)?.[2] ?? []);
+    this.#title = titles[0] ?? '';
+    this.#line = place;
+    this.#front = undefined;
+    return [];
+  }
+
+  /** Reads as text what looked like front matter. */
+  #readFront(): PlacedPart[] {
+    const lines = this.#front ?? [];
+    this.#front = undefined;
+    return lines.flatMap((line) => this.#read(line));
+  }
+
+  #read(line: string): PlacedPart[] {
     this.#line += 1;
     if (line.trim() === '') return this.#endParagraph();
     if (CODE.test(line)) this.#isCode = !this.#isCode;
@@ -87,7 +120,7 @@ export class TextParts {
 
   /** Gives what is open at the end of the text. */
   end(): PlacedPart[] {
-    return [...this.#endParagraph(), ...this.#endPart()];
+    return [...this.#readFront(), ...this.#endParagraph(), ...this.#endPart()];
   }
 
   #endParagraph(): PlacedPart[] {
@@ -116,7 +149,8 @@ export class TextParts {
     if (first === undefined) return [];
     const title = this.#title === '' ? {} : { title: this.#title };
     const texts = [...(this.#title === '' ? [] : [this.#title]), ...paragraphs.map(({ text }) => text)];
-    const document = { ...title, text: texts.join('\n\n'), part: (this.#parts += 1) };
+    const file = this.file === undefined ? {} : { file: this.file };
+    const document = { ...title, text: texts.join('\n\n'), part: (this.#parts += 1), ...file };
     this.#paragraphs = this.#paragraphs.slice(paragraphs.length);
     return [{ document, line: first.line }];
   }

@@ -60,9 +60,9 @@ pub enum QueryError {
     /// A clause does not work on fields of this type.
     #[error("field {field} of type {actual} does not support {clause} queries")]
     Unsupported { field: String, actual: &'static str, clause: &'static str },
-    /// A `semantic` clause on a field that is no `semantic_text`; `inside` is a sub-field of it that is one.
+    /// A `semantic` clause on a field that is no `semantic_text`; `instead` is one that its texts go to.
     #[error("field {field} of type {actual} does not support semantic queries")]
-    NotSemantic { field: String, actual: &'static str, inside: Option<String> },
+    NotSemantic { field: String, actual: &'static str, instead: Option<String> },
     /// A `sparse_vector` clause on a field of another type.
     #[error("field {field} is of type {actual}, not sparse_vector")]
     SparseFieldType { field: String, actual: &'static str },
@@ -400,8 +400,11 @@ impl QueryError {
             QueryError::Unsupported { field, actual, clause } => {
                 format!("Field [{field}] of type [{actual}] does not support {clause} queries")
             }
-            QueryError::NotSemantic { field, actual, inside } => {
-                let instead = inside.as_ref().map(|name| format!(": use its sub-field [{name}]"));
+            QueryError::NotSemantic { field, actual, instead } => {
+                let instead = instead.as_ref().map(|name| match name.strip_prefix(field.as_str()) {
+                    Some(rest) if rest.starts_with('.') => format!(": use its sub-field [{name}]"),
+                    _ => format!(": use [{name}], to which its texts are copied"),
+                });
                 format!(
                     "Field [{field}] of type [{actual}] does not support semantic queries{}",
                     instead.unwrap_or_default()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { portions } from './bulk';
-import { INDEX_NAME, indexName, readFile } from './parse';
+import { INDEX_NAME, idColumns, indexName, readFile, readFiles, withIdsOf } from './parse';
 
 const columns = (name: string, text: string): string[] =>
   readFile(name, text).columns.map((one) => `${one.name} ${one.type}`);
@@ -73,10 +73,46 @@ describe('a file is read', () => {
 
   it('as text, by paragraphs and headings', () => {
     const [first, second] = readFile('x.md', '# Birds\nThey fly.\n\nThey sing.\n\n## Fish\n\nThey swim.').documents;
-    expect(first?.source).toEqual({ title: 'Birds', text: 'Birds\n\nThey fly.\n\nThey sing.', part: 1 });
-    expect(second?.source).toEqual({ title: 'Fish', text: 'Fish\n\nThey swim.', part: 2 });
+    expect(first?.source).toEqual({ title: 'Birds', text: 'Birds\n\nThey fly.\n\nThey sing.', part: 1, file: 'x.md' });
+    expect(second?.source).toEqual({ title: 'Fish', text: 'Fish\n\nThey swim.', part: 2, file: 'x.md' });
     // A vector of each heading alone would be near to everything.
     expect(readFile('x.md', '# Birds of the sea\nThey fly over the water.').meaning).toEqual(['text']);
+  });
+
+  it('after another one of the same format, each with its name', () => {
+    const notes = [
+      { name: 'a.md', text: '# One\nFirst.' },
+      { name: 'b.md', text: 'Second.' },
+    ];
+    expect(readFiles(notes).documents.map(({ source }) => [source['file'], source['text']])).toEqual([
+      ['a.md', 'One\n\nFirst.'],
+      ['b.md', 'Second.'],
+    ]);
+    expect(() => readFiles([...notes, { name: 'c.csv', text: 'a,b\n1,2\n' }])).toThrow(
+      'a.md is text, and c.csv is CSV: add these one after the other.',
+    );
+    expect(() => readFiles([...notes, { name: 'd.md', text: ' ' }])).toThrow('d.md: The file is empty.');
+  });
+
+  it('unless its name or its beginning says that it is no text', () => {
+    for (const [name, text] of [
+      ['a.PDF', 'x'],
+      ['a.xlsx', 'a,b'],
+      ['pasted', '%PDF-1.7 x'],
+    ] as const) {
+      expect(() => readFile(name, text)).toThrow('This is not a text in UTF-8.');
+    }
+  });
+
+  it('and each of its columns without a value twice may be the id', () => {
+    const { documents: read } = readFile('x.csv', 'sku,colour,n,about\nA-1,red,1,\nA-2,red,2,x y\n');
+    expect(idColumns(read)).toEqual(['sku', 'n']);
+    expect(read.map(({ id }) => id)).toEqual([undefined, undefined]);
+    expect(withIdsOf(read, 'sku').map(({ id, source }) => [id, source['n']])).toEqual([
+      ['A-1', 1],
+      ['A-2', 2],
+    ]);
+    expect(withIdsOf(readFile('x.csv', 'id,a\n1,x\n').documents, undefined)[0]?.id).toBeUndefined();
   });
 
   it('and its columns are told apart', () => {

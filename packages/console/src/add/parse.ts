@@ -24,6 +24,8 @@ export interface Table {
 }
 
 const ID_COLUMNS = ['_id', 'id'];
+/** Letters of a value that may be an id: an id has at most 512 bytes. */
+const LONGEST_ID = 128;
 /** Characters by which a file is judged to be a text. */
 const LOOKED_AT = 100_000;
 /** Largest share of characters that no text in UTF-8 has. */
@@ -31,12 +33,62 @@ const MOST_FOREIGN = 0.02;
 /** Levels of lists and objects that are written without running out of stack; the server takes fewer. */
 const DEEPEST = 1000;
 const TOO_DEEP = `This file is nested too deeply: there are more than ${DEEPEST} lists and objects inside each other.`;
+/** Names of files that are no texts, whatever their bytes look like. */
+const NO_TEXTS = /\.(?:pdf|docx?|pptx?|xls[xmb]?|od[ts]|epub|rtf|png|jpe?g|gif|zip)$/i;
 const NO_TEXT =
   'This is not a text in UTF-8. Save a spreadsheet as CSV in UTF-8, or a PDF or other document as plain text, and drop that.';
 
+/** A file and what it says. */
+export interface FileText {
+  readonly name: string;
+  readonly text: string;
+}
+
 /** @throws Error, in words for people, if there is nothing in the file that could be a document */
 export function readFile(name: string, text: string): Table {
+  return readFiles([{ name, text }]);
+}
+
+/**
+ * The documents of files of one format, such as the notes of a folder, one file after another.
+ *
+ * @throws Error, in words for people, if one of the files holds no document, or is of another format than the first
+ */
+export function readFiles(files: readonly FileText[]): Table {
+  const read = files.map(({ name, text }) => {
+    try {
+      return sourcesOf(name, text);
+    } catch (error) {
+      if (files.length === 1) throw error;
+      throw new Error(`${name}: ${(error as Error).message}`, { cause: error });
+    }
+  });
+  const format = read[0]?.format ?? 'text';
+  const other = read.findIndex((one) => one.format !== format);
+  if (other >= 0)
+    throw new Error(
+      `${files[0]?.name ?? ''} is ${format}, and ${files[other]?.name ?? ''} is ${read[other]?.format ?? ''}: add these one after the other.`,
+    );
+  const sources = read.flatMap((one) => one.sources);
+  const sample = sampleOf(sources, format === 'CSV');
+  const columns = sample.columns();
+  const typed = format === 'CSV' ? sources.map((source) => typedDocument(source, columns)) : sources;
+  const meaning = format === 'text' ? [MEANING_OF_PART] : textColumns(columns);
+  const [note, columnNotes] = [sample.decimalCommas(), sample.notes()];
+  const left = read.flatMap((one) => one.left);
+  return { format, documents: withIds(typed), columns, meaning, left, note, columnNotes };
+}
+
+/** What one file holds. */
+interface Sources {
+  readonly format: Format;
+  readonly sources: readonly Source[];
+  readonly left: readonly string[];
+}
+
+function sourcesOf(name: string, text: string): Sources {
   const plain = text.replace(/^\uFEFF/, '');
+  if (NO_TEXTS.test(name) || plain.startsWith('%PDF-')) throw new Error(NO_TEXT);
   if (plain.trim() === '') throw new Error('The file is empty.');
   const foreign = countForeign(plain);
   const format = formatOf(name, plain);
@@ -45,12 +97,7 @@ export function readFile(name: string, text: string): Table {
   const sources = { JSON: fromJson, 'JSON lines': fromLines, CSV: fromCsv, text: fromText }[format](plain, left, name);
   if (sources.length === 0) throw new Error(`There is no document in this ${format} file.`);
   if (sources.some((source) => isDeeper(source, DEEPEST))) throw new Error(TOO_DEEP);
-  const sample = sampleOf(sources, format === 'CSV');
-  const columns = sample.columns();
-  const typed = format === 'CSV' ? sources.map((source) => typedDocument(source, columns)) : sources;
-  const meaning = format === 'text' ? [MEANING_OF_PART] : textColumns(columns);
-  const [note, columnNotes] = [sample.decimalCommas(), sample.notes()];
-  return { format, documents: withIds(typed), columns, meaning, left, note, columnNotes };
+  return { format, sources, left };
 }
 
 type Source = Record<string, unknown>;
@@ -147,26 +194,35 @@ function fromCsv(text: string, left: string[], name: string): Source[] {
 }
 
 /** Paragraphs of a text, small ones together, with the last heading as their title. */
-function fromText(text: string): Source[] {
-  const parts = new TextParts();
+function fromText(text: string, _left: string[], name: string): Source[] {
+  const parts = new TextParts(name);
   const all = [...text.split('\n').flatMap((line) => parts.add(line)), ...parts.end()];
   return all.map(({ document }) => ({ ...document }));
 }
 
+/** The columns by which the documents can be told apart: each has another value in each document. */
+export function idColumns(documents: readonly Document[]): string[] {
+  const names = Object.keys(documents[0]?.source ?? {});
+  return names.filter((name) => isUnique(documents.map(({ source }) => source[name])));
+}
+
+/** The documents with the values of a column as their ids; with none of their own where no column is named. */
+export function withIdsOf(documents: readonly Document[], column: string | undefined): Document[] {
+  return documents.map(({ source }) => ({ id: column === undefined ? undefined : String(source[column]), source }));
+}
+
+function isUnique(values: readonly unknown[]): boolean {
+  const isId = (value: unknown): boolean =>
+    typeof value === 'number' || (typeof value === 'string' && value !== '' && value.length <= LONGEST_ID);
+  return values.every(isId) && new Set(values.map(String)).size === values.length;
+}
+
 /** Takes the ids out of the sources, if a column has a different one for each document. */
 function withIds(sources: readonly Source[]): Document[] {
-  const column = ID_COLUMNS.find((name) => {
-    const ids = sources.map((source) => source[name]);
-    return (
-      ids.every((id) => typeof id === 'string' || typeof id === 'number') &&
-      new Set(ids.map(String)).size === ids.length
-    );
-  });
+  const column = ID_COLUMNS.find((name) => isUnique(sources.map((source) => source[name])));
   return sources.map((source) => {
-    const { _id: id, ...rest } = source;
-    const found = column === undefined ? undefined : column === '_id' ? id : source[column];
-    const isId = typeof found === 'string' || typeof found === 'number';
-    return { id: isId ? String(found) : undefined, source: rest };
+    const { _id: own, ...rest } = source;
+    return { id: column === undefined ? undefined : String(column === '_id' ? own : source[column]), source: rest };
   });
 }
 

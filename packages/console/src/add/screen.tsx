@@ -1,6 +1,6 @@
 // Add data: a file from the disk becomes searchable by meaning while one watches.
 import type { JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 
 import { MEANING_FIELD, type Made, fieldAt, fieldsFor, isByMeaning } from '../../../server/src/file-mapping';
 import { Refused, call, optional } from '../lib/api';
@@ -16,7 +16,7 @@ import type { Written } from '../requests/catalog';
 import { type Progress as Done, upload } from './bulk';
 import { AsCode, requestsOf } from './code';
 import { decoded } from './encoding';
-import { INDEX_NAME, type Table, indexName, readFile } from './parse';
+import { INDEX_NAME, type Table, idColumns, indexName, readFiles, withIdsOf } from './parse';
 
 /** Larger files are for the command line: the page holds a file as a whole. */
 const LARGEST = 256_000_000;
@@ -24,8 +24,20 @@ const PREVIEWED = 3;
 /** How often the page asks how many documents can be found by now. */
 const WATCH_MS = 700;
 
-interface Chosen {
+/** A file, or a text that was pasted. */
+interface Given {
   readonly name: string;
+  readonly blob: Blob;
+}
+
+const givenIn = (files: FileList | null | undefined): Given[] =>
+  [...(files ?? [])].map((file) => ({ name: file.name, blob: file }));
+
+interface Chosen {
+  /** The name of the file, or how many they are. */
+  readonly name: string;
+  /** The first file, after which the index is called. */
+  readonly file: string;
   readonly size: number;
   readonly isLatin1: boolean;
   readonly table: Table;
@@ -42,14 +54,23 @@ function remedy(name: string): string {
 export function AddScreen(): JSX.Element {
   const [chosen, setChosen] = useState<Chosen>();
   const [error, setError] = useState('');
-  const take = async (name: string, file: Blob): Promise<void> => {
+  const take = async (files: readonly Given[]): Promise<void> => {
     setError('');
     try {
-      if (file.size > LARGEST) {
-        throw new Error(`The file has ${bytes(file.size)}; the page takes up to ${bytes(LARGEST)}. ${remedy(name)}`);
+      const [first] = files;
+      if (first === undefined) return;
+      const size = files.reduce((sum, { blob }) => sum + blob.size, 0);
+      const isOne = files.length === 1;
+      if (size > LARGEST) {
+        const what = isOne ? 'The file has' : 'The files have';
+        throw new Error(`${what} ${bytes(size)}; the page takes up to ${bytes(LARGEST)}. ${remedy(first.name)}`);
       }
-      const { text, isLatin1 } = decoded(new Uint8Array(await file.arrayBuffer()));
-      setChosen({ name, size: file.size, isLatin1, table: readFile(name, text) });
+      const read = await Promise.all(
+        files.map(async ({ name, blob }) => ({ name, ...decoded(new Uint8Array(await blob.arrayBuffer())) })),
+      );
+      const table = readFiles(read);
+      const isLatin1 = read.some((one) => one.isLatin1);
+      setChosen({ name: isOne ? first.name : `${count(files.length)} files`, file: first.name, size, isLatin1, table });
     } catch (failure) {
       setError((failure as Error).message);
     }
@@ -58,7 +79,7 @@ export function AddScreen(): JSX.Element {
     <>
       <Head title="Add data" />
       {chosen === undefined ? (
-        <Choose onFile={(name, file) => void take(name, file)} />
+        <Choose onFiles={(files) => void take(files)} />
       ) : (
         <Prepare
           chosen={chosen}
@@ -72,7 +93,7 @@ export function AddScreen(): JSX.Element {
   );
 }
 
-function Choose({ onFile }: { readonly onFile: (name: string, file: Blob) => void }): JSX.Element {
+function Choose({ onFiles }: { readonly onFiles: (files: readonly Given[]) => void }): JSX.Element {
   const [over, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState('');
@@ -90,25 +111,24 @@ function Choose({ onFile }: { readonly onFile: (name: string, file: Blob) => voi
         onDrop={(event) => {
           event.preventDefault();
           setOver(false);
-          const file = event.dataTransfer?.files[0];
-          if (file !== undefined) onFile(file.name, file);
+          onFiles(givenIn(event.dataTransfer?.files));
         }}
       >
         <Icon name="file" />
-        <p class="lead">Drop a file here</p>
-        <p>JSON, JSON lines, CSV or plain text. It is sent to this server and nowhere else.</p>
+        <p class="lead">Drop files here</p>
+        <p>JSON, JSON lines, CSV, Markdown or plain text. They are sent to this server and nowhere else.</p>
         <button type="button" onClick={() => input.current?.click()}>
-          Choose a file
+          Choose files
         </button>
         <input
           ref={input}
           type="file"
           hidden
-          aria-label="File"
+          multiple
+          aria-label="Files"
           accept=".json,.jsonl,.ndjson,.csv,.tsv,.txt,.md"
           onChange={(event) => {
-            const file = event.currentTarget.files?.[0];
-            if (file !== undefined) onFile(file.name, file);
+            onFiles(givenIn(event.currentTarget.files));
           }}
         />
       </div>
@@ -116,7 +136,7 @@ function Choose({ onFile }: { readonly onFile: (name: string, file: Blob) => voi
         class="paste"
         onSubmit={(event) => {
           event.preventDefault();
-          if (text.trim() !== '') onFile('pasted', new Blob([text]));
+          if (text.trim() !== '') onFiles([{ name: 'pasted', blob: new Blob([text]) }]);
         }}
       >
         <label>
@@ -149,9 +169,17 @@ interface Run {
 
 function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack: () => void }): JSX.Element {
   const { table } = chosen;
-  const [index, setIndex] = useState(() => indexName(chosen.name));
+  const [index, setIndex] = useState(() => indexName(chosen.file));
   const [meaning, setMeaning] = useState<readonly string[]>(table.meaning);
   const [dense, setDense] = useState(true);
+  const unique = useMemo(() => idColumns(table.documents), [table]);
+  // Undefined: the ids that the file itself has.
+  const [idBy, setIdBy] = useState<string>();
+  const documents = useMemo(
+    () => (idBy === undefined ? table.documents : withIdsOf(table.documents, idBy === '' ? undefined : idBy)),
+    [table, idBy],
+  );
+  const ownId = table.documents.every(({ id, source }) => id !== undefined && id === String(source['id'])) ? 'id' : '';
   const [run, setRun] = useState<Run>();
   const stop = useRef<AbortController | undefined>(undefined);
   const { value: present = {} } = useLoad(
@@ -202,7 +230,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
       await prepareIndex(request);
       const progress = await upload(
         index,
-        table.documents,
+        documents,
         (done) => {
           change({ progress: done });
         },
@@ -227,7 +255,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
         requests={requestsOf(
           index,
           isEmpty(request) ? undefined : { ...request, body: JSON.stringify(request.body, null, 2) },
-          table.documents,
+          documents,
         )}
         onStop={() => stop.current?.abort()}
         onBack={onBack}
@@ -277,12 +305,30 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           }}
         />
       </label>
+      {unique.length > 0 && (ownId !== '' || table.documents[0]?.id === undefined) && (
+        <label class="field">
+          <span>Id of a document</span>
+          <select
+            value={idBy ?? ownId}
+            onChange={(event) => {
+              setIdBy(event.currentTarget.value);
+            }}
+          >
+            <option value="">a new one each time the file is added</option>
+            {unique.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       {Object.hasOwn(present, index) && (
         <Note kind="warn">
           There is an index <b>{index}</b> already. The documents are added to it. Its fields stay as they are, and
           columns that it does not have yet become new fields.{' '}
-          {table.documents.some(({ id }) => id === undefined)
-            ? 'The file has no column id with unique values, so adding it again would duplicate its documents.'
+          {documents.some(({ id }) => id === undefined)
+            ? 'The documents have no ids of their own, so adding the file again would duplicate them.'
             : 'Documents whose id is in the index already are replaced.'}{' '}
           To start over, delete the index first, under <a href={address('indices', { index })}>Documents</a>.
         </Note>

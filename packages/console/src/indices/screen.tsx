@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
-import { filterProblem } from '../../../server/src/named-fields';
+import { filterProblem } from '../../../engine/src/diagnostics/named-fields';
 import { call } from '../lib/api';
 import { bytes, count, plural } from '../lib/format';
 import { type Index, loadIndices } from '../lib/indices';

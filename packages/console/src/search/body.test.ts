@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type RunningServer, startServer } from '../../../../test/support/server';
 import { fieldsFor } from '../../../server/src/file-mapping';
-import { filterProblem } from '../../../server/src/named-fields';
+import { filterProblem } from '../../../engine/src/diagnostics/named-fields';
 import { shown, titleFieldOf } from '../../../server/src/shown-document';
 import { sentences } from '../lib/api';
 import { fusedLists, searchBody } from './body';

@@ -1,5 +1,5 @@
 // What a mapping can be searched by.
-import { BY_WORDS } from '../../../server/src/named-fields';
+import { BY_WORDS } from '../../../engine/src/diagnostics/named-fields';
 
 export interface Property {
   readonly type?: string;

@@ -5,7 +5,7 @@ import {
   textsCompared,
   unknownAmong,
   withParents,
-} from '../../../server/src/named-fields';
+} from '../../../engine/src/diagnostics/named-fields';
 import { optional } from '../lib/api';
 
 /** The fields that a filter names and the index does not have, where the server finds nothing and says nothing; and other notes. */

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
-import { filterProblem } from '../../../server/src/named-fields';
+import { filterProblem } from '../../../engine/src/diagnostics/named-fields';
 import { Refused } from '../lib/api';
 import { count } from '../lib/format';
 import { type Index, type Known, keepUsual, loadIndices, usualIndex } from '../lib/indices';

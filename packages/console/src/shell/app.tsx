@@ -40,6 +40,8 @@ export function App(): JSX.Element {
   const [key, setKey] = useState(storedKey);
   const { screen } = useRoute();
   const [help, setHelp] = useState(false);
+  // A screen begins anew where its link is used while it is shown.
+  const [visit, setVisit] = useState(0);
   const shown = SCREENS.find(({ id }) => id === screen) ?? SCREENS[0];
   useShortcuts(() => {
     setHelp(true);
@@ -71,7 +73,15 @@ export function App(): JSX.Element {
         {key !== '' && (
           <nav aria-label="Screens">
             {SCREENS.map(({ id, label, letter }) => (
-              <a key={id} href={address(id)} aria-current={id === shown?.id ? 'page' : undefined} title={`g ${letter}`}>
+              <a
+                key={id}
+                href={address(id)}
+                aria-current={id === shown?.id ? 'page' : undefined}
+                title={`g ${letter}`}
+                onClick={() => {
+                  if (id === shown?.id) setVisit(visit + 1);
+                }}
+              >
                 <Icon name={id} />
                 <span>{label}</span>
               </a>
@@ -79,7 +89,7 @@ export function App(): JSX.Element {
           </nav>
         )}
         <main id="main" tabIndex={-1}>
-          {key === '' || shown === undefined ? <SignIn onKey={setKey} /> : <shown.view key={shown.id} />}
+          {key === '' || shown === undefined ? <SignIn onKey={setKey} /> : <shown.view key={`${shown.id} ${visit}`} />}
         </main>
       </div>
       {help && (

@@ -128,6 +128,8 @@ const OPTIONS: Readonly<Record<keyof BulkOptions<unknown>, true>> = {
 const BATCH_DOCUMENTS = 1000;
 const BATCH_BYTES = 4 * 1024 * 1024;
 const RETRIES = 20;
+/** The type of refusals by an index that takes no documents. */
+const WRITE_BLOCK = 'cluster_block_exception';
 const MOST_FAILURES = 100;
 /** Characters that are shown of an answer that is none. */
 const MOST_SHOWN = 100;
@@ -335,7 +337,7 @@ async function send<Doc>(
       const came = await caller.call('bulk', { path: { index }, query: { pipeline }, body, signal });
       answer = readAnswer(came, entries.length);
     } catch (error) {
-      if (!(error instanceof SparrowError) || error.status !== 429 || attempt >= retries) throw error;
+      if (!(error instanceof SparrowError) || !isFullQueue(error) || attempt >= retries) throw error;
     }
     const again = answer === undefined ? entries : sort(answer, entries, refused, attempt < retries);
     truncatedTexts += answer?.truncatedTexts ?? 0;
@@ -391,10 +393,16 @@ function sort<Doc>(
   return entries.filter((entry, at) => {
     const item = items[at];
     if (item === undefined || (item.error === undefined && item.status < 400)) return false;
-    if (item.status === 429 && mayRetry) return true;
-    refused.set(entry, SparrowError.ofPart(item.status, item.error));
+    const error = SparrowError.ofPart(item.status, item.error);
+    if (mayRetry && isFullQueue(error)) return true;
+    refused.set(entry, error);
     return false;
   });
+}
+
+/** Whether there will be room by itself. A disk that is nearly full is a 429 as well, but somebody has to make room there. */
+function isFullQueue({ status, type }: SparrowError): boolean {
+  return status === 429 && type !== WRITE_BLOCK;
 }
 
 function wait(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,8 +1,9 @@
 import process from 'node:process';
 
+import { foundNothing, holdsMappings, unknownEndpoints, unknownFields } from '../diagnostics/index.js';
 import { EngineError } from '../errors.js';
 import type { Operation } from '../operations.js';
-import type { Cancel, SearchEngine } from '../search-engine.js';
+import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '../search-engine.js';
 import { SparrowError } from './error.js';
 
 /** What every call of the library takes. */
@@ -49,9 +50,15 @@ export class Caller {
       value === undefined ? [] : [[name, String(value)] as const],
     );
     const request = { op, path, query: Object.fromEntries(parameters) };
+    const sent = this.#bytes(body);
     try {
-      const reply = await this.engine.execute(request, this.#bytes(body), signal && cancelled(signal));
+      const reply = await this.engine.execute(request, sent, signal && cancelled(signal));
       for (const warning of reply.warnings ?? []) this.#warn(warning);
+      if (holdsMappings(op)) for (const warning of await unknownEndpoints(this.engine, sent, true)) this.#warn(warning);
+      if (foundNothing(op, reply)) {
+        const fieldCaps = (asked: EngineRequest): Promise<EngineReply> => this.engine.execute(asked);
+        for (const warning of await unknownFields(fieldCaps, request, sent, reply.body)) this.#warn(warning);
+      }
       const text = this.#decoder.decode(reply.body);
       return (reply.text === true ? text : JSON.parse(text)) as T;
     } catch (error) {

@@ -37,7 +37,7 @@ export interface OpenOptions {
   /** What the engine writes to standard error, as text; nothing if nothing is said. Holds for all engines of the process. */
   readonly log?: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /**
-   * Called with each warning about a request, such as one about a form that is deprecated; the answer is the same. If nothing is said,
+   * Called with each warning about a request, such as one about a form that is deprecated, or about a field that no index has; the answer is the same. If nothing is said,
    * each text is printed once, by `process.emitWarning`.
    */
   readonly onWarning?: (warning: string) => void;
@@ -119,7 +119,7 @@ export class Sparrow implements AsyncDisposable {
         return new Sparrow(await NativeSearchEngine.open(settings), data, temporary, real, onWarning);
       } catch (error) {
         openHere.delete(real);
-        throw error;
+        throw isOpenElsewhere(error) ? openElsewhere(data) : error;
       }
     } catch (error) {
       if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
@@ -190,6 +190,15 @@ const openHere = new Set<string>();
 function alreadyOpen(data: string, real: string): SparrowError {
   const where = real === data ? '' : `, as ${real}`;
   const reason = `${data} is already open here, in this process${where}: use the Sparrow that has it open, or close that one first`;
+  return new SparrowError(reason, 409, 'illegal_state_exception');
+}
+
+function isOpenElsewhere(error: unknown): boolean {
+  return error instanceof EngineError && error.reason.endsWith('is in use by another process');
+}
+
+function openElsewhere(data: string): SparrowError {
+  const reason = `${data} is in use by another process: if that is a server, ask it by its address instead, or stop it first`;
   return new SparrowError(reason, 409, 'illegal_state_exception');
 }
 

@@ -22,7 +22,15 @@ export function inUtf8(stream: AsyncIterable<Buffer>, encoding: Encoding): Async
 async function* fromLatin1(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   // Of this name, and with the signs of Windows-1252 between 0x80 and 0x9f: as the web reads it, and spreadsheets write it.
   const decoder = new TextDecoder('latin1');
-  for await (const chunk of stream) yield Buffer.from(decoder.decode(chunk, { stream: true }));
+  for await (const chunk of stream) {
+    if (hasControls(chunk)) throw new CommandError('this is not a text in Latin-1: it has bytes that no text has');
+    yield Buffer.from(decoder.decode(chunk, { stream: true }));
+  }
+}
+
+/** Whether there is a byte that no text has: a control character that is neither a space nor an escape. */
+function hasControls(bytes: Uint8Array): boolean {
+  return bytes.some((byte) => byte < 9 || (byte > 13 && byte < 27) || (byte > 27 && byte < 32));
 }
 
 async function* checked(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -31,15 +39,17 @@ async function* checked(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of stream) {
     const bytes = begun.length === 0 ? chunk : Buffer.concat([begun, chunk]);
     const whole = bytes.subarray(0, bytes.length - unfinished(bytes));
-    if (!isUtf8(whole)) throw notUtf8(line + linesBefore(whole));
+    if (!isUtf8(whole)) throw notUtf8(line + linesBefore(whole), whole.includes(0));
     line += linesIn(whole);
     begun = Buffer.from(bytes.subarray(whole.length));
     yield whole;
   }
-  if (begun.length > 0) throw notUtf8(line);
+  if (begun.length > 0) throw notUtf8(line, false);
 }
 
-function notUtf8(line: number): CommandError {
+function notUtf8(line: number, isBinary: boolean): CommandError {
+  if (isBinary)
+    return new CommandError('this is not a text: save what it says as text or Markdown in UTF-8, and import that');
   return new CommandError(
     `line ${number(line)} is not UTF-8: save the file as UTF-8, or add --encoding latin1 if it is Latin-1, as older spreadsheet programs write it`,
   );

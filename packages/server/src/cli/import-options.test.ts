@@ -25,6 +25,10 @@ it.each(['a.xlsx', 'A.XLS', 'a.ods'])('says how to load the spreadsheet %s', (fi
   expect(() => knownFormat(file, {})).toThrow('is a spreadsheet, which Sparrow cannot read: save it as CSV');
 });
 
+it.each(['a.pdf', 'A.DOCX', 'a.png'])('says what to do with %s, which is no plain text', (file) => {
+  expect(() => knownFormat(file, {})).toThrow(`${file} is not a plain text: save what it says as text or Markdown`);
+});
+
 it('says which input has no known format', () => {
   expect(() => knownFormat('a.xml', {})).toThrow('a.xml: say with --format whether it is jsonl, json, csv, tsv, text');
   expect(() => knownFormat('-', {})).toThrow('standard input: say with --format');

@@ -46,6 +46,8 @@ export function knownFormat(file: string, { format }: Pick<ImportOptions, 'forma
   const known = format ?? formatOf(file);
   if (known === undefined && /\.(?:xls[xmb]?|ods)$/i.test(file))
     throw new UsageError(`${file} is a spreadsheet, which Sparrow cannot read: save it as CSV, and import that file`);
+  if (known === undefined && /\.(?:pdf|docx?|pptx?|odt|epub|rtf|png|jpe?g|gif|zip)$/i.test(file))
+    throw new UsageError(`${file} is not a plain text: save what it says as text or Markdown, and import that file`);
   if (known === undefined)
     throw new UsageError(
       `${file === '-' ? 'standard input' : file}: say with --format whether it is ${FORMATS.join(', ')}`,

@@ -4,7 +4,7 @@ import { Argument, Command, CommanderError } from 'commander';
 
 import { describeSettings, usage } from '../config.js';
 import { VERSION } from '../identity.js';
-import { near } from '../near.js';
+import { near } from '@sparrow-search/engine/diagnostics';
 import { addData } from './commands/data.js';
 import { addDemo } from './commands/demo.js';
 import { addEval } from './commands/eval.js';

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
+import { basename, isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
@@ -75,7 +76,7 @@ export function readRecords(file: string, options: ReadOptions): AsyncGenerator<
     case 'json':
       return fromValues(stream);
     case 'text':
-      return fromText(stream);
+      return fromText(stream, file === '-' ? undefined : isAbsolute(file) ? basename(file) : file);
     default:
       return fromColumns(stream, options.format, options.signal);
   }
@@ -187,8 +188,8 @@ async function* fromValues(stream: AsyncIterable<Buffer>): AsyncGenerator<Record
 }
 
 /** Paragraphs of a text, small ones together, as in the console. */
-async function* fromText(stream: AsyncIterable<Buffer>): AsyncGenerator<Record_> {
-  const parts = new TextParts();
+async function* fromText(stream: AsyncIterable<Buffer>, file: string | undefined): AsyncGenerator<Record_> {
+  const parts = new TextParts(file);
   const tooLong = (): CommandError => new CommandError('it has a paragraph longer than 100 MB: is this a text?');
   const recorded = ({ document, line }: PlacedPart): Record_ => {
     return { n: document.part, line, document: { ...document }, text: JSON.stringify(document), problem: undefined };

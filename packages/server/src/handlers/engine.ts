@@ -1,4 +1,5 @@
 import type { Cancel, EngineReply, EngineRequest, Operation } from '@sparrow-search/engine';
+import { foundNothing, holdsMappings, unknownEndpoints, unknownFields } from '@sparrow-search/engine/diagnostics';
 
 import { negotiate } from '../http/media-types.js';
 import type { Answer } from '../http/respond.js';
@@ -9,9 +10,8 @@ import { type Call, type Serving, type Texts, serving } from '../middleware/call
 import { measure } from '../node/machine.js';
 import { changesNothing } from '../routes/parameters.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
-import { rightsFor } from '../security/authorize.js';
-import { MAPPING, unknownEndpoints } from './unknown-endpoints.js';
-import { foundNothing, unknownFields } from './unknown-fields.js';
+import { grants } from '../security/actions.js';
+import { holdsOnCluster, rightsFor } from '../security/authorize.js';
 
 /**
  * Carries out an operation of the engine.
@@ -51,9 +51,15 @@ export async function carryOutInEngine(
       ? await engine.execute(request, sent, cancel)
       : await call.span.carryOut(op, (phases) => engine.execute({ ...request, phases }, sent, cancel));
   if (call.query['wait_for_completion'] === 'false') tasks?.note(reply.body);
-  let unknown = MAPPING.has(op) ? await unknownEndpoints(engine, sent) : NOTHING;
-  if (foundNothing(op, reply)) unknown = await unknownFields(engine, caller, request, sent, reply.body);
-  const warnings = warningsOf(endpoint, call.query, reply, unknown);
+  let unknown = holdsMappings(op)
+    ? await unknownEndpoints(engine, sent, holdsOnCluster(caller, seesEndpoints))
+    : NOTHING;
+  if (foundNothing(op, reply)) {
+    const fieldCaps = (asked: EngineRequest): Promise<EngineReply> =>
+      engine.execute({ ...asked, ...rightsFor(caller, FIELD_CAPS) });
+    unknown = await unknownFields(fieldCaps, request, sent, reply.body);
+  }
+  const warnings = warningsOf(endpoint, call.query, reply, thatFit(unknown));
   return {
     status: reply.status,
     body: reply.body,
@@ -107,6 +113,24 @@ const STATISTICS: ReadonlySet<string> = new Set<Operation>([
     'recovery',
   ] as const),
 ]);
+
+/** The rights by which fields are looked for that a search names. */
+const FIELD_CAPS = { action: 'indices:data/read/field_caps' } as const;
+/** Bytes of the headers with warnings about names: clients and proxies take only so much. */
+const MOST_SAID = 2048;
+
+/** Whether privileges on the cluster let a key list the inference endpoints. */
+const seesEndpoints = (held: readonly string[]): boolean => grants(held, 'cluster:monitor/xpack/inference/get');
+
+/** The first sentences, as many as there is room for in the headers. */
+function thatFit(sentences: readonly string[]): readonly string[] {
+  if (sentences.length === 0) return sentences;
+  let room = MOST_SAID;
+  return sentences.filter((sentence) => {
+    room -= warning(sentence).length;
+    return room >= 0;
+  });
+}
 
 const NOTHING: readonly string[] = [];
 const NO_HEADERS: readonly (readonly [string, string])[] = [];

@@ -1,5 +1,5 @@
 import { RoutingError } from '../errors.js';
-import { similarity } from '../near.js';
+import { similarity } from '@sparrow-search/engine/diagnostics';
 import { isOpenAiPath } from '../openai/errors.js';
 import { elsewhere } from '../routes/elsewhere.js';
 import { type Route, routesByPath } from '../routes/table.js';

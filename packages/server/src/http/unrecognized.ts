@@ -1,5 +1,5 @@
 import { HttpError } from '../errors.js';
-import { near } from '../near.js';
+import { near } from '@sparrow-search/engine/diagnostics';
 
 /**
  * The refusal of parameters that an endpoint does not have.

@@ -52,13 +52,16 @@ export const GET_DOCUMENT = tool({
 function part(source: JsonObject, offset: number): { fields: JsonObject; next_offset?: number; left_out?: string[] } {
   // Whether a text goes on behind what is shown.
   const seen = { isLonger: false };
+  // Each value takes a character of what is shown at least.
+  let values = LONGEST_DOCUMENT;
   const shown = (value: unknown, depth: number): unknown => {
+    values -= 1;
     if (typeof value === 'string') {
       seen.isLonger ||= value.length > offset + LONGEST_TEXT;
       return slice(value, offset, LONGEST_TEXT);
     }
     if (typeof value !== 'object' || value === null) return value;
-    if (depth > DEEPEST) return '…';
+    if (depth > DEEPEST || values < 0) return '…';
     if (Array.isArray(value)) return value.map((one) => shown(one, depth + 1));
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shown(one, depth + 1)]));
   };
@@ -69,6 +72,7 @@ function part(source: JsonObject, offset: number): { fields: JsonObject; next_of
     // A text that ended before has been read.
     if (typeof value === 'string' && offset > 0 && value.length <= offset) continue;
     const { isLonger } = seen;
+    values = LONGEST_DOCUMENT;
     const one = shown(value, 1);
     const { length } = JSON.stringify(one);
     if (length > left && Object.keys(fields).length + leftOut.length > 0) {

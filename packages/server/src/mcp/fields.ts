@@ -2,8 +2,7 @@ import { SparrowError } from '@sparrow-search/engine';
 
 import { type Leaf, leaves } from '../cli/searched-fields.js';
 import type { Properties } from '../file-mapping.js';
-import { BY_WORDS } from '../named-fields.js';
-import { near } from '../near.js';
+import { BY_WORDS, near } from '@sparrow-search/engine/diagnostics';
 import { type RestInterface, ToolError, pathOf } from './rest-interface.js';
 
 /** A field of one or more indices. */
@@ -82,8 +81,9 @@ export class Fields {
       return new Fields(capable(fields), false);
     }
     const found = Object.values(mapped).flatMap(({ mappings: { properties = {} } }) => leaves(properties));
+    const sourcesOf = sourcesIn(found);
     return new Fields(
-      found.map(([name, { type = 'object' }]) => ({ name, type, sources: sourcesOf(name, type, found) })),
+      found.map(([name, { type = 'object' }]) => ({ name, type, sources: sourcesOf(name, type) })),
       true,
     );
   }
@@ -172,12 +172,17 @@ function capable(fields: Capabilities['fields']): Field[] {
   });
 }
 
-/** Where the texts of a field come from: itself, the field that it is a sub-field of, and those that are copied to it. */
-function sourcesOf(name: string, type: string, all: readonly Leaf[]): string[] {
-  if (type !== 'semantic_text') return [];
-  const parent = all.find(([other, { fields = {} }]) =>
-    Object.keys(fields).some((part) => `${other}.${part}` === name),
-  );
-  const copied = all.flatMap(([other, { copy_to: to = [] }]) => ([to].flat().includes(name) ? [other] : []));
-  return [parent?.[0] ?? name, ...copied];
+/** Where the texts of fields come from: from themselves, the field that they are a sub-field of, and those that are copied to them. */
+function sourcesIn(all: readonly Leaf[]): (name: string, type: string) => string[] {
+  const parents = new Map<string, string>();
+  const copied = new Map<string, string[]>();
+  for (const [name, { fields = {}, copy_to: to = [] }] of all) {
+    for (const part of Object.keys(fields)) parents.set(`${name}.${part}`, name);
+    for (const target of [to].flat()) {
+      const sources = copied.get(target);
+      if (sources === undefined) copied.set(target, [name]);
+      else sources.push(name);
+    }
+  }
+  return (name, type) => (type === 'semantic_text' ? [parents.get(name) ?? name, ...(copied.get(name) ?? [])] : []);
 }

@@ -9,14 +9,16 @@ import { EngineError, SparrowError } from '@sparrow-search/engine';
 
 import type { Dispatch, Exchange } from '../http/exchange.js';
 import { FairQueue, type Sender } from '../http/fair-queue.js';
+import { sizeOfJson } from '../http/json-text.js';
 import type { Answer } from '../http/respond.js';
 import { LocalExchange } from '../in-process/local-exchange.js';
 import { asksForTools, parseMessage } from './bounds.js';
 import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';
 import { mcpServer } from './server.js';
 
-/** Longest answer that a tool reads: it is parsed on the event loop. */
+/** Longest answer that a tool reads, and most values in one: it is parsed on the event loop. */
 const MOST_BYTES = 8 * 1024 * 1024;
+const MOST_VALUES = 100_000;
 
 /** Headers of the protocol. */
 const HEADERS = ['mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
@@ -191,6 +193,12 @@ class SameServer implements RestInterface {
     if (bytes.length > MOST_BYTES) {
       throw new ToolError(
         `The answer has ${String(bytes.length)} bytes, which is too much: ask for fewer hits or fields.`,
+      );
+    }
+    const { values } = sizeOfJson(bytes);
+    if (values > MOST_VALUES) {
+      throw new ToolError(
+        `The answer has ${String(values)} values, which is too much: ask for fewer hits, or for some of the fields by name.`,
       );
     }
     return JSON.parse(bytes.toString()) as T;

@@ -1,6 +1,6 @@
 import { SparrowError } from '@sparrow-search/engine';
 
-import { near } from '../near.js';
+import { near } from '@sparrow-search/engine/diagnostics';
 import { rootReason } from '../root-cause.js';
 import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';
 import { slice } from './values.js';

@@ -1,9 +1,13 @@
 import { HttpError } from '../errors.js';
+import { sizeOfJson } from '../http/json-text.js';
 import { isObject } from '../security/request-body.js';
 import { refused } from './errors.js';
 
 /** Longest body, in bytes: it is read on the event loop. More than a thousand texts of three thousand letters. */
 export const MOST_BYTES = 4 * 1024 * 1024;
+
+/** Values in a body: more than the longest list of texts has, and few enough to be looked at in no time. */
+const MOST_VALUES = 20_000;
 
 /** Deepest nesting: a list of objects. */
 const MOST_LEVELS = 8;
@@ -21,6 +25,13 @@ export function readBody(
   others: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, unknown>> {
   if (body === undefined) throw new HttpError('parse', 'request body is required');
+  const { values } = sizeOfJson(body);
+  if (values > MOST_VALUES) {
+    throw new HttpError(
+      'illegal_argument',
+      `the body has [${String(values)}] values, and at most [${String(MOST_VALUES)}] are allowed: send fewer texts at once`,
+    );
+  }
   let parsed: unknown;
   let text: string;
   try {

@@ -17,6 +17,10 @@ use crate::query::weights;
 use sparrow_mapping::{FieldType, TextIndexOptions};
 use sparrow_query::{MatchPhrasePrefixQuery, MatchPhraseQuery, ZeroTerms};
 
+/// Words of a request's phrases up to which tantivy's own scorer finds them. It is the faster one, but it never looks whether its request is
+/// to stop, and more words than these take it seconds in a large segment.
+const FEW_WORDS: usize = 16;
+
 impl Compiler<'_> {
     pub(crate) fn match_phrase(
         &mut self,
@@ -108,7 +112,8 @@ impl Compiler<'_> {
         slop: u32,
         scoring: bool,
     ) -> Result<Box<dyn Weight>, QueryError> {
-        self.count_clause()?;
+        // Each word has postings of its own, so each counts, as in Lucene.
+        self.count_clauses(places.iter().map(|(_, values)| values.len()).sum())?;
         if !matches!(self.snapshot.mapping().field(&terms.path), Some(FieldType::Text { .. })) {
             let actual = self.snapshot.mapping().field(&terms.path).map_or("_id", FieldType::name);
             return Err(QueryError::Unsupported { field: terms.path.clone(), actual, clause: "phrase" });
@@ -127,7 +132,7 @@ impl Compiler<'_> {
         let single: Option<Vec<_>> = places
             .iter()
             .map(|(at, values)| match &values[..] {
-                [value] if slop == 0 => Some((*at, terms.term(value))),
+                [value] if slop == 0 && self.clauses() <= FEW_WORDS => Some((*at, terms.term(value))),
                 _ => None,
             })
             .collect();

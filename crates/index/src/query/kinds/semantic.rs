@@ -50,12 +50,11 @@ pub fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<QueryKind, 
         (_, Some(otherwise)) => return Ok((**otherwise).clone()),
         (None, None) => return Ok(QueryKind::MatchNone),
         (Some(other), None) => {
-            let inside =
-                |name: &&String| name.strip_prefix(&query.field).is_some_and(|rest| rest.starts_with('.'));
+            let filled = |name: &&String| mapping.semantic_sources(name).contains(&query.field);
             return Err(QueryError::NotSemantic {
                 field: query.field.clone(),
                 actual: other.name(),
-                inside: mapping.semantic_fields().iter().find(inside).cloned(),
+                instead: mapping.semantic_fields().iter().find(filled).cloned(),
             });
         }
     };

@@ -7,11 +7,13 @@ use tantivy::query::{Explanation, Scorer, Weight};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED, Term};
 
+use crate::query::error;
 use crate::query::stoppable::stops_after;
 use crate::query::terms::fields::{FieldStatistics, idf};
 use crate::query::weights;
 use sparrow_lexical::sloppy::{SloppyPhrase, exact_frequency};
 use sparrow_lexical::{B, K1};
+use sparrow_types::work;
 
 /// BM25 with the statistics of a whole field.
 #[derive(Debug, Clone, Copy)]
@@ -115,6 +117,8 @@ impl Weight for PhraseWeight {
         let inverted = reader.inverted_index(self.field)?;
         let mut places = Vec::with_capacity(self.places.len());
         for terms in &self.places {
+            // A phrase may have thousands of places, and opening the lists of one reads from the disk.
+            work::check().map_err(|_| error::stopped())?;
             let mut postings = Vec::with_capacity(terms.len());
             for term in terms {
                 postings.extend(inverted.read_postings(term, IndexRecordOption::WithFreqsAndPositions)?);

@@ -79,6 +79,10 @@ impl Snapshot {
         let mut vector = TermVector::new();
         let (mut position, mut offset, mut tokens) = (0, 0, 0);
         for value in values {
+            work::check()?;
+            if tokens == MAX_TOKENS {
+                break;
+            }
             let units = Units::of(value);
             let mut add = |term: String, at: usize, start: usize, end: usize| {
                 let place = TermPlace {

@@ -115,6 +115,8 @@ fn queries_of_many_parts_ask_between_documents_whether_to_go_on() {
         json!({"intervals": {"t": {"any_of": {"intervals": repeated(400, &red), "filter": blue}}}}),
         json!({"intervals": {"t": {"all_of": {"intervals": repeated(400, &red), "ordered": true}}}}),
         json!({"terms_set": {"t": {"terms": words, "minimum_should_match_field": "n"}}}),
+        json!({"bool": {"filter": [{"match_phrase": {"t": "fox red ".repeat(200)}}]}}),
+        json!({"match_phrase_prefix": {"t": "fox red ".repeat(200)}}),
     ] {
         let (least, most) = (checked(&few, &query).0, checked(&many, &query).0);
         assert!(most > least + 250, "{query}: {least}, {most}");

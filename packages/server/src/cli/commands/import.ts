@@ -287,6 +287,8 @@ class Import {
         onRejected: ({ document: { record }, error }) => {
           // The lines of a file are there to be read again.
           if (!this.#onlyAdds && file !== undefined && mayOnlyAdd(error)) throw new MayOnlyAdd();
+          // Each document that follows would be refused as well.
+          if (error.type === 'cluster_block_exception') throw error;
           if (this.#onlyAdds && error.status === 409) present += 1;
           else {
             const [, field, type] = REFUSING.exec(error.message) ?? [];
@@ -330,7 +332,9 @@ class Import {
       this.#progress.clear();
       await saving.catch(() => undefined);
       await save(false).catch(() => undefined);
-      const what = (error instanceof Error ? error.message : String(error)).replace(/;$/, '');
+      const what = isDiskFull(error)
+        ? 'the disk of the server is nearly full, so it takes no documents: make room there'
+        : (error instanceof Error ? error.message : String(error)).replace(/;$/, '');
       const done_ = hold.records === 0 ? '' : `; ${this.#soFar(skipped + hold.written)}`;
       if (error instanceof CommandError || error instanceof SparrowError) {
         throw new CommandError(`${this.#file}: ${what}${done_}`, { cause: error });
@@ -557,6 +561,11 @@ class Import {
 
 /** The first document was refused because it could have replaced another one. */
 class MayOnlyAdd extends Error {}
+
+/** Whether documents are refused for want of room on the server's disk. */
+function isDiskFull(error: unknown): boolean {
+  return error instanceof SparrowError && error.status === 429 && error.type === 'cluster_block_exception';
+}
 
 /** Whether a document was refused because the key may add documents, and replace none. */
 function mayOnlyAdd({ status, message }: SparrowError): boolean {

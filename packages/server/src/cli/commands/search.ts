@@ -15,7 +15,7 @@ import { Context, type ServerOptions, integerOption, jsonOption, withServer } fr
 import { CommandError, UsageError } from '../errors.js';
 import { whileWaiting } from '../progress.js';
 import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
-import { BY_WORDS, fieldsOfFilter, fieldsOfSearch, filterProblem } from '../../named-fields.js';
+import { BY_WORDS, fieldsOfFilter, fieldsOfSearch, filterProblem, near } from '@sparrow-search/engine/diagnostics';
 import { shown, titleFieldOf } from '../../shown-document.js';
 import { noteFields } from '../unknown-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
@@ -45,6 +45,8 @@ interface Options extends ServerOptions {
 
 /** Characters of a title beside an id. */
 const LONGEST_TITLE = 60;
+/** Fields that are named where one is asked for that is not there. */
+const MOST_NAMED = 10;
 /** Documents that a search by dense vectors finds, unless more are wanted. */
 const NEIGHBOURS = 100;
 /** How scores of different lists are made comparable: as in the short form, better than fusion by places in all collections that were measured. */
@@ -174,7 +176,13 @@ async function requestFor(context: Context, question: string, options: Options):
   }
   const all = Object.values(mappings).flatMap(({ mappings: { properties } }) => leaves(properties ?? {}));
   const unknown = field?.find((name) => !all.some(([known]) => known === name));
-  if (unknown !== undefined) throw new CommandError(`[${index}] has no field [${unknown}]`);
+  if (unknown !== undefined) {
+    const names = all.map(([known]) => known);
+    const [meant] = near(unknown, names);
+    const hint =
+      meant === undefined ? `its fields are ${names.slice(0, MOST_NAMED).join(', ')}` : `did you mean [${meant}]?`;
+    throw new CommandError(`[${index}] has no field [${unknown}]; ${hint}`);
+  }
   const fields = sorted(all.filter(([name]) => field?.includes(name) ?? true));
   const semantic = fields.semantic.map(([name]) => name);
   // To mark words in other texts, a search by sparse vectors alone would run the model for every hit.

@@ -1,10 +1,7 @@
-import type { EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
-
-import { warning } from '../http/warnings.js';
-import { fieldsOfAggregations, fieldsOfFilter, fieldsOfSearch, unknownAmong, withParents } from '../named-fields.js';
-import { near } from '../near.js';
-import { rightsFor } from '../security/authorize.js';
-import type { ApiKey } from '../security/key-store.js';
+import type { Operation } from '../operations.js';
+import type { EngineReply, EngineRequest } from '../search-engine.js';
+import { fieldsOfAggregations, fieldsOfFilter, fieldsOfSearch, unknownAmong, withParents } from './named-fields.js';
+import { near } from './near.js';
 
 /** How answers begin that found nothing: those of a count, and the hits of a search, which stand before everything of any length. */
 const NONE_COUNTED = '{"count":0,';
@@ -24,8 +21,6 @@ const MOST_SEARCHES = 8;
 const MOST_BYTES = 64 * 1024;
 /** Fields that are warned of. */
 const MOST_WARNED = 8;
-/** Bytes of the headers with these warnings: clients and proxies take only so much. */
-const MOST_SAID = 2048;
 /** Longest list of the asked fields that is read, and of all fields for one that may have been meant. Both are read on the event loop. */
 const MOST_KNOWN = 1024 * 1024;
 const MOST_OFFERED = 256 * 1024;
@@ -76,15 +71,15 @@ function isAt(body: Uint8Array, at: number, text: string): boolean {
 
 /**
  * Sentences about fields that a search names and none of its indices has, which Elasticsearch passes over in silence. The engine is
- * asked for them with the rights of the caller, only for a request that {@link foundNothing}.
+ * asked for them only for a request that {@link foundNothing}.
  *
+ * @param fieldCaps asks the engine for fields with the rights of the caller
  * @param request what was carried out
  * @param body what it was asked for
  * @param answer what it was answered with
  */
 export async function unknownFields(
-  engine: SearchEngine,
-  caller: ApiKey,
+  fieldCaps: (request: EngineRequest) => Promise<EngineReply>,
   request: EngineRequest,
   body: Uint8Array | undefined,
   answer: Uint8Array,
@@ -95,8 +90,8 @@ export async function unknownFields(
     const sentences: string[] = [];
     const searches =
       request.op === 'msearch' ? emptySearches(request, body, answer) : [searchOf(request, body, answer)];
-    for (const search of searches) sentences.push(...(await unknownOf(engine, caller, search)));
-    return thatFit(sentences.slice(0, MOST_WARNED));
+    for (const search of searches) sentences.push(...(await unknownOf(fieldCaps, search)));
+    return sentences.slice(0, MOST_WARNED);
   } catch {
     // The search has its answer: that nothing can be said about its fields is no reason to refuse it.
     return [];
@@ -110,7 +105,10 @@ interface Search extends Pick<EngineRequest, 'path' | 'query'> {
   readonly place?: string;
 }
 
-async function unknownOf(engine: SearchEngine, caller: ApiKey, search: Search): Promise<string[]> {
+async function unknownOf(
+  fieldCaps: (request: EngineRequest) => Promise<EngineReply>,
+  search: Search,
+): Promise<string[]> {
   const { fields: named, path, place } = search;
   if (named.length === 0) return [];
   const known = async (asked: Readonly<Record<string, string>>, most: number): Promise<object | undefined> => {
@@ -119,7 +117,7 @@ async function unknownOf(engine: SearchEngine, caller: ApiKey, search: Search): 
       return value === undefined ? [] : [[name, value] as const];
     });
     const query = { ...Object.fromEntries(given), ...asked };
-    const reply = await engine.execute({ op: 'field_caps', path, query, ...rightsFor(caller, FIELD_CAPS) });
+    const reply = await fieldCaps({ op: 'field_caps', path, query });
     if (reply.body.byteLength > most) return undefined;
     const read = JSON.parse(new TextDecoder().decode(reply.body)) as FieldCaps;
     // Without an index there is nothing that a field could be missing in.
@@ -142,17 +140,6 @@ function meantBy(name: string, all: readonly string[], most: number): string | u
   const letters = all.reduce((sum, { length }) => sum + length, 0);
   return name.length * letters > most ? undefined : near(name, all)[0];
 }
-
-/** The first sentences, as many as there is room for in the headers. */
-function thatFit(sentences: readonly string[]): readonly string[] {
-  let room = MOST_SAID;
-  return sentences.filter((sentence) => {
-    room -= warning(sentence).length;
-    return room >= 0;
-  });
-}
-
-const FIELD_CAPS = { action: 'indices:data/read/field_caps' } as const;
 
 interface FieldCaps {
   readonly indices: readonly string[];

@@ -1,11 +1,16 @@
-import type { Operation, SearchEngine } from '@sparrow-search/engine';
-
-import { near } from '../near.js';
+import type { Operation } from '../operations.js';
+import type { SearchEngine } from '../search-engine.js';
+import { near } from './near.js';
 
 /** Operations whose bodies hold mappings. */
-export const MAPPING: ReadonlySet<Operation> = new Set([
+const MAPPING: ReadonlySet<Operation> = new Set([
   ...(['create_index', 'put_mapping', 'put_template', 'put_index_template', 'put_component_template'] as const),
 ]);
+
+/** Whether the body of an operation may name endpoints. */
+export function holdsMappings(op: Operation): boolean {
+  return MAPPING.has(op);
+}
 
 /** Members of a `semantic_text` field that name what encodes its texts. */
 const NAMING = ['inference_id', 'search_inference_id'] as const;
@@ -19,8 +24,14 @@ const ALL = { size: '10000' };
 /**
  * Sentences about fields of a mapping that name an endpoint, a deployment or a model that is not there. As in Elasticsearch, a mapping
  * may name one that is made later; a name that is misspelt would come out with the first document.
+ *
+ * @param maySee whether the caller may list the endpoints, so that one can be named that may have been meant
  */
-export async function unknownEndpoints(engine: SearchEngine, body: Uint8Array | undefined): Promise<readonly string[]> {
+export async function unknownEndpoints(
+  engine: SearchEngine,
+  body: Uint8Array | undefined,
+  maySee: boolean,
+): Promise<readonly string[]> {
   if (body === undefined || body.length > MOST_BYTES) return [];
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (!bytes.includes('inference_id')) return [];
@@ -37,7 +48,7 @@ export async function unknownEndpoints(engine: SearchEngine, body: Uint8Array | 
   return named
     .filter(([, name]) => !known.has(name))
     .map(([field, name]) => {
-      const [meant] = near(name, known);
+      const [meant] = maySee ? near(name, known) : [];
       const hint = meant === undefined ? '' : `; did you mean [${meant}]?`;
       return `the field [${field}] names the inference endpoint [${name}], which does not exist: its texts are refused until it does${hint}`;
     });
