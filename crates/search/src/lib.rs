@@ -6,10 +6,11 @@
 
 mod aggs;
 mod apart;
+mod apart_calibration;
 mod attribution;
 mod body;
 mod calibrate;
-mod calibration;
+pub mod calibration;
 mod checks;
 mod collapse;
 mod contexts;

@@ -1,6 +1,6 @@
 import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 
-import { type Json, asBuffer, isObject, parseAnswer } from './json.js';
+import { type Json, asBuffer, isObject, parseAnswer, without } from './json.js';
 import { COMPANION } from './passage-mappings.js';
 import type { Product } from './product.js';
 import type { SemanticFields } from './semantic-fields.js';
@@ -20,8 +20,7 @@ export function askedCapabilities(
   // What is not known here is the cluster's to refuse.
   if (product !== 'OpenSearch' || filters.length === 0 || !filters.every((it) => it in FILTERS))
     return { request, filters: [] };
-  const { filters: _, ...query } = request.query;
-  return { request: { ...request, query }, filters };
+  return { request: { ...request, query: without(request.query, 'filters') as EngineRequest['query'] }, filters };
 }
 
 /** An answer of `_field_caps` without the passages that are kept beside documents, and with their fields as the native engine shows them. */

@@ -4,7 +4,7 @@ import type { EngineReply, EngineRequest, Operation, SearchEngine } from '@sparr
 
 import { notOverCluster, refusal } from './errors.js';
 import { pathOf } from './forward.js';
-import { type Json, decode, isObject, parseAnswer, parseRequest, textOf } from './json.js';
+import { type Json, decode, isObject, parseAnswer, parseRequest, textOf, without } from './json.js';
 import { type Names, RESERVED } from './names.js';
 import type { Product } from './product.js';
 import { passedOn, replyOf } from './replies.js';
@@ -79,13 +79,12 @@ export async function snapshots(
 /** OpenSearch deletes a snapshot before it answers. */
 function withoutThose(query: EngineRequest['query'], { name }: Product): EngineRequest['query'] {
   if (name !== 'OpenSearch') return query;
-  const { wait_for_completion: _, ...others } = query;
-  return others;
+  return without(query, 'wait_for_completion') as EngineRequest['query'];
 }
 
 async function create(context: Context, request: EngineRequest, asked: Json): Promise<EngineReply> {
   await refuseModels(context.native, asked);
-  const { feature_states: features, include_models: _, indices, ...others } = asked;
+  const { feature_states: features, indices } = asked;
   const isGlobal = isTrue(asked['include_global_state'] ?? true);
   const own = [...(isGlobal ? [STATE_INDEX] : []), ...(wantsKeys(features) ? [KEYS_INDEX] : [])];
   const named = await namesOf(context.names, request, indices);
@@ -93,7 +92,7 @@ async function create(context: Context, request: EngineRequest, asked: Json): Pr
     method: 'PUT',
     path: pathOf('/_snapshot/{repository}/{snapshot}', request.path),
     query: request.query,
-    body: JSON.stringify({ ...others, indices: [...named, ...own].join(','), ...noFeatures(context.product) }),
+    body: sent(context.product, asked, [...named, ...own]),
   });
   return withoutOwn(replyOf(answered));
 }
@@ -112,13 +111,12 @@ async function clone(context: Context, request: EngineRequest, asked: Json): Pro
 
 async function restore(context: Context, request: EngineRequest, asked: Json): Promise<EngineReply> {
   await refuseModels(context.native, asked);
-  const { feature_states: _, include_models: __, indices, ...others } = asked;
-  const named = await namesOf(context.names, request, indices);
+  const named = await namesOf(context.names, request, asked['indices']);
   const answered = await context.transport.ask({
     method: 'POST',
     path: pathOf('/_snapshot/{repository}/{snapshot}/_restore', request.path),
     query: request.query,
-    body: JSON.stringify({ ...others, indices: named.join(','), ...noFeatures(context.product) }),
+    body: sent(context.product, asked, named),
   });
   if (answered.status === 200 && isTrue(asked['include_global_state'] ?? false)) {
     await restored(context, request, STATE_INDEX, async (index) => {
@@ -238,9 +236,11 @@ function wantsKeys(features: unknown): boolean {
   return all.includes('security');
 }
 
-/** Elasticsearch would take the state of its own features beside the global state. */
-function noFeatures({ name }: Product): Json {
-  return name === 'Elasticsearch' ? { feature_states: ['none'] } : {};
+/** A body as the cluster gets it. Elasticsearch would take the state of its own features beside the global state. */
+function sent({ name }: Product, asked: Json, indices: readonly string[]): string {
+  const others = without(asked, 'feature_states', 'include_models');
+  const features = name === 'Elasticsearch' ? { feature_states: ['none'] } : {};
+  return JSON.stringify({ ...others, indices: indices.join(','), ...features });
 }
 
 /** An answer about snapshots without Sparrow's own indices; what they hold is shown as the native engine does. */

@@ -4,9 +4,11 @@ use proptest::prelude::*;
 use sparrow_encoder::Calibration;
 use sparrow_index::DocAddress;
 
-use super::{Input, Map, Normalizer, fuse_calibrated};
+use super::{Input, fuse_calibrated};
 use crate::body::SearchBody;
+use crate::calibration::Map;
 use crate::execute::Key;
+use crate::fusion::Normalizer;
 use crate::retriever::{Retriever, Standard};
 use crate::target::Hit;
 use sparrow_query::Query;

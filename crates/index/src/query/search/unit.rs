@@ -3,7 +3,7 @@
 use crate::query::compile::Compiler;
 use crate::query::error::QueryError;
 use crate::query::terms::analyzed::{Section, sections};
-use crate::query::terms::fields::bm25_bound;
+use crate::query::terms::fields::{FieldStatistics, bm25_bound};
 use crate::snapshot::Snapshot;
 use sparrow_query::{DisMaxQuery, MatchQuery, Query, QueryKind, ZeroTerms};
 
@@ -82,6 +82,23 @@ impl Compiler<'_> {
                 }
             };
         }
-        Ok(Some(if is_known { (sum * bm25_bound(statistics, 0)).sqrt() } else { 0.0 }))
+        Ok(Some(if is_known { geometric_mean(sum, statistics) } else { 0.0 }))
     }
+}
+
+fn geometric_mean(sum: f32, statistics: FieldStatistics) -> f32 {
+    (sum * bm25_bound(statistics, 0)).sqrt()
+}
+
+/// What [`Snapshot::unit_of_words`] gives for a text in one field of an index that is kept elsewhere.
+///
+/// # Arguments
+/// * `docs`: number of documents that have the field.
+/// * `frequencies`: for each word of the text, the number of documents that have it.
+pub fn unit_of_frequencies(docs: u64, frequencies: &[u64]) -> f32 {
+    let statistics = FieldStatistics { docs, tokens: 0, explain: false };
+    if frequencies.iter().all(|&frequency| frequency == 0) {
+        return 0.0;
+    }
+    geometric_mean(frequencies.iter().map(|&frequency| bm25_bound(statistics, frequency)).sum(), statistics)
 }
