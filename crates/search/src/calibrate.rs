@@ -107,7 +107,7 @@ fn map(
     match scores(models, target.snapshot.mapping(), query, model)? {
         Scores::None => Ok(None),
         Scores::Mapped(map) => Ok(Some(map)),
-        Scores::Words(clause, outer) => of_words(target, clause, outer).map(Some),
+        Scores::Words(clause, outer) => of_words(target, *clause, outer).map(Some),
     }
 }
 
@@ -118,7 +118,7 @@ pub enum Scores {
     /// Scores of vectors, with their calibration.
     Mapped(Map),
     /// Scores of words, with the product of the boosts around the clause: their calibration depends on the documents.
-    Words(Query, f32),
+    Words(Box<Query>, f32),
 }
 
 /// What the scores of a list are in an index with this mapping.
@@ -152,7 +152,7 @@ pub fn scores(
             }
         }
         QueryKind::Semantic(semantic) => of_passages(models, mapping, semantic, boost),
-        _ => Ok(Scores::Words(clause.clone(), outer)),
+        _ => Ok(Scores::Words(Box::new(clause.clone()), outer)),
     }
 }
 
@@ -166,7 +166,7 @@ fn of_passages(
         return Ok(match &clause.otherwise {
             None => Scores::None,
             Some(kind) if **kind == QueryKind::MatchNone => Scores::None,
-            Some(kind) => Scores::Words(Query::new((**kind).clone()), boost),
+            Some(kind) => Scores::Words(Box::new(Query::new((**kind).clone())), boost),
         });
     };
     let id = field.search_id();
