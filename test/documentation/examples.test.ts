@@ -25,8 +25,11 @@ const RUN = isFirstTier ? ['docs/start.md'] : PAGES;
 /** Pages that only talk about the command line. */
 const IN_THE_SHELL = ['docs/tutorial.md', 'docs/guides/running-a-server.md', 'docs/guides/securing-a-server.md'];
 
-/** What the Elasticsearch of the peers cannot do, which has only some of its modules; nor are its scores of vectors those of the pages. */
-const NOT_OVER_ELASTICSEARCH: readonly (readonly [asks: RegExp, why: string])[] = [];
+/** What the Elasticsearch of the peers cannot do, which has only some of its modules. */
+const NOT_OVER_ELASTICSEARCH: readonly (readonly [asks: RegExp, why: string])[] = [
+  [/\badvice(?:-2)?\b|two-vectors|\/facts\b|\bfilms-2\b/, 'its index needs the module with the analyzers of languages'],
+  [/_update_by_query\?(?!pipeline)|_delete_by_query/, 'changes by query need a module'],
+];
 
 /** What examples ask for that docs/cluster.md refuses or lists as different. Over a cluster, they are not run. */
 const NOT_OVER_CLUSTER: readonly (readonly [asks: RegExp, why: string])[] = [
