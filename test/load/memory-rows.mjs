@@ -178,6 +178,39 @@ export const MEMORY_ROWS = [
     4,
   ],
   [
+    'a body of 480,000 values of a few bytes, and of 2,800,000',
+    'read',
+    () =>
+      [240_000, 1_400_000].map((n) =>
+        searched({
+          query: { script_score: { query: all, script: { source: '1', params: { a: many(n, () => ({ '': 0 })) } } } },
+        }),
+      ),
+    16,
+  ],
+  [
+    '`significant_text` that names a source field 500 times',
+    'read',
+    () => [
+      aggregated({ a: { significant_text: { field: 'f', min_doc_count: 1, source_fields: many(500, () => 'f') } } }),
+    ],
+    4,
+  ],
+  [
+    'a phrase of 16,000 words inside other clauses, and 127 of 500',
+    'read',
+    () => {
+      const words = (n) => many(n, (at) => (at % 2 === 0 ? 'fox' : 'red')).join(' ');
+      const phrase = (n) => ({ match_phrase: { f: words(n) } });
+      return [
+        searched({ query: { bool: { filter: [phrase(16_000)] } } }),
+        searched({ query: { query_string: { default_field: 'f', query: `"${words(16_000)}"` } } }),
+        searched({ query: { bool: { must: many(127, () => phrase(500)) } } }),
+      ];
+    },
+    4,
+  ],
+  [
     '16,000 clauses that each have a set of all documents',
     'read',
     () => [

@@ -20,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sparrow-vectors", &["sparrow-types"]),
     ("sparrow-encoder", &["sparrow-types", "sparrow-files"]),
     ("sparrow-storage", &["sparrow-types", "sparrow-files"]),
-    ("sparrow-wire", &[]),
+    ("sparrow-wire", &["sparrow-types"]),
     ("sparrow-scripts", &["sparrow-types", "sparrow-wire"]),
     ("sparrow-analysis", &["sparrow-types"]),
     ("sparrow-mapping", &["sparrow-types", "sparrow-analysis", "sparrow-vectors", "sparrow-wire"]),

@@ -46,6 +46,25 @@ pub fn values(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
 }
 
+/// Number of values in a JSON text, by the commas and brackets outside of its strings.
+pub fn values_beside_strings(text: &[u8]) -> usize {
+    let (mut values, mut at) = (0, 0);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b',' | b'[' | b'{' => values += 1,
+            b'"' => {
+                at += 1;
+                while text.get(at).is_some_and(|byte| *byte != b'"') {
+                    at += if text[at] == b'\\' { 2 } else { 1 };
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    values
+}
+
 /// Estimate of the memory that a document takes as a tree beside its text, in bytes.
 pub fn tree_bytes(source: &[u8]) -> usize {
     VALUE_BYTES * values(source)

@@ -258,7 +258,8 @@ impl Engine {
         let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&memory), "<http_request>").of(owner);
         let _body = work.hold_outside(body.len());
         let _entered = work::enter(Some(work.clone()));
-        // The parser for documents and administrative bodies has no place to check in.
+        operation.refuse_many_values(body)?;
+        // What cannot fit is refused before it is read.
         work::room_for(operation.tree_bytes(body))?;
         let result = (operation.run)(&self.parts, request, body, cancel);
         // This thread may rest now, and what it freed would stay with it while other threads allocate anew.
@@ -271,12 +272,9 @@ impl Engine {
         }
         match work.exceeded() {
             // What a read found may lack what it had no memory for. What was written is answered for.
-            Some(limit)
-                if matches!(result, Err(EngineError::Cancelled))
-                    || operation.declaration.only_reads(request) =>
-            {
-                Err(limit.into())
-            }
+            Some(limit) if result.is_err() || operation.declaration.only_reads(request) => Err(limit.into()),
+            // Where a body is read, an error is all that can be said of being stopped.
+            None if result.is_err() && cancel.is_cancelled() => Err(EngineError::Cancelled),
             _ => result,
         }
     }

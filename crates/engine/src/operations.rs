@@ -147,6 +147,30 @@ impl Entry {
             && !names_model()
     }
 
+    /// Refuses a body of more values than any request has a use for: each takes hundreds of bytes, which are only counted once they are
+    /// there.
+    ///
+    /// # Errors
+    /// Illegal argument that says how many there are. Documents may have as many as there is memory for.
+    pub(crate) fn refuse_many_values(&self, body: &[u8]) -> Result<(), EngineError> {
+        use sparrow_call::body::{values, values_beside_strings};
+        let most = |lines: &mut dyn Iterator<Item = &[u8]>| {
+            let long = lines.filter(|line| values(line) > MOST_VALUES);
+            long.map(values_beside_strings).max().unwrap_or(0)
+        };
+        let found = match self.declaration.body {
+            Body::None | Body::Json => most(&mut std::iter::once(body)),
+            Body::Searches => most(&mut body.split(|byte| *byte == b'\n')),
+            Body::Document | Body::Lines => 0,
+        };
+        match found > MOST_VALUES {
+            true => Err(EngineError::illegal_argument(format!(
+                "the body has [{found}] values, at most [{MOST_VALUES}] are possible on this server"
+            ))),
+            false => Ok(()),
+        }
+    }
+
     /// Estimate of the memory that the values of a body take, in bytes, by its commas and brackets: `[1,1,…` takes a hundred times its
     /// length. Of searches in lines, as many count as are read at once; other lines are read in portions that are small.
     pub(crate) fn tree_bytes(&self, body: &[u8]) -> usize {
@@ -162,6 +186,9 @@ impl Entry {
         }
     }
 }
+
+/// Most values of a body that is no document: ten times the terms of a query, and those of a mapping with as many fields as there may be.
+const MOST_VALUES: usize = 500_000;
 
 /// Most bytes of the body of a short operation.
 const SHORT_BODY: usize = 8 << 10;

@@ -57,7 +57,7 @@ pub use encoded::query_vector;
 pub use error::{DocumentError, DocumentErrorKind, MappingError};
 pub use geo::GeoPoint;
 pub use java::{java_double, java_string, json_token};
-pub use semantic::{DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText};
+pub use semantic::{Copies, DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText};
 pub use slots::{Slot, Slots, field_of};
 pub use source::{SourceFilter, objects_at, values_at, wrapped, wrapping};
 pub use source_selection::SourceSelection;

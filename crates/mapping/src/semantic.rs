@@ -1,5 +1,6 @@
 //! `semantic_text` fields: their parameters, and what the first vectors from a model settle about a field.
 
+use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 
 use super::chunking::Chunking;
@@ -348,12 +349,13 @@ impl Mapping {
             return 0;
         }
         let mut hasher = rustc_hash::FxHasher::default();
+        let copies = self.copies();
         let mut slots: Vec<_> = self.slots().collect();
         // Whichever of them is searched.
         slots.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         for Slot { name, path, settings } in slots {
             let chunking = settings.chunking.as_ref().map(|chunking| chunking.to_json().to_string());
-            (name, &settings.inference_id, chunking, self.semantic_sources(path)).hash(&mut hasher);
+            (name, &settings.inference_id, chunking, copies.sources_of(self, path)).hash(&mut hasher);
         }
         // 0 is taken.
         hasher.finish().max(1)
@@ -370,11 +372,14 @@ impl Mapping {
     /// Paths of the fields whose values become passages of the `semantic_text` field at `path`: the field itself (for
     /// a multi-field, its parent field) and those with a `copy_to` to it, sorted.
     pub fn semantic_sources(&self, path: &str) -> Vec<String> {
-        let path = self.source_path(path);
-        let mut sources = Vec::new();
-        copied_to(&self.root, "", &path, &mut sources);
-        sources.insert(0, path.into_owned());
-        sources
+        self.copies().sources_of(self, path)
+    }
+
+    /// All that `copy_to` says, to look up the sources of several fields.
+    pub fn copies(&self) -> Copies {
+        let mut copies = Copies::default();
+        copies.add(&self.root, "");
+        copies
     }
 
     /// Adds passages to a document. Returns the extended mapping that has to take effect before the document is
@@ -452,14 +457,35 @@ pub(super) fn leaf_mut<'m>(object: &'m mut ObjectNode, path: &str) -> Option<&'m
     }
 }
 
-fn copied_to(object: &ObjectNode, prefix: &str, target: &str, sources: &mut Vec<String>) {
-    for (name, node) in &object.properties {
-        let path = super::join(prefix, name);
-        match node {
-            Node::Object(inner) => copied_to(inner, &path, target, sources),
-            Node::Leaf(leaf) if leaf.options.copy_to.iter().any(|to| to == target) => sources.push(path),
-            Node::Leaf(_) => {}
+/// Paths of the fields that `copy_to` copies to each field.
+#[derive(Debug, Default)]
+pub struct Copies(FxHashMap<String, Vec<String>>);
+
+impl Copies {
+    fn add(&mut self, object: &ObjectNode, prefix: &str) {
+        for (name, node) in &object.properties {
+            let path = super::join(prefix, name);
+            match node {
+                Node::Object(inner) => self.add(inner, &path),
+                Node::Leaf(leaf) => {
+                    for to in &leaf.options.copy_to {
+                        let sources = self.0.entry(to.clone()).or_default();
+                        // A field that names the same one twice copies to it once.
+                        if sources.last() != Some(&path) {
+                            sources.push(path.clone());
+                        }
+                    }
+                }
+            }
         }
+    }
+
+    /// As [`Mapping::semantic_sources`].
+    pub fn sources_of(&self, mapping: &Mapping, path: &str) -> Vec<String> {
+        let path = mapping.source_path(path);
+        let mut sources = vec![path.as_ref().to_owned()];
+        sources.extend(self.0.get(path.as_ref()).into_iter().flatten().cloned());
+        sources
     }
 }
 

@@ -52,6 +52,8 @@ fn validate_query(
     let mut query = match read(bytes) {
         Ok(query) => query,
         Err(error) => {
+            // A body that was not read to its end is neither valid nor wrong.
+            work::check()?;
             let error = explain.then(|| sentence(&error));
             return Ok(Reply::ok(&Validation { shards: None, valid: false, error, explanations: None }));
         }

@@ -8,11 +8,15 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use sparrow_types::work;
+
+/// Members of an object or array between two looks at whether the request must stop.
+const VALUES_BETWEEN_CHECKS: usize = 1024;
 
 /// Parses a value.
 ///
 /// # Errors
-/// When the JSON is malformed, or when a name comes twice in an object.
+/// When the JSON is malformed, when a name comes twice in an object, and when the request of the thread must stop.
 pub fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = Strict(Any).deserialize(&mut deserializer)?;
@@ -56,11 +60,24 @@ pub struct Any;
 impl Members for Any {
     fn read<'de, A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
+        go_on(0)?;
         while let Some(name) = members.next_key::<String>()? {
+            go_on(object.len())?;
             let value = members.next_value_seed(Strict(Any))?;
             insert(&mut object, name, value)?;
         }
         Ok(Value::Object(object))
+    }
+}
+
+/// Called for each so-many-th value of an object or array, as a few bytes of a text are a hundred in memory.
+///
+/// # Errors
+/// When the request of the thread must stop.
+fn go_on<E: Error>(values: usize) -> Result<(), E> {
+    match values.is_multiple_of(VALUES_BETWEEN_CHECKS) && work::is_stopped() {
+        true => Err(E::custom("the request was stopped while its body was read")),
+        false => Ok(()),
     }
 }
 
@@ -126,7 +143,9 @@ impl<'de, M: Members> Visitor<'de> for Strict<M> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
+        go_on(0)?;
         while let Some(item) = items.next_element_seed(Strict(Any))? {
+            go_on(list.len())?;
             list.push(item);
         }
         Ok(Value::Array(list))

@@ -267,7 +267,7 @@ fn a_body_counts_with_what_its_values_take_in_memory() {
     node.ok("create_index", "index=a", "", "{}");
     node.ok("put_cluster_settings", "", "", "{\"transient\":{\"indices.breaker.request.limit\":\"64mb\"}}");
     // Each value is two bytes long, and a hundred times that where it has been read.
-    let search = format!("{{\"query\":{{\"terms\":{{\"k\":[{}1]}}}}}}", "1,".repeat(600_000));
+    let search = format!("{{\"query\":{{\"terms\":{{\"k\":[{}1]}}}}}}", "1,".repeat(300_000));
     let lines = format!("{{\"index\":\"a\"}}\n{search}\n");
     for (operation, path, body) in [("search", "index=a", &search), ("msearch", "", &lines)] {
         let (status, answer) = node.call(operation, path, "", body);
@@ -278,6 +278,38 @@ fn a_body_counts_with_what_its_values_take_in_memory() {
         );
     }
     node.ok("search", "index=a", "", &search.replace("1,", ""));
+    // More than any request needs are refused whatever the limit is; commas of texts are none.
+    let many = search.replace("1,", "1,1,");
+    for (operation, path, body) in
+        [("search", "index=a", many.clone()), ("msearch", "", format!("{{\"index\":\"a\"}}\n{many}\n"))]
+    {
+        let (status, answer) = node.call(operation, path, "", &body);
+        assert_eq!(
+            (status, &answer["error"]["type"]),
+            (400, &json!("illegal_argument_exception")),
+            "{operation}"
+        );
+    }
+    node.ok("put_cluster_settings", "", "", "{\"transient\":{\"indices.breaker.request.limit\":\"640mb\"}}");
+    let text = format!("{{\"query\":{{\"term\":{{\"k\":\"{}\"}}}}}}", ",".repeat(600_000));
+    node.ok("search", "index=a", "", &text);
+}
+
+/// A value of a few bytes may take a hundred times what is estimated of it, so reading looks at the limit as well.
+#[test]
+fn a_document_is_not_read_on_when_its_values_take_too_much() {
+    let node = Node::start();
+    node.ok(
+        "create_index",
+        "index=a",
+        "",
+        "{\"mappings\":{\"properties\":{\"a\":{\"type\":\"object\",\"enabled\":false}}}}",
+    );
+    node.ok("put_cluster_settings", "", "", "{\"transient\":{\"indices.breaker.request.limit\":\"64mb\"}}");
+    let body = format!("{{\"a\":[{}0]}}", "{\"\":0},".repeat(500_000));
+    let (status, answer) = node.call("index_doc", "index=a&id=1", "", &body);
+    assert_eq!((status, &answer["error"]["type"]), (429, &json!("circuit_breaking_exception")), "{answer}");
+    assert_eq!(node.call("get_doc", "index=a&id=1", "", "").0, 404);
 }
 
 /// Idle processors read documents of a large batch; what became of each is told at its place, and they are written in order.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use sparrow_encoder::{Encoded, Output};
 use sparrow_mapping::passages::{self, FieldPassages, MAX_PASSAGES, Passage, PassageVector};
-use sparrow_mapping::{Chunking, Mapping, SemanticText, Slot, field_of};
+use sparrow_mapping::{Chunking, Copies, Mapping, SemanticText, Slot, field_of};
 
 use super::super::op::{Embedded, WriteKind, WriteOp};
 use super::super::texts::{no_scalar_at, values_at};
@@ -75,7 +75,9 @@ pub fn embed(
     cancel: Option<&AtomicBool>,
 ) -> Embedding {
     let mut out = Embedding { refused: ops.iter().map(|_| None).collect(), ..Embedding::default() };
-    let fields: Vec<Field<'_>> = mapping.slots().map(|slot| Field::of(models, mapping, slot)).collect();
+    let copies = mapping.copies();
+    let fields: Vec<Field<'_>> =
+        mapping.slots().map(|slot| Field::of(models, mapping, &copies, slot)).collect();
     let key = mapping.semantic_key();
     let has_second = mapping.slots().count() > mapping.semantic_fields().len();
     let mut drafts: Vec<Option<Draft>> = Vec::with_capacity(ops.len());
@@ -204,7 +206,7 @@ struct Field<'m> {
 }
 
 impl<'m> Field<'m> {
-    fn of(models: &Models, mapping: &'m Mapping, slot: Slot<'m>) -> Self {
+    fn of(models: &Models, mapping: &'m Mapping, copies: &Copies, slot: Slot<'m>) -> Self {
         let Slot { name, path, settings } = slot;
         let target = models.inference_target(&settings.inference_id);
         let fingerprint = models.fingerprint(&settings.inference_id);
@@ -224,7 +226,7 @@ impl<'m> Field<'m> {
             has_second: mapping.slot_beside(path).is_some(),
             chunking,
             is_known,
-            sources: mapping.semantic_sources(path),
+            sources: copies.sources_of(mapping, path),
         }
     }
 

@@ -10,6 +10,7 @@ mod written;
 use std::fmt;
 
 use serde_json::Value;
+use sparrow_types::work;
 
 use crate::exception::Exception;
 
@@ -108,6 +109,8 @@ impl Node {
                 serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_string()))
             }
             Json::String(text) => Value::String(text.to_string()),
+            // A request that is stopped is answered with the reason, so its values are not looked at any more.
+            Json::Array(_) | Json::Object(_) if work::is_stopped() => Value::Null,
             Json::Array(items) => Value::Array(items.iter().map(Node::to_value).collect()),
             Json::Object(members) => Value::Object(
                 members.iter().map(|member| (member.name.to_string(), member.value.to_value())).collect(),

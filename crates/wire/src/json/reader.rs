@@ -1,16 +1,22 @@
 //! Parses bytes into nodes.
 
+use sparrow_types::work;
+
 use super::{Json, JsonError, Location, Member, Node};
 
 /// Deepest nesting of objects and arrays that is accepted, in levels.
 const MAX_DEPTH: usize = 500;
+/// Members of an object or array between two looks at whether the request must stop.
+const VALUES_BETWEEN_CHECKS: usize = 1024;
+/// What is said then, in place of which the caller sees why the request stopped.
+const STOPPED: &str = "the request was stopped while its body was read";
 /// Most bytes of the request that a syntax error quotes.
 const MAX_QUOTED_BYTES: usize = 500;
 
 /// Parses one JSON value, and returns the next token after it, if there is one.
 ///
 /// # Errors
-/// On a syntax error, invalid UTF-8, a repeated key or nesting beyond 500 levels.
+/// On a syntax error, invalid UTF-8, a repeated key or nesting beyond 500 levels, and when the request of the thread must stop.
 pub fn read(source: &[u8]) -> Result<(Node, Option<TrailingToken>), JsonError> {
     let mut reader = Reader { source, offset: 0, line: 1, line_start: 0, open: Vec::new() };
     reader.skip_whitespace();
@@ -169,7 +175,15 @@ impl Reader<'_> {
         }
         self.open.push((is_object, at));
         self.offset += 1;
-        Ok(())
+        self.go_on(0)
+    }
+
+    /// Called for each so-many-th value of an object or array: a few bytes of a text are a hundred in memory.
+    fn go_on(&self, values: usize) -> Result<(), JsonError> {
+        match values.is_multiple_of(VALUES_BETWEEN_CHECKS) && work::is_stopped() {
+            true => Err(self.error(STOPPED.to_owned(), false)),
+            false => Ok(()),
+        }
     }
 
     fn object(&mut self, at: Location) -> Result<Node, JsonError> {
@@ -208,6 +222,11 @@ impl Reader<'_> {
             self.offset += 1;
             self.skip_whitespace();
             let value = self.value()?;
+            self.go_on(members.len())?;
+            // Most objects that there are many of have one member, and a vector begins with room for four.
+            if members.is_empty() {
+                members.reserve_exact(1);
+            }
             members.push(Member { name, at: key_at, value });
         }
         let end = self.location();
@@ -233,7 +252,12 @@ impl Reader<'_> {
                 }
                 Some(_) => {}
             }
-            items.push(self.value()?);
+            let item = self.value()?;
+            self.go_on(items.len())?;
+            if items.is_empty() {
+                items.reserve_exact(1);
+            }
+            items.push(item);
         }
         let end = self.location();
         self.offset += 1;

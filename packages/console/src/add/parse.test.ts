@@ -84,10 +84,11 @@ describe('a file is read', () => {
       { name: 'a.md', text: '# One\nFirst.' },
       { name: 'b.md', text: 'Second.' },
     ];
-    expect(readFiles(notes).documents.map(({ source }) => [source['file'], source['text']])).toEqual([
-      ['a.md', 'One\n\nFirst.'],
-      ['b.md', 'Second.'],
+    expect(readFiles(notes).documents.map(({ id, source }) => [id, source['file'], source['text']])).toEqual([
+      ['a.md 1', 'a.md', 'One\n\nFirst.'],
+      ['b.md 1', 'b.md', 'Second.'],
     ]);
+    expect(readFile('pasted', 'One.').documents).toEqual([{ id: undefined, source: { text: 'One.', part: 1 } }]);
     expect(() => readFiles([...notes, { name: 'c.csv', text: 'a,b\n1,2\n' }])).toThrow(
       'a.md is text, and c.csv is CSV: add these one after the other.',
     );

@@ -23,6 +23,8 @@ export interface Table {
   readonly columnNotes: readonly ColumnNote[];
 }
 
+/** The name of a text that is from no file. */
+export const PASTED = 'pasted';
 const ID_COLUMNS = ['_id', 'id'];
 /** Letters of a value that may be an id: an id has at most 512 bytes. */
 const LONGEST_ID = 128;
@@ -76,7 +78,8 @@ export function readFiles(files: readonly FileText[]): Table {
   const meaning = format === 'text' ? [MEANING_OF_PART] : textColumns(columns);
   const [note, columnNotes] = [sample.decimalCommas(), sample.notes()];
   const left = read.flatMap((one) => one.left);
-  return { format, documents: withIds(typed), columns, meaning, left, note, columnNotes };
+  const documents = format === 'text' ? withPlaces(typed) : withIds(typed);
+  return { format, documents, columns, meaning, left, note, columnNotes };
 }
 
 /** What one file holds. */
@@ -195,7 +198,7 @@ function fromCsv(text: string, left: string[], name: string): Source[] {
 
 /** Paragraphs of a text, small ones together, with the last heading as their title. */
 function fromText(text: string, _left: string[], name: string): Source[] {
-  const parts = new TextParts(name);
+  const parts = new TextParts(name === PASTED ? undefined : name);
   const all = [...text.split('\n').flatMap((line) => parts.add(line)), ...parts.end()];
   return all.map(({ document }) => ({ ...document }));
 }
@@ -215,6 +218,14 @@ function isUnique(values: readonly unknown[]): boolean {
   const isId = (value: unknown): boolean =>
     typeof value === 'number' || (typeof value === 'string' && value !== '' && value.length <= LONGEST_ID);
   return values.every(isId) && new Set(values.map(String)).size === values.length;
+}
+
+/** Parts of texts, each with its file and its place there as its id: a file that is added again takes the place of what it was. */
+function withPlaces(sources: readonly Source[]): Document[] {
+  return sources.map((source) => {
+    const { file, part } = source;
+    return { id: typeof file === 'string' ? `${file} ${String(part)}` : undefined, source };
+  });
 }
 
 /** Takes the ids out of the sources, if a column has a different one for each document. */

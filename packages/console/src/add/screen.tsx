@@ -16,7 +16,7 @@ import type { Written } from '../requests/catalog';
 import { type Progress as Done, upload } from './bulk';
 import { AsCode, requestsOf } from './code';
 import { decoded } from './encoding';
-import { INDEX_NAME, type Table, idColumns, indexName, readFiles, withIdsOf } from './parse';
+import { INDEX_NAME, PASTED, type Table, idColumns, indexName, readFiles, withIdsOf } from './parse';
 
 /** Larger files are for the command line: the page holds a file as a whole. */
 const LARGEST = 256_000_000;
@@ -136,7 +136,7 @@ function Choose({ onFiles }: { readonly onFiles: (files: readonly Given[]) => vo
         class="paste"
         onSubmit={(event) => {
           event.preventDefault();
-          if (text.trim() !== '') onFiles([{ name: 'pasted', blob: new Blob([text]) }]);
+          if (text.trim() !== '') onFiles([{ name: PASTED, blob: new Blob([text]) }]);
         }}
       >
         <label>
@@ -305,7 +305,7 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
           }}
         />
       </label>
-      {unique.length > 0 && (ownId !== '' || table.documents[0]?.id === undefined) && (
+      {table.format !== 'text' && unique.length > 0 && (ownId !== '' || table.documents[0]?.id === undefined) && (
         <label class="field">
           <span>Id of a document</span>
           <select

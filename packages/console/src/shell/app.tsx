@@ -1,6 +1,6 @@
 // The frame: who asks (the key), where one is (the screen), and the keys of the keyboard that hold everywhere.
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { AddScreen } from '../add/screen';
 import { EncoderScreen } from '../encoder/screen';
@@ -42,6 +42,15 @@ export function App(): JSX.Element {
   const [help, setHelp] = useState(false);
   // A screen begins anew where its link is used while it is shown.
   const [visit, setVisit] = useState(0);
+  const status = useHealth();
+  const wasDown = useRef(false);
+  useEffect(() => {
+    if (status === 'unreachable') wasDown.current = true;
+    if (status !== 'ready' || !wasDown.current) return;
+    wasDown.current = false;
+    // The question is in the address, so it is asked again. Other screens may hold what is not sent yet.
+    if (shown?.id === 'search') setVisit((before) => before + 1);
+  }, [status]);
   const shown = SCREENS.find(({ id }) => id === screen) ?? SCREENS[0];
   useShortcuts(() => {
     setHelp(true);
@@ -63,6 +72,7 @@ export function App(): JSX.Element {
         To the content
       </a>
       <Top
+        status={status}
         signedIn={key !== ''}
         onLeave={leave}
         onHelp={() => {
@@ -108,16 +118,17 @@ const THEMES = { auto: 'as the system', dark: 'dark', light: 'light' } as const;
 const THEME_ICONS = { auto: 'auto', dark: 'moon', light: 'sun' } as const;
 
 function Top({
+  status,
   signedIn,
   onLeave,
   onHelp,
 }: {
+  readonly status: string;
   readonly signedIn: boolean;
   readonly onLeave: () => void;
   readonly onHelp: () => void;
 }): JSX.Element {
   const [theme, nextTheme] = useTheme();
-  const status = useHealth();
   return (
     <header class="top">
       <a class="brand" href={address('search')}>

@@ -64,16 +64,18 @@ export function parseJson(text: string): Json {
   return value();
 }
 
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
-const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b]);
-const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
 
 /**
  * Counts the values and levels of a text before it is parsed, as each comma and each bracket begins a value: a few bytes are a value
  * each, which takes a hundred times as long to parse as the bytes of a text do.
  */
 export function sizeOfJson(body: Uint8Array): { readonly values: number; readonly levels: number } {
-  let [values, levels, deepest] = [1, 0, 0];
+  let values = 1;
+  let levels = 0;
+  let deepest = 0;
   let isInText = false;
   for (let at = 0; at < body.length; at += 1) {
     const byte = body[at] ?? 0;
@@ -82,11 +84,14 @@ export function sizeOfJson(body: Uint8Array): { readonly values: number; readonl
       else if (byte === QUOTE) isInText = false;
     } else if (byte === QUOTE) isInText = true;
     else if (byte === COMMA) values += 1;
-    else if (OPENING.has(byte)) {
-      values += 1;
-      levels += 1;
-      deepest = Math.max(deepest, levels);
-    } else if (CLOSING.has(byte)) levels -= 1;
+    else if (byte >= 0x5b) {
+      // Brackets, as this is the innermost loop of all that is read on the event loop.
+      if (byte === 0x5b || byte === 0x7b) {
+        values += 1;
+        levels += 1;
+        if (levels > deepest) deepest = levels;
+      } else if (byte === 0x5d || byte === 0x7d) levels -= 1;
+    }
   }
   return { values, levels: deepest };
 }

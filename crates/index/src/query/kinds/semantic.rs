@@ -50,7 +50,8 @@ pub fn answering(query: &SemanticQuery, mapping: &Mapping) -> Result<QueryKind, 
         (_, Some(otherwise)) => return Ok((**otherwise).clone()),
         (None, None) => return Ok(QueryKind::MatchNone),
         (Some(other), None) => {
-            let filled = |name: &&String| mapping.semantic_sources(name).contains(&query.field);
+            let copies = mapping.copies();
+            let filled = |name: &&String| copies.sources_of(mapping, name).contains(&query.field);
             return Err(QueryError::NotSemantic {
                 field: query.field.clone(),
                 actual: other.name(),
