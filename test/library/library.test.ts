@@ -91,6 +91,20 @@ describe('an engine', () => {
     await rm(folder, { recursive: true });
   });
 
+  it('says in its errors what is wrong, and not that all shards failed', async () => {
+    await using other = await Sparrow.open();
+    const index = other.index<{ title: string }>('titles');
+    await index.create({ mappings: { properties: { title: { type: 'text' }, v: { type: 'dense_vector', dims: 3 } } } });
+    await index.put('1', { title: 'one' }, { refresh: true });
+    for (const [search, reason] of [
+      [{ query: { semantic: { field: 'title', query: 'x' } } }, 'does not support semantic queries'],
+      [{ sort: ['nope'] }, 'No mapping found for [nope]'],
+      [{ query: { knn: { field: 'v', query_vector: [1], k: 1 } } }, 'the query vector has a different'],
+    ] as const) {
+      expect((await failure(index.search(search as object))).reason).toContain(reason);
+    }
+  });
+
   it('is not opened while another process has it open, and says what to do', async () => {
     const data = join(await mkdtemp(join(tmpdir(), 'sparrow-library-')), 'data');
     const program = `

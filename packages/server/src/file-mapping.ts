@@ -60,11 +60,16 @@ const IGNORE_ABOVE = 256;
 /** From here on, a whole number does not fit into a `long`. */
 const BEYOND_LONG = 2 ** 63;
 
+/** A whole number. */
+const WHOLE = /^-?(?:0|[1-9]\d*)$/;
+/** Largest number that fits into a `long`. */
+const MOST_LONG = 2n ** 63n - 1n;
+
 /** What cells of a file of columns say, where all of a column do. */
 const KINDS_OF_CELLS: readonly (readonly [ColumnType, RegExp])[] = [
   ['boolean', /^(?:true|false)$/],
   // A number with a zero before it is a code: it would lose that.
-  ['long', /^-?(?:0|[1-9]\d{0,17})$/],
+  ['long', WHOLE],
   ['double', /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/],
 ];
 /** Numbers with a comma before their decimals, and points between their thousands; the second has decimals that are no thousands. */
@@ -215,6 +220,11 @@ function shapeOf(text: string): string {
   return text.replaceAll(/\d+/g, '0').replaceAll(/[a-z]+/gi, 'a');
 }
 
+function isLong(text: string): boolean {
+  const number = BigInt(text);
+  return number <= MOST_LONG && number >= -MOST_LONG - 1n;
+}
+
 function isBlank(value: unknown): boolean {
   return typeof value === 'string' && value.trim() === '';
 }
@@ -234,6 +244,8 @@ function typeOf(name: string, values: readonly unknown[], hasCells: boolean, has
   // Numbers and booleans in quotes fit into a field of those without.
   const said =
     hasCells || isMixed ? KINDS_OF_CELLS.find(([, pattern]) => texts.every((text) => pattern.test(text))) : undefined;
+  // Numbers with more digits than any field of numbers keeps are the names of something.
+  if (said?.[0] === 'long' && !texts.every(isLong)) return 'keyword';
   if (said !== undefined) return said[0];
   // A field of dates refuses an empty text.
   const fitsDate = (text: string): boolean => DATE.test(text) || PART_OF_DATE.test(text);

@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 
 import { TextParts } from './text-parts.js';
 
-function partsOf(text: string): (readonly [line: number, text: string])[] {
-  const parts = new TextParts();
+function partsOf(text: string, file?: string): (readonly [line: number, text: string])[] {
+  const parts = new TextParts(file);
   const all = [...text.split('\n').flatMap((line) => parts.add(line)), ...parts.end()];
   expect(parts.open).toBe(0);
   expect(all.map(({ document }) => document.part)).toEqual(all.map((_, at) => at + 1));
@@ -35,6 +35,11 @@ it('takes no comment in code for a heading', () => {
   expect(partsOf('# Shell ##\n```sh\n\n# install\nnpm i\n```\n\nDone.')).toEqual([
     [2, 'Shell\n\n```sh\n\n# install\nnpm i\n```\n\nDone.'],
   ]);
+});
+
+it('takes no line of a plain text for a heading of Markdown', () => {
+  expect(partsOf('# install\nnpm i\n', 'book.TXT')).toEqual([[1, '# install\nnpm i']]);
+  expect(partsOf('# Install\nnpm i\n', 'book.md')).toEqual([[2, 'Install\n\nnpm i']]);
 });
 
 it('joins the lines of a paragraph that was broken to fit a page, and no others', () => {

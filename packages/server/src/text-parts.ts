@@ -72,8 +72,13 @@ export class TextParts {
   /** The lines from the first one that may be front matter; undefined from where they cannot be. */
   #front: string[] | undefined = [];
 
+  /** Whether a line that begins with `#` is no heading: programs are shown in plain texts without a fence around them. */
+  readonly #isPlain: boolean;
+
   /** @param file what the parts say that they are from */
-  constructor(readonly file?: string) {}
+  constructor(readonly file?: string) {
+    this.#isPlain = /\.(?:txt|text)(?:\.gz)?$/i.test(file ?? '');
+  }
 
   /** Characters that are kept until a part ends. */
   get open(): number {
@@ -105,7 +110,7 @@ export class TextParts {
     this.#line += 1;
     if (line.trim() === '') return this.#endParagraph();
     if (CODE.test(line)) this.#isCode = !this.#isCode;
-    const heading = this.#lines.length === 0 && !this.#isCode ? HEADING.exec(line) : null;
+    const heading = this.#lines.length === 0 && !this.#isCode && !this.#isPlain ? HEADING.exec(line) : null;
     if (heading !== null) {
       const ended = this.#endPart();
       // A heading may be closed by the signs that open it.

@@ -79,6 +79,24 @@ describe('a file is read', () => {
     expect(readFile('x.md', '# Birds of the sea\nThey fly over the water.').meaning).toEqual(['text']);
   });
 
+  it('with all digits of its numbers', () => {
+    const [one, two] = ['1790000000000000001', '1790000000000000003'];
+    const lines = readFile('x.jsonl', `{"id":${one},"n":1.5}\n{"id":${two},"n":2}\n`);
+    expect(lines.documents).toEqual([
+      { id: one, source: { id: one, n: 1.5 } },
+      { id: two, source: { id: two, n: 2 } },
+    ]);
+    const rows = readFile('x.csv', `id,code\n${one},123456789012345678901\n${two},7\n`);
+    expect(rows.columns.map(({ name, type }) => [name, type])).toEqual([
+      ['id', 'long'],
+      ['code', 'keyword'],
+    ]);
+    expect(rows.documents.map(({ id, source }) => [id, source['id']])).toEqual([
+      [one, one],
+      [two, two],
+    ]);
+  });
+
   it('after another one of the same format, each with its name', () => {
     const notes = [
       { name: 'a.md', text: '# One\nFirst.' },

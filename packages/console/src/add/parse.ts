@@ -2,6 +2,7 @@
 import { CsvProblem, CsvReader } from '../../../server/src/csv-rows';
 import { type Column, type ColumnNote, Sample, textColumns, typedDocument } from '../../../server/src/file-mapping';
 import { asIndexName } from '../../../server/src/index-name';
+import { exactValue, mayHoldLong, parseJson } from '../../../server/src/http/json-text';
 import { isBulkAction, listInside } from '../../../server/src/json-documents';
 import { MEANING_OF_PART, TextParts } from '../../../server/src/text-parts';
 import { plural } from '../lib/format';
@@ -146,7 +147,9 @@ function isLines(text: string): boolean {
 
 function json(text: string): unknown {
   try {
-    return JSON.parse(text);
+    const value = JSON.parse(text) as unknown;
+    // The page writes what it has read, and must not round the ids of others.
+    return mayHoldLong(text) ? exactValue(parseJson(text)) : value;
   } catch {
     return undefined;
   }

@@ -5,6 +5,7 @@ interface ErrorBody {
   readonly type?: unknown;
   readonly reason?: unknown;
   readonly caused_by?: ErrorBody | null;
+  readonly root_cause?: readonly { readonly reason?: unknown }[];
 }
 
 /** A refusal, as a caller of the library sees it: the message is the reason, a sentence. */
@@ -57,7 +58,11 @@ export class SparrowError extends Error {
 const MOST_CAUSES = 20;
 
 function fromBody(error: ErrorBody | string, status: number, body: unknown, depth = 0): SparrowError {
-  const { type, reason = error, caused_by: causedBy } = typeof error === 'string' ? ({} as ErrorBody) : error;
+  const told: ErrorBody = typeof error === 'string' ? {} : error;
+  const { type, caused_by: causedBy } = told;
+  // That all shards failed is no reason: what each of them says is.
+  const root = type === 'search_phase_execution_exception' ? told.root_cause?.[0]?.reason : undefined;
+  const reason = root ?? told.reason ?? error;
   const isCaused = typeof causedBy === 'object' && causedBy !== null && depth < MOST_CAUSES;
   const cause = isCaused ? fromBody(causedBy, status, causedBy, depth + 1) : undefined;
   return new SparrowError(

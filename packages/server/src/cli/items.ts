@@ -1,4 +1,5 @@
 import { type Column, typedDocument } from '../file-mapping.js';
+import { exactValue, mayHoldLong, parseJson, writeJson } from '../http/json-text.js';
 import type { Record_ } from './records.js';
 import { number } from './terminal.js';
 
@@ -38,9 +39,13 @@ function unbounded(record: Record_, { idField, key, columns }: ItemOptions): Ite
   // As it stands in the file where nothing is to be taken out: numbers keep all their digits. No document has a field of that name.
   const isWhole = own === undefined && text !== undefined;
   // Only documents of CSV and TSV come without their JSON.
-  const json = isWhole ? text : JSON.stringify(text === undefined ? typedDocument(rest, columns) : rest);
+  const json = isWhole
+    ? text
+    : text === undefined
+      ? JSON.stringify(typedDocument(rest, columns))
+      : withoutId(text, rest);
   if (idField !== undefined) {
-    const value = document[idField];
+    const value = exact(document, idField, text);
     if (typeof value !== 'string' && typeof value !== 'number') return `it has no id in [${idField}]`;
     if (value === '') return `its id in [${idField}] is empty`;
     return { record, id: String(value), json };
@@ -48,5 +53,20 @@ function unbounded(record: Record_, { idField, key, columns }: ItemOptions): Ite
   if (own === undefined) return { record, id: key === '' ? undefined : `${key}-${String(n)}`, json };
   if (own === '') return 'its [_id] is empty';
   if (typeof own !== 'string' && typeof own !== 'number') return 'its [_id] is neither a text nor a number';
-  return { record, id: String(own), json };
+  return { record, id: String(exact(document, '_id', text)), json };
+}
+
+/** A member of a document; a number that JavaScript rounds is the text of its digits. */
+function exact(document: Readonly<Record<string, unknown>>, name: string, text: string | undefined): unknown {
+  const value = document[name];
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || text === undefined) return value;
+  return (exactValue(parseJson(text)) as Readonly<Record<string, unknown>>)[name];
+}
+
+/** A document without its `_id`, as JSON; its numbers keep all their digits. */
+function withoutId(text: string, rest: object): string {
+  if (!mayHoldLong(text)) return JSON.stringify(rest);
+  const read = parseJson(text);
+  if (read.kind !== 'object') return text;
+  return writeJson({ ...read, entries: read.entries.filter(([key]) => (JSON.parse(key) as string) !== '_id') });
 }

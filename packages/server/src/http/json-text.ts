@@ -64,6 +64,27 @@ export function parseJson(text: string): Json {
   return value();
 }
 
+/** The text of a value. */
+export function writeJson(json: Json): string {
+  if (json.kind === 'scalar') return json.text;
+  if (json.kind === 'array') return `[${json.items.map(writeJson).join(',')}]`;
+  return `{${json.entries.map(([key, value]) => `${key}:${writeJson(value)}`).join(',')}}`;
+}
+
+/** Whether a text may hold a whole number that JavaScript would round. */
+export function mayHoldLong(text: string): boolean {
+  return /\d{16}/.test(text);
+}
+
+/** A value as JavaScript has it, but whole numbers that it would round as texts of their digits. */
+export function exactValue(json: Json): unknown {
+  if (json.kind === 'array') return json.items.map(exactValue);
+  if (json.kind === 'object')
+    return Object.fromEntries(json.entries.map(([key, value]) => [JSON.parse(key) as string, exactValue(value)]));
+  const value = JSON.parse(json.text) as unknown;
+  return typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(json.text) ? json.text : value;
+}
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
