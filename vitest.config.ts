@@ -15,7 +15,10 @@ const left = isFirstTier
  * are tests like all others.
  */
 const CLUSTERED = mayStartCluster()
-  ? ['test/contract/{cluster,engine}*.test.ts', 'test/documentation/examples.test.ts', 'test/e2e/cluster-*.test.ts']
+  ? [
+      ...['test/contract/{cluster,engine}*.test.ts', 'test/documentation/examples.test.ts'],
+      ...['test/e2e/cluster-*.test.ts', 'test/e2e/console.test.ts'],
+    ]
   : [];
 
 export default defineConfig({

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { CLUSTER, NO_CLUSTER, OVER_CLUSTER } from '../support/engines.js';
+import { CLUSTER, IS_ELASTICSEARCH, NO_CLUSTER, OVER_CLUSTER } from '../support/engines.js';
 import type { RunningServer } from '../support/server.js';
 
 const MODEL = '.sparse_encoder_model_2';
@@ -100,6 +100,27 @@ describe.skipIf(CLUSTER === undefined)(
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
       expect(status).toBe(404);
+    });
+
+    it('start, change and stop deployments together, also a server that comes later', async () => {
+      const id = of('deployment');
+      const allocations = async (server: RunningServer): Promise<number | undefined> => {
+        const { trained_model_stats: all } = await ask(server, 'GET', `/_ml/trained_models/${MODEL}/_stats`);
+        const mine = all.find(({ deployment_stats: stats }: any) => stats?.deployment_id === id);
+        return mine?.deployment_stats.number_of_allocations;
+      };
+      await ask(one, 'POST', `/_ml/trained_models/${MODEL}/deployment/_start?deployment_id=${id}`);
+      await expect.poll(() => allocations(two)).toBe(1);
+      await ask(two, 'POST', `/_ml/trained_models/${id}/deployment/_update`, { number_of_allocations: 2 });
+      await expect.poll(() => allocations(one)).toBe(2);
+      const third = await OVER_CLUSTER.start();
+      try {
+        await expect.poll(() => allocations(third)).toBe(2);
+        await ask(one, 'POST', `/_ml/trained_models/${id}/deployment/_stop`);
+        for (const server of [two, third]) await expect.poll(() => allocations(server)).toBeUndefined();
+      } finally {
+        await third.stop();
+      }
     });
 
     it('agree about fields that both add to an index at the same moment, and about their passages', async () => {
@@ -288,7 +309,7 @@ describe.skipIf(CLUSTER === undefined)(
       ['PUT', `/${of('refused')}`, { settings: { 'index.final_pipeline': 'x' } }, '[index.final_pipeline]'],
       ['POST', `/${of('dest')}/_search`, { query: { semantic: { field: 'a', query: 'b' } } }, 'Field [a]'],
       // Elasticsearch has these as they are here.
-      ...(process.env['SPARROW_TEST_CLUSTER'] === 'elasticsearch-8'
+      ...(IS_ELASTICSEARCH
         ? []
         : ([
             [
@@ -314,13 +335,6 @@ describe.skipIf(CLUSTER === undefined)(
       ],
       ['POST', `/${of('dest')}/_search`, { retriever: rescorer(1001) }, 'with a [window_size] of more than [1000]'],
       ['POST', `/${of('dest')}/_search?explain=true`, { retriever: rescorer(10) }, '[explain] of a search with a'],
-      [
-        'POST',
-        `/${of('dest')}/_search`,
-        { retriever: { linear: { query: 'a', normalizer: 'calibrated' } } },
-        'normalizer [calibrated]',
-      ],
-      ['PUT', '/_snapshot/x', { type: 'fs' }, 'the operation [put_repository]'],
       ['POST', `/_reindex?dry_run=true`, { source: { index: 'a' }, dest: { index: 'b' } }, '[dry_run] of a reindex'],
       ['GET', '/.sparrow-state/_search', undefined, 'belong to Sparrow'],
       ['DELETE', '/.sparrow-tasks', undefined, 'belong to Sparrow'],

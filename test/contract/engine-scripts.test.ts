@@ -3,11 +3,8 @@ import { randomBytes } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { ENGINES } from '../support/engines.js';
+import { ENGINES, IS_ELASTICSEARCH } from '../support/engines.js';
 import type { RunningServer } from '../support/server.js';
-
-/** The server of `elasticsearch-8` has no module for scripts. */
-const HAS_SCRIPTS = process.env['SPARROW_TEST_CLUSTER'] !== 'elasticsearch-8';
 
 describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
   const run = randomBytes(4).toString('hex');
@@ -63,7 +60,7 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
     await server.stop();
   });
 
-  describe.skipIf(!HAS_SCRIPTS && name === 'cluster')('scripts', () => {
+  describe.skipIf(IS_ELASTICSEARCH && name === 'cluster')('scripts', () => {
     const total = { source: "doc['price'].value * doc['count'].value" };
 
     it('compute values of buckets, and choose among these', async () => {

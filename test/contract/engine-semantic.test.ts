@@ -89,6 +89,8 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     expect(shown.sort()).toEqual(['both', 'inner', 'inner.dense', 'kind', 'sparse', 'title', 'words', 'words.meaning']);
     expect(fields.sparse.text).toMatchObject({ type: 'text', searchable: true, aggregatable: false });
     expect(Object.keys(fields).some((name) => name.includes('sparrow'))).toBe(false);
+    const own = await ask('GET', `/${of('texts')}/_field_caps?fields=*&filters=-parent,-metadata`);
+    expect(Object.keys(own.fields).sort()).toEqual(shown.filter((name) => name !== 'inner').sort());
     const [hit] = await search('texts', { query: { ids: { values: ['whale'] } }, fields: ['*'] });
     expect(JSON.stringify(hit)).not.toContain('_sparrow');
   });
@@ -287,6 +289,14 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     });
     expect(fused[0]?.highlight.both).toHaveLength(2);
     expect(fused[0]?.highlight.both[0]).toContain('lava');
+    // Other fields may have a query of their own.
+    const own = { highlight_query: { match: { words: 'volcanoes' } } };
+    const highlight = { max_analyzed_offset: 5000, fields: { sparse: { number_of_fragments: 1 }, words: own } };
+    const [marked] = await search('texts', { ...body, highlight });
+    expect([marked?.highlight.sparse.length, marked?.highlight.words.join()]).toEqual([
+      1,
+      expect.stringContaining('<em>Volcanoes</em>'),
+    ]);
     const both = await search('texts', {
       query: { bool: { should: [{ match: { words: 'whale' } }, { match: { sparse: 'the biggest creature' } }] } },
       highlight: { fields: { words: {}, sparse: { number_of_fragments: 1 } } },

@@ -3,11 +3,8 @@ import { randomBytes } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { ENGINES } from '../support/engines.js';
+import { ENGINES, IS_ELASTICSEARCH } from '../support/engines.js';
 import type { RunningServer } from '../support/server.js';
-
-/** Elasticsearch searches its own fields, which it compares and checks in its own way. */
-const IS_ELASTICSEARCH = process.env['SPARROW_TEST_CLUSTER'] === 'elasticsearch-8';
 
 type Hit = { _id: string; _score: number; _source: any; matched_queries?: string[] };
 
@@ -78,6 +75,7 @@ describe.each(ENGINES)('vectors over the $name engine', ({ name: engine, start }
   const of = (index: string) => `vectors-${run}-${index}`;
   let server: RunningServer;
   // Elasticsearch keeps 8 bits of the vectors of most fields for the scores, too.
+  // Elasticsearch searches its own fields, which it compares and checks in its own way.
   const digits = engine === 'cluster' && IS_ELASTICSEARCH ? 2 : 4;
 
   async function ask(method: string, path: string, body?: unknown, status = 200, apiKey?: string): Promise<any> {

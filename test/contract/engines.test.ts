@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { CLUSTER, ENGINES, NO_CLUSTER } from '../support/engines.js';
+import { CLUSTER, ENGINES, IS_ELASTICSEARCH, NO_CLUSTER } from '../support/engines.js';
 import type { RunningServer } from '../support/server.js';
 
 const MODEL = '.sparse_encoder_model_2';
@@ -306,7 +306,7 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
   });
 
   // The Elasticsearch that is started here lacks the module for it.
-  const canRewrite = name === 'native' || process.env['SPARROW_TEST_CLUSTER'] !== 'elasticsearch-8';
+  const canRewrite = name === 'native' || !IS_ELASTICSEARCH;
   it.runIf(canRewrite)('writes again what a query finds, with its tokens', async () => {
     const index = of('changed');
     await ask('PUT', `/${index}`, { mappings: { properties: { tokens: { type: 'sparse_vector' } } } });

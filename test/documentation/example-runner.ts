@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 import { translated } from '../../packages/site/languages.mjs';
-import { type Engine, NATIVE } from '../support/engines.js';
+import { type Engine, NATIVE, emptied } from '../support/engines.js';
 import type { RunningServer } from '../support/server.js';
 import { type Fence, ROOT } from './pages.js';
 
@@ -105,11 +105,7 @@ export class World {
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     const args = ['--repo-path', join(folder, 'snapshots')];
     const server = await engine.start({ data: join(folder, 'data'), args });
-    if (engine.name === 'cluster') {
-      await removeAll(server);
-      // Over a cluster, only the first of all servers has it there.
-      writeFileSync(join(folder, 'data', 'owner.key'), `${server.apiKey}\n`, { mode: 0o600 });
-    }
+    if (engine.name === 'cluster') await emptied(server);
     if (!page.includes(SECOND)) return new World(folder, server, undefined);
     const more = [...args, '--deploy-at-start', 'false'];
     return new World(folder, server, await engine.start({ data: join(folder, 'elsewhere'), args: more }));
@@ -165,24 +161,6 @@ export class World {
       this.#shell.stdin.write(`source '${script}'; echo "${mark} $?"\n`);
     });
   }
-}
-
-/** Removes what the pages before have left in a cluster. */
-async function removeAll(server: RunningServer): Promise<void> {
-  const { body: indices } = await server.request('GET', '/_cat/indices?format=json&h=index');
-  for (const { index } of indices as { index: string }[]) {
-    if (!index.startsWith('.')) await server.request('DELETE', `/${encodeURIComponent(index)}`);
-  }
-  const { body: pipelines } = await server.request('GET', '/_ingest/pipeline');
-  for (const id of Object.keys(pipelines as object)) await server.request('DELETE', `/_ingest/pipeline/${id}`);
-  const { body: inference } = await server.request('GET', '/_inference');
-  for (const { inference_id: id } of (inference as { endpoints: { inference_id: string }[] }).endpoints) {
-    if (!id.startsWith('.')) await server.request('DELETE', `/_inference/${id}?force=true`);
-  }
-  const { body: keys } = await server.request('GET', '/_security/api_key?active_only=true');
-  const [owner] = Buffer.from(server.apiKey, 'base64').toString().split(':');
-  const ids = (keys as { api_keys: { id: string }[] }).api_keys.map(({ id }) => id).filter((id) => id !== owner);
-  if (ids.length > 0) await server.request('DELETE', '/_security/api_key', { ids });
 }
 
 /** What is wrong with an answer, or undefined if it is as the page shows it. */

@@ -6,7 +6,7 @@ import { Client, type TransportRequestParams } from '@elastic/elasticsearch';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { requestsOf, translated } from '../../packages/site/languages.mjs';
-import { ENGINES, type Engine } from '../support/engines.js';
+import { ENGINES, type Engine, IS_ELASTICSEARCH } from '../support/engines.js';
 import { isFirstTier } from '../tiers.mjs';
 import { type Example, LANGUAGES, type Language, World, difference, examplesOf } from './example-runner.js';
 import { fences, pagesUnder, read } from './pages.js';
@@ -25,12 +25,17 @@ const RUN = isFirstTier ? ['docs/start.md'] : PAGES;
 /** Pages that only talk about the command line. */
 const IN_THE_SHELL = ['docs/tutorial.md', 'docs/guides/running-a-server.md', 'docs/guides/securing-a-server.md'];
 
+/** What the Elasticsearch of the peers cannot do, which has only some of its modules. */
+const NOT_OVER_ELASTICSEARCH: readonly (readonly [asks: RegExp, why: string])[] = [
+  [/\badvice(?:-2)?\b|two-vectors|\/facts\b|\bfilms-2\b/, 'its index needs the module with the analyzers of languages'],
+  [/_update_by_query\?(?!pipeline)|_delete_by_query/, 'changes by query need a module'],
+];
+
 /** What examples ask for that docs/cluster.md refuses or lists as different. Over a cluster, they are not run. */
 const NOT_OVER_CLUSTER: readonly (readonly [asks: RegExp, why: string])[] = [
   [/\/shops\b|shops\.csv|\/labelled-events/, 'OpenSearch has no type flattened'],
   [/_cat\/indices\/sample/, 'passages count as documents'],
   [/dry_run=true/, 'dry runs are refused'],
-  [/"calibrated"/, 'calibrated is refused'],
   [/_ext\/model|lessons\/_search/, 'changes of models are refused'],
   [/_ext\/migration\/assistance/, 'the format of an index is the cluster’s own'],
   [/"profile": true|"explain": true/, 'explanations and profiles are the cluster’s'],
@@ -40,7 +45,7 @@ const NOT_OVER_CLUSTER: readonly (readonly [asks: RegExp, why: string])[] = [
   ],
   [/"exists": \{ "field": "tokens" \}/, 'rank_features fields of OpenSearch know no exists'],
   [/api_key\?name=shop/, 'keys of the pages before stay in the list'],
-  [/_snapshot|sparrow snapshot|sparrow check|elsewhere/, 'snapshots are refused'],
+  [/sparrow check|elsewhere/, 'the repository is the cluster’s, and a second server is over the same cluster'],
 ];
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
@@ -73,7 +78,8 @@ describe.each(PAGES)('%s', (page) => {
       // Examples in other languages ask for the same as those for the shell.
       const differing = new Map(
         all.flatMap(({ line, text, language: of }) => {
-          const [, why] = NOT_OVER_CLUSTER.find(([asks]) => of === 'sh' && asks.test(text)) ?? [];
+          const known = IS_ELASTICSEARCH ? [...NOT_OVER_CLUSTER, ...NOT_OVER_ELASTICSEARCH] : NOT_OVER_CLUSTER;
+          const [, why] = known.find(([asks]) => of === 'sh' && asks.test(text)) ?? [];
           return why === undefined ? [] : [[line, why] as const];
         }),
       );

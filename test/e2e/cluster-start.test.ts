@@ -142,7 +142,7 @@ describe('a start over a cluster', () => {
     });
     const servers = [await start(fake.url), await start(fake.url)];
     for (const { output } of servers) await until(() => output().includes('"msg":"ready"'), output);
-    const keysOf = await fetch(`${fake.url}/.sparrow-state/_doc/api_keys`);
+    const keysOf = await fetch(`${fake.url}/.sparrow-keys/_doc/api_keys`);
     const { _source: source } = (await keysOf.json()) as { _source: { text: string } };
     const { keys } = JSON.parse(source.text) as { keys: { owner: boolean }[] };
     expect(keys.filter(({ owner }) => owner)).toHaveLength(1);

@@ -1,5 +1,7 @@
 // The engines that the conformance suite runs against: the native one always, one over a cluster where there is one to write to.
 import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 
 import { type Found, type Kind, startCluster } from './cluster/start.js';
 import { type RunningServer, type StartOptions, startServer } from './server.js';
@@ -27,6 +29,15 @@ const FOUND = await found();
 
 /** The address of a cluster that tests may write to. */
 export const CLUSTER = 'addresses' in FOUND ? FOUND.addresses : undefined;
+
+/** Whether it is an Elasticsearch; the one of the peers has only some of its modules: no `_reindex`, scripts, or `_rank_eval`. */
+export const IS_ELASTICSEARCH = CLUSTER !== undefined && (await versionOf(CLUSTER)).startsWith('8.');
+
+async function versionOf(addresses: string): Promise<string> {
+  const answer = await fetch(`${addresses.split(',')[0] ?? ''}/_nodes?filter_path=nodes.*.version`);
+  const { nodes } = (await answer.json()) as { nodes: Readonly<Record<string, { version: string }>> };
+  return Object.values(nodes)[0]?.version ?? '';
+}
 
 /** Why nothing runs over a cluster, as the name of a test that is passed over. */
 export const NO_CLUSTER = 'missing' in FOUND ? FOUND.missing : '';
@@ -57,3 +68,32 @@ export const OVER_CLUSTER: Engine = {
 };
 
 export const ENGINES: readonly Engine[] = CLUSTER === undefined ? [NATIVE] : [NATIVE, OVER_CLUSTER];
+
+/**
+ * Removes what files and pages before have left in a cluster, and leaves the owner key where the command line looks for it: over a
+ * cluster, only the first of all servers has it in its data directory.
+ */
+export async function emptied(server: RunningServer): Promise<void> {
+  await writeFile(join(server.data, 'owner.key'), `${server.apiKey}\n`, { mode: 0o600 });
+  // A copy that goes on would make its index again.
+  await server.request('POST', '/_tasks/_cancel?actions=*reindex');
+  const { body: indices } = await server.request('GET', '/_cat/indices?format=json&h=index');
+  for (const { index } of indices as { index: string }[]) {
+    if (!index.startsWith('.')) await server.request('DELETE', `/${encodeURIComponent(index)}`);
+  }
+  const { body: pipelines } = await server.request('GET', '/_ingest/pipeline');
+  for (const id of Object.keys(pipelines as object)) await server.request('DELETE', `/_ingest/pipeline/${id}`);
+  const { body: inference } = await server.request('GET', '/_inference');
+  for (const { inference_id: id } of (inference as { endpoints: { inference_id: string }[] }).endpoints) {
+    if (!id.startsWith('.')) await server.request('DELETE', `/_inference/${id}?force=true`);
+  }
+  const { body: repositories } = await server.request('GET', '/_snapshot');
+  for (const name of Object.keys(repositories as object)) {
+    await server.request('DELETE', `/_snapshot/${name}/*`);
+    await server.request('DELETE', `/_snapshot/${name}`);
+  }
+  const { body: keys } = await server.request('GET', '/_security/api_key?active_only=true');
+  const [owner] = Buffer.from(server.apiKey, 'base64').toString().split(':');
+  const ids = (keys as { api_keys: { id: string }[] }).api_keys.map(({ id }) => id).filter((id) => id !== owner);
+  if (ids.length > 0) await server.request('DELETE', '/_security/api_key', { ids });
+}

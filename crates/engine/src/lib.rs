@@ -30,7 +30,7 @@ pub use sparrow_models::AdaptiveTiming;
 use sparrow_models::{ModelOptions, ModelService, Models};
 use sparrow_search::SearchService;
 pub use sparrow_search::expanded as expand_short_form;
-pub use sparrow_search::fusion;
+pub use sparrow_search::{calibration, fusion};
 use sparrow_snapshots::{SnapshotService, Snapshots};
 use sparrow_storage::DataDir;
 use sparrow_tasks::Tasks;

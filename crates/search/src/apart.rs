@@ -43,7 +43,7 @@ pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
 
 /// An index that is kept elsewhere.
 #[derive(Deserialize)]
-struct Index {
+pub(super) struct Index {
     index: String,
     /// The part of the index's mapping that concerns `semantic_text`; `state` is what a mapping does not show of these fields.
     mapping: Value,
@@ -52,7 +52,7 @@ struct Index {
 }
 
 impl Index {
-    fn mapping(&self) -> Result<Arc<Mapping>, EngineError> {
+    pub(super) fn mapping(&self) -> Result<Arc<Mapping>, EngineError> {
         Ok(Arc::new(Mapping::stored(&self.mapping)?.with_slots(&self.state)?))
     }
 }
@@ -66,7 +66,7 @@ enum Part {
 
 /// A clause of a search, without its filters.
 #[derive(Deserialize)]
-struct Clause {
+pub(super) struct Clause {
     query: Value,
     /// The one kind of vectors that it searches.
     part: Option<Part>,
@@ -74,12 +74,13 @@ struct Clause {
     hits: usize,
 }
 
-/// Reads clauses and encodes their texts, for indices with the given mappings.
-fn bound(
+/// Reads clauses and encodes their texts, for indices with the given mappings. `seen` is shown the clauses before that.
+pub(super) fn bound(
     service: &SearchService,
     indices: &[Index],
     mappings: &[Arc<Mapping>],
     clauses: &[Clause],
+    seen: impl FnOnce(&[&mut Query]),
     cancel: &CancelFlag,
 ) -> Result<Vec<Query>, EngineError> {
     let mut queries = Vec::with_capacity(clauses.len());
@@ -95,6 +96,7 @@ fn bound(
     }
     let mut changed: Vec<&mut Query> = queries.iter_mut().collect();
     semantic::bind(service, mappings, &mut changed, body::DEFAULT_SIZE, cancel.flag(), None)?;
+    seen(&changed);
     resolve::name_parts(&service.models, &mut changed);
     let named = resolve::model_uses(&changed);
     for (index, mapping) in indices.iter().zip(mappings) {
@@ -133,7 +135,7 @@ fn bind_semantic(
 ) -> Result<Reply, EngineError> {
     let asked: Asked = parsed(body)?;
     let mappings = asked.indices.iter().map(Index::mapping).collect::<Result<Vec<_>, _>>()?;
-    let queries = bound(service, &asked.indices, &mappings, &asked.clauses, cancel)?;
+    let queries = bound(service, &asked.indices, &mappings, &asked.clauses, |_| (), cancel)?;
     let shown = queries
         .iter()
         .map(|query| {
@@ -201,7 +203,7 @@ fn best_passages_of_hits(
 ) -> Result<Reply, EngineError> {
     let asked: Highlighted = parsed(body)?;
     let mappings = asked.indices.iter().map(Index::mapping).collect::<Result<Vec<_>, _>>()?;
-    let queries = bound(service, &asked.indices, &mappings, &asked.clauses, cancel)?;
+    let queries = bound(service, &asked.indices, &mappings, &asked.clauses, |_| (), cancel)?;
     let queries: Vec<&Query> = queries.iter().collect();
     let highlight = Highlight::parse(&node(&asked.highlight)?, Context::new(body::DEFAULT_SIZE))?;
     let mut hits = Vec::with_capacity(asked.hits.len());
@@ -220,7 +222,7 @@ fn best_passages_of_hits(
     Ok(Reply::ok(&json!({"hits": hits})))
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, EngineError> {
+pub(super) fn parsed<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, EngineError> {
     serde_json::from_value(parse_json(body)?)
         .map_err(|error| EngineError::illegal_argument(format!("failed to parse: {error}")))
 }

@@ -3,7 +3,7 @@
 use sparrow_call::error::EngineError;
 use sparrow_encoder::Calibration;
 use sparrow_index::query::QueryError;
-use sparrow_mapping::{DenseVector, FieldType};
+use sparrow_mapping::{DenseVector, FieldType, Mapping};
 use sparrow_models::Models;
 use sparrow_query::{Query, QueryKind, SemanticQuery, VectorKind};
 
@@ -25,11 +25,16 @@ pub fn note_models(fusion: &mut Fusion) {
         if input.normalizer != Normalizer::Calibrated {
             continue;
         }
-        input.model = match leaf(&input.retriever).map(|query| &scoring(query).0.kind) {
-            Some(QueryKind::TextExpansion(clause)) => Some(clause.model_id.clone()),
-            Some(QueryKind::KnnBuilder(clause)) => Some(clause.model_id.clone()),
-            _ => None,
-        };
+        input.model = leaf(&input.retriever).and_then(model_of);
+    }
+}
+
+/// The id of the model that the clause which gives a query its scores names, before its text is replaced by vectors.
+pub fn model_of(query: &Query) -> Option<String> {
+    match &scoring(query).0.kind {
+        QueryKind::TextExpansion(clause) => Some(clause.model_id.clone()),
+        QueryKind::KnnBuilder(clause) => Some(clause.model_id.clone()),
+        _ => None,
     }
 }
 
@@ -59,15 +64,11 @@ fn bind_tree(
             continue;
         }
         if boosts {
-            return Err(refused("cannot be combined with [indices_boost]"));
+            return Err(beside_boosts());
         }
         let kind = input.retriever.kind();
         let query = leaf(&input.retriever).filter(|_| input.rescore.is_empty());
-        let Some(query) = query else {
-            return Err(refused(&format!(
-                "takes the scores of a query or a kNN search, not of a [{kind}] retriever"
-            )));
-        };
+        let Some(query) = query else { return Err(of_fused(kind)) };
         let maps = targets.iter().map(|target| map(models, target, query, input.model.as_deref()));
         input.maps = maps.collect::<Result<_, _>>()?;
     }
@@ -103,46 +104,75 @@ fn map(
     query: &Query,
     model: Option<&str>,
 ) -> Result<Option<Map>, EngineError> {
+    match scores(models, target.snapshot.mapping(), query, model)? {
+        Scores::None => Ok(None),
+        Scores::Mapped(map) => Ok(Some(map)),
+        Scores::Words(clause, outer) => of_words(target, *clause, outer).map(Some),
+    }
+}
+
+/// What the scores of a list are in one index.
+pub enum Scores {
+    /// The list finds nothing there.
+    None,
+    /// Scores of vectors, with their calibration.
+    Mapped(Map),
+    /// Scores of words, with the product of the boosts around the clause: their calibration depends on the documents.
+    Words(Box<Query>, f32),
+}
+
+/// What the scores of a list are in an index with this mapping.
+///
+/// # Errors
+/// Status 400 when they cannot be calibrated, with advice.
+pub fn scores(
+    models: &Models,
+    mapping: &Mapping,
+    query: &Query,
+    model: Option<&str>,
+) -> Result<Scores, EngineError> {
     let (clause, outer) = scoring(query);
     let boost = clause.boost * outer;
     match &clause.kind {
-        QueryKind::MatchNone => Ok(None),
+        QueryKind::MatchNone => Ok(Scores::None),
         QueryKind::Sparse(sparse) => {
             let Some(model) = model else { return Err(unknown_model("query")) };
-            of_tokens(models, model, &sparse.tokens, boost).map(Some)
+            of_tokens(models, model, &sparse.tokens, boost).map(Scores::Mapped)
         }
         QueryKind::Knn(knn) => {
             let Some(model) = model else { return Err(unknown_model("query_vector_builder")) };
-            match target.snapshot.mapping().field(&knn.field) {
+            match mapping.field(&knn.field) {
                 Some(FieldType::DenseVector(field)) => {
-                    of_vectors(models, model, Some(field), boost).map(Some)
+                    of_vectors(models, model, Some(field), boost).map(Scores::Mapped)
                 }
                 Some(FieldType::SemanticText(field)) => {
-                    of_vectors(models, model, field.dense.as_deref(), boost).map(Some)
+                    of_vectors(models, model, field.dense.as_deref(), boost).map(Scores::Mapped)
                 }
-                _ => Ok(None),
+                _ => Ok(Scores::None),
             }
         }
-        QueryKind::Semantic(semantic) => of_passages(models, target, semantic, boost),
-        _ => of_words(target, clause, outer).map(Some),
+        QueryKind::Semantic(semantic) => of_passages(models, mapping, semantic, boost),
+        _ => Ok(Scores::Words(Box::new(clause.clone()), outer)),
     }
 }
 
 fn of_passages(
     models: &Models,
-    target: &Target,
+    mapping: &Mapping,
     clause: &SemanticQuery,
     boost: f32,
-) -> Result<Option<Map>, EngineError> {
-    let Some(field) = target.snapshot.mapping().semantic_field(&clause.field) else {
-        return match &clause.otherwise {
-            None => Ok(None),
-            Some(kind) if **kind == QueryKind::MatchNone => Ok(None),
-            Some(kind) => of_words(target, &Query::new((**kind).clone()), boost).map(Some),
-        };
+) -> Result<Scores, EngineError> {
+    let Some(field) = mapping.semantic_field(&clause.field) else {
+        return Ok(match &clause.otherwise {
+            None => Scores::None,
+            Some(kind) if **kind == QueryKind::MatchNone => Scores::None,
+            Some(kind) => Scores::Words(Box::new(Query::new((**kind).clone())), boost),
+        });
     };
     let id = field.search_id();
-    let Some((_, vector)) = clause.vectors.iter().find(|(model, _)| model == id) else { return Ok(None) };
+    let Some((_, vector)) = clause.vectors.iter().find(|(model, _)| model == id) else {
+        return Ok(Scores::None);
+    };
     let wants = |kind: VectorKind| clause.part.is_none_or(|part| part == kind);
     let sparse = vector.sparse().filter(|_| wants(VectorKind::Sparse));
     let dense = vector.dense().filter(|_| wants(VectorKind::Dense));
@@ -152,9 +182,9 @@ fn of_passages(
              retriever, or a [sparse_vector] and a [knn] list",
             clause.field
         ))),
-        (Some(tokens), None) => of_tokens(models, id, tokens, boost).map(Some),
-        (None, Some(_)) => of_vectors(models, id, field.dense.as_deref(), boost).map(Some),
-        (None, None) => Ok(None),
+        (Some(tokens), None) => of_tokens(models, id, tokens, boost).map(Scores::Mapped),
+        (None, Some(_)) => of_vectors(models, id, field.dense.as_deref(), boost).map(Scores::Mapped),
+        (None, None) => Ok(Scores::None),
     }
 }
 
@@ -183,19 +213,23 @@ fn of_vectors(
     Ok(Map::new(calibration, boost / 2.0, boost / 2.0))
 }
 
-fn of_words(target: &Target, clause: &Query, outer: f32) -> Result<Map, EngineError> {
-    let mut clause = clause.clone();
+fn of_words(target: &Target, mut clause: Query, outer: f32) -> Result<Map, EngineError> {
     if !target.default_fields.is_empty() {
         set_default_fields(&mut clause, &target.default_fields);
     }
     let failed = |source: QueryError| SearchError::Query { shard: target.shard.clone(), source };
     match target.snapshot.unit_of_words(&clause).map_err(failed)? {
         Some(unit) => Ok(Map::new(WORDS, unit * outer, 0.0)),
-        None => Err(refused(
-            "takes the scores of words ([match], [multi_match], [dis_max] of them) or of a model ([semantic], \
-             [sparse_vector], [knn]), with or without filters",
-        )),
+        None => Err(not_of_words()),
     }
+}
+
+/// The error for a list whose scores are neither those of words nor those of a model.
+pub fn not_of_words() -> EngineError {
+    refused(
+        "takes the scores of words ([match], [multi_match], [dis_max] of them) or of a model ([semantic], \
+         [sparse_vector], [knn]), with or without filters",
+    )
 }
 
 fn calibration(models: &Models, model: &str, kind: VectorKind) -> Result<Calibration, EngineError> {
@@ -205,6 +239,16 @@ fn calibration(models: &Models, model: &str, kind: VectorKind) -> Result<Calibra
              [sparrow models calibrate FOLDER] and restart the server, or use the normalizer [zscore]"
         ))
     })
+}
+
+/// The error for a calibration beside boosts of indices.
+pub fn beside_boosts() -> EngineError {
+    refused("cannot be combined with [indices_boost]")
+}
+
+/// The error for a list that another retriever than a query or a kNN search makes.
+pub fn of_fused(kind: &str) -> EngineError {
+    refused(&format!("takes the scores of a query or a kNN search, not of a [{kind}] retriever"))
 }
 
 fn unknown_model(key: &str) -> EngineError {

@@ -5,6 +5,7 @@
 
 mod answer;
 mod apart;
+mod apart_calibration;
 mod attribution;
 mod calibrate;
 mod collapse;
@@ -57,5 +58,5 @@ pub use self::ordered::{Order, query_of_index};
 pub use self::searched::{query_error, restrict};
 pub use self::service::SearchService;
 pub use sparrow_search_body::uri::{query_string as query_of_params, source as source_of_params};
-pub use sparrow_search_body::{check_section, fusion};
+pub use sparrow_search_body::{calibration, check_section, fusion};
 pub use sparrow_wire::suggest::{did_you_mean, suggestions};

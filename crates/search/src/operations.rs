@@ -1,14 +1,15 @@
 //! The operations of the crate; each is declared next to its function.
 
 use crate::{
-    SearchService, apart, count, explain, field_caps, knn_search, msearch, point_in_time, rank_eval, scroll,
-    search, terms_enum, validate,
+    SearchService, apart, apart_calibration, count, explain, field_caps, knn_search, msearch, point_in_time,
+    rank_eval, scroll, search, terms_enum, validate,
 };
 use sparrow_call::operation::Operation;
 
 /// The operations of this crate.
 pub const OPERATIONS: &[&[Operation<SearchService>]] = &[
     apart::OPERATIONS,
+    apart_calibration::OPERATIONS,
     count::OPERATIONS,
     explain::OPERATIONS,
     field_caps::OPERATIONS,

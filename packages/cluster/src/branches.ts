@@ -1,7 +1,16 @@
-import { type Ranked, type RankedList, type Turns, fuseLists } from '@sparrow-search/engine';
+import { type Ranked, type Turns, fuseCalibrated, fuseLists } from '@sparrow-search/engine';
 
 import type { Span } from './json.js';
-import { type Fusion, type Leaf, type Node, MAX_WINDOW, type Rerank, depthOf, windows } from './retrievers.js';
+import {
+  type Fusion,
+  type Input,
+  type Leaf,
+  type Node,
+  MAX_WINDOW,
+  type Rerank,
+  depthOf,
+  windows,
+} from './retrievers.js';
 
 /** A hit of a list, whose score is the one that is shown. */
 export interface BranchHit extends Ranked {
@@ -78,7 +87,7 @@ async function fusedPages(
     // Scores of a wider window may be higher than the last of the page before; they are shown as they follow.
     let least = hits.at(-1)?.score ?? Infinity;
     await turns.next();
-    const all = fuseLists(fusion.method, within(fusion, inputs, window));
+    const all = fused(fusion, within(fusion, inputs, window));
     await turns.next();
     const fresh = placed.size === 0 ? all : all.filter(({ key }) => !placed.has(key));
     const room = window - placed.size;
@@ -93,13 +102,23 @@ async function fusedPages(
   return { hits, isCut };
 }
 
+/** A list of a fusion, cut to a window. */
+interface CutList extends Pick<Input, 'weight' | 'normalizer' | 'maps'> {
+  readonly hits: readonly Ranked[];
+}
+
 /** The lists of a fusion, each cut to a window. */
-export function within(fusion: Fusion, inputs: readonly Branch[], window: number): readonly RankedList[] {
-  return fusion.inputs.map(({ weight, normalizer }, at) => ({
-    hits: inputs[at]?.hits.slice(0, window) ?? [],
-    weight,
-    normalizer,
-  }));
+export function within(fusion: Fusion, inputs: readonly Branch[], window: number): readonly CutList[] {
+  return fusion.inputs.map((input, at) => ({ ...input, hits: inputs[at]?.hits.slice(0, window) ?? [] }));
+}
+
+/** Lists fused as a fusion says. */
+export function fused({ method, indexOf }: Fusion, lists: readonly CutList[]): readonly Ranked[] {
+  if (indexOf === undefined) return fuseLists(method, lists);
+  return fuseCalibrated(
+    indexOf,
+    lists.map(({ hits, weight, maps = [] }) => ({ hits, weight, maps })),
+  );
 }
 
 /** The hits of each window in the order of their new scores, behind those of the window before. */

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
 
+import { Deployments } from './deployments.js';
 import { bulk, changeDocument, writeDocument } from './documents.js';
 import { Endpoints } from './endpoints.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
-import { shownCapabilities } from './field-capabilities.js';
+import { askedCapabilities, shownCapabilities } from './field-capabilities.js';
 import { FieldModels } from './field-models.js';
 import { forward, isForwarded } from './forward.js';
 import {
@@ -27,8 +28,10 @@ import { rankEval } from './rank-eval.js';
 import { Reads } from './reads.js';
 import { stoppable } from './replies.js';
 import { msearch, search } from './search.js';
+import { Seals } from './seals.js';
 import { SemanticFields } from './semantic-fields.js';
 import { SharedState } from './shared-state.js';
+import { isOfSnapshots, snapshots } from './snapshots.js';
 import { Tasks } from './tasks.js';
 import { type ClusterOptions, ClusterSettingsError, Transport } from './transport.js';
 import { Turns } from './turns.js';
@@ -48,7 +51,7 @@ const LONGEST_WAIT_MS = 10_000;
 const NATIVE: ReadonlySet<Operation> = new Set<Operation>([
   ...(['get_trained_models', 'ml_info', 'put_trained_model', 'delete_trained_model'] as const),
   ...(['put_trained_model_definition_part', 'put_trained_model_vocabulary', 'put_trained_model_alias'] as const),
-  ...(['delete_trained_model_alias', 'start_deployment', 'stop_deployment', 'update_deployment'] as const),
+  'delete_trained_model_alias',
   ...(['trained_model_stats', 'infer_trained_model'] as const),
   ...(['infer_stream', 'embed_sparse', 'cat_trained_models', 'cat_help', 'instruments'] as const),
   // What is told of this server's own process; it holds no index.
@@ -65,11 +68,13 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #names: Names;
   readonly #pipelines: Pipelines;
   readonly #endpoints: Endpoints;
+  readonly #deployments: Deployments;
   readonly #tasks: Tasks;
   readonly #reads: Reads;
   readonly #models: FieldModels;
   readonly #vectors: VectorFields;
   readonly #semantic: SemanticFields;
+  readonly #seals: Seals;
 
   private constructor(
     native: SearchEngine,
@@ -85,13 +90,15 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#names = new Names(native, transport);
     this.#pipelines = new Pipelines(native, state);
     this.#endpoints = new Endpoints(native, state, log);
+    this.#deployments = new Deployments(native, state, log);
     this.#tasks = tasks;
     const turns = new Turns(state);
     this.#models = new FieldModels(native, transport, turns);
     this.#vectors = new VectorFields(transport, product);
     this.#semantic = new SemanticFields(native, transport, product, turns);
     const [names, models, vectors, semantic] = [this.#names, this.#models, this.#vectors, this.#semantic];
-    this.#reads = new Reads({ native, transport, product, names, models, vectors, semantic });
+    this.#seals = new Seals(state, names);
+    this.#reads = new Reads({ native, transport, product, names, models, vectors, semantic, seals: this.#seals });
   }
 
   /**
@@ -121,8 +128,10 @@ export class ClusterSearchEngine implements SearchEngine {
         vectors: engine.#vectors,
         semantic: engine.#semantic,
       };
-      if (options.takesTasks !== false)
+      if (options.takesTasks !== false) {
         tasks.start({ transport, names, pipelines, models, vectors, semantic, product, native, log });
+        engine.#deployments.start();
+      }
       return engine;
     } catch (error) {
       await transport.close();
@@ -148,17 +157,33 @@ export class ClusterSearchEngine implements SearchEngine {
     if (NATIVE.has(op)) return this.#native.execute(request, body, cancel);
     if (isForwarded(op)) {
       const context = { transport: this.#transport, names: this.#names };
-      const reply = await stoppable(cancel, (signal) => forward(context, request, body, signal));
+      const { request: passed, filters } =
+        op === 'field_caps' ? askedCapabilities(this.product, request) : { request, filters: [] };
+      const reply = await stoppable(cancel, (signal) => forward(context, passed, body, signal));
       if (op !== 'field_caps') return reply;
       return shownCapabilities(
         this.#semantic,
         (await this.#names.expression(request, request.path['index'])) ?? '',
         reply,
+        filters,
       );
     }
+    if (isOfSnapshots(op)) {
+      const [native, transport, names] = [this.#native, this.#transport, this.#names];
+      return snapshots({ native, transport, product: this.product, names, state: this.state }, request, body);
+    }
     const [transport, names, models, vectors] = [this.#transport, this.#names, this.#models, this.#vectors];
-    const semantic = this.#semantic;
-    const searching = { native: this.#native, transport, product: this.product, names, models, vectors, semantic };
+    const [semantic, seals] = [this.#semantic, this.#seals];
+    const searching = {
+      native: this.#native,
+      transport,
+      product: this.product,
+      names,
+      models,
+      vectors,
+      semantic,
+      seals,
+    };
     const writing = { transport, names, pipelines: this.#pipelines, models, vectors, semantic };
     switch (op) {
       case 'search':
@@ -211,6 +236,10 @@ export class ClusterSearchEngine implements SearchEngine {
       case 'put_pipeline':
       case 'delete_pipeline':
         return this.#pipelines.change(request, body);
+      case 'start_deployment':
+      case 'stop_deployment':
+      case 'update_deployment':
+        return this.#deployments.change(request, body);
       case 'put_inference':
       case 'update_inference':
       case 'delete_inference':
@@ -246,6 +275,7 @@ export class ClusterSearchEngine implements SearchEngine {
 
   async close(): Promise<void> {
     this.#endpoints.close();
+    this.#deployments.close();
     await this.#tasks.close();
     await this.#transport.close();
     await this.#native.close();

@@ -1,7 +1,7 @@
 import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
 
 import { BulkBody, type BulkItem, itemsIn } from './bulk-body.js';
-import { illegal, notOverCluster, refusal } from './errors.js';
+import { type Cause, illegal, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
 import {
   asBuffer,
@@ -13,6 +13,7 @@ import {
   rawOf,
   whole,
   malformedAnswer,
+  oneLine,
   withoutMark,
 } from './json.js';
 import { type Asker, type Names, encodeExpression } from './names.js';
@@ -22,6 +23,7 @@ import { bulkPassages, sentPassages } from './semantic-documents.js';
 import type { SemanticFields } from './semantic-fields.js';
 import { inOrder, updateDocument } from './semantic-updates.js';
 import type { Transport } from './transport.js';
+import { type Upsert, upsertOf } from './upserts.js';
 import { type VectorFields, bulkVectors, sentVectors } from './vector-documents.js';
 
 /** What writes need of their surroundings. */
@@ -93,14 +95,9 @@ export async function changeDocument(
   const { index = '', id = '' } = request.path;
   const isUpdate = request.op === 'update_doc';
   await checkWrite(context, request, index, isUpdate ? 'update' : 'delete');
-  if (
-    isUpdate &&
-    body !== undefined &&
-    adds(decode(body)) &&
-    (await pipelineOf(context, undefined, index)) !== undefined
-  ) {
-    throw notOverCluster('an update that may add a document to an index with a default pipeline');
-  }
+  const upsert = isUpdate && body !== undefined ? upsertOf(decode(body)) : undefined;
+  const pipeline = upsert === undefined ? undefined : await pipelineOf(context, undefined, index);
+  if (body !== undefined && pipeline !== undefined) return updateThrough(context, request, body, pipeline);
   const known = isUpdate ? await context.semantic.writtenTo(index) : undefined;
   if (known !== undefined && body !== undefined) {
     const sent = (await sentVectors(context.vectors, index, body, 'update')) ?? body;
@@ -116,6 +113,35 @@ export async function changeDocument(
       }),
     ),
   );
+}
+
+/** Parameters of an update that stand at its item in a bulk request, and those of the request itself. */
+const OF_ITEM = ['routing', 'retry_on_conflict', 'if_seq_no', 'if_primary_term', '_source', 'require_alias'];
+const OF_REQUEST = ['refresh', 'timeout', 'wait_for_active_shards'];
+
+/** An update whose document goes through a pipeline: as a bulk request, in which the cluster can be told that none of its own runs. */
+async function updateThrough(
+  context: Writing,
+  request: EngineRequest,
+  given: Uint8Array,
+  pipeline: string,
+): Promise<EngineReply> {
+  const { index = '', id = '' } = request.path;
+  const parametersOf = (names: readonly string[]): Readonly<Record<string, string>> =>
+    Object.fromEntries(Object.entries(request.query).filter(([name]) => names.includes(name)));
+  const numbers = Object.entries(parametersOf(OF_ITEM)).map(([name, value]) => [
+    name,
+    /^\d+$/.test(value) ? Number(value) : value,
+  ]);
+  const action = JSON.stringify({ update: { _index: index, _id: id, ...(Object.fromEntries(numbers) as object) } });
+  const body = Buffer.from(`${action}\n${oneLine(decode(given))}\n`);
+  const asked = { ...request, op: 'bulk', path: {}, query: { ...parametersOf(OF_REQUEST), pipeline } } as const;
+  const reply = await bulk(context, asked, body);
+  if (reply.status !== 200) return reply;
+  const [item = '{}'] = itemsIn(Buffer.from(reply.body).toString());
+  const { status, error, ...rest } = (JSON.parse(item) as { update: { status: number; error?: Cause } }).update;
+  if (error !== undefined) throw refusal(status, error.type, error.reason);
+  return asNative({ status, body: Buffer.from(JSON.stringify(rest)) });
 }
 
 /** Answers `_bulk`: documents go through their pipelines here, and reach the cluster in one request. */
@@ -218,7 +244,7 @@ async function pipelinesOf(
     const named = item.pipeline ?? asked;
     let pipeline: string | undefined;
     if (item.kind === 'delete' || named === NONE) continue;
-    if (named !== undefined && item.kind !== 'update') {
+    if (named !== undefined) {
       pipeline = named;
     } else {
       if (!known.has(item.index)) {
@@ -240,30 +266,37 @@ async function throughPipelines(
   cancel?: Cancel,
 ): Promise<Map<number, string>> {
   const changed = new Map<number, string>();
+  const upserts = new Map<number, Upsert>();
   const groups = new Map<string, BulkItem[]>();
   for (const item of body.items) {
     const pipeline = pipelines.get(item.position);
     if (pipeline === undefined || own.has(item.position)) continue;
     if (item.kind === 'update') {
-      if (adds(item.source))
-        own.set(
-          item.position,
-          item.failed(
-            failureOf(notOverCluster('an update that may add a document to an index with a default pipeline')),
-          ),
-        );
-      continue;
+      try {
+        const upsert = upsertOf(item.source);
+        if (upsert === undefined) continue;
+        upserts.set(item.position, upsert);
+      } catch (error) {
+        own.set(item.position, item.failed(failureOf(error)));
+        continue;
+      }
     }
     const group = groups.get(pipeline);
     if (group === undefined) groups.set(pipeline, [item]);
     else group.push(item);
   }
   for (const [pipeline, items] of groups) {
-    const outcomes = await run(context, pipeline, items, cancel);
+    const sourceOf = ({ position, source }: BulkItem): string => upserts.get(position)?.source ?? source;
+    const outcomes = await run(context, pipeline, items, sourceOf, cancel);
     outcomes.forEach((made, at) => {
       const item = items[at];
       if (item === undefined) return;
-      if (made.kind === 'document') changed.set(item.position, item.rewritten(made));
+      const upsert = upserts.get(item.position);
+      if (made.kind === 'document' && upsert !== undefined) {
+        // The update is for the document that its item names.
+        const { index, id } = item;
+        changed.set(item.position, item.rewritten({ ...made, index, id, source: oneLine(upsert.with(made.source)) }));
+      } else if (made.kind === 'document') changed.set(item.position, item.rewritten(made));
       else if (made.kind === 'dropped') own.set(item.position, item.dropped());
       else own.set(item.position, item.failed(made));
     });
@@ -275,11 +308,17 @@ async function run(
   context: Writing,
   pipeline: string,
   items: readonly BulkItem[],
+  sourceOf: (item: BulkItem) => string,
   cancel?: Cancel,
 ): Promise<readonly Outcome[]> {
-  const outcomes: (Outcome | undefined)[] = items.map(({ source }) => problemOf(source));
+  const outcomes: (Outcome | undefined)[] = items.map((item) => problemOf(sourceOf(item)));
   const good = items.filter((_, at) => outcomes[at] === undefined);
-  const given: Given[] = good.map(({ index, id, routing, source }) => ({ index, id, routing, source }));
+  const given: Given[] = good.map((item) => ({
+    index: item.index,
+    id: item.id,
+    routing: item.routing,
+    source: sourceOf(item),
+  }));
   let made: readonly Outcome[];
   try {
     made = await context.pipelines.run(pipeline, given, cancel);
@@ -415,21 +454,6 @@ function defaultIn(value: unknown, path: readonly string[]): unknown {
 
 function given(pipeline: unknown): string | undefined {
   return typeof pipeline === 'string' && pipeline !== NONE && pipeline !== '' ? pipeline : undefined;
-}
-
-/** Whether an update may add the document that it is for. */
-function adds(body: string): boolean {
-  // Few do, and most bodies need not be read to know it: a name with escapes is still that name.
-  if (!/upsert|\\u/.test(body) && !body.includes('\0')) return false;
-  try {
-    const update: unknown = JSON.parse(body);
-    return (
-      isObject(update) && ['upsert', 'doc_as_upsert', 'scripted_upsert'].some((name) => Object.hasOwn(update, name))
-    );
-  } catch {
-    // The cluster may read what is no JSON here: comments, or another encoding.
-    return true;
-  }
 }
 
 async function send(

@@ -49,6 +49,7 @@ const ROWS: Partial<Record<Operation, Row>> = {
     cat_shards: 'GET /_cat/shards/{index}',
     cat_segments: 'GET /_cat/segments/{index}',
     cat_recovery: 'GET /_cat/recovery/{index}',
+    resolve_index: 'GET /_resolve/index/{index}',
   }),
   ...rows('optional', { cluster_health: 'GET /_cluster/health/{index}', analyze: 'POST /{index}/_analyze' }),
   ...rows('single', {
@@ -128,7 +129,8 @@ export async function forward(
 
 /** What stands for the indices in the path; null when a restricted key's patterns stand for nothing. */
 async function target(names: Names, named: Named, request: EngineRequest): Promise<string | null | undefined> {
-  const given = request.path['index'];
+  // What names stand for is asked by another name in the path.
+  const given = request.op === 'resolve_index' ? request.path['name'] : request.path['index'];
   if (named === 'none' || (named === 'optional' && given === undefined)) return undefined;
   if (named === 'single') {
     await names.check(request, given === undefined ? [] : [given]);

@@ -1,6 +1,6 @@
-import { type Ranked, fuseLists } from '@sparrow-search/engine';
+import type { Ranked } from '@sparrow-search/engine';
 
-import { type Branch, type BranchHit, within } from './branches.js';
+import { type Branch, type BranchHit, fused, within } from './branches.js';
 import { hitSpans } from './hits.js';
 import { members, rawOf } from './json.js';
 import { type Asking, multiple } from './multiple.js';
@@ -90,6 +90,7 @@ export class Explanations {
       return explained(shortest(own), description, inner);
     }
     const lists = this.#lists(fusion, inputs, window);
+    if (fusion.indexOf !== undefined) return this.#calibrated(fusion, inputs, key, own, lists);
     const all = fusion.inputs.map(({ node, weight, normalizer }, at) => {
       const which = `at index [${String(at)}]${node.name === undefined ? '' : ` [${node.name}]`}`;
       const found = lists[at]?.get(key);
@@ -133,14 +134,38 @@ export class Explanations {
     );
   }
 
+  #calibrated(
+    fusion: Fusion,
+    inputs: readonly Branch[],
+    key: string,
+    own: number,
+    lists: readonly ReadonlyMap<string, Counted>[],
+  ): string {
+    const details = fusion.inputs.flatMap(({ node, weight, maps = [] }, at) => {
+      const map = maps[fusion.indexOf?.(key) ?? 0] ?? maps.find((it) => it !== undefined);
+      // Nothing is known of a list that can hold no document.
+      if (map === undefined) return [];
+      const name = node.name === undefined ? '' : ` [${node.name}]`;
+      const which = `query at index [${String(at)}]${name} with weight [${shortest(weight)}]`;
+      const found = lists[at]?.get(key);
+      if (found === undefined) {
+        const absent = `calibrated score of a result not found in ${which}`;
+        return [explained(shortest(map.probability_of_absent), absent)];
+      }
+      const description = `calibrated score in ${which}, for original matching query with score:`;
+      return [explained(shortest(found.score), description, [this.#source(node, inputs[at], key)])];
+    });
+    return explained(shortest(own), 'calibrated score, computed as the weighted mean of:', details);
+  }
+
   /** The hits of each list of a fusion as they count in a window, which are the same for all hits of a page. */
   #lists(fusion: Fusion, inputs: readonly Branch[], window: number): readonly ReadonlyMap<string, Counted>[] {
     const known = this.#counted.get(fusion)?.get(window);
     if (known !== undefined) return known;
     const lists = within(fusion, inputs, window).map((list) => {
       // What the list alone would come to, without its weight and with it.
-      const weighted = byKey(fuseLists(fusion.method, [list]));
-      const alone = byKey(fuseLists(fusion.method, [{ ...list, weight: 1 }]));
+      const weighted = byKey(fused(fusion, [list]));
+      const alone = byKey(fused(fusion, [{ ...list, weight: 1 }]));
       return new Map(
         list.hits.map(({ key }, at) => [
           key,

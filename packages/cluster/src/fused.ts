@@ -10,10 +10,12 @@ import {
 import { type Sources, branchOf } from './branches.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import { Explanations } from './fused-explanations.js';
+import { withCalibration } from './calibration.js';
 import { type Collapse, hitsOfGroups, readCollapse } from './group-hits.js';
 import { hitSpans } from './hits.js';
 import { type Span, parseAnswer, rawOf } from './json.js';
 import { type Asking, OF_TARGET, membersOf, multiple, sectionOf, targetOf } from './multiple.js';
+import type { Product } from './product.js';
 import { type Phases, profileOf } from './profiles.js';
 import { keyIn, keyOf, listOf, scoredAs, theseOf } from './ranked-hits.js';
 import { modelScores, withEndpoints } from './reranking.js';
@@ -40,7 +42,7 @@ const OF_FUSED: ReadonlySet<string> = new Set([
  * @param highlighted adds passages to the hits of an answer
  */
 export async function fused(
-  context: { readonly transport: Transport; readonly native: SearchEngine },
+  context: { readonly transport: Transport; readonly product: Product; readonly native: SearchEngine },
   request: EngineRequest,
   expression: string,
   body: SearchBody,
@@ -55,7 +57,14 @@ export async function fused(
   const from = whole32('from', request.query['from'] ?? body.value('from') ?? 0);
   const size = whole32('size', request.query['size'] ?? body.value('size') ?? 10);
   checkWindow(given, size);
-  const fusion = await withEndpoints(context.native, given);
+  const fusion = await withCalibration(
+    context,
+    request,
+    expression,
+    body,
+    await withEndpoints(context.native, given),
+    cancel,
+  );
   const tracked = trackedHits(request.query['track_total_hits'] ?? body.value('track_total_hits') ?? 10_000);
   const isProfiled = body.value('profile') === true;
   const isExplained = body.value('explain') === true || ['', 'true'].includes(request.query['explain'] ?? 'false');

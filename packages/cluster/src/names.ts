@@ -7,6 +7,9 @@ import type { Transport } from './transport.js';
 /** What the names of Sparrow's own indices begin with. */
 export const RESERVED = '.sparrow-';
 
+/** What no pattern stands for: Sparrow's own indices, and the one in which a cluster keeps what its tasks answered. */
+const NO_PATTERN = [`-${RESERVED}*`, '-.tasks*'];
+
 /** Most names that a pattern of a restricted key stands for: they go into an address. */
 const MOST_NAMES = 200;
 
@@ -60,7 +63,7 @@ export class Names {
     const patterns = parts.filter((part) => isPattern(part) && !part.startsWith('-'));
     if (patterns.length === 0) return parts.join(',');
     asker.named?.(patterns);
-    if (asker.rights === undefined) return [...parts.map(withoutAll), `-${RESERVED}*`].join(',');
+    if (asker.rights === undefined) return [...parts.map(withoutAll), ...NO_PATTERN].join(',');
     await this.#decide(asker.rights, asker.action, patterns.map(withoutAll).join(','));
     const excluded = parts.filter((part) => part.startsWith('-'));
     const found = await this.#resolve([...patterns.map(withoutAll), ...excluded], asker.query['expand_wildcards']);

@@ -1,9 +1,9 @@
 import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
 
-import { illegal, notOverCluster, unparsable } from './errors.js';
+import { illegal, unparsable } from './errors.js';
 import { type Json, decode, isObject, parse, parseRequest, parseAnswer } from './json.js';
 import { encodeExpression } from './names.js';
-import { partsOf, shownId } from './points-in-time.js';
+import { withShownId } from './points-in-time.js';
 import { readSearch } from './reading.js';
 import { replyOf, stoppable } from './replies.js';
 import type { Searching } from './search.js';
@@ -68,48 +68,53 @@ export class Reads {
   }
 
   async #scroll(request: EngineRequest, body: Uint8Array | undefined, signal: AbortSignal): Promise<EngineReply> {
-    // What is open between requests is the cluster's, which does not know whose it is.
-    if (request.rights !== undefined) throw notOverCluster('a scroll, for a key that may use some indices only,');
     const { scroll_id: id, ...query } = request.query;
     const given = body === undefined || body.length === 0 ? {} : parse(decode(body));
     const inPath = request.path['scroll_id'] ?? id;
     const sent = { ...(isObject(given) ? given : {}), ...(inPath === undefined ? {} : { scroll_id: inPath }) };
     const isClear = request.op === 'clear_scroll';
     if (!('scroll_id' in sent)) throw illegal('scroll_id is missing');
-    return replyOf(
-      await this.#context.transport.ask({
-        method: isClear ? 'DELETE' : 'POST',
-        path: '/_search/scroll',
-        query,
-        body: JSON.stringify(sent),
-        signal,
-        repeatable: false,
-      }),
-    );
+    const { seals, transport } = this.#context;
+    const shown = [sent['scroll_id']].flat().map(String);
+    const all = await Promise.all(shown.map((one) => seals.opened(request, one)));
+    const [first] = all;
+    const own = Array.isArray(sent['scroll_id']) ? all.map((one) => one.id) : first?.id;
+    const answered = await transport.ask({
+      method: isClear ? 'DELETE' : 'POST',
+      path: '/_search/scroll',
+      query,
+      body: JSON.stringify({ ...sent, scroll_id: own }),
+      signal,
+      repeatable: false,
+    });
+    if (first === undefined || first.seal === '') return replyOf(answered);
+    return withShownId(replyOf(answered), '_scroll_id', (next) => seals.shown(first.expression, next));
   }
 
   async #pointInTime(request: EngineRequest, body: Uint8Array | undefined, signal: AbortSignal): Promise<EngineReply> {
-    const { transport, product, names } = this.#context;
-    if (request.rights !== undefined)
-      throw notOverCluster('a point in time, for a key that may use some indices only,');
+    const { transport, product, names, seals } = this.#context;
     const isOpenSearch = product.name === 'OpenSearch';
     if (request.op === 'close_point_in_time') {
       const given = body === undefined ? undefined : parse(decode(body));
       const id = isObject(given) ? given['id'] : undefined;
       if (typeof id !== 'string') throw illegal('[id] of a point in time is missing');
       const path = isOpenSearch ? '/_search/point_in_time' : '/_pit';
-      const own = partsOf(id).id;
+      const { id: own } = await seals.opened(request, id);
       const sent = JSON.stringify(isOpenSearch ? { pit_id: [own] } : { id: own });
       const closed = await transport.ask({ method: 'DELETE', path, body: sent, signal });
       if (!isOpenSearch || closed.status !== 200) return replyOf(closed);
       return { status: 200, body: Buffer.from(JSON.stringify({ succeeded: true, num_freed: 1 })) };
     }
     const expression = await names.expression(request, request.path['index']);
+    if (request.rights !== undefined && expression === undefined)
+      throw illegal('a point in time needs an index that the key may use');
     const path = `/${encodeExpression(expression ?? '')}/${isOpenSearch ? '_search/point_in_time' : '_pit'}`;
-    const opened = await transport.ask({ method: 'POST', path, query: request.query, body, signal });
-    if (opened.status !== 200) return replyOf(opened);
-    const { pit_id: ofOpenSearch, id = ofOpenSearch, _shards: shards } = parseAnswer(opened.body) as Json;
-    const shown = shownId(request.path['index'] ?? '*', String(id));
+    const answered = await transport.ask({ method: 'POST', path, query: request.query, body, signal });
+    if (answered.status !== 200) return replyOf(answered);
+    const { pit_id: ofOpenSearch, id = ofOpenSearch, _shards: shards } = parseAnswer(answered.body) as Json;
+    // For a key that may use some indices only, what its patterns stand for now is what is open.
+    const opened = request.rights === undefined ? (request.path['index'] ?? '*') : (expression ?? '');
+    const shown = await seals.shown(opened, String(id));
     return { status: 200, body: Buffer.from(JSON.stringify({ id: shown, _shards: shards })) };
   }
 }

@@ -8,9 +8,11 @@ import { forward } from './forward.js';
 import { changeAliases, createIndex, putMapping, putTemplate } from './indices.js';
 import { Names } from './names.js';
 import type { Given, Pipelines } from './pipelines.js';
+import { shownId } from './points-in-time.js';
 import type { Product } from './product.js';
 import { Reads } from './reads.js';
 import { readReindex } from './reindex.js';
+import { Seals } from './seals.js';
 import { SearchBody } from './search-body.js';
 import { msearch, search } from './search.js';
 import type { Asked, Transport } from './transport.js';
@@ -64,6 +66,7 @@ const context = {
   models: new FieldModels(native, transport, turns),
   vectors: new VectorFields(transport, product),
   semantic: new SemanticFields(native, transport, product, turns),
+  seals: new Seals({ read: () => Promise.resolve({ text: 'secret' }) } as never, new Names(native, transport)),
 };
 
 function request(op: EngineRequest['op'], path: Readonly<Record<string, string>> = {}): EngineRequest {
@@ -292,6 +295,17 @@ describe('a key for all indices', () => {
       expect(sent).toHaveLength(8);
     },
   );
+
+  it('goes on with nothing that was not opened for a name that it may use', async () => {
+    const { seals } = context;
+    const asker = request('scroll');
+    const forged = shownId({ expression: 'mine', seal: 'x'.repeat(22), id: 'abc' });
+    for (const id of ['abc', forged, `${await seals.shown('mine', 'abc')}d`])
+      await expect(seals.opened(asker, id)).rejects.toMatchObject({ status: 404 });
+    for (const expression of ['*', 'mine,other*', 'a*,-b'])
+      await expect(seals.opened(asker, await seals.shown(expression, 'abc'))).rejects.toMatchObject({ status: 400 });
+    expect(await seals.opened({ ...asker, rights: undefined }, 'abc')).toMatchObject({ id: 'abc', expression: '*' });
+  });
 
   it('writes to none of Sparrow’s own by a pipeline', async () => {
     const pipelines = {

@@ -1,4 +1,5 @@
 import {
+  type CalibrationMap,
   type FusionMethod,
   NORMALIZERS,
   type Normalizer,
@@ -56,6 +57,8 @@ export interface Fusion {
   /** Present where the hits of the only list are scored again, by a model that reads their texts. */
   readonly rerank?: Rerank;
   readonly name: string | undefined;
+  /** The number of the index that a document is from, by its key, where the scores of the lists are calibrated. */
+  readonly indexOf?: (key: string) => number;
   /** What an answer shows: `rank` has `_rank` and no `max_score`. */
   readonly form: 'rank' | 'retriever';
 }
@@ -76,7 +79,12 @@ export interface Input {
   readonly normalizer: Normalizer;
   /** The section by whose queries the hits of the list are scored again, if they are. */
   readonly rescore?: Span;
+  /** How its scores become probabilities in each index that is searched, where the fusion is calibrated. */
+  readonly maps?: readonly (ListMap | undefined)[];
 }
+
+/** How the scores of a list become probabilities, and the probability of a document that is not in it. */
+export type ListMap = CalibrationMap & { readonly probability_of_absent: number };
 
 /** Longest window; the native engine has the same. */
 export const MAX_WINDOW = 10_000;
@@ -322,6 +330,13 @@ function fusionOf(text: string, kind: Member, parts: readonly Member[], value: V
   } else {
     if (list === undefined || kindAt(text, list) !== 'array') throw unparsable(`[${kind.name}] Required [retrievers]`);
     inputs = elements(text, list.start).map((item) => input(text, item, kind.name, (it) => read(text, it, inside)));
+    const calibrated = inputs.filter((it) => it.normalizer === 'calibrated').length;
+    if (calibrated > 0 && calibrated < inputs.length) {
+      throw invalid(
+        `[${kind.name}] the normalizer [calibrated] must be that of all [retrievers] or of none, as probabilities have no ` +
+          'common scale with other scores;',
+      );
+    }
   }
   const fusion = fusionAs(kind.name, value, own, inputs);
   if (kind.name === 'linear') return fusion;
@@ -436,7 +451,6 @@ function input(text: string, item: Span, kind: string, below: (span: Span) => No
 
 function normalizer(given: unknown): Normalizer {
   const name = (textOf(given) ?? 'none').toLowerCase();
-  if (name === 'calibrated') throw notOverCluster('normalizer [calibrated]', 'use [zscore] or [minmax]');
   const found = NORMALIZERS.find((one) => one === name);
   if (found === undefined) throw illegal(`Unknown normalizer [${name}]`);
   return found;

@@ -210,7 +210,19 @@ describe('lists to fuse', () => {
     ],
     [{ knn: { field: 'a' } }, 'either [query_vector_builder] or [query_vector] must be provided'],
     [{ retriever: { rrf: { fields: ['a'] } } }, '[query] must be provided when [fields] is specified'],
-    [{ retriever: { linear: { query: 'a', normalizer: 'calibrated' } } }, 'normalizer [calibrated] is not available'],
+    [
+      {
+        retriever: {
+          linear: {
+            retrievers: ['calibrated', 'none'].map((normalizer) => ({
+              normalizer,
+              retriever: { standard: { query: { match_all: {} } } },
+            })),
+          },
+        },
+      },
+      'must be that of all [retrievers] or of none',
+    ],
   ])('refuses %j', (body, sentence) => {
     expect(refused(body)).toContain(sentence);
   });
@@ -284,6 +296,6 @@ describe('a search of a key that may use some indices only', () => {
 
   it('has no section that is not known to stay with what is searched', () => {
     expect(refused({ search_pipeline: {} }, PLUGIN, true)).toContain('[search_pipeline] of a search');
-    expect(refused({ pit: { id: 'x' } }, PLUGIN, true)).toContain('[pit] of a search');
+    expect(refused({ ext: {} }, PLUGIN, true)).toContain('[ext] of a search');
   });
 });

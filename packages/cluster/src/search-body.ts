@@ -34,7 +34,8 @@ const OF_FUSION: ReadonlySet<string> = new Set(['query', 'knn', 'sub_searches', 
 const HARMLESS: ReadonlySet<string> = new Set([
   ...BESIDE_FUSION,
   ...['sort', 'search_after', 'collapse', 'rescore', 'track_scores'],
-  ...['terminate_after', 'stats', 'slice', 'max_docs', 'conflicts'],
+  // Whether the caller may use a point in time is decided before its search is read.
+  ...['terminate_after', 'stats', 'slice', 'max_docs', 'conflicts', 'pit'],
 ]);
 
 /** Sections of a search that do not depend on which hits there are behind its page. */
@@ -149,12 +150,24 @@ export class SearchBody {
 
   /** A section in the cluster's form; undefined if it is not there. */
   section(name: string): string | undefined {
-    if (name === 'highlight' && this.#highlighting?.passages !== undefined) {
-      const { rest } = this.#highlighting;
-      return rest === undefined ? undefined : JSON.stringify(rest, this.#isElasticsearch ? undefined : underItsName);
-    }
     const member = this.#sections.get(name);
+    if (name === 'highlight' && member !== undefined && this.#highlighting?.passages !== undefined)
+      return this.#highlightOf(member, this.#highlighting.rest);
     return member === undefined ? undefined : this.piece(member);
+  }
+
+  /** A `highlight` section in the cluster's form, with these fields only; undefined where there are none. */
+  #highlightOf(span: Span, names: readonly string[]): string | undefined {
+    if (names.length === 0) return undefined;
+    const { text } = this;
+    const pair = ({ nameAt, end }: Member): string => this.piece({ start: nameAt.start, end });
+    const parts = members(text, span.start).map((member) => {
+      if (member.name !== 'fields') return pair(member);
+      const objects = kindAt(text, member) === 'array' ? elements(text, member.start) : [member];
+      const fields = objects.flatMap((it) => members(text, it.start)).filter((it) => names.includes(it.name));
+      return `"fields":[${fields.map((field) => `{${pair(field)}}`).join(',')}]`;
+    });
+    return `{${parts.join(',')}}`;
   }
 
   /** The value of a section. */
@@ -404,11 +417,7 @@ export class SearchBody {
     const { text } = this;
     const section = valueOf(text, span);
     const known = this.#reading.semantic;
-    if (known !== undefined && isObject(section)) {
-      this.#highlighting = highlighting(known, section);
-      // Queries in it are looked through where they stand; without passages it stays as it is.
-      if (this.#highlighting.passages !== undefined) return;
-    }
+    if (known !== undefined && isObject(section)) this.#highlighting = highlighting(known, section);
     const own = (it: Span): void => {
       this.#within(it, 'highlight_query', (query) => {
         this.#translation.query(query, this.#size);
@@ -457,13 +466,6 @@ export class SearchBody {
       .filter((member) => member.name === name)
       .forEach(use);
   }
-}
-
-/** Gives an object in a `highlight` section that is written out the name that OpenSearch has for {@link MAX_OFFSET}. */
-function underItsName(_: string, value: unknown): unknown {
-  if (!isObject(value) || !(MAX_OFFSET.elasticsearch in value)) return value;
-  const { [MAX_OFFSET.elasticsearch]: offset, ...others } = value;
-  return { ...others, [MAX_OFFSET.openSearch]: offset };
 }
 
 /** The lists of a tree, from left to right. */

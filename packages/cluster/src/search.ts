@@ -1,6 +1,6 @@
 import { type Cancel, EngineError, type EngineReply, type EngineRequest } from '@sparrow-search/engine';
 
-import { illegal, notOverCluster, refusal } from './errors.js';
+import { illegal, refusal } from './errors.js';
 import { mayNameIndices } from './foreign-indices.js';
 import { fused } from './fused.js';
 import { type Member, type Span, decode, edited, isObject, members, parse, textOf, valueOf, whole } from './json.js';
@@ -10,13 +10,14 @@ import { encodeExpression } from './names.js';
 import { inPointInTime, withShownId } from './points-in-time.js';
 import { type ReadingContext, readSearch } from './reading.js';
 import { replyOf, stoppable, withWarnings } from './replies.js';
+import type { Seals } from './seals.js';
 import type { SearchBody } from './search-body.js';
 import { withBestPassages } from './semantic-highlight.js';
 import { withFieldNames } from './semantic-names.js';
 import type { Answered } from './transport.js';
 
 /** What a search needs of its surroundings. */
-export type Searching = ReadingContext;
+export type Searching = ReadingContext & { readonly seals: Seals };
 
 /** Names that a body has to hold for anything in it to be translated. */
 const TRANSLATED =
@@ -52,15 +53,17 @@ export async function search(
   // The cluster itself refuses a request that names indices beside a point in time.
   const named = wanted.path['index'] === '' ? undefined : wanted.path['index'];
   const expression = await context.names.expression(wanted, named ?? view?.expression);
-  if (restricted && wanted.query['scroll'] !== undefined)
-    throw notOverCluster('[scroll] for a key that may use some indices only,');
+  if (view !== undefined) await context.seals.opened(wanted, view.shown);
   if (expression === undefined) return nothing(wanted);
   return stoppable(cancel, async (signal) => {
     const path =
       view === undefined || named !== undefined ? `/${encodeExpression(expression)}/${endpoint}` : '/_search';
     const { query, text } = await ofSearch(context.vectors, expression, wanted, view?.text ?? given);
-    const inView = (reply: EngineReply): EngineReply =>
-      view === undefined ? reply : withShownId(view.expression, reply);
+    const opened = (id: string): Promise<string> => context.seals.shown(view?.expression ?? expression, id);
+    const inView = async (reply: EngineReply): Promise<EngineReply> => {
+      if (view !== undefined) return withShownId(reply, 'pit_id', opened);
+      return restricted && 'scroll' in request.query ? withShownId(reply, '_scroll_id', opened) : reply;
+    };
     const request = { ...wanted, query };
     const isPlain = text !== undefined && !TRANSLATED.test(text) && !mayNameIndices(text);
     if (text === undefined || (!restricted && isPlain && (await context.semantic.of(expression)) === undefined)) {
@@ -73,7 +76,7 @@ export async function search(
       withWarnings(isAbout ? withFieldNames(await context.semantic.of(expression), reply) : reply, read.warnings);
     if (read.fusion === undefined) {
       const answered = await ask(context, request, path, read.translated(), signal);
-      return shown(await highlighted(atMost(read.mostHits, inView(replyOf(answered)))));
+      return shown(await highlighted(atMost(read.mostHits, await inView(replyOf(answered)))));
     }
     if (request.op !== 'search')
       throw illegal(`request does not support [${read.fusion.form === 'rank' ? 'rank' : 'retriever'}]`);

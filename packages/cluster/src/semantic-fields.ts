@@ -172,7 +172,7 @@ export class SemanticFields {
 /** Asks the native engine for something that it does about passages; gives the answer as it is written. */
 export async function askNative(
   native: SearchEngine,
-  op: 'make_passages' | 'bind_semantic' | 'best_passages',
+  op: 'make_passages' | 'bind_semantic' | 'best_passages' | 'calibrate_lists',
   body: object | string,
   cancel?: Parameters<SearchEngine['execute']>[2],
 ): Promise<string> {

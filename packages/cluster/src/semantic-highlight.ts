@@ -12,8 +12,8 @@ import type { Transport } from './transport.js';
 
 /** The `highlight` section of a search in indices with `semantic_text`. */
 export interface Highlighting {
-  /** The section for the cluster, which shows nothing of such fields; undefined where nothing else is to be shown. */
-  readonly rest: Json | undefined;
+  /** The names of the other fields, as the section has them: what the cluster is to show. */
+  readonly rest: readonly string[];
   /** The section for their passages; undefined where none are to be shown. */
   readonly passages: Json | undefined;
 }
@@ -21,7 +21,7 @@ export interface Highlighting {
 /**
  * Takes apart which fields of a `highlight` section are `semantic_text`.
  *
- * @throws {EngineError} 400 for passages by another query than the search's own
+ * @throws {EngineError} 400 for passages by another query than that of the search
  */
 export function highlighting(known: SemanticIndices, section: Json): Highlighting {
   const given = section['fields'];
@@ -29,15 +29,16 @@ export function highlighting(known: SemanticIndices, section: Json): Highlightin
   const isOf = (name: string): boolean => hasSemantic(known, name);
   const ofPassages = fields.filter(([name]) => isOf(name) || name.includes('*'));
   const rest = fields.filter(([name, options]) => !isOf(name) && typeOf(options, section) !== 'semantic');
-  if (ofPassages.length > 0 && JSON.stringify(section).includes('"highlight_query"')) {
-    throw notOverCluster('[highlight_query] beside passages of semantic_text fields');
+  const ofQuery = [section, ...ofPassages.map(([, options]) => options)];
+  if (ofPassages.length > 0 && ofQuery.some((it) => isObject(it) && 'highlight_query' in it)) {
+    throw notOverCluster('[highlight_query] for passages of semantic_text fields');
   }
   const sectionOf = (some: typeof fields): Json => ({
     ...section,
     fields: some.map(([name, it]) => ({ [name]: it })),
   });
   return {
-    rest: rest.length === 0 ? undefined : sectionOf(rest),
+    rest: rest.map(([name]) => name),
     passages: ofPassages.length === 0 ? undefined : sectionOf(ofPassages),
   };
 }

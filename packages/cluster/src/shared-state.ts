@@ -6,6 +6,8 @@ import type { Transport } from './transport.js';
 
 /** Where Sparrow's nodes keep what they have in common. */
 export const STATE_INDEX = `${RESERVED}state`;
+/** Where they keep API keys: apart, since a snapshot has them only if it is told to. */
+export const KEYS_INDEX = `${RESERVED}keys`;
 
 /** Which writing of a document something is. */
 export interface Version {
@@ -55,7 +57,7 @@ export class SharedState {
 
   /** @throws {EngineError} when the index can be neither made nor read */
   static async open(transport: Transport): Promise<SharedState> {
-    await ensureIndex(transport, STATE_INDEX, {});
+    for (const index of [STATE_INDEX, KEYS_INDEX]) await ensureIndex(transport, index, {});
     const state = new SharedState(transport);
     // An index is there before its shard is, as after a restart of the cluster.
     await state.version('any');
@@ -63,18 +65,14 @@ export class SharedState {
   }
 
   async read(id: string): Promise<Shared | undefined> {
-    const { status, body } = await this.#transport.json({ method: 'GET', path: `/${STATE_INDEX}/_doc/${id}` });
-    if (status === 404) return undefined;
-    const source = isObject(body) && isObject(body['_source']) ? body['_source'] : {};
-    if (status !== 200 || typeof source['text'] !== 'string') throw unreadable(id, status);
-    return { text: source['text'], version: versionOf(body) };
+    return textIn(id, await this.#transport.json({ method: 'GET', path: pathOf(id) }));
   }
 
   /** Which writing of a text is the latest, without the text. */
   async version(id: string): Promise<Version | undefined> {
     const { status, body } = await this.#transport.json({
       method: 'GET',
-      path: `/${STATE_INDEX}/_doc/${id}`,
+      path: pathOf(id),
       query: { _source: 'false' },
     });
     if (status === 404) return undefined;
@@ -91,7 +89,7 @@ export class SharedState {
   async write(id: string, text: string, before: Version | undefined): Promise<Version> {
     const { status, body } = await this.#transport.json({
       method: 'PUT',
-      path: `/${STATE_INDEX}/_doc/${id}`,
+      path: pathOf(id),
       query:
         before === undefined
           ? { op_type: 'create' }
@@ -102,6 +100,25 @@ export class SharedState {
     if (status !== 200 && status !== 201) throw unreadable(id, status);
     return versionOf(body);
   }
+}
+
+/** A shared text in the cluster's answer to a request for its document; undefined if it is not there. */
+export function textIn(
+  id: string,
+  { status, body }: { readonly status: number; readonly body: unknown },
+): Shared | undefined {
+  if (status === 404) return undefined;
+  const source = isObject(body) && isObject(body['_source']) ? body['_source'] : {};
+  if (status !== 200 || typeof source['text'] !== 'string') throw unreadable(id, status);
+  return { text: source['text'], version: versionOf(body) };
+}
+
+function indexOf(id: string): string {
+  return id === 'api_keys' ? KEYS_INDEX : STATE_INDEX;
+}
+
+function pathOf(id: string): string {
+  return `/${indexOf(id)}/_doc/${id}`;
 }
 
 export function sameVersion(a: Version | undefined, b: Version | undefined): boolean {
@@ -117,6 +134,6 @@ function unreadable(id: string, status: number): Error {
   return refusal(
     503,
     'cluster_state_exception',
-    `[${id}] of Sparrow's index [${STATE_INDEX}] cannot be read or written: the cluster answered with status ${String(status)}`,
+    `[${id}] of Sparrow's index [${indexOf(id)}] cannot be read or written: the cluster answered with status ${String(status)}`,
   );
 }

@@ -1,6 +1,28 @@
 // Generated from crates/node by scripts/lib/addon-types.mjs: do not edit.
 /* eslint-disable */
 
+/** One of the lists of a calibrated fusion, best first. */
+export interface CalibratedList {
+  /** Numbers of the documents, without repeats. */
+  documents: Uint32Array
+  /** The score of each document. */
+  scores: Float32Array
+  /** Weight of the list in the fused scores. */
+  weight: number
+  /** The map of the list's scores in each index; absent where the list finds nothing there. */
+  maps: Array<CalibrationMap | undefined | null>
+}
+
+/** How the scores of a list in one index become probabilities: the logistic function of `gain · score + offset`. */
+export interface CalibrationMap {
+  /** Factor of a score. */
+  gain: number
+  /** Log-odds of the score 0. */
+  offset: number
+  /** Log-odds that a document which is not in the list is relevant. */
+  absent: number
+}
+
 /** Documents with their fused scores, best first. Equal scores are ordered by the first list that holds either document. */
 export interface FusedList {
   /** Numbers of the documents. */
@@ -128,6 +150,12 @@ export declare function expandShortForm(given: string): ShortFormLists
  * never. Nothing may use them any more.
  */
 export declare function freeAnswer(bytes: ArrayBuffer): void
+
+/**
+ * Fuses lists into probabilities of relevance, as searches with the normalizer `calibrated` do. `indices` has the number of the index of
+ * each document.
+ */
+export declare function fuseCalibrated(indices: Uint32Array, lists: Array<CalibratedList>): FusedList
 
 /** Fuses lists as searches do: by reciprocal ranks with the given constant, or without one by the sum of normalized scores. */
 export declare function fuseLists(rankConstant: number | undefined | null, lists: Array<RankedList>): FusedList

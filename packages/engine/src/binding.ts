@@ -13,6 +13,7 @@ import type {
   declared,
   expandShortForm,
   freeAnswer,
+  fuseCalibrated,
   fuseLists,
   repairData,
   shapeAnswer,
@@ -33,6 +34,7 @@ export interface Addon {
   readonly declared: typeof declared;
   readonly expandShortForm: typeof expandShortForm;
   readonly freeAnswer: typeof freeAnswer;
+  readonly fuseCalibrated: typeof fuseCalibrated;
   readonly fuseLists: typeof fuseLists;
   readonly repairData: typeof repairData;
   readonly shapeAnswer: typeof shapeAnswer;

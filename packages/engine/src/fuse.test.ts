@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { type RankedList, fuseLists } from './fuse.js';
+import { type RankedList, fuseCalibrated, fuseLists } from './fuse.js';
 
 const list = (keys: string, more: Partial<RankedList> = {}): RankedList => ({
   hits: [...keys].map((key, at) => ({ key, score: 10 - at })),
@@ -48,5 +48,34 @@ describe('lists of a cluster are fused as searches are, which', () => {
       ['d', 0],
     ]);
     expect(fuseLists({ kind: 'linear' }, [list('a', { normalizer: 'zscore' })])[0]?.score).toBe(1);
+  });
+});
+
+describe('fusion of probabilities', () => {
+  const map = { gain: 2, offset: -1, absent: -1 };
+  const logistic = (odds: number): number => 1 / (1 + Math.exp(-odds));
+
+  it('is the weighted mean of what each list says, also of documents that it does not hold', () => {
+    const [first, second] = fuseCalibrated(
+      () => 0,
+      [
+        { hits: [{ key: 'a', score: 1 }], weight: 1, maps: [map] },
+        { hits: ['a', 'b'].map((key, at) => ({ key, score: 2 - at })), weight: 3, maps: [map] },
+        // A list that finds nothing says nothing.
+        { hits: [], weight: 5, maps: [undefined] },
+      ],
+    );
+    expect([first?.key, second?.key]).toEqual(['a', 'b']);
+    expect(first?.score).toBeCloseTo((logistic(1) + 3 * logistic(3)) / 4, 6);
+    expect(second?.score).toBeCloseTo((logistic(-1) + 3 * logistic(1)) / 4, 6);
+  });
+
+  it('takes the map of the index that a document is from', () => {
+    const maps = [map, { gain: 4, offset: -1, absent: -1 }];
+    const hits = ['0', '1'].map((key) => ({ key, score: 1 }));
+    expect(fuseCalibrated(Number, [{ hits, weight: 1, maps }])).toEqual([
+      { key: '1', score: expect.closeTo(logistic(3), 6) as number },
+      { key: '0', score: expect.closeTo(logistic(1), 6) as number },
+    ]);
   });
 });

@@ -1,8 +1,9 @@
+import type { FusedList } from './addon.generated.js';
 import { type Addon, findBinding, loadAddon } from './binding.js';
 import { EngineError } from './errors.js';
 
 /** How a linear fusion can bring the scores of a list to a common scale. */
-export const NORMALIZERS = ['none', 'minmax', 'l2_norm', 'zscore', 'rarity'] as const;
+export const NORMALIZERS = ['none', 'minmax', 'l2_norm', 'zscore', 'rarity', 'calibrated'] as const;
 /** How a linear fusion brings the scores of a list to a common scale. */
 export type Normalizer = (typeof NORMALIZERS)[number];
 
@@ -106,22 +107,67 @@ export function expandShortForm(
  */
 export function fuseLists(method: FusionMethod, lists: readonly RankedList[]): readonly Ranked[] {
   addon ??= loadAddon(findBinding());
-  const keys: string[] = [];
-  const numbers = new Map<string, number>();
-  const numberOf = (key: string): number => {
-    const known = numbers.get(key);
-    if (known !== undefined) return known;
-    numbers.set(key, keys.length);
-    return keys.push(key) - 1;
-  };
-  const { documents, scores } = addon.fuseLists(
+  const documents = new Documents();
+  const fused = addon.fuseLists(
     method.kind === 'rrf' ? method.rankConstant : null,
-    lists.map(({ hits, weight, normalizer }) => ({
-      documents: Uint32Array.from(hits, ({ key }) => numberOf(key)),
-      scores: Float32Array.from(hits, ({ score }) => score),
-      weight,
-      normalizer,
-    })),
+    lists.map(({ hits, weight, normalizer }) => ({ ...documents.listed(hits), weight, normalizer })),
   );
-  return Array.from(documents, (document, at) => ({ key: keys[document] ?? '', score: scores[at] ?? 0 }));
+  return documents.named(fused);
+}
+
+/** How the scores of a list in one index become probabilities of relevance. */
+export interface CalibrationMap {
+  /** Factor of a score. */
+  readonly gain: number;
+  /** Log-odds of the score 0. */
+  readonly offset: number;
+  /** Log-odds that a document which is not in the list is relevant. */
+  readonly absent: number;
+}
+
+/** One of the lists of a calibrated fusion: without repeats, best first. */
+export interface CalibratedList {
+  /** The documents. */
+  readonly hits: readonly Ranked[];
+  /** Weight of the list in the fused scores. */
+  readonly weight: number;
+  /** The map of the list's scores in each index; undefined where it finds nothing there. */
+  readonly maps: readonly (CalibrationMap | undefined)[];
+}
+
+/**
+ * Fuses lists into probabilities of relevance, as the engine's own searches do with the normalizer `calibrated`. Equal scores are ordered
+ * as by {@link fuseLists}.
+ *
+ * @param indexOf the number of the index that a document is from, by its key
+ */
+export function fuseCalibrated(indexOf: (key: string) => number, lists: readonly CalibratedList[]): readonly Ranked[] {
+  addon ??= loadAddon(findBinding());
+  const documents = new Documents();
+  const listed = lists.map(({ hits, weight, maps }) => ({ ...documents.listed(hits), weight, maps: [...maps] }));
+  return documents.named(addon.fuseCalibrated(Uint32Array.from(documents.keys, indexOf), listed));
+}
+
+/** Numbers in place of the keys of documents, as the addon has them. */
+class Documents {
+  readonly keys: string[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  listed(hits: readonly Ranked[]): { readonly documents: Uint32Array; readonly scores: Float32Array } {
+    return {
+      documents: Uint32Array.from(hits, ({ key }) => this.#numberOf(key)),
+      scores: Float32Array.from(hits, ({ score }) => score),
+    };
+  }
+
+  named({ documents, scores }: FusedList): readonly Ranked[] {
+    return Array.from(documents, (document, at) => ({ key: this.keys[document] ?? '', score: scores[at] ?? 0 }));
+  }
+
+  #numberOf(key: string): number {
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    this.#numbers.set(key, this.keys.length);
+    return this.keys.push(key) - 1;
+  }
 }

@@ -29,6 +29,8 @@ export type {
 } from './library/requests.generated.js';
 export type { Hit, Json, Refresh, SearchResponse, Written } from './library/types.js';
 export {
+  type CalibratedList,
+  type CalibrationMap,
   type FusionMethod,
   NORMALIZERS,
   type Normalizer,
@@ -36,6 +38,7 @@ export {
   type RankedList,
   type ShortForm,
   expandShortForm,
+  fuseCalibrated,
   fuseLists,
 } from './fuse.js';
 export { embeddedModels, modelDirectories } from './models.js';

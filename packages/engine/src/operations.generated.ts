@@ -8,6 +8,7 @@ export type Operation =
   | "best_passages"
   | "bind_semantic"
   | "bulk"
+  | "calibrate_lists"
   | "cancel_reindex"
   | "cancel_task"
   | "cancel_tasks"
@@ -306,6 +307,7 @@ export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "best_passages": {"about":"The best passages of hits from an index that is kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
   "bind_semantic": {"about":"What clauses on `semantic_text` fields come to in indices that are kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
   "bulk": {"about":"Writes and deletes many documents: lines of actions, each with its document on the next line.","action":"indices:data/write/bulk","body":"lines","parameters":["_source","_source_includes","_source_excludes","pipeline","refresh","routing","timeout","require_alias","wait_for_active_shards","list_executed_pipelines","require_data_stream","include_source_on_error"],"text":false,"stops":true,"reads":false,"shed":false},
+  "calibrate_lists": {"about":"How scores in indices that are kept elsewhere become probabilities of relevance.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
   "cancel_reindex": {"about":"Stops a reindex, and waits for its end unless asked not to.","action":"cluster:admin/tasks/cancel","body":"none","parameters":["wait_for_completion"],"text":false,"stops":true,"reads":false,"shed":false},
   "cancel_task": {"about":"Asks a task to stop.","action":"cluster:admin/tasks/cancel","body":"none","parameters":["actions","nodes","parent_task_id","group_by","detailed","timeout","wait_for_completion"],"text":false,"stops":true,"reads":true,"shed":false},
   "cancel_tasks": {"about":"Asks several tasks to stop.","action":"cluster:admin/tasks/cancel","body":"none","parameters":["actions","nodes","parent_task_id","group_by","detailed","timeout","wait_for_completion"],"text":false,"stops":true,"reads":true,"shed":false},

@@ -41,6 +41,11 @@ async function oneNode(port) {
       : ['opensearch/opensearch.sh', '--version', kind.endsWith('3') ? '3' : '2'];
   const launcher = (...args) =>
     run(join(peers, script), args, { maxBuffer: 1 << 24, env: { PEERS_WAIT: '300', ...process.env } });
+  if (kind.startsWith('opensearch')) {
+    // Snapshots need a folder that the node knows; the launcher leaves a configuration alone that is there.
+    await mkdir(join(data, 'node_1/config'), { recursive: true });
+    await writeFile(join(data, 'node_1/config/opensearch.yml'), `path.repo: ${JSON.stringify([join(data, 'repo')])}\n`);
+  }
   await launcher('start', ...options, '--port', String(port), '--heap', HEAP, '--data', data);
   return () => launcher('stop', '--port', String(port));
 }

@@ -26,6 +26,7 @@ pub use sparrow_scoring::QueryError;
 pub use highlight::{MatchedText, TextMatch, TextMatcher};
 pub use kinds::semantic::{DENSE_SHARE, answering};
 pub use search::hits::*;
+pub use search::unit::unit_of_frequencies;
 pub use search::{dis_max, sorted};
 pub use sparrow_analysis::StringDistance;
 pub use sparrow_scoring::dates::DateRequest;

@@ -11,7 +11,7 @@ mod rerank;
 mod simplified;
 
 use super::body::SearchBody;
-use super::calibration::Map;
+use super::calibration::{Map, map_for};
 use super::fusion::{Method, Normalizer};
 use super::rescore::Rescore;
 use super::window::{Window, windows};
@@ -143,7 +143,7 @@ impl Input {
     /// borrows the map of another, so that absent documents can be scored; `None` if the list can find
     /// nothing in any index.
     pub fn map(&self, target: usize) -> Option<Map> {
-        self.maps.get(target).copied().flatten().or_else(|| self.maps.iter().copied().flatten().next())
+        map_for(&self.maps, target)
     }
 }
 

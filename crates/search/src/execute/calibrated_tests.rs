@@ -4,11 +4,13 @@ use proptest::prelude::*;
 use sparrow_encoder::Calibration;
 use sparrow_index::DocAddress;
 
-use super::{Input, Map, Normalizer, fuse_calibrated};
+use super::{Input, fuse_calibrated};
 use crate::execute::Key;
 use crate::target::Hit;
 use sparrow_query::Query;
 use sparrow_search_body::body::SearchBody;
+use sparrow_search_body::calibration::Map;
+use sparrow_search_body::fusion::Normalizer;
 use sparrow_search_body::retriever::{Retriever, Standard};
 
 const DENSE: Calibration = Calibration { slope: 10.0, intercept: -5.0 };

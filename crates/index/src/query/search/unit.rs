@@ -5,7 +5,7 @@ use crate::snapshot::Snapshot;
 use sparrow_query::{DisMaxQuery, MatchQuery, Query, QueryKind, ZeroTerms};
 use sparrow_scoring::analyzed::{Section, sections};
 use sparrow_scoring::error::QueryError;
-use sparrow_scoring::statistics::bm25_bound;
+use sparrow_scoring::statistics::{FieldStatistics, bm25_bound};
 
 impl Snapshot {
     /// A number to divide the text scores of a query by, so that they mean about the same for short and long
@@ -82,6 +82,23 @@ impl Compiler<'_> {
                 }
             };
         }
-        Ok(Some(if is_known { (sum * bm25_bound(statistics, 0)).sqrt() } else { 0.0 }))
+        Ok(Some(if is_known { geometric_mean(sum, statistics) } else { 0.0 }))
     }
+}
+
+fn geometric_mean(sum: f32, statistics: FieldStatistics) -> f32 {
+    (sum * bm25_bound(statistics, 0)).sqrt()
+}
+
+/// What [`Snapshot::unit_of_words`] gives for a text in one field of an index that is kept elsewhere.
+///
+/// # Arguments
+/// * `docs`: number of documents that have the field.
+/// * `frequencies`: for each word of the text, the number of documents that have it.
+pub fn unit_of_frequencies(docs: u64, frequencies: &[u64]) -> f32 {
+    let statistics = FieldStatistics { docs, tokens: 0, explain: false };
+    if frequencies.iter().all(|&frequency| frequency == 0) {
+        return 0.0;
+    }
+    geometric_mean(frequencies.iter().map(|&frequency| bm25_bound(statistics, frequency)).sum(), statistics)
 }

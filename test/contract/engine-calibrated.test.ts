@@ -1,7 +1,8 @@
 // Scores that mean the same for every question, against the real models: whether anything is relevant.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { type RunningServer, startServer } from '../support/server.js';
+import { ENGINES } from '../support/engines.js';
+import type { RunningServer } from '../support/server.js';
 
 let server: RunningServer;
 const done = async (method: string, path: string, body?: unknown): Promise<any> => {
@@ -58,14 +59,18 @@ const bulk = (texts: Record<string, string>) =>
     .map((line) => `${JSON.stringify(line)}\n`)
     .join('');
 
-beforeAll(async () => {
-  server = await startServer();
-  await done('PUT', '/facts', { mappings: MAPPINGS });
-  await done('POST', '/facts/_bulk?refresh=true', bulk(TEXTS));
-});
-afterAll(() => server.stop());
+describe.each(ENGINES)('calibrated scores over the $name engine', ({ start }) => {
+  beforeAll(async () => {
+    server = await start();
+    await server.request('DELETE', '/facts,more?ignore_unavailable=true');
+    await done('PUT', '/facts', { mappings: MAPPINGS });
+    await done('POST', '/facts/_bulk?refresh=true', bulk(TEXTS));
+  });
+  afterAll(async () => {
+    await server.request('DELETE', '/facts,more?ignore_unavailable=true');
+    await server.stop();
+  });
 
-describe('calibrated scores', () => {
   it('are from 0 to 1, and tell whether anything is relevant', async () => {
     for (const [query, id] of Object.entries(ON_TOPIC)) {
       const hits = found(await search('facts', calibrated(query, { min_score: 0.3 })));

@@ -1,0 +1,152 @@
+import type { EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
+
+import type { ClusterLog } from './cluster-engine.js';
+import { type Json, isObject } from './json.js';
+import { Conflict, type SharedState, type Version, sameVersion } from './shared-state.js';
+
+/** The name of the shared text. */
+const ID = 'deployments';
+const FORMAT = 1;
+
+/** How often a server looks whether another one has changed deployments, in milliseconds. */
+const LOOK_MS = 1_000;
+/** How often a change is written again where another server made one at the same moment. */
+const TRIES = 10;
+
+/** What a deployment is started with. */
+const SETTINGS = [
+  ...['model_id', 'number_of_allocations', 'threads_per_allocation', 'queue_capacity', 'cache_size', 'priority'],
+  'adaptive_allocations',
+];
+
+/** What is wanted of deployments that somebody started, changed or stopped, by their ids. */
+type Wanted = Readonly<Record<string, Json | 'stopped'>>;
+
+/**
+ * Deployments that requests start, change and stop: each of Sparrow's servers does the same to its own. A server that lacks the model says
+ * so in its log, and serves everything else.
+ */
+export class Deployments {
+  readonly #native: SearchEngine;
+  readonly #state: SharedState;
+  readonly #log: ClusterLog;
+  #known: Version | undefined;
+  /** What was last done to each deployment of this server, as it is wanted. */
+  #done = new Map<string, string>();
+  #timer: NodeJS.Timeout | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(native: SearchEngine, state: SharedState, log: ClusterLog) {
+    this.#native = native;
+    this.#state = state;
+    this.#log = log;
+  }
+
+  /** Looks from now on what the servers want of deployments. */
+  start(): void {
+    const look = (): void => {
+      this.#alone(() => this.#sync())
+        .catch((error: unknown) => {
+          this.#log.warn('deployments of the other servers cannot be read', { error: String(error) });
+        })
+        .finally(() => this.#timer?.refresh());
+    };
+    this.#timer = setTimeout(look, LOOK_MS);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Answers what starts, changes or stops a deployment: carried out here, and then wanted of all servers. */
+  change(request: EngineRequest, body?: Uint8Array): Promise<EngineReply> {
+    return this.#alone(async () => {
+      const before = await this.#running();
+      const reply = await this.#native.execute(request, body);
+      const after = await this.#running();
+      const changes: Record<string, Json | 'stopped'> = {};
+      for (const id of before) if (!after.includes(id)) changes[id] = 'stopped';
+      const assignment = (JSON.parse(Buffer.from(reply.body).toString()) as { readonly assignment?: Json }).assignment;
+      const given = assignment?.['task_parameters'];
+      if (assignment !== undefined && isObject(given)) {
+        const all: Json = { ...given, adaptive_allocations: assignment['adaptive_allocations'] };
+        const settings = SETTINGS.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]] as const]));
+        changes[String(given['deployment_id'])] = Object.fromEntries(settings);
+      }
+      for (const [id, wanted] of Object.entries(changes)) this.#done.set(id, JSON.stringify(wanted));
+      await this.#keep(changes);
+      return reply;
+    });
+  }
+
+  async #keep(changes: Wanted): Promise<void> {
+    if (Object.keys(changes).length === 0) return;
+    for (let attempt = 1; ; attempt += 1) {
+      const shared = await this.#state.read(ID);
+      const text = JSON.stringify({ format: FORMAT, [ID]: { ...wantedIn(shared?.text), ...changes } });
+      try {
+        await this.#state.write(ID, text, shared?.version);
+        return;
+      } catch (error) {
+        if (!(error instanceof Conflict) || attempt >= TRIES) throw error;
+      }
+    }
+  }
+
+  async #sync(): Promise<void> {
+    const version = await this.#state.version(ID);
+    if (version === undefined || sameVersion(version, this.#known)) return;
+    const shared = await this.#state.read(ID);
+    for (const [id, wanted] of Object.entries(wantedIn(shared?.text))) {
+      const text = JSON.stringify(wanted);
+      if (this.#done.get(id) === text) continue;
+      this.#done.set(id, text);
+      try {
+        await this.#make(id, wanted);
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        this.#log.warn('a deployment cannot be as it is wanted on this server', { deployment: id, error: reason });
+      }
+    }
+    this.#known = shared?.version;
+  }
+
+  async #make(id: string, wanted: Json | 'stopped'): Promise<void> {
+    const isRunning = (await this.#running()).includes(id);
+    if (wanted === 'stopped') {
+      if (isRunning) await this.#ask('stop_deployment', id, { force: 'true' });
+      return;
+    }
+    const { model_id: model, number_of_allocations: number, adaptive_allocations: adaptive, ...others } = wanted;
+    const size = adaptive === undefined ? { number_of_allocations: number } : { adaptive_allocations: adaptive };
+    if (isRunning) await this.#ask('update_deployment', id, {}, size);
+    else await this.#ask('start_deployment', String(model), {}, { ...others, ...size, deployment_id: id });
+  }
+
+  async #running(): Promise<readonly string[]> {
+    const { body } = await this.#native.execute({ op: 'trained_model_stats', path: {}, query: { size: '10000' } });
+    const { trained_model_stats: all } = JSON.parse(Buffer.from(body).toString()) as {
+      readonly trained_model_stats: readonly { readonly deployment_stats?: { readonly deployment_id?: string } }[];
+    };
+    return all.flatMap(({ deployment_stats: stats }) => stats?.deployment_id ?? []);
+  }
+
+  #ask(op: Operation, model: string, query: EngineRequest['query'], body?: object): Promise<EngineReply> {
+    const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    return this.#native.execute({ op, path: { model }, query }, sent);
+  }
+
+  /** Does something once what was begun before is done. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+}
+
+function wantedIn(text: string | undefined): Wanted {
+  const { format, [ID]: wanted } = JSON.parse(text ?? '{}') as Json;
+  return format === FORMAT && isObject(wanted) ? (wanted as Wanted) : {};
+}
