@@ -1,33 +1,11 @@
 //! Matrices of 4-bit numbers: for each [`GROUP`] numbers of a row one scale, and half as many bytes. The lower halves of the bytes are the
 //! first half of the group, the upper halves the second, as in GGML's form `Q4_0`. A number is its four bits less 8, times the scale.
 
-use crate::stored::Stored;
-use crate::table::GROUP;
+/// Numbers of a row that have one scale.
+pub(crate) const GROUP: usize = 32;
 
 /// Bytes of a group.
 pub(crate) const BYTES: usize = GROUP / 2;
-
-/// A matrix of 4-bit numbers whose bytes are in a file.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StoredNibbles {
-    /// The bytes, of two numbers each.
-    pub(crate) bytes: Stored,
-    /// Scales, one for each group.
-    pub(crate) scales: Vec<f32>,
-    pub(crate) columns: usize,
-}
-
-impl StoredNibbles {
-    /// Reads the numbers, times their scales.
-    ///
-    /// # Errors
-    /// As [`Stored::read`].
-    pub(crate) fn read(&self) -> std::io::Result<Vec<f32>> {
-        let mut values = Vec::with_capacity(2 * self.bytes.len());
-        append(&self.bytes.read_bytes()?, &self.scales, &mut values);
-        Ok(values)
-    }
-}
 
 /// Appends the numbers of some groups.
 pub(crate) fn append(bytes: &[u8], scales: &[f32], out: &mut Vec<f32>) {

@@ -6,7 +6,29 @@ use std::path::PathBuf;
 
 use sparrow_files::File;
 
-use crate::nibbles::StoredNibbles;
+use crate::nibbles;
+
+/// A matrix of 4-bit numbers whose bytes are in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StoredNibbles {
+    /// The bytes, of two numbers each.
+    pub(crate) bytes: Stored,
+    /// Scales, one for each group.
+    pub(crate) scales: Vec<f32>,
+    pub(crate) columns: usize,
+}
+
+impl StoredNibbles {
+    /// Reads the numbers, times their scales.
+    ///
+    /// # Errors
+    /// As [`Stored::read`].
+    pub(crate) fn read(&self) -> std::io::Result<Vec<f32>> {
+        let mut values = Vec::with_capacity(2 * self.bytes.len());
+        nibbles::append(&self.bytes.read_bytes()?, &self.scales, &mut values);
+        Ok(values)
+    }
+}
 
 /// Format in which a number is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,6 +37,9 @@ struct Elements {
     added: isize,
 }
 
+/// Runs a processor on those of the documents whose places it gets.
+pub(super) type RunOn<'a> = dyn FnMut(&Node, &mut [Item], &[usize]) + 'a;
+
 impl ForEach {
     /// Reads the processor's parameters; `build` makes the inner processor from its definition.
     pub fn from_config(
@@ -58,13 +61,7 @@ impl ForEach {
     /// Runs the inner processor on the first element of every document, then on the second of every document that has
     /// one, and so on, so that an `inference` processor sees the texts of many documents at once, just as it does
     /// outside a loop. `run` runs it on those documents whose places it gets.
-    pub fn run(
-        &self,
-        node: &Node,
-        items: &mut [Item],
-        who: &[usize],
-        run: &mut dyn FnMut(&Node, &mut [Item], &[usize]),
-    ) {
+    pub fn run(&self, node: &Node, items: &mut [Item], who: &[usize], run: &mut RunOn<'_>) {
         let mut all = Vec::with_capacity(who.len());
         for &at in who {
             match self.elements(at, &mut items[at]) {
