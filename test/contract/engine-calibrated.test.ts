@@ -90,6 +90,13 @@ describe.each(ENGINES)('calibrated scores over the $name engine', ({ start }) =>
     }
   });
 
+  it('look for many stars in no time, over one engine or the other', async () => {
+    const fields = [`${'*'.repeat(40)}x`];
+    const standard = { query: { multi_match: { query: 'whale', fields } } };
+    const retrievers = [{ normalizer: 'calibrated', retriever: { standard } }];
+    expect(found(await search('facts', { retriever: { linear: { retrievers } } }))).toEqual([]);
+  });
+
   it('do not depend on the other hits of a window that holds all', async () => {
     for (const [query, id] of Object.entries(ON_TOPIC)) {
       const [, among] = found(await search('facts', calibrated(query))).find(([found]) => found === id)!;

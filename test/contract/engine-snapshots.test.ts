@@ -97,6 +97,22 @@ describe.each(ENGINES)('snapshots over the $name engine', ({ name: engine, start
     expect(left.filter(({ index: name }: any) => name.includes('restored'))).toEqual([]);
   });
 
+  it('restore all but what is excluded, and none of the hidden indices', async (context) => {
+    if (!hasFolder) context.skip();
+    await ask('PUT', `/_snapshot/${repository}/all?${WAIT}`, { indices: index, include_global_state: true });
+    const renamed = { rename_pattern: '(.+)', rename_replacement: '$1-rest' };
+    const { snapshot } = await ask('POST', `/_snapshot/${repository}/all/_restore?${WAIT}`, {
+      ...{ indices: '-nothing', include_global_state: false },
+      ...renamed,
+    });
+    expect(snapshot.indices).toEqual([`${index}-rest`]);
+    await ask('DELETE', `/${index}-rest`);
+    await ask('DELETE', `/_snapshot/${repository}/all`);
+    const hidden = { indices: index, rename_pattern: '.+', rename_replacement: '.sparrow-mine' };
+    const refused = await server.request('POST', `/_snapshot/${repository}/one/_restore?${WAIT}`, hidden);
+    expect(refused.status).toBe(400);
+  });
+
   it('say what is wrong', async (context) => {
     if (!hasFolder) context.skip();
     const missing = await server.request('GET', `/_snapshot/${repository}/nowhere`);

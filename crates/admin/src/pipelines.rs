@@ -25,6 +25,7 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("simulate_pipeline", Action::SimulatePipeline, Lane::Trial, simulate_pipeline)
         .about("Shows what a pipeline makes of documents, and writes nothing.")
         .json()
+        .large()
         .takes(&["verbose"])
         .stops(),
 ];

@@ -91,6 +91,8 @@ pub struct Declaration {
     pub is_listed: bool,
     /// Whether it runs on [`Lane::Long`] if the request says `wait_for_completion`.
     pub may_wait: bool,
+    /// Whether its body may have as many values as there is memory for, and not only as many as a request about documents needs.
+    pub is_large: bool,
 }
 
 impl<S> Operation<S> {
@@ -109,6 +111,7 @@ impl<S> Operation<S> {
             is_shed: false,
             is_listed: true,
             may_wait: false,
+            is_large: false,
         };
         Self { declaration, run }
     }
@@ -163,6 +166,12 @@ impl<S> Operation<S> {
     /// Says that `_tasks` does not list it while it runs.
     pub const fn unlisted(mut self) -> Self {
         self.declaration.is_listed = false;
+        self
+    }
+
+    /// Says that its body holds documents, or the words of a model.
+    pub const fn large(mut self) -> Self {
+        self.declaration.is_large = true;
         self
     }
 

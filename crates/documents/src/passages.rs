@@ -16,6 +16,7 @@ use super::update::merge;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("make_passages", Action::Infer, Lane::Write, make_passages)
+        .large()
         .about("The passages of documents whose index is kept elsewhere.")
         .json()
         .stops()

@@ -159,6 +159,7 @@ impl Entry {
             long.map(values_beside_strings).max().unwrap_or(0)
         };
         let found = match self.declaration.body {
+            _ if self.declaration.is_large => 0,
             Body::None | Body::Json => most(&mut std::iter::once(body)),
             Body::Searches => most(&mut body.split(|byte| *byte == b'\n')),
             Body::Document | Body::Lines => 0,

@@ -44,7 +44,8 @@ pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
         put_vocabulary,
     )
     .about("Uploads the words of a model.")
-    .json(),
+    .json()
+    .large(),
 ];
 
 /// Most models that requests may make.

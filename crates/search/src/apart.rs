@@ -35,6 +35,7 @@ pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
         .stops()
         .unlisted(),
     Operation::new("best_passages", Action::Infer, Lane::Read, best_passages_of_hits)
+        .large()
         .about("The best passages of hits from an index that is kept elsewhere.")
         .json()
         .stops()

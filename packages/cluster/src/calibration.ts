@@ -1,5 +1,6 @@
-import type { Cancel, EngineRequest, SearchEngine } from '@sparrow-search/engine';
+import { type Cancel, type EngineRequest, type SearchEngine, matchesGlob } from '@sparrow-search/engine';
 
+import { illegal } from './errors.js';
 import { type Json, isObject, malformedAnswer, textOf, valueOf, without } from './json.js';
 import { fromCluster, ownMeta } from './mappings.js';
 import { targetOf } from './multiple.js';
@@ -49,6 +50,9 @@ interface Context {
   readonly product: Product;
   readonly native: SearchEngine;
 }
+
+/** Texts times indices that the cluster is asked about for one search, each in a request of its own. */
+const MOST_ASKED = 200;
 
 /** By how much OpenSearch multiplies BM25 less from its third version on: 1 + k1, which its scores had as those of Elasticsearch have. */
 const LESS = 2.2;
@@ -119,6 +123,12 @@ async function mapsOf(
       return scores.kind === 'words' && index !== undefined ? [{ scores, index }] : [];
     }),
   );
+  const asks = ofWords.reduce((sum, { scores }) => sum + scores.words.length, 0);
+  if (asks > MOST_ASKED) {
+    throw illegal(
+      `a search with calibrated scores asks a cluster for the words of each text in each index, at most [${String(MOST_ASKED)}] times; this one would [${String(asks)}] times`,
+    );
+  }
   const isLower = product.name === 'OpenSearch' && product.major >= 3;
   const words = await Promise.all(
     ofWords.map(async ({ scores: { boost, words: texts }, index }) => {
@@ -216,9 +226,8 @@ async function statisticsOf(
 ): Promise<readonly Statistics[]> {
   const boosts = new Map<string, number>();
   for (const [name, factor] of fields.length === 0 ? [['*', 1] as const] : fields) {
-    const pattern = new RegExp(`^${name.split('*').map(escaped).join('.*')}$`);
     const paths = isPattern(name)
-      ? [...words.keys()].filter((path) => pattern.test(path))
+      ? [...words.keys()].filter((path) => matchesGlob(name, path))
       : words.has(name)
         ? [name]
         : [];
@@ -274,8 +283,4 @@ function documentWith(words: WordFields, paths: readonly string[], text: string)
     return first ?? path;
   });
   return Object.fromEntries(above.map((path) => [path, text]));
-}
-
-function escaped(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 }

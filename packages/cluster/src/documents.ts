@@ -117,24 +117,26 @@ export async function changeDocument(
 
 /** Parameters of an update that stand at its item in a bulk request, and those of the request itself. */
 const OF_ITEM = ['routing', 'retry_on_conflict', 'if_seq_no', 'if_primary_term', '_source', 'require_alias'];
+/** Those of them that are numbers; a value for routing is a text, whatever its letters. */
+const NUMBERS: ReadonlySet<string> = new Set(['retry_on_conflict', 'if_seq_no', 'if_primary_term']);
 const OF_REQUEST = ['refresh', 'timeout', 'wait_for_active_shards'];
 
 /** An update whose document goes through a pipeline: as a bulk request, in which the cluster can be told that none of its own runs. */
 async function updateThrough(
   context: Writing,
   request: EngineRequest,
-  given: Uint8Array,
+  document: Uint8Array,
   pipeline: string,
 ): Promise<EngineReply> {
   const { index = '', id = '' } = request.path;
   const parametersOf = (names: readonly string[]): Readonly<Record<string, string>> =>
     Object.fromEntries(Object.entries(request.query).filter(([name]) => names.includes(name)));
-  const numbers = Object.entries(parametersOf(OF_ITEM)).map(([name, value]) => [
+  const given = Object.entries(parametersOf(OF_ITEM)).map(([name, value]) => [
     name,
-    /^\d+$/.test(value) ? Number(value) : value,
+    NUMBERS.has(name) && /^\d+$/.test(value) ? Number(value) : value,
   ]);
-  const action = JSON.stringify({ update: { _index: index, _id: id, ...(Object.fromEntries(numbers) as object) } });
-  const body = Buffer.from(`${action}\n${oneLine(decode(given))}\n`);
+  const action = JSON.stringify({ update: { _index: index, _id: id, ...(Object.fromEntries(given) as object) } });
+  const body = Buffer.from(`${action}\n${oneLine(decode(document))}\n`);
   const asked = { ...request, op: 'bulk', path: {}, query: { ...parametersOf(OF_REQUEST), pipeline } } as const;
   const reply = await bulk(context, asked, body);
   if (reply.status !== 200) return reply;
@@ -294,8 +296,8 @@ async function throughPipelines(
       const upsert = upserts.get(item.position);
       if (made.kind === 'document' && upsert !== undefined) {
         // The update is for the document that its item names.
-        const { index, id } = item;
-        changed.set(item.position, item.rewritten({ ...made, index, id, source: oneLine(upsert.with(made.source)) }));
+        const { index, id, routing } = item;
+        changed.set(item.position, item.rewritten({ ...made, index, id, routing, source: oneLine(upsert.with(made.source)) }));
       } else if (made.kind === 'document') changed.set(item.position, item.rewritten(made));
       else if (made.kind === 'dropped') own.set(item.position, item.dropped());
       else own.set(item.position, item.failed(made));

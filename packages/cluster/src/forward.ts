@@ -2,6 +2,7 @@ import type { EngineReply, EngineRequest, Operation } from '@sparrow-search/engi
 
 import { notOverCluster } from './errors.js';
 import { checkForeign } from './foreign-indices.js';
+import { parseAnswer } from './json.js';
 import { type Names, encodeExpression } from './names.js';
 import { replyOf } from './replies.js';
 import type { Asked, Transport } from './transport.js';
@@ -111,20 +112,36 @@ export async function forward(
   if (index === null)
     return {
       status: 200,
-      body: Buffer.from(request.op.startsWith('cat_') ? '' : '{}'),
+      body: Buffer.from(request.op.startsWith('cat_') ? '' : JSON.stringify(NOTHING[request.op] ?? {})),
       text: request.op.startsWith('cat_'),
     };
   const path = pathOf(row.path, { ...request.path, index: index ?? '' });
-  return replyOf(
-    await transport.ask({
-      method: row.method,
-      path,
-      query: request.query,
-      body: WITHOUT_BODY.has(request.op) ? undefined : body,
-      signal,
-      repeatable: row.method === 'GET' || row.method === 'HEAD' || REPEATABLE.has(request.op),
+  const answered = await transport.ask({
+    method: row.method,
+    path,
+    query: request.query,
+    body: WITHOUT_BODY.has(request.op) ? undefined : body,
+    signal,
+    repeatable: row.method === 'GET' || row.method === 'HEAD' || REPEATABLE.has(request.op),
+  });
+  const reply = replyOf(answered);
+  if (request.op !== 'resolve_index' || request.rights === undefined || answered.status !== 200) return reply;
+  return { ...reply, body: await withoutForeignAliases(names, request, parseAnswer(answered.body)) };
+}
+
+/** What is found of names that stand for nothing, where that is more than an empty object. */
+const NOTHING: Partial<Record<Operation, object>> = { resolve_index: { indices: [], aliases: [], data_streams: [] } };
+
+/** What names stand for, without the aliases of an index that the caller may not use: their names may say whose they are. */
+async function withoutForeignAliases(names: Names, request: EngineRequest, found: unknown): Promise<Buffer> {
+  const { indices = [], ...rest } = found as { readonly indices?: readonly { readonly aliases?: readonly string[] }[] };
+  const shown = await Promise.all(
+    indices.map(async ({ aliases, ...index }) => {
+      const usable = aliases === undefined ? [] : await names.usable(request, aliases);
+      return usable.length === 0 ? index : { ...index, aliases: usable };
     }),
   );
+  return Buffer.from(JSON.stringify({ indices: shown, ...rest }));
 }
 
 /** What stands for the indices in the path; null when a restricted key's patterns stand for nothing. */

@@ -94,6 +94,13 @@ export class Names {
       .filter((name) => name !== '' && !name.startsWith(RESERVED));
   }
 
+  /** Those of some names that the caller may use. */
+  async usable({ rights, action }: Asker, names: readonly string[]): Promise<readonly string[]> {
+    if (rights === undefined) return names;
+    const may = await Promise.all(names.map((name) => this.#mayUse(rights, action, name)));
+    return names.filter((_, at) => may[at]);
+  }
+
   async #mayUse(rights: string, action: string | undefined, name: string): Promise<boolean> {
     try {
       await this.#decide(rights, action, name);

@@ -39,7 +39,8 @@ export class Seals {
     if (asker.rights === undefined) return opened;
     const { expression, id, seal } = opened;
     const own = await this.#seal(expression, id);
-    const isOwn = seal.length === own.length && timingSafeEqual(Buffer.from(seal), Buffer.from(own));
+    const [given, made] = [Buffer.from(seal), Buffer.from(own)];
+    const isOwn = given.length === made.length && timingSafeEqual(given, made);
     if (!isOwn) throw refusal(404, 'search_context_missing_exception', 'no search context has this id');
     const names = expression.split(',');
     // Which indices a pattern stood for then is not known any more.

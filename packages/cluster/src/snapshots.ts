@@ -111,6 +111,13 @@ async function clone(context: Context, request: EngineRequest, asked: Json): Pro
 
 async function restore(context: Context, request: EngineRequest, asked: Json): Promise<EngineReply> {
   await refuseModels(context.native, asked);
+  const replacement = textOf(asked['rename_replacement']) ?? '';
+  if (replacement.startsWith(RESERVED))
+    throw refusal(
+      400,
+      'invalid_index_name_exception',
+      `Invalid index name [${replacement}], names that begin with [${RESERVED}] are reserved`,
+    );
   const named = await namesOf(context.names, request, asked['indices']);
   const answered = await context.transport.ask({
     method: 'POST',
@@ -201,7 +208,9 @@ async function readFrom({ transport }: Context, index: string, id: string): Prom
 async function namesOf(names: Names, request: EngineRequest, given: unknown): Promise<readonly string[]> {
   const listed = Array.isArray(given) ? given.map(String).join(',') : textOf(given);
   // `-*` stands for none, and a lone exclusion for all others.
-  const wanted = listed === undefined || listed === '' || listed === '_all' ? '*' : listed;
+  const first = listed === undefined || listed === '' || listed === '_all' ? '*' : listed;
+  // So that Sparrow's own are no part of these others.
+  const wanted = first.startsWith('-') ? `*,${first}` : first;
   const expression = await names.expression(request, wanted);
   return expression?.split(',') ?? [`-*`];
 }

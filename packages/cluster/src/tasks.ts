@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
-import { EngineError } from '@sparrow-search/engine';
+import { EngineError, matchesGlob } from '@sparrow-search/engine';
 
 import type { ClusterLog } from './cluster-engine.js';
 import { type CopyPlan, type Progress, copy, countOf, shardsOf } from './copy.js';
@@ -294,11 +294,9 @@ export class Tasks {
     const { group_by: group = 'nodes', actions, nodes, parent_task_id: parent } = request.query;
     if (answered.status !== 200 || (nodes !== undefined && nodes !== TASK_NODE) || parent !== undefined)
       return replyOf(answered);
-    const wanted = actions
-      ?.split(',')
-      .map((it) => new RegExp(`^${it.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`));
+    const wanted = actions?.split(',');
     const own = (await this.#store.open())
-      .filter(({ record }) => wanted === undefined || wanted.some((it) => it.test(record.action)))
+      .filter(({ record }) => wanted === undefined || wanted.some((it) => matchesGlob(it, record.action)))
       .map(({ record }) => (view(record) as { task: object }).task);
     if (own.length === 0) return replyOf(answered);
     const found = parseAnswer(answered.body) as { nodes?: object; tasks?: object };

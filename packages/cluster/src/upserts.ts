@@ -1,3 +1,4 @@
+import { unparsable } from './errors.js';
 import { type Edit, edited, members, parse, isObject, rawOf, valueOf, whole } from './json.js';
 
 /** The document that an update adds where there is none. */
@@ -16,7 +17,11 @@ export interface Upsert {
  */
 export function upsertOf(body: string): Upsert | undefined {
   // Few updates add a document, and most bodies need not be read to know it: a name with escapes is still that name.
-  if (!/upsert|\\u/.test(body)) return undefined;
+  if (!/upsert|\\u/.test(body)) {
+    // In UTF-16, which a cluster takes as well, no name would be found.
+    if (body.includes('\0')) throw unparsable('a body with zero bytes is not JSON in UTF-8');
+    return undefined;
+  }
   const given = parse(body);
   if (!isObject(given)) return undefined;
   const parts = new Map(members(body, whole(body).start).map((member) => [member.name, member]));

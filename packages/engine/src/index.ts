@@ -41,6 +41,7 @@ export {
   fuseCalibrated,
   fuseLists,
 } from './fuse.js';
+export { matchesGlob } from './glob.js';
 export { embeddedModels, modelDirectories } from './models.js';
 export { NativeSearchEngine, type NativeEngineOptions } from './native-engine.js';
 export type { ModelPhase, Phases } from './phases.js';

@@ -102,9 +102,9 @@ describe('a file is read', () => {
       { name: 'a.md', text: '# One\nFirst.' },
       { name: 'b.md', text: 'Second.' },
     ];
-    expect(readFiles(notes).documents.map(({ id, source }) => [id, source['file'], source['text']])).toEqual([
-      ['a.md 1', 'a.md', 'One\n\nFirst.'],
-      ['b.md 1', 'b.md', 'Second.'],
+    expect(readFiles(notes).documents.map(({ source }) => [source['file'], source['text']])).toEqual([
+      ['a.md', 'One\n\nFirst.'],
+      ['b.md', 'Second.'],
     ]);
     expect(readFile('pasted', 'One.').documents).toEqual([{ id: undefined, source: { text: 'One.', part: 1 } }]);
     expect(() => readFiles([...notes, { name: 'c.csv', text: 'a,b\n1,2\n' }])).toThrow(
@@ -131,6 +131,9 @@ describe('a file is read', () => {
       ['A-1', 1],
       ['A-2', 2],
     ]);
+    // As long as an id may be, and no longer.
+    const long = 'é'.repeat(256);
+    expect(readFile('x.jsonl', `{"_id":"${long}","a":1}\n`).documents[0]?.id).toBe(long);
     expect(withIdsOf(readFile('x.csv', 'id,a\n1,x\n').documents, undefined)[0]?.id).toBeUndefined();
   });
 

@@ -27,8 +27,8 @@ export interface Table {
 /** The name of a text that is from no file. */
 export const PASTED = 'pasted';
 const ID_COLUMNS = ['_id', 'id'];
-/** Letters of a value that may be an id: an id has at most 512 bytes. */
-const LONGEST_ID = 128;
+/** Bytes of an id, as in Elasticsearch. */
+const LONGEST_ID = 512;
 /** Characters by which a file is judged to be a text. */
 const LOOKED_AT = 100_000;
 /** Largest share of characters that no text in UTF-8 has. */
@@ -79,8 +79,7 @@ export function readFiles(files: readonly FileText[]): Table {
   const meaning = format === 'text' ? [MEANING_OF_PART] : textColumns(columns);
   const [note, columnNotes] = [sample.decimalCommas(), sample.notes()];
   const left = read.flatMap((one) => one.left);
-  const documents = format === 'text' ? withPlaces(typed) : withIds(typed);
-  return { format, documents, columns, meaning, left, note, columnNotes };
+  return { format, documents: withIds(typed), columns, meaning, left, note, columnNotes };
 }
 
 /** What one file holds. */
@@ -219,17 +218,11 @@ export function withIdsOf(documents: readonly Document[], column: string | undef
 
 function isUnique(values: readonly unknown[]): boolean {
   const isId = (value: unknown): boolean =>
-    typeof value === 'number' || (typeof value === 'string' && value !== '' && value.length <= LONGEST_ID);
+    typeof value === 'number' || (typeof value === 'string' && value !== '' && bytesOf(value) <= LONGEST_ID);
   return values.every(isId) && new Set(values.map(String)).size === values.length;
 }
 
-/** Parts of texts, each with its file and its place there as its id: a file that is added again takes the place of what it was. */
-function withPlaces(sources: readonly Source[]): Document[] {
-  return sources.map((source) => {
-    const { file, part } = source;
-    return { id: typeof file === 'string' ? `${file} ${String(part)}` : undefined, source };
-  });
-}
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
 /** Takes the ids out of the sources, if a column has a different one for each document. */
 function withIds(sources: readonly Source[]): Document[] {

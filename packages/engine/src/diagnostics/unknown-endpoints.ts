@@ -18,6 +18,10 @@ const NAMING = ['inference_id', 'search_inference_id'] as const;
 /** Bytes of a mapping beyond which nobody looks for misspelt names: reading it again would hold the event loop. */
 const MOST_BYTES = 256 * 1024;
 
+/** Names that are warned of, and the longest for which one is looked for that may have been meant. */
+const MOST_WARNED = 8;
+const LONGEST_NAME = 200;
+
 /** Models of which the list shows all: more than any server has. */
 const ALL = { size: '10000' };
 
@@ -45,13 +49,12 @@ export async function unknownEndpoints(
     // The mapping is in force already. It is answered for even if its names cannot be checked.
     return [];
   }
-  return named
-    .filter(([, name]) => !known.has(name))
-    .map(([field, name]) => {
-      const [meant] = maySee ? near(name, known) : [];
-      const hint = meant === undefined ? '' : `; did you mean [${meant}]?`;
-      return `the field [${field}] names the inference endpoint [${name}], which does not exist: its texts are refused until it does${hint}`;
-    });
+  const unknown = named.filter(([, name]) => !known.has(name)).slice(0, MOST_WARNED);
+  return unknown.map(([field, name]) => {
+    const [meant] = maySee && name.length <= LONGEST_NAME ? near(name, known) : [];
+    const hint = meant === undefined ? '' : `; did you mean [${meant}]?`;
+    return `the field [${field}] names the inference endpoint [${name}], which does not exist: its texts are refused until it does${hint}`;
+  });
 }
 
 /** Fields with the names of what encodes their texts. */

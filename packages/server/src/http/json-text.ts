@@ -73,7 +73,8 @@ export function writeJson(json: Json): string {
 
 /** Whether a text may hold a whole number that JavaScript would round. */
 export function mayHoldLong(text: string): boolean {
-  return /\d{16}/.test(text);
+  // Not the digits of a fraction, of which most numbers of vectors have as many.
+  return /(?<![\d.])\d{16,}(?![\d.eE])/.test(text);
 }
 
 /** A value as JavaScript has it, but whole numbers that it would round as texts of their digits. */

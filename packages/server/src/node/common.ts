@@ -1,5 +1,5 @@
+import { matchesGlob } from '@sparrow-search/engine';
 import { HttpError } from '../errors.js';
-import { matchesGlob } from '../glob.js';
 import { type Identity, NODE_NAME } from '../identity.js';
 import type { Instruments } from '../instruments/instruments.js';
 

@@ -88,7 +88,8 @@ impl Compiler<'_> {
                     }
                 }
             }
-            self.count_clauses(ends.len().max(1))?;
+            // The words of a phrase are counted with it.
+            self.count_clauses(if places.is_empty() { ends.len().max(1) } else { 1 })?;
             if ends.is_empty() {
                 continue;
             }
