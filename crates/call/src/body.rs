@@ -18,6 +18,7 @@ pub fn parse_json(body: &[u8]) -> Result<Value, EngineError> {
     }
     // serde_json is the fast way; its errors have other words, so a bad body is read a second time.
     strict_json::from_slice(body).map_err(|error| match read(body) {
+        _ if work::is_over_limit() => over_limit(),
         // What only that reader takes has no place here either: a number out of all bounds, half of a character.
         Ok(_) => EngineError::parse(error.to_string()),
         Err(error) => EngineError::api(400, error.exception()),
@@ -36,6 +37,11 @@ pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, EngineError> {
         Value::Object(object) => Ok(object),
         _ => Err(EngineError::parse("Failed to parse content to map")),
     }
+}
+
+/// Why a body was not read to its end.
+fn over_limit() -> EngineError {
+    work::exceeded().map_or(EngineError::Cancelled, EngineError::from)
 }
 
 /// Bytes that a value of a document takes beside its text.
@@ -101,6 +107,7 @@ pub fn parse_source(source: &[u8]) -> Result<Value, EngineError> {
             ),
             Location { line: 1, column: 1 },
         ),
+        Err(_) if work::is_over_limit() => Err(over_limit()),
         Err(strict) => match read(source) {
             // What only this reader takes cannot be kept: a number out of all bounds, half of a character.
             Ok((_, None)) => {

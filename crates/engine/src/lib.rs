@@ -273,8 +273,6 @@ impl Engine {
         match work.exceeded() {
             // What a read found may lack what it had no memory for. What was written is answered for.
             Some(limit) if result.is_err() || operation.declaration.only_reads(request) => Err(limit.into()),
-            // Where a body is read, an error is all that can be said of being stopped.
-            None if result.is_err() && cancel.is_cancelled() => Err(EngineError::Cancelled),
             _ => result,
         }
     }

@@ -10,13 +10,13 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Number, Value};
 use sparrow_types::work;
 
-/// Members of an object or array between two looks at whether the request must stop.
+/// Members of an object or array between two looks at whether the request is over a limit.
 const VALUES_BETWEEN_CHECKS: usize = 1024;
 
 /// Parses a value.
 ///
 /// # Errors
-/// When the JSON is malformed, when a name comes twice in an object, and when the request of the thread must stop.
+/// When the JSON is malformed, when a name comes twice in an object, and when the request of the thread is over a limit.
 pub fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = Strict(Any).deserialize(&mut deserializer)?;
@@ -73,10 +73,10 @@ impl Members for Any {
 /// Called for each so-many-th value of an object or array, as a few bytes of a text are a hundred in memory.
 ///
 /// # Errors
-/// When the request of the thread must stop.
+/// When the request of the thread is over a limit.
 fn go_on<E: Error>(values: usize) -> Result<(), E> {
-    match values.is_multiple_of(VALUES_BETWEEN_CHECKS) && work::is_stopped() {
-        true => Err(E::custom("the request was stopped while its body was read")),
+    match values.is_multiple_of(VALUES_BETWEEN_CHECKS) && work::is_over_limit() {
+        true => Err(E::custom("the request went over a limit while its body was read")),
         false => Ok(()),
     }
 }

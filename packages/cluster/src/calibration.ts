@@ -252,11 +252,12 @@ async function statisticsOf(
     readonly term_vectors?: Readonly<Record<string, TermVector>>;
   };
   if (vectors === undefined) throw malformedAnswer();
-  return Object.entries(vectors).map(([field, { field_statistics: statistics, terms }]) => ({
-    boost: boost * (boosts.get(field) ?? 1),
-    docs: Math.max(statistics?.doc_count ?? 0, 0),
-    frequencies: frequenciesIn(terms),
-  }));
+  return Object.entries(vectors).map(([field, { field_statistics: statistics, terms }]) => {
+    const frequencies = frequenciesIn(terms);
+    // A cluster may not say how many documents have the field: no fewer than have one of its words.
+    const docs = Math.max(statistics?.doc_count ?? 0, 0, ...frequencies);
+    return { boost: boost * (boosts.get(field) ?? 1), docs, frequencies };
+  });
 }
 
 interface TermVector {

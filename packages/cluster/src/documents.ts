@@ -297,7 +297,10 @@ async function throughPipelines(
       if (made.kind === 'document' && upsert !== undefined) {
         // The update is for the document that its item names.
         const { index, id, routing } = item;
-        changed.set(item.position, item.rewritten({ ...made, index, id, routing, source: oneLine(upsert.with(made.source)) }));
+        changed.set(
+          item.position,
+          item.rewritten({ ...made, index, id, routing, source: oneLine(upsert.with(made.source)) }),
+        );
       } else if (made.kind === 'document') changed.set(item.position, item.rewritten(made));
       else if (made.kind === 'dropped') own.set(item.position, item.dropped());
       else own.set(item.position, item.failed(made));

@@ -18,7 +18,7 @@ export function askedCapabilities(
 ): { readonly request: EngineRequest; readonly filters: readonly string[] } {
   const filters = (request.query['filters'] ?? '').split(',').filter((it) => it !== '');
   // What is not known here is the cluster's to refuse.
-  if (product !== 'OpenSearch' || filters.length === 0 || !filters.every((it) => it in FILTERS))
+  if (product !== 'OpenSearch' || filters.length === 0 || !filters.every((it) => Object.hasOwn(FILTERS, it)))
     return { request, filters: [] };
   return { request: { ...request, query: without(request.query, 'filters') as EngineRequest['query'] }, filters };
 }

@@ -39,6 +39,7 @@ it('takes no comment in code for a heading', () => {
 
 it('takes no line of a plain text for a heading of Markdown', () => {
   expect(partsOf('# install\nnpm i\n', 'book.TXT')).toEqual([[1, '# install\nnpm i']]);
+  expect(partsOf('---\nFrom: a\n---\nText.', 'mail.txt')).toEqual([[1, '---\nFrom: a\n---\nText.']]);
   expect(partsOf('# Install\nnpm i\n', 'book.md')).toEqual([[2, 'Install\n\nnpm i']]);
 });
 

@@ -72,12 +72,13 @@ export class TextParts {
   /** The lines from the first one that may be front matter; undefined from where they cannot be. */
   #front: string[] | undefined = [];
 
-  /** Whether a line that begins with `#` is no heading: programs are shown in plain texts without a fence around them. */
+  /** Whether nothing is Markdown: a line that begins with `#` is no heading, as plain texts show programs without a fence around them. */
   readonly #isPlain: boolean;
 
   /** @param file what the parts say that they are from */
   constructor(readonly file?: string) {
     this.#isPlain = /\.(?:txt|text)(?:\.gz)?$/i.test(file ?? '');
+    if (this.#isPlain) this.#front = undefined;
   }
 
   /** Characters that are kept until a part ends. */

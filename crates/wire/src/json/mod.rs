@@ -109,8 +109,8 @@ impl Node {
                 serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_string()))
             }
             Json::String(text) => Value::String(text.to_string()),
-            // A request that is stopped is answered with the reason, so its values are not looked at any more.
-            Json::Array(_) | Json::Object(_) if work::is_stopped() => Value::Null,
+            // A request that is over a limit is refused, so its values are not looked at any more.
+            Json::Array(_) | Json::Object(_) if work::is_over_limit() => Value::Null,
             Json::Array(items) => Value::Array(items.iter().map(Node::to_value).collect()),
             Json::Object(members) => Value::Object(
                 members.iter().map(|member| (member.name.to_string(), member.value.to_value())).collect(),

@@ -6,17 +6,17 @@ use super::{Json, JsonError, Location, Member, Node};
 
 /// Deepest nesting of objects and arrays that is accepted, in levels.
 const MAX_DEPTH: usize = 500;
-/// Members of an object or array between two looks at whether the request must stop.
+/// Members of an object or array between two looks at whether the request is over a limit.
 const VALUES_BETWEEN_CHECKS: usize = 1024;
-/// What is said then, in place of which the caller sees why the request stopped.
-const STOPPED: &str = "the request was stopped while its body was read";
+/// What is said then, in place of which the caller sees which limit it is.
+const OVER_LIMIT: &str = "the request went over a limit while its body was read";
 /// Most bytes of the request that a syntax error quotes.
 const MAX_QUOTED_BYTES: usize = 500;
 
 /// Parses one JSON value, and returns the next token after it, if there is one.
 ///
 /// # Errors
-/// On a syntax error, invalid UTF-8, a repeated key or nesting beyond 500 levels, and when the request of the thread must stop.
+/// On a syntax error, invalid UTF-8, a repeated key or nesting beyond 500 levels, and when the request of the thread is over a limit.
 pub fn read(source: &[u8]) -> Result<(Node, Option<TrailingToken>), JsonError> {
     let mut reader = Reader { source, offset: 0, line: 1, line_start: 0, open: Vec::new() };
     reader.skip_whitespace();
@@ -180,8 +180,8 @@ impl Reader<'_> {
 
     /// Called for each so-many-th value of an object or array: a few bytes of a text are a hundred in memory.
     fn go_on(&self, values: usize) -> Result<(), JsonError> {
-        match values.is_multiple_of(VALUES_BETWEEN_CHECKS) && work::is_stopped() {
-            true => Err(self.error(STOPPED.to_owned(), false)),
+        match values.is_multiple_of(VALUES_BETWEEN_CHECKS) && work::is_over_limit() {
+            true => Err(self.error(OVER_LIMIT.to_owned(), false)),
             false => Ok(()),
         }
     }

@@ -55,6 +55,13 @@ export function portions(documents: readonly Document[]): Document[][] {
   return all;
 }
 
+let uploads = 0;
+
+/** Whether documents are on their way: their progress is on the screen, and so is what stops them. */
+export function isUploading(): boolean {
+  return uploads > 0;
+}
+
 /**
  * Writes documents into an index. Refused ones (a full queue) are sent again; others are counted.
  *
@@ -67,17 +74,22 @@ export async function upload(
   signal: AbortSignal,
 ): Promise<Progress> {
   let progress: Progress = { sent: 0, failed: 0, reasons: [] };
-  for (const portion of portions(documents)) {
-    const { failed, reasons } = await sendPortion(index, portion, signal);
-    progress = {
-      sent: progress.sent + portion.length - failed,
-      failed: progress.failed + failed,
-      reasons: [...new Set([...progress.reasons, ...reasons])].slice(0, SHOWN_REASONS),
-    };
-    onProgress(progress);
+  uploads += 1;
+  try {
+    for (const portion of portions(documents)) {
+      const { failed, reasons } = await sendPortion(index, portion, signal);
+      progress = {
+        sent: progress.sent + portion.length - failed,
+        failed: progress.failed + failed,
+        reasons: [...new Set([...progress.reasons, ...reasons])].slice(0, SHOWN_REASONS),
+      };
+      onProgress(progress);
+    }
+    await call('POST', `/${encodeURIComponent(index)}/_refresh`, undefined, { signal });
+    return progress;
+  } finally {
+    uploads -= 1;
   }
-  await call('POST', `/${encodeURIComponent(index)}/_refresh`, undefined, { signal });
-  return progress;
 }
 
 async function sendPortion(

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
+import { isUploading } from '../add/bulk';
 import { AddScreen } from '../add/screen';
 import { EncoderScreen } from '../encoder/screen';
 import { IndicesScreen } from '../indices/screen';
@@ -88,8 +89,10 @@ export function App(): JSX.Element {
                 href={address(id)}
                 aria-current={id === shown?.id ? 'page' : undefined}
                 title={`g ${letter}`}
-                onClick={() => {
-                  if (id === shown?.id) setVisit(visit + 1);
+                onClick={(event) => {
+                  // With one of these keys the link is for another tab.
+                  const isElsewhere = event.ctrlKey || event.metaKey || event.shiftKey;
+                  if (id === shown?.id && !isElsewhere && !isUploading()) setVisit(visit + 1);
                 }}
               >
                 <Icon name={id} />
