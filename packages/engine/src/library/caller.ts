@@ -33,10 +33,14 @@ export class Caller {
   /** Texts that were told already: a warning comes with every request that deserves it. */
   readonly #told = new Set<string>();
 
-  /** @param onWarning is told each warning; without it, Node prints each once */
+  /**
+   * @param onWarning is told each warning; without it, Node prints each once
+   * @param looksAtNames whether to look for fields and endpoints that are not there, as a server does by itself
+   */
   constructor(
     readonly engine: SearchEngine,
     readonly onWarning?: (warning: string) => void,
+    readonly looksAtNames = true,
   ) {}
 
   /**
@@ -55,7 +59,7 @@ export class Caller {
       const reply = await this.engine.execute(request, sent, signal && cancelled(signal));
       for (const warning of reply.warnings ?? []) this.#warn(warning);
       if (holdsMappings(op)) for (const warning of await unknownEndpoints(this.engine, sent, true)) this.#warn(warning);
-      if (foundNothing(op, reply)) {
+      if (this.looksAtNames && foundNothing(op, reply)) {
         const fieldCaps = (asked: EngineRequest): Promise<EngineReply> => this.engine.execute(asked);
         for (const warning of await unknownFields(fieldCaps, request, sent, reply.body)) this.#warn(warning);
       }

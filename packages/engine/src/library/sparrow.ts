@@ -75,7 +75,8 @@ export class Sparrow implements AsyncDisposable {
     real: string | undefined,
     onWarning?: (warning: string) => void,
   ) {
-    this.#caller = new Caller(engine, onWarning);
+    // A server elsewhere looks at names by itself.
+    this.#caller = new Caller(engine, onWarning, data !== undefined);
     this.#temporary = temporary;
     this.#real = real;
   }
