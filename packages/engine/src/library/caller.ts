@@ -58,7 +58,8 @@ export class Caller {
     try {
       const reply = await this.engine.execute(request, sent, signal && cancelled(signal));
       for (const warning of reply.warnings ?? []) this.#warn(warning);
-      if (holdsMappings(op)) for (const warning of await unknownEndpoints(this.engine, sent, true)) this.#warn(warning);
+      if (this.looksAtNames && holdsMappings(op))
+        for (const warning of await unknownEndpoints(this.engine, sent, true)) this.#warn(warning);
       if (this.looksAtNames && foundNothing(op, reply)) {
         const fieldCaps = (asked: EngineRequest): Promise<EngineReply> => this.engine.execute(asked);
         for (const warning of await unknownFields(fieldCaps, request, sent, reply.body)) this.#warn(warning);
