@@ -42,12 +42,12 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'passages of a document': ['crates/mapping/src/passages.rs', 'MAX_PASSAGES'],
   'tokens of a text that a model reads': ['crates/encoder/src/model/layout.rs', 'MAX_TOKENS'],
   'bytes of a body': ['packages/server/src/config.ts', 'maxBodyBytes'],
-  'hits of a page: `from` and `size` together': [SETTINGS, 'max_result_window'],
-  'hits that are counted exactly, unless you ask for more': ['crates/search-body/src/body.rs', 'DEFAULT_TRACKED_HITS'],
   'values (numbers, texts, lists, objects) in a body that holds no documents, or in one of several searches': [
     'crates/engine/src/operations.rs',
     'MOST_VALUES',
   ],
+  'hits of a page: `from` and `size` together': [SETTINGS, 'max_result_window'],
+  'hits that are counted exactly, unless you ask for more': ['crates/search-body/src/body.rs', 'DEFAULT_TRACKED_HITS'],
   'clauses of a query': ['crates/query/src/lib.rs', 'MAX_CLAUSES'],
   'words of an `intervals`, and rules that stand for words, in it': [
     'crates/index/src/query/kinds/intervals/mod.rs',

@@ -356,7 +356,7 @@ export const LIMITED_ROWS = [
   [
     '`_mget` of 300,000 documents without a name',
     () => ['/_mget', { docs: many(300_000, () => ({})) }],
-    /circuit_breaking_exception/u,
+    /illegal_argument_exception.*at most \[500000\]/u,
     20,
     400,
   ],
@@ -377,7 +377,7 @@ export const LIMITED_ROWS = [
   [
     'a list of 1,500,000 numbers',
     () => searched({ query: { terms: { n: many(1_500_000, () => 1) } } }),
-    /circuit_breaking_exception.*<http_request>/u,
+    /illegal_argument_exception.*at most \[500000\]/u,
     20,
     200,
   ],

@@ -20,12 +20,12 @@ const FOREIGN: [&str; 132] = [
     "como", "con", "cual", "cuál", "cómo", "da", "dans", "das", "dat", "de", "degli", "dei", "del", "della",
     "delle", "dello", "dem", "den", "der", "des", "di", "donde", "dos", "dove", "du", "dónde", "een", "ein",
     "eine", "einem", "einen", "einer", "el", "elle", "em", "er", "es", "est", "für", "gli", "het", "hoe",
-    "ich", "il", "im", "ist", "la", "las", "le", "les", "lo", "los", "mit", "na", "naar", "nach", "nas", "ne",
-    "nel", "nicht", "niet", "nos", "não", "oder", "onde", "ook", "op", "os", "ou", "où", "par", "para", "pas",
-    "perché", "por", "pour", "pourquoi", "que", "quel", "quelle", "quem", "qui", "quien", "quoi", "qué", "se",
-    "si", "sich", "sind", "sono", "sont", "su", "sur", "são", "um", "uma", "un", "una", "und", "une", "uno",
-    "von", "voor", "waar", "waarom", "warum", "wat", "welche", "wer", "wie", "wird", "wo", "zijn", "zu",
-    "zum", "zur", "è", "é",
+    "ich", "il", "im", "ist", "la", "las", "le", "les", "lo", "los", "mit", "na", "naar", "nach", "nas",
+    "ne", "nel", "nicht", "niet", "nos", "não", "oder", "onde", "ook", "op", "os", "ou", "où", "par", "para",
+    "pas", "perché", "por", "pour", "pourquoi", "que", "quel", "quelle", "quem", "qui", "quien", "quoi",
+    "qué", "se", "si", "sich", "sind", "sono", "sont", "su", "sur", "são", "um", "uma", "un", "una", "und",
+    "une", "uno", "von", "voor", "waar", "waarom", "warum", "wat", "welche", "wer", "wie", "wird", "wo",
+    "zijn", "zu", "zum", "zur", "è", "é",
 ];
 
 /// Whether a text is most likely not English: most of its letters are not Latin, or it has frequent words of other languages, and more than

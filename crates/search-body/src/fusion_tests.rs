@@ -55,7 +55,10 @@ fn normalizers_do_as_documented() {
     // Among 100 documents one is √99 deviations above the mean, and of four equal ones each is √24.
     for (hits, deviations) in [(1, 99f32.sqrt()), (4, 24f32.sqrt())] {
         let found = apply(Normalizer::Rarity, &vec![7.0; hits]);
-        assert!(found.iter().all(|score| (score - deviations).abs() < 1e-4) && found.len() == hits, "{found:?}");
+        assert!(
+            found.iter().all(|score| (score - deviations).abs() < 1e-4) && found.len() == hits,
+            "{found:?}"
+        );
     }
     assert_eq!(apply(Normalizer::Rarity, &[7.0; 100]), [0.0; 100]);
     assert!(apply(Normalizer::MinMax, &[]).is_empty());

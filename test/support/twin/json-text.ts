@@ -4,8 +4,9 @@
  * Lays out (`pretty`) and thins out (`filter_path`) an answer without turning its numbers into JavaScript's: scalars stay the
  * slices of text they came as.
  */
-/* eslint-disable no-restricted-imports -- what the server itself reads JSON and patterns by is no part of what its package offers */
-import { matchesGlob } from '../../../packages/server/src/glob.js';
+import { matchesGlob } from '@sparrow-search/engine';
+
+/* eslint-disable no-restricted-imports -- what the server itself reads JSON by is no part of what its package offers */
 import { type Json, parseJson } from '../../../packages/server/src/http/json-text.js';
 /* eslint-enable no-restricted-imports */
 

@@ -299,7 +299,8 @@ pub fn is_stopped() -> bool {
 /// Whether the current thread's request has gone over a limit. Unlike [`is_stopped`], it does not count that its client has left: a write
 /// that has begun goes on to its end.
 pub fn is_over_limit() -> bool {
-    CURRENT.with(|current| current.borrow().as_ref().is_some_and(|work| work.first_exceeded().get().is_some()))
+    CURRENT
+        .with(|current| current.borrow().as_ref().is_some_and(|work| work.first_exceeded().get().is_some()))
 }
 
 /// Fails if the current thread's request must stop, or uses more memory than it may.
