@@ -91,10 +91,10 @@ describe.each(ENGINES)('calibrated scores over the $name engine', ({ start }) =>
   });
 
   it('look for many stars in no time, over one engine or the other', async () => {
-    const fields = [`${'*'.repeat(40)}x`];
-    const standard = { query: { multi_match: { query: 'whale', fields } } };
+    const fields = [`${'*'.repeat(40)}t`];
+    const standard = { query: { multi_match: { query: 'whales', fields } } };
     const retrievers = [{ normalizer: 'calibrated', retriever: { standard } }];
-    expect(found(await search('facts', { retriever: { linear: { retrievers } } }))).toEqual([]);
+    expect(found(await search('facts', { retriever: { linear: { retrievers } } }))).toHaveLength(1);
   });
 
   it('do not depend on the other hits of a window that holds all', async () => {
