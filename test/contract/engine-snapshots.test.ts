@@ -100,7 +100,6 @@ describe.each(ENGINES)('snapshots over the $name engine', ({ name: engine, start
   it('restore none of the hidden indices by an exclusion, and none under their names', async (context) => {
     if (!hasFolder) context.skip();
     await ask('PUT', `/_snapshot/${repository}/all?${WAIT}`, { indices: index, include_global_state: true });
-    const renamed = { rename_pattern: '(.+)', rename_replacement: '$1-rest' };
     // All others than what is excluded would be Sparrow's own as well.
     const others = await server.request('POST', `/_snapshot/${repository}/all/_restore?${WAIT}`, {
       ...{ indices: '-nothing', include_global_state: false },
