@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use sparrow_fuzzing::{Campaign, Random, mutated};
 use sparrow_vectors::{
-    Effort, Element, GraphOptions, GraphReader, GraphSource, Int8, MAX_BLOCK, Metric, Similarity,
+    Codes, Effort, Element, GraphOptions, GraphReader, GraphSource, MAX_BLOCK, Metric, Similarity,
     TopKRequest, VectorsBuilder, VectorsReader, write_graph,
 };
 
@@ -18,7 +18,7 @@ fn vectors(similarity: Similarity, element: Element, count: u32, codes: bool) ->
             (0..components).map(|place| ((doc * 7 + place * 3) % 11) as f32 - 5.0).collect();
         let _ = builder.add(doc * 2, &vector);
     }
-    builder.finish(count * 2, codes.then(Int8::default)).unwrap_or_default()
+    builder.finish(count * 2, codes.then_some(Codes::INT8)).unwrap_or_default()
 }
 
 /// Corrects the checksums of damaged vectors.
@@ -110,7 +110,7 @@ fn damaged_graphs() {
         let never = AtomicBool::new(false);
         write_graph(
             &[GraphSource { reader, doc_map }],
-            codes.then(Int8::default),
+            codes.then_some(Codes::INT8),
             options,
             MAX_BLOCK,
             &never,
