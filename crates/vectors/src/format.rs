@@ -176,7 +176,10 @@ impl Header {
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+    // One check of the bounds for all four.
+    let mut four = [0; 4];
+    four.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(four)
 }
 
 pub(crate) fn f32_at(bytes: &[u8], at: usize) -> f32 {

@@ -434,7 +434,7 @@ impl ListReader<'_> {
     fn numbers(&mut self, count: usize, bits: u32, limit: usize) -> Result<usize, VectorsError> {
         let start = self.skip(neighbours_bytes(count, bits))?;
         let numbers = Neighbours { bytes: self.bytes, start, bits };
-        if (0..count).any(|at| numbers.get(at) as usize >= limit) {
+        if (0..count).map(|at| numbers.get(at) as usize).max().is_some_and(|largest| largest >= limit) {
             return Err(VectorsError::Corrupt { detail: "graph numbers" });
         }
         Ok(start)
