@@ -104,7 +104,7 @@ impl VectorOptions {
     pub(crate) fn dims_problem(&self, dims: usize) -> Option<String> {
         let name = self.name();
         match self.coded {
-            Coded::Int4 if dims % 2 != 0 => {
+            Coded::Int4 if !dims.is_multiple_of(2) => {
                 Some(format!("{name} only supports even dimensions; provided={dims}"))
             }
             Coded::Bit if dims < MIN_BIT_DIMS => {
