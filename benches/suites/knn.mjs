@@ -4,7 +4,7 @@
 // recall is below the floor.
 // SPARROW_BENCH_EMBEDDINGS names a folder with passages.f32 and queries.f32 (rows of 384 little-endian floats) for real embeddings
 // (`examples/encode_corpus.rs` of the encoder writes them); without it they are drawn from a mixture. The record says which. Over real
-// ones hnswlib, FAISS and usearch run too, after our program (dense/knn.py of the peers' folder): the same vectors, questions and widths
+// ones hnswlib, FAISS and usearch run too, after our program (dense/knn.py of the peers' folder, and peers/short_codes.py here): the same vectors, questions and widths
 // of a search, one thread, the best time of each question in three rounds, for both. The record says which versions of them ran, and how
 // they build graphs.
 import { createHash } from 'node:crypto';
@@ -12,6 +12,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import process from 'node:process';
 
+import { at } from '../../scripts/lib/paths.mjs';
 import { StepFailed } from '../../scripts/lib/process.mjs';
 import { captureJson, pythonVersions } from '../lib/programs.mjs';
 import { figure } from '../lib/rows.mjs';
@@ -77,13 +78,14 @@ export async function run(context) {
   return { rows, notes: [...said, graphsNote(lines, versions)], corpus, peers: { versions, graphs: PEERS_GRAPHS } };
 }
 
-/** What dense/knn.py of the peers' folder prints, and the versions of what it ran; nothing where it cannot run. */
+/** What dense/knn.py of the peers' folder and short_codes.py of ours print, and the versions of what it ran; nothing where it cannot run. */
 async function peersOf(context, files, options) {
-  const script = context.peers === undefined ? undefined : join(context.peers, 'dense', 'knn.py');
-  if (script === undefined || !existsSync(script)) return NO_PEERS;
   const python = await context.python();
   if (python.skipped !== undefined) return NO_PEERS;
-  const printed = await captureJson(python.path, [script, ...files, ...options]);
+  const given = context.peers === undefined ? [] : [join(context.peers, 'dense', 'knn.py')].filter(existsSync);
+  const printed = [];
+  for (const script of [...given, at('benches', 'peers', 'short_codes.py')])
+    printed.push(...(await captureJson(python.path, [script, ...files, ...options])));
   // Of an engine that is not installed there is nothing to compare.
   const lines = printed.filter((line) => line.skipped === undefined);
   const packages = new Set(lines.map((line) => PACKAGES[line.engine.split(' ', 1)[0]]));
@@ -112,7 +114,7 @@ const widthsOf = (lines) => walks(lines, 'hnsw').map((line) => line.num_candidat
 const RECALLS = [0.95, 0.99];
 
 /** Our kind of graph that is like a peer's. */
-const kindLike = (engine) => (engine.endsWith('int8') ? 'int8_hnsw' : 'hnsw');
+const kindLike = (engine) => ({ int8: 'int8_hnsw', rabitq: 'bbq_hnsw' })[engine.split(' ').at(-1)] ?? 'hnsw';
 
 /** The peers that have graphs. */
 const graphsOf = (peers) => [...new Set(peers.filter((line) => line.width !== undefined).map((line) => line.engine))];
@@ -209,7 +211,7 @@ function notes(lines, peers, { embeddings, generated }) {
     ...said,
     `our program ran first, then the peers, not in turns; all have ${ROUNDS} rounds, and the widths ${widthsOf(lines).join(', ')}, between ` +
       `which times at equal recall are interpolated; our hnsw walks by codes of 8 bits and compares the best exactly, the peers' walks compare floats ` +
-      'unless they say int8',
+      'unless they say int8 or rabitq, which are codes of one bit, and of these the floats of all candidates afterwards, as ours',
     ...(beyond.length === 0 ? [] : [`up to the largest width, ${beyond.join('; ')}`]),
   ];
 }
