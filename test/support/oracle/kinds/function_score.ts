@@ -1,9 +1,9 @@
 /** What `function_score` comes to, by its documentation. */
-import { DAY, type Corpus, type Doc } from './corpus.js';
-import type { Query } from './evaluate.js';
-import type { Score } from './words.js';
-
-type Evaluate = (query: Query, doc: Doc, corpus: Corpus) => Score;
+import { boost, day, type Query } from '../clauses.js';
+import { type Corpus, DAY, type Doc } from '../corpus.js';
+import { any, evaluate, type Kinds, query } from '../queries.js';
+import type { Random } from '../random.js';
+import type { Score } from '../words.js';
 
 const MODIFIERS: Readonly<Record<string, (value: number) => number>> = {
   none: (value) => value,
@@ -56,7 +56,7 @@ function result(entry: Query, doc: Doc): number {
   return 'random_score' in entry ? NaN : 1;
 }
 
-export function functionScore(body: Query, doc: Doc, corpus: Corpus, evaluate: Evaluate): Score {
+function functionScore(body: Query, doc: Doc, corpus: Corpus): Score {
   const inner = evaluate(body['query'] ?? { match_all: {} }, doc, corpus);
   if (inner === undefined) return undefined;
   const own = inner * (body['boost'] ?? 1);
@@ -91,3 +91,56 @@ export function functionScore(body: Query, doc: Doc, corpus: Corpus, evaluate: E
                 : Math.min(own, combined);
   return 'min_score' in body && score < body['min_score'] ? undefined : score;
 }
+
+function decayFunction(random: Random): object {
+  const curve = random.pick(['gauss', 'exp', 'linear']);
+  const decay = random.maybe(0.3, () => ({ decay: random.int(1, 9) / 10 }));
+  if (random.chance(0.4)) {
+    const offset = random.maybe(0.5, () => ({ offset: `${String(random.int(1, 5))}d` }));
+    return { [curve]: { when: { origin: day(random), scale: `${String(random.int(1, 20))}d`, ...offset, ...decay } } };
+  }
+  const offset = random.maybe(0.5, () => ({ offset: random.int(0, 3) }));
+  const options = { origin: random.int(-5, 9), scale: random.int(1, 6), ...offset, ...decay };
+  const mode = random.maybe(0.5, () => ({ multi_value_mode: random.pick(['min', 'max', 'avg', 'sum']) }));
+  return { [curve]: { [random.pick(['n', 'd'])]: options, ...mode } };
+}
+
+function scoreFunction(random: Random): object {
+  const kind = random.int(0, 3);
+  if (kind === 0) return { weight: random.int(0, 6) / 2 };
+  const weight = random.maybe(0.4, () => ({ weight: random.int(1, 6) / 2 }));
+  if (kind === 1) return { ...decayFunction(random), ...weight };
+  const modifier = random.pick(['none', 'log', 'log1p', 'log2p', 'ln', 'ln1p', 'ln2p', 'square', 'sqrt', 'reciprocal']);
+  return { field_value_factor: { field: 'pop', factor: random.int(1, 3), modifier, missing: 1 }, ...weight };
+}
+
+export const kinds: Kinds = {
+  function_score: {
+    holdsQueries: true,
+    // Its functions see the boosted score.
+    boostsItself: true,
+    make: (random, depth) => {
+      // Whether a text score reaches a limit depends on statistics, which deleted documents change.
+      const limited = depth === 1 && random.chance(0.3);
+      const inner = limited
+        ? query(random, random.pick(['match_all', 'sparse_vector', 'range']), 3)
+        : any(random, depth);
+      const filtered = (): object => random.maybe(0.4, () => ({ filter: any(random, 2) }));
+      return {
+        ...random.maybe(0.7, () => ({ query: inner })),
+        ...(random.chance(0.3)
+          ? scoreFunction(random)
+          : { functions: random.several(0, 3, () => ({ ...scoreFunction(random), ...filtered() })) }),
+        ...random.maybe(0.6, () => ({ score_mode: random.pick(['multiply', 'sum', 'avg', 'first', 'max', 'min']) })),
+        // Below another query its boost would come before the functions.
+        ...(depth === 1
+          ? random.maybe(0.7, () => ({ boost_mode: random.pick(['multiply', 'replace', 'sum', 'avg', 'max', 'min']) }))
+          : {}),
+        ...random.maybe(0.3, () => ({ max_boost: random.int(1, 8) / 2 })),
+        ...(limited ? { min_score: random.int(1, 9) + 0.123 } : {}),
+        ...boost(random),
+      };
+    },
+    score: functionScore,
+  },
+};

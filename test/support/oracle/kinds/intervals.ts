@@ -1,8 +1,11 @@
 /** The intervals of a text that a rule of `intervals` finds: all are tried, and those that hold a smaller one dropped. */
-import type { Query } from './evaluate.js';
-import { isNear } from './words.js';
+import { type Query, single, start, text, TEXTS } from '../clauses.js';
+import { WORDS } from '../corpus.js';
+import type { Kinds } from '../queries.js';
+import type { Random } from '../random.js';
+import { isNear, termsOf } from '../words.js';
 
-export interface Interval {
+interface Interval {
   readonly start: number;
   readonly end: number;
   /** Positions between the parts. */
@@ -55,7 +58,7 @@ function filtered(intervals: Interval[], filter: Query | undefined, terms: reado
   return intervals.filter((own) => others.some((other) => relation(own, other)) !== name.startsWith('not_'));
 }
 
-export function intervalsOf(rule: Query, terms: readonly string[]): Interval[] {
+function intervalsOf(rule: Query, terms: readonly string[]): Interval[] {
   const [[name, body] = ['', {} as Query]] = Object.entries(rule).filter(([key]) => key !== 'boost');
   const places = (wanted: (term: string) => boolean): Interval[] =>
     terms.flatMap((term, at) => (wanted(term) ? [{ start: at, end: at, gaps: 0 }] : []));
@@ -94,3 +97,63 @@ export function intervalsOf(rule: Query, terms: readonly string[]): Interval[] {
   };
   return filtered(leaf(), body.filter, terms);
 }
+
+/** A rule of `intervals`; words of one rule differ. */
+function rule(random: Random, depth: number): Query {
+  const filter =
+    depth > 1
+      ? {}
+      : random.maybe(0.3, () => ({
+          filter: {
+            [random.pick([
+              'after',
+              'before',
+              'contained_by',
+              'containing',
+              'not_contained_by',
+              'not_containing',
+              'not_overlapping',
+              'overlapping',
+            ])]: rule(random, 2),
+          },
+        }));
+  const gaps = random.maybe(0.5, () => ({ max_gaps: random.int(-1, 3) }));
+  const ordered = random.maybe(0.5, () => ({ ordered: random.chance(0.6) }));
+  switch (random.int(depth > 0 ? 0 : 1, depth > 0 ? 6 : 8)) {
+    case 0:
+      return { match: { query: random.pick(WORDS) } };
+    case 1:
+    case 2:
+      return { match: { query: text(random, 3), ...gaps, ...ordered, ...filter } };
+    case 3:
+      return { prefix: { prefix: start(random).toLowerCase() } };
+    case 4:
+      return { wildcard: { pattern: `${random.pick(['a', 'c', '?'])}*` } };
+    case 5: {
+      const [low, high] = [random.pick(WORDS), random.pick(WORDS)].sort();
+      return random.chance(0.5)
+        ? { regexp: { pattern: random.pick(['a.', '[bc]+a?b', '.*b']) } }
+        : { range: { [random.pick(['gt', 'gte'])]: low, [random.pick(['lt', 'lte'])]: high } };
+    }
+    case 6:
+      return { fuzzy: { term: random.pick(WORDS), fuzziness: random.int(0, 1) } };
+    case 7:
+      return { any_of: { intervals: random.several(1, 3, () => rule(random, depth + 1)), ...filter } };
+    default: {
+      const words = text(random, 3).split(' ');
+      const intervals = words.map((word) => ({ match: { query: word } }));
+      return { all_of: { intervals, ...gaps, ...ordered, ...filter } };
+    }
+  }
+}
+
+export const kinds: Kinds = {
+  intervals: {
+    optionsBelowField: true,
+    make: (random) => ({ [random.pick(TEXTS)]: rule(random, 0) }),
+    score: (body, doc) => {
+      const [field, rule] = single(body, 'match');
+      return intervalsOf(rule, termsOf(doc, field)).length > 0 ? NaN : undefined;
+    },
+  },
+};
