@@ -47,7 +47,9 @@ const STEPS = [
     inputs: () => [
       'tsconfig.json',
       'tsconfig.base.json',
-      ...['engine', 'cluster', 'server'].map((name) => join('packages', name)),
+      ...['engine', 'cluster', 'endpoints', 'evaluation', 'http', 'cli', 'server'].map((name) =>
+        join('packages', name),
+      ),
     ],
     results: () => [CLI],
     run: compileTypeScript,
@@ -55,16 +57,11 @@ const STEPS = [
   {
     name: 'console',
     title: 'building the console',
-    // What the page shares with the command line are files of the server's.
+    // The page has code in common with the command line and the interface.
     inputs: () => [
       join('packages', 'console'),
-      ...[
-        'file-mapping.ts',
-        'named-fields.ts',
-        'shown-document.ts',
-        'text-parts.ts',
-        join('http', 'warning-texts.ts'),
-      ].map((name) => join('packages', 'server', 'src', name)),
+      join('packages', 'cli', 'src', 'documents'),
+      ...['json-text.ts', 'warning-texts.ts'].map((name) => join('packages', 'endpoints', 'src', name)),
     ],
     results: () => [CONSOLE],
     run: buildConsole,
@@ -72,7 +69,7 @@ const STEPS = [
   {
     name: 'documentation',
     title: 'building the documentation',
-    inputs: () => ['docs', join('packages', 'site'), join('packages', 'server', 'src')],
+    inputs: () => ['docs', join('packages', 'site'), join('packages', 'endpoints', 'src')],
     results: () => [DOCUMENTATION],
     run: buildDocumentation,
   },

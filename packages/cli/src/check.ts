@@ -10,9 +10,9 @@ import {
   checkRepository,
   repairData,
 } from '@sparrow-search/engine';
+import { checkIdentity } from '@sparrow-search/http/identity';
+import { KeyStore } from '@sparrow-search/http/keys';
 
-import { checkIdentity } from '../identity.js';
-import { KeyStore } from '../security/key-store.js';
 import { CommandError } from './errors.js';
 import { counted, inLine } from './terminal.js';
 

@@ -21,7 +21,7 @@ export interface Dictionary {
 }
 
 /** Written by scripts/lib/demo-data.mjs; the same from `src`, where tests are, as from `dist`. */
-const FILE = new URL('../../dist/demo/dictionary.json.gz', import.meta.url);
+const FILE = new URL('../dist/demo/dictionary.json.gz', import.meta.url);
 
 /** The dictionary of `sparrow demo`, which is in the package. */
 export function dictionary(): Dictionary {

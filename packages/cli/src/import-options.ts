@@ -2,8 +2,8 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 
-import type { Vectors } from '../file-mapping.js';
-import { asIndexName } from '../index-name.js';
+import type { Vectors } from './documents/file-mapping.js';
+import { asIndexName } from './documents/index-name.js';
 import type { ServerOptions } from './context.js';
 import type { Encoding } from './encoding.js';
 import { CommandError, UsageError } from './errors.js';

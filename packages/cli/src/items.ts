@@ -1,5 +1,6 @@
-import { type Column, typedDocument } from '../file-mapping.js';
-import { exactValue, mayHoldLong, parseJson, writeJson } from '../http/json-text.js';
+import { exactValue, mayHoldLong, parseJson, writeJson } from '@sparrow-search/endpoints';
+
+import { type Column, typedDocument } from './documents/file-mapping.js';
 import type { Record_ } from './records.js';
 import { number } from './terminal.js';
 

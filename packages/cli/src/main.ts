@@ -1,19 +1,14 @@
-#!/usr/bin/env node
-import { realpathSync } from 'node:fs';
 import process from 'node:process';
-import { fileURLToPath } from 'node:url';
 
+import { UnusablePathError, VERSION, rootReason } from '@sparrow-search/endpoints';
 import { BindingError, EngineError, SparrowError } from '@sparrow-search/engine';
+import { StoredFileError } from '@sparrow-search/http/files';
+import { createLogger, formatFor } from '@sparrow-search/http/log';
+import type { RunningServer } from '@sparrow-search/http/serve';
+import { ConfigError, readConfig, usage } from '@sparrow-search/http/settings';
 
-import { CommandError, UsageError } from './cli/errors.js';
-import { inLine, terminal } from './cli/terminal.js';
-import { ConfigError, readConfig, usage } from './config.js';
-import { StoredFileError } from './durable-file.js';
-import { UnusablePathError } from './errors.js';
-import { VERSION } from './identity.js';
-import { createLogger, formatFor } from './log.js';
-import { rootReason } from './root-cause.js';
-import type { RunningServer } from './server.js';
+import { CommandError, UsageError } from './errors.js';
+import { inLine, terminal } from './terminal.js';
 
 /** The whole command line. Whatever goes wrong ends the process: with 2 where the command line itself is wrong, else with 1. */
 export async function runCli(args: readonly string[]): Promise<void> {
@@ -25,7 +20,7 @@ export async function runCli(args: readonly string[]): Promise<void> {
     // Whatever this process makes is for this user alone, also what the engine makes.
     process.umask(0o077);
     if (isServing) await serve(word === 'serve' ? args.slice(1) : args, word === 'serve');
-    else await (await import('./cli/program.js')).runCommand(args);
+    else await (await import('./program.js')).runCommand(args);
   } catch (error) {
     const said = isServing && error instanceof ConfigError ? await misplaced(args, error) : error;
     // Errors repeat what a server and its documents say.
@@ -37,7 +32,7 @@ export async function runCli(args: readonly string[]): Promise<void> {
 
 /** An error about the settings of a server; where a command follows an option, that its options follow it. */
 async function misplaced(args: readonly string[], error: ConfigError): Promise<Error> {
-  const { isCommand } = await import('./cli/program.js');
+  const { isCommand } = await import('./program.js');
   const [option = ''] = args;
   const command = args.find((arg) => isCommand(arg));
   if (!option.startsWith('-') || command === undefined) return error;
@@ -49,12 +44,15 @@ async function serve(args: readonly string[], isNamed: boolean): Promise<void> {
   const { command, config } = readConfig(args, process.env);
   if (command !== 'serve') {
     // The library for command lines is loaded where one is needed: a server starts without it.
-    const help = async (): Promise<string> => (isNamed ? usage() : (await import('./cli/program.js')).help());
+    const help = async (): Promise<string> => (isNamed ? usage() : (await import('./program.js')).help());
     say(command === 'help' ? await help() : `${VERSION}\n`);
     return;
   }
   // What serves takes longer to load than most commands take in all.
-  const [{ startServer }, { KeyStore }] = await Promise.all([import('./server.js'), import('./security/key-store.js')]);
+  const [{ startServer }, { KeyStore }] = await Promise.all([
+    import('@sparrow-search/http/serve'),
+    import('@sparrow-search/http/keys'),
+  ]);
   const logFormat = formatFor(config.logFormat, process.stderr.isTTY);
   const log = createLogger(config.logLevel, undefined, logFormat);
   say(`sparrow ${VERSION}: data in ${config.data}\n`);
@@ -124,8 +122,4 @@ function isUsage(error: unknown): boolean {
 
 function say(text: string): void {
   process.stdout.write(text);
-}
-
-if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  await runCli(process.argv.slice(2));
 }

@@ -1,6 +1,6 @@
+import type { Properties } from '@sparrow-search/endpoints';
 import { SparrowError } from '@sparrow-search/engine';
 
-import type { Properties } from '../file-mapping.js';
 import type { Context } from './context.js';
 
 /** The mapping of an index, as far as the commands look at it. */

@@ -1,10 +1,10 @@
 import process from 'node:process';
 
 import { Argument, Command, CommanderError } from 'commander';
-
-import { describeSettings, usage } from '../config.js';
-import { VERSION } from '../identity.js';
+import { VERSION } from '@sparrow-search/endpoints';
 import { near } from '@sparrow-search/engine/diagnostics';
+import { describeSettings, usage } from '@sparrow-search/http/settings';
+
 import { addData } from './commands/data.js';
 import { addDemo } from './commands/demo.js';
 import { addEval } from './commands/eval.js';

@@ -7,9 +7,9 @@ import { createGunzip } from 'node:zlib';
 
 import { fileProblem } from '@sparrow-search/engine';
 
-import { CsvProblem, CsvReader, type CsvRow } from '../csv-rows.js';
-import { isBulkAction, listInside, placeOf } from '../json-documents.js';
-import { type PlacedPart, TextParts } from '../text-parts.js';
+import { CsvProblem, CsvReader, type CsvRow } from './documents/csv-rows.js';
+import { isBulkAction, listInside, placeOf } from './documents/json-documents.js';
+import { type PlacedPart, TextParts } from './documents/text-parts.js';
 import { type Encoding, inUtf8 } from './encoding.js';
 import { CommandError } from './errors.js';
 import { type JsonText, jsonValues } from './json-values.js';

@@ -2,20 +2,18 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 
+import { type Endpoint, ENDPOINTS, warningTexts } from '@sparrow-search/endpoints';
 import {
   type Cancel,
-  EngineError,
   type EngineReply,
   type EngineRequest,
   type Operation,
   type SearchEngine,
+  EngineError,
   SparrowError,
   fileProblem,
 } from '@sparrow-search/engine';
 
-import { ENDPOINTS } from '../routes/table.js';
-import { warningTexts } from '../http/warning-texts.js';
-import type { Endpoint } from '../routes/types.js';
 import { CommandError } from './errors.js';
 import { type Answered, exchange } from './exchange.js';
 import { commandName } from './shell.js';

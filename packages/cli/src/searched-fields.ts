@@ -1,13 +1,10 @@
+import type { Properties, Property } from '@sparrow-search/endpoints';
 import { SparrowError } from '@sparrow-search/engine';
 
-import type { Properties, Property } from '../file-mapping.js';
 import type { Context } from './context.js';
 import { CommandError } from './errors.js';
 import { commandName } from './shell.js';
 import { inLine, number } from './terminal.js';
-
-/** A field that holds values, with its full name. */
-export type Leaf = readonly [name: string, property: Property];
 
 /** A kind of vectors. */
 export type Vector = 'sparse' | 'dense';
@@ -26,16 +23,6 @@ export async function mappingsOf(
     if (error instanceof SparrowError && error.status === 403) return undefined;
     throw error;
   }
-}
-
-/** All fields of a mapping that hold values, those in objects and the sub-fields of other fields among them. */
-export function leaves(properties: Properties, prefix = ''): Leaf[] {
-  return Object.entries(properties).flatMap(([name, property]) => [
-    ...(['object', 'nested', undefined].includes(property.type) ? [] : [[prefix + name, property] as const]),
-    // Fields inside a `nested` field are found only by a `nested` query.
-    ...(property.type === 'nested' ? [] : leaves(property.properties ?? {}, `${prefix}${name}.`)),
-    ...leaves(property.fields ?? {}, `${prefix}${name}.`),
-  ]);
 }
 
 /** The vectors that a `semantic_text` holds, as its first document or else its endpoint says. */

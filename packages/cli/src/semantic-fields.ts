@@ -1,4 +1,6 @@
-import { MEANING_FIELD, type Property, type Vectors, fieldAt } from '../file-mapping.js';
+import type { Property } from '@sparrow-search/endpoints';
+
+import { MEANING_FIELD, type Vectors, fieldAt } from './documents/file-mapping.js';
 import { CommandError } from './errors.js';
 import type { Mapping } from './mappings.js';
 import { type Vector, kindsOf } from './searched-fields.js';

@@ -1,4 +1,5 @@
 import { comparesLetters, textsCompared, unknownAmong, withParents } from '@sparrow-search/engine/diagnostics';
+
 import type { Context } from './context.js';
 import { inLine } from './terminal.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { ndcg } from '../ranking-metrics.js';
+import { ndcg } from './ranking-metrics.js';
 import { DEFAULTS, FUSIONS, type RankedHit, type Kind, type List, QueryLists, type Setting } from './fusion.js';
 import { randomFrom, shuffled } from './statistics.js';
 

@@ -1,4 +1,6 @@
-import type { Grades } from '../ranking-metrics.js';
+import { type NumberedHits, type NumberedList, fuseNumbered } from '@sparrow-search/engine';
+
+import type { Grades } from './ranking-metrics.js';
 
 /** What a ranked list is made by. */
 export const KINDS = ['words', 'sparse', 'dense'] as const;
@@ -45,19 +47,15 @@ export interface List {
   readonly hits: readonly RankedHit[];
 }
 
-interface Prepared {
+interface Prepared extends NumberedHits {
   readonly kind: Kind;
   readonly share: number;
-  /** Numbers of the documents, the best first. */
-  readonly documents: Int32Array;
-  /** Normalized scores, in the order of the documents. */
-  readonly scores: Float32Array;
 }
 
 /**
- * The lists that were fetched for one query, ready to be fused in many ways. As the server does, it rounds each step to 32-bit
- * numbers. Equal scores are sorted by the order of the documents, and those of `linear` by the place in the first list that holds
- * either document. A test compares the order of the hits with the server's.
+ * The lists that were fetched for one query, ready to be fused in many ways, with the arithmetic of the server. Equal scores are sorted by
+ * the order of the documents, and those of `linear` by the place in the first list that holds either document. A test compares the order
+ * of the hits with the server's.
  */
 export class QueryLists {
   readonly #lists: readonly Prepared[];
@@ -65,8 +63,7 @@ export class QueryLists {
   readonly #ids: readonly string[];
   /** Numbers of the documents by {@link keyOf}. */
   readonly #numbers: ReadonlyMap<string, number>;
-  /** For each relevant id in the lists, the numbers of the documents that have it, one of each index, and its grade. */
-  readonly #relevant: readonly (readonly [documents: readonly number[], grade: number])[];
+  readonly #grades: Grades;
   readonly #ideal: number;
 
   constructor(
@@ -83,27 +80,22 @@ export class QueryLists {
     this.#lists = lists.map(({ kind, share, hits }) => ({
       kind,
       share,
-      documents: Int32Array.from(hits, (hit) => numbers.get(keyOf(hit)) ?? 0),
-      scores: zscores(hits.map(({ score }) => score)),
+      documents: Uint32Array.from(hits, (hit) => numbers.get(keyOf(hit)) ?? 0),
+      scores: Float32Array.from(hits, ({ score }) => score),
     }));
-    const numbersById = new Map<string, number[]>();
-    for (const [number, id] of this.#ids.entries()) numbersById.set(id, [...(numbersById.get(id) ?? []), number]);
-    this.#relevant = [...numbersById].flatMap(([id, found]) => {
-      const grade = grades.get(id) ?? 0;
-      return grade > 0 ? [[found, grade] as const] : [];
-    });
+    this.#grades = grades;
     const best = [...grades.values()].sort((a, b) => b - a).slice(0, depth);
     this.#ideal = best.reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0);
   }
 
   /** Whether any of the lists has a relevant document. */
   get findsRelevant(): boolean {
-    return this.#relevant.length > 0;
+    return this.#ids.some((id) => (this.#grades.get(id) ?? 0) > 0);
   }
 
   /** Ids of the fused list, the best first. */
   ranked(setting: Setting): readonly string[] {
-    return sorted(this.#fused(setting)).map((document) => this.#ids[document] ?? '');
+    return Array.from(this.#fused(setting).documents, (document) => this.#ids[document] ?? '');
   }
 
   /**
@@ -111,86 +103,59 @@ export class QueryLists {
    * rounding does may have changed places.
    */
   isRanked(setting: Setting, hits: readonly Pick<RankedHit, 'index' | 'id'>[]): boolean {
-    const fused = this.#fused(setting);
-    const { scores } = fused;
-    const order = sorted(fused);
-    const scoreAt = (rank: number): number => scores[order[rank] ?? -1] ?? ABSENT;
+    const { documents, scores } = this.#fused(setting);
+    const scoreOf = new Map(Array.from(documents, (document, rank) => [document, scores[rank] ?? 0]));
     return (
-      hits.length === Math.min(order.length, WINDOW) &&
+      hits.length === Math.min(documents.length, WINDOW) &&
       hits.every((hit, rank) => {
         const document = this.#numbers.get(keyOf(hit));
-        // A document that is in no list that counts has no score: a difference between two of them would be no number.
-        const score = document === undefined ? ABSENT : (scores[document] ?? ABSENT);
-        return score !== ABSENT && Math.abs(score - scoreAt(rank)) < ROUNDING;
+        // A document that is in no list that counts has no score.
+        const score = document === undefined ? undefined : scoreOf.get(document);
+        return score !== undefined && Math.abs(score - (scores[rank] ?? 0)) < ROUNDING;
       })
     );
   }
 
-  /**
-   * nDCG of the fused list, in which an id that several indices have is credited once, at its first rank. Only the ranks of relevant
-   * documents are looked up, since this is called for every setting.
-   */
+  /** nDCG of the fused list, in which an id that several indices have is credited once, at its first rank. */
   ndcg(setting: Setting): number {
     if (this.#ideal === 0) return 0;
-    const fused = this.#fused(setting);
-    const { scores } = fused;
+    const credited = new Set<string>();
     let gain = 0;
-    for (const [documents, grade] of this.#relevant) {
-      const document = documents.reduce((first, other) => (isBefore(fused, other, first) ? other : first));
-      if (scores[document] === ABSENT) continue;
-      let before = 0;
-      for (let other = 0; other < scores.length; other += 1) if (isBefore(fused, other, document)) before += 1;
-      if (before < this.depth) gain += grade / Math.log2(before + 2);
+    for (const [rank, document] of this.#fused(setting).documents.subarray(0, this.depth).entries()) {
+      const id = this.#ids[document] ?? '';
+      const grade = this.#grades.get(id) ?? 0;
+      if (grade > 0 && !credited.has(id)) gain += grade / Math.log2(rank + 2);
+      credited.add(id);
     }
     return gain / this.#ideal;
   }
 
-  #fused({ fusion, constant = 0, weights }: Setting): Fused {
-    const fused = new Float32Array(this.#ids.length).fill(ABSENT);
-    const places = Int32Array.from(fused.keys());
-    let found = 0;
-    for (const { kind, share, documents, scores } of this.#lists) {
+  #fused({ fusion, constant = 0, weights }: Setting): NumberedHits {
+    const counting = this.#lists.flatMap(({ kind, share, documents, scores }): NumberedList[] => {
       const weight = weightOf(weights[kind], share);
-      if (weight <= 0) continue;
-      for (const [at, document] of documents.entries()) {
-        const value = fusion === 'rrf' ? Math.fround(1 / (constant + at + 1)) : (scores[at] ?? 0);
-        const before = fused[document] ?? ABSENT;
-        if (before === ABSENT && fusion === 'linear') places[document] = found++;
-        fused[document] = (before === ABSENT ? 0 : before) + Math.fround(weight * value);
-      }
-    }
-    return { scores: fused, places };
+      return weight > 0 ? [{ documents, scores, weight, normalizer: 'zscore' }] : [];
+    });
+    if (fusion === 'linear') return fuseNumbered({ kind: 'linear' }, counting);
+    return inOrder(fuseNumbered({ kind: 'rrf', rankConstant: constant }, counting));
   }
 }
 
-/** What a fusion makes of documents, each by its number. */
-interface Fused {
-  /** {@link ABSENT} for a document that is in no list that counts. */
-  readonly scores: Float32Array;
-  /** Which of two documents of equal scores goes first. */
-  readonly places: Int32Array;
+/** Sorts documents of equal scores by their numbers. */
+function inOrder(fused: NumberedHits): NumberedHits {
+  const { documents, scores } = fused;
+  for (let start = 0, end = 1; start < scores.length; start = end, end += 1) {
+    while (end < scores.length && scores[end] === scores[start]) end += 1;
+    if (end - start > 1) documents.subarray(start, end).sort();
+  }
+  return fused;
 }
 
-const ABSENT = -Infinity;
 /** Scores that differ by less than this are taken for equal. One rank more makes a greater difference. */
 const ROUNDING = 1e-5;
 
 /** The weight of one list, as the server has it. */
 export function weightOf(weight: number, share: number): number {
   return Math.fround(Math.fround(weight) * Math.fround(share));
-}
-
-/** Whether one document goes before another in the fused list. */
-function isBefore({ scores, places }: Fused, one: number, other: number): boolean {
-  const [score, reached] = [scores[one] ?? ABSENT, scores[other] ?? ABSENT];
-  return score > reached || (score === reached && (places[one] ?? 0) < (places[other] ?? 0));
-}
-
-/** Numbers of the documents that have a score, the best first. */
-function sorted({ scores, places }: Fused): number[] {
-  return [...scores.keys()]
-    .filter((document) => scores[document] !== ABSENT)
-    .sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0) || (places[a] ?? 0) - (places[b] ?? 0));
 }
 
 function keyOf({ index, id }: Pick<RankedHit, 'index' | 'id'>): string {
@@ -200,17 +165,4 @@ function keyOf({ index, id }: Pick<RankedHit, 'index' | 'id'>): string {
 function compare(one: RankedHit, other: RankedHit): number {
   if (one.index !== other.index) return one.index < other.index ? -1 : 1;
   return one.order - other.order;
-}
-
-/** Standard deviations above the mean of all scores, 0 below it; 1 if all scores are equal. */
-function zscores(decimals: readonly number[]): Float32Array {
-  // The server writes a 32-bit score as its shortest decimal, which is another number.
-  const scores = decimals.map(Math.fround);
-  const mean = scores.reduce((sum, score) => sum + score, 0) / Math.max(1, scores.length);
-  const squares = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0);
-  const deviation = Math.fround(Math.sqrt(squares / Math.max(1, scores.length)));
-  const isFlat = deviation < 1e-6;
-  const offset = Math.fround(isFlat ? Math.fround(mean) - 1 : mean);
-  const divisor = isFlat ? 1 : deviation;
-  return Float32Array.from(scores, (score) => Math.max(0, Math.fround(Math.fround(score - offset) / divisor)));
 }

@@ -1,18 +1,17 @@
 import { type Context, Hono } from 'hono';
 import { basePath } from 'hono/route';
 import { getPathNoStrict } from 'hono/utils/url';
+import { type Route, SPARSE_PATH, honoPath, routesByPath } from '@sparrow-search/endpoints';
 
 import { answerEndpoint, answerOtherMethod, answerUnknown, makeApplication } from './application.js';
 import { EXCHANGE, type ServerEnv } from './env.js';
-import type { Dispatch, Exchange } from './http/exchange.js';
-import { FetchExchange } from './http/fetch-exchange.js';
-import { FirstMatchRouter } from './http/first-match-router.js';
-import { throughHono } from './http/through-hono.js';
+import type { Dispatch, Exchange } from './exchange/exchange.js';
+import { FetchExchange } from './exchange/fetch-exchange.js';
+import { FirstMatchRouter } from './exchange/first-match-router.js';
+import { throughHono } from './exchange/through-hono.js';
 import { Call } from './middleware/call.js';
 import { onError } from './middleware/on-error.js';
 import { respond } from './middleware/respond.js';
-import { SPARSE_PATH } from './openai/errors.js';
-import { type Route, honoPath, routesByPath } from './routes/table.js';
 import type { AppOptions, Application } from './services.js';
 
 /** Builds the Hono application from the route table. */

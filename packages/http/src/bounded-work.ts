@@ -1,7 +1,7 @@
+import { HttpError } from '@sparrow-search/endpoints';
 import { Turns } from '@sparrow-search/engine';
 
-import { HttpError } from './errors.js';
-import type { Sender } from './http/fair-queue.js';
+import type { Sender } from './exchange/fair-queue.js';
 
 /** Work on the event loop that takes at most so many steps, lets others have their turns, and stops when its client has left. */
 export class BoundedWork {

@@ -4,10 +4,10 @@ import { isIP } from 'node:net';
 import { extname, resolve } from 'node:path';
 
 import { fileProblem } from '@sparrow-search/engine';
+import { near } from '@sparrow-search/engine/diagnostics';
 import type * as Yaml from 'yaml';
 
 import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from './log.js';
-import { near } from '@sparrow-search/engine/diagnostics';
 import { decodeKey } from './security/key-store.js';
 import { isStrong } from './security/secrets.js';
 import { isServiceLink } from './service-links.js';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-import type { Exchange } from './http/exchange.js';
-import type { Answer } from './http/respond.js';
+import type { Exchange } from './exchange/exchange.js';
+import type { Answer } from './exchange/respond.js';
 
 let page: Answer | undefined;
 

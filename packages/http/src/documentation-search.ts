@@ -9,14 +9,14 @@ import { gunzip } from 'node:zlib';
 
 import {
   type Index,
-  NativeSearchEngine,
   type Query,
   type Retriever,
+  NativeSearchEngine,
   Sparrow,
   embeddedModels,
 } from '@sparrow-search/engine';
 
-import { FairQueue, type Sender } from './http/fair-queue.js';
+import { FairQueue, type Sender } from './exchange/fair-queue.js';
 
 /** A part of a page, from one heading to the next. */
 export interface Section {

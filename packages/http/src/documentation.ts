@@ -1,10 +1,11 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { extname } from 'node:path';
 
+import { RoutingError } from '@sparrow-search/endpoints';
+
 import { type Answered, MARK, UNMARK, searchSections } from './documentation-search.js';
-import { RoutingError } from './errors.js';
-import type { Sender } from './http/fair-queue.js';
-import type { Answer } from './http/respond.js';
+import type { Sender } from './exchange/fair-queue.js';
+import type { Answer } from './exchange/respond.js';
 
 /** Built from docs/ by packages/site. */
 const FOLDER = new URL('docs/', import.meta.url);

@@ -2,7 +2,8 @@ import { constants as bufferConstants } from 'node:buffer';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
-import { HttpError } from './errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
 import { unseal } from './sealed-file.js';
 
 /** Readable and writable by the owner of the process alone. */

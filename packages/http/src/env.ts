@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import type { Exchange } from './http/exchange.js';
+import type { Exchange } from './exchange/exchange.js';
 import type { Call } from './middleware/call.js';
 
 /** Where a request is that is none of Fetch. A symbol: an application around ours may have names of its own. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
+
+import { INTERFACE_VERSION, VERSION } from '@sparrow-search/endpoints';
 
 import { StoredFileError, parseStored, readIfPresent, replaceFile } from './durable-file.js';
 import { seal } from './sealed-file.js';
@@ -18,14 +19,6 @@ const LOSS = 'under a new identity';
 
 /** The name of the one node; the engine has the same in its listings. */
 export const NODE_NAME = 'sparrow';
-
-/** The version of the interface that is spoken; clients decide by it what they may ask. */
-export const INTERFACE_VERSION = '8.19.21';
-
-/** The version of the `@sparrow-search/server` package. */
-export const VERSION: string = (
-  createRequire(import.meta.url)('@sparrow-search/server/package.json') as { version: string }
-).version;
 
 /**
  * Reads the identity if there is one, and makes none.

@@ -1,9 +1,9 @@
 import { chmod, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { UnusablePathError } from '@sparrow-search/endpoints';
 import { holdsForeignFiles, makePrivateFolder } from '@sparrow-search/engine';
 
-import { UnusablePathError } from './errors.js';
 import type { Logger } from './log.js';
 import { KeyStore } from './security/key-store.js';
 

@@ -1,18 +1,18 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { NativeSearchEngine, type SearchEngine, embeddedModels, fileProblem } from '@sparrow-search/engine';
+import { UnusablePathError } from '@sparrow-search/endpoints';
+import { type SearchEngine, NativeSearchEngine, embeddedModels, fileProblem } from '@sparrow-search/engine';
 
 import { createApp } from './app.js';
 import { makeApplication } from './application.js';
 import { type Config, ConfigError, changedSettings, withoutSecrets } from './config.js';
 import { closeSearch } from './documentation-search.js';
-import { UnusablePathError } from './errors.js';
-import { Drain } from './http/drain.js';
-import { malformedRequests, refuseExpectation } from './http/malformed.js';
-import { ParsedRequest, Pipelined } from './http/pipelined.js';
-import { Strangers } from './http/strangers.js';
-import { listener } from './http/through-hono.js';
+import { Drain } from './exchange/drain.js';
+import { malformedRequests, refuseExpectation } from './exchange/malformed.js';
+import { ParsedRequest, Pipelined } from './exchange/pipelined.js';
+import { Strangers } from './exchange/strangers.js';
+import { listener } from './exchange/through-hono.js';
 import { readIdentity } from './identity.js';
 import { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';

@@ -2,8 +2,8 @@ import type { SearchEngine } from '@sparrow-search/engine';
 
 import type { AsyncSearches } from './async-search/async-searches.js';
 import type { Config } from './config.js';
-import type { Admission } from './http/admission.js';
-import type { InFlight } from './http/in-flight.js';
+import type { Admission } from './exchange/admission.js';
+import type { InFlight } from './exchange/in-flight.js';
 import type { Identity } from './identity.js';
 import type { Instruments } from './instruments/instruments.js';
 import type { Logger } from './log.js';

@@ -8,17 +8,27 @@ import {
   SparrowError,
   fileProblem,
 } from '@sparrow-search/engine';
+import {
+  type Fusion,
+  type Grades,
+  type List,
+  DEFAULTS,
+  FUSIONS,
+  QueryLists,
+  WINDOW,
+  ndcg,
+  recall,
+  settingsFor,
+  tune,
+} from '@sparrow-search/evaluation';
 import { type Command, Option } from 'commander';
 
 import { Context, type ServerOptions, integerOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { type Judgements, type Row, judgedQueries, readJudgements, rows } from '../evaluation/collection.js';
-import { DEFAULTS, FUSIONS, type Fusion, type List, QueryLists, WINDOW } from '../evaluation/fusion.js';
 import { type Part, bodyFor, partsOf } from '../evaluation/lists.js';
 import { type Recommended, type Report as Tuned, reported, shownTuning } from '../evaluation/report.js';
-import { settingsFor, tune } from '../evaluation/tuning.js';
 import { Progress } from '../progress.js';
-import { type Grades, ndcg, recall } from '../ranking-metrics.js';
 import { namingIndices } from '../searched-fields.js';
 import { counted, inLine, number, table } from '../terminal.js';
 

@@ -1,5 +1,6 @@
 import process from 'node:process';
 
+import { leaves } from '@sparrow-search/endpoints';
 import { type Index, SparrowError } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
 
@@ -14,9 +15,9 @@ import {
   fieldsFor,
   isByMeaning,
   textColumns,
-} from '../../file-mapping.js';
-import { foreignLanguage } from '../../language.js';
-import { MEANING_OF_PART } from '../../text-parts.js';
+} from '../documents/file-mapping.js';
+import { foreignLanguage } from '../documents/language.js';
+import { MEANING_OF_PART } from '../documents/text-parts.js';
 import { type KnownFile, checkpointOf, keyOf, lookAt, saveCheckpoint } from '../checkpoints.js';
 import { Context, integerOption, interruptible, jsonOption, withServer } from '../context.js';
 import { ENCODINGS } from '../encoding.js';
@@ -34,7 +35,6 @@ import { type Item, itemOf } from '../items.js';
 import { forbidden, mappingOf, putMapping } from '../mappings.js';
 import { type Progress, progressBeside } from '../progress.js';
 import { FORMATS, type Format, type ReadOptions, type Record_, formatOf, hasColumns, readRecords } from '../records.js';
-import { leaves } from '../searched-fields.js';
 import { FieldsSeen, VECTORS, holdsVectors, namesIn, refuseOtherVectors } from '../semantic-fields.js';
 import { counted, inLine, number } from '../terminal.js';
 

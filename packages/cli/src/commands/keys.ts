@@ -2,9 +2,9 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 
 import { NativeSearchEngine, SparrowError } from '@sparrow-search/engine';
+import { KeyStore } from '@sparrow-search/http/keys';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-import { KeyStore } from '../../security/key-store.js';
 import { Context, type ServerOptions, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { dataOf } from '../remote.js';

@@ -19,7 +19,7 @@ export function addMcp(program: Command): void {
   ).action(async (options: Options) => {
     const remote = new Remote(findTarget(options, process.env));
     // The library for the protocol is loaded only here and for `POST /mcp`.
-    const { serveOverStdio } = await import('../../mcp/stdio.js');
+    const { serveOverStdio } = await import('@sparrow-search/http/mcp');
     await serveOverStdio(remote, options.write === true);
   });
 }

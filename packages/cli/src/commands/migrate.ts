@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 
 import type { Migrated, MigrationOptions } from '@sparrow-search/cluster';
-import { NativeSearchEngine, type SearchEngine, embeddedModels } from '@sparrow-search/engine';
+import { type SearchEngine, NativeSearchEngine, embeddedModels } from '@sparrow-search/engine';
 import { type Command, Option } from 'commander';
 
 import { integerOption, interruptible, jsonOption } from '../context.js';

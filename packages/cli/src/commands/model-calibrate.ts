@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import process from 'node:process';
 
 import { embeddedModels, fileProblem } from '@sparrow-search/engine';
+import { type Line, type Observation, logisticFit } from '@sparrow-search/evaluation';
 import type { Command } from 'commander';
 
 import { jsonOption } from '../context.js';
 import { type Meaning, dictionary } from '../dictionary.js';
 import { CommandError } from '../errors.js';
-import { type Line, type Observation, logisticFit } from '../evaluation/logistic.js';
 import { whileWaiting } from '../progress.js';
 import { number, terminal } from '../terminal.js';
 import { spread } from './model-quality.js';

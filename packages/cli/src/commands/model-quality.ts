@@ -1,8 +1,8 @@
 import type { Hit, Index, Properties, SearchRequest, Sparrow } from '@sparrow-search/engine';
+import { ndcg } from '@sparrow-search/evaluation';
 
 import { type Meaning, dictionary } from '../dictionary.js';
 import { CommandError } from '../errors.js';
-import { ndcg } from '../ranking-metrics.js';
 import { number } from '../terminal.js';
 
 /**

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 import { Option } from 'commander';
+import { type Leaf, leaves } from '@sparrow-search/endpoints';
 import {
   type Hit,
   type Query,
@@ -10,13 +11,13 @@ import {
   SparrowError,
   fileProblem,
 } from '@sparrow-search/engine';
+import { BY_WORDS, fieldsOfFilter, fieldsOfSearch, filterProblem, near } from '@sparrow-search/engine/diagnostics';
 
 import { Context, type ServerOptions, integerOption, jsonOption, withServer } from '../context.js';
 import { CommandError, UsageError } from '../errors.js';
 import { whileWaiting } from '../progress.js';
-import { type Leaf, kindsOf, leaves, mappingsOf, namingIndices } from '../searched-fields.js';
-import { BY_WORDS, fieldsOfFilter, fieldsOfSearch, filterProblem, near } from '@sparrow-search/engine/diagnostics';
-import { shown, titleFieldOf } from '../../shown-document.js';
+import { kindsOf, mappingsOf, namingIndices } from '../searched-fields.js';
+import { shown, titleFieldOf } from '../documents/shown-document.js';
 import { noteFields } from '../unknown-fields.js';
 import { type Sink, duration, inLine, number, oneLine } from '../terminal.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { growth } from '../../../test/support/effort.js';
+import { growth } from '../../../../test/support/effort.js';
 import { CsvReader, type CsvRow } from './csv-rows.js';
 
 type Format = ConstructorParameters<typeof CsvReader>[0];

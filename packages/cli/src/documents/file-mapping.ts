@@ -1,5 +1,6 @@
 // The one maker of mappings for documents of a file: `sparrow import` and the console's "Add data" both ask it, so that the same file
-// becomes the same index. It has no imports, as it runs in browsers too. docs/command-line.md says what it looks at and what it makes.
+// becomes the same index. It imports only types, as it runs in browsers too. docs/command-line.md says what it looks at and what it makes.
+import type { Properties, Property } from '@sparrow-search/endpoints';
 
 /** What the values of a column are. `other` gets its field from its first document, as without a mapping. */
 export type ColumnType = 'long' | 'double' | 'boolean' | 'date' | 'keyword' | 'text' | 'other';
@@ -24,17 +25,6 @@ export const ENDPOINTS: Readonly<Record<Vectors, string>> = {
 
 /** The field that holds the vectors of all columns that are searched by meaning. */
 export const MEANING_FIELD = 'meaning';
-
-/** A field as this file looks at it. */
-export interface Property {
-  readonly type?: string;
-  readonly properties?: Properties;
-  readonly fields?: Properties;
-  readonly inference_id?: string;
-  readonly copy_to?: string | readonly string[];
-  readonly model_settings?: { readonly task_type?: string };
-}
-export type Properties = Readonly<Record<string, Property>>;
 
 export type Made =
   | { readonly type: 'long' | 'double' | 'boolean' | 'date' }

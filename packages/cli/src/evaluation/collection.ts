@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { createGunzip } from 'node:zlib';
 
 import { fileProblem } from '@sparrow-search/engine';
+import type { Grades } from '@sparrow-search/evaluation';
 
 import { CommandError } from '../errors.js';
 import { linesOf } from '../lines.js';
-import type { Grades } from '../ranking-metrics.js';
 import { inLine } from '../terminal.js';
 
 /** A line of `corpus.jsonl` or `queries.jsonl`. */

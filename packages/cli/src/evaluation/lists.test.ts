@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { type Kind, weightOf } from '@sparrow-search/evaluation';
 
-import { type Kind, weightOf } from './fusion.js';
 import { bodyFor } from './lists.js';
 
 it('the weights that are sent are those that were tuned, as 32-bit numbers of few digits', () => {

@@ -1,9 +1,10 @@
+import { leaves } from '@sparrow-search/endpoints';
 import type { SearchRequest } from '@sparrow-search/engine';
+import { type Kind, type Setting, WINDOW, weightOf } from '@sparrow-search/evaluation';
 
 import type { Context } from '../context.js';
 import { CommandError } from '../errors.js';
-import { kindsOf, leaves, mappingsOf } from '../searched-fields.js';
-import { type Kind, type Setting, WINDOW, weightOf } from './fusion.js';
+import { kindsOf, mappingsOf } from '../searched-fields.js';
 
 /** One of the searches that a hybrid search fuses. */
 export interface Part {

@@ -1,11 +1,10 @@
 // The fusion of the command line against that of a real server: the same hits in the same order.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RankedHit, type Setting, DEFAULTS, FUSIONS, QueryLists, ndcg } from '@sparrow-search/evaluation';
 
-import { type RunningServer, startServer } from '../../../../../test/support/server.js';
+import { type RunningServer, startServer } from '../../../../test/support/server.js';
 import { Context } from '../context.js';
 import { dictionary } from '../dictionary.js';
-import { ndcg } from '../ranking-metrics.js';
-import { DEFAULTS, FUSIONS, type RankedHit, QueryLists, type Setting } from './fusion.js';
 import { type Part, bodyFor, partsOf } from './lists.js';
 
 let server: RunningServer;

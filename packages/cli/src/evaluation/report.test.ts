@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
+import { type Setting, DEFAULTS, tune } from '@sparrow-search/evaluation';
 
 import { terminal } from '../terminal.js';
-import { DEFAULTS, type Setting } from './fusion.js';
 import { reported, shownTuning } from './report.js';
-import { tune } from './tuning.js';
 
 const other: Setting = { fusion: 'rrf', constant: 2, weights: DEFAULTS.rrf.weights };
 

@@ -1,8 +1,17 @@
 import type { SearchRequest } from '@sparrow-search/engine';
+import {
+  type Difference,
+  type Fusion,
+  type Setting,
+  type Tuning,
+  FEWEST,
+  FOLDS,
+  REPEATS,
+  RESAMPLES,
+  SEED,
+} from '@sparrow-search/evaluation';
 
 import { type Sink, counted, inLine, number, table } from '../terminal.js';
-import type { Fusion, Setting } from './fusion.js';
-import { type Difference, FEWEST, FOLDS, REPEATS, RESAMPLES, SEED, type Tuning } from './tuning.js';
 
 /** nDCG@10 of a fusion with default settings: by the server, and repeated here from the server's lists. */
 export interface Parity {

@@ -1,6 +1,6 @@
 // Requests to the server that the page came from, and to nobody else.
 
-import { warningTexts } from '../../../server/src/http/warning-texts';
+import { warningTexts } from '../../../endpoints/src/warning-texts';
 
 const STORED_KEY = 'sparrow-key';
 /** A header takes no other letters. */

@@ -6,7 +6,7 @@ import { bodyType, call, parsed, send, sentences } from '../lib/api';
 import { duration } from '../lib/format';
 import { type Index, loadIndices } from '../lib/indices';
 import { useLoad } from '../lib/load';
-import { MEANING_FIELD } from '../../../server/src/file-mapping';
+import { MEANING_FIELD } from '../../../cli/src/documents/file-mapping';
 import { EXAMPLE_INDEX } from '../search/example';
 import type { Field } from '../search/fields';
 import { Json } from '../shell/json';

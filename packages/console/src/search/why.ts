@@ -1,5 +1,5 @@
 // What made a hit's score, read out of its explanation.
-import { isFunctionWord } from '../../../server/src/language';
+import { isFunctionWord } from '../../../cli/src/documents/language';
 import type { Kind } from './fields';
 
 export interface Explanation {

@@ -1,7 +1,7 @@
 import { OPERATIONS } from '@sparrow-search/engine';
 
-import { VERSION } from '../identity.js';
-import { SPARSE_PATH, isOpenAiPath } from '../openai/errors.js';
+import { VERSION } from '../version.js';
+import { SPARSE_PATH, isOpenAiPath } from '../routes/openai-paths.js';
 import { parameter } from '../routes/parameters.js';
 import { ENDPOINTS, type Route, routesByPath } from '../routes/table.js';
 import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';

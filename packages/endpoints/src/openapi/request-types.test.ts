@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 
 import { expect, it } from 'vitest';
 import openapiTS, { astToString } from 'openapi-typescript';
-
 import type { Properties, SearchRequest } from '@sparrow-search/engine';
 
 import { openapi } from './document.js';
@@ -71,7 +70,7 @@ it('types of requests are those of the OpenAPI document', async () => {
     .filter((line) => /^(?:export type| {8}\/\*\*)/.test(line))
     .map((line) => line.trim());
   const wanted = [
-    '// Written by UPDATE_LIBRARY_TYPES=1 npx vitest run packages/server/src/openapi/request-types.test.ts',
+    '// Written by UPDATE_LIBRARY_TYPES=1 npx vitest run packages/endpoints/src/openapi/request-types.test.ts',
     ...types,
     '',
   ].join('\n');

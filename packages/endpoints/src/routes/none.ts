@@ -1,6 +1,5 @@
 import { HttpError } from '../errors.js';
-import type { Texts } from '../middleware/call.js';
-import { type Endpoint, local } from './types.js';
+import { type Endpoint, type Texts, local } from './types.js';
 
 /** A list that is always empty here. */
 interface None {

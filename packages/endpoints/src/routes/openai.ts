@@ -1,5 +1,4 @@
-import { MOST_BYTES } from '../openai/body.js';
-import { SPARSE_PATH } from '../openai/errors.js';
+import { MOST_BYTES, SPARSE_PATH } from './openai-paths.js';
 import { type Endpoint, engine, local } from './types.js';
 
 const INFER = 'cluster:monitor/xpack/inference/post';

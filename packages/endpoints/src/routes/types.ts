@@ -1,4 +1,4 @@
-import { type Action, OPERATIONS, type Operation } from '@sparrow-search/engine';
+import { type Action, type Operation, OPERATIONS } from '@sparrow-search/engine';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
 
@@ -45,6 +45,9 @@ export type LocalOperation =
   | 'ended_tasks'
   | 'openapi'
   | 'mcp';
+
+/** The values of parameters by their names. */
+export type Texts = Readonly<Record<string, string>>;
 
 /** One row of the route table: everything the HTTP layer knows about an endpoint. */
 export interface Endpoint {

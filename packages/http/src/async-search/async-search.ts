@@ -1,10 +1,10 @@
-import { HttpError } from '../errors.js';
+import { HttpError, millisOf } from '@sparrow-search/endpoints';
+
 import { carryOutInEngine } from '../handlers/engine.js';
-import type { Exchange } from '../http/exchange.js';
-import { type Answer, beginning, isSet, json } from '../http/respond.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { type Answer, beginning, isSet, json } from '../exchange/respond.js';
 import { type Call, endpointOf, serving } from '../middleware/call.js';
 import { refusal } from '../middleware/on-error.js';
-import { millisOf } from '../routes/parameters.js';
 import { rightsFor } from '../security/authorize.js';
 import { rootOf } from '../security/key-store.js';
 import type { AsyncSearch, Holder } from './async-searches.js';

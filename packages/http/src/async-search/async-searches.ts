@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 
+import { HttpError } from '@sparrow-search/endpoints';
 import { freeAnswer } from '@sparrow-search/engine';
 
-import { HttpError } from '../errors.js';
-import type { Hold } from '../http/in-flight.js';
-import type { Answer } from '../http/respond.js';
+import type { Hold } from '../exchange/in-flight.js';
+import type { Answer } from '../exchange/respond.js';
 
 /** Most searches that are kept, and most bytes of their results. A restricted key leaves to others as much as it takes. */
 const MOST_SEARCHES = 1000;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { HttpError } from '@sparrow-search/endpoints';
 
-import { HttpError } from '../errors.js';
 import { Admission } from './admission.js';
 
 describe('admission', () => {

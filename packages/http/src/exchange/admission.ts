@@ -1,6 +1,5 @@
-import { OPERATIONS, type Operation } from '@sparrow-search/engine';
-
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
+import { type Operation, OPERATIONS } from '@sparrow-search/engine';
 
 /** Reads at once that are always admitted. */
 const ALWAYS = 128;

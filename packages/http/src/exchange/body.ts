@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
 import type { Exchange } from './exchange.js';
 import { Gathered } from './gathered.js';
 import type { Hold } from './in-flight.js';

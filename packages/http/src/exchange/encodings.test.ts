@@ -1,9 +1,9 @@
 import { deflateSync, gzipSync } from 'node:zlib';
 
+import { HttpError } from '@sparrow-search/endpoints';
 import { zstdCompress } from '@sparrow-search/engine';
 import { describe, expect, it } from 'vitest';
 
-import { HttpError } from '../errors.js';
 import { decode } from './encodings.js';
 
 const MIB = 1024 * 1024;

@@ -2,9 +2,9 @@ import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import { type ZlibOptions, createGunzip, createInflate, createInflateRaw, deflate, gzip } from 'node:zlib';
 
+import { HttpError } from '@sparrow-search/endpoints';
 import { freeAnswer, zstdCompress, zstdPieces } from '@sparrow-search/engine';
 
-import { HttpError } from '../errors.js';
 import type { Finished } from './exchange.js';
 import { Gathered } from './gathered.js';
 import { MadeOnce } from './made-once.js';

@@ -1,4 +1,5 @@
-import type { Route } from '../routes/table.js';
+import type { Route } from '@sparrow-search/endpoints';
+
 import type { Hold } from './in-flight.js';
 
 /** One request as the application sees it, whichever way it came in: over Node's server, as one of Fetch's, or from this process. */

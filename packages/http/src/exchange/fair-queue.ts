@@ -1,6 +1,5 @@
+import { HttpError } from '@sparrow-search/endpoints';
 import { Turns } from '@sparrow-search/engine';
-
-import { HttpError } from '../errors.js';
 
 /** Who wants something done. */
 export interface Sender {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { honoPath, routesByPath } from '@sparrow-search/endpoints';
 
-import { honoPath, routesByPath } from '../routes/table.js';
 import { FirstMatchRouter } from './first-match-router.js';
 
 const ROUTES = routesByPath().map(({ path }) => path);

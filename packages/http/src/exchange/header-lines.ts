@@ -1,4 +1,5 @@
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
 import type { Exchange } from './exchange.js';
 
 /** Most headers of a request. Browsers and clients send a few dozen, proxies add a few more. */

@@ -2,8 +2,8 @@ import { type Server, createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 
 import { afterEach, describe, expect, it } from 'vitest';
+import { HttpError } from '@sparrow-search/endpoints';
 
-import { HttpError } from '../errors.js';
 import { readIncoming } from './body.js';
 import { Gathered } from './gathered.js';
 import { InFlight } from './in-flight.js';

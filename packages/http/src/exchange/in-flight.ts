@@ -1,7 +1,8 @@
 import { constrainedMemory } from 'node:process';
 import { totalmem } from 'node:os';
 
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
 import type { Logger } from '../log.js';
 import { SeldomWarning } from './seldom.js';
 

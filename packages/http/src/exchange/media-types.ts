@@ -1,4 +1,4 @@
-import { HttpError, RoutingError } from '../errors.js';
+import { HttpError, RoutingError } from '@sparrow-search/endpoints';
 
 /** Versions of the interface that a vendored media type may ask for. */
 const VERSIONS = ['9', '8', '7'];

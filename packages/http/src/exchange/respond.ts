@@ -1,6 +1,6 @@
-import { EngineError, type ShapeProblem, SparrowError, freeAnswer, shapeAnswer } from '@sparrow-search/engine';
+import { type ErrorCode, HttpError, RoutingError } from '@sparrow-search/endpoints';
+import { type ShapeProblem, EngineError, SparrowError, freeAnswer, shapeAnswer } from '@sparrow-search/engine';
 
-import { type ErrorCode, HttpError, RoutingError } from '../errors.js';
 import type { Exchange, Finished } from './exchange.js';
 import { RETRY_SECONDS } from './in-flight.js';
 import { MadeOnce } from './made-once.js';

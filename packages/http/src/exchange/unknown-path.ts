@@ -1,9 +1,13 @@
-import { RoutingError } from '../errors.js';
+import {
+  type Method,
+  type Route,
+  RoutingError,
+  elsewhere,
+  isOpenAiPath,
+  routesByPath,
+} from '@sparrow-search/endpoints';
 import { similarity } from '@sparrow-search/engine/diagnostics';
-import { isOpenAiPath } from '../openai/errors.js';
-import { elsewhere } from '../routes/elsewhere.js';
-import { type Route, routesByPath } from '../routes/table.js';
-import type { Method } from '../routes/types.js';
+
 import type { Exchange } from './exchange.js';
 
 /** Similarity of two names in a path above which one is taken for a slip of the other. */

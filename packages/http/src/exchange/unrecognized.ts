@@ -1,4 +1,4 @@
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
 import { near } from '@sparrow-search/engine/diagnostics';
 
 /**

@@ -1,6 +1,5 @@
 import { getPathNoStrict } from 'hono/utils/url';
-
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
 
 const NONE: Readonly<Record<string, string>> = Object.freeze({});
 

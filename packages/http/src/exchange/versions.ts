@@ -1,5 +1,5 @@
-import { RoutingError } from '../errors.js';
-import type { Endpoint } from '../routes/types.js';
+import { type Endpoint, RoutingError } from '@sparrow-search/endpoints';
+
 import type { Exchange } from './exchange.js';
 import { versionOf } from './media-types.js';
 import type { Answer } from './respond.js';

@@ -1,6 +1,6 @@
+import { warningTexts } from '@sparrow-search/endpoints';
 import { expect, it } from 'vitest';
 
-import { warningTexts } from './warning-texts.js';
 import { warning } from './warnings.js';
 
 it('reads the sentences that a header holds', () => {

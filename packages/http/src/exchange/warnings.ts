@@ -1,5 +1,4 @@
-import { INTERFACE_VERSION } from '../identity.js';
-import type { Endpoint } from '../routes/types.js';
+import { type Endpoint, INTERFACE_VERSION } from '@sparrow-search/endpoints';
 
 /** The agent and its build, as clients look for them. The build has no name that Elasticsearch would know. */
 const AGENT = `299 Elasticsearch-${INTERFACE_VERSION}-unknown`;

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { effort } from '../../../../test/support/effort.js';
-import { YamlThread, yamlToJson } from '../../dist/http/yaml.js';
+import { YamlThread, yamlToJson } from '../../dist/exchange/yaml.js';
 
 /** All that a test sends is there before the first of it is read: it is sent in one turn of the event loop. */
 const LONG = Buffer.from(`n:\n${'  - 1\n'.repeat(500)}`);

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
 import { FairQueue, type Sender } from './fair-queue.js';
 import type { YamlReply } from './yaml-worker.js';
 

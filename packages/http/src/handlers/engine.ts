@@ -1,15 +1,14 @@
+import { type Endpoint, type Texts, COMMON_PARAMS, changesNothing } from '@sparrow-search/endpoints';
 import type { Cancel, EngineReply, EngineRequest, Operation } from '@sparrow-search/engine';
 import { foundNothing, holdsMappings, unknownEndpoints, unknownFields } from '@sparrow-search/engine/diagnostics';
 
-import { negotiate } from '../http/media-types.js';
-import type { Answer } from '../http/respond.js';
-import { traceOf } from '../http/trace-context.js';
-import { spokenBy } from '../http/versions.js';
-import { deprecations, warning } from '../http/warnings.js';
-import { type Call, type Serving, type Texts, serving } from '../middleware/call.js';
+import { negotiate } from '../exchange/media-types.js';
+import type { Answer } from '../exchange/respond.js';
+import { traceOf } from '../exchange/trace-context.js';
+import { spokenBy } from '../exchange/versions.js';
+import { deprecations, warning } from '../exchange/warnings.js';
+import { type Call, type Serving, serving } from '../middleware/call.js';
 import { measure } from '../node/machine.js';
-import { changesNothing } from '../routes/parameters.js';
-import { COMMON_PARAMS, type Endpoint } from '../routes/types.js';
 import { grants } from '../security/actions.js';
 import { holdsOnCluster, rightsFor } from '../security/authorize.js';
 

@@ -1,3 +1,6 @@
+import { type LocalOperation, listNone } from '@sparrow-search/endpoints';
+import { openapi } from '@sparrow-search/endpoints/openapi';
+
 import {
   asyncSearchStatus,
   deleteAsyncSearch,
@@ -6,7 +9,7 @@ import {
 } from '../async-search/async-search.js';
 import { consolePage } from '../console.js';
 import { documentation, documentationFor } from '../documentation.js';
-import { type Answer, json } from '../http/respond.js';
+import { type Answer, json } from '../exchange/respond.js';
 import { describe } from '../identity.js';
 import type { EngineFigures } from '../instruments/engine.js';
 import { Exposition } from '../instruments/exposition.js';
@@ -21,9 +24,6 @@ import { type Ask, askFor } from '../openai/ask.js';
 import { embeddings } from '../openai/embeddings.js';
 import { listModels, showModel } from '../openai/models.js';
 import { rerank } from '../openai/rerank.js';
-import { openapi } from '../openapi/document.js';
-import { listNone } from '../routes/none.js';
-import type { LocalOperation } from '../routes/types.js';
 import { scriptContexts, scriptLanguages } from '../search-templates/contexts.js';
 import { deleteScript, getScript, putScript } from '../search-templates/scripts.js';
 import { multiSearchTemplate, renderTemplate, searchTemplate } from '../search-templates/templates.js';

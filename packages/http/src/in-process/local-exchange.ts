@@ -1,8 +1,9 @@
-import { tooLarge } from '../http/body.js';
-import { type Dispatch, type Exchange, type Finished, SENT } from '../http/exchange.js';
-import type { Hold } from '../http/in-flight.js';
-import { routedPath } from '../http/uri.js';
-import type { Route } from '../routes/table.js';
+import type { Route } from '@sparrow-search/endpoints';
+
+import { tooLarge } from '../exchange/body.js';
+import { type Dispatch, type Exchange, type Finished, SENT } from '../exchange/exchange.js';
+import type { Hold } from '../exchange/in-flight.js';
+import { routedPath } from '../exchange/uri.js';
 
 /** A request to the REST interface that takes no socket. */
 export interface RestRequest {

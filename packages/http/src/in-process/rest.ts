@@ -5,7 +5,7 @@ import { createApp, createPart } from '../app.js';
 import { makeApplication } from '../application.js';
 import type { Config } from '../config.js';
 import type { ServerEnv } from '../env.js';
-import { throughHono } from '../http/through-hono.js';
+import { throughHono } from '../exchange/through-hono.js';
 import { readIdentity } from '../identity.js';
 import { createLogger } from '../log.js';
 import { ScriptStore } from '../search-templates/script-store.js';

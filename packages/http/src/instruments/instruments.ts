@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
 
-import type { InFlight } from '../http/in-flight.js';
-import { VERSION } from '../identity.js';
+import { VERSION } from '@sparrow-search/endpoints';
+
+import type { InFlight } from '../exchange/in-flight.js';
 import type { AuditLog } from '../security/audit.js';
 import { ConnectionFigures } from './connections.js';
 import { type EngineFigures, exposeEngine } from './engine.js';

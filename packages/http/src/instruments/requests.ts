@@ -1,4 +1,5 @@
-import type { Route } from '../routes/table.js';
+import type { Route } from '@sparrow-search/endpoints';
+
 import type { Distribution, Exposition, Sample } from './exposition.js';
 
 /** Upper bounds of the buckets for the time of a request, in seconds. */

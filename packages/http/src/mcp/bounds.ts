@@ -1,5 +1,4 @@
-import { HttpError } from '../errors.js';
-import { sizeOfJson } from '../http/json-text.js';
+import { HttpError, sizeOfJson } from '@sparrow-search/endpoints';
 
 /** Messages in one request, each of which may be a search. */
 const MOST_MESSAGES = 20;

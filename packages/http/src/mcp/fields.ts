@@ -1,8 +1,7 @@
+import { type Leaf, type Properties, leaves } from '@sparrow-search/endpoints';
 import { SparrowError } from '@sparrow-search/engine';
-
-import { type Leaf, leaves } from '../cli/searched-fields.js';
-import type { Properties } from '../file-mapping.js';
 import { BY_WORDS, near } from '@sparrow-search/engine/diagnostics';
+
 import { type RestInterface, ToolError, pathOf } from './rest-interface.js';
 
 /** A field of one or more indices. */

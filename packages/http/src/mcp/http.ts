@@ -5,12 +5,12 @@ import {
   createMcpHandler,
   isLegacyRequest,
 } from '@modelcontextprotocol/server';
+import { sizeOfJson } from '@sparrow-search/endpoints';
 import { EngineError, SparrowError } from '@sparrow-search/engine';
 
-import type { Dispatch, Exchange } from '../http/exchange.js';
-import { FairQueue, type Sender } from '../http/fair-queue.js';
-import { sizeOfJson } from '../http/json-text.js';
-import type { Answer } from '../http/respond.js';
+import type { Dispatch, Exchange } from '../exchange/exchange.js';
+import { FairQueue, type Sender } from '../exchange/fair-queue.js';
+import type { Answer } from '../exchange/respond.js';
 import { LocalExchange } from '../in-process/local-exchange.js';
 import { asksForTools, parseMessage } from './bounds.js';
 import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';

@@ -1,7 +1,7 @@
+import { rootReason } from '@sparrow-search/endpoints';
 import { SparrowError } from '@sparrow-search/engine';
-
 import { near } from '@sparrow-search/engine/diagnostics';
-import { rootReason } from '../root-cause.js';
+
 import { type AskOptions, type RestInterface, ToolError } from './rest-interface.js';
 import { slice } from './values.js';
 

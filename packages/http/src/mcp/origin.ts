@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 
-import { HttpError } from '../errors.js';
-import type { Exchange } from '../http/exchange.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
+import type { Exchange } from '../exchange/exchange.js';
 
 /**
  * Refuses requests that the page of another site makes. A browser can be led to believe that this server belongs to such a site, by a name

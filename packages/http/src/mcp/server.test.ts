@@ -12,7 +12,16 @@ import type { AskOptions, RestInterface } from './rest-interface.js';
 import { mcpServer } from './server.js';
 import { briefly, slice } from './values.js';
 
-const SOURCES = fileURLToPath(new URL('..', import.meta.url));
+const PACKAGES = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** The source of what a package of the repository exports by a name. */
+function sourceOf(name: string): string {
+  const [, folder = '', ...entry] = name.split('/');
+  const manifest = readFileSync(join(PACKAGES, folder, 'package.json'), 'utf8');
+  const { exports } = JSON.parse(manifest) as { exports: Record<string, { default: string }> };
+  const compiled = exports[['.', ...entry].join('/')]?.default ?? '';
+  return join(PACKAGES, folder, compiled.replace('dist', 'src').replace(/\.js$/, '.ts'));
+}
 
 /** What a server loads with a file before anybody asks it anything: all that the file, and what it imports, names in `import … from`. */
 function loadedWith(file: string, seen = new Set<string>()): Set<string> {
@@ -23,6 +32,7 @@ function loadedWith(file: string, seen = new Set<string>()): Set<string> {
   for (const [, name = ''] of imports) {
     if (name.startsWith('.')) loadedWith(join(dirname(file), name.replace(/\.js$/, '.ts')), seen);
     else seen.add(name);
+    if (name.startsWith('@sparrow-search/') && !name.includes('/model-')) loadedWith(sourceOf(name), seen);
   }
   return seen;
 }
@@ -30,14 +40,17 @@ function loadedWith(file: string, seen = new Set<string>()): Set<string> {
 describe('the library for the protocol', () => {
   const isOfIt = (name: string): boolean => /modelcontextprotocol|^zod/.test(name);
 
-  it.each(['server.ts', 'cli.ts', 'cli/program.ts', 'index.ts'])('is not loaded with %s', (file) => {
-    const loaded = [...loadedWith(join(SOURCES, file))];
+  const entries = ['http/src/server.ts', 'cli/src/main.ts', 'cli/src/program.ts', 'server/src/index.ts'];
+  it.each(entries)('is not loaded with %s', (file) => {
+    const loaded = [...loadedWith(join(PACKAGES, file))];
     expect(loaded).toContain('@sparrow-search/engine');
     expect(loaded.filter(isOfIt)).toEqual([]);
   });
 
   it('is loaded with the first message', () => {
-    expect([...loadedWith(join(SOURCES, 'mcp', 'http.ts'))].filter(isOfIt)).toContain('@modelcontextprotocol/server');
+    expect([...loadedWith(join(PACKAGES, 'http/src/mcp/http.ts'))].filter(isOfIt)).toContain(
+      '@modelcontextprotocol/server',
+    );
   });
 });
 

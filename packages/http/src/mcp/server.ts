@@ -1,6 +1,6 @@
 import { McpServer } from '@modelcontextprotocol/server';
+import { VERSION } from '@sparrow-search/endpoints';
 
-import { VERSION } from '../identity.js';
 import { DESCRIBE_INDEX, LIST_INDICES } from './describe.js';
 import { ADD_DOCUMENTS, CREATE_INDEX, DELETE_DOCUMENTS, GET_DOCUMENT } from './documents.js';
 import { EXPLAIN_HIT } from './explain.js';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { type Endpoint, ENDPOINTS } from '@sparrow-search/endpoints';
 
-import { InFlight } from '../http/in-flight.js';
-import { ENDPOINTS } from '../routes/table.js';
-import type { Endpoint } from '../routes/types.js';
+import { InFlight } from '../exchange/in-flight.js';
 import { takeRoom } from './admission.js';
 
 /** Whether an answer of 100 kB to an endpoint is refused where others hold all the room. */

@@ -1,8 +1,8 @@
+import type { Endpoint, LocalOperation } from '@sparrow-search/endpoints';
 import { EngineError, OPERATIONS } from '@sparrow-search/engine';
 
-import type { Place } from '../http/admission.js';
-import type { Answer } from '../http/respond.js';
-import type { Endpoint, LocalOperation } from '../routes/types.js';
+import type { Place } from '../exchange/admission.js';
+import type { Answer } from '../exchange/respond.js';
 import { rootOf } from '../security/key-store.js';
 import type { Call } from './call.js';
 

@@ -1,4 +1,4 @@
-import type { Answer } from '../http/respond.js';
+import type { Answer } from '../exchange/respond.js';
 import { claimedKey } from '../security/authenticate.js';
 import type { Call } from './call.js';
 

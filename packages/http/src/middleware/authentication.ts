@@ -1,7 +1,8 @@
+import type { Endpoint } from '@sparrow-search/endpoints';
+
 import { authenticate as verify, claimedKey, stillHolding } from '../security/authenticate.js';
 import { admit } from '../security/authorize.js';
 import { type ApiKey, rootOf } from '../security/key-store.js';
-import type { Endpoint } from '../routes/types.js';
 import { type Call, starting } from './call.js';
 
 /**

@@ -1,11 +1,10 @@
-import { HttpError, RoutingError } from '../errors.js';
-import type { Place } from '../http/admission.js';
-import { readBody as read } from '../http/body.js';
-import type { Sender } from '../http/fair-queue.js';
-import { kindOfBody, negotiate } from '../http/media-types.js';
-import { yamlToJson } from '../http/yaml.js';
-import { millisOf } from '../routes/parameters.js';
-import type { Endpoint } from '../routes/types.js';
+import { type Endpoint, HttpError, RoutingError, millisOf } from '@sparrow-search/endpoints';
+
+import type { Place } from '../exchange/admission.js';
+import { readBody as read } from '../exchange/body.js';
+import type { Sender } from '../exchange/fair-queue.js';
+import { kindOfBody, negotiate } from '../exchange/media-types.js';
+import { yamlToJson } from '../exchange/yaml.js';
 import { type Call, senderOf } from './call.js';
 
 /** Longest body of an operation that the engine does not carry out, in bytes: it is read on the event loop. */

@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto';
 
-import { HttpError } from '../errors.js';
-import type { Dispatch, Exchange } from '../http/exchange.js';
-import type { Sender } from '../http/fair-queue.js';
-import type { Hold } from '../http/in-flight.js';
-import type { Endpoint } from '../routes/types.js';
-import type { Route } from '../routes/table.js';
+import { type Endpoint, type Route, type Texts, HttpError } from '@sparrow-search/endpoints';
+
+import type { Dispatch, Exchange } from '../exchange/exchange.js';
+import type { Sender } from '../exchange/fair-queue.js';
+import type { Hold } from '../exchange/in-flight.js';
 import { network } from '../security/attempts.js';
 import { type ApiKey, rootOf } from '../security/key-store.js';
 import type { Application, Services } from '../services.js';
 import type { RequestSpan } from '../tracing/tracing.js';
-
-/** The values of parameters by their names. */
-export type Texts = Readonly<Record<string, string>>;
 
 const NONE: Texts = Object.freeze({});
 

@@ -1,4 +1,4 @@
-import { unhandled, unknownPath } from '../http/unknown-path.js';
+import { unhandled, unknownPath } from '../exchange/unknown-path.js';
 import { authenticate } from './authentication.js';
 import type { Call } from './call.js';
 

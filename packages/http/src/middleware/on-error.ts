@@ -1,9 +1,9 @@
+import { HttpError, SPARSE_PATH, isOpenAiPath } from '@sparrow-search/endpoints';
 import { EngineError, SparrowError } from '@sparrow-search/engine';
 
-import { HttpError } from '../errors.js';
-import { type Answer, answerToError, json, typeOf } from '../http/respond.js';
-import { answeredIn, spokenBy } from '../http/versions.js';
-import { SPARSE_PATH, inOpenAiForm, inSparseForm, isOpenAiPath } from '../openai/errors.js';
+import { type Answer, answerToError, json, typeOf } from '../exchange/respond.js';
+import { answeredIn, spokenBy } from '../exchange/versions.js';
+import { inOpenAiForm, inSparseForm } from '../openai/errors.js';
 import type { Call } from './call.js';
 import { namesOf } from './request-log.js';
 

@@ -1,8 +1,8 @@
-import { parametersOf } from '../http/uri.js';
-import { unrecognized } from '../http/unrecognized.js';
-import { parametersIn, spokenBy } from '../http/versions.js';
-import { checkParameter } from '../routes/parameters.js';
-import { COMMON_PARAMS, type Endpoint, isReadLate } from '../routes/types.js';
+import { type Endpoint, COMMON_PARAMS, checkParameter, isReadLate } from '@sparrow-search/endpoints';
+
+import { parametersOf } from '../exchange/uri.js';
+import { unrecognized } from '../exchange/unrecognized.js';
+import { parametersIn, spokenBy } from '../exchange/versions.js';
 import type { Call } from './call.js';
 
 /**

@@ -1,4 +1,4 @@
-import { traceOf } from '../http/trace-context.js';
+import { traceOf } from '../exchange/trace-context.js';
 import type { Call } from './call.js';
 
 /** Writes a line about a request, if it was slow or every one has a line. Needs its status, adds nothing. */

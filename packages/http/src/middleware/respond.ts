@@ -1,5 +1,5 @@
-import type { Finished } from '../http/exchange.js';
-import { type Answer, finish } from '../http/respond.js';
+import type { Finished } from '../exchange/exchange.js';
+import { type Answer, finish } from '../exchange/respond.js';
 import { audit } from './audit.js';
 import type { Call } from './call.js';
 import { onError } from './on-error.js';
@@ -74,7 +74,7 @@ async function sendEncoded({ exchange, application }: Call, finished: Finished, 
   let encoded = finished;
   try {
     // Only servers whose clients can read these load the codecs.
-    const { encode } = await import('../http/encodings.js');
+    const { encode } = await import('../exchange/encodings.js');
     encoded = await encode(finished, encodings);
   } catch (error) {
     // The answer is right as it is, only longer.

@@ -1,7 +1,6 @@
-import { RoutingError } from '../errors.js';
-import type { Answer } from '../http/respond.js';
-import type { Route } from '../routes/table.js';
-import type { Method } from '../routes/types.js';
+import { type Method, type Route, RoutingError } from '@sparrow-search/endpoints';
+
+import type { Answer } from '../exchange/respond.js';
 import type { Call } from './call.js';
 
 /** Order of methods in the sentence of a 405 and in its `Allow` header, as the original writes them. */

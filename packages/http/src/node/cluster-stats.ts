@@ -1,6 +1,7 @@
 import process from 'node:process';
 
-import { INTERFACE_VERSION } from '../identity.js';
+import { INTERFACE_VERSION } from '@sparrow-search/endpoints';
+
 import { type NodeContext, PRESSURE, isHere, percents, pick } from './common.js';
 import { describeOs, measure, osPrettyName, processStatus } from './machine.js';
 

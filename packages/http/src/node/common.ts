@@ -1,5 +1,6 @@
+import { HttpError } from '@sparrow-search/endpoints';
 import { matchesGlob } from '@sparrow-search/engine';
-import { HttpError } from '../errors.js';
+
 import { type Identity, NODE_NAME } from '../identity.js';
 import type { Instruments } from '../instruments/instruments.js';
 

@@ -1,4 +1,5 @@
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
 import { NODE_NAME } from '../identity.js';
 import type { NodeContext } from './common.js';
 import { type Machine, measure } from './machine.js';

@@ -1,7 +1,8 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
 import { HOST, NAME, type NodeContext, TRANSPORT, isHere } from './common.js';
 
 /** Clock ticks in a second, as Linux counts the time of threads. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
 import { type Identity, describe } from '../identity.js';
 
 /** When this interface was made; there is no other date on which a license could have been issued. */

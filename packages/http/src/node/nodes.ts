@@ -1,7 +1,7 @@
 import process from 'node:process';
 
-import { HttpError } from '../errors.js';
-import { INTERFACE_VERSION, VERSION } from '../identity.js';
+import { HttpError, INTERFACE_VERSION, VERSION } from '@sparrow-search/endpoints';
+
 import type { EngineFigures } from '../instruments/engine.js';
 import type { Instruments } from '../instruments/instruments.js';
 import { AGGREGATIONS } from './aggregations.js';

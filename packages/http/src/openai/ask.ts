@@ -1,7 +1,7 @@
 import type { EngineRequest, SearchEngine } from '@sparrow-search/engine';
 
-import type { Exchange } from '../http/exchange.js';
-import { traceOf } from '../http/trace-context.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { traceOf } from '../exchange/trace-context.js';
 
 /** Operations of the engine on models, which Elasticsearch's interface reaches by its own paths. */
 type Asked = 'get_inference' | 'get_trained_models' | 'infer' | 'infer_trained_model';

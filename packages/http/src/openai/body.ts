@@ -1,10 +1,7 @@
-import { HttpError } from '../errors.js';
-import { sizeOfJson } from '../http/json-text.js';
+import { HttpError, sizeOfJson } from '@sparrow-search/endpoints';
+
 import { isObject } from '../security/request-body.js';
 import { refused } from './errors.js';
-
-/** Longest body, in bytes: it is read on the event loop. More than a thousand texts of three thousand letters. */
-export const MOST_BYTES = 4 * 1024 * 1024;
 
 /** Values in a body: more than the longest list of texts has, and few enough to be looked at in no time. */
 const MOST_VALUES = 20_000;

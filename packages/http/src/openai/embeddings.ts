@@ -1,4 +1,4 @@
-import type { Answer } from '../http/respond.js';
+import type { Answer } from '../exchange/respond.js';
 import type { Ask } from './ask.js';
 import { kindOf, positive, readBody, requiredText, textOf } from './body.js';
 import { refused } from './errors.js';

@@ -1,14 +1,6 @@
-import type { ErrorDetails } from '../errors.js';
-import { HttpError } from '../errors.js';
-import type { Answer } from '../http/respond.js';
+import { type ErrorDetails, HttpError } from '@sparrow-search/endpoints';
 
-/** The paths that OpenAI's, Cohere's and Jina's clients call. Their refusals have another form than those of Elasticsearch. */
-const PATHS = /^\/v[12](?:\/|$)/;
-
-/** Whether a path is one of these; an index that is called `v1` is not, as its route begins with a parameter. */
-export function isOpenAiPath(path: string): boolean {
-  return PATHS.test(path);
-}
+import type { Answer } from '../exchange/respond.js';
 
 /** What clients know errors by, besides their status. */
 const KINDS: Readonly<Record<number, readonly [type: string, code: string | null]>> = {
@@ -44,9 +36,6 @@ export function inOpenAiForm(answer: Answer): Answer {
   const [type, usual] = KINDS[status] ?? [status >= 500 ? 'server_error' : 'invalid_request_error', null];
   return { ...answer, body: JSON.stringify({ error: { message, type, param, code: code ?? usual } }) };
 }
-
-/** The path of text-embeddings-inference. Its refusals have a form of their own. */
-export const SPARSE_PATH = '/embed_sparse';
 
 /** What clients of text-embeddings-inference know errors by. */
 const SPARSE_KINDS: Readonly<Record<number, string>> = { 413: 'validation', 429: 'overloaded' };

@@ -1,4 +1,4 @@
-import { type Answer, json } from '../http/respond.js';
+import { type Answer, json } from '../exchange/respond.js';
 import type { Ask } from './ask.js';
 import { modelNotFound, refused } from './errors.js';
 

@@ -1,4 +1,4 @@
-import { type Answer, json } from '../http/respond.js';
+import { type Answer, json } from '../exchange/respond.js';
 import { isObject } from '../security/request-body.js';
 import type { Ask } from './ask.js';
 import { anyText, kindOf, positive, readBody, requiredText } from './body.js';

@@ -1,6 +1,6 @@
 import mustache from 'mustache';
+import { HttpError } from '@sparrow-search/endpoints';
 
-import { HttpError } from '../errors.js';
 import { type Members, type Value, isList, isMembers, toJson, toText } from './values.js';
 
 /** Longest template in bytes, as in Elasticsearch (`script.max_size_in_bytes`). */

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 
+import { HttpError } from '@sparrow-search/endpoints';
+
 import { StoredFileError, diskRefusal, parseStored } from '../durable-file.js';
-import { HttpError } from '../errors.js';
 import { seal } from '../sealed-file.js';
 import { type StoredText, textInFile } from '../stored-text.js';
 

@@ -1,5 +1,6 @@
-import { HttpError } from '../errors.js';
-import { type Answer, json } from '../http/respond.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
+import { type Answer, json } from '../exchange/respond.js';
 import { type Call, serving } from '../middleware/call.js';
 import { checkNames } from '../security/request-body.js';
 import { compile } from './mustache.js';

@@ -1,9 +1,9 @@
+import { HttpError } from '@sparrow-search/endpoints';
 import { Turns } from '@sparrow-search/engine';
 
-import { HttpError } from '../errors.js';
 import { carryOutInEngine } from '../handlers/engine.js';
-import { FairQueue } from '../http/fair-queue.js';
-import type { Answer } from '../http/respond.js';
+import { FairQueue } from '../exchange/fair-queue.js';
+import type { Answer } from '../exchange/respond.js';
 import { type Call, endpointOf, senderOf } from '../middleware/call.js';
 import { invalid, isObject } from '../security/request-body.js';
 import { Budget, compile, fillIn, type Template } from './mustache.js';

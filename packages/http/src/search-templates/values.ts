@@ -1,5 +1,5 @@
-import { HttpError } from '../errors.js';
-import { type Json, parseJson, sizeOfJson } from '../http/json-text.js';
+import { type Json, HttpError, parseJson, sizeOfJson } from '@sparrow-search/endpoints';
+
 import { checkNames } from '../security/request-body.js';
 
 /** Deepest nesting of a body: a search nests no deeper either. */

@@ -1,4 +1,4 @@
-import { ACTIONS, type Action } from '@sparrow-search/engine';
+import { type Action, ACTIONS } from '@sparrow-search/engine';
 import { expect, it } from 'vitest';
 
 import { CLUSTER_PRIVILEGES, INDEX_PRIVILEGES, grants } from './actions.js';

@@ -1,4 +1,4 @@
-import { ACTIONS, type Action } from '@sparrow-search/engine';
+import { type Action, ACTIONS } from '@sparrow-search/engine';
 
 /** The actions that the engine checks on names; it knows every one of them. */
 export const INDEX_ACTIONS: readonly Action[] = (Object.keys(ACTIONS) as Action[]).filter(

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { AsyncSearches } from '../async-search/async-searches.js';
-import { InFlight } from '../http/in-flight.js';
+import { InFlight } from '../exchange/in-flight.js';
 import { seal } from '../sealed-file.js';
 import { type Asking, getApiKeys, queryApiKeys } from './api.js';
 import { createApiKey } from './changes.js';

@@ -1,10 +1,10 @@
-import { ACTIONS, type Action } from '@sparrow-search/engine';
+import { HttpError } from '@sparrow-search/endpoints';
+import { type Action, ACTIONS } from '@sparrow-search/engine';
 
 import { BoundedWork } from '../bounded-work.js';
-import { HttpError } from '../errors.js';
-import { FairQueue, type Sender } from '../http/fair-queue.js';
-import type { Hold } from '../http/in-flight.js';
-import type { Answer } from '../http/respond.js';
+import { FairQueue, type Sender } from '../exchange/fair-queue.js';
+import type { Hold } from '../exchange/in-flight.js';
+import type { Answer } from '../exchange/respond.js';
 import { holdsOnCluster } from './authorize.js';
 import { type ApiKey, type KeyStore, OWNER, rootOf } from './key-store.js';
 import { Pieces } from './pieces.js';

@@ -1,5 +1,6 @@
-import { HttpError } from '../errors.js';
-import type { Exchange } from '../http/exchange.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
+import type { Exchange } from '../exchange/exchange.js';
 import type { Logger } from '../log.js';
 import { type Attempts, MOST_FAILURES } from './attempts.js';
 import { type ApiKey, type KeyStore, decodeKey } from './key-store.js';

@@ -1,7 +1,6 @@
-import { ACTIONS, type Action, type EngineRequest } from '@sparrow-search/engine';
+import { type Endpoint, HttpError } from '@sparrow-search/endpoints';
+import { type Action, type EngineRequest, ACTIONS } from '@sparrow-search/engine';
 
-import { HttpError } from '../errors.js';
-import type { Endpoint } from '../routes/types.js';
 import { INDEX_ACTIONS, grants } from './actions.js';
 import type { ApiKey } from './key-store.js';
 import type { Roles } from './roles.js';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { InFlight } from '../http/in-flight.js';
-import type { Answer } from '../http/respond.js';
+import { InFlight } from '../exchange/in-flight.js';
+import type { Answer } from '../exchange/respond.js';
 import type { Asking } from './api.js';
 import { createApiKey, invalidateApiKeys, updateApiKey, updateApiKeys } from './changes.js';
 import { type ApiKey, KeyStore } from './key-store.js';

@@ -1,9 +1,9 @@
+import { type ErrorCode, HttpError, describeError } from '@sparrow-search/endpoints';
 import { type Action, Turns } from '@sparrow-search/engine';
 
 import type { BoundedWork } from '../bounded-work.js';
-import { type ErrorCode, HttpError, describeError } from '../errors.js';
-import { FairQueue } from '../http/fair-queue.js';
-import { type Answer, json } from '../http/respond.js';
+import { FairQueue } from '../exchange/fair-queue.js';
+import { type Answer, json } from '../exchange/respond.js';
 import { type Asking, REALM, boundedWork, matchesName, mayManageAll, onlyOwn } from './api.js';
 import { type ApiKey, type KeyChange, type KeyStore, type NewKey, rootOf } from './key-store.js';
 import { Pieces } from './pieces.js';

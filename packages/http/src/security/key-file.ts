@@ -1,5 +1,6 @@
+import { HttpError } from '@sparrow-search/endpoints';
+
 import { StoredFileError, parseStored } from '../durable-file.js';
-import { HttpError } from '../errors.js';
 import type { KeyList } from './key-list.js';
 import type { ApiKey } from './key-store.js';
 import { isObject } from './request-body.js';

@@ -2,10 +2,10 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { HttpError } from '@sparrow-search/endpoints';
 import { Turns } from '@sparrow-search/engine';
 
 import { diskRefusal, readIfPresent, replaceFile } from '../durable-file.js';
-import { HttpError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { sealPieces } from '../sealed-file.js';
 import { LOSS, parseFile, parseSnapshot, textsOf } from './key-file.js';

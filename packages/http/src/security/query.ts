@@ -1,6 +1,7 @@
+import { HttpError } from '@sparrow-search/endpoints';
 import { matchesGlob } from '@sparrow-search/engine';
+
 import type { BoundedWork } from '../bounded-work.js';
-import { HttpError } from '../errors.js';
 import type { ApiKey } from './key-store.js';
 import { invalid, isObject, parseBody } from './request-body.js';
 

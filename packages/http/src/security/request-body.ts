@@ -1,5 +1,4 @@
-import { HttpError } from '../errors.js';
-import { type Json, parseJson, sizeOfJson } from '../http/json-text.js';
+import { type Json, HttpError, parseJson, sizeOfJson } from '@sparrow-search/endpoints';
 
 /** Deepest nesting of a body. */
 const MAX_DEPTH = 20;

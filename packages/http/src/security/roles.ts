@@ -1,4 +1,5 @@
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
+
 import { CLUSTER_PRIVILEGES, INDEX_PRIVILEGES } from './actions.js';
 import { isObject } from './request-body.js';
 

@@ -1,4 +1,4 @@
-import { HttpError } from '../errors.js';
+import { HttpError } from '@sparrow-search/endpoints';
 
 const CHALLENGES = ['Basic realm="security" charset="UTF-8"', 'Bearer realm="security"', 'ApiKey'];
 

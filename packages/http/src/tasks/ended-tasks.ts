@@ -1,6 +1,6 @@
 import { EngineError } from '@sparrow-search/engine';
 
-import { type Answer, json } from '../http/respond.js';
+import { type Answer, json } from '../exchange/respond.js';
 import { type Call, serving } from '../middleware/call.js';
 import { rootOf } from '../security/key-store.js';
 

@@ -1,10 +1,9 @@
 import type * as OpenTelemetry from '@opentelemetry/api';
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
-import { EngineError, type EngineReply, type EngineRequest, type Operation, type Phases } from '@sparrow-search/engine';
+import { type Route, VERSION } from '@sparrow-search/endpoints';
+import { type EngineReply, type EngineRequest, type Operation, type Phases, EngineError } from '@sparrow-search/engine';
 
-import type { Exchange } from '../http/exchange.js';
-import { VERSION } from '../identity.js';
-import type { Route } from '../routes/table.js';
+import type { Exchange } from '../exchange/exchange.js';
 import type { RequestSpan, Tracing } from './tracing.js';
 
 export type Api = typeof OpenTelemetry;

@@ -1,7 +1,7 @@
+import type { Route } from '@sparrow-search/endpoints';
 import type { EngineReply, EngineRequest, Operation } from '@sparrow-search/engine';
 
-import type { Exchange } from '../http/exchange.js';
-import type { Route } from '../routes/table.js';
+import type { Exchange } from '../exchange/exchange.js';
 
 /** Makes spans of requests. Without types of OpenTelemetry, which need not be installed. */
 export interface Tracing {
