@@ -62,7 +62,7 @@ export function keyOf({ file }: KnownFile): string {
 /** Where an earlier import of the same file stopped. Undefined also where the file has changed other than by growing. */
 export async function checkpointOf(context: Context, index: string, file: KnownFile): Promise<Checkpoint | undefined> {
   const before = all(await mappingOf(context, index))[keyOf(file)];
-  // Whoever may change the mapping may have written it.
+  // Anybody who may change the mapping may have written it.
   if (!isCheckpoint(before, file)) return undefined;
   // What changes in the middle alone is seen by its time only.
   if (before.size === file.size && before.modified !== file.modified) return undefined;

@@ -15,7 +15,7 @@ export interface Sent {
 export interface Answered {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  /** The bytes, unpacked. Whoever reads them bounds how many they may be. */
+  /** The bytes, unpacked. The reader bounds how many they may be. */
   readonly body: Readable;
 }
 

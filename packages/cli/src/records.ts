@@ -26,7 +26,7 @@ export function hasColumns(format: Format): format is 'csv' | 'tsv' {
   return format === 'csv' || format === 'tsv';
 }
 
-/** One document of a file, or why there is none. */
+/** One document of a file, or why there is no document. */
 export interface Record_ {
   /** Its place among the documents of the file, from 1. */
   readonly n: number;
@@ -204,7 +204,7 @@ async function* fromText(stream: AsyncIterable<Buffer>, file: string | undefined
 /** Objects in objects, and lists in lists, that a document may have: as in Elasticsearch. */
 const MOST_DEPTH = 1000;
 
-/** Whether a document is nested so deeply that whoever walks through it runs out of stack. */
+/** Whether a document is nested so deeply that code which walks through it runs out of stack. */
 function isTooDeep(text: string): boolean {
   // So deep a document has as many brackets that open, and that close.
   if (text.length < 2 * MOST_DEPTH) return false;

@@ -24,7 +24,7 @@ export interface Target {
   readonly url: string;
   /** The key as it goes into the `Authorization` header; undefined where none was found. */
   readonly key: string | undefined;
-  /** Where the key is from, in words, without the key; what can be done, where there is none. */
+  /** Where the key is from, in words, without the key; what can be done, where no key was found. */
   readonly keyFrom: string;
 }
 

@@ -106,7 +106,7 @@ export class ClusterSearchEngine implements SearchEngine {
    *
    * @param native the engine that has the models; it is closed with this one
    * @param signal ends the waiting
-   * @throws {ClusterSettingsError} for settings that cannot be used, {@link UnsupportedClusterError} for a cluster that is none of
+   * @throws {ClusterSettingsError} for settings that cannot be used, {@link UnsupportedClusterError} for a cluster that is not one of
    * those that Sparrow knows
    */
   static async open(

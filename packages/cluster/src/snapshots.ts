@@ -133,7 +133,7 @@ async function restore(context: Context, request: EngineRequest, asked: Json): P
   return withoutOwn(replyOf(answered));
 }
 
-/** The API keys of a snapshot, if a restore asks for them. Which of them are taken, whoever keeps the keys decides. */
+/** The API keys of a snapshot, if a restore asks for them. The keeper of the keys decides which of them are taken. */
 async function keys(context: Context, request: EngineRequest, asked: Json): Promise<EngineReply> {
   let text: string | undefined;
   if (wantsKeys(asked['feature_states'])) {

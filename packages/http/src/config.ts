@@ -265,7 +265,7 @@ function checkTls({ tlsCert, tlsKey, tlsClientCa }: Config): void {
   }
 }
 
-/** @throws {ConfigError} for settings of a cluster where there is none */
+/** @throws {ConfigError} for settings of a cluster without a cluster */
 function checkCluster(config: Config): void {
   const { cluster, clusterCa, clusterCredentials, clusterVectorEngine, clusterReplaceOwnerKey } = config;
   if (clusterReplaceOwnerKey && config.apiKey === undefined)

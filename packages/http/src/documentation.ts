@@ -37,7 +37,7 @@ let files: ReadonlyMap<string, string> | undefined;
  * A page or picture of the documentation. `address` is what follows `/_docs/`, and is only ever looked up. The name of a page's
  * Markdown file, as links in the repository have it, leads to the page.
  *
- * @throws {RoutingError} 404 if there is none
+ * @throws {RoutingError} 404 if there is no such page
  */
 export function documentation(address: string): Answer {
   files ??= list();

@@ -109,7 +109,7 @@ export async function replaceFile(path: string, contents: string | AsyncIterable
 const MOST_STORED = bufferConstants.MAX_STRING_LENGTH;
 
 /**
- * The contents of a file of the data directory, or undefined if there is none.
+ * The contents of a file of the data directory, or undefined if the file does not exist.
  *
  * @param loss what a server that starts without the file does not have, as the end of a sentence
  * @throws {StoredFileError} for what is no regular file, for which it would wait without an end, and for one that is too long

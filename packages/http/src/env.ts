@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Exchange } from './exchange/exchange.js';
 import type { Call } from './middleware/call.js';
 
-/** Where a request is that is none of Fetch. A symbol: an application around ours may have names of its own. */
+/** Where a request is that does not come as a Fetch object. A symbol: an application around this one may have names of its own. */
 export const EXCHANGE: unique symbol = Symbol('exchange');
 
 /** What is in the context of a request. */

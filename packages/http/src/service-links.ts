@@ -5,7 +5,7 @@ const NAMES = [
   /^SPARROW_(?:[A-Z0-9_]+_)?PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/,
 ];
 
-/** The one such name that is a setting of ours as well is told by what is in it. */
+/** The one such name that is a setting of Sparrow as well is told by its value. */
 const PORT = /^SPARROW_(?:[A-Z0-9_]+_)?PORT$/;
 const ADDRESS = /^(?:tcp|udp|sctp):\/\//;
 

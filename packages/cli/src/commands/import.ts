@@ -193,7 +193,7 @@ class Import {
     try {
       return await this.#run(signal);
     } catch (error) {
-      // Whoever loads several files wants to know which one.
+      // Somebody who loads several files wants to know which one.
       if (!(error instanceof CommandError) || error.message.includes(this.#file)) throw error;
       throw new CommandError(`${this.#file}: ${error.message}`, { cause: error });
     } finally {

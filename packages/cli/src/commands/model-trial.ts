@@ -81,7 +81,7 @@ function modelsIn(place: string): readonly string[] {
   }
 }
 
-/** What the file `sparrow.json` of a model directory says; nothing if there is none, or it cannot be read, which is reported with the model. */
+/** What the file `sparrow.json` of a model directory says; nothing if it is missing or cannot be read, which is reported with the model. */
 export function ownSettings(directory: string): {
   readonly trunk?: { readonly model?: string };
   readonly pooling?: unknown;

@@ -99,7 +99,7 @@ export async function send(method: string, path: string, body?: string, options:
   };
 }
 
-/** Sends a request and resolves with the answer's JSON, or its text if it is none. @throws Refused unless it succeeds */
+/** Sends a request and resolves with the answer's JSON, or its text if it is not JSON. @throws Refused unless it succeeds */
 export async function call<T>(method: string, path: string, body?: unknown, options?: Options): Promise<T> {
   const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
   const reply = await send(method, path, sent, options);

@@ -335,7 +335,7 @@ function CopyAs({
   );
 }
 
-/** JSON with two spaces; lines of JSON, or what is none, stay as they are. */
+/** JSON with two spaces; lines of JSON, and what is not JSON, stay as they are. */
 function layOut(body: string): string {
   const value = parsed(body);
   return typeof value === 'string' ? body : JSON.stringify(value, null, 2);

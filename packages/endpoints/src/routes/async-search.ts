@@ -8,7 +8,7 @@ const PATH = '/_async_search/{id}';
 /** A search with a scroll has pages, and the result of one without a request has one. */
 const SEARCH_PARAMS = search.parameters.filter((name) => name !== 'scroll');
 
-/** Whoever may read something may ask for results; whose a search is decides about the rest. */
+/** A key that may read something may ask for results; the owner of the search decides about the rest. */
 export const ASYNC_SEARCH_ENDPOINTS: readonly Endpoint[] = [
   ...local(
     'async_search',

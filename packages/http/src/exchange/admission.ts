@@ -113,7 +113,7 @@ export class Admission {
     return new Place(this, key);
   }
 
-  /** Counts one more, if there is room or it is not this key that there is none. */
+  /** Counts one more, if there is room, or if this key is not the reason that there is no room. */
   #count(key: string | undefined): void {
     const now = performance.now();
     if (now < this.#fullUntil && this.#active >= this.#fits) {

@@ -11,7 +11,7 @@ export interface Exchange {
   readonly path: string;
   /** The path by which Hono finds its route; see `routedPath` in `uri.ts`. */
   readonly routed: string;
-  /** The address that the connection came from; empty where there is none. */
+  /** The address that the connection came from; empty where there is no connection. */
   readonly from: string;
   /** Whether others have just asked too, or it is not known: they would wait for what holds up the event loop. */
   readonly concurrent: boolean;
@@ -28,7 +28,7 @@ export interface Exchange {
   /** Is told its route, where what it stands for says what kind of body it has. */
   settle?(route: Route | undefined): void;
   /**
-   * The bytes of the body as they came, empty if there is none.
+   * The bytes of the body as they came, empty without a body.
    *
    * @param hold takes room for them
    * @throws {HttpError} 413 when there are more than `limit`, 429 when there is no room

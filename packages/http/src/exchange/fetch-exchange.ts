@@ -57,7 +57,7 @@ export class FetchExchange implements Exchange {
   send({ status, headers, body }: Finished): Response {
     return new Response(body as string | Uint8Array<ArrayBuffer> | null, {
       status,
-      // Where a document is, as whoever wrote it gets there.
+      // Where a document is, as the client that wrote it gets there.
       headers: headers.map(([name, value]): [string, string] => [
         name,
         name === 'Location' ? this.#prefix + value : value,

@@ -12,7 +12,7 @@ const SINGLE: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Refuses requests whose headers could be read in several ways: whoever is before the server might have read them in another.
+ * Refuses requests whose headers could be read in several ways: a proxy before the server might have read them in another.
  *
  * @throws {HttpError} 400
  */

@@ -77,7 +77,7 @@ export class NodeExchange implements Exchange {
       outgoing.writeHead(status, flat);
       outgoing.end(bytes ?? undefined);
     } catch {
-      // A connection that broke; or a header that cannot be sent, of which there is none, as `respond.ts` makes them all.
+      // A connection that broke; or a header that cannot be sent, which never happens, as `respond.ts` makes them all.
       outgoing.destroy();
       return SENT;
     }

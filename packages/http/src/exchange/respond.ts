@@ -118,7 +118,7 @@ function shaped(
   { kind }: Negotiated,
   room: () => number,
 ): Answer['body'] | Promise<Answer['body']> {
-  // As in Elasticsearch, an error is told whole: whoever asked for [hits.total] has to hear why there are no hits.
+  // As in Elasticsearch, an error is told whole: a client that asked for [hits.total] has to hear why there are no hits.
   const filter = isError(status, body) ? undefined : query['filter_path'];
   const isPretty = isSet(query['pretty']);
   const isTraced = status >= 400 && isSet(query['error_trace']);

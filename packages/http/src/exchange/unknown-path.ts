@@ -17,7 +17,7 @@ const SIMILAR = 0.7;
 const SWAPPED = 0.9;
 
 /**
- * The refusal of a path that is none of this server's, whatever index a route would take its first name for: a name that begins
+ * The refusal of a path that this server does not have, whatever index a route would take its first name for: a name that begins
  * with `_` is never an index. Undefined for a path that the route answers.
  *
  * @param route what the path fits, if anything

@@ -6,7 +6,7 @@ const NONE: Readonly<Record<string, string>> = Object.freeze({});
 /**
  * The query string of a URI as parameters. The last of several with one name counts.
  *
- * @throws {HttpError} 400 for an escape that is none, or that is not UTF-8
+ * @throws {HttpError} 400 for an escape that is malformed, or that is not UTF-8
  */
 export function parametersOf(uri: string): Readonly<Record<string, string>> {
   const mark = uri.indexOf('?');
@@ -25,7 +25,7 @@ export function parametersOf(uri: string): Readonly<Record<string, string>> {
   return Object.fromEntries(new URLSearchParams(text));
 }
 
-/** @throws {HttpError} 400 for a path with an escape that is none, or that is not UTF-8 */
+/** @throws {HttpError} 400 for a path with an escape that is malformed, or that is not UTF-8 */
 export function checkPath(path: string): void {
   if (!path.includes('%')) return;
   for (const segment of path.split('/')) {

@@ -26,7 +26,7 @@ const GONE: readonly Gone[] = [
   { since: 9, parameter: 'ignore_throttled' },
 ];
 
-/** Errors whose status a newer version changed: whoever waited for too long may come again. */
+/** Errors whose status a newer version changed: a client that waited for too long may come again. */
 const STATUSES = [{ since: 9, type: 'timeout_exception', from: 504, to: 429 }] as const;
 
 /** The version of the interface that a request speaks. */

@@ -27,7 +27,7 @@ export interface RestResponse {
   readonly status: number;
   /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body as it would be sent; empty where there is none. */
+  /** The body as it would be sent; empty without a body. */
   readonly bytes: Uint8Array;
   /** The body as text. */
   readonly text: string;

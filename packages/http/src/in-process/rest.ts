@@ -69,7 +69,7 @@ export class Rest {
 
   /**
    * The interface as a part of a Hono application: `app.route('/search', rest.app())`. Unlike {@link Rest.request}, it asks everybody
-   * for an API key. Whoever listens sees to connections, timeouts and compression. The console and the pages of the documentation are
+   * for an API key. The program that listens sees to connections, timeouts and compression. The console and the pages of the documentation are
    * found only where the part is at `/`.
    */
   app({ maxBodyBytes = MOST_OVER_HTTP }: PartOptions = {}): Hono<ServerEnv> {

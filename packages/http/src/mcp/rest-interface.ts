@@ -7,7 +7,7 @@ export interface AskOptions {
 }
 
 /**
- * The REST interface as the tools use it: over HTTP, or inside the server. Whoever asks has a key of their own, so that no tool can do or
+ * The REST interface as the tools use it: over HTTP, or inside the server. Each caller has a key of its own, so that no tool can do or
  * show what the key may not.
  */
 export interface RestInterface {

@@ -25,7 +25,7 @@ export function noteRejection({ application }: Call, endpoint: Endpoint, error: 
 
 /**
  * Takes room for the answer to a read until it is sent, unless that was done while it was made. Needs `endpoint`, adds to `hold`. What
- * tells of a change is given whether there is room or not, and so is what an operator asks for where there is none.
+ * tells of a change is given whether there is room or not, and so is what an operator asks for where there is no room.
  *
  * @throws {HttpError} 429 when there is no room
  */

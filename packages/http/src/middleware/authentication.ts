@@ -9,7 +9,7 @@ import { type Call, starting } from './call.js';
  * Finds out whose key a request has. Needs nothing, adds `caller`. What comes back is waited for: a key that another server has just
  * made is looked for before it is turned away.
  *
- * @throws {HttpError} 401 for a key that is none, 429 after too many of them, 503 as long as the engine is opening
+ * @throws {HttpError} 401 for a key that does not exist, 429 after too many of them, 503 as long as the engine is opening
  */
 export function authenticate(call: Call): Promise<void> | undefined {
   const { services, exchange, application } = call;

@@ -3,7 +3,7 @@ import { authenticate } from './authentication.js';
 import type { Call } from './call.js';
 
 /**
- * Refuses a path that is none of this server's, whatever index its route takes the first name for. Needs nothing, adds `caller`. What comes
+ * Refuses a path that this server does not have, whatever index its route takes the first name for. Needs nothing, adds `caller`. What comes
  * back is waited for, and rejects.
  *
  * @throws {RoutingError | HttpError} 400, or what a caller without a key is told

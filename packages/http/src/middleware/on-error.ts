@@ -46,7 +46,7 @@ export function refusal(call: Call, error: unknown): Answer {
   return isOpenAiPath(path) ? inOpenAiForm(answer) : answer;
 }
 
-/** What went wrong, for the log: the reason where the engine gave one, with the place in the code where it is a fault of ours. */
+/** What went wrong, for the log: the reason where the engine gave one, with the place in the code where it is a fault of the server. */
 function described(error: unknown): string {
   if (error instanceof EngineError) return error.reason;
   return error instanceof Error ? (error.stack ?? String(error)) : String(error);

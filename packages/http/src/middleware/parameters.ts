@@ -8,7 +8,7 @@ import type { Call } from './call.js';
 /**
  * Reads the query string. Needs nothing, adds `query`.
  *
- * @throws {HttpError} 400 for an escape that is none
+ * @throws {HttpError} 400 for an escape that is malformed
  */
 export function readParameters(call: Call): void {
   call.query = parametersOf(call.exchange.uri);

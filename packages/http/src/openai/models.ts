@@ -59,7 +59,7 @@ const TASKS: readonly (readonly [config: string, task: Task])[] = [
 /**
  * The endpoint or model of a name.
  *
- * @throws {HttpError} 404 if there is none, 400 for one of another task
+ * @throws {HttpError} 404 if there is no such model, 400 for one of another task
  */
 export async function choose(ask: Ask, name: string, task: Task): Promise<Chosen> {
   const all = await everything(ask);
@@ -70,7 +70,7 @@ export async function choose(ask: Ask, name: string, task: Task): Promise<Chosen
   const there = fitting.length === 0 ? 'there is none for this' : `there are [${fitting.join(', ')}]`;
   if (found === undefined) throw modelNotFound(`the model [${name}] does not exist: ${there}`);
   if (found !== task) throw refused('model', `[${name}] ${MAKES[found]}${elsewhere(found, name, endpoint)}; ${there}`);
-  // An endpoint starts its model by itself, which whoever names the model expects here.
+  // An endpoint starts its model by itself, which a client that names the model expects here.
   const own = config === undefined ? undefined : endpointOf(all, config, task);
   return { name, endpoint: endpoint?.inference_id ?? own, config };
 }

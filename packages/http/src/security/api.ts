@@ -53,7 +53,7 @@ export interface Asking {
 /**
  * `GET|POST /_security/_query/api_key`: over all keys, or over the caller alone where it may not see others.
  *
- * @throws {HttpError} 400 for a query that is none or takes too much, 429 when there is no room for the answer
+ * @throws {HttpError} 400 for a query that is malformed or takes too much, 429 when there is no room for the answer
  */
 export function queryApiKeys(
   keys: KeyStore,

@@ -25,7 +25,7 @@ export function authenticate(
   }
   const isSentByItself = isBasic(authorization) && isFromAnotherPage(exchange);
   const parts = isSentByItself ? undefined : credentials(authorization);
-  // A right key is let in whoever else knocks from there: secrets have too many bits to be guessed at any rate.
+  // A right key is let in whatever else comes from that address: secrets have too many bits to be guessed at any rate.
   const key = parts === undefined ? undefined : keys.check(parts.id, parts.secret, now);
   if (typeof key === 'object') return key;
   const { from } = exchange;

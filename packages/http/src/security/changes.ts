@@ -37,7 +37,7 @@ const changes = new FairQueue({
   together: 4000,
 });
 
-/** Makes a change that was looked at, and tells of it. Room for the answer was taken before: whoever changed something learns of it. */
+/** Makes a change that was looked at, and tells of it. Room for the answer was taken before, so that the caller learns of the change. */
 type Prepared = () => Promise<Answer>;
 
 /**
@@ -230,14 +230,14 @@ function unchangeable(keys: KeyStore, caller: ApiKey, id: string, change: KeyCha
   if (key.expiration !== undefined && key.expiration <= now) {
     return ['illegal_argument', `cannot update expired API key [${id}]`];
   }
-  // Whoever gave it an end meant it: a key that leaked would otherwise last as long as who found it likes.
+  // The end that the owner gave it stays: a key that leaked could otherwise be prolonged by its finder.
   if (id === caller.id && (change.expiration ?? 0) > (key.expiration ?? Infinity)) {
     return ['illegal_argument', `API key [${id}] cannot extend its own expiration: another key has to`];
   }
   return undefined;
 }
 
-/** @throws {HttpError} 403 where the caller may change no key but itself, and is none of those named */
+/** @throws {HttpError} 403 where the caller may change no key but itself, and is not one of those named */
 function checkOwn(caller: ApiKey, action: Action, ids: ReadonlySet<string>): void {
   if (!mayManageAll(caller, action) && !ids.has(caller.id)) throw onlyOwn(caller, action);
 }

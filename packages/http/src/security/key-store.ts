@@ -99,7 +99,7 @@ export interface KeyChange {
 /**
  * Changes `keys`, a copy of those `before` it.
  *
- * @returns what whoever asks for the change learns of it
+ * @returns what the caller learns of the change
  */
 type Plan<T> = (keys: KeyList, before: KeyList) => T | Promise<T>;
 
@@ -286,7 +286,7 @@ export class KeyStore {
   }
 
   /**
-   * Makes an owner key where there is none, and leaves it in its file. Of servers that have their keys in common and are started
+   * Makes an owner key if there is no owner key yet, and leaves it in its file. Of servers that have their keys in common and are started
    * at the same time, one does.
    *
    * @returns undefined where there is one, also where another server has made it just now
@@ -485,7 +485,7 @@ export class KeyStore {
       if (this.#waiting.length > 1) return;
       this.#changes = this.#changes.then(async () => {
         const changes = this.#waiting.splice(0);
-        // Whoever asked for a change learns of its failure; the next one is made all the same.
+        // The caller of a change learns of its failure; the next one is made all the same.
         await this.#makeAll(changes).catch((error: unknown) => {
           for (const change of changes) change.reject(error);
         });

@@ -84,7 +84,7 @@ describe('the pair before stays in force, and the next good one comes after', ()
     ['a certificate of another key', () => put(tlsCert, second.cert), /is not that of the first certificate/],
     ['no key', () => put(tlsKey, second.key.slice(0, 60)), /it is not a private key in PEM/],
     [
-      'a chain whose second certificate is none',
+      'a chain whose second certificate is no certificate',
       () => put(tlsCert, `${first.cert}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`),
       /TLS cannot be set up with/,
     ],
