@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 
 import { typeDefinitionFolder, writeAddonTypes } from './addon-types.mjs';
+import { writeDeclarations } from './declarations.mjs';
 import { writeDemoData } from './demo-data.mjs';
-import { writeOperations } from './operations.mjs';
 import { ADDON, CLI, CONSOLE, DEMO, DOCUMENTATION, ROOT, at, onnxRuntimeLibrary, targetDir } from './paths.mjs';
 import { libraryFile } from './platforms.mjs';
 import { StepFailed, mustRun, npm, output, tool } from './process.mjs';
@@ -159,7 +159,7 @@ async function buildAddon() {
   copyFileSync(built, `${ADDON}.tmp`);
   renameSync(`${ADDON}.tmp`, ADDON);
   writeAddonTypes();
-  writeOperations();
+  writeDeclarations();
 }
 
 async function compileTypeScript() {

@@ -1,4 +1,4 @@
-import { scalar, script } from './query.js';
+import { script } from './query.js';
 import {
   type Schema,
   type Schemas,
@@ -16,6 +16,7 @@ import {
   ref,
   several,
   text,
+  scalar,
 } from './schema.js';
 
 const format = text('how keys and values are written');

@@ -16,8 +16,9 @@ import {
   several,
   text,
   time,
+  scalar,
 } from './schema.js';
-import { scalar, script } from './query.js';
+import { script } from './query.js';
 
 const WRITTEN: Schemas = {
   _index: text(),

@@ -15,8 +15,8 @@ import {
   ref,
   several,
   text,
+  scalar,
 } from './schema.js';
-import { scalar } from './query.js';
 
 const flag = { type: ['boolean', 'string'] };
 const setting = { type: ['string', 'number', 'boolean', 'null', 'array', 'object'] };

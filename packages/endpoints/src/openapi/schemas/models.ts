@@ -16,8 +16,9 @@ import {
   ref,
   several,
   text,
+  scalar,
 } from './schema.js';
-import { scalar, script } from './query.js';
+import { script } from './query.js';
 
 const adaptive = object({
   enabled: bool(),

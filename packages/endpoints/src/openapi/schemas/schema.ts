@@ -10,6 +10,8 @@ export const text = (description?: string): Schema => described({ type: 'string'
 export const int = (description?: string): Schema => described({ type: 'integer' }, description);
 export const num = (description?: string): Schema => described({ type: 'number' }, description);
 export const bool = (description?: string): Schema => described({ type: 'boolean' }, description);
+/** A value of a field. */
+export const scalar: Schema = { type: ['string', 'number', 'boolean', 'null'] };
 /** A value of any kind. */
 export const any = (description?: string): Schema => described({}, description);
 /** An object whose members are the user's own. */

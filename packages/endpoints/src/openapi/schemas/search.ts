@@ -1,4 +1,4 @@
-import { scalar, script } from './query.js';
+import { script } from './query.js';
 import {
   type Schema,
   type Schemas,
@@ -19,6 +19,7 @@ import {
   several,
   text,
   time,
+  scalar,
 } from './schema.js';
 
 const query = ref('Query');
