@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 
-import { hasControls } from '../no-text.js';
+import { hasControls } from './documents/no-text.js';
 import { CommandError } from './errors.js';
 import { number } from './terminal.js';
 
