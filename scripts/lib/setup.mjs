@@ -61,7 +61,9 @@ const STEPS = [
     inputs: () => [
       join('packages', 'console'),
       join('packages', 'cli', 'src', 'documents'),
-      ...['json-text.ts', 'warning-texts.ts'].map((name) => join('packages', 'endpoints', 'src', name)),
+      ...['explanations.ts', 'json-text.ts', 'warning-texts.ts'].map((name) =>
+        join('packages', 'endpoints', 'src', name),
+      ),
     ],
     results: () => [CONSOLE],
     run: buildConsole,

@@ -6,6 +6,7 @@ export {
   type ErrorCode,
   type ErrorDetails,
 } from './errors.js';
+export { reasonOf, type Explanation, type Reason } from './explanations.js';
 export { exactValue, mayHoldLong, parseJson, sizeOfJson, writeJson, type Json } from './json-text.js';
 export { leaves, type Leaf, type Properties, type Property } from './mapped-fields.js';
 export { rootReason } from './root-cause.js';

@@ -1,3 +1,4 @@
+import { type Explanation, reasonOf } from '@sparrow-search/endpoints';
 import { z } from 'zod';
 
 import { pathOf } from './rest-interface.js';
@@ -8,13 +9,6 @@ import { ID, INDEX, tool } from './tool.js';
 const MOST_MATCHES = 10;
 /** Matches that are left out, as a share of the strongest one: a model expands a text into many weak words. */
 const WEAKEST = 0.1;
-
-/** A node of the tree by which the server explains a score. */
-interface Explanation {
-  readonly value: number;
-  readonly description: string;
-  readonly details?: readonly Explanation[];
-}
 
 const LIST = z.object({
   searched_by: z.enum(['words', 'meaning of words', 'meaning of passages']),
@@ -77,8 +71,9 @@ type List = z.output<typeof LIST>;
 /** The lists that were fused, each with what matched in it. */
 function listsOf(root: Explanation): List[] {
   const fused = (root.details ?? []).flatMap((detail) => {
-    const weight = /score in query at index \[\d+\] with weight \[([\d.]+)\]/.exec(detail.description)?.[1];
-    return weight === undefined || detail.value === 0 ? [] : [list(detail, Number(weight))];
+    const reason = reasonOf(detail);
+    const weight = reason?.kind === 'list' ? reason.weight : undefined;
+    return weight === undefined || detail.value === 0 ? [] : [list(detail, weight)];
   });
   // Where a query makes one list alone, nothing is fused.
   return fused.length > 0 ? fused : [list(root, 1)];
@@ -86,38 +81,32 @@ function listsOf(root: Explanation): List[] {
 
 function list(node: Explanation, weight: number): List {
   const matches: List['matches'] = [];
-  collect(node, matches);
-  const isRelated =
-    matches.some(({ text }) => text !== undefined) || JSON.stringify(node).includes('Linear function on');
-  const searchedBy = matches.length === 0 ? 'meaning of passages' : isRelated ? 'meaning of words' : 'words';
+  const hasTokens = collect(node, matches);
+  const searchedBy = matches.length === 0 ? 'meaning of passages' : hasTokens ? 'meaning of words' : 'words';
   const sorted = matches.toSorted((a, b) => b.strength - a.strength);
   const least = (sorted[0]?.strength ?? 0) * WEAKEST;
   const strongest = sorted.filter(({ strength }) => strength >= least).slice(0, MOST_MATCHES);
   return { searched_by: searchedBy, score: rounded(node.value), weight, matches: strongest };
 }
 
-function collect(node: Explanation, matches: List['matches']): void {
-  const { value, description, details = [] } = node;
-  const word = /^weight\((.+?):(.*) in \d+\)/s.exec(description);
-  const feature = /^Linear function on the (.+?) field for the (.*) feature, computed/s.exec(description);
-  const [, field = '', term = ''] = word ?? feature ?? [];
-  if (field === '') {
-    for (const detail of details) collect(detail, matches);
-    return;
+/** Adds what matched at the leaves of an explanation. Says whether there are tokens of sparse vectors. */
+function collect(node: Explanation, matches: List['matches']): boolean {
+  const reason = reasonOf(node);
+  const strength = rounded(node.value);
+  switch (reason?.kind) {
+    case 'word':
+      matches.push({ field: reason.field, term: reason.word, strength });
+      return false;
+    case 'token': {
+      const { field, token, readable, word } = reason;
+      // A piece of a word says nothing without the others.
+      if (readable === undefined)
+        matches.push({ field, term: token, ...(word === undefined ? {} : { text: word }), strength });
+      return true;
+    }
+    default:
+      return (node.details ?? []).map((detail) => collect(detail, matches)).includes(true);
   }
-  const text = feature === null ? undefined : encodedFrom(node);
-  matches.push({ field, term, ...(text === undefined ? {} : { text }), strength: rounded(value) });
-}
-
-/** The word of the document that a feature was made of. */
-function encodedFrom({ description, details = [] }: Explanation): string | undefined {
-  const [, word] = /^encoded from the word \[(.*)\] of field \[/s.exec(description) ?? [];
-  if (word !== undefined) return word;
-  for (const detail of details) {
-    const inner = encodedFrom(detail);
-    if (inner !== undefined) return inner;
-  }
-  return undefined;
 }
 
 function said(lists: readonly List[]): string {
