@@ -107,7 +107,7 @@ export class SemanticFields {
   }
 
   /**
-   * Writes down what the first vectors of fields have settled about them, before any document has them. Only whoever has the turn of the
+   * Writes down what the first vectors of fields have settled about them, before any document has them. Only a caller that has the turn of the
    * index does so.
    *
    * @param wider what the native engine made of the mapping and the state of the index

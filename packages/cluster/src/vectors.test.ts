@@ -121,7 +121,7 @@ describe('a vector that is a text', () => {
     expect(documentVector('abcd', dense({ element_type: 'byte', dims: 3 }))).toEqual({ vector: [-85, -51] });
   });
 
-  it.each(['', 'no', 'AAAA', 'AAAAAAA', 'äöü', 'PwAAAEEgAABAwA=A'])('is none: %j', (text) => {
+  it.each(['', 'no', 'AAAA', 'AAAAAAA', 'äöü', 'PwAAAEEgAABAwA=A'])('is no vector: %j', (text) => {
     expect(documentVector(text, dense())).toMatchObject({ problem: expect.stringContaining('32-bit') as string });
   });
 
