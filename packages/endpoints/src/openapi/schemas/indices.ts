@@ -51,6 +51,7 @@ const quantised = [
 const dense = object({
   type: one(quantised),
   ...{ m: int(), ef_construction: int(), confidence_interval: num(), rescore_vector: open() },
+  on_disk_rescore: bool(),
 });
 const sparse = object({ prune: bool(), pruning_config: open() });
 const chunking = object({
