@@ -21,7 +21,7 @@ import {
 } from './indices.js';
 import { asBuffer } from './json.js';
 import { byId, saysVectors } from './left-out-vectors.js';
-import { Names } from './names.js';
+import { type Asker, Names } from './names.js';
 import { Pipelines } from './pipelines.js';
 import { type Product, UnsupportedClusterError, recognise } from './product.js';
 import { rankEval } from './rank-eval.js';
@@ -107,7 +107,7 @@ export class ClusterSearchEngine implements SearchEngine {
    *
    * @param native the engine that has the models; it is closed with this one
    * @param signal ends the waiting
-   * @throws {ClusterSettingsError} for settings that cannot be used, {@link UnsupportedClusterError} for a cluster that is none of
+   * @throws {ClusterSettingsError} for settings that cannot be used, {@link UnsupportedClusterError} for a cluster that is not one of
    * those that Sparrow knows
    */
   static async open(
@@ -142,8 +142,10 @@ export class ClusterSearchEngine implements SearchEngine {
   }
 
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    const parts = { refused: false };
+    const asked: EngineRequest & Asker = { ...request, refused: () => (parts.refused = true) };
     try {
-      return told(request, await this.#answer(request, body, cancel));
+      return told(await this.#answer(asked, body, cancel), parts.refused && HAS_PARTS.has(request.op));
     } catch (error) {
       // Looking through a body takes a place on the stack for each of its levels.
       if (error instanceof RangeError) throw unparsable('the body is nested too deeply');
@@ -326,13 +328,11 @@ const LONGEST_BEGINNING = 8 * 1024;
 /** The names with which the answer to a write begins. An old cluster says a type as well. */
 const NAMES = /^\{"_index":("(?:[^"\\]|\\.)*"),(?:"_type":"\w*",)?"_id":("(?:[^"\\]|\\.)*")[,}]/;
 
-const REFUSED_PART = Buffer.from('"security_exception"');
+/** The operations of which some parts may be refused while others are answered. */
+const HAS_PARTS: ReadonlySet<Operation> = new Set<Operation>(['bulk', 'mget', 'msearch', 'multi_term_vectors']);
 
-/**
- * Adds to a reply what the native engine reports beside its body, read from the cluster's answer. A document that contains the text
- * `"security_exception"` is mistaken for a refused part; the audit log then says `in part` wrongly.
- */
-function told({ op, rights }: EngineRequest, reply: EngineReply): EngineReply {
+/** Adds to a reply what the native engine reports beside its body. */
+function told(reply: EngineReply, refusedParts: boolean): EngineReply {
   const { body, status } = reply;
   const bytes = asBuffer(body);
   if (status === 201) {
@@ -340,6 +340,5 @@ function told({ op, rights }: EngineRequest, reply: EngineReply): EngineReply {
     const names = NAMES.exec(bytes.subarray(0, LONGEST_BEGINNING).toString());
     if (names !== null) return { ...reply, created: names.slice(1).map((name) => JSON.parse(name) as string) };
   }
-  const hasParts = op === 'bulk' || op === 'mget' || op === 'msearch' || op === 'multi_term_vectors';
-  return hasParts && rights !== undefined && bytes.includes(REFUSED_PART) ? { ...reply, refusedParts: true } : reply;
+  return refusedParts ? { ...reply, refusedParts } : reply;
 }

@@ -3,11 +3,9 @@ import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-
 import type { ClusterLog } from './cluster-engine.js';
 import { refusal } from './errors.js';
 import { type Json, isObject, textOf } from './json.js';
+import { Lookout } from './lookout.js';
 import { type Definitions, type NativeCopy, SharedDefinitions } from './shared-definitions.js';
 import type { SharedState } from './shared-state.js';
-
-/** How often a server looks whether another one has changed endpoints, in milliseconds. */
-const LOOK_MS = 1_000;
 
 /**
  * Inference endpoints: those that were made are kept in the cluster for all of Sparrow's servers, and run by the native engine of each. Every
@@ -16,11 +14,10 @@ const LOOK_MS = 1_000;
  */
 export class Endpoints {
   readonly #native: SearchEngine;
-  readonly #log: ClusterLog;
   readonly #copy: EndpointCopy;
   readonly #shared: SharedDefinitions;
   readonly #usedIn: (id: string) => Promise<readonly string[]>;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #lookout: Lookout;
 
   /** @param usedIn the indices that use an endpoint, which are the cluster's */
   constructor(
@@ -30,31 +27,26 @@ export class Endpoints {
     usedIn: (id: string) => Promise<readonly string[]>,
   ) {
     this.#native = native;
-    this.#log = log;
     this.#usedIn = usedIn;
     this.#copy = new EndpointCopy(native, log);
     this.#shared = new SharedDefinitions(state, 'endpoints', this.#copy);
+    this.#lookout = new Lookout(
+      () => this.#shared.sync(),
+      (error) => {
+        log.warn('inference endpoints of the other servers cannot be read', { error: String(error) });
+      },
+    );
   }
 
   /** Makes those that the cluster has, and looks from then on whether other servers change them. */
   async start(): Promise<void> {
     await this.#shared.adopt();
     await this.#shared.sync();
-    const look = (): void => {
-      this.#shared
-        .sync()
-        .catch((error: unknown) => {
-          this.#log.warn('inference endpoints of the other servers cannot be read', { error: String(error) });
-        })
-        .finally(() => this.#timer?.refresh());
-    };
-    this.#timer = setTimeout(look, LOOK_MS);
-    this.#timer.unref();
+    this.#lookout.start();
   }
 
   close(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#lookout.close();
   }
 
   /** Makes those of this server what the cluster has. */

@@ -104,7 +104,7 @@ describe('a mapping for a cluster', () => {
     expect(fromCluster(plain)).toEqual(plain);
   });
 
-  it('keeps the _meta of whoever put it, and what was written down of fields before', () => {
+  it('keeps the _meta that a client put, and what was written down of fields before', () => {
     const first = toCluster({ ...PUT, _meta: { mine: 1 } }, OPENSEARCH);
     expect(fromCluster(first)).toEqual({ ...PUT, _meta: { mine: 1 } });
     const second = toCluster({ properties: { more: { type: 'sparse_vector' } } }, OPENSEARCH, first) as typeof PUT;

@@ -70,7 +70,7 @@ export async function findNeighbours(
   }
   const searches = near.map((one, at) => {
     const { vector } = one;
-    const { [at]: knn = one.knn } = knns;
+    const knn = knns.at(at) ?? one.knn;
     const dense = known[at] ?? [];
     checkQueryVector(knn.field, vector, dense);
     const least = knn.similarity === undefined ? {} : { min_score: leastScore(knn.similarity, dense[0]) };

@@ -136,7 +136,7 @@ export class SemanticFields {
 
   /**
    * Writes down what the first vectors of fields have settled about them, before any document has them, or what a change of a model has.
-   * Only whoever has the turn of the index does so.
+   * Only a caller that has the turn of the index does so.
    *
    * @param wider what the native engine made of the mapping and the state of the index, and of the change of a model if that is concerned
    */

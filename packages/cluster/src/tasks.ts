@@ -252,7 +252,7 @@ export class Tasks {
       if (running.stopped) return await this.#handedBack(running, beat);
       return await this.#save(running, { ...progress, end: Date.now() });
     } catch (error) {
-      if (error instanceof Ended && running.stopped) return this.#handedBack(running, beat);
+      if (error instanceof Ended && running.stopped) return await this.#handedBack(running, beat);
       // Another server took it over, or will.
       if (error instanceof Conflict || running.stopped) throw error;
       return await this.#save(running, { error: causeOf(error), end: Date.now() });

@@ -1,4 +1,4 @@
-// Generated from the declarations in crates by scripts/lib/operations.mjs: do not edit.
+// Generated from the declarations in crates by scripts/lib/declarations.mjs: do not edit.
 import type { DeclaredAction, DeclaredOperation } from './operations.js';
 
 /** The name of an operation. */

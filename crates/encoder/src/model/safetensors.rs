@@ -10,8 +10,8 @@ use serde::Deserialize;
 use sparrow_files::File;
 
 use crate::error::EncoderError;
+use crate::nibbles::GROUP;
 use crate::stored::{Axis, Kind, Stored, StoredBytes, StoredNibbles};
-use crate::table::GROUP;
 
 /// Most bytes of a header that is read. The format allows 100 MB, which become gigabytes when they are read; a model of a thousand tensors
 /// has 100 kB.
@@ -69,7 +69,7 @@ impl Tensors {
         self.entries.keys().map(String::as_str).filter(|name| *name != "__metadata__")
     }
 
-    /// Finds one tensor; its numbers are not read. `None` if there is none of that name.
+    /// Finds one tensor; its numbers are not read. `None` if no tensor has that name.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if it is of a type that weights cannot have, or extends beyond the end of the file.

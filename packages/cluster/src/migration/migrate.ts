@@ -11,7 +11,7 @@ import { transfer } from './transfer.js';
 export { MigrationError } from './asking.js';
 
 export interface MigrationOptions {
-  /** Names and patterns of indices; all that are open and do not begin with a dot where there is none. */
+  /** Names and patterns of indices; without any, all indices that are open and do not begin with a dot. */
   readonly indices: readonly string[];
   /** Shards of the indices that are made; as many as they have where nothing is said. */
   readonly shards?: number | undefined;
