@@ -176,6 +176,27 @@ describe.each(ENGINES)('the change of a model over the $name engine', ({ name: e
     expect(await found(server, index, 'dense')).toEqual(await all(server, index));
   }, 240_000);
 
+  it.runIf(engine === 'cluster')(
+    'is gone on with by another server where its own is killed',
+    async () => {
+      const index = of('handed');
+      await fill(server, index, 80);
+      const third = await start();
+      const path = `/${index}/_ext/model/_change?wait_for_completion=false&requests_per_second=10`;
+      const started = await third.request('POST', path, { field: 'body', inference_id: DENSE, compare: { sample: 0 } });
+      expect(started.status, started.text).toBe(200);
+      const filled = async (): Promise<number> => (await fieldOf(server, index)).change.documents?.filled ?? 0;
+      await expect.poll(filled).toBeGreaterThan(10);
+      await third.kill();
+      const field = await until(server, index, 'switched', 120_000);
+      expect(field.inference_id).toBe(DENSE);
+      expect(await found(other, index, 'dense')).toEqual(await all(server, index));
+      const task = (await call('GET', `/_tasks/${String(started.body.task)}?wait_for_completion=true`)).body;
+      expect(task.response.state).toBe('switched');
+    },
+    240_000,
+  );
+
   it('stops where documents cannot be written, goes on when it is asked for again, and refuses what makes no sense', async () => {
     const index = of('blocked');
     await fill(server, index, 20);
