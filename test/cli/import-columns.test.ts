@@ -233,7 +233,7 @@ describe('the letters of a file', () => {
     expect((await run(cut)).stderr).toContain('line 2 is not UTF-8');
   });
 
-  it('are none where bytes are those of no text, which no option helps', async () => {
+  it('are not looked for in a picture, which --encoding does not make a text', async () => {
     const path = await file('picture.txt', Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1'));
     for (const given of [[], ['--encoding', 'latin1']]) {
       const { code, stderr } = await run(path, ...given);

@@ -1,6 +1,5 @@
 //! The words of the texts of documents, read from their sources: `significant_text` counts them.
 
-use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -54,8 +53,11 @@ impl<'a> WordGroups<'a> {
         let path = mapping.concrete(&asked.source.field).into_owned();
         let sources = match text.sources.is_empty() {
             true => vec![mapping.source_path(&path).into_owned()],
-            // Twice the same text has no other words.
-            false => text.sources.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect(),
+            // A field that is named twice has no other words the second time.
+            false => {
+                let mut named = FxHashSet::default();
+                text.sources.iter().filter(|source| named.insert(source.as_str())).cloned().collect()
+            }
         };
         Ok(Self {
             snapshot: context.snapshot,

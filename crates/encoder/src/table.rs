@@ -132,7 +132,7 @@ impl Table {
             }
             Rows::Nibbles { bytes, scales } => Row::Nibbles {
                 bytes: bytes.get(range.start / 2..range.end / 2)?,
-                scales: scales.get(range.start / GROUP..range.end / GROUP)?,
+                scales: scales.get(range.start / nibbles::GROUP..range.end / nibbles::GROUP)?,
             },
         })
     }
@@ -179,8 +179,8 @@ impl Table {
         const UNFIT: Unusable = Unusable::Damaged("rows are of another length");
         let scales: AlignedSlice<f32> = packed.get(&format!("{name}.scales"))?;
         if int8 && let Ok(bytes) = packed.get::<u8>(&format!("{name}.nibbles")) {
-            let fits =
-                width.is_multiple_of(GROUP) && scales.len().checked_mul(nibbles::BYTES) == Some(bytes.len());
+            let fits = width.is_multiple_of(nibbles::GROUP)
+                && scales.len().checked_mul(nibbles::BYTES) == Some(bytes.len());
             return fits.then_some(Self { width, rows: Rows::Nibbles { bytes, scales } }).ok_or(UNFIT);
         }
         let length = scales.len().checked_mul(width).filter(|_| width.is_multiple_of(GROUP)).ok_or(UNFIT)?;

@@ -258,9 +258,8 @@ impl Engine {
         let work = Work::new(Arc::clone(cancel.flag()), Arc::clone(&memory), "<http_request>").of(owner);
         let _body = work.hold_outside(body.len());
         let _entered = work::enter(Some(work.clone()));
-        operation.refuse_many_values(body)?;
         // What cannot fit is refused before it is read.
-        work::room_for(operation.tree_bytes(body))?;
+        work::room_for(operation.tree_bytes(body)?)?;
         let result = (operation.run)(&self.parts, request, body, cancel);
         // This thread may rest now, and what it freed would stay with it while other threads allocate anew.
         let had = work.peak();

@@ -147,43 +147,38 @@ impl Entry {
             && !names_model()
     }
 
-    /// Refuses a body of more values than any request has a use for: each takes hundreds of bytes, which are only counted once they are
-    /// there.
+    /// Estimate of the memory that the values of a body take, in bytes, by its commas and brackets: `[1,1,…` takes a hundred times its
+    /// length. Of searches in lines, as many count as are read at once; other lines are read in portions that are small.
     ///
     /// # Errors
-    /// Illegal argument that says how many there are. Documents may have as many as there is memory for.
-    pub(crate) fn refuse_many_values(&self, body: &[u8]) -> Result<(), EngineError> {
+    /// Illegal argument if a body has more values than any request has a use for, with their number: each takes hundreds of bytes, which
+    /// are only counted once they are there. Documents may have as many as there is memory for.
+    pub(crate) fn tree_bytes(&self, body: &[u8]) -> Result<usize, EngineError> {
+        let at_once = match self.declaration.body {
+            Body::Document => return Ok(sparrow_call::body::tree_bytes(body)),
+            Body::Lines => return Ok(0),
+            Body::None | Body::Json => self.most_values(std::iter::once(body))?,
+            Body::Searches => self.most_values(body.split(|byte| *byte == b'\n'))? * processors::available(),
+        };
+        Ok(VALUE_BYTES * at_once)
+    }
+
+    /// The estimated number of values of the text with most of them, unless one has too many beside its strings.
+    fn most_values<'a>(&self, texts: impl Iterator<Item = &'a [u8]>) -> Result<usize, EngineError> {
         use sparrow_call::body::{values, values_beside_strings};
-        let most = |lines: &mut dyn Iterator<Item = &[u8]>| {
-            let long = lines.filter(|line| values(line) > MOST_VALUES);
-            long.map(values_beside_strings).max().unwrap_or(0)
-        };
-        let found = match self.declaration.body {
-            _ if self.declaration.is_large => 0,
-            Body::None | Body::Json => most(&mut std::iter::once(body)),
-            Body::Searches => most(&mut body.split(|byte| *byte == b'\n')),
-            Body::Document | Body::Lines => 0,
-        };
+        let (mut most, mut found) = (0, 0);
+        for text in texts {
+            let values = values(text);
+            most = most.max(values);
+            if values > MOST_VALUES && !self.declaration.is_large {
+                found = found.max(values_beside_strings(text));
+            }
+        }
         match found > MOST_VALUES {
             true => Err(EngineError::illegal_argument(format!(
                 "the body has [{found}] values, at most [{MOST_VALUES}] are possible on this server"
             ))),
-            false => Ok(()),
-        }
-    }
-
-    /// Estimate of the memory that the values of a body take, in bytes, by its commas and brackets: `[1,1,…` takes a hundred times its
-    /// length. Of searches in lines, as many count as are read at once; other lines are read in portions that are small.
-    pub(crate) fn tree_bytes(&self, body: &[u8]) -> usize {
-        use sparrow_call::body::{tree_bytes, values};
-        match self.declaration.body {
-            Body::None | Body::Json => VALUE_BYTES * values(body),
-            Body::Document => tree_bytes(body),
-            Body::Lines => 0,
-            Body::Searches => {
-                let most = body.split(|byte| *byte == b'\n').map(values).max().unwrap_or(0);
-                VALUE_BYTES * most * processors::available()
-            }
+            false => Ok(most),
         }
     }
 }

@@ -75,7 +75,8 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Bo
         }
         requests.push(request);
     }
-    // What is asked for a thousand times is found once; of several formats the last counts, as they come.
+    // A field is looked up once, however often the request names it. Of equal requests the last stays, as a later format of a field
+    // replaces an earlier one.
     let mut seen = FxHashSet::default();
     let keep: Vec<bool> = requests.iter().rev().map(|request| seen.insert(request)).collect();
     let mut keep = keep.into_iter().rev();

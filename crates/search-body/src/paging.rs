@@ -14,7 +14,7 @@ pub struct SliceOf {
     pub id: u32,
     /// The number of slices.
     pub max: u32,
-    /// The field that divides the documents; their ids if there is none.
+    /// The field by whose values documents are divided. If it is not given, they are divided by their ids.
     pub field: Option<String>,
 }
 

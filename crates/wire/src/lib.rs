@@ -10,6 +10,7 @@ mod exception;
 pub mod glob;
 pub mod java_float;
 pub mod json;
+mod limit;
 pub mod size;
 pub mod strict_json;
 pub mod suggest;

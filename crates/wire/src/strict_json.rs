@@ -8,10 +8,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use sparrow_types::work;
 
-/// Members of an object or array between two looks at whether the request is over a limit.
-const VALUES_BETWEEN_CHECKS: usize = 1024;
+use crate::limit;
 
 /// Parses a value.
 ///
@@ -70,13 +68,13 @@ impl Members for Any {
     }
 }
 
-/// Called for each so-many-th value of an object or array, as a few bytes of a text are a hundred in memory.
+/// Called before the first and for each further value of an object or array, with the number of those before it.
 ///
 /// # Errors
 /// When the request of the thread is over a limit.
 fn go_on<E: Error>(values: usize) -> Result<(), E> {
-    match values.is_multiple_of(VALUES_BETWEEN_CHECKS) && work::is_over_limit() {
-        true => Err(E::custom("the request went over a limit while its body was read")),
+    match limit::stops_at(values) {
+        true => Err(E::custom(limit::REASON)),
         false => Ok(()),
     }
 }

@@ -54,7 +54,7 @@ interface Context {
 /** Texts times indices that the cluster is asked about for one search, each in a request of its own. */
 const MOST_ASKED = 200;
 
-/** By how much OpenSearch multiplies BM25 less from its third version on: 1 + k1, which its scores had as those of Elasticsearch have. */
+/** The factor 1 + k1 of BM25, which scores of Elasticsearch and of OpenSearch before version 3 have, and those of OpenSearch 3 have not. */
 const LESS = 2.2;
 
 /** Types of fields in which words are looked for. */

@@ -1,17 +1,14 @@
 import type { EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
 
 import type { ClusterLog } from './cluster-engine.js';
+import { InTurn } from './in-turn.js';
 import { type Json, isObject } from './json.js';
-import { Conflict, type SharedState, type Version, sameVersion } from './shared-state.js';
+import { Lookout } from './lookout.js';
+import { type SharedState, type Version, sameVersion } from './shared-state.js';
 
 /** The name of the shared text. */
 const ID = 'deployments';
 const FORMAT = 1;
-
-/** How often a server looks whether another one has changed deployments, in milliseconds. */
-const LOOK_MS = 1_000;
-/** How often a change is written again where another server made one at the same moment. */
-const TRIES = 10;
 
 /** What a deployment is started with. */
 const SETTINGS = [
@@ -19,7 +16,7 @@ const SETTINGS = [
   'adaptive_allocations',
 ];
 
-/** What is wanted of deployments that somebody started, changed or stopped, by their ids. */
+/** The settings of each deployment that was started or changed by a request, by its id; `stopped` for one that was stopped. */
 type Wanted = Readonly<Record<string, Json | 'stopped'>>;
 
 /**
@@ -31,38 +28,35 @@ export class Deployments {
   readonly #state: SharedState;
   readonly #log: ClusterLog;
   #known: Version | undefined;
-  /** What was last done to each deployment of this server, as it is wanted. */
+  /** For each deployment of this server, the settings as JSON that were last asked for here, whether it took them or not. */
   #done = new Map<string, string>();
-  #timer: NodeJS.Timeout | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #steps = new InTurn();
+  readonly #lookout: Lookout;
 
   constructor(native: SearchEngine, state: SharedState, log: ClusterLog) {
     this.#native = native;
     this.#state = state;
     this.#log = log;
+    this.#lookout = new Lookout(
+      () => this.#steps.run(() => this.#sync()),
+      (error) => {
+        log.warn('deployments of the other servers cannot be read', { error: String(error) });
+      },
+    );
   }
 
-  /** Looks from now on what the servers want of deployments. */
+  /** Makes from now on what other servers ask for. */
   start(): void {
-    const look = (): void => {
-      this.#alone(() => this.#sync())
-        .catch((error: unknown) => {
-          this.#log.warn('deployments of the other servers cannot be read', { error: String(error) });
-        })
-        .finally(() => this.#timer?.refresh());
-    };
-    this.#timer = setTimeout(look, LOOK_MS);
-    this.#timer.unref();
+    this.#lookout.start();
   }
 
   close(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#lookout.close();
   }
 
   /** Answers what starts, changes or stops a deployment: carried out here, and then wanted of all servers. */
   change(request: EngineRequest, body?: Uint8Array): Promise<EngineReply> {
-    return this.#alone(async () => {
+    return this.#steps.run(async () => {
       const before = await this.#running();
       const reply = await this.#native.execute(request, body);
       const after = await this.#running();
@@ -83,16 +77,9 @@ export class Deployments {
 
   async #keep(changes: Wanted): Promise<void> {
     if (Object.keys(changes).length === 0) return;
-    for (let attempt = 1; ; attempt += 1) {
-      const shared = await this.#state.read(ID);
-      const text = JSON.stringify({ format: FORMAT, [ID]: { ...wantedIn(shared?.text), ...changes } });
-      try {
-        await this.#state.write(ID, text, shared?.version);
-        return;
-      } catch (error) {
-        if (!(error instanceof Conflict) || attempt >= TRIES) throw error;
-      }
-    }
+    await this.#state.change(ID, (before) =>
+      JSON.stringify({ format: FORMAT, [ID]: { ...wantedIn(before), ...changes } }),
+    );
   }
 
   async #sync(): Promise<void> {
@@ -136,13 +123,6 @@ export class Deployments {
   #ask(op: Operation, model: string, query: EngineRequest['query'], body?: object): Promise<EngineReply> {
     const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     return this.#native.execute({ op, path: { model }, query }, sent);
-  }
-
-  /** Does something once what was begun before is done. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work);
-    this.#last = done.catch(() => undefined);
-    return done;
   }
 }
 

@@ -3,11 +3,9 @@ import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-
 import type { ClusterLog } from './cluster-engine.js';
 import { refusal } from './errors.js';
 import { type Json, isObject, textOf } from './json.js';
+import { Lookout } from './lookout.js';
 import { type Definitions, type NativeCopy, SharedDefinitions } from './shared-definitions.js';
 import type { SharedState } from './shared-state.js';
-
-/** How often a server looks whether another one has changed endpoints, in milliseconds. */
-const LOOK_MS = 1_000;
 
 /**
  * Inference endpoints: those that were made are kept in the cluster for all of Sparrow's servers, and run by the native engine of each. Every
@@ -16,37 +14,31 @@ const LOOK_MS = 1_000;
  */
 export class Endpoints {
   readonly #native: SearchEngine;
-  readonly #log: ClusterLog;
   readonly #copy: EndpointCopy;
   readonly #shared: SharedDefinitions;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #lookout: Lookout;
 
   constructor(native: SearchEngine, state: SharedState, log: ClusterLog) {
     this.#native = native;
-    this.#log = log;
     this.#copy = new EndpointCopy(native, log);
     this.#shared = new SharedDefinitions(state, 'endpoints', this.#copy);
+    this.#lookout = new Lookout(
+      () => this.#shared.sync(),
+      (error) => {
+        log.warn('inference endpoints of the other servers cannot be read', { error: String(error) });
+      },
+    );
   }
 
   /** Makes those that the cluster has, and looks from then on whether other servers change them. */
   async start(): Promise<void> {
     await this.#shared.adopt();
     await this.#shared.sync();
-    const look = (): void => {
-      this.#shared
-        .sync()
-        .catch((error: unknown) => {
-          this.#log.warn('inference endpoints of the other servers cannot be read', { error: String(error) });
-        })
-        .finally(() => this.#timer?.refresh());
-    };
-    this.#timer = setTimeout(look, LOOK_MS);
-    this.#timer.unref();
+    this.#lookout.start();
   }
 
   close(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#lookout.close();
   }
 
   /** Answers `GET _inference`. */

@@ -17,7 +17,7 @@ export function askedCapabilities(
   request: EngineRequest,
 ): { readonly request: EngineRequest; readonly filters: readonly string[] } {
   const filters = (request.query['filters'] ?? '').split(',').filter((it) => it !== '');
-  // What is not known here is the cluster's to refuse.
+  // A filter that is not in the table is passed on, so that the cluster refuses it.
   if (product !== 'OpenSearch' || filters.length === 0 || !filters.every((it) => Object.hasOwn(FILTERS, it)))
     return { request, filters: [] };
   return { request: { ...request, query: without(request.query, 'filters') as EngineRequest['query'] }, filters };

@@ -129,7 +129,7 @@ export async function forward(
   return { ...reply, body: await withoutForeignAliases(names, request, parseAnswer(answered.body)) };
 }
 
-/** What is found of names that stand for nothing, where that is more than an empty object. */
+/** The answers of operations whose patterns stand for no index, if they are not an empty object. */
 const NOTHING: Partial<Record<Operation, object>> = { resolve_index: { indices: [], aliases: [], data_streams: [] } };
 
 /** What names stand for, without the aliases of an index that the caller may not use: their names may say whose they are. */

@@ -156,7 +156,7 @@ export class SearchBody {
     return member === undefined ? undefined : this.piece(member);
   }
 
-  /** A `highlight` section in the cluster's form, with these fields only; undefined where there are none. */
+  /** The `highlight` section as the cluster gets it, with these of its fields only; undefined if that leaves none. */
   #highlightOf(span: Span, names: readonly string[]): string | undefined {
     if (names.length === 0) return undefined;
     const { text } = this;

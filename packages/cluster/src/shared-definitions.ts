@@ -2,10 +2,8 @@ import type { EngineReply } from '@sparrow-search/engine';
 
 import { refusal } from './errors.js';
 import { isObject } from './json.js';
-import { Conflict, type SharedState, type Version, sameVersion } from './shared-state.js';
-
-/** How often a change is tried again when another server made one at the same moment. */
-const TRIES = 10;
+import { InTurn } from './in-turn.js';
+import { Conflict, type SharedState, TRIES, type Version, sameVersion } from './shared-state.js';
 
 /** Definitions of one kind, by their ids. */
 export type Definitions = Record<string, unknown>;
@@ -29,7 +27,8 @@ export class SharedDefinitions {
   readonly #copy: NativeCopy;
   #known: Version | undefined;
   #isKnown = false;
-  #last: Promise<unknown> = Promise.resolve();
+  /** The copy changes one step at a time. */
+  readonly #steps = new InTurn();
 
   /** @param kind what they are, as the name of the shared text that holds them, and of the member in it */
   constructor(state: SharedState, kind: string, copy: NativeCopy) {
@@ -55,7 +54,7 @@ export class SharedDefinitions {
     const version = await this.#state.version(this.#kind);
     const isCurrent = this.#isKnown && sameVersion(version, this.#known);
     if (isCurrent && this.#copy.retry === undefined) return;
-    await this.#alone(async () => {
+    await this.#steps.run(async () => {
       if (!isCurrent) await this.#syncNow();
       await this.#copy.retry?.();
     });
@@ -67,7 +66,7 @@ export class SharedDefinitions {
    * @param apply carries out the change in the native engine, which checks it; called again where another server came in between
    */
   change(apply: () => Promise<EngineReply>): Promise<EngineReply> {
-    return this.#alone(async () => {
+    return this.#steps.run(async () => {
       for (let attempt = 1; ; attempt += 1) {
         await this.#syncNow();
         const reply = await apply();
@@ -109,12 +108,5 @@ export class SharedDefinitions {
       'cluster_state_exception',
       `the ${this.#kind} in the cluster have format version ${String(format)}, this version reads 1: start the version that wrote them`,
     );
-  }
-
-  /** Does something once what was begun before is done: the copy changes one step at a time. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work);
-    this.#last = done.catch(() => undefined);
-    return done;
   }
 }

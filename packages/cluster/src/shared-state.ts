@@ -21,6 +21,9 @@ export interface Shared {
   readonly version: Version;
 }
 
+/** How often a change is made again when another node made one at the same moment. */
+export const TRIES = 10;
+
 /** Another node wrote in between. */
 export class Conflict extends Error {
   override readonly name = 'Conflict';
@@ -99,6 +102,24 @@ export class SharedState {
     if (status === 409) throw new Conflict(`[${id}] was written by another node`);
     if (status !== 200 && status !== 201) throw unreadable(id, status);
     return versionOf(body);
+  }
+
+  /**
+   * Reads a text, and writes what it becomes in its place; anew where another node wrote in between.
+   *
+   * @param change what a text becomes, which is undefined if there is none yet
+   * @throws {Conflict} when another node wrote in between each time
+   */
+  async change(id: string, change: (before: string | undefined) => string): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const before = await this.read(id);
+      try {
+        await this.write(id, change(before?.text), before?.version);
+        return;
+      } catch (error) {
+        if (!(error instanceof Conflict) || attempt >= TRIES) throw error;
+      }
+    }
   }
 }
 

@@ -8,7 +8,7 @@ import { type Json, decode, isObject, parseAnswer, parseRequest, textOf, without
 import { type Names, RESERVED } from './names.js';
 import type { Product } from './product.js';
 import { passedOn, replyOf } from './replies.js';
-import { Conflict, KEYS_INDEX, type Shared, STATE_INDEX, type SharedState, textIn } from './shared-state.js';
+import { KEYS_INDEX, type Shared, STATE_INDEX, type SharedState, textIn } from './shared-state.js';
 import type { Asked, Transport } from './transport.js';
 
 interface Context {
@@ -35,9 +35,6 @@ const PASSED_ON: Partial<Record<Operation, string>> = {
 
 /** What of Sparrow's own state belongs to the global state of a snapshot, as the names of shared texts. */
 const GLOBAL = ['pipelines', 'endpoints'] as const;
-
-/** How often a restored text is written again where another server wrote at the same moment. */
-const TRIES = 10;
 
 /** Whether an operation is one of {@link snapshots}. */
 export function isOfSnapshots(op: Operation): boolean {
@@ -133,7 +130,7 @@ async function restore(context: Context, request: EngineRequest, asked: Json): P
   return withoutOwn(replyOf(answered));
 }
 
-/** The API keys of a snapshot, if a restore asks for them. Which of them are taken, whoever keeps the keys decides. */
+/** Answers with the API keys of a snapshot, if a restore asks for them. The HTTP layer, which keeps the keys, decides which it takes. */
 async function keys(context: Context, request: EngineRequest, asked: Json): Promise<EngineReply> {
   let text: string | undefined;
   if (wantsKeys(asked['feature_states'])) {
@@ -184,15 +181,7 @@ async function restored(
 async function bringBack(context: Context, index: string, id: (typeof GLOBAL)[number]): Promise<void> {
   const text = (await readFrom(context, index, id))?.text;
   if (text === undefined) return;
-  for (let attempt = 1; ; attempt += 1) {
-    const now = await context.state.read(id);
-    try {
-      await context.state.write(id, id === 'endpoints' ? merged(now?.text, text, id) : text, now?.version);
-      return;
-    } catch (error) {
-      if (!(error instanceof Conflict) || attempt >= TRIES) throw error;
-    }
-  }
+  await context.state.change(id, (now) => (id === 'endpoints' ? merged(now, text, id) : text));
 }
 
 function merged(before: string | undefined, text: string, kind: string): string {

@@ -1,7 +1,7 @@
 import { unparsable } from './errors.js';
 import { type Edit, edited, members, parse, isObject, rawOf, valueOf, whole } from './json.js';
 
-/** The document that an update adds where there is none. */
+/** The document that an update adds if the index has none of that id. */
 export interface Upsert {
   /** As it is written. */
   readonly source: string;

@@ -221,6 +221,8 @@ function shapeOf(text: string): string {
 }
 
 function isLong(text: string): boolean {
+  // The longest one has a sign and 19 digits; reading the digits of a longer text takes its time.
+  if (text.length > 20) return false;
   const number = BigInt(text);
   return number <= MOST_LONG && number >= -MOST_LONG - 1n;
 }

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use sparrow_files::File;
 
 use crate::error::EncoderError;
+use crate::nibbles::GROUP;
 use crate::stored::{Axis, Kind, Stored, StoredBytes, StoredNibbles};
-use crate::table::GROUP;
 
 /// Most bytes of a header that is read. The format allows 100 MB, which become gigabytes when they are read; a model of a thousand tensors
 /// has 100 kB.

@@ -278,7 +278,7 @@ fn a_body_counts_with_what_its_values_take_in_memory() {
         );
     }
     node.ok("search", "index=a", "", &search.replace("1,", ""));
-    // More than any request needs are refused whatever the limit is; commas of texts are none.
+    // A body of more values than any request needs is refused, however much memory there may be. Commas inside of texts do not count.
     let many = search.replace("1,", "1,1,");
     for (operation, path, body) in
         [("search", "index=a", many.clone()), ("msearch", "", format!("{{\"index\":\"a\"}}\n{many}\n"))]

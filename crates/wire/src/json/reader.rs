@@ -1,15 +1,11 @@
 //! Parses bytes into nodes.
 
-use sparrow_types::work;
+use crate::limit;
 
 use super::{Json, JsonError, Location, Member, Node};
 
 /// Deepest nesting of objects and arrays that is accepted, in levels.
 const MAX_DEPTH: usize = 500;
-/// Members of an object or array between two looks at whether the request is over a limit.
-const VALUES_BETWEEN_CHECKS: usize = 1024;
-/// What is said then, in place of which the caller sees which limit it is.
-const OVER_LIMIT: &str = "the request went over a limit while its body was read";
 /// Most bytes of the request that a syntax error quotes.
 const MAX_QUOTED_BYTES: usize = 500;
 
@@ -178,10 +174,10 @@ impl Reader<'_> {
         self.go_on(0)
     }
 
-    /// Called for each so-many-th value of an object or array: a few bytes of a text are a hundred in memory.
+    /// Called before the first and for each further value of an object or array, with the number of those before it.
     fn go_on(&self, values: usize) -> Result<(), JsonError> {
-        match values.is_multiple_of(VALUES_BETWEEN_CHECKS) && work::is_over_limit() {
-            true => Err(self.error(OVER_LIMIT.to_owned(), false)),
+        match limit::stops_at(values) {
+            true => Err(self.error(limit::REASON.to_owned(), false)),
             false => Ok(()),
         }
     }

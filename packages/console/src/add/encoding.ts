@@ -1,4 +1,5 @@
 // The letters of a file: UTF-8, or Latin-1 as older spreadsheets write it. What is read as U+FFFD is lost, so nothing is.
+import { hasControls } from '../../../server/src/no-text';
 
 export interface Decoded {
   readonly text: string;
@@ -23,9 +24,4 @@ export function decoded(bytes: Uint8Array): Decoded {
     throw new Error(`Line ${foreign + 1} is not UTF-8, as other lines are: save the file as UTF-8, and drop that.`);
   // Of this name, and with the signs of Windows-1252: as the web reads it, and spreadsheets write it.
   return { text: new TextDecoder('latin1').decode(bytes, { stream: true }), isLatin1: true };
-}
-
-/** Whether there is a byte that no text has: a control character that is neither a space nor an escape. */
-function hasControls(bytes: Uint8Array): boolean {
-  return bytes.some((byte) => byte < 9 || (byte > 13 && byte < 27) || (byte > 27 && byte < 32));
 }

@@ -4,6 +4,7 @@ import { type Column, type ColumnNote, Sample, textColumns, typedDocument } from
 import { asIndexName } from '../../../server/src/index-name';
 import { exactValue, mayHoldLong, parseJson } from '../../../server/src/http/json-text';
 import { isBulkAction, listInside } from '../../../server/src/json-documents';
+import { NO_TEXT_NAME, SPREADSHEET } from '../../../server/src/no-text';
 import { MEANING_OF_PART, TextParts } from '../../../server/src/text-parts';
 import { plural } from '../lib/format';
 import type { Document } from './bulk';
@@ -36,8 +37,6 @@ const MOST_FOREIGN = 0.02;
 /** Levels of lists and objects that are written without running out of stack; the server takes fewer. */
 const DEEPEST = 1000;
 const TOO_DEEP = `This file is nested too deeply: there are more than ${DEEPEST} lists and objects inside each other.`;
-/** Names of files that are no texts, whatever their bytes look like. */
-const NO_TEXTS = /\.(?:pdf|docx?|pptx?|xls[xmb]?|od[ts]|epub|rtf|png|jpe?g|gif|zip)$/i;
 const NO_TEXT =
   'This is not a text in UTF-8. Save a spreadsheet as CSV in UTF-8, or a PDF or other document as plain text, and drop that.';
 
@@ -91,7 +90,7 @@ interface Sources {
 
 function sourcesOf(name: string, text: string): Sources {
   const plain = text.replace(/^\uFEFF/, '');
-  if (NO_TEXTS.test(name) || plain.startsWith('%PDF-')) throw new Error(NO_TEXT);
+  if (SPREADSHEET.test(name) || NO_TEXT_NAME.test(name) || plain.startsWith('%PDF-')) throw new Error(NO_TEXT);
   if (plain.trim() === '') throw new Error('The file is empty.');
   const foreign = countForeign(plain);
   const format = formatOf(name, plain);

@@ -179,7 +179,10 @@ function Prepare({ chosen, onBack }: { readonly chosen: Chosen; readonly onBack:
     () => (idBy === undefined ? table.documents : withIdsOf(table.documents, idBy === '' ? undefined : idBy)),
     [table, idBy],
   );
-  const ownId = table.documents.every(({ id, source }) => id !== undefined && id === String(source['id'])) ? 'id' : '';
+  const ownId = useMemo(
+    () => (table.documents.every(({ id, source }) => id !== undefined && id === String(source['id'])) ? 'id' : ''),
+    [table],
+  );
   const [run, setRun] = useState<Run>();
   const stop = useRef<AbortController | undefined>(undefined);
   const { value: present = {} } = useLoad(

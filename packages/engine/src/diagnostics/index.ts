@@ -1,5 +1,5 @@
-// What is said about requests that are carried out and yet are not what somebody meant: names that are not there. Elasticsearch says
-// nothing of them. The server, the command line and the library share it.
+// Warnings about requests that name a field or an inference endpoint which does not exist. Such a request is carried out, as in
+// Elasticsearch, which does not warn. The server, the command line, the console and the library share this.
 export * from './named-fields.js';
 export { near, similarity } from './near.js';
 export { holdsMappings, unknownEndpoints } from './unknown-endpoints.js';

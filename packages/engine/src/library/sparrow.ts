@@ -37,8 +37,8 @@ export interface OpenOptions {
   /** What the engine writes to standard error, as text; nothing if nothing is said. Holds for all engines of the process. */
   readonly log?: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /**
-   * Called with each warning about a request, such as one about a form that is deprecated, or about a field that no index has; the answer is the same. If nothing is said,
-   * each text is printed once, by `process.emitWarning`.
+   * Called with each warning about a request, such as one about a form that is deprecated, or about a field that no index has; the answer
+   * is the same. Without it, each text is printed once, by `process.emitWarning`.
    */
   readonly onWarning?: (warning: string) => void;
 }

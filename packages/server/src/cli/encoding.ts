@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 
+import { hasControls } from '../no-text.js';
 import { CommandError } from './errors.js';
 import { number } from './terminal.js';
 
@@ -26,11 +27,6 @@ async function* fromLatin1(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer
     if (hasControls(chunk)) throw new CommandError('this is not a text in Latin-1: it has bytes that no text has');
     yield Buffer.from(decoder.decode(chunk, { stream: true }));
   }
-}
-
-/** Whether there is a byte that no text has: a control character that is neither a space nor an escape. */
-function hasControls(bytes: Uint8Array): boolean {
-  return bytes.some((byte) => byte < 9 || (byte > 13 && byte < 27) || (byte > 27 && byte < 32));
 }
 
 async function* checked(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 
 import type { Vectors } from '../file-mapping.js';
 import { asIndexName } from '../index-name.js';
+import { NO_TEXT_NAME, SPREADSHEET } from '../no-text.js';
 import type { ServerOptions } from './context.js';
 import type { Encoding } from './encoding.js';
 import { CommandError, UsageError } from './errors.js';
@@ -44,9 +45,9 @@ export async function refuseFolder(file: string): Promise<void> {
  */
 export function knownFormat(file: string, { format }: Pick<ImportOptions, 'format'>): Format {
   const known = format ?? formatOf(file);
-  if (known === undefined && /\.(?:xls[xmb]?|ods)$/i.test(file))
+  if (known === undefined && SPREADSHEET.test(file))
     throw new UsageError(`${file} is a spreadsheet, which Sparrow cannot read: save it as CSV, and import that file`);
-  if (known === undefined && /\.(?:pdf|docx?|pptx?|odt|epub|rtf|png|jpe?g|gif|zip)$/i.test(file))
+  if (known === undefined && NO_TEXT_NAME.test(file))
     throw new UsageError(`${file} is not a plain text: save what it says as text or Markdown, and import that file`);
   if (known === undefined)
     throw new UsageError(

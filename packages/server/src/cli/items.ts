@@ -36,14 +36,8 @@ function unbounded(record: Record_, { idField, key, columns }: ItemOptions): Ite
   const { document, text, problem, n } = record;
   if (document === undefined) return problem ?? 'it cannot be read';
   const { _id: own, ...rest } = document;
-  // As it stands in the file where nothing is to be taken out: numbers keep all their digits. No document has a field of that name.
-  const isWhole = own === undefined && text !== undefined;
   // Only documents of CSV and TSV come without their JSON.
-  const json = isWhole
-    ? text
-    : text === undefined
-      ? JSON.stringify(typedDocument(rest, columns))
-      : withoutId(text, rest);
+  const json = text === undefined ? JSON.stringify(typedDocument(rest, columns)) : withoutId(text, own, rest);
   if (idField !== undefined) {
     const value = exact(document, idField, text);
     if (typeof value !== 'string' && typeof value !== 'number') return `it has no id in [${idField}]`;
@@ -63,8 +57,9 @@ function exact(document: Readonly<Record<string, unknown>>, name: string, text: 
   return (exactValue(parseJson(text)) as Readonly<Record<string, unknown>>)[name];
 }
 
-/** A document without its `_id`, as JSON; its numbers keep all their digits. */
-function withoutId(text: string, rest: object): string {
+/** A document without its `_id`, which is no field of it, as JSON; its numbers keep all their digits. */
+function withoutId(text: string, id: unknown, rest: object): string {
+  if (id === undefined) return text;
   if (!mayHoldLong(text)) return JSON.stringify(rest);
   const read = parseJson(text);
   if (read.kind !== 'object') return text;

@@ -7,6 +7,7 @@
 
 use std::sync::OnceLock;
 
+use crate::nibbles;
 use crate::table::{GROUP, Row};
 
 mod generic;
@@ -122,7 +123,9 @@ impl Kernels {
                 high.len() == b.len() && 2 * low.len() == b.len() && b.len().is_multiple_of(GROUP)
             }
             Row::Bytes { numbers, .. } => numbers.len() == b.len() && b.len().is_multiple_of(GROUP),
-            Row::Nibbles { bytes, .. } => 2 * bytes.len() == b.len() && b.len().is_multiple_of(GROUP),
+            Row::Nibbles { bytes, .. } => {
+                2 * bytes.len() == b.len() && b.len().is_multiple_of(nibbles::GROUP)
+            }
         };
         assert!(fits, "rows differ in length");
         (self.dot)(a, b)

@@ -250,8 +250,8 @@ pub(super) unsafe fn dot<V: Lanes>(a: Row<'_>, b: &[f32]) -> f32 {
 /// No model that is known decodes with 4-bit rows, so they are only unpacked, one group after another.
 #[inline(always)]
 unsafe fn dot_nibbles<V: Lanes>(bytes: &[u8], scales: &[f32], b: &[f32]) -> f32 {
-    let mut whole = [0.0; GROUP];
-    let groups = bytes.chunks_exact(nibbles::BYTES).zip(scales).zip(b.chunks_exact(GROUP));
+    let mut whole = [0.0; nibbles::GROUP];
+    let groups = bytes.chunks_exact(nibbles::BYTES).zip(scales).zip(b.chunks_exact(nibbles::GROUP));
     groups.fold(0.0, |sum, ((group, scale), b)| {
         whole.iter_mut().zip(nibbles::numbers(group)).for_each(|(whole, number)| *whole = number);
         // SAFETY: the caller's promise; both are of one group.

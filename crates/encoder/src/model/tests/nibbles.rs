@@ -11,8 +11,9 @@ use crate::encoded::{Encoded, Output};
 use crate::fixed::Precision;
 use crate::model::safetensors::Tensors;
 use crate::model::{Model, weights::Keep};
+use crate::nibbles::GROUP;
 use crate::stored::Stored;
-use crate::table::{GROUP, Table};
+use crate::table::Table;
 
 const FILES: [&str; 3] = ["model.safetensors", "tokenizer.json", "config.json"];
 

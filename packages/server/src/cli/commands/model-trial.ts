@@ -81,7 +81,7 @@ function modelsIn(place: string): readonly string[] {
   }
 }
 
-/** What the file `sparrow.json` of a model directory says; nothing if there is none, or it cannot be read, which is reported with the model. */
+/** The members of `sparrow.json` in a model directory. Empty if there is no such file, or if it cannot be read: loading the model reports that. */
 export function ownSettings(directory: string): {
   readonly trunk?: { readonly model?: string };
   readonly pooling?: unknown;

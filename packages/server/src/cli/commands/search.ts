@@ -229,7 +229,7 @@ async function requestFor(context: Context, question: string, options: Options):
   };
 }
 
-/** The list of documents that have all words of the question, as the short form has it. */
+/** The list of documents that have all words of the question in one field; the short form has a list like it. */
 function allWords(fields: readonly string[], question: string) {
   const query = { multi_match: { query: question, fields: [...fields], operator: 'and' as const } };
   return { retriever: { standard: { query } }, normalizer: 'rarity' as const };
