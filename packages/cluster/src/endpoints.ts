@@ -80,8 +80,6 @@ export class Endpoints {
   change(request: EngineRequest, body?: Uint8Array): Promise<EngineReply> {
     return this.#shared.change(async () => {
       const id = request.path['inference_id'] ?? '';
-      if (request.op === 'delete_inference' && this.#copy.forget(id))
-        return { status: 200, body: Buffer.from('{"acknowledged":true,"pipelines":[]}') };
       return request.op === 'delete_inference' ? this.#delete(request, id) : this.#native.execute(request, body);
     });
   }
@@ -91,15 +89,24 @@ export class Endpoints {
     const { force, dry_run: dry } = request.query;
     const isDry = isTrue(dry);
     const indexes = isTrue(force) && !isDry ? [] : await this.#usedIn(id);
-    if (indexes.length === 0) return this.#native.execute(request);
+    if (indexes.length === 0) return this.#deleted(request, id);
     const asked = { ...request, query: { ...request.query, dry_run: 'true' } };
-    const found = JSON.parse(Buffer.from((await this.#native.execute(asked)).body).toString()) as Json;
+    const found = JSON.parse(Buffer.from((await this.#deleted(asked, id)).body).toString()) as Json;
     const used =
       ` Inference endpoint ${id} is being used in the mapping for indexes: [${indexes.join(', ')}]. Ensure that no index ` +
       'mappings are using this inference endpoint, or use force to ignore this warning and delete the inference endpoint.';
     const problem = `${textOf(found['error_message']) ?? ''}${used}`;
     if (!isDry) throw refusal(409, 'status_exception', problem);
     return { status: 200, body: Buffer.from(JSON.stringify({ ...found, indexes, error_message: problem })) };
+  }
+
+  /** The native engine does not have an endpoint that it cannot run, and nothing of its own uses it. */
+  async #deleted(request: EngineRequest, id: string): Promise<EngineReply> {
+    if (!this.#copy.lacks(id)) return this.#native.execute(request);
+    const isDry = isTrue(request.query['dry_run']);
+    if (!isDry) this.#copy.forget(id);
+    const answer = { acknowledged: !isDry, pipelines: [], indexes: [], error_message: '' };
+    return { status: 200, body: Buffer.from(JSON.stringify(answer)) };
   }
 }
 
@@ -177,6 +184,11 @@ class EndpointCopy implements NativeCopy {
         ? [{ inference_id: id, ...given }]
         : [];
     });
+  }
+
+  /** Whether it is one that this server cannot run. */
+  lacks(id: string): boolean {
+    return this.#lacking.has(id);
   }
 
   /** Takes one out of those that this server cannot run; says whether it was there. */

@@ -3,7 +3,7 @@ import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import { checkForeign } from './foreign-indices.js';
 import { decode, isObject, parseRequest, textOf, without, parseAnswer } from './json.js';
-import { fromCluster, ownMeta, toCluster, writtenDown } from './mappings.js';
+import { fromCluster, ownMeta, toCluster } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
 import { replyOf } from './replies.js';
@@ -114,7 +114,7 @@ export async function putMapping(
     query: expand === undefined ? {} : { expand_wildcards: expand },
   });
   const indices = current.status === 200 && isObject(current.body) ? Object.entries(current.body) : [];
-  const isPlain = Object.keys(writtenDown(toCluster(mapping, product))).length === 0;
+  const isPlain = Object.keys(ownMeta(toCluster(mapping, product))).length === 0;
   const known = indices.map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined] as const);
   if (known.length === 0 || (isPlain && known.every(([, it]) => Object.keys(ownMeta(it)).length === 0))) {
     const path = `/${encodeExpression(expression)}/_mapping`;

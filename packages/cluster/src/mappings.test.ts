@@ -97,6 +97,19 @@ describe('a mapping for a cluster', () => {
     expect(fromCluster(sent)).toEqual(PUT);
   });
 
+  it('tells features that were put from those that came by a template, also when that is replaced', () => {
+    const byTemplate = [{ t: { match: 't_*', mapping: { type: 'sparse_vector' } } }];
+    const put = { dynamic_templates: byTemplate, properties: { features: { type: 'rank_features' } } };
+    const sent = toCluster(put, OPENSEARCH) as typeof put;
+    expect(sent.dynamic_templates).toEqual([{ t: { match: 't_*', mapping: { type: 'rank_features' } } }]);
+    const come = { ...sent.properties, t_1: { type: 'rank_features' } };
+    const shown = { ...put.properties, t_1: { type: 'sparse_vector' } };
+    expect(fromCluster({ ...sent, properties: come })).toEqual({ ...put, properties: shown });
+    const other = { dynamic_templates: [{ other: { match: 'x_*', mapping: { type: 'keyword' } } }] };
+    const replaced = toCluster(other, OPENSEARCH, sent) as typeof other;
+    expect(fromCluster({ ...replaced, properties: come })).toEqual({ ...other, properties: shown });
+  });
+
   it('is left as it is on Elasticsearch, and without sparse fields', () => {
     expect(toCluster(PUT, ELASTICSEARCH)).toEqual(PUT);
     const plain = { properties: { a: { type: 'text' } }, _meta: { mine: 1 } };

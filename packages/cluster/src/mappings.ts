@@ -10,7 +10,8 @@ type Json = Record<string, unknown>;
 /**
  * Where the mapping of a cluster's index keeps what is Sparrow's: in `_meta.sparrow`, under `fields` how fields were put, under `models`
  * which models filled fields by pipelines, and under `semantic` which filled `semantic_text` fields, all by the paths of fields. Under
- * `change` stands the change of a model that is under way, and under `templates` how dynamic templates were put.
+ * `change` stands the change of a model that is under way, under `templates` how dynamic templates were put, and under `had_templates` that
+ * there were some before of which fields have come.
  */
 export const META = 'sparrow';
 
@@ -53,7 +54,14 @@ export function toCluster(mapping: unknown, product: Product, current?: unknown)
     }
   }
   const { fields: before, ...own } = ownMeta(current);
-  const kept = templates === undefined ? own : { ...own, templates: mapping['dynamic_templates'] };
+  const putTemplates = mapping['dynamic_templates'];
+  const replaces = putTemplates !== undefined && own['templates'] !== undefined;
+  const kept: Json =
+    templates !== undefined
+      ? { ...own, templates: putTemplates }
+      : replaces
+        ? { ...without(own, 'templates'), had_templates: true }
+        : own;
   if (Object.keys(fields).length === 0 && Object.keys(kept).length === 0 && before === undefined) return translated;
   const given = mapping['_meta'] ?? (isObject(current) ? current['_meta'] : undefined);
   const meta = isObject(given) ? given : {};
@@ -71,8 +79,9 @@ export function fromCluster(mapping: unknown): unknown {
   const { _meta: meta, ...rest } = mapping;
   const others = without(meta as Json, META);
   const shown: Json = { ...rest, ...(Object.keys(others).length === 0 ? {} : { _meta: others }) };
-  const { templates } = ownMeta(mapping);
-  const byTemplates = Array.isArray(templates) && JSON.stringify(templates).includes('"sparse_vector"');
+  const { templates, had_templates: had } = ownMeta(mapping);
+  const byTemplates =
+    had === true || (Array.isArray(templates) && JSON.stringify(templates).includes('"sparse_vector"'));
   if (isObject(rest['properties']))
     shown['properties'] = restored(without(rest['properties'], COMPANION), '', fields, byTemplates);
   if (templates !== undefined && rest['dynamic_templates'] !== undefined) shown['dynamic_templates'] = templates;
@@ -121,6 +130,8 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
   }
   // Whatever was written down for this path is no longer so.
   if (typeof type === 'string') Reflect.deleteProperty(fields, path);
+  // A field of this type that is not written down may have come as another one, by a template.
+  if (type === 'rank_features' && product.name === 'OpenSearch') fields[path] = { type };
   const translated: Json = { ...field };
   for (const below of ['properties', 'fields']) {
     if (field[below] !== undefined) translated[below] = properties(field[below], `${path}.`, product, fields);
@@ -136,7 +147,7 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
  */
 function templatesFor(templates: unknown, { name: product }: Product): unknown {
   if (!Array.isArray(templates)) return undefined;
-  let isChanged = false;
+  const changed: string[] = [];
   const translated = (templates as unknown[]).map((template) => {
     if (!isObject(template)) return template;
     const each = Object.entries(template).map(([name, rule]) => {
@@ -146,12 +157,12 @@ function templatesFor(templates: unknown, { name: product }: Product): unknown {
       if (typeof type !== 'string' || !RENAMED.has(type) || hasType) return [name, rule];
       if (type !== 'sparse_vector' || Object.keys(mapping).length > 1)
         throw notOverCluster(`type [${type}] of dynamic template [${name}]`, 'put the field into the mapping');
-      isChanged = true;
+      changed.push(name);
       return [name, { ...(rule as Json), mapping: { type: RENAMED.get(type) } }];
     });
     return Object.fromEntries(each) as Json;
   });
-  return isChanged ? translated : undefined;
+  return changed.length > 0 ? translated : undefined;
 }
 
 /** @param byTemplates whether fields that are not written down may have come as `sparse_vector` by a template */
@@ -162,7 +173,8 @@ function restored(given: Json, above: string, fields: Json, byTemplates: boolean
       if (!isObject(field)) return [name, field];
       const put = fields[path];
       if (isObject(put) && RENAMED.get(String(put['type'])) === field['type']) return [name, put];
-      if (byTemplates && field['type'] === 'rank_features') return [name, { ...field, type: 'sparse_vector' }];
+      if (byTemplates && put === undefined && field['type'] === 'rank_features')
+        return [name, { ...field, type: 'sparse_vector' }];
       const shown: Json = { ...field };
       for (const below of ['properties', 'fields']) {
         if (isObject(field[below])) shown[below] = restored(field[below], `${path}.`, fields, byTemplates);

@@ -1,4 +1,4 @@
-import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
+import { type Cancel, EngineError, type EngineReply, type EngineRequest } from '@sparrow-search/engine';
 
 import { type CopyPlan, type Copying, type Progress, copy, countOf, shardsOf } from './copy.js';
 import { illegal, refusal } from './errors.js';
@@ -114,12 +114,21 @@ async function taken(
   fields?: readonly string[],
   cancel?: Cancel,
 ): Promise<Next> {
-  return work.semantic.turns.alone(index, async () => {
-    const now = await known(work, index);
-    const next = (await asked(work, now, step, fields, cancel)) as Next;
-    await work.semantic.settle(now.semantic, next);
-    return next;
-  });
+  return work.semantic.turns.alone(index, () => takenInTurn(work, index, step, fields, cancel));
+}
+
+/** The same for a caller that has the turn of the index. */
+async function takenInTurn(
+  work: Working,
+  index: string,
+  step: Step,
+  fields?: readonly string[],
+  cancel?: Cancel,
+): Promise<Next> {
+  const now = await known(work, index);
+  const next = (await asked(work, now, step, fields, cancel)) as Next;
+  await work.semantic.settle(now.semantic, next);
+  return next;
 }
 
 /** The steps that a request takes by itself. */
@@ -139,11 +148,12 @@ export async function stepModel(
   await work.names.check(request, [name]);
   const { index, change } = await known(work, name);
   const step = STEPS[request.op] ?? '';
-  const task = await filling(index);
-  if (step === 'drop' && task !== undefined) {
-    throw conflict(`${beingChanged(index, task)}; cancel the task, and the new vectors are dropped`);
-  }
-  const next = await taken(work, index, step);
+  const next = await work.semantic.turns.alone(index, async () => {
+    const task = step === 'drop' ? await filling(index) : undefined;
+    if (task !== undefined)
+      throw conflict(`${beingChanged(index, task)}; cancel the task, and the new vectors are dropped`);
+    return takenInTurn(work, index, step);
+  });
   // Searches of the other servers have to read the vectors that stay, before the others are dropped.
   if (step !== 'drop') await work.semantic.untilKnown();
   const body = { acknowledged: true, field: change?.field, state: next.change?.state ?? 'dropped' };
@@ -175,25 +185,40 @@ export async function fieldModels(
 /**
  * Begins a change: from now on, every document that is written gets the vectors of both models.
  *
- * @returns the work that is left: to give them to the documents that are there
+ * @param keep sets the work that is left down, to give them to the documents that are there, so that no other server begins it as well
+ * @returns what that gives
  */
-export async function beginChange(
+export async function beginChange<T>(
   work: Working,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
   filling: (index: string) => Promise<Filling | undefined>,
+  keep: (plan: CopyPlan, description: string) => Promise<T>,
   cancel?: Cancel,
-): Promise<{ readonly plan: CopyPlan; readonly description: string }> {
+): Promise<T> {
   const { index: name = '' } = request.path;
   await work.names.check(request, [name]);
   const body = parseRequest(bytes === undefined ? '{}' : decode(bytes));
   const pace = paceOf(request.query['requests_per_second']);
   const { index } = await known(work, name);
-  const task = await filling(index);
-  if (task !== undefined) throw conflict(beingChanged(index, task));
   const field = isObject(body) && typeof body['field'] === 'string' ? [body['field']] : [];
   const begin = { request: body, requests_per_second: pace === 0 ? null : pace };
-  const next = await taken(work, index, { begin }, field, cancel);
+  return work.semantic.turns.alone(index, async () => {
+    const task = await filling(index);
+    if (task !== undefined) throw conflict(beingChanged(index, task));
+    const next = await takenInTurn(work, index, { begin }, field, cancel);
+    const { plan, description } = await planOf(work, index, next, pace);
+    return keep(plan, description);
+  });
+}
+
+/** What a change that has begun leaves to be done. */
+async function planOf(
+  work: Working,
+  index: string,
+  next: Next,
+  pace: number,
+): Promise<{ readonly plan: CopyPlan; readonly description: string }> {
   const path = next.change?.field ?? '';
   const definition = (await known(work, index)).semantic.fields[path] ?? {};
   const [searched, beside] = slotsOf(path, definition, next.state);
@@ -224,8 +249,10 @@ export async function beginChange(
  * Gives the second vectors to the documents that lack them until there are none. Documents that are written meanwhile get them anyway.
  *
  * @param setDown as of {@link copy}
+ * @throws {EngineError} 409 where documents lack them and the change has been ended or gone on with by others
  */
 export async function fill(
+  work: Working,
   context: Copying,
   plan: CopyPlan,
   begun: Progress,
@@ -242,6 +269,10 @@ export async function fill(
     const shards = await shardsOf(transport, plan.source);
     progress = { ...progress, shards, tally: { ...progress.tally, total: updated + left } };
     if (left === 0) return progress;
+    // Documents are made as the index is now: without a second place for vectors, all of them would be written again in vain.
+    const change = await changeOf(work, plan);
+    if (change?.state !== 'filling')
+      throw conflict(`the change of the model of field [${plan.change ?? ''}] is [${change?.state ?? 'dropped'}]`);
     progress = await copy(context, plan, progress, setDown);
     if (progress.failures.length > 0 || !progress.shards.every(({ done }) => done === true)) return progress;
     if (progress.tally.updated === updated && progress.tally.version_conflicts === conflicts) {
@@ -258,45 +289,72 @@ export async function fill(
  */
 export async function concluded(
   work: Working,
-  { source: index, change: field = '' }: CopyPlan,
+  plan: CopyPlan,
   { failures: [failed] }: Progress,
   goesOn: () => void,
 ): Promise<ChangeOutcome> {
+  const { source: index, change: field = '' } = plan;
   if (failed !== undefined) {
     work.log.warn('a document cannot be given vectors of a new model', { ...failed });
     const { type } = failed.cause as { readonly type?: unknown };
     const reason = `a document cannot be given vectors of the new model of field [${field}]: ${told(failed)}`;
     throw refusal(failed.status, String(type), reason);
   }
-  const before = (await known(work, index)).change;
+  let change = await changeOf(work, plan);
   // The server that did the work may have ended when all was done but for saying so.
-  const isLeft = before === null || before.state === 'filling';
-  const next = isLeft
-    ? await taken(work, index, { fill: { lists: await listsOfBoth(work, index, goesOn) } })
-    : undefined;
-  const change = next === undefined ? before : next.change;
+  if (change?.state === 'filling') {
+    const lists = await listsOfBoth(work, index, goesOn);
+    try {
+      ({ change } = await taken(work, index, { fill: { lists } }));
+    } catch (error) {
+      if (!(error instanceof EngineError) || ![404, 409].includes(error.status)) throw error;
+      // Another server has gone on with it meanwhile.
+      change = await changeOf(work, plan);
+      if (change?.state === 'filling') throw error;
+    }
+  }
   if (change?.state === 'switched') await work.semantic.untilKnown();
   return { field, state: change?.state ?? 'dropped', compared: change?.['compared'] };
 }
 
-/** Ends a change whose task was cancelled: the new vectors are dropped. */
-export async function cancelled(
-  work: Working,
-  { source: index, change: field = '' }: CopyPlan,
-): Promise<ChangeOutcome> {
-  await taken(work, index, 'drop');
-  return { field, state: 'cancelled' };
+/** Ends a change whose task was cancelled: the new vectors are dropped, unless all documents had them before. */
+export async function cancelled(work: Working, plan: CopyPlan): Promise<ChangeOutcome> {
+  const { source: index, change: field = '' } = plan;
+  return work.semantic.turns.alone(index, async () => {
+    const change = await changeOf(work, plan);
+    if (change?.state === 'filling') await takenInTurn(work, index, 'drop');
+    // The server that dropped them may have ended before it said so.
+    const isOver = change === null || change.state === 'filling';
+    return isOver ? { field, state: 'cancelled' } : { field, state: change.state, compared: change['compared'] };
+  });
 }
 
 /** Notes why the task of a change stopped; the same request goes on with it. */
-export async function stopped(work: Working, { source: index }: CopyPlan, failure: string): Promise<void> {
-  await taken(work, index, { stop: { failure } });
+export async function stopped(work: Working, plan: CopyPlan, failure: string): Promise<void> {
+  const { source: index } = plan;
+  await work.semantic.turns.alone(index, async () => {
+    const change = await changeOf(work, plan);
+    if (change?.state === 'filling') await takenInTurn(work, index, { stop: { failure } });
+  });
 }
 
+/** The change that a task carries out; null where it is over. */
+async function changeOf(work: Working, { source: index, change: field }: CopyPlan): Promise<Change | null> {
+  const { change } = await known(work, index);
+  return change?.field === field ? change : null;
+}
+
+/** Types of errors whose reasons say nothing of what a document holds. */
+const OF_NO_DOCUMENT: ReadonlySet<string> = new Set([
+  ...['cluster_block_exception', 'index_closed_exception', 'index_not_found_exception', 'unavailable_shards_exception'],
+  ...['circuit_breaking_exception', 'es_rejected_execution_exception', 'task_cancelled_exception'],
+  ...['resource_not_found_exception', 'status_exception'],
+]);
+
 /** Why a document could not be written, without what it holds: whoever changes models may not be allowed to read it. */
-function told({ id, cause }: Failure): string {
+export function told({ id, cause }: Failure): string {
   const { type, reason } = cause as { readonly type?: unknown; readonly reason?: unknown };
-  const isPrivate = String(type).startsWith('document_') || String(reason).includes(`[${String(id)}]`);
+  const isPrivate = !OF_NO_DOCUMENT.has(String(type)) || String(reason).includes(`[${String(id)}]`);
   return isPrivate ? `${String(type)}, the log of the server says more` : String(reason);
 }
 
@@ -308,8 +366,8 @@ async function listsOfBoth(
 ): Promise<readonly (readonly [string, readonly string[], readonly string[]])[]> {
   const now = await known(work, index);
   const { change } = now;
-  if (change === null)
-    throw refusal(404, 'resource_not_found_exception', `no model of index [${index}] is being changed`);
+  // Another server has gone on with it.
+  if (change === null) return [];
   const compare = isObject(change.compare) ? change.compare : {};
   const { sample = 0, size = 10 } = compare;
   const documents = 'queries' in compare ? [] : await someDocuments(work, index, Number(sample));
@@ -333,11 +391,23 @@ async function listsOfBoth(
         _source: false,
         track_total_hits: false,
       };
-      found.push(ids(await answer({ ...work, semantic: work.semantic.as(semantic) }, index, body)));
+      try {
+        found.push(ids(await answer({ ...work, semantic: work.semantic.as(semantic) }, index, body)));
+      } catch (error) {
+        // Where nothing makes queries for the old vectors any more, there is nothing to compare with.
+        if (semantic === now.semantic && isOfOtherModel(error)) return [];
+        throw error;
+      }
     }
     lists.push([query, found[0] ?? [], found[1] ?? []]);
   }
   return lists;
+}
+
+/** Whether the native engine refused a query as it would be made by another model than the vectors that it is for. */
+function isOfOtherModel(error: unknown): boolean {
+  if (!(error instanceof EngineError) || error.status !== 400) return false;
+  return Buffer.from(error.body).includes('holds the output of model');
 }
 
 function definitionIn(mapping: Json, path: string): Json {

@@ -12,6 +12,7 @@ import {
 } from './knn.js';
 import { multiple } from './multiple.js';
 import type { Product } from './product.js';
+import { hasNested } from './queries.js';
 import type { SearchBody } from './search-body.js';
 import type { Transport } from './transport.js';
 import type { VectorFields } from './vector-fields.js';
@@ -58,7 +59,7 @@ export async function findNeighbours(
     const one = near[at];
     const isAbout = passages !== undefined || nested !== undefined;
     // OpenSearch would look for other objects than those that are asked for.
-    if (isAbout && one !== undefined && filtersOf(one).some((it) => it.includes('"nested"')))
+    if (isAbout && one !== undefined && filtersOf(one).some((it) => hasNested(JSON.parse(it))))
       throw notOverCluster('a [nested] query in the filter of a [knn] on passages or nested objects');
   });
   const [only, second] = near;

@@ -65,6 +65,19 @@ const INSIDE: ReadonlyMap<string, readonly string[]> = new Map([
   ['script_score', ['query']],
 ]);
 
+/** Whether a query, or one inside it, is about nested objects. */
+export function hasNested(query: unknown): boolean {
+  if (Array.isArray(query)) return query.some((it) => hasNested(it));
+  if (!isObject(query)) return false;
+  return Object.entries(query).some(([name, clause]) => {
+    if (name === 'nested') return true;
+    const parts = isObject(clause) ? (INSIDE.get(name) ?? []).map((part) => [part, clause[part]] as const) : [];
+    return parts.some(([part, within]) =>
+      hasNested(part === 'functions' ? [within].flat().map((it) => (isObject(it) ? it['filter'] : undefined)) : within),
+    );
+  });
+}
+
 /** Clauses of Elasticsearch that a cluster would read in its own way, with its own models, or not at all. */
 const REFUSED: ReadonlySet<string> = new Set(['rule']);
 

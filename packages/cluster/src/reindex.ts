@@ -119,7 +119,8 @@ export function paceOf(perSecond: string | undefined): number {
   const pace = perSecond === undefined || perSecond === '-1' ? 0 : Number(perSecond);
   if (!(pace > 0) && pace !== 0)
     throw illegal(`[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.`);
-  return pace;
+  // As many as there can be, which JSON, in which a plan is kept, has no number for.
+  return pace === Infinity ? 0 : pace;
 }
 
 /** Parameters of an `_update_by_query` that a plan has a meaning for, or that change nothing of what it does. */

@@ -47,14 +47,44 @@ export async function withPassages(
   documents: readonly Written[],
   { paced = false, cancel }: { readonly paced?: boolean; readonly cancel?: Cancel | undefined } = {},
 ): Promise<readonly Made[]> {
-  const made: Made[] = [];
+  return (await madeFor(semantic, index, documents, { paced, cancel })).made;
+}
+
+/** What was made of documents, and the index as all of it was made for. */
+interface Batch {
+  readonly made: readonly Made[];
+  readonly index: SemanticIndex;
+}
+
+async function madeFor(
+  semantic: SemanticFields,
+  index: SemanticIndex,
+  documents: readonly Written[],
+  { paced = false, cancel }: { readonly paced?: boolean; readonly cancel?: Cancel | undefined },
+): Promise<Batch> {
+  const batches: (Batch | undefined)[] = Array.from({ length: Math.ceil(documents.length / BATCH) });
   let known = index;
-  for (let at = 0; at < documents.length; at += BATCH) {
-    const batch = await ofBatch(semantic, known, documents.slice(at, at + BATCH), paced, cancel);
-    made.push(...batch.made);
+  for (;;) {
+    // While later ones were encoded, the change of a model may have begun, of which those before know nothing.
+    const at = batches.findIndex((batch) => batch === undefined || !areAlike(batch.index, known));
+    if (at < 0) return { made: batches.flatMap((batch) => batch?.made ?? []), index: known };
+    const batch = await ofBatch(semantic, known, documents.slice(at * BATCH, (at + 1) * BATCH), paced, cancel);
+    batches[at] = batch;
     known = batch.index;
   }
-  return made;
+}
+
+function areAlike(one: SemanticIndex, other: SemanticIndex): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** The index as it is now, if documents that were made for it as it was have to be made again. */
+async function changedSince(semantic: SemanticFields, before: SemanticIndex): Promise<SemanticIndex | undefined> {
+  const now = await semantic.writtenTo(before.index);
+  if (now === undefined || areAlike(now, before)) return undefined;
+  // Searches are to know it as soon as writes.
+  semantic.forget();
+  return now;
 }
 
 async function ofBatch(
@@ -63,26 +93,28 @@ async function ofBatch(
   documents: readonly Written[],
   paced: boolean,
   cancel?: Cancel,
-): Promise<{ readonly made: readonly Made[]; readonly index: SemanticIndex }> {
+): Promise<Batch> {
   let known = index;
   for (;;) {
     const { made, wider } = await asked(semantic, known, documents, paced, cancel);
     if (wider === undefined) {
       // While texts were encoded, the change of a model may have begun, which needs vectors of both.
-      const now = await semantic.writtenTo(known.index);
-      if (now === undefined || JSON.stringify(now) === JSON.stringify(known)) return { made, index: known };
+      const now = await changedSince(semantic, known);
+      if (now === undefined) return { made, index: known };
       known = now;
       continue;
     }
     const before = known;
-    const other = await semantic.turns.alone(before.index, async () => {
+    const { other, settled } = await semantic.turns.alone(before.index, async () => {
       const now = await semantic.writtenToNow(before.index);
-      if (now !== undefined && JSON.stringify(now) !== JSON.stringify(before)) return now;
+      if (now !== undefined && !areAlike(now, before)) return { other: now };
       await semantic.settle(before, wider);
-      return undefined;
+      // After the turn, the change of a model may begin, for which these documents are not made.
+      return { settled: (await semantic.writtenToNow(before.index)) ?? before };
     });
-    if (other === undefined) return { made, index: (await semantic.writtenToNow(before.index)) ?? before };
+    if (settled !== undefined) return { made, index: settled };
     // Another server has settled it meanwhile, perhaps with another model, which the documents are compared with then.
+    semantic.forget();
     known = other;
   }
 }
@@ -189,7 +221,7 @@ export async function bulkPassages(
   cancel?: Cancel,
 ): Promise<ReadonlyMap<number, SemanticIndex>> {
   const updates = new Map<number, SemanticIndex>();
-  const groups = new Map<string, { readonly known: SemanticIndex; readonly of: { item: BulkItem; now: BulkItem }[] }>();
+  const groups = new Map<string, Group>();
   for (const item of items) {
     if (own.has(item.position) || item.kind === 'delete') continue;
     const lines = changed.get(item.position);
@@ -205,19 +237,17 @@ export async function bulkPassages(
     groups.set(now.index, group);
     group.of.push({ item, now });
   }
-  for (const { known, of } of groups.values()) {
-    let made: readonly Made[];
+  for (let group = await unmade(semantic, groups); group !== undefined; group = await unmade(semantic, groups)) {
+    const documents = group.of.map(({ now }) => ({ source: now.source }));
     try {
-      made = await withPassages(
-        semantic,
-        known,
-        of.map(({ now }) => ({ source: now.source })),
-        { cancel },
-      );
+      const { made, index } = await madeFor(semantic, group.known, documents, { cancel });
+      Object.assign(group, { made, known: index });
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
-      made = of.map(() => failureOf(error) as Refused);
+      group.made = documents.map(() => failureOf(error) as Refused);
     }
+  }
+  for (const { of, made = [] } of groups.values()) {
     of.forEach(({ item, now: { index, id, routing } }, at) => {
       const one = made[at];
       if (one?.kind === 'failed') own.set(item.position, item.failed(one));
@@ -226,6 +256,23 @@ export async function bulkPassages(
     });
   }
   return updates;
+}
+
+/** The items of a bulk request for one index, and what was made of them for the index as it is known. */
+interface Group {
+  readonly of: { item: BulkItem; now: BulkItem }[];
+  known: SemanticIndex;
+  made?: readonly Made[];
+}
+
+/** A group that is not made yet, or whose index has changed while others were made. */
+async function unmade(semantic: SemanticFields, groups: ReadonlyMap<string, Group>): Promise<Group | undefined> {
+  for (const group of groups.values()) {
+    if (group.made === undefined) return group;
+    const known = await changedSince(semantic, group.known);
+    if (known !== undefined) return Object.assign(group, { known });
+  }
+  return undefined;
 }
 
 /** What an update of a document asks for. */

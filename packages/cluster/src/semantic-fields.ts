@@ -1,7 +1,7 @@
 import type { SearchEngine } from '@sparrow-search/engine';
 
 import { Believed } from './believed.js';
-import { type Json, isObject } from './json.js';
+import { type Json, isObject, parseAnswer } from './json.js';
 import { META, fromCluster, ownMeta, writtenDown } from './mappings.js';
 import { encodeExpression } from './names.js';
 import {
@@ -182,7 +182,7 @@ export class SemanticFields {
   async using(endpoint: string): Promise<readonly string[]> {
     const own = `*.mappings._meta.${META}`;
     const query = { filter_path: `${own}.fields,${own}.semantic`, expand_wildcards: 'all' };
-    const all = await this.#mappings('*', query);
+    const all = await this.#mappings('*', query, true);
     const uses = ({ definition }: Slot): boolean =>
       ['inference_id', 'search_inference_id'].some((name) => definition[name] === endpoint);
     return all.flatMap(([index, mapping]) => {
@@ -201,13 +201,16 @@ export class SemanticFields {
   async #mappings(
     expression: string,
     query: Readonly<Record<string, string>>,
+    isNeeded = false,
   ): Promise<readonly (readonly [string, unknown])[]> {
-    const { status, body } = await this.#transport.json({
+    const answered = await this.#transport.ask({
       method: 'GET',
       path: `/${encodeExpression(expression)}/_mapping`,
       query: { ignore_unavailable: 'true', ...query },
     });
-    if (status !== 200 || !isObject(body)) return [];
+    if (isNeeded && answered.status !== 200) throw passedOn(answered);
+    const body = answered.status === 200 ? parseAnswer(answered.body) : undefined;
+    if (!isObject(body)) return [];
     return Object.entries(body).map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined] as const);
   }
 }

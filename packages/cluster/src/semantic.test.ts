@@ -1,8 +1,10 @@
+import type { EngineRequest } from '@sparrow-search/engine';
 import { describe, expect, it } from 'vitest';
 
+import { BulkBody } from './bulk-body.js';
 import { reducedMapping } from './passage-mappings.js';
-import { readChange, storedDocuments } from './semantic-documents.js';
-import type { SemanticIndices } from './semantic-fields.js';
+import { bulkPassages, readChange, storedDocuments, withPassages } from './semantic-documents.js';
+import type { SemanticFields, SemanticIndex, SemanticIndices } from './semantic-fields.js';
 import { highlighting } from './semantic-highlight.js';
 
 const SEMANTIC = { type: 'semantic_text', inference_id: 'e' };
@@ -37,6 +39,50 @@ describe('what the native engine is told of a mapping', () => {
         inner: { properties: { words: { type: 'keyword', fields: { meaning: SEMANTIC } } } },
       },
     });
+  });
+});
+
+describe('documents that are made while the change of a model begins', () => {
+  const named = (index: string, state: string): SemanticIndex => ({ index, mapping: {}, state, fields: {} });
+
+  /** Makes documents that say in which state of their index; the state of one of them changes after some calls. */
+  function over(changing: string, after: number): { semantic: SemanticFields; forgotten: () => number } {
+    let [calls, forgotten] = [0, 0];
+    const execute = (_: EngineRequest, bytes: Uint8Array): Promise<object> => {
+      calls += 1;
+      const { state, documents } = JSON.parse(Buffer.from(bytes).toString()) as { state: string; documents: object[] };
+      const body = JSON.stringify({ documents: documents.map(() => ({ source: null, companion: state })) });
+      return Promise.resolve({ status: 200, body: Buffer.from(body) });
+    };
+    const writtenTo = (index: string): Promise<SemanticIndex> =>
+      Promise.resolve(named(index, index === changing && calls >= after ? 'new' : 'old'));
+    const semantic = { native: { execute }, writtenTo, forget: () => (forgotten += 1) };
+    return { semantic: semantic as unknown as SemanticFields, forgotten: () => forgotten };
+  }
+
+  it('are made again, also those that were encoded before', async () => {
+    const { semantic, forgotten } = over('i', 2);
+    const made = await withPassages(
+      semantic,
+      named('i', 'old'),
+      Array.from({ length: 130 }, () => ({ source: '{}' })),
+    );
+    expect(made).toHaveLength(130);
+    expect(new Set(made.map((it) => JSON.stringify(it)))).toEqual(
+      new Set([JSON.stringify({ kind: 'document', source: '{"_sparrow":"new"}' })]),
+    );
+    expect(forgotten()).toBe(1);
+  });
+
+  it('are made again where those of another index of the same request came in between', async () => {
+    const { semantic } = over('a', 2);
+    const { items } = new BulkBody(Buffer.from(['a', 'b'].map((it) => `{"index":{"_index":"${it}"}}\n{}\n`).join('')));
+    const changed = new Map<number, string>();
+    await bulkPassages(semantic, items, changed, new Map());
+    expect([...changed.values()].map((lines) => lines.split('\n')[1])).toEqual([
+      '{"_sparrow":"new"}',
+      '{"_sparrow":"old"}',
+    ]);
   });
 });
 

@@ -116,12 +116,13 @@ export function view(record: TaskRecord): object {
 
 /** How far the task of a change of a model is, in the native engine's order. */
 function filling({ tally, query, cancelled }: TaskRecord): object {
+  const pace = Number(query['requests_per_second'] ?? -1);
   return {
     total: tally.total,
     filled: tally.updated,
     version_conflicts: tally.version_conflicts,
     throttled_millis: tally.throttled_millis,
-    requests_per_second: Number(query['requests_per_second'] ?? -1),
+    requests_per_second: pace === Infinity ? -1 : pace,
     ...(cancelled === undefined ? {} : { canceled: cancelled }),
   };
 }

@@ -156,8 +156,9 @@ export class Tasks {
   }
 
   async #changeModel(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { plan, description } = await beginChange(this.#work, request, bytes, this.#filling, cancel);
-    return this.#asTask(request, plan, CHANGE, description);
+    const keep = (plan: CopyPlan, description: string): Promise<Running> =>
+      this.#begun(request, plan, CHANGE, description);
+    return this.#answered(request, await beginChange(this.#work, request, bytes, this.#filling, keep, cancel));
   }
 
   /** The task that fills the second vectors of an index, on whichever server it is. */
@@ -175,6 +176,10 @@ export class Tasks {
 
   /** Carries out a copy as a task; answers what it did, or which task it is. */
   async #asTask(request: EngineRequest, plan: CopyPlan, action: string, description: string): Promise<EngineReply> {
+    return this.#answered(request, await this.#begun(request, plan, action, description));
+  }
+
+  async #begun(request: EngineRequest, plan: CopyPlan, action: string, description: string): Promise<Running> {
     const record: TaskRecord = {
       format: 1,
       number: Date.now(),
@@ -189,7 +194,10 @@ export class Tasks {
       tally: { ...newTally(), total: await countOf(this.#work.transport, plan) },
       failures: [],
     };
-    const running = await this.#begin(record);
+    return this.#begin(record);
+  }
+
+  async #answered(request: EngineRequest, running: Running): Promise<EngineReply> {
     if (request.query['wait_for_completion'] === 'false') {
       return json(200, { task: `${TASK_NODE}:${String(running.record.number)}` });
     }
@@ -283,7 +291,7 @@ export class Tasks {
     const ends = async (change: Partial<TaskRecord>): Promise<TaskRecord> =>
       this.#save(running, { ...change, failures: [], end: Date.now() });
     try {
-      const progress = await fill(context, plan, running.record, setDown);
+      const progress = await fill(this.#work, context, plan, running.record, setDown);
       if (progress.failures.length === 0) goesOn();
       return await ends({ ...progress, outcome: await concluded(this.#work, plan, progress, goesOn) });
     } catch (error) {

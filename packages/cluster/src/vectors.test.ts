@@ -5,6 +5,7 @@ import { type DenseField, knnVector, readDenseField } from './dense-fields.js';
 import { leastScore } from './knn.js';
 import { type NeighbourContext, findNeighbours } from './neighbours.js';
 import type { Product } from './product.js';
+import { hasNested } from './queries.js';
 import { SearchBody } from './search-body.js';
 import type { Asked, Transport } from './transport.js';
 import { withVectors } from './vector-documents.js';
@@ -318,5 +319,16 @@ describe('a script that compares vectors, in OpenSearch', () => {
     const two = "dotProduct(params.q, 'v') + dotProduct(params.q, 'u')";
     expect(reasonOf(() => translated(two))).toContain('compares more than one vector');
     expect(reasonOf(() => translated("_score + dotProduct(params.q, 'v')"))).toContain('uses [_score]');
+  });
+});
+
+describe('a filter of neighbours', () => {
+  it.each([
+    [{ bool: { must: [{ nested: { path: 'a', query: {} } }] } }, true],
+    [{ function_score: { functions: [{ filter: { nested: {} }, weight: 2 }] } }, true],
+    [{ term: { kind: 'nested' } }, false],
+    [{ bool: { filter: { term: { nested: 1 } } } }, false],
+  ])('%j is about nested objects: %s', (query, isNested) => {
+    expect(hasNested(query)).toBe(isNested);
   });
 });
