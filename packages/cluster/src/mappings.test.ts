@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 
+import { type Administration, putMapping } from './indices.js';
 import { fromCluster, toCluster } from './mappings.js';
 import type { Product } from './product.js';
+import type { Asked } from './transport.js';
 
 const OPENSEARCH: Product = {
   name: 'OpenSearch',
@@ -143,5 +145,35 @@ describe('a mapping for a cluster', () => {
       ({ reason } = error as { reason: string });
     }
     expect(reason).toContain(sentence);
+  });
+});
+
+describe('a mapping that is put into an index', () => {
+  it('is translated also where only its dynamic templates have to be', async () => {
+    const sent: Asked[] = [];
+    const answer = (asked: Asked) => {
+      if (asked.method === 'PUT') sent.push(asked);
+      return { status: 200, body: { i: { mappings: {} } } };
+    };
+    const cluster = {
+      transport: {
+        json: (asked: Asked) => Promise.resolve(answer(asked)),
+        ask: (asked: Asked) => Promise.resolve({ ...answer(asked), body: Buffer.from('{}'), text: false }),
+      },
+      product: OPENSEARCH,
+      names: { expression: () => Promise.resolve('i') },
+      vectors: { forget: () => undefined },
+      semantic: {
+        checked: (given: unknown) => Promise.resolve(given),
+        turns: { alone: (_: string, work: () => unknown) => work() },
+      },
+    } as unknown as Administration;
+    const templates = [{ t: { match: 't_*', mapping: { type: 'sparse_vector' } } }];
+    const body = Buffer.from(JSON.stringify({ dynamic_templates: templates }));
+    await putMapping(cluster, { op: 'put_mapping', path: { index: 'i' }, query: {} }, body);
+    expect(JSON.parse(String(sent[0]?.body))).toMatchObject({
+      dynamic_templates: [{ t: { mapping: { type: 'rank_features' } } }],
+      _meta: { sparrow: { templates } },
+    });
   });
 });

@@ -147,7 +147,7 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
  */
 function templatesFor(templates: unknown, { name: product }: Product): unknown {
   if (!Array.isArray(templates)) return undefined;
-  const changed: string[] = [];
+  const found = { renamed: false };
   const translated = (templates as unknown[]).map((template) => {
     if (!isObject(template)) return template;
     const each = Object.entries(template).map(([name, rule]) => {
@@ -157,12 +157,12 @@ function templatesFor(templates: unknown, { name: product }: Product): unknown {
       if (typeof type !== 'string' || !RENAMED.has(type) || hasType) return [name, rule];
       if (type !== 'sparse_vector' || Object.keys(mapping).length > 1)
         throw notOverCluster(`type [${type}] of dynamic template [${name}]`, 'put the field into the mapping');
-      changed.push(name);
+      found.renamed = true;
       return [name, { ...(rule as Json), mapping: { type: RENAMED.get(type) } }];
     });
     return Object.fromEntries(each) as Json;
   });
-  return changed.length > 0 ? translated : undefined;
+  return found.renamed ? translated : undefined;
 }
 
 /** @param byTemplates whether fields that are not written down may have come as `sparse_vector` by a template */

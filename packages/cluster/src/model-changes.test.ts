@@ -6,6 +6,7 @@ import type { CopyPlan, Copying, Progress } from './copy.js';
 import { refusal } from './errors.js';
 import { InTurn } from './in-turn.js';
 import { beginChange, cancelled, concluded, fill, stopped, told } from './model-changes.js';
+import { paceOf } from './reindex.js';
 import type { Wider } from './semantic-fields.js';
 import { newTally } from './task-record.js';
 import type { Working } from './tasks.js';
@@ -72,6 +73,10 @@ describe('the change of a model', () => {
     expect(both[1]).toMatchObject({ reason: { status: 409 } });
     expect(kept).toEqual(['change of the model of [i][body] to [new]']);
     expect(steps).toHaveLength(1);
+  });
+
+  it('goes as fast as it can where the pace has no end', () => {
+    expect(['Infinity', '-1', '2.5'].map(paceOf)).toEqual([0, 0, 2.5]);
   });
 
   it.each(['ready', undefined])('is not filled any more when it is %s', async (state) => {

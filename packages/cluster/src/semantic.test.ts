@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { BulkBody } from './bulk-body.js';
 import { reducedMapping } from './passage-mappings.js';
 import { bulkPassages, readChange, storedDocuments, withPassages } from './semantic-documents.js';
-import type { SemanticFields, SemanticIndex, SemanticIndices } from './semantic-fields.js';
+import { SemanticFields, type SemanticIndex, type SemanticIndices } from './semantic-fields.js';
 import { highlighting } from './semantic-highlight.js';
+import type { Transport } from './transport.js';
 
 const SEMANTIC = { type: 'semantic_text', inference_id: 'e' };
 const KNOWN: SemanticIndices = {
@@ -39,6 +40,19 @@ describe('what the native engine is told of a mapping', () => {
         inner: { properties: { words: { type: 'keyword', fields: { meaning: SEMANTIC } } } },
       },
     });
+  });
+});
+
+describe('the indices that use an endpoint', () => {
+  it('are not said to be none where the cluster does not say', async () => {
+    const over = (status: number, answer: object): SemanticFields => {
+      const ask = () => Promise.resolve({ status, body: Buffer.from(JSON.stringify(answer)), text: false });
+      return new SemanticFields({} as never, { ask } as unknown as Transport, {} as never, {} as never);
+    };
+    const mappings = { _meta: { sparrow: { fields: { body: SEMANTIC } } } };
+    expect(await over(200, { i: { mappings } }).using('e')).toEqual(['i']);
+    expect(await over(200, {}).using('e')).toEqual([]);
+    await expect(over(503, { error: { type: 'x', reason: 'busy' } }).using('e')).rejects.toMatchObject({ status: 503 });
   });
 });
 
