@@ -109,7 +109,7 @@ pub struct FuzzyQuery {
 
 /// What the body of a `prefix` query holds.
 pub(super) fn prefix_shape() -> Shape {
-    field_or_value(&["value", "prefix"], [("case_insensitive", caseless()), ("rewrite", rewrite_shape())])
+    field_or_value(&["value"], [("case_insensitive", caseless()), ("rewrite", rewrite_shape())])
 }
 
 /// Whether case is ignored.

@@ -107,7 +107,7 @@ pub(super) fn term_shape() -> Shape {
 
 /// Reads a `term` query.
 pub(super) fn term(body: &Node, _: Context) -> Result<Query, BodyError> {
-    let exact = exact_value("term", &["value"], body)?;
+    let exact = exact_value("term", &["value", "term"], body)?;
     Ok(exact.common.query(QueryKind::Term(TermQuery {
         field: exact.field,
         value: exact.value,
@@ -259,7 +259,7 @@ pub(super) fn range(body: &Node, _: Context) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::Range(range)))
 }
 
-/// What the body of a `exists` query holds.
+/// What the body of an `exists` query holds.
 pub(super) fn exists_shape() -> Shape {
     clause([("field", text())]).needs(&["field"])
 }
@@ -285,7 +285,7 @@ pub(super) fn exists(body: &Node, _: Context) -> Result<Query, BodyError> {
     }
 }
 
-/// What the body of a `ids` query holds.
+/// What the body of an `ids` query holds.
 pub(super) fn ids_shape() -> Shape {
     clause([("values", several(count()))])
 }
