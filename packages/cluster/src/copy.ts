@@ -42,6 +42,8 @@ export interface CopyPlan {
   /** Documents a second; 0 for as many as there can be. */
   readonly perSecond: number;
   readonly refreshes: boolean;
+  /** The field whose model is changed, where the documents lack vectors of the new one. */
+  readonly change?: string;
 }
 
 /** What a step has done, to be set down before the next. */

@@ -18,6 +18,8 @@ export interface DenseField {
   readonly similarity: Similarity;
   /** Whether vectors are searched by `knn`; scripts compare those of other fields, too. */
   readonly index: boolean;
+  /** The nested objects that have the vectors, where OpenSearch has to be told. */
+  readonly nested?: string | undefined;
 }
 
 type Json = Readonly<Record<string, unknown>>;
