@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::dsl::{Common, Context, members, not_supported, single_field, unknown_token, value};
-use super::patterns::caseless;
 use super::rewrite::rewrite;
 use super::shape::{
     Shape, clause, common, count, either, field_or_value, flag, list, object, of_field, one, scalar, several,
@@ -98,6 +97,11 @@ pub enum Relation {
     Contains,
     /// The other has all values of that of the document.
     Within,
+}
+
+/// Whether case is ignored.
+pub(super) fn caseless() -> Shape {
+    flag().about("upper and lower case are the same").preset(false)
 }
 
 /// What the body of a `term` query holds.
