@@ -98,10 +98,21 @@ const parts = Object.fromEntries(
   ]),
 );
 
+/** What the server itself made of the lists, and of sparse and dense scores in one clause. */
+const OWN = ['rrf', 'linear', 'linear without all words', 'calibrated'];
+const server = Object.fromEntries(
+  ANALYZERS.map((analyzer) => {
+    const own = (name) => measured((query) => query.lists[name].map(([id]) => id), analyzer);
+    const ways = OWN.map((fusion) => [fusion, own(`${fusion}, ${analyzer}`)]);
+    return [analyzer, { ...Object.fromEntries(ways), semantic: own('semantic') }];
+  }),
+);
+
 const candidates = [
   ...[2, 5, 10, 20, 30, 60].flatMap((constant) =>
     WEIGHTS.map((weights) => ({ name: `rrf ${constant}, ${weights.join('/')}`, search: rrf(constant, weights) })),
   ),
+  // Without the list of documents that have all words.
   ...['minmax', 'zscore', 'l2_norm'].flatMap((normalizer) =>
     WEIGHTS.map((weights) => ({ name: `${normalizer}, ${weights.join('/')}`, search: linear(normalizer, weights) })),
   ),
@@ -129,6 +140,9 @@ table.sort((a, b) => b['over the best part, %'] - a['over the best part, %']);
 console.log('words by the standard and the English analyzer, sparse, dense');
 console.table(parts.standard);
 console.table(parts.english);
+console.log('the server, with words by the standard and the English analyzer');
+console.table(server.standard);
+console.table(server.english);
 for (const kind of ['rrf', 'zscore', 'minmax', 'l2_norm', 'sparse +']) {
   const rows = table.filter((row) => row.fusion.startsWith(kind)).slice(0, SHOWN);
   console.table(
@@ -142,5 +156,5 @@ for (const kind of ['rrf', 'zscore', 'minmax', 'l2_norm', 'sparse +']) {
 }
 if (values.json) {
   const command = 'node benches/fusions/compare.mjs LISTS-DIR --json FILE, on lists of benches/fusions/lists.mjs';
-  writeFileSync(values.json, `${JSON.stringify({ command, window: WINDOW, parts, table }, null, 2)}\n`);
+  writeFileSync(values.json, `${JSON.stringify({ command, window: WINDOW, parts, server, table }, null, 2)}\n`);
 }

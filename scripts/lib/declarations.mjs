@@ -11,8 +11,8 @@ const HEADER = `// Generated from the declarations in crates by scripts/lib/decl
 
 /** The generated files, and what makes their texts of what an addon declares, as JSON. */
 export const FILES = [
-  [at('packages', 'engine', 'src', 'operations.generated.ts'), operationsFile],
-  [at('packages', 'endpoints', 'src', 'openapi', 'schemas', 'queries.generated.ts'), queriesFile],
+  { file: at('packages', 'engine', 'src', 'operations.generated.ts'), textOf: operationsFile },
+  { file: at('packages', 'endpoints', 'src', 'openapi', 'schemas', 'queries.generated.ts'), textOf: queriesFile },
 ];
 
 const rows = (named) =>
@@ -69,7 +69,7 @@ export function writeDeclarations() {
   const script = 'process.stdout.write(require(process.argv[1]).declared())';
   const declared = output(process.execPath, ['-e', script, ADDON]);
   if (declared === undefined) throw new StepFailed(`the addon ${ADDON} cannot be loaded`);
-  for (const [file, textOf] of FILES) {
+  for (const { file, textOf } of FILES) {
     const text = textOf(declared);
     if (!existsSync(file) || readFileSync(file, 'utf8') !== text) writeFileSync(file, text);
   }

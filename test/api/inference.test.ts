@@ -129,6 +129,8 @@ describe('_inference', () => {
       .map((it: { deployment_stats: { deployment_id: string } }) => it.deployment_stats)
       .find((it: { deployment_id: string }) => it.deployment_id === 'my-elser');
     expect(deployment.number_of_allocations).toBe(2);
+    const kinds = stats.trained_model_stats.map((it: { arithmetic: string }) => it.arithmetic);
+    expect(new Set(kinds)).toEqual(new Set(['float32']));
 
     expect((await call('DELETE', '/_inference/my-elser')).body.acknowledged).toBe(true);
     expect(await reason('GET', '/_inference/my-elser')).toContain(
@@ -454,6 +456,10 @@ describe('_ml/trained_models', () => {
     for (const name of ['..', '../x', '/etc', 'link', 'link/dense-pooled', 'gone', '', 'a\u0000b']) {
       expect(await reason('PUT', `${MODELS}/linked`, put(name)), name).toMatch(/^40[04] /);
     }
+    const long = { ...put('dense'), prefix_strings: { search: 'r'.repeat(5000) } };
+    expect(await reason('PUT', `${MODELS}/linked`, long)).toBe(
+      '400 illegal_argument_exception: [prefix_strings] may have at most [4096] bytes each',
+    );
     const made = await call('PUT', `${MODELS}/linked`, put('dense'));
     expect(made.body).toMatchObject({ model_id: 'linked', fully_defined: true, prefix_strings: { search: 'red ' } });
     const { dims } = { dims: made.body.inference_config.text_embedding.embedding_size as number };

@@ -42,7 +42,7 @@ pub use attribution::Attribution;
 pub use deployment::{Deployment, DeploymentOptions, LoneText, PendingQueries, QueryOptions};
 pub use encoded::{Encoded, Output, Scored};
 pub use error::EncoderError;
-pub use model::{Calibration, Model, ModelInfo, ModelKind, Recognised, Trunk};
+pub use model::{Calibration, MOST_PREFIX, Model, ModelInfo, ModelKind, Recognised, Trunk};
 pub use queue::Priority;
 pub use rounding::load_packed;
 pub use session::set_runtime;

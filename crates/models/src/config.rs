@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use sparrow_encoder::ModelKind;
+use sparrow_encoder::{MOST_PREFIX, ModelKind};
 
 use sparrow_call::error::{EngineError, Exception};
 
@@ -340,6 +340,10 @@ fn prefixes(body: &Map<String, Value>) -> Result<Option<Prefixes>, EngineError> 
         return Err(parser_error(format!("[trained_model_config_prefix_strings] unknown field [{unknown}]")));
     }
     let prefixes = Prefixes { ingest: text(&given, "ingest")?, search: text(&given, "search")? };
+    if [&prefixes.ingest, &prefixes.search].into_iter().flatten().any(|prefix| prefix.len() > MOST_PREFIX) {
+        let reason = format!("[prefix_strings] may have at most [{MOST_PREFIX}] bytes each");
+        return Err(EngineError::illegal_argument(reason));
+    }
     Ok((prefixes != Prefixes::default()).then_some(prefixes))
 }
 

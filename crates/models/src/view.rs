@@ -215,6 +215,9 @@ pub(super) fn stats(
         "pipeline_count": pipelines,
     });
     if let Some(running) = running {
+        if model.info().is_ok_and(|info| info.recognised.architecture.is_some()) {
+            shown["arithmetic"] = json!(if model.is_int8() { "int8" } else { "float32" });
+        }
         let figures = running.deployment.stats();
         shown["inference_stats"] = json!({
             "failure_count": figures.error_count,

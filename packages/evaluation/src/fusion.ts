@@ -21,10 +21,9 @@ export interface Setting {
 }
 
 /** Settings of the short forms `{"rrf": {"query"}}` and `{"linear": {"query", "normalizer": "zscore"}}` of the server. */
-const DEFAULT_WEIGHTS: Weights = { words: 1, sparse: 1, dense: 1.5 };
 export const DEFAULTS: Readonly<Record<Fusion, Setting>> = {
-  rrf: { fusion: 'rrf', constant: 5, weights: DEFAULT_WEIGHTS },
-  linear: { fusion: 'linear', weights: DEFAULT_WEIGHTS },
+  rrf: { fusion: 'rrf', constant: 5, weights: { words: 1, sparse: 1, dense: 1.5 } },
+  linear: { fusion: 'linear', weights: { words: 1, sparse: 0.7, dense: 1.5 } },
 };
 
 /** Hits of each list that are fused by default. */

@@ -36,8 +36,8 @@ describe('settings', () => {
   });
 
   it('vary only weights of lists that there are', () => {
-    for (const { weights } of settingsFor(new Set<Kind>(['words', 'dense']), ['linear']))
-      expect(weights.sparse).toBe(1);
+    for (const { fusion, weights } of settingsFor(new Set<Kind>(['words', 'dense']), FUSIONS))
+      expect(weights.sparse).toBe(DEFAULTS[fusion].weights.sparse);
   });
 
   it('vary the constant only where it makes a difference', () => {

@@ -3,7 +3,7 @@ import { type Interval, bootstrapInterval, deviation, mean, randomFrom, shuffled
 
 /** Values that are tried. Words weigh 1, or nothing; only ratios of weights matter. */
 const CONSTANTS = [2, 5, 10, 20, 60];
-const SPARSE = [0, 0.5, 1, 2];
+const SPARSE = [0, 0.7, 1, 2];
 const DENSE = [0, 0.5, 1, 1.5, 2, 3, 6];
 /** Weights of sparse and dense lists that are tried without words. */
 const WITHOUT_WORDS = [
@@ -84,25 +84,32 @@ export function settingsFor(lists: Iterable<Kind>, fusions: readonly Fusion[]): 
     ...WITHOUT_WORDS.map(([sparse, dense]) => ({ words: 0, sparse, dense })),
   ];
   // What a list that is not there would weigh makes no difference.
-  const { weights: usual } = DEFAULTS.rrf;
-  const isDistinct = (weights: Setting['weights']): boolean =>
-    (['words', 'sparse', 'dense'] as const).every((kind) => kinds.has(kind) || weights[kind] === usual[kind]);
+  const isDistinct = (weights: Setting['weights'], fusion: Fusion): boolean =>
+    (['words', 'sparse', 'dense'] as const).every(
+      (kind) => kinds.has(kind) || weights[kind] === DEFAULTS[fusion].weights[kind],
+    );
   const counts = (weights: Setting['weights']): boolean => [...kinds].some((kind) => weights[kind] > 0);
   // A list alone is ranked in the same way with any weight.
   const ratios = (one: Setting['weights']): string => {
     const present = [...kinds].map((kind) => one[kind]);
     return present.map((weight) => weight / Math.max(...present)).join();
   };
-  const usable = all.filter((one) => isDistinct(one) && counts(one));
-  const weights = [...new Map(usable.toReversed().map((one) => [ratios(one), one])).values()].toReversed();
+  const weightsFor = (fusion: Fusion): readonly Setting['weights'][] => {
+    const usable = all.filter((one) => isDistinct(one, fusion) && counts(one));
+    return [...new Map(usable.toReversed().map((one) => [ratios(one), one])).values()].toReversed();
+  };
   // A single list keeps its order with any constant, and normalized scores only lose the order below the mean.
   const isMixed = (one: Setting['weights']): boolean => kindOfEach.filter((kind) => one[kind] > 0).length > 1;
   const constantsFor = (one: Setting['weights']): readonly number[] =>
     isMixed(one) ? CONSTANTS : [DEFAULTS.rrf.constant ?? 0];
   const settings = fusions.flatMap((fusion) =>
     fusion === 'linear'
-      ? weights.filter(isMixed).map((one): Setting => ({ fusion, weights: one }))
-      : weights.flatMap((one) => constantsFor(one).map((constant): Setting => ({ fusion, constant, weights: one }))),
+      ? weightsFor(fusion)
+          .filter(isMixed)
+          .map((one): Setting => ({ fusion, weights: one }))
+      : weightsFor(fusion).flatMap((one) =>
+          constantsFor(one).map((constant): Setting => ({ fusion, constant, weights: one })),
+        ),
   );
   const rest = settings.filter((one) => !isSame(one, DEFAULTS.rrf)).sort((a, b) => distance(a) - distance(b));
   return [DEFAULTS.rrf, ...rest];

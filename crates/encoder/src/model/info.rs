@@ -28,6 +28,9 @@ impl ModelKind {
     }
 }
 
+/// Most bytes of a prefix: it is copied and read with each text. Published ones have up to a few hundred.
+pub const MOST_PREFIX: usize = 4096;
+
 /// Prefixes that a model expects before the texts that it encodes, such as `query: `.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prefixes {

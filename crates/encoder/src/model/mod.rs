@@ -31,7 +31,7 @@ mod sentence_transformers;
 mod weights;
 mod weights_table;
 
-pub use info::{Calibration, ModelInfo, ModelKind, Prefixes, Recognised, Trunk};
+pub use info::{Calibration, MOST_PREFIX, ModelInfo, ModelKind, Prefixes, Recognised, Trunk};
 use layout::{ForwardPass, Layout, Pooling};
 pub(crate) use weights::Keep;
 use weights::Loaded;

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use crate::error::EncoderError;
 use crate::pooling::Activation;
 
-use super::Prefixes;
 use super::layout::{Pooling, activation, read_json};
+use super::{MOST_PREFIX, Prefixes};
 
 /// `modules.json`: the steps from a text to its vector; the last parts of their type names, such as `Pooling`.
 #[derive(Debug)]
@@ -68,9 +68,18 @@ impl Prompts {
     /// Reads `config_sentence_transformers.json` and adds its path to `files`; all members are empty if it does not exist.
     ///
     /// # Errors
-    /// [`EncoderError::ModelNotReadable`] if it is damaged.
+    /// [`EncoderError::ModelNotReadable`] if it is damaged, or a prefix is too long.
     pub(super) fn read(dir: &Path, files: &mut Vec<PathBuf>) -> Result<Self, EncoderError> {
-        Ok(read_json(&dir.join("config_sentence_transformers.json"), files)?.unwrap_or_default())
+        let path = dir.join("config_sentence_transformers.json");
+        let prompts: Self = read_json(&path, files)?.unwrap_or_default();
+        let Prefixes { search, ingest } = prompts.prefixes();
+        match [search, ingest].iter().flatten().map(String::len).find(|length| *length > MOST_PREFIX) {
+            Some(length) => Err(EncoderError::ModelNotReadable {
+                path,
+                reason: format!("a prompt has [{length}] bytes, and may have at most [{MOST_PREFIX}]"),
+            }),
+            None => Ok(prompts),
+        }
     }
 
     /// The prefixes of queries and of documents, under any of the names that models use for them.

@@ -124,9 +124,7 @@ impl VectorOptions {
         }
         // Through text, so that 0.9 stays 0.9 and does not become the double next to the float.
         let number = |value: f32| value.to_string().parse::<f64>().map_or(Value::Null, Value::from);
-        // Codes of four bits show theirs always, as in Elasticsearch.
-        let always = (self.coded == Coded::Int4).then_some(0.0);
-        if let Some(share) = self.confidence_interval.or(always) {
+        if let Some(share) = self.confidence_interval {
             out.insert("confidence_interval".to_owned(), number(share));
         }
         if self.on_disk_rescore {
@@ -188,6 +186,8 @@ pub(super) fn index_options(
     let mut options = VectorOptions {
         graph: graph.then(GraphOptions::default),
         coded,
+        // Shown by codes of four bits whether it was given or not, as in Elasticsearch.
+        confidence_interval: (coded == Coded::Int4).then_some(0.0),
         oversample: (coded == Coded::Bit).then_some(BIT_OVERSAMPLE),
         given: true,
         ..VectorOptions::stored_only()

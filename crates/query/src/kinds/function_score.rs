@@ -115,7 +115,6 @@ pub(super) fn function_score_shape() -> Shape {
     let modifiers = ["none", "log", "log1p", "log2p", "ln", "ln1p", "ln2p", "square", "sqrt", "reciprocal"];
     let functions = || {
         [
-            ("filter", sub_query()),
             ("weight", num()),
             (
                 "field_value_factor",
@@ -135,7 +134,7 @@ pub(super) fn function_score_shape() -> Shape {
     };
     clause(functions().into_iter().chain([
         ("query", sub_query()),
-        ("functions", list(object(functions()))),
+        ("functions", list(object([("filter", sub_query())].into_iter().chain(functions())))),
         ("score_mode", one(&["multiply", "sum", "avg", "first", "max", "min"]).preset("multiply")),
         ("boost_mode", one(&["multiply", "replace", "sum", "avg", "max", "min"]).preset("multiply")),
         ("max_boost", num()),

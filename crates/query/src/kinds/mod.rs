@@ -485,22 +485,24 @@ mod tests {
 
     #[test]
     fn what_a_body_is_said_to_hold_is_read() {
+        let mut unread = Vec::new();
         for (kind, read, shows) in NAMED {
             let shape = Value::from(shows());
             let inside = &shape["additionalProperties"];
             let options = inside["anyOf"].get(1).unwrap_or(inside).get("properties");
-            let members = |of: Option<&Value>| -> Vec<String> {
-                of.and_then(Value::as_object).into_iter().flat_map(|of| of.keys().cloned()).collect()
-            };
-            for (below, names) in [(false, members(shape.get("properties"))), (true, members(options))] {
-                for name in names {
+            for (below, members) in [(false, shape.get("properties")), (true, options)] {
+                for name in members.and_then(Value::as_object).into_iter().flat_map(|members| members.keys())
+                {
                     let unknown = "q".repeat(name.len());
                     let is_read = ["1", "\"x\"", "true", "{}", "[]"].iter().any(|value| {
-                        outcome(*read, below, &name, value) != outcome(*read, below, &unknown, value)
+                        outcome(*read, below, name, value) != outcome(*read, below, &unknown, value)
                     });
-                    assert!(is_read, "[{kind}] does not read [{name}]");
+                    if !is_read {
+                        unread.push(format!("{kind}: {name}"));
+                    }
                 }
             }
         }
+        assert!(unread.is_empty(), "{unread:?}");
     }
 }

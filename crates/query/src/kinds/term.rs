@@ -287,7 +287,7 @@ pub(super) fn exists(body: &Node, _: Context) -> Result<Query, BodyError> {
 
 /// What the body of a `ids` query holds.
 pub(super) fn ids_shape() -> Shape {
-    clause([("values", several(count())), ("type", several(text()))])
+    clause([("values", several(count()))])
 }
 
 /// Reads an `ids` query.

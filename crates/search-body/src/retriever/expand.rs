@@ -25,8 +25,10 @@ struct Weights {
     dense: f32,
 }
 
-/// Default weights of the lists, for the fusion of ranks as well as of scores.
+/// Default weights of the lists, for the fusion of ranks as well as of scores, but for sparse lists under `zscore`.
 const WEIGHTS: Weights = Weights { words: 1.0, sparse: 1.0, dense: 1.5 };
+/// Weight of sparse lists where deviations are added up (`zscore`): sparse vectors hold the words too, which would count twice.
+const SPARSE_OF_DEVIATIONS: f32 = 0.7;
 /// Default `rank_constant` of reciprocal rank fusion. The usual 60 makes the lists' first places count little
 /// more than their twentieth, so that two poor lists outvote a good one.
 const RANK_CONSTANT: u32 = 5;
@@ -116,10 +118,12 @@ fn of_short_form(
         }
     }
     let filter = filters(input);
+    let adds_deviations = fusion.method == Method::Linear && input.normalizer == Normalizer::ZScore;
+    let sparse_weight = if adds_deviations { SPARSE_OF_DEVIATIONS } else { WEIGHTS.sparse };
     // However many fields there are, they count as much together as one.
     let share = 1.0 / semantic.iter().filter(|field| field.sparse || field.dense).count().max(1) as f32;
     for SemanticField { path, weight, sparse, dense } in semantic {
-        let parts = [(VectorKind::Sparse, WEIGHTS.sparse, sparse), (VectorKind::Dense, WEIGHTS.dense, dense)];
+        let parts = [(VectorKind::Sparse, sparse_weight, sparse), (VectorKind::Dense, WEIGHTS.dense, dense)];
         for (part, of_kind, _) in parts.into_iter().filter(|(_, _, has_such)| *has_such) {
             // Each list has the text and the filters.
             work::check()?;

@@ -108,7 +108,7 @@ describe('the console', () => {
     const lists = hybrid(WAYS).retriever.linear.retrievers;
     expect(lists.map(({ weight, normalizer }: any) => [weight, normalizer])).toEqual([
       [1, 'zscore'],
-      [1, 'zscore'],
+      [0.7, 'zscore'],
       [1.5, 'zscore'],
       [1, 'rarity'],
     ]);

@@ -10,8 +10,8 @@ const MOST_ANALYZED = 500_000;
 const NEIGHBOURS = 100;
 /** How scores of different lists are made comparable: as in the short form, better than fusion by places in all collections that were measured. */
 const NORMALIZER = 'zscore';
-/** How much dense vectors count besides words and sparse vectors, and how many hits of each list are fused: as in the short form. */
-const DENSE_WEIGHT = 1.5;
+/** How much a list counts, and how many of its hits are fused: as in the short form. */
+const WEIGHTS: Readonly<Record<Kind, number>> = { words: 1, meaning: 0.7, dense: 1.5, hybrid: 1 };
 const WINDOW = 100;
 
 export interface Models {
@@ -119,8 +119,7 @@ function fusion(ways: readonly Way[], text: string, models: Models | undefined, 
   });
   return {
     retrievers: fusedLists(ways).map(({ way }) => {
-      if (way !== undefined)
-        return list(queryOf(way, text, models), NORMALIZER, way.kind === 'dense' ? DENSE_WEIGHT : 1);
+      if (way !== undefined) return list(queryOf(way, text, models), NORMALIZER, WEIGHTS[way.kind]);
       const fields = ways.find(({ kind }) => kind === 'words')?.fields ?? [];
       return list({ multi_match: { query: text, type: 'most_fields', operator: 'and', fields } }, 'rarity');
     }),

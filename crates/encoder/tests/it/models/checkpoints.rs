@@ -146,6 +146,11 @@ fn what_cannot_be_computed_is_refused_by_name() {
         &changed("checkpoint-matryoshka", "config_sentence_transformers.json", cut),
         "cannot be cut to 33",
     );
+    let long = |json: &mut Value| json["prompts"] = json!({"query": "q".repeat(5000)});
+    refused(
+        &changed("checkpoint-matryoshka", "config_sentence_transformers.json", long),
+        "a prompt has [5000] bytes, and may have at most [4096]",
+    );
     let sparse = |json: &mut Value| json["kind"] = json!("sparse_mlm");
     refused(&changed("checkpoint-bert", "sparrow.json", sparse), "no head of a masked language model");
     let out = |json: &mut Value| json["weight_map"]["lm_head.bias"] = json!("../other.safetensors");
