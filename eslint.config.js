@@ -26,7 +26,13 @@ const NO_DEEP_IMPORTS = {
     {
       patterns: [
         {
-          group: ['@sparrow-search/*/*', '!@sparrow-search/*/package.json', '!@sparrow-search/engine/diagnostics'],
+          group: [
+            '@sparrow-search/*/*',
+            '!@sparrow-search/*/package.json',
+            '!@sparrow-search/engine/diagnostics',
+            '!@sparrow-search/endpoints/openapi',
+            '!@sparrow-search/http/*',
+          ],
           message: 'Import the package itself.',
         },
         { group: ['**/packages/*/src/**', '**/packages/*/dist/**'], message: 'Import the package by its name.' },

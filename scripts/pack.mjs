@@ -19,7 +19,8 @@ import { setUp } from './lib/setup.mjs';
 import { runtimeNotices, thirdPartyNotices } from './lib/third-party.mjs';
 
 const PACKAGES = [
-  ...['engine', 'cluster', 'server', 'model-splade-tiny', 'model-minilm-l6', 'model-splade-minilm-l6'],
+  ...['engine', 'cluster', 'endpoints', 'evaluation', 'http', 'cli', 'server'],
+  ...['model-splade-tiny', 'model-minilm-l6', 'model-splade-minilm-l6'],
   ...['model-bge-small-en', 'model-multilingual-e5-small'],
 ].filter(isWhole);
 

@@ -20,10 +20,10 @@ await main(async (args) => {
   if (folder === undefined || version === undefined) {
     throw new StepFailed('usage: publish.mjs FOLDER VERSION [--rehearsal URL]');
   }
-  const packages = readdirSync(resolve(folder))
+  const found = readdirSync(resolve(folder))
     .filter((name) => name.endsWith('.tgz'))
-    .map((name) => read(join(resolve(folder), name)))
-    .sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+    .map((name) => read(join(resolve(folder), name)));
+  const packages = found.toSorted((a, b) => rank(a, found) - rank(b, found) || (a.name < b.name ? -1 : 1));
   const names = packages.map(({ name }) => name);
   const missing = PLATFORMS.map(({ name }) => `@sparrow-search/engine-${name}`).filter((name) => !names.includes(name));
   if (missing.length > 0 && values.rehearsal === undefined) {
@@ -49,8 +49,8 @@ function read(path) {
   return { name, version, path, needs: Object.keys({ ...dependencies, ...optionalDependencies }) };
 }
 
-/** How many of our packages stand between this one and those that need none of ours. */
-function rank({ name, needs }) {
-  if (name === '@sparrow-search/server') return 2;
-  return needs.some((one) => one.startsWith('@sparrow-search/')) ? 1 : 0;
+/** How many of the packages have to be there before this one, in the longest chain. */
+function rank({ needs }, packages) {
+  const needed = packages.filter(({ name }) => needs.includes(name));
+  return Math.max(0, ...needed.map((one) => 1 + rank(one, packages)));
 }

@@ -27,20 +27,20 @@ export function byTier(first, both) {
  */
 export const SECOND_TIER = {
   'test/api/mcp.test.ts':
-    '10 s of processor time, a process for each connection over stdio; packages/server/src/mcp has tests of its parts',
+    '10 s of processor time, a process for each connection over stdio; packages/http/src/mcp has tests of its parts',
   'test/api/openapi-types.test.ts':
     '23 s of processor time, types of all statistics written anew; test/api/openapi.test.ts holds answers against them',
   'test/api/identifiers.test.ts':
     'encodes 2,000 texts and asks 1,200 questions, a minute of processor time; test/api/hybrid.test.ts has the lists that are fused',
-  'test/cli/eval.test.ts':
-    '31 s of processor time, a process for each command; tests of packages/server/src/cli/evaluation stay',
+  'test/cli/eval.test.ts': '31 s of processor time, a process for each command; tests of packages/evaluation stay',
   'test/cli/demo.test.ts': 'loads a dictionary, half a minute of processor time; test/cli/search.test.ts stays',
   'test/cli/import.test.ts': 'a process for each command; test/cli/commands.test.ts has an import',
   'test/cli/import-columns.test.ts':
-    'a process for each command, and gigabytes for some; packages/server/src/csv-rows.test.ts stays',
+    'a process for each command, and gigabytes for some; packages/cli/src/documents/csv-rows.test.ts stays',
   'test/cli/import-continued.test.ts': 'a process for each command; test/cli/commands.test.ts has an import',
-  'test/cli/import-meaning.test.ts': 'a process for each command; packages/server/src/file-mapping.test.ts stays',
-  'test/cli/model-calibrate.test.ts': 'measures two models; packages/server/src/cli/evaluation/logistic.test.ts stays',
+  'test/cli/import-meaning.test.ts':
+    'a process for each command; packages/cli/src/documents/file-mapping.test.ts stays',
+  'test/cli/model-calibrate.test.ts': 'measures two models; packages/evaluation/src/logistic.test.ts stays',
   'test/cli/model-test.test.ts': '15 s of processor time, a process for each command; model-quality.test.ts stays',
   'test/cli/strange-servers.test.ts':
     'a process for each of 150 commands, and a wait of 30 s; test/cli/commands.test.ts stays',
@@ -52,7 +52,7 @@ export const SECOND_TIER = {
   'test/e2e/cluster-passages.test.ts': 'kills servers over a cluster; test/contract/engine-semantic.test.ts stays',
   'test/e2e/cluster-start.test.ts': 'starts a server many times; tests of packages/cluster stay',
   'test/e2e/console.test.ts': 'starts a browser; tests of packages/console stay',
-  'test/e2e/demo.test.ts': 'loads a whole dictionary; packages/server/src/cli has tests of its parts',
+  'test/e2e/demo.test.ts': 'loads a whole dictionary; packages/cli/src has tests of its parts',
   'test/e2e/deploy.test.ts': 'what the pages about deployment start; test/e2e/server.test.ts stays',
   'test/e2e/documentation.test.ts':
     'commands of the documentation; docs/start.md is run by test/documentation/examples.test.ts',
@@ -73,7 +73,7 @@ export const SECOND_TIER = {
  * @type {Readonly<Record<string, string>>}
  */
 export const MEASURING = {
-  'packages/server/src/security/full-store.test.ts': 'for how long a change of 100,000 keys holds the event loop',
+  'packages/http/src/security/full-store.test.ts': 'for how long a change of 100,000 keys holds the event loop',
   'test/api/expensive-requests.test.ts': 'seconds and memory of requests that ask for hours and gigabytes',
   'test/e2e/event-loop.test.ts': 'for how long the event loop is held',
   'test/load/load.test.ts': 'refusals and latency under load',

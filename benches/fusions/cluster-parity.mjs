@@ -1,9 +1,9 @@
 // node benches/fusions/cluster-parity.mjs COLLECTION --native URL --native-data DIR --cluster URL --cluster-data DIR
-//   [--documents N] [--json FILE]
+//   [--documents N|all] [--json FILE]
 //
 // How good the same documents are found by the native engine and over a cluster: words, sparse, dense and hybrid, as `npm run eval` asks.
 // Each document is encoded once, by the native server, and both are given its tokens and its vector: what differs is the search alone.
-// COLLECTION is a folder as `npm run eval` reads it, of which the first N judged documents, or every sixth of all, are taken.
+// COLLECTION is a folder as `npm run eval` reads it, of which all are taken, or the first N of the judged ones and every sixth of the others.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -50,9 +50,10 @@ const judged = readFileSync(join(folder, 'qrels.test.tsv'), 'utf8')
   .map((line) => line.split('\t'))
   .filter(([, , grade]) => Number(grade) > 0);
 const isJudged = new Set(judged.map(([, id]) => id));
+const takesAll = values.documents === 'all';
 const documents = rows(join(folder, 'corpus.jsonl.gz'))
-  .filter(({ _id }, at) => isJudged.has(_id) || at % 6 === 0)
-  .slice(0, Number(values.documents))
+  .filter(({ _id }, at) => takesAll || isJudged.has(_id) || at % 6 === 0)
+  .slice(0, takesAll ? undefined : Number(values.documents))
   .map(({ _id, title = '', text }) => ({ _id, body: title === '' ? text : `${title} ${text}` }));
 const isThere = new Set(documents.map(({ _id }) => _id));
 const grades = new Map();

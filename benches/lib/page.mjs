@@ -130,6 +130,7 @@ const ITSELF = [
   '1 segment',
   'exact scan',
   'flat passages',
+  'int8_hnsw',
   'its ',
   'one allocation',
   'one server',

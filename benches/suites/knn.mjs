@@ -4,7 +4,7 @@
 // recall is below the floor.
 // SPARROW_BENCH_EMBEDDINGS names a folder with passages.f32 and queries.f32 (rows of 384 little-endian floats) for real embeddings
 // (`examples/encode_corpus.rs` of the encoder writes them); without it they are drawn from a mixture. The record says which. Over real
-// ones hnswlib, FAISS and usearch run too, after our program (dense/knn.py of the peers' folder): the same vectors, questions and widths
+// ones hnswlib, FAISS and usearch run too, after our program (dense/knn.py of the peers' folder, and peers/short_codes.py here): the same vectors, questions and widths
 // of a search, one thread, the best time of each question in three rounds, for both. The record says which versions of them ran, and how
 // they build graphs.
 import { createHash } from 'node:crypto';
@@ -12,6 +12,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import process from 'node:process';
 
+import { at } from '../../scripts/lib/paths.mjs';
 import { StepFailed } from '../../scripts/lib/process.mjs';
 import { captureJson, pythonVersions } from '../lib/programs.mjs';
 import { figure } from '../lib/rows.mjs';
@@ -20,15 +21,21 @@ export const title = 'nearest neighbours among dense vectors';
 
 const SIZES = {
   // As many as it takes for a graph to be walked with 100 candidates.
-  smoke: { count: 6000, dims: 32, questions: 40 },
+  smoke: { count: 6000, dims: 64, questions: 40 },
   quick: { count: 10_000, dims: 384, questions: 200 },
   full: { count: 50_000, dims: 384, questions: 500 },
 };
 /**
- * Recall@10 that 100 candidates have to reach. Over 50,000 real embeddings it is 0.946, and losing a hundredth of that is an error; the
+ * Recall@10 that 100 candidates have to reach, or 200 by codes of one bit. Over 50,000 real embeddings it is 0.946, and losing a hundredth of that is an error; the
  * mixture is so easy that all are found.
  */
 const FLOOR = { real: 0.94, generated: 0.99 };
+/** The candidates that have to reach it: codes of one bit want more. */
+const candidatesOfFloor = (kind) => (kind === 'bbq_hnsw' ? 200 : 100);
+/** The kind whose codes have as many bits as those that all graphs are built by. */
+const LONG = 'int8_hnsw';
+/** Kinds of shorter codes, how much longer than it they may take at equal recall, and bytes that a vector may take of what walks read. */
+const SHORT = { int4_hnsw: { most: 1.3 }, bbq_hnsw: { most: 1.3, bytes: 120 } };
 const CHECKED =
   'every score with the vector’s own; unfiltered, the number of exact hits, and those of every twentieth question with double precision; ' +
   'recall@10 with the floor';
@@ -65,19 +72,20 @@ export async function run(context) {
       : NO_PEERS;
   const corpus =
     files.length > 0 ? provenance(files, dims) : { generated: `mixture of 200 clusters, ${dims} dimensions` };
-  const rows = [...describe(lines, floor), ...compare(lines, peers)];
+  const rows = [...describe(lines, floor), ...compareCodes(lines), ...compare(lines, peers)];
   const said = notes(lines, peers, corpus);
   if (peers.length === 0) return { rows, notes: said, corpus };
   return { rows, notes: [...said, graphsNote(lines, versions)], corpus, peers: { versions, graphs: PEERS_GRAPHS } };
 }
 
-/** What dense/knn.py of the peers' folder prints, and the versions of what it ran; nothing where it cannot run. */
+/** What dense/knn.py of the peers' folder and short_codes.py of ours print, and the versions of what it ran; nothing where it cannot run. */
 async function peersOf(context, files, options) {
-  const script = context.peers === undefined ? undefined : join(context.peers, 'dense', 'knn.py');
-  if (script === undefined || !existsSync(script)) return NO_PEERS;
   const python = await context.python();
   if (python.skipped !== undefined) return NO_PEERS;
-  const printed = await captureJson(python.path, [script, ...files, ...options]);
+  const given = context.peers === undefined ? [] : [join(context.peers, 'dense', 'knn.py')].filter(existsSync);
+  const printed = [];
+  for (const script of [...given, at('benches', 'peers', 'short_codes.py')])
+    printed.push(...(await captureJson(python.path, [script, ...files, ...options])));
   // Of an engine that is not installed there is nothing to compare.
   const lines = printed.filter((line) => line.skipped === undefined);
   const packages = new Set(lines.map((line) => PACKAGES[line.engine.split(' ', 1)[0]]));
@@ -106,14 +114,35 @@ const widthsOf = (lines) => walks(lines, 'hnsw').map((line) => line.num_candidat
 const RECALLS = [0.95, 0.99];
 
 /** Our kind of graph that is like a peer's. */
-const kindLike = (engine) => (engine.endsWith('int8') ? 'int8_hnsw' : 'hnsw');
+const kindLike = (engine) => ({ int8: 'int8_hnsw', rabitq: 'bbq_hnsw' })[engine.split(' ').at(-1)] ?? 'hnsw';
 
 /** The peers that have graphs. */
 const graphsOf = (peers) => [...new Set(peers.filter((line) => line.width !== undefined).map((line) => line.engine))];
 
+/** Recall and time by width of our graphs of a kind, ascending. @returns {[number, number][]} */
+const ownCurve = (lines, kind) =>
+  walks(lines, kind)
+    .filter((line) => line.method === 'Graph')
+    .map((line) => [line.recall, line.p50_us / 1000]);
+
 /** A peer's recall and time by width, ascending. @returns {[number, number][]} */
 const curveOf = (peers, engine) =>
   peers.filter((line) => line.engine === engine && line.width !== undefined).map((line) => [line.recall, line.p50_ms]);
+
+/** Times at equal recall of graphs of shorter codes, against those of eight bits. @param {object[]} lines what our program printed */
+export function compareCodes(lines) {
+  const long = ownCurve(lines, LONG);
+  return Object.entries(SHORT).flatMap(([kind, { most }]) => {
+    const short = ownCurve(lines, kind);
+    return RECALLS.flatMap((recall) => {
+      const [sparrow, peer] = [timeAt(short, recall), timeAt(long, recall)];
+      if (sparrow === undefined || peer === undefined) return [];
+      const target = recall === RECALLS[0] ? { at_most: most } : null;
+      const what = `${kind}, recall@10 of ${recall}: p50`;
+      return [{ what, against: LONG, unit: 'ms', sparrow, peer, target, checked: CHECKED, detail: { short, long } }];
+    });
+  });
+}
 
 /**
  * Times at equal recall, building and exact scans, against each peer. A peer that does not reach a recall has no row for it, but a note.
@@ -130,9 +159,7 @@ export function compare(lines, peers) {
     if (build?.vectors !== theirs?.vectors) {
       throw new StepFailed(`${engine} has ${theirs?.vectors} vectors, and ours ${build?.vectors}`);
     }
-    const own = walks(lines, kind)
-      .filter((line) => line.method === 'Graph')
-      .map((line) => [line.recall, line.p50_us / 1000]);
+    const own = ownCurve(lines, kind);
     const other = curveOf(peers, engine);
     for (const recall of RECALLS) {
       const [sparrow, peer] = [timeAt(own, recall), timeAt(other, recall)];
@@ -184,7 +211,7 @@ function notes(lines, peers, { embeddings, generated }) {
     ...said,
     `our program ran first, then the peers, not in turns; all have ${ROUNDS} rounds, and the widths ${widthsOf(lines).join(', ')}, between ` +
       `which times at equal recall are interpolated; our hnsw walks by codes of 8 bits and compares the best exactly, the peers' walks compare floats ` +
-      'unless they say int8',
+      'unless they say int8 or rabitq, which are codes of one bit, and of these the floats of all candidates afterwards, as ours',
     ...(beyond.length === 0 ? [] : [`up to the largest width, ${beyond.join('; ')}`]),
   ];
 }
@@ -223,7 +250,7 @@ function embeddings() {
   return existsSync(vectors) && existsSync(queries) ? [vectors, queries] : [];
 }
 
-/** @param {object[]} lines what the program printed @param {number} floor recall that 100 candidates have to reach */
+/** @param {object[]} lines what the program printed @param {number} floor recall that 100 candidates have to reach, or 200 by one bit */
 export function describe(lines, floor) {
   return lines.flatMap((line) => {
     if (line.part === 'build') {
@@ -238,13 +265,22 @@ export function describe(lines, floor) {
           checked: CHECKED,
           detail: line,
         },
+        {
+          what: what('codes and graph of a vector, which walks read'),
+          unit: 'bytes',
+          sparrow: line.walked_bytes / line.vectors,
+          target: SHORT[line.kind]?.bytes === undefined ? null : { at_most: SHORT[line.kind].bytes },
+          checked: CHECKED,
+          detail: line,
+        },
       ];
     }
-    const shown = line.filter === 1 ? [10, 20, 50, 100] : [100];
+    const floorAt = candidatesOfFloor(line.kind);
+    const shown = line.filter === 1 ? [...new Set([10, 20, 50, 100, floorAt])] : [100];
     if (!shown.includes(line.num_candidates) || (line.filter < 1 && line.what !== 'graph')) return [];
     const filter = line.filter < 1 ? `, filter of ${(line.filter * 100).toString()}%` : '';
     const what = `${line.kind}, ${line.num_candidates.toString()} candidates${filter}, ${METHODS[line.method](line.what)}`;
-    const isFloor = line.filter === 1 && line.num_candidates === 100 && line.what === 'graph';
+    const isFloor = line.filter === 1 && line.num_candidates === floorAt && line.what === 'graph';
     const detail = { checked: CHECKED, detail: line };
     // An exact scan is not set against itself.
     const peer = line.method === 'Exact' ? {} : { against: 'exact scan', peer: line.exact_p50_us / 1000 };

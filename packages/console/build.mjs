@@ -1,4 +1,4 @@
-// Builds the console into one page, packages/server/dist/console.html: its style and its script are in it, so that the
+// Builds the console into one page, packages/http/dist/console.html: its style and its script are in it, so that the
 // server's policy can name both by their hashes and nothing else has to be served.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const PAGE = here('../server/dist/console.html');
+const PAGE = here('../http/dist/console.html');
 
 // Preact's licence asks that its notice goes with every copy, and minifying takes comments out.
 const PREACT = `/* Preact, https://preactjs.com:\n${readFileSync(fileURLToPath(new URL('LICENSE', packageOf('preact'))), 'utf8').trim()}\n*/\n`;

@@ -12,7 +12,7 @@ export function apiPage(document) {
       .filter(([, operation]) => operation.operationId !== undefined)
       .map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),
   );
-  // Whoever comes here first wants to search.
+  // A reader who comes here first wants to search.
   const tags = [...new Set(['search', ...operations.flatMap((operation) => operation.tags).sort()])];
   const common = [...COMMON].map((name) => document.components.parameters[name]);
   return [

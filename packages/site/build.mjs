@@ -1,4 +1,4 @@
-// Builds docs/ into packages/server/dist/docs/, which the server shows at /_docs: pages without a script, one style, the pictures that
+// Builds docs/ into packages/http/dist/docs/, which the server shows at /_docs: pages without a script, one style, the pictures that
 // they show. Eleventy does it; nothing is fetched.
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -19,7 +19,7 @@ import { apiPage } from './api-page.mjs';
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const ROOT = here('../../');
 const DOCS = join(ROOT, 'docs');
-const TARGET = here('../server/dist/docs');
+const TARGET = here('../http/dist/docs');
 const STAGING = `${TARGET}.tmp`;
 
 /** Letters of a section that its vector is made of: what it is about stands in its heading and its first sentences. */
@@ -43,7 +43,7 @@ const menu = MENU.map(({ title, pages }) => ({
 // Eleventy takes paths from where it is started.
 process.chdir(ROOT);
 rmSync(STAGING, { recursive: true, force: true });
-const eleventy = new Eleventy('docs', 'packages/server/dist/docs.tmp', {
+const eleventy = new Eleventy('docs', 'packages/http/dist/docs.tmp', {
   quietMode: true,
   configPath: null,
   config(configuration) {

@@ -8,9 +8,9 @@ export const at = (...parts) => join(ROOT, ...parts);
 
 export const STAMP = at('.stamp.json');
 export const CLI = at('packages', 'server', 'dist', 'cli.js');
-export const CONSOLE = at('packages', 'server', 'dist', 'console.html');
-export const DOCUMENTATION = at('packages', 'server', 'dist', 'docs', 'index.html');
-export const DEMO = at('packages', 'server', 'dist', 'demo', 'dictionary.json.gz');
+export const CONSOLE = at('packages', 'http', 'dist', 'console.html');
+export const DOCUMENTATION = at('packages', 'http', 'dist', 'docs', 'index.html');
+export const DEMO = at('packages', 'cli', 'dist', 'demo', 'dictionary.json.gz');
 export const ADDON = at('packages', 'engine', 'native', 'sparrow.node');
 export const ADDON_TYPES = at('packages', 'engine', 'src', 'addon.generated.ts');
 

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 
 import { typeDefinitionFolder, writeAddonTypes } from './addon-types.mjs';
+import { writeDeclarations } from './declarations.mjs';
 import { writeDemoData } from './demo-data.mjs';
-import { writeOperations } from './operations.mjs';
 import { ADDON, CLI, CONSOLE, DEMO, DOCUMENTATION, ROOT, at, onnxRuntimeLibrary, targetDir } from './paths.mjs';
 import { libraryFile } from './platforms.mjs';
 import { StepFailed, mustRun, npm, output, tool } from './process.mjs';
@@ -47,7 +47,9 @@ const STEPS = [
     inputs: () => [
       'tsconfig.json',
       'tsconfig.base.json',
-      ...['engine', 'cluster', 'server'].map((name) => join('packages', name)),
+      ...['engine', 'cluster', 'endpoints', 'evaluation', 'http', 'cli', 'server'].map((name) =>
+        join('packages', name),
+      ),
     ],
     results: () => [CLI],
     run: compileTypeScript,
@@ -55,16 +57,13 @@ const STEPS = [
   {
     name: 'console',
     title: 'building the console',
-    // What the page shares with the command line are files of the server's.
+    // The page has code in common with the command line and the interface.
     inputs: () => [
       join('packages', 'console'),
-      ...[
-        'file-mapping.ts',
-        'named-fields.ts',
-        'shown-document.ts',
-        'text-parts.ts',
-        join('http', 'warning-texts.ts'),
-      ].map((name) => join('packages', 'server', 'src', name)),
+      join('packages', 'cli', 'src', 'documents'),
+      ...['explanations.ts', 'json-text.ts', 'warning-texts.ts'].map((name) =>
+        join('packages', 'endpoints', 'src', name),
+      ),
     ],
     results: () => [CONSOLE],
     run: buildConsole,
@@ -72,7 +71,7 @@ const STEPS = [
   {
     name: 'documentation',
     title: 'building the documentation',
-    inputs: () => ['docs', join('packages', 'site'), join('packages', 'server', 'src')],
+    inputs: () => ['docs', join('packages', 'site'), join('packages', 'endpoints', 'src')],
     results: () => [DOCUMENTATION],
     run: buildDocumentation,
   },
@@ -162,7 +161,7 @@ async function buildAddon() {
   copyFileSync(built, `${ADDON}.tmp`);
   renameSync(`${ADDON}.tmp`, ADDON);
   writeAddonTypes();
-  writeOperations();
+  writeDeclarations();
 }
 
 async function compileTypeScript() {

@@ -13,7 +13,7 @@ import { BODIES, operationOf, pathOf, populate } from '../support/examples.js';
 import { type RunningServer, startServer } from '../support/server.js';
 import { type Shape, merged, misfit, shapeOf } from '../support/shapes.js';
 
-const FILE = fileURLToPath(new URL('../../packages/server/src/openapi/shapes.generated.ts', import.meta.url));
+const FILE = fileURLToPath(new URL('../../packages/endpoints/src/openapi/shapes.generated.ts', import.meta.url));
 const RERANKER = fileURLToPath(new URL('../../crates/encoder/tests/fixtures/cross-bert', import.meta.url));
 const HEAD =
   '// Written by test/api/openapi-types.test.ts: the types of answers that operations.ts does not give, from what a real server answers.\n' +

@@ -160,7 +160,6 @@ describe('the OpenAPI document', () => {
 
   // The engine's own lists of names: what is added there is to be documented.
   it.each([
-    ['Query', 'crates/query/src/kinds/mod.rs', /const NAMED: &\[\(&str, Read\)\] = &\[([^\]]*)\]/],
     ['Aggregation', 'crates/search-body/src/aggs/parse/mod.rs', /const TYPES: &\[&str\] = &\[([^\]]*)\]/],
     ['Retriever', 'crates/search-body/src/retriever/parse.rs', /const KNOWN: &\[&str\] =\s*&\[([^\]]*)\]/],
     ['Processor', 'crates/ingest/src/processors/mod.rs', /("append" => [^]*?)\n\s*(?:_|other|unknown|name) ?=>/],

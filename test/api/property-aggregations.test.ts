@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ANY, type Aggregation, aggregateAll, type Found } from '../support/oracle/aggregate.js';
 import { aggregations, KINDS } from '../support/oracle/aggregations.js';
 import { type Layout, layouts } from '../support/oracle/corpus.js';
-import { evaluate } from '../support/oracle/evaluate.js';
-import { query } from '../support/oracle/queries.js';
+import { evaluate, query } from '../support/oracle/queries.js';
 import { Random, SEED, rounds } from '../support/oracle/random.js';
 import { type RunningServer, startServer } from '../support/server.js';
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type Layout, layouts, TOKENS } from '../support/oracle/corpus.js';
-import type { Query } from '../support/oracle/evaluate.js';
+import type { Query } from '../support/oracle/clauses.js';
 import { query } from '../support/oracle/queries.js';
 import { Random, SEED, rounds } from '../support/oracle/random.js';
 import {

@@ -9,7 +9,10 @@ describe('the route table', () => {
     const reached = new Set(ENDPOINTS.map(({ handler }) => ('engine' in handler ? handler.engine : undefined)));
     // What the answers about nodes and the cluster are put together from, what comes before a restore, and what the engine over a
     // cluster asks of this one.
-    const ofCluster = ['best_passages', 'bind_semantic', 'calibrate_lists', 'make_passages'];
+    const ofCluster = [
+      ...['best_passages', 'bind_semantic', 'calibrate_lists', 'make_passages', 'step_model_change'],
+      ...['stored_passages', 'write_passages'],
+    ];
     const parts = [...ofCluster, 'cluster_figures', 'instruments', 'node_indices', 'snapshot_keys'].sort();
     expect(Object.keys(OPERATIONS).filter((operation) => !reached.has(operation as Operation))).toEqual(parts);
   });

@@ -13,6 +13,7 @@ import { describe as describeKernels, readMeans } from '../../benches/suites/ker
 import {
   THOROUGHNESS,
   compare as compareNeighbours,
+  compareCodes,
   describe as describeNeighbours,
   graphsNote,
 } from '../../benches/suites/knn.mjs';
@@ -95,7 +96,15 @@ describe('nearest neighbours', () => {
     ...{ recall, p50_us, exact_p50_us: 4000, ...more },
   });
   const lines = [
-    { part: 'build', kind: 'hnsw', vectors: 500, build_s: 2, vector_bytes: 1000, graph_bytes: 1000 },
+    {
+      part: 'build',
+      kind: 'hnsw',
+      vectors: 500,
+      build_s: 2,
+      vector_bytes: 1000,
+      graph_bytes: 1000,
+      walked_bytes: 1000,
+    },
     walk(50, 0.9, 100),
     walk(100, 0.96, 160),
     walk(100, 1, 300, { filter: 0.1, method: 'Exact' }),
@@ -116,6 +125,24 @@ describe('nearest neighbours', () => {
     expect(rows[0]).toMatchObject({ sparrow: expect.closeTo(0.15, 9), peer: expect.closeTo(0.35, 9) });
     const fewer = [{ ...peer[0], vectors: 400 }, ...peer.slice(1)];
     expect(() => compareNeighbours(lines, fewer)).toThrow('other has 400 vectors, and ours 500');
+  });
+
+  it('by shorter codes are compared with those of eight bits, and have a share of memory', () => {
+    const kinds = ['int8_hnsw', 'bbq_hnsw'].flatMap((kind, at) => [
+      { ...lines[0], kind, walked_bytes: 500 * (500 - 400 * at) },
+      ...[100, 200, 300].map((width) => walk(width, 0.9 + 0.0002 * width, (1 + at) * width, { kind })),
+    ]);
+    const [row, ...others] = compareCodes(kinds).map(completeRow);
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({ what: 'bbq_hnsw, recall@10 of 0.95: p50', against: 'int8_hnsw', ratio: 2, met: false });
+    const rows = describeNeighbours(kinds, 0.93).map(completeRow);
+    const found = rows.filter(({ what, target }) => target !== null || what.includes('walks read'));
+    expect(found.map(({ what, sparrow, met }) => [what, sparrow, met])).toEqual([
+      ['int8_hnsw, 500 vectors: codes and graph of a vector, which walks read', 500, null],
+      ['int8_hnsw, 100 candidates, graph: recall@10', expect.closeTo(0.92, 9), false],
+      ['bbq_hnsw, 500 vectors: codes and graph of a vector, which walks read', 100, true],
+      ['bbq_hnsw, 200 candidates, graph: recall@10', expect.closeTo(0.94, 9), true],
+    ]);
   });
 
   it('that were scanned for are called so, and not set against a scan', () => {

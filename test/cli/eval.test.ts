@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningServer, startServer } from '../support/server.js';
 import { type Ended, sparrow } from './support.js';
 
-const DICTIONARY = new URL('../../packages/server/dist/demo/dictionary.json.gz', import.meta.url);
+const DICTIONARY = new URL('../../packages/cli/dist/demo/dictionary.json.gz', import.meta.url);
 const QUERIES = 45;
 
 let server: RunningServer;

@@ -1,5 +1,7 @@
 // What there is only over a cluster: several servers that are one, and what is refused by name.
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -20,6 +22,24 @@ async function ask(server: RunningServer, method: string, path: string, body?: u
   const answer = await server.request(method, path, body, apiKey === undefined ? {} : { apiKey });
   expect(answer.status, `${method} ${path}: ${answer.text}`).toBe(status);
   return answer.body;
+}
+
+/** Gives a server a model of its own. */
+async function upload(server: RunningServer, id: string): Promise<void> {
+  const file = (name: string): Buffer =>
+    readFileSync(fileURLToPath(new URL(`../../crates/encoder/tests/fixtures/plain-mlm/${name}`, import.meta.url)));
+  const definition = file('model.onnx');
+  const { model } = JSON.parse(file('tokenizer.json').toString()) as { model: { vocab: Record<string, number> } };
+  const path = `/_ml/trained_models/${id}`;
+  await ask(server, 'PUT', path, {
+    model_type: 'pytorch',
+    input: { field_names: ['body'] },
+    inference_config: { text_expansion: { tokenization: { bert: { max_sequence_length: 16 } } } },
+  });
+  await ask(server, 'PUT', `${path}/definition/0`, {
+    ...{ total_definition_length: definition.length, total_parts: 1, definition: definition.toString('base64') },
+  });
+  await ask(server, 'PUT', `${path}/vocabulary`, { vocabulary: Object.keys(model.vocab) });
 }
 
 /** A task as the cluster keeps it: the server that works on it, and until when it is that server's. */
@@ -130,6 +150,46 @@ describe.skipIf(CLUSTER === undefined)(
         await third.stop();
       }
     });
+
+    it('try a deployment again that one of them could not start, and stop none that a pipeline or an index uses', async () => {
+      const [id, model] = [of('retried'), of('own')];
+      const running = async (server: RunningServer): Promise<boolean> => {
+        const { trained_model_stats: all } = await ask(server, 'GET', '/_ml/trained_models/_stats?size=1000');
+        return all.some(({ deployment_stats: stats }: any) => stats?.deployment_id === id);
+      };
+      const options = { args: ['--deploy-at-start', 'false'] };
+      const [first, second] = await Promise.all([OVER_CLUSTER.start(options), OVER_CLUSTER.start(options)]);
+      try {
+        await upload(first, model);
+        await ask(first, 'POST', `/_ml/trained_models/${model}/deployment/_start?deployment_id=${id}`);
+        await expect.poll(() => second.output()).toContain('a deployment cannot be as it is wanted on this server');
+        expect(await running(second)).toBe(false);
+        await upload(second, model);
+        await expect.poll(() => running(second)).toBe(true);
+        // A pipeline that the other server makes at this moment uses it.
+        const inference = { model_id: id, input_output: [{ input_field: 'a', output_field: 'b' }] };
+        await ask(second, 'PUT', `/_ingest/pipeline/${id}`, { processors: [{ inference }] });
+        await ask(first, 'POST', `/_ml/trained_models/${id}/deployment/_stop`, undefined, 409);
+        await ask(second, 'DELETE', `/_ingest/pipeline/${id}`);
+        await ask(first, 'POST', `/_ml/trained_models/${id}/deployment/_stop`);
+        await expect.poll(() => running(second)).toBe(false);
+
+        await ask(first, 'PUT', `/_inference/sparse_embedding/${of('used')}`, {
+          service: 'elasticsearch',
+          service_settings: { model_id: model, num_allocations: 1, num_threads: 1 },
+        });
+        const t = { type: 'semantic_text', inference_id: of('used') };
+        await ask(second, 'PUT', `/${of('uses')}`, { mappings: { properties: { t } } });
+        const refused = await ask(first, 'DELETE', `/_inference/${of('used')}`, undefined, 409);
+        expect(refused.error.reason).toContain(`is being used in the mapping for indexes: [${of('uses')}]`);
+        const dry = await ask(first, 'DELETE', `/_inference/${of('used')}?dry_run=true`);
+        expect(dry).toMatchObject({ acknowledged: false, indexes: [of('uses')] });
+        await ask(second, 'DELETE', `/${of('uses')}`);
+        await ask(first, 'DELETE', `/_inference/${of('used')}`);
+      } finally {
+        await Promise.all([first.stop(), second.stop()]);
+      }
+    }, 120_000);
 
     it('agree about fields that both add to an index at the same moment, and about their passages', async () => {
       const field = { type: 'semantic_text', inference_id: MODEL };
@@ -330,11 +390,10 @@ describe.skipIf(CLUSTER === undefined)(
             [
               'POST',
               `/${of('dest')}/_search`,
-              { query: { nested: { path: 'p', query: { knn: { field: 'p.a', query_vector: [1] } } } } },
-              'query [knn] inside [nested]',
+              { knn: { field: 'a', query_vector: [1], filter: { knn: { field: 'b', query_vector: [1] } } } },
+              'query [knn] inside [knn]',
             ],
           ] as const)),
-      ['POST', `/${of('dest')}/_ext/model/_change`, { field: 'a', inference_id: 'b' }, 'the change of a model'],
       ['POST', `/${of('dest')}/_search`, { retriever: { diversify: {} } }, 'retriever [diversify]'],
       [
         'POST',

@@ -399,6 +399,10 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     const query = { semantic: { field: 'sparse', query: 'the biggest creature' } };
     expect(ids(await inside({ query }))[0]).toBe('whale');
     expect(ids(await search('viewed', { query }))).not.toContain('whale');
+    const retrievers = [{ standard: { query } }, { standard: { query: { range: { n: { gte: 3 } } } } }];
+    const fused = { retriever: { rrf: { retrievers } }, collapse: { field: 'n' } };
+    expect(ids(await inside(fused))[0]).toBe('whale');
+    expect(ids(await search('viewed', fused))).not.toContain('whale');
     const several = await ask('POST', '/_msearch', `{}\n${JSON.stringify({ query, pit: { id } })}\n`);
     expect(ids(several.responses[0].hits.hits)[0]).toBe('whale');
     const named = await ask('POST', `/${of('viewed')}/_search`, { pit: { id } }, 400);

@@ -110,7 +110,8 @@ describe.each(ENGINES)('vectors over the $name engine', ({ name: engine, start }
   }, 120_000);
 
   afterAll(async () => {
-    for (const index of ['v', 'hidden', 'encoded', 'shards', 'late']) await server.request('DELETE', `/${of(index)}`);
+    for (const index of ['v', 'hidden', 'encoded', 'shards', 'late', 'nested'])
+      await server.request('DELETE', `/${of(index)}`);
     await server.stop();
   });
 
@@ -262,6 +263,52 @@ describe.each(ENGINES)('vectors over the $name engine', ({ name: engine, start }
       expect(status, text).toBe(400);
       expect(text).toContain(words);
     }
+  });
+
+  it('finds the nearest object of each of k documents, also by a clause about the objects', async () => {
+    const index = of('nested');
+    const place = { type: 'dense_vector', dims: 2, similarity: 'l2_norm', index_options: { type: 'hnsw' } };
+    const passages = { type: 'nested', properties: { page: { type: 'integer' }, place } };
+    await ask('PUT', `/${index}`, { mappings: { properties: { shelf: { type: 'keyword' }, passages } } });
+    const pages = { sailing: 3, cooking: 2, astronomy: 1, empty: 0 };
+    const lines = Object.entries(pages).flatMap(([_id, count], at) => [
+      { index: { _index: index, _id } },
+      { shelf: _id.slice(0, 1), passages: Array.from({ length: count }, (_, page) => ({ page, place: [at, page] })) },
+    ]);
+    await ask('POST', '/_bulk?refresh=true', lines.map((it) => `${JSON.stringify(it)}\n`).join(''));
+    const near = { field: 'passages.place', query_vector: [0.9, 0], k: 2, num_candidates: 10 };
+    const nested = (query: object, more: object = {}) => ({ nested: { path: 'passages', query, ...more } });
+    const best: readonly (readonly [string, number])[] = [
+      ['cooking', 1 / 1.01],
+      ['sailing', 1 / 1.81],
+    ];
+    expectRanked(await search({ query: nested({ knn: near }, { score_mode: 'max' }) }, index), best);
+    expectRanked(await search({ knn: near }, index), best);
+    expectRanked(await search({ retriever: { knn: near } }, index), best);
+    const { hits } = await ask('POST', `/${index}/_search`, {
+      query: {
+        bool: {
+          must: nested({ knn: near }, { score_mode: 'max', inner_hits: { size: 1, _source: ['passages.page'] } }),
+          filter: { term: { shelf: 's' } },
+        },
+      },
+    });
+    expectRanked(hits.hits, best.slice(1));
+    expect(hits.hits[0].inner_hits.passages.hits.hits[0]._nested).toEqual({ field: 'passages', offset: 0 });
+    const filtered = await search({ knn: { ...near, filter: { term: { shelf: 'a' } } } }, index);
+    expectRanked(filtered, [['astronomy', 1 / 2.21]]);
+    const own = nested({ term: { 'passages.page': 2 } });
+    const having = await server.request('POST', `/${index}/_search`, { knn: { ...near, k: 3, filter: own } });
+    if (engine === 'cluster' && !IS_ELASTICSEARCH) {
+      expect([having.status, having.body.error?.reason]).toEqual([
+        400,
+        expect.stringContaining('a [nested] query in the filter of a [knn]'),
+      ]);
+    } else expect(ids(having.body.hits.hits)).toEqual(['sailing']);
+    const ofObject = { knn: { ...near, k: 3, filter: { range: { 'passages.page': { gte: 1 } } } } };
+    // Elasticsearch asks its filters about documents, whose fields are others than those of their objects.
+    const objects = engine === 'cluster' && IS_ELASTICSEARCH ? [] : ['sailing', 'cooking'];
+    expect(new Set(ids(await search(ofObject, index)))).toEqual(new Set(objects));
   });
 
   it('finds nothing in a field that is not mapped', async () => {

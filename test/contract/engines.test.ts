@@ -80,6 +80,7 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
   afterAll(async () => {
     for (const index of [
       'plain',
+      'dynamic',
       'passages',
       'copy',
       'default',
@@ -113,6 +114,24 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
     });
   });
 
+  it('makes fields of tokens by a dynamic template, and shows them as they were put', async () => {
+    const index = of('dynamic');
+    const mappings = {
+      dynamic_templates: [{ tokens: { match: '*_tokens', mapping: { type: 'sparse_vector' } } }],
+      properties: { title: { type: 'keyword' } },
+    };
+    await ask('PUT', `/${index}`, { mappings });
+    const tokens = await tokensOf('a fear of wide open places');
+    await ask('PUT', `/${index}/_doc/1?refresh=true`, { title: 'open', body_tokens: tokens }, 201);
+    expect((await ask('GET', `/${index}/_mapping`))[index].mappings).toEqual({
+      ...mappings,
+      properties: { ...mappings.properties, body_tokens: { type: 'sparse_vector' } },
+    });
+    const query = { sparse_vector: { field: 'body_tokens', query_vector: tokens } };
+    const [hit] = await search({ query }, index);
+    expect([hit?._id, (hit?._score ?? 0) / dot(tokens, tokens)]).toEqual(['1', expect.closeTo(1, 2)]);
+  });
+
   it('scores exact dot products of the tokens, but for the bits that a cluster keeps of a weight', async () => {
     const query = await tokensOf('a fear of wide open places');
     const hits = await search({ query: expansion('a fear of wide open places'), size: 20 });
@@ -128,6 +147,11 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
     boosted.forEach(({ _score }, at) => expect(_score).toBeCloseTo(3 * (hits[at]?._score ?? 0), 2));
     const given = await search({ query: { sparse_vector: { field: 'tokens', query_vector: query } }, size: 20 });
     expect(ids(given)).toEqual(ids(hits));
+    const pruned = { sparse_vector: { field: 'tokens', query_vector: query, prune: true } };
+    const answer = await server.request('POST', `/${of('passages')}/_search`, { query: pruned });
+    // Only where the cluster knows how frequent tokens are.
+    if (name === 'cluster' && !IS_ELASTICSEARCH) expect(answer.body.error.reason).toContain('[prune] of query');
+    else expect(ids(answer.body.hits.hits)[0]).toBe('open');
   });
 
   it('combines tokens, words, filters, boosts and a least score', async () => {

@@ -15,7 +15,7 @@ interface Operation {
 
 /** Where answers are written. */
 const CRATES = readdirSync(join(ROOT, 'crates')).map((name) => `crates/${name}/src`);
-const PACKAGES = ['packages/server/src', 'packages/cluster/src'];
+const PACKAGES = ['packages/http/src', 'packages/endpoints/src', 'packages/cluster/src'];
 
 function sources(): string[] {
   return [...CRATES, ...PACKAGES].flatMap((folder) =>

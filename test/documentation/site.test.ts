@@ -13,7 +13,7 @@ const { BASE, addressOf } = (await import(new URL('../../packages/site/addresses
   BASE: string;
   addressOf: (page: string) => string;
 };
-const BUILT = join(ROOT, 'packages', 'server', 'dist', 'docs');
+const BUILT = join(ROOT, 'packages', 'http', 'dist', 'docs');
 /** Bytes of all files together, above which they would be too much for the package. */
 const MOST_BYTES = 3_200_000;
 

@@ -1,8 +1,9 @@
 // Indices that move from a data directory into a cluster and back, by the command, with their vectors.
 import { randomBytes } from 'node:crypto';
-import { mkdtemp } from 'node:fs/promises';
+import { cp, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -11,12 +12,14 @@ import { CLUSTER, NO_CLUSTER, OVER_CLUSTER } from '../support/engines.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 const MODEL = '.sparse_encoder_model_2';
+/** A model that the command does not have: it could encode nothing. */
+const OWN_MODEL = fileURLToPath(new URL('../../crates/encoder/tests/fixtures/checkpoint-bert', import.meta.url));
 const run = randomBytes(4).toString('hex');
 const of = (name: string) => `moving-${run}-${name}`;
 const DOCUMENTS = 400;
 const THINGS = ['whale', 'volcano', 'glacier', 'bakery', 'violin', 'harbour'];
 
-type Hit = { _id: string; _score: number; _source: any; _routing?: string };
+type Hit = { _id: string; _score: number; _source: any; _routing?: string; highlight?: unknown };
 
 async function ask(server: RunningServer, method: string, path: string, body?: unknown): Promise<any> {
   const answer = await server.request(method, path, body);
@@ -48,16 +51,37 @@ const VECTOR = {
   index_options: { type: 'hnsw', m: 16, ef_construction: 100 },
 };
 
+/** What is found by meaning, with its passages. */
+async function meanings(server: RunningServer): Promise<Hit[][]> {
+  const all = [];
+  for (const field of ['dense', 'inner.sparse']) {
+    const query = { semantic: { field, query: 'red coin' } };
+    const highlight = { fields: { [field]: {} } };
+    all.push((await ask(server, 'POST', `/${of('passages')}/_search`, { query, highlight })).hits.hits as Hit[]);
+  }
+  return all;
+}
+const found = (answers: Hit[][]) => answers.map((hits) => hits.map(({ _id, highlight }) => [_id, highlight]));
+
 /** Scores in order: equal ones may change places. */
+const TEXTS = [
+  'The red coin lies on the table near the window of the old house by the sea.',
+  'A blue whale is the largest animal that has ever lived on this planet of ours.',
+  'Bread rises slowly, because yeast works at its own pace and needs warmth to live.',
+];
 const scores = (answers: Hit[][]) => answers.map((hits) => hits.map(({ _score }) => _score));
 
 describe.skipIf(CLUSTER === undefined)(`indices that move${CLUSTER === undefined ? ` (${NO_CLUSTER})` : ''}`, () => {
   let data: string;
   let before: Hit[][];
+  let models: string;
+  let meant: Hit[][];
   const migrate = (...args: string[]) => sparrow(['migrate', '--json', ...args]);
 
   beforeAll(async () => {
-    const server = await startServer();
+    models = await mkdtemp(join(tmpdir(), 'sparrow-models-'));
+    await cp(OWN_MODEL, join(models, 'own'), { recursive: true });
+    const server = await startServer({ args: ['--models', models] });
     ({ data } = server);
     await ask(server, 'PUT', `/_ingest/pipeline/${of('embed')}`, {
       processors: [
@@ -90,7 +114,23 @@ describe.skipIf(CLUSTER === undefined)(`indices that move${CLUSTER === undefined
     // Sequence numbers with gaps.
     for (const id of ['1', '2']) await ask(server, 'DELETE', `/${of('a')}/_doc/${id}`);
     await ask(server, 'PUT', `/${of('a')}/_doc/3?refresh=true`, { content: 'A whale once more.', n: 3 });
-    await ask(server, 'PUT', `/${of('passages')}`, { mappings: { properties: { t: { type: 'semantic_text' } } } });
+    await makeEndpoint(server);
+    const chunking_settings = { strategy: 'word', max_chunk_size: 10, overlap: 5 };
+    await ask(server, 'PUT', `/${of('passages')}`, {
+      mappings: {
+        properties: {
+          dense: { type: 'semantic_text', inference_id: of('own'), chunking_settings },
+          inner: { properties: { sparse: { type: 'semantic_text', inference_id: MODEL, chunking_settings } } },
+        },
+      },
+    });
+    for (const [at, text] of TEXTS.entries()) {
+      const path = `/${of('passages')}/_doc/${at}?refresh=true${at === 1 ? '&routing=r' : ''}`;
+      await ask(server, 'PUT', path, { n: at, dense: text, inner: { sparse: [text, 'and another one'] } });
+    }
+    await ask(server, 'PUT', `/${of('passages')}/_doc/none?refresh=true`, { n: 9 });
+    meant = await meanings(server);
+    expect(meant.map((hits) => hits.length)).toEqual([TEXTS.length, expect.any(Number)]);
     await ask(server, 'PUT', `/${of('partial')}`, { mappings: { _source: { excludes: ['tokens'] } } });
     before = await questions(server);
     expect(before[0]?.length).toBeGreaterThan(10);
@@ -98,8 +138,14 @@ describe.skipIf(CLUSTER === undefined)(`indices that move${CLUSTER === undefined
   }, 300_000);
 
   afterAll(async () => {
-    for (const index of ['a', 'b']) await cluster('DELETE', `/${of(index)}`);
+    for (const index of ['a', 'b', 'passages']) await cluster('DELETE', `/${of(index)}`);
   });
+
+  const makeEndpoint = (server: RunningServer): Promise<unknown> =>
+    ask(server, 'PUT', `/_inference/text_embedding/${of('own')}`, {
+      service: 'elasticsearch',
+      service_settings: { num_allocations: 1, num_threads: 1, model_id: 'own' },
+    });
 
   it('refuse what makes no sense, and what cannot be moved, before anything is', async () => {
     const place = CLUSTER ?? '';
@@ -110,7 +156,8 @@ describe.skipIf(CLUSTER === undefined)(`indices that move${CLUSTER === undefined
     expect(unreachable.stderr).toContain('the cluster cannot be used: no node of the cluster answers');
     const passages = await migrate('--from', data, '--to', place, '--index', of('passages'));
     expect(passages.code).toBe(1);
-    expect(passages.stderr).toContain('type [semantic_text] of field [t] is not available over a cluster');
+    expect(passages.stderr).toContain(`inference endpoint [${of('own')}] cannot be made there: `);
+    expect(passages.stderr).toContain('make it first, by a server that has its model');
     const partial = await migrate('--from', data, '--to', place, '--index', of('*'));
     expect(partial.stderr).toContain(`index [${of('partial')}] keeps a part of its _source only`);
     expect((await cluster('GET', `/${of('*')}`)) as object).toEqual({});
@@ -194,6 +241,44 @@ describe.skipIf(CLUSTER === undefined)(`indices that move${CLUSTER === undefined
         '3',
       ]);
     } finally {
+      await server.stop();
+    }
+  }, 300_000);
+
+  it('take semantic_text with them in both directions, with nothing encoded', async () => {
+    const server = await OVER_CLUSTER.start({ args: ['--models', models] });
+    try {
+      await makeEndpoint(server);
+      const into = await migrate('--from', data, '--to', CLUSTER ?? '', '--index', of('passages'), '--batch', '2');
+      expect(into.code, into.stderr).toBe(0);
+      const compared = { documents: expect.any(Number) as unknown, differences: [] };
+      const moved = { index: of('passages'), documents: TEXTS.length + 1, compared };
+      expect(JSON.parse(into.stdout)).toMatchObject([moved]);
+      const shown = (await ask(server, 'GET', `/${of('passages')}/_mapping`))[of('passages')].mappings.properties;
+      expect(shown.dense).toMatchObject({ inference_id: of('own'), model_settings: { task_type: 'text_embedding' } });
+      expect(found(await meanings(server))).toEqual(found(meant));
+      // A text that is as it was is not encoded when another one changes.
+      await ask(server, 'POST', `/${of('passages')}/_update/0`, { doc: { n: 10 } });
+
+      const place = await mkdtemp(join(tmpdir(), 'sparrow-back-'));
+      const refused = await migrate('--from', CLUSTER ?? '', '--to', place, '--index', of('passages'));
+      expect(refused.stderr).toContain(`inference endpoint [${of('own')}] cannot be made there: `);
+      const first = await startServer({ data: place, args: ['--models', models] });
+      await makeEndpoint(first);
+      expect(await first.stop()).toBe(0);
+      const back = await migrate('--from', CLUSTER ?? '', '--to', place, '--index', of('passages'));
+      expect(back.code, back.stderr).toBe(0);
+      expect(JSON.parse(back.stdout)).toMatchObject([moved]);
+      const native = await startServer({ data: place, args: ['--models', models] });
+      try {
+        const again = await meanings(native);
+        expect(found(again)).toEqual(found(meant));
+        expect(scores(again)).toEqual(scores(meant));
+      } finally {
+        await native.stop();
+      }
+    } finally {
+      await server.request('DELETE', `/_inference/${of('own')}?force=true`);
       await server.stop();
     }
   }, 300_000);

@@ -5,6 +5,12 @@ import { type RunningServer, startServer } from '../support/server.js';
 
 let server: RunningServer;
 
+const BBQ = {
+  index: true,
+  similarity: 'cosine',
+  index_options: { type: 'bbq_hnsw', m: 16, ef_construction: 100, rescore_vector: { oversample: 3 } },
+};
+
 beforeAll(async () => {
   server = await startServer({ args: ['--deploy-at-start', 'false'] });
   const dense = (rest: object) => ({ type: 'dense_vector', ...rest });
@@ -19,6 +25,10 @@ beforeAll(async () => {
         byte: dense({ element_type: 'byte', similarity: 'dot_product' }),
         bit: dense({ element_type: 'bit', dims: 16 }),
         off: dense({ dims: 2, index: false }),
+        // As version 9 shows its default.
+        bbq: dense({ ...BBQ, dims: 64 }),
+        short: dense({ index_options: { type: 'bbq_flat' } }),
+        odd: dense({ index_options: { type: 'int4_hnsw' } }),
       },
     },
   });
@@ -154,6 +164,7 @@ describe('a dense_vector field', () => {
     });
     expect(properties.float.index_options).toEqual({ type: 'hnsw', m: 8, ef_construction: 100 });
     expect(properties.cosine.index_options).toEqual({ type: 'int8_hnsw', m: 16, ef_construction: 100 });
+    expect(properties.bbq).toEqual({ type: 'dense_vector', dims: 64, ...BBQ });
     expect(properties.off).toEqual({ type: 'dense_vector', dims: 2, index: false });
   });
 
@@ -171,6 +182,8 @@ describe('a dense_vector field', () => {
     ['byte', [0, 0.5, 0], 'only support non-decimal values but found decimal value [0.5] at dim [1];'],
     ['byte', '0102', 'has a different number of dimensions [2]'],
     ['byte', 'xy0102', 'not a hexadecimal digit'],
+    ['short', [1, 2], 'bbq_flat does not support dimensions fewer than 64; provided=2'],
+    ['odd', [1, 2, 3], 'int4_hnsw only supports even dimensions; provided=3'],
     ['bit', [0], 'has a different number of dimensions [8] than defined in the mapping [16]'],
   ])('%s refuses %j', async (field, value, reason) => {
     const refused = await server.request('PUT', '/v/_doc/bad', { [field]: value });
@@ -210,7 +223,9 @@ describe('what is refused in a clause', () => {
 
   it.each([
     [{ element_type: 'bfloat16' }, 'invalid element_type [bfloat16]'],
-    [{ index_options: { type: 'bbq_hnsw' } }, '[bbq_hnsw] for field [v] is not supported'],
+    [{ index_options: { type: 'bbq_disk' } }, '[bbq_disk] for field [v] is not supported'],
+    [{ dims: 3, index_options: { type: 'bbq_hnsw' } }, 'does not support dimensions fewer than 64; provided=3'],
+    [{ dims: 65, index_options: { type: 'int4_flat' } }, 'only supports even dimensions; provided=65'],
     [{ element_type: 'byte', index_options: { type: 'int8_hnsw' } }, '[element_type] cannot be [byte]'],
     [{ dims: 5000 }, 'in the range [1, 4096] but was [5000]'],
   ])('the mapping %j', async (part, reason) => {
@@ -219,5 +234,72 @@ describe('what is refused in a clause', () => {
     expect(refused.status, refused.text).toBe(400);
     expect(refused.body.error.type).toBe('mapper_parsing_exception');
     expect(refused.text).toContain(reason);
+  });
+});
+
+describe('codes of one bit and of four', () => {
+  const DIMS = 64;
+  const COUNT = 10_500;
+  const components = (seed: number): number[] => {
+    let state = seed + 1;
+    return Array.from({ length: DIMS }, () => {
+      state = (state * 48271) % 2147483647;
+      return state / 2147483647 - 0.5;
+    });
+  };
+  const vectors = Array.from({ length: COUNT }, (_, at) => components(at * 7919));
+  const mappings = (type: string) => ({
+    properties: {
+      even: { type: 'boolean' },
+      v: { type: 'dense_vector', dims: DIMS, similarity: 'l2_norm', index_options: { type } },
+    },
+  });
+  const score = (query: number[], at: number) =>
+    1 / (1 + query.reduce((sum, x, place) => sum + (x - (vectors[at]?.[place] ?? 0)) ** 2, 0));
+
+  beforeAll(async () => {
+    const created = await server.request('PUT', '/codes', { mappings: mappings('flat') });
+    expect(created.status, created.text).toBe(200);
+    const lines = vectors.map(
+      (v, at) => `{"index":{"_id":"${String(at)}"}}\n${JSON.stringify({ even: at % 2 === 0, v })}\n`,
+    );
+    const written = await server.request('POST', '/codes/_bulk?refresh=true', lines.join(''));
+    expect(written.body.errors, written.text.slice(0, 500)).toBe(false);
+  });
+
+  // Each type may become the next.
+  it.each([
+    ['int4_flat', 'quantized_vector_scan'],
+    ['int4_hnsw', 'graph_walk'],
+    ['bbq_hnsw', 'graph_walk'],
+  ])('of %s find the nearest by exact scores (%s)', async (type, executor) => {
+    const changed = await server.request('PUT', '/codes/_mapping', mappings(type));
+    expect(changed.status, changed.text).toBe(200);
+    // A document that was written and deleted makes another segment, so that there is something to merge.
+    await server.request('PUT', '/codes/_doc/new?refresh=true', { even: true, v: components(1) });
+    await server.request('DELETE', '/codes/_doc/new?refresh=true');
+    const merged = await server.request('POST', '/codes/_forcemerge?max_num_segments=1');
+    expect(merged.status, merged.text).toBe(200);
+    const knn = { field: 'v', query_vector: components(5), k: 10 };
+    const profiled = await server.request('POST', '/codes/_search', { knn, profile: true, _source: false });
+    expect(JSON.stringify(profiled.body.profile)).toContain(executor);
+    let right = 0;
+    for (let at = 0; at < 20; at += 1) {
+      const query_vector = components(at * 7919 + 3);
+      const ask = async (filter?: object) => {
+        const knn = { field: 'v', query_vector, k: 10, num_candidates: 200, filter };
+        const found = await server.request('POST', '/codes/_search', { knn, _source: false });
+        expect(found.status, found.text).toBe(200);
+        const hits = found.body.hits.hits as { _id: string; _score: number }[];
+        for (const hit of hits) expect(hit._score).toBeCloseTo(score(query_vector, Number(hit._id)), 5);
+        return hits.map((hit) => Number(hit._id));
+      };
+      const found = await ask();
+      const scores = vectors.map((_, id) => score(query_vector, id));
+      const best = [...scores.keys()].sort((a, b) => (scores[b] ?? 0) - (scores[a] ?? 0)).slice(0, 10);
+      right += best.filter((id) => found.includes(id)).length;
+      expect((await ask({ term: { even: true } })).every((id) => id % 2 === 0)).toBe(true);
+    }
+    expect(right).toBeGreaterThan(type === 'bbq_hnsw' ? 60 : 120);
   });
 });

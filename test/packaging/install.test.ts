@@ -123,7 +123,8 @@ afterAll(async () => {
 describe('the packages, installed from a registry into an empty directory', () => {
   it('are the server, the engine, the models and the addon of this platform alone', () => {
     const models = ['model-minilm-l6', 'model-splade-minilm-l6', 'model-splade-tiny'];
-    const ours = ['cluster', 'engine', `engine-${PLATFORM}`, ...models, 'server'];
+    const parts = ['cluster', 'endpoints', 'evaluation', 'http', 'cli', 'server'];
+    const ours = ['engine', `engine-${PLATFORM}`, ...models, ...parts];
     expect(registry.fetched.toSorted()).toEqual(
       [...ours.map((name) => `@sparrow-search/${name}`), ...OTHERS].toSorted(),
     );
@@ -139,7 +140,7 @@ describe('the packages, installed from a registry into an empty directory', () =
     const json = async (path: string) => JSON.parse(await readFile(join(ROOT, path), 'utf8')) as Manifest;
     const { version } = await json('package.json');
     const models = ['model-splade-tiny', 'model-minilm-l6', 'model-splade-minilm-l6', 'model-bge-small-en'];
-    for (const name of ['engine', 'server', ...models]) {
+    for (const name of ['engine', 'cluster', 'endpoints', 'evaluation', 'http', 'cli', 'server', ...models]) {
       const folder = await json(join('packages', name, 'package.json'));
       const ours = Object.entries((folder['dependencies'] ?? {}) as Record<string, string>);
       const versions = ours.filter(([it]) => it.startsWith('@sparrow-search/')).map(([, it]) => it);

@@ -256,6 +256,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "sparrow-ingest",
             "sparrow-jobs",
             "sparrow-models",
+            "sparrow-query",
             "sparrow-search",
             "sparrow-snapshots",
             "sparrow-storage",

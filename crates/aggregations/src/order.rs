@@ -222,7 +222,7 @@ fn direct(order: Ordering, ascending: bool) -> Ordering {
     if ascending { order } else { order.reverse() }
 }
 
-/// The number that a path leads to below a bucket; `None` if there is none.
+/// The number that a path leads to below a bucket; `None` if the path leads to nothing.
 pub fn metric(aggregation: &Aggregation, bucket: &mut Bucket, path: &MetricPath) -> Option<f64> {
     metric_below(&aggregation.subs, &mut bucket.subs, &path.names, path.property.as_deref(), bucket.docs)
 }

@@ -125,7 +125,7 @@ pub fn percentiles(percents: &[f64], values: &[f64], keyed: bool, format: &Value
     if keyed { Value::Object(named) } else { Value::Array(listed) }
 }
 
-/// Writes the members of a result that is a single number; null if there is none.
+/// Writes the members of a result that is a single number; null if it has no value.
 pub fn single(value: Option<f64>, format: &ValueFormat, out: &mut Map<String, Value>) {
     out.insert("value".to_owned(), optional(value));
     if let Some(text) = value.and_then(|value| format.text(value)) {

@@ -15,7 +15,7 @@ pub fn any_number(value: f64) -> Value {
     if value.is_nan() { "NaN".into() } else { number(value) }
 }
 
-/// A number as JSON, or null if there is none.
+/// A number as JSON, or null for no number.
 pub fn optional(value: Option<f64>) -> Value {
     value.map_or(Value::Null, number)
 }

@@ -16,7 +16,7 @@ use super::pattern::compile;
 use super::tokenizers::{Keyword, Pattern, Runs, Standard, Tokenizer, max_token_length};
 use super::words::MAX_CHARS;
 
-/// Result of building a component: its name and the component, or `None` if there is none of that name.
+/// Result of building a component: its name and the component, or `None` if nothing has that name.
 pub(super) type Lookup<T> = Result<Option<(String, Arc<T>)>, AnalysisError>;
 
 /// Builds an analyzer from char filters, a tokenizer and token filters.
@@ -114,7 +114,7 @@ fn filters_named(kind: &str, none: &Map<String, Value>) -> Lookup<dyn filters::F
     Ok(filter.map(|filter| (kind.to_owned(), filter)))
 }
 
-/// The built-in analyzer called `name`, which is built on first use and then cached; `None` if there is none.
+/// The built-in analyzer called `name`, which is built on first use and then cached; `None` for an unknown name.
 pub(super) fn built_in(name: &str) -> Option<Arc<Analyzer>> {
     static MADE: LazyLock<Mutex<FxHashMap<String, Arc<Analyzer>>>> = LazyLock::new(Mutex::default);
     if let Some(analyzer) = MADE.lock().get(name) {

@@ -137,7 +137,7 @@ pub fn place(text: &[u8], key: &str) -> String {
     format!("[{line}:{column}]")
 }
 
-/// Line and column, both from 1, of the first occurrence of a key's text in a JSON text; `(1, 1)` if there is none.
+/// Line and column, both from 1, of the first occurrence of a key's text in a JSON text; `(1, 1)` if it does not occur.
 pub fn position(text: &[u8], key: &str) -> (usize, usize) {
     let quoted = Value::String(key.to_owned()).to_string();
     let at = text.windows(quoted.len()).position(|window| window == quoted.as_bytes()).unwrap_or(0);

@@ -1,4 +1,5 @@
-//! `make_passages`: the passages of documents that a cluster keeps, and the updates of such documents.
+//! `make_passages`: the passages of documents that a cluster keeps, and the updates of such documents. `stored_passages` and
+//! `write_passages`: those of documents that move between a cluster and this engine, which nothing encodes again.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,18 +10,29 @@ use sparrow_call::operation::{Lane, Operation};
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_call::rights::Action;
 use sparrow_indices::semantic::apart::{self, Document, companions};
+use sparrow_indices::{Source, WriteOp};
 use sparrow_mapping::Mapping;
 use sparrow_search::SearchService;
 
 use super::update::merge;
 
-pub(crate) const OPERATIONS: &[Operation<SearchService>] =
-    &[Operation::new("make_passages", Action::Infer, Lane::Write, make_passages)
+pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
+    Operation::new("make_passages", Action::Infer, Lane::Write, make_passages)
         .large()
         .about("The passages of documents whose index is kept elsewhere.")
         .json()
         .stops()
-        .unlisted()];
+        .unlisted(),
+    Operation::new("stored_passages", Action::MultiGet, Lane::Read, stored_passages)
+        .about("The passages of documents as they are stored, for an index that is kept elsewhere.")
+        .json()
+        .unlisted(),
+    Operation::new("write_passages", Action::Bulk, Lane::Write, write_passages)
+        .large()
+        .about("Writes documents with passages that were made before.")
+        .json()
+        .unlisted(),
+];
 
 #[derive(Deserialize)]
 struct Asked {
@@ -98,6 +110,72 @@ fn make_passages(
         reply["state"] = wider.slots_to_json();
     }
     Ok(Reply::ok(&reply))
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    documents: Vec<WantedDocument>,
+}
+
+/// A document by its id; its routing is for engines that need it.
+#[derive(Deserialize)]
+struct WantedDocument {
+    id: String,
+}
+
+fn stored_passages(
+    service: &SearchService,
+    request: &Request,
+    body: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let asked: Wanted = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
+    let handle = service.indices.get(request.part("index"), request.right())?;
+    let payload = |WantedDocument { id }: &WantedDocument| {
+        let stored = handle.get(id)?;
+        Ok(stored.and_then(|document| document.passages).map(|passages| apart::text_of(&passages)))
+    };
+    let payloads = asked.documents.iter().map(payload).collect::<Result<Vec<_>, EngineError>>()?;
+    Ok(Reply::ok(&json!({"payloads": payloads})))
+}
+
+#[derive(Deserialize)]
+struct Moved {
+    documents: Vec<MovedDocument>,
+}
+
+/// A document that was stored elsewhere, with the payload of its passages.
+#[derive(Deserialize)]
+struct MovedDocument {
+    id: String,
+    routing: Option<String>,
+    source: Box<RawValue>,
+    payload: Option<String>,
+}
+
+fn write_passages(
+    service: &SearchService,
+    request: &Request,
+    body: &[u8],
+    _: &CancelFlag,
+) -> Result<Reply, EngineError> {
+    let moved: Moved = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
+    let handle = service.indices.write_target(request.part("index"), request.right())?;
+    let mut ops = Vec::with_capacity(moved.documents.len());
+    for MovedDocument { id, routing, source, payload } in moved.documents {
+        let raw = source.get().as_bytes().to_vec();
+        let previous = payload.as_deref().map(apart::payload).transpose()?;
+        let previous = previous.map(|payload| (raw.clone(), payload));
+        let mut op = WriteOp::index(Some(id), Source { raw, value: None });
+        op.routing = routing;
+        op.previous = previous;
+        ops.push(op);
+    }
+    let written = handle.write(ops).into_iter().map(|result| match result {
+        Ok(_) => json!({"status": 200}),
+        Err(error) => json!({"status": error.status(), "error": error.to_json()}),
+    });
+    Ok(Reply::ok(&json!({"items": written.collect::<Vec<Value>>()})))
 }
 
 fn unreadable(error: &serde_json::Error) -> EngineError {

@@ -159,12 +159,12 @@ impl UpdateBody {
         self.script.is_some()
     }
 
-    /// Whether the update can write a document if there is none yet.
+    /// Whether the update can write a document if the document does not exist yet.
     pub(super) fn has_upsert(&self) -> bool {
         self.doc_as_upsert || self.upsert.is_some()
     }
 
-    /// The document to write if there is none yet; pipelines run on it.
+    /// The document to write if the document does not exist yet; pipelines run on it.
     pub(super) fn upsert_mut(&mut self) -> Option<&mut Map<String, Value>> {
         if self.doc_as_upsert { self.doc.as_mut() } else { self.upsert.as_mut() }
     }

@@ -116,7 +116,7 @@ impl Table {
         }
     }
 
-    /// The row of this number; `None` if there is none.
+    /// The row of this number; `None` past the last row.
     pub(crate) fn get(&self, row: usize) -> Option<Row<'_>> {
         let start = row.checked_mul(self.width)?;
         let range = start..start.checked_add(self.width)?;

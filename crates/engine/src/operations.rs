@@ -195,8 +195,8 @@ const MODEL: &[u8] = b"\"model_";
 /// Bytes that a value of another body takes, with what is made of it: 240 for a term of `terms`, up to 470 for an entry of `sort`.
 const VALUE_BYTES: usize = 256;
 
-/// What the HTTP layer has to know: the operations with their actions and parameters, and the actions with their privileges.
-/// `packages/engine/src/operations.generated.ts` is made of it.
+/// What the HTTP layer has to know: the operations with their actions and parameters, the actions with their privileges, and what the
+/// bodies of queries hold. `scripts/lib/declarations.mjs` writes it into files of TypeScript.
 pub fn declared() -> Value {
     let operations: Map<String, Value> = OPERATIONS
         .values()
@@ -214,7 +214,7 @@ pub fn declared() -> Value {
             (action.name().to_owned(), shown)
         })
         .collect();
-    json!({"operations": operations, "actions": actions})
+    json!({"operations": operations, "actions": actions, "queries": sparrow_query::schemas()})
 }
 
 fn shown(declaration: &Declaration) -> Value {

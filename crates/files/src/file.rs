@@ -217,7 +217,7 @@ mod tests {
                 [File::open(path), File::open_or_create(path), File::create(path), File::append(path)]
             {
                 let sentence = opened.unwrap_err().to_string();
-                // Of a folder the system says so itself, to whoever wants to write.
+                // The system itself says that it is a folder, as soon as it is opened for writing.
                 let own = sentence.starts_with("not a regular file; move it away");
                 assert!(own || sentence.contains("directory"), "{}: {sentence}", path.display());
             }

@@ -47,7 +47,7 @@ pub struct RewriteStats {
 
 impl SparrowIndex {
     /// Builds a copy of this index in `target`, with sparse postings in `format`; it is durable when the call
-    /// returns. `target` is emptied first. Takes the newest commit and makes none: whoever commits has to
+    /// returns. `target` is emptied first. Takes the newest commit and makes none: the caller that commits has to
     /// know at once what a failure took from the buffer. Call [`SparrowIndex::flush`] before, so that the
     /// sequence number it covers is recent, and apply what came later to the new index.
     ///

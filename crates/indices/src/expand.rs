@@ -194,7 +194,7 @@ impl ExpandedNames<'_, '_> {
         }
     }
 
-    /// Adds the indices that a pattern stands for; `false` if there is none.
+    /// Adds the indices that a pattern stands for; `false` if it stands for no index.
     fn include(&mut self, given: &str, options: &ResolveOptions) -> Result<bool, EngineError> {
         let (names, right) = (self.names, self.right);
         let pattern = NamePattern::new(given);

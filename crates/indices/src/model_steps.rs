@@ -51,20 +51,7 @@ impl IndexHandle {
     /// # Errors
     /// Status 409 when another change is not over; an invalid definition.
     pub fn begin_model_change(&self, change: ModelChange, definition: &Value) -> Result<(), EngineError> {
-        self.step(|metadata| {
-            if let Some(other) = &metadata.model_change {
-                return Err(conflict(format!(
-                    "the model of field [{}] of index [{}] is being changed, and the change is [{}]: a change is over \
-                     when it is cancelled or its old vectors are dropped",
-                    other.field,
-                    self.name,
-                    other.state.name()
-                )));
-            }
-            let mapping = metadata.mapping.with_second_slot(&change.field, definition)?;
-            metadata.model_change = Some(change);
-            Ok(mapping)
-        })
+        self.step(|steps| steps.begin(change, definition))
     }
 
     /// Notes that filling stopped, and why; nothing when it goes on. What a disk does not take is remembered until the server ends, after
@@ -73,11 +60,11 @@ impl IndexHandle {
     /// # Errors
     /// When the disk refuses.
     pub fn note_filling(&self, failure: Option<String>) -> Result<(), EngineError> {
-        let noted = self.step(|metadata| {
-            if let Some(change) = &mut metadata.model_change {
+        let noted = self.step(|steps| {
+            if let Some(change) = steps.change.as_mut() {
                 change.failure.clone_from(&failure);
             }
-            Ok(metadata.mapping.clone())
+            Ok(steps.mapping.clone())
         });
         if noted.is_err() {
             *self.unwritten_failure.lock() = failure;
@@ -96,19 +83,7 @@ impl IndexHandle {
     /// # Errors
     /// When there is no change, or the disk refuses.
     pub fn model_is_filled(&self, compared: Option<Value>) -> Result<(), EngineError> {
-        self.step(|metadata| {
-            let change = metadata.model_change.as_mut().ok_or_else(|| self.no_change())?;
-            change.failure = None;
-            change.compared = compared;
-            // The queries were for this.
-            change.compare = Value::Null;
-            if !change.automatic {
-                change.state = ChangeState::Ready;
-                return Ok(metadata.mapping.clone());
-            }
-            change.state = ChangeState::Switched;
-            Ok(metadata.mapping.with_slots_exchanged(&change.field))
-        })
+        self.step(|steps| steps.filled(compared))
     }
 
     /// Switches searches to the other model's vectors: to the new ones if `forward`, back to the old ones otherwise.
@@ -116,24 +91,8 @@ impl IndexHandle {
     /// # Errors
     /// Status 409 when not all documents have both, or searches use them already.
     pub fn exchange_models(&self, forward: bool) -> Result<ModelChange, EngineError> {
-        let (from, to) = match forward {
-            true => (ChangeState::Ready, ChangeState::Switched),
-            false => (ChangeState::Switched, ChangeState::Ready),
-        };
-        self.step(|metadata| {
-            let change = metadata.model_change.as_mut().ok_or_else(|| self.no_change())?;
-            if change.state != from {
-                return Err(conflict(format!(
-                    "the change of the model of field [{}] is [{}], it has to be [{}]",
-                    change.field,
-                    change.state.name(),
-                    from.name()
-                )));
-            }
-            change.state = to;
-            Ok(metadata.mapping.with_slots_exchanged(&change.field))
-        })?;
-        self.model_change().ok_or_else(|| self.no_change())
+        self.step(|steps| steps.exchange(forward))?;
+        self.model_change().ok_or_else(|| no_change(&self.name))
     }
 
     /// Ends the change and drops the vectors that searches do not use. Those in segments go when these are merged, and those beside
@@ -142,32 +101,25 @@ impl IndexHandle {
     /// # Errors
     /// When there is no change, or the disk refuses.
     pub fn end_model_change(&self) -> Result<ModelChange, EngineError> {
-        let mut ended = None;
-        self.step(|metadata| {
-            let change = metadata.model_change.take().ok_or_else(|| self.no_change())?;
-            let mapping = metadata.mapping.without_second_slot(&change.field);
-            ended = Some(change);
-            Ok(mapping)
-        })?;
-        ended.ok_or_else(|| self.no_change())
-    }
-
-    fn no_change(&self) -> EngineError {
-        EngineError::resource_not_found(format!("no model of index [{}] is being changed", self.name))
+        let ended = self.model_change();
+        self.step(|steps| steps.end())?;
+        ended.ok_or_else(|| no_change(&self.name))
     }
 
     /// Saves metadata with the mapping that `change` returns, and then applies the mapping to the segments, while nothing is
     /// written.
     fn step(
         &self,
-        change: impl FnOnce(&mut Metadata) -> Result<Mapping, EngineError>,
+        change: impl FnOnce(&mut Steps<'_>) -> Result<Mapping, EngineError>,
     ) -> Result<(), EngineError> {
         let mut changer = self.changer()?;
         // What a step says of documents has to be so after a crash, also where writes are acknowledged before the disk has them.
         changer.sync_log().map_err(|error| self.failed(error))?;
         let mut mapping = None;
         self.replace_metadata(&changer, |metadata| {
-            metadata.mapping = change(metadata)?;
+            let Metadata { mapping: current, model_change, .. } = metadata;
+            let next = change(&mut Steps { index: &self.name, mapping: current, change: model_change })?;
+            metadata.mapping = next;
             mapping = Some(metadata.mapping.clone());
             Ok(())
         })?;
@@ -176,4 +128,77 @@ impl IndexHandle {
             None => Ok(()),
         }
     }
+}
+
+/// A change of a model, in whatever keeps its index: each step changes it, and gives the mapping that follows.
+pub struct Steps<'a> {
+    pub index: &'a str,
+    pub mapping: &'a Mapping,
+    pub change: &'a mut Option<ModelChange>,
+}
+
+impl Steps<'_> {
+    /// # Errors
+    /// As [`IndexHandle::begin_model_change`].
+    pub fn begin(&mut self, change: ModelChange, definition: &Value) -> Result<Mapping, EngineError> {
+        if let Some(other) = &self.change {
+            return Err(conflict(format!(
+                "the model of field [{}] of index [{}] is being changed, and the change is [{}]: a change is over \
+                 when it is cancelled or its old vectors are dropped",
+                other.field,
+                self.index,
+                other.state.name()
+            )));
+        }
+        let mapping = self.mapping.with_second_slot(&change.field, definition)?;
+        *self.change = Some(change);
+        Ok(mapping)
+    }
+
+    /// # Errors
+    /// When there is no change.
+    pub fn filled(&mut self, compared: Option<Value>) -> Result<Mapping, EngineError> {
+        let change = self.change.as_mut().ok_or_else(|| no_change(self.index))?;
+        change.failure = None;
+        change.compared = compared;
+        // The queries were for this.
+        change.compare = Value::Null;
+        if !change.automatic {
+            change.state = ChangeState::Ready;
+            return Ok(self.mapping.clone());
+        }
+        change.state = ChangeState::Switched;
+        Ok(self.mapping.with_slots_exchanged(&change.field))
+    }
+
+    /// # Errors
+    /// As [`IndexHandle::exchange_models`].
+    pub fn exchange(&mut self, forward: bool) -> Result<Mapping, EngineError> {
+        let (from, to) = match forward {
+            true => (ChangeState::Ready, ChangeState::Switched),
+            false => (ChangeState::Switched, ChangeState::Ready),
+        };
+        let change = self.change.as_mut().ok_or_else(|| no_change(self.index))?;
+        if change.state != from {
+            return Err(conflict(format!(
+                "the change of the model of field [{}] is [{}], it has to be [{}]",
+                change.field,
+                change.state.name(),
+                from.name()
+            )));
+        }
+        change.state = to;
+        Ok(self.mapping.with_slots_exchanged(&change.field))
+    }
+
+    /// # Errors
+    /// When there is no change.
+    pub fn end(&mut self) -> Result<Mapping, EngineError> {
+        let change = self.change.take().ok_or_else(|| no_change(self.index))?;
+        Ok(self.mapping.without_second_slot(&change.field))
+    }
+}
+
+fn no_change(index: &str) -> EngineError {
+    EngineError::resource_not_found(format!("no model of index [{index}] is being changed"))
 }

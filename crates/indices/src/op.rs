@@ -22,7 +22,7 @@ pub struct Embedded {
 pub enum WriteKind {
     /// Writes the document, replacing the one with this id if there is one.
     Index,
-    /// Writes the document only if there is none with this id.
+    /// Writes the document only if no document has this id.
     Create,
     Delete,
 }

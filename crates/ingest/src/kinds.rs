@@ -1,6 +1,6 @@
 //! The names of processors.
 
-/// Every type of processor that can be part of a pipeline; `packages/server/src/node/nodes.ts` shows the same.
+/// Every type of processor that can be part of a pipeline; `packages/http/src/node/nodes.ts` shows the same.
 pub const KINDS: [&str; 30] = [
     "append",
     "bytes",

@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// Distance of the next match within the slop, in positions; `None` if there is none.
+    /// Distance of the next match within the slop, in positions; `None` without another match.
     fn next_match(&mut self) -> Option<u32> {
         if !self.positioned {
             return None;

@@ -60,7 +60,7 @@ pub use geo::GeoPoint;
 pub use java::{java_double, java_string, json_token};
 pub use semantic::Copies;
 pub use semantic_text::{
-    DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText, Slot, Slots, field_of,
+    DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText, Slot, Slots, field_of, number_of,
 };
 pub use source::{SourceFilter, objects_at, values_at, wrapped, wrapping};
 pub use source_selection::SourceSelection;

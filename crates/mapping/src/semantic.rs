@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(named.semantic_field("o.s").unwrap().fingerprint.as_deref(), Some("a"));
         assert_eq!(attach(&plain, "a").unwrap(), named);
         assert_eq!((attach(&named, "a"), attach(&named, "b")), (None, None));
-        // It is none of the parameters, and kept beside them.
+        // It is not one of the parameters, and is kept beside them.
         assert_eq!(named.to_json(), unnamed.to_json());
         let read = |mapping: &Mapping| {
             Mapping::parse(&mapping.to_json()).unwrap().with_slots(&mapping.slots_to_json()).unwrap()

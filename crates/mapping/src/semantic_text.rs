@@ -160,6 +160,11 @@ pub fn field_of(slot: &str) -> &str {
     slot.split_once(MARK).map_or(slot, |(path, _)| path)
 }
 
+/// Number of the slot with this name among those of its field.
+pub fn number_of(slot: &str) -> u32 {
+    parts(slot).1
+}
+
 /// Name of the slot with this number of the field at `path`.
 pub(super) fn name(path: &str, number: u32) -> Cow<'_, str> {
     match number {

@@ -59,7 +59,7 @@ impl SourceFilter {
     }
 
     /// The part of the value at `path` that passes; `included` says whether an include pattern matches that path or one
-    /// above it, or whether there is none.
+    /// above it, or whether nothing includes it.
     pub(crate) fn value(&self, value: &Value, path: &str, included: bool) -> Option<Value> {
         match value {
             Value::Object(map) => {

@@ -42,7 +42,7 @@ impl SourceSelection {
         }
     }
 
-    /// Appends the shown part of `source` to `out`; returns `false` if there is none.
+    /// Appends the shown part of `source` to `out`; returns `false` if nothing is shown.
     pub fn write(&self, source: &[u8], out: &mut Vec<u8>) -> bool {
         match self {
             // An index may be told not to store sources.

@@ -162,6 +162,7 @@ fn merge_leaf(old: &mut LeafNode, mut update: LeafNode, path: &str) -> Result<()
         (&old.field_type, &mut update.field_type)
     {
         dense::update(field, wanted).map_err(|refused| change(path, refused.0, &refused.1, &refused.2))?;
+        wanted.check_dims()?;
     }
     semantic::update(old, &mut update, path)?;
     keep_fielddata(old, &mut update);

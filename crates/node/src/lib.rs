@@ -215,8 +215,8 @@ pub fn check_data(data: String) -> NativeReply {
     )
 }
 
-/// What the HTTP layer has to know of the engine's operations and of the actions that privileges are granted for, as JSON:
-/// `{operations, actions}`, each an object by name.
+/// What the HTTP layer has to know of the engine's operations, of the actions that privileges are granted for, and of what the bodies of
+/// queries hold, as JSON: `{operations, actions, queries}`, each an object by name.
 #[napi(catch_unwind)]
 pub fn declared() -> String {
     sparrow_engine::declared().to_string()
@@ -231,7 +231,7 @@ pub fn check_repository(repository: String) -> NativeReply {
 }
 
 /// Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or
-/// the error body of why there is none. Files of `unusable`, by their paths below `data`, are left out.
+/// the error body that says why nothing could be kept. Files of `unusable`, by their paths below `data`, are left out.
 #[napi(catch_unwind)]
 pub fn repair_data(data: String, into: String, unusable: Vec<String>) -> NativeReply {
     let repaired = sparrow_engine::check::repair(data.as_ref(), into.as_ref(), &unusable);

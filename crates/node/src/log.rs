@@ -115,7 +115,7 @@ impl Subscriber for Lines {
 
 /// A line with escapes as in JSON for all that a reader would not see as it is, since clients choose ids, paths and headers: what a
 /// terminal obeys or nobody sees, such as control characters and marks of direction. The HTTP layer's log has the same
-/// (`packages/server/src/log.ts`).
+/// (`packages/http/src/log.ts`).
 fn printable(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for letter in line.chars() {

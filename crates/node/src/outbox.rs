@@ -29,7 +29,7 @@ impl From<Answer> for NativeReply {
     }
 }
 
-/// Wakes the event loop. Weak: it does not keep the process alive, which is left to whoever waits for an answer.
+/// Wakes the event loop. Weak: it does not keep the process alive, which is left to the code that waits for an answer.
 type Bell = ThreadsafeFunction<(), (), Vec<NativeReply>, Status, false, true>;
 
 /// Answers that JavaScript has not taken yet.

@@ -127,7 +127,7 @@ pub fn bind(
     Ok(())
 }
 
-/// The only inference endpoint of a field over all indices searched; an error if there is none, or more than
+/// The only inference endpoint of a field over all indices searched; an error for no endpoint, or more than
 /// one.
 fn only(endpoints: &IndexSet<String>, field: &str, missing: &str) -> Result<String, EngineError> {
     let mut ids = endpoints.iter();

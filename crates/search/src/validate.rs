@@ -124,7 +124,7 @@ struct Explanation<'a> {
     explanation: Option<String>,
 }
 
-/// Reads the `query` of a request body; `None` if there is none.
+/// Reads the `query` of a request body; `None` if the body has no query.
 fn read(bytes: &[u8]) -> Result<Option<Query>, SearchError> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);

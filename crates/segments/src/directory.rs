@@ -278,7 +278,7 @@ impl LazyDirectory {
             state.durable = written.or(state.durable.take());
         }
         for path in &taken.deleted {
-            // For each file anew: whoever reads or writes another one waits for no longer than for one of them.
+            // Taken for each file anew: a thread that reads or writes another file waits for one of them at most.
             let mut state = self.shared.state.lock();
             if state.recreated.contains(path) {
                 continue;

@@ -42,7 +42,7 @@ pub struct CheckedCommit {
 }
 
 impl CheckedCommit {
-    /// Reads and checks the `meta.json` of an index; `None` if there is none.
+    /// Reads and checks the `meta.json` of an index; `None` if the file is missing.
     pub fn read(root: &Path) -> Result<Option<Self>, IndexError> {
         let path = root.join(META);
         let bytes = match fs::read(&path) {

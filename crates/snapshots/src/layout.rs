@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! repository.json          who it is; made once
-//! lock                     locked by whoever changes the repository
+//! lock                     locked by the process that changes the repository
 //! unfinished               there from the beginning of a change to its end: after a crash, blobs may belong to nothing
 //! snapshots/<uuid>.json    one snapshot: two lines, what a listing says and what a restore needs
 //! blobs/<ab>/<sha256>      contents of files, each once, however many snapshots have it; with `.damaged` behind it one that a
@@ -13,8 +13,8 @@
 //! Each line of a JSON file is `{"format":1,"sha256":"…of the value's bytes","value":…}`. The file of a snapshot is put in
 //! place when all of its blobs are durable, and taken away before any of them: so every snapshot that is listed is whole.
 //!
-//! None of these folders and files may be a link or anything else than a folder or a file: whoever can write to the repository could
-//! have others removed by it, or keep the server waiting.
+//! None of these folders and files may be a link or anything else than a folder or a file: anybody who can write to the repository
+//! could have others removed by it, or keep the server waiting.
 
 pub(super) mod blobs;
 mod lines;

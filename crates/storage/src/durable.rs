@@ -9,7 +9,7 @@ use crate::StorageError;
 /// Replaces the file at `path` by `bytes`: after a crash it holds the old or the new content, never a mixture.
 ///
 /// # Errors
-/// [`StorageError::Io`]; whoever reads the file then finds the old content, unless only making the new name durable failed.
+/// [`StorageError::Io`]; readers of the file then find the old content, unless only making the new name durable failed.
 pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
     files::durable::atomic_write(path, bytes).map_err(StorageError::io("write", path))
 }

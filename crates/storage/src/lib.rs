@@ -1,7 +1,7 @@
 //! Everything durable outside a segment: the data directory with its lock, small JSON stores, and the
 //! write-ahead log.
 //!
-//! Invariant: this crate decides when bytes are durable. Whoever gets `Ok` from [`Wal::sync`] or
+//! Invariant: this crate decides when bytes are durable. A caller that gets `Ok` from [`Wal::sync`] or
 //! [`DataDir::write_json`] may acknowledge the write to a user.
 
 mod damage;

@@ -168,7 +168,7 @@ impl Tasks {
         job.or_else(|| self.requests.find(number, &self.node))
     }
 
-    /// Stored record of a task; `None` if there is none.
+    /// Stored record of a task; `None` if none is stored.
     ///
     /// # Errors
     /// If the record cannot be read.

@@ -76,7 +76,7 @@ pub fn available() -> usize {
     *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Number of processors on which no thread works on a request; 0 in an attempt, as whoever waits for help is held up.
+/// Number of processors on which no thread works on a request; 0 in an attempt, as waiting for help would hold up the event loop.
 pub fn idle() -> usize {
     if attempt::is_active() {
         return 0;

@@ -4,8 +4,9 @@ use sparrow_types::DocId;
 
 use crate::element::{Element, Metric};
 use crate::error::VectorsError;
-use crate::format::{Header, VERSION};
-use crate::quantise::Int8;
+use crate::format::Header;
+use crate::quantise::Codes;
+use crate::short::{Centre, Coder};
 
 /// Collects vectors in memory and turns them into the bytes that [`crate::VectorsReader`] opens.
 #[derive(Debug)]
@@ -44,28 +45,19 @@ impl VectorsBuilder {
         self.docs.capacity() * 4 + self.rows.capacity()
     }
 
-    /// Writes the bytes for a segment of `num_docs` documents, with 8-bit codes beside floats if `int8` is given.
+    /// Writes the bytes for a segment of `num_docs` documents, with codes beside floats if any are given.
     ///
     /// # Errors
     /// [`VectorsError::OutOfOrder`] when a document is not below `num_docs`.
-    pub fn finish(self, num_docs: u32, int8: Option<Int8>) -> Result<Vec<u8>, VectorsError> {
+    pub fn finish(self, num_docs: u32, codes: Option<Codes>) -> Result<Vec<u8>, VectorsError> {
         if let Some(&last) = self.docs.last()
             && last >= num_docs
         {
             return Err(VectorsError::OutOfOrder { doc: num_docs, previous: last });
         }
         let metric = self.metric;
-        let int8 = int8.filter(|_| metric.element == Element::Float);
-        let count = self.docs.len() as u32;
-        let mut header = Header {
-            version: VERSION,
-            metric,
-            codes: int8.is_some(),
-            whole_codes: int8.is_some_and(Int8::is_whole),
-            num_docs,
-            count,
-            body_checksum: 0,
-        };
+        let codes = codes.filter(|_| metric.element == Element::Float);
+        let mut header = Header::new(metric, codes, num_docs, self.docs.len() as u32);
         let mut body = Vec::with_capacity(self.docs.len() * 12 + self.rows.len());
         if !header.is_complete() {
             body.extend(self.docs.iter().flat_map(|doc| doc.to_le_bytes()));
@@ -74,17 +66,28 @@ impl VectorsBuilder {
         if metric.element != Element::Bit {
             body.extend(rows().flat_map(|row| norm(metric.element, row)));
         }
-        let mut codes = Vec::new();
-        if let Some(int8) = int8 {
-            let mut vector = Vec::with_capacity(metric.dims);
-            for row in rows() {
-                vector.clear();
-                decode(Element::Float, row, &mut vector);
-                body.extend(int8.encode(&vector, &mut codes).to_le_bytes());
+        let mut coded = Vec::new();
+        match codes {
+            None => {}
+            Some(Codes::Int8(int8)) => {
+                let mut vector = Vec::with_capacity(metric.dims);
+                for row in rows() {
+                    vector.clear();
+                    decode(Element::Float, row, &mut vector);
+                    body.extend(int8.encode(&vector, &mut coded).to_le_bytes());
+                }
+            }
+            Some(Codes::Short(short)) => {
+                let with_length = || rows().map(|row| (row, f32::from_le_bytes(norm(Element::Float, row))));
+                let mut centre = Centre::new(metric);
+                with_length().for_each(|(row, inverse_length)| centre.add(row, inverse_length));
+                let mut coder = Coder::new(short, metric, centre.mean());
+                body.extend(coder.centre());
+                with_length().for_each(|(row, inverse_length)| coder.encode(row, inverse_length, &mut coded));
             }
         }
         body.extend_from_slice(&self.rows);
-        body.extend_from_slice(&codes);
+        body.extend_from_slice(&coded);
         header.body_checksum = crc32fast::hash(&body);
         let mut bytes = header.to_bytes().to_vec();
         bytes.extend_from_slice(&body);

@@ -1,4 +1,4 @@
-//! Dense vectors of one field of one segment: built into bytes, read from borrowed bytes, scanned exactly, by 8-bit
+//! Dense vectors of one field of one segment: built into bytes, read from borrowed bytes, scanned exactly, by
 //! codes, or by HNSW graphs.
 //!
 //! Independent of files and of the index: the owner of the bytes (a memory map, a buffer) opens a
@@ -18,6 +18,7 @@ mod reader;
 mod rescore;
 mod rough;
 mod scorer;
+mod short;
 mod similarity;
 mod top_k;
 
@@ -28,7 +29,8 @@ pub use graph::{GraphOptions, GraphReader, GraphSource, MAX_BLOCK, write_graph};
 pub use kernels::implementation_name;
 pub use merge::{DROPPED, MergeSource, merge_vectors};
 pub use nearest::{Effort, Method};
-pub use quantise::Int8;
+pub use quantise::{Codes, Int8};
 pub use reader::VectorsReader;
+pub use short::Short;
 pub use similarity::Similarity;
 pub use top_k::TopKRequest;

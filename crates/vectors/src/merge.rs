@@ -7,9 +7,10 @@ use sparrow_types::DocId;
 
 use crate::builder::decode;
 use crate::element::Element;
-use crate::format::{Header, VERSION};
-use crate::quantise::Int8;
+use crate::format::Header;
+use crate::quantise::{Codes, Int8};
 use crate::reader::VectorsReader;
+use crate::short::{self, Centre};
 
 /// Entry of [`MergeSource::doc_map`] for a document that is not carried over.
 pub const DROPPED: DocId = DocId::MAX;
@@ -34,9 +35,9 @@ impl<B: Deref<Target = [u8]>> MergeSource<'_, B> {
 }
 
 /// Writes the union of `sources`, whose new document numbers ascend from source to source, for a segment of
-/// `num_docs` documents; with 8-bit codes beside floats if `int8` is given. Codes that a source has are
-/// copied, unless they may be clipped and those wanted are not. The header contains the checksum of the body, so the sources are read twice. Returns the number of
-/// vectors.
+/// `num_docs` documents; with codes beside floats if any are given. Those of 8 bits that a source has are copied, unless they
+/// may be clipped and those wanted are not; shorter ones depend on the mean of all vectors, and are made anew. The header
+/// contains the checksum of the body, so the sources are read twice, and once more for their mean. Returns the number of vectors.
 ///
 /// # Errors
 /// `InvalidInput` when there are no sources, when their metrics differ, or when document numbers do not
@@ -44,7 +45,7 @@ impl<B: Deref<Target = [u8]>> MergeSource<'_, B> {
 pub fn merge_vectors<B>(
     sources: &[MergeSource<'_, B>],
     num_docs: u32,
-    int8: Option<Int8>,
+    codes: Option<Codes>,
     out: &mut dyn Write,
 ) -> io::Result<usize>
 where
@@ -65,28 +66,31 @@ where
         next = target + 1;
         count += 1;
     }
-    let int8 = int8.filter(|_| metric.element == Element::Float);
-    let mut header = Header {
-        version: VERSION,
-        metric,
-        codes: int8.is_some(),
-        whole_codes: int8.is_some_and(Int8::is_whole),
-        num_docs,
-        count,
-        body_checksum: 0,
+    let codes = codes.filter(|_| metric.element == Element::Float);
+    let mut header = Header::new(metric, codes, num_docs, count);
+    let mut coder = match codes {
+        None => None,
+        Some(Codes::Int8(int8)) => {
+            Some(Coder::Int8(Int8Coder { int8, vector: Vec::new(), codes: Vec::new() }))
+        }
+        Some(Codes::Short(short)) => {
+            let mut centre = Centre::new(metric);
+            kept(sources).for_each(|(reader, ord)| centre.add(reader.row(ord), reader.inverse_length(ord)));
+            Some(Coder::Short(short::Coder::new(short, metric, centre.mean())))
+        }
     };
     let mut checksum = Checksum(crc32fast::Hasher::new());
-    write_body(sources, header, int8, &mut checksum)?;
+    write_body(sources, header, coder.as_mut(), &mut checksum)?;
     header.body_checksum = checksum.0.finalize();
     out.write_all(&header.to_bytes())?;
-    write_body(sources, header, int8, out)?;
+    write_body(sources, header, coder.as_mut(), out)?;
     Ok(count as usize)
 }
 
 fn write_body<B>(
     sources: &[MergeSource<'_, B>],
     header: Header,
-    int8: Option<Int8>,
+    mut coder: Option<&mut Coder>,
     out: &mut dyn Write,
 ) -> io::Result<()>
 where
@@ -97,49 +101,75 @@ where
             out.write_all(&target.to_le_bytes())?;
         }
     }
-    let kept = || sources.iter().flat_map(|source| source.kept().map(|(_, ord)| (source.reader, ord)));
-    for (reader, ord) in kept() {
+    for (reader, ord) in kept(sources) {
         match header.metric.element {
             Element::Float => out.write_all(&reader.inverse_length(ord).to_le_bytes())?,
             Element::Byte => out.write_all(&reader.squared_length(ord).to_le_bytes())?,
             Element::Bit => {}
         }
     }
-    let mut coder = int8.map(|int8| Coder { int8, vector: Vec::new(), codes: Vec::new() });
-    if let Some(coder) = &mut coder {
-        for (reader, ord) in kept() {
-            let scale = if reader.has_codes_for(coder.int8) {
-                reader.scale(ord)
-            } else {
-                coder.encode(reader.row(ord))
-            };
-            out.write_all(&scale.to_le_bytes())?;
+    match &mut coder {
+        None => {}
+        Some(Coder::Int8(coder)) => {
+            for (reader, ord) in kept(sources) {
+                let scale = if reader.has_codes_for(coder.int8) {
+                    reader.scale(ord)
+                } else {
+                    coder.encode(reader.row(ord))
+                };
+                out.write_all(&scale.to_le_bytes())?;
+            }
         }
+        Some(Coder::Short(coder)) => out.write_all(&coder.centre().collect::<Vec<u8>>())?,
     }
-    for (reader, ord) in kept() {
+    for (reader, ord) in kept(sources) {
         out.write_all(reader.row(ord))?;
     }
-    if let Some(coder) = &mut coder {
-        for (reader, ord) in kept() {
-            if reader.has_codes_for(coder.int8) {
-                out.write_all(reader.codes(ord))?;
-            } else {
-                coder.encode(reader.row(ord));
-                out.write_all(&coder.codes)?;
+    match coder {
+        None => {}
+        Some(Coder::Int8(coder)) => {
+            for (reader, ord) in kept(sources) {
+                if reader.has_codes_for(coder.int8) {
+                    out.write_all(reader.codes(ord))?;
+                } else {
+                    coder.encode(reader.row(ord));
+                    out.write_all(&coder.codes)?;
+                }
+            }
+        }
+        Some(Coder::Short(coder)) => {
+            let mut row = Vec::new();
+            for (reader, ord) in kept(sources) {
+                row.clear();
+                coder.encode(reader.row(ord), reader.inverse_length(ord), &mut row);
+                out.write_all(&row)?;
             }
         }
     }
     Ok(())
 }
 
-/// Computes codes for stored vectors that have none, or not those wanted.
-struct Coder {
+/// The vectors that are carried over, each by its reader and its number there.
+fn kept<'a, B: Deref<Target = [u8]>>(
+    sources: &'a [MergeSource<'a, B>],
+) -> impl Iterator<Item = (&'a VectorsReader<B>, usize)> {
+    sources.iter().flat_map(|source| source.kept().map(|(_, ord)| (source.reader, ord)))
+}
+
+/// Computes the codes of merged vectors.
+enum Coder {
+    Int8(Int8Coder),
+    Short(short::Coder),
+}
+
+/// Computes 8-bit codes for stored vectors that have none, or not those wanted.
+struct Int8Coder {
     int8: Int8,
     vector: Vec<f32>,
     codes: Vec<u8>,
 }
 
-impl Coder {
+impl Int8Coder {
     /// Computes the codes of an encoded vector; returns their scale.
     fn encode(&mut self, row: &[u8]) -> f32 {
         self.vector.clear();
@@ -166,36 +196,37 @@ impl Write for Checksum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Metric, Similarity, VectorsBuilder};
+    use crate::{Metric, Short, Similarity, VectorsBuilder};
 
     const METRIC: Metric = Metric { element: Element::Float, similarity: Similarity::Cosine, dims: 2 };
 
-    fn reader(vectors: &[(DocId, [f32; 2])], num_docs: u32, int8: Option<Int8>) -> VectorsReader<Vec<u8>> {
+    fn reader(vectors: &[(DocId, [f32; 2])], num_docs: u32, codes: Option<Codes>) -> VectorsReader<Vec<u8>> {
         let mut builder = VectorsBuilder::new(METRIC);
         for (doc, vector) in vectors {
             builder.add(*doc, vector).unwrap();
         }
-        VectorsReader::open(builder.finish(num_docs, int8).unwrap()).unwrap()
+        VectorsReader::open(builder.finish(num_docs, codes).unwrap()).unwrap()
     }
 
     #[test]
     fn a_merge_equals_building_anew() {
         let first = reader(&[(0, [1.0, 2.0]), (2, [3.0, 4.0])], 4, None);
         // Codes are made, taken over or dropped as the merge wants them.
-        let second = reader(&[(0, [5.0, 6.0]), (1, [7.0, 0.0])], 2, Some(Int8::default()));
+        let second = reader(&[(0, [5.0, 6.0]), (1, [7.0, 0.0])], 2, Some(Codes::INT8));
         let check = |maps: [&[DocId]; 2], num_docs: u32, expected: &[(DocId, [f32; 2])]| {
             let sources = [
                 MergeSource { reader: &first, doc_map: maps[0] },
                 MergeSource { reader: &second, doc_map: maps[1] },
             ];
-            for int8 in [None, Some(Int8::default())] {
+            let short = [Short::Int4, Short::Bit].map(|short| Some(Codes::Short(short)));
+            for codes in [None, Some(Codes::INT8)].into_iter().chain(short) {
                 let mut merged = Vec::new();
-                merge_vectors(&sources, num_docs, int8, &mut merged).unwrap();
+                merge_vectors(&sources, num_docs, codes, &mut merged).unwrap();
                 let mut builder = VectorsBuilder::new(METRIC);
                 for (doc, vector) in expected {
                     builder.add(*doc, vector).unwrap();
                 }
-                assert_eq!(merged, builder.finish(num_docs, int8).unwrap());
+                assert_eq!(merged, builder.finish(num_docs, codes).unwrap());
                 VectorsReader::open(merged).unwrap().verify().unwrap();
             }
         };
@@ -215,13 +246,13 @@ mod tests {
     fn codes_that_may_be_clipped_are_made_anew_where_those_wanted_are_not() {
         let clipped = Int8 { confidence_interval: 0.5 };
         let vectors = [(0, [1.0, 9.0]), (1, [3.0, 4.0])];
-        let source = reader(&vectors, 2, Some(clipped));
+        let source = reader(&vectors, 2, Some(Codes::Int8(clipped)));
         for wanted in [Int8::default(), clipped] {
             let mut merged = Vec::new();
             let sources = [MergeSource { reader: &source, doc_map: &[0, 1] }];
-            merge_vectors(&sources, 2, Some(wanted), &mut merged).unwrap();
+            merge_vectors(&sources, 2, Some(Codes::Int8(wanted)), &mut merged).unwrap();
             let merged = VectorsReader::open(merged).unwrap();
-            let anew = reader(&vectors, 2, Some(wanted));
+            let anew = reader(&vectors, 2, Some(Codes::Int8(wanted)));
             assert_eq!(merged.has_whole_codes(), wanted.is_whole());
             assert!(
                 (0..2)

@@ -123,7 +123,11 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         if candidates == 0 || expected > budget {
             return None;
         }
-        let query = Query::new(self.metric(), request.query, self.has_codes() || graph.code_bytes() > 0);
+        let query = if graph.code_bytes() == 0 && self.has_codes() {
+            Query::of_codes(self, request.query)
+        } else {
+            Query::new(self.metric(), request.query, graph.code_bytes() > 0)
+        };
         let allows = |ord: usize| request.allows(self.doc(ord));
         let walked = graph.walk(&BeamSearch {
             candidates,
@@ -148,7 +152,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
     }
 
     fn scan_codes(&self, request: &TopKRequest<'_>, candidates: usize) -> Vec<(DocId, Score)> {
-        let query = Query::new(self.metric(), request.query, true);
+        let query = Query::of_codes(self, request.query);
         let mut best = Best::new(request, candidates, self.len());
         let near = |order, ords: &[u32], out: &mut [f32]| query.by_codes(self, order, ords, out);
         self.scan(request, ReadOrder::Scattered, near, |doc, near| best.offer(doc, near));

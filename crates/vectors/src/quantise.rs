@@ -1,6 +1,30 @@
 //! Quantises floats to 8-bit codes. Each vector has its own scale, so that codes do not depend on other
 //! vectors and merges copy them.
 
+use crate::short::Short;
+
+/// Codes that float vectors have beside their floats.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Codes {
+    /// Eight bits for each component.
+    Int8(Int8),
+    /// Four bits or one for each component's difference to the mean of a segment's vectors.
+    Short(Short),
+}
+
+impl Codes {
+    /// Eight bits for each component, none of which is clipped.
+    pub const INT8: Self = Self::Int8(Int8 { confidence_interval: 1.0 });
+
+    /// How codes of eight bits are computed, if these have as many.
+    pub(crate) fn int8(self) -> Option<Int8> {
+        match self {
+            Self::Int8(int8) => Some(int8),
+            Self::Short(_) => None,
+        }
+    }
+}
+
 /// Parameters of 8-bit quantisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Int8 {

@@ -5,11 +5,12 @@ use std::ops::{Deref, Range};
 use sparrow_types::DocId;
 
 use crate::builder;
-use crate::element::Metric;
+use crate::element::{Element, Metric};
 use crate::error::VectorsError;
-use crate::format::{HEADER, Header, Layout, VERSION, f32_at, u32_at};
+use crate::format::{BEFORE_SHORT, CodeKind, HEADER, Header, Layout, f32_at, u32_at};
 use crate::kernels::Rows;
 use crate::quantise::Int8;
+use crate::short::{Short, ShortQuery};
 
 /// Vectors of one field over bytes with another owner, such as a memory map.
 #[derive(Debug, Clone)]
@@ -60,24 +61,40 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         self.header.metric.dims
     }
 
-    /// Whether the vectors also have 8-bit codes.
+    /// Whether the vectors also have codes.
     pub fn has_codes(&self) -> bool {
-        self.header.codes
+        self.header.codes != CodeKind::None
+    }
+
+    /// How many bits the vectors' codes have, if fewer than 8.
+    pub(crate) fn short_codes(&self) -> Option<Short> {
+        match self.header.codes {
+            CodeKind::Short(short) => Some(short),
+            CodeKind::None | CodeKind::Int8 { .. } => None,
+        }
+    }
+
+    /// A query of this inverse length in the form that is compared with codes of fewer than 8 bits; `None` if there are none.
+    pub(crate) fn short_query(&self, query: &[f32], inverse_length: f32) -> Option<ShortQuery> {
+        let short = self.short_codes()?;
+        let mut centre = Vec::with_capacity(self.dims());
+        builder::decode(Element::Float, &self.bytes[self.layout.scales..self.layout.vectors], &mut centre);
+        Some(ShortQuery::new(short, self.metric(), query, inverse_length, &centre))
     }
 
     /// Whether the vectors have 8-bit codes that will do where `int8` is asked for: clipped ones only if it clips too.
     pub(crate) fn has_codes_for(&self, int8: Int8) -> bool {
-        self.has_codes() && (self.has_whole_codes() || !int8.is_whole())
+        matches!(self.header.codes, CodeKind::Int8 { whole } if whole || !int8.is_whole())
     }
 
     /// Whether the vectors have 8-bit codes that stand for each component within half a step.
     pub(crate) fn has_whole_codes(&self) -> bool {
-        self.header.whole_codes
+        self.header.codes == CodeKind::Int8 { whole: true }
     }
 
-    /// Whether the bytes have the layout that this build writes.
+    /// Whether nothing is to be gained by writing the vectors anew.
     pub fn is_current(&self) -> bool {
-        self.header.version == VERSION
+        self.header.version >= BEFORE_SHORT
     }
 
     /// Number of documents that have a vector.
@@ -145,16 +162,17 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
 
     /// Rows of all vectors' codes, indexed by vector number; only with [`VectorsReader::has_codes`].
     pub(crate) fn code_rows(&self) -> Rows<'_> {
-        Rows::new(&self.bytes[self.layout.codes..self.layout.end], self.dims())
+        let width = self.short_codes().map_or(self.dims(), |short| short.row_bytes(self.dims()));
+        Rows::new(&self.bytes[self.layout.codes..self.layout.end], width)
     }
 
-    /// 8-bit codes of one vector; only with [`VectorsReader::has_codes`].
+    /// 8-bit codes of one vector; only where [`VectorsReader::has_codes_for`] is true.
     pub(crate) fn codes(&self, ord: usize) -> &[u8] {
         let start = self.layout.codes + ord * self.dims();
         &self.bytes[start..start + self.dims()]
     }
 
-    /// Factor by which a vector's codes must be multiplied; only with [`VectorsReader::has_codes`].
+    /// Factor by which a vector's 8-bit codes must be multiplied; only with such codes.
     pub(crate) fn scale(&self, ord: usize) -> f32 {
         f32_at(&self.bytes, self.layout.scales + ord * 4)
     }

@@ -10,6 +10,7 @@ use crate::kernels::{self, ReadOrder, Rows};
 use crate::quantise::Int8;
 use crate::reader::VectorsReader;
 use crate::rough::{BATCH, Factor, Rough};
+use crate::short::ShortQuery;
 use crate::similarity::Similarity;
 
 /// A query prepared for comparisons with the vectors of one segment.
@@ -21,6 +22,8 @@ pub(crate) struct Query<'a> {
     bytes: Vec<u8>,
     squared_length: u32,
     scale: f32,
+    /// A float query in the form that is compared with the codes of fewer than 8 bits that the vectors have.
+    short: Option<ShortQuery>,
 }
 
 impl<'a> Query<'a> {
@@ -42,7 +45,15 @@ impl<'a> Query<'a> {
             bytes,
             squared_length: squared as u32,
             scale,
+            short: None,
         }
+    }
+
+    /// Prepares a query for comparisons with the codes of a segment's vectors, whichever they are.
+    pub(crate) fn of_codes<B: Deref<Target = [u8]>>(reader: &VectorsReader<B>, query: &'a [f32]) -> Self {
+        let mut prepared = Self::new(reader.metric(), query, reader.short_codes().is_none());
+        prepared.short = reader.short_query(query, prepared.inverse_length);
+        prepared
     }
 
     /// Exact nearness of a stored vector.
@@ -173,6 +184,10 @@ impl<'a> Query<'a> {
         ords: &[u32],
         out: &mut [f32],
     ) {
+        if let Some(short) = &self.short {
+            short.near(reader.code_rows().read(order), ords, out);
+            return;
+        }
         let factor = |ord: u32| {
             let ord = ord as usize;
             Factor::of_codes(self.metric.similarity, reader.scale(ord), reader.inverse_length(ord))

@@ -21,10 +21,11 @@ import {
 } from './indices.js';
 import { asBuffer } from './json.js';
 import { byId, saysVectors } from './left-out-vectors.js';
-import { Names } from './names.js';
+import { type Asker, Names } from './names.js';
 import { Pipelines } from './pipelines.js';
 import { type Product, UnsupportedClusterError, recognise } from './product.js';
 import { rankEval } from './rank-eval.js';
+import { storedPassages, writePassages } from './moved-passages.js';
 import { Reads } from './reads.js';
 import { stoppable } from './replies.js';
 import { msearch, search } from './search.js';
@@ -89,13 +90,13 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#transport = transport;
     this.#names = new Names(native, transport);
     this.#pipelines = new Pipelines(native, state);
-    this.#endpoints = new Endpoints(native, state, log);
     this.#deployments = new Deployments(native, state, log);
     this.#tasks = tasks;
     const turns = new Turns(state);
     this.#models = new FieldModels(native, transport, turns);
     this.#vectors = new VectorFields(transport, product);
     this.#semantic = new SemanticFields(native, transport, product, turns);
+    this.#endpoints = new Endpoints(native, state, log, (id) => this.#semantic.using(id));
     const [names, models, vectors, semantic] = [this.#names, this.#models, this.#vectors, this.#semantic];
     this.#seals = new Seals(state, names);
     this.#reads = new Reads({ native, transport, product, names, models, vectors, semantic, seals: this.#seals });
@@ -106,7 +107,7 @@ export class ClusterSearchEngine implements SearchEngine {
    *
    * @param native the engine that has the models; it is closed with this one
    * @param signal ends the waiting
-   * @throws {ClusterSettingsError} for settings that cannot be used, {@link UnsupportedClusterError} for a cluster that is none of
+   * @throws {ClusterSettingsError} for settings that cannot be used, {@link UnsupportedClusterError} for a cluster that is not one of
    * those that Sparrow knows
    */
   static async open(
@@ -121,15 +122,16 @@ export class ClusterSearchEngine implements SearchEngine {
       log.info('over a cluster', { cluster: options.nodes, product: product.name, version: product.version });
       const engine = new ClusterSearchEngine(native, transport, product, { state, tasks }, log);
       await engine.#endpoints.start();
-      const { names, pipelines, models, vectors, semantic } = {
+      const { names, pipelines, models, vectors, semantic, seals } = {
         names: engine.#names,
         pipelines: engine.#pipelines,
         models: engine.#models,
         vectors: engine.#vectors,
         semantic: engine.#semantic,
+        seals: engine.#seals,
       };
       if (options.takesTasks !== false) {
-        tasks.start({ transport, names, pipelines, models, vectors, semantic, product, native, log });
+        tasks.start({ transport, names, pipelines, models, vectors, semantic, seals, product, native, log });
         engine.#deployments.start();
       }
       return engine;
@@ -140,8 +142,10 @@ export class ClusterSearchEngine implements SearchEngine {
   }
 
   async execute(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
+    const parts = { refused: false };
+    const asked: EngineRequest & Asker = { ...request, refused: () => (parts.refused = true) };
     try {
-      return told(request, await this.#answer(request, body, cancel));
+      return told(await this.#answer(asked, body, cancel), parts.refused && HAS_PARTS.has(request.op));
     } catch (error) {
       // Looking through a body takes a place on the stack for each of its levels.
       if (error instanceof RangeError) throw unparsable('the body is nested too deeply');
@@ -209,6 +213,10 @@ export class ClusterSearchEngine implements SearchEngine {
         return changeDocument(writing, request, body);
       case 'bulk':
         return bulk(writing, request, body, cancel);
+      case 'stored_passages':
+        return storedPassages(writing, request, body);
+      case 'write_passages':
+        return writePassages(writing, request, body);
       case 'create_index':
         return createIndex(searching, request, body);
       case 'rollover':
@@ -236,13 +244,18 @@ export class ClusterSearchEngine implements SearchEngine {
       case 'put_pipeline':
       case 'delete_pipeline':
         return this.#pipelines.change(request, body);
-      case 'start_deployment':
       case 'stop_deployment':
+        // What uses a deployment, which only `force` stops then, is asked of copies.
+        await Promise.all([this.#pipelines.sync(), this.#endpoints.sync()]);
+        return this.#deployments.change(request, body);
+      case 'start_deployment':
       case 'update_deployment':
         return this.#deployments.change(request, body);
+      case 'delete_inference':
+        await this.#pipelines.sync();
+        return this.#endpoints.change(request, body);
       case 'put_inference':
       case 'update_inference':
-      case 'delete_inference':
         return this.#endpoints.change(request, body);
       case 'get_inference':
         return this.#endpoints.read(request, body, cancel);
@@ -258,16 +271,12 @@ export class ClusterSearchEngine implements SearchEngine {
       case 'delete_by_query':
       case 'update_by_query':
       case 'upgrade_index':
-        return this.#tasks.answer(request, body, cancel);
       case 'get_field_models':
       case 'change_model':
       case 'switch_model':
       case 'roll_back_model':
       case 'drop_model':
-        throw notOverCluster(
-          'the change of a model',
-          'the vectors are those of the cluster; reindex through a pipeline of the new model and move the alias',
-        );
+        return this.#tasks.answer(request, body, cancel);
       default:
         throw notOverCluster(`the operation [${op}]`);
     }
@@ -319,13 +328,11 @@ const LONGEST_BEGINNING = 8 * 1024;
 /** The names with which the answer to a write begins. An old cluster says a type as well. */
 const NAMES = /^\{"_index":("(?:[^"\\]|\\.)*"),(?:"_type":"\w*",)?"_id":("(?:[^"\\]|\\.)*")[,}]/;
 
-const REFUSED_PART = Buffer.from('"security_exception"');
+/** The operations of which some parts may be refused while others are answered. */
+const HAS_PARTS: ReadonlySet<Operation> = new Set<Operation>(['bulk', 'mget', 'msearch', 'multi_term_vectors']);
 
-/**
- * Adds to a reply what the native engine reports beside its body, read from the cluster's answer. A document that contains the text
- * `"security_exception"` is mistaken for a refused part; the audit log then says `in part` wrongly.
- */
-function told({ op, rights }: EngineRequest, reply: EngineReply): EngineReply {
+/** Adds to a reply what the native engine reports beside its body. */
+function told(reply: EngineReply, refusedParts: boolean): EngineReply {
   const { body, status } = reply;
   const bytes = asBuffer(body);
   if (status === 201) {
@@ -333,6 +340,5 @@ function told({ op, rights }: EngineRequest, reply: EngineReply): EngineReply {
     const names = NAMES.exec(bytes.subarray(0, LONGEST_BEGINNING).toString());
     if (names !== null) return { ...reply, created: names.slice(1).map((name) => JSON.parse(name) as string) };
   }
-  const hasParts = op === 'bulk' || op === 'mget' || op === 'msearch' || op === 'multi_term_vectors';
-  return hasParts && rights !== undefined && bytes.includes(REFUSED_PART) ? { ...reply, refusedParts: true } : reply;
+  return refusedParts ? { ...reply, refusedParts } : reply;
 }

@@ -42,6 +42,8 @@ export interface CopyPlan {
   /** Documents a second; 0 for as many as there can be. */
   readonly perSecond: number;
   readonly refreshes: boolean;
+  /** The field whose model is changed, where the documents lack vectors of the new one. */
+  readonly change?: string;
 }
 
 /** What a step has done, to be set down before the next. */
@@ -89,7 +91,7 @@ export async function countOf(transport: Transport, { source, query, maxDocs }: 
 
 /**
  * Copies what is left: shard by shard, in the order in which the documents were written there. Each batch is set down before the
- * next, so that whoever goes on reads no document again that was set down.
+ * next, so that the task that goes on reads no document again that was set down.
  *
  * @param setDown keeps how far it has come; says whether it is to go on
  */

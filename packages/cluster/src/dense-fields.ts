@@ -18,6 +18,8 @@ export interface DenseField {
   readonly similarity: Similarity;
   /** Whether vectors are searched by `knn`; scripts compare those of other fields, too. */
   readonly index: boolean;
+  /** The nested objects that have the vectors, where OpenSearch has to be told. */
+  readonly nested?: string | undefined;
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -26,7 +28,9 @@ const KEYS: ReadonlySet<string> = new Set([
   ...['type', 'dims', 'element_type', 'similarity', 'index', 'index_options', 'meta'],
 ]);
 /** All kinds of index are one over OpenSearch: a graph of the vectors themselves, whose scores are exact. */
-const INDEX_TYPES: ReadonlySet<string> = new Set(['hnsw', 'int8_hnsw', 'flat', 'int8_flat']);
+const INDEX_TYPES: ReadonlySet<string> = new Set([
+  ...['hnsw', 'int8_hnsw', 'int4_hnsw', 'bbq_hnsw', 'flat', 'int8_flat', 'int4_flat', 'bbq_flat'],
+]);
 
 /** Longest vector of floats or bytes, as in the native engine; one of bits has eight times as many. */
 const MOST_DIMS = 4096;

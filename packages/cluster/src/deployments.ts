@@ -10,6 +10,9 @@ import { type SharedState, type Version, sameVersion } from './shared-state.js';
 const ID = 'deployments';
 const FORMAT = 1;
 
+/** After how long what failed is tried again, in milliseconds: a model may have come, or memory. */
+const RETRY_MS = 5_000;
+
 /** What a deployment is started with. */
 const SETTINGS = [
   ...['model_id', 'number_of_allocations', 'threads_per_allocation', 'queue_capacity', 'cache_size', 'priority'],
@@ -30,6 +33,8 @@ export class Deployments {
   #known: Version | undefined;
   /** For each deployment of this server, the settings as JSON that were last asked for here, whether it took them or not. */
   #done = new Map<string, string>();
+  /** Those that could not be made as they are wanted, with the reasons, and when they were tried last. */
+  readonly #failed = new Map<string, { readonly reason: string; readonly at: number }>();
   readonly #steps = new InTurn();
   readonly #lookout: Lookout;
 
@@ -69,7 +74,10 @@ export class Deployments {
         const settings = SETTINGS.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]] as const]));
         changes[String(given['deployment_id'])] = Object.fromEntries(settings);
       }
-      for (const [id, wanted] of Object.entries(changes)) this.#done.set(id, JSON.stringify(wanted));
+      for (const [id, wanted] of Object.entries(changes)) {
+        this.#done.set(id, JSON.stringify(wanted));
+        this.#failed.delete(id);
+      }
       await this.#keep(changes);
       return reply;
     });
@@ -84,17 +92,22 @@ export class Deployments {
 
   async #sync(): Promise<void> {
     const version = await this.#state.version(ID);
-    if (version === undefined || sameVersion(version, this.#known)) return;
+    const due = [...this.#failed.values()].some(({ at }) => at + RETRY_MS <= Date.now());
+    if (version === undefined || (!due && sameVersion(version, this.#known))) return;
     const shared = await this.#state.read(ID);
     for (const [id, wanted] of Object.entries(wantedIn(shared?.text))) {
       const text = JSON.stringify(wanted);
-      if (this.#done.get(id) === text) continue;
+      const failed = this.#failed.get(id);
+      if (this.#done.get(id) === text && failed === undefined) continue;
       this.#done.set(id, text);
+      this.#failed.delete(id);
       try {
         await this.#make(id, wanted);
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        this.#log.warn('a deployment cannot be as it is wanted on this server', { deployment: id, error: reason });
+        this.#failed.set(id, { reason, at: Date.now() });
+        if (failed?.reason !== reason)
+          this.#log.warn('a deployment cannot be as it is wanted on this server', { deployment: id, error: reason });
       }
     }
     this.#known = shared?.version;

@@ -16,10 +16,18 @@ export class Endpoints {
   readonly #native: SearchEngine;
   readonly #copy: EndpointCopy;
   readonly #shared: SharedDefinitions;
+  readonly #usedIn: (id: string) => Promise<readonly string[]>;
   readonly #lookout: Lookout;
 
-  constructor(native: SearchEngine, state: SharedState, log: ClusterLog) {
+  /** @param usedIn the indices that use an endpoint, which are the cluster's */
+  constructor(
+    native: SearchEngine,
+    state: SharedState,
+    log: ClusterLog,
+    usedIn: (id: string) => Promise<readonly string[]>,
+  ) {
     this.#native = native;
+    this.#usedIn = usedIn;
     this.#copy = new EndpointCopy(native, log);
     this.#shared = new SharedDefinitions(state, 'endpoints', this.#copy);
     this.#lookout = new Lookout(
@@ -41,10 +49,21 @@ export class Endpoints {
     this.#lookout.close();
   }
 
+  /** Makes those of this server what the cluster has. */
+  sync(): Promise<void> {
+    return this.#shared.sync();
+  }
+
   /** Answers `GET _inference`. */
   async read(request: EngineRequest, body?: Uint8Array, cancel?: Cancel): Promise<EngineReply> {
     await this.#shared.sync();
-    return this.use(request, body, cancel);
+    const reply = await this.use(request, body, cancel);
+    const { inference_id: id, task_type: task } = request.path;
+    const lacking = id === undefined ? this.#copy.lacking(task) : [];
+    if (lacking.length === 0) return reply;
+    // The native engine shows those as well that it cannot run.
+    const { endpoints } = JSON.parse(Buffer.from(reply.body).toString()) as { endpoints: Json[] };
+    return { ...reply, body: Buffer.from(JSON.stringify({ endpoints: [...endpoints, ...lacking] })) };
   }
 
   /**
@@ -63,9 +82,29 @@ export class Endpoints {
       const id = request.path['inference_id'] ?? '';
       if (request.op === 'delete_inference' && this.#copy.forget(id))
         return { status: 200, body: Buffer.from('{"acknowledged":true,"pipelines":[]}') };
-      return this.#native.execute(request, body);
+      return request.op === 'delete_inference' ? this.#delete(request, id) : this.#native.execute(request, body);
     });
   }
+
+  /** The native engine knows of pipelines that use an endpoint, and of no index. */
+  async #delete(request: EngineRequest, id: string): Promise<EngineReply> {
+    const { force, dry_run: dry } = request.query;
+    const isDry = isTrue(dry);
+    const indexes = isTrue(force) && !isDry ? [] : await this.#usedIn(id);
+    if (indexes.length === 0) return this.#native.execute(request);
+    const asked = { ...request, query: { ...request.query, dry_run: 'true' } };
+    const found = JSON.parse(Buffer.from((await this.#native.execute(asked)).body).toString()) as Json;
+    const used =
+      ` Inference endpoint ${id} is being used in the mapping for indexes: [${indexes.join(', ')}]. Ensure that no index ` +
+      'mappings are using this inference endpoint, or use force to ignore this warning and delete the inference endpoint.';
+    const problem = `${textOf(found['error_message']) ?? ''}${used}`;
+    if (!isDry) throw refusal(409, 'status_exception', problem);
+    return { status: 200, body: Buffer.from(JSON.stringify({ ...found, indexes, error_message: problem })) };
+  }
+}
+
+function isTrue(parameter: string | undefined): boolean {
+  return parameter === 'true' || parameter === '';
 }
 
 /** How many copies of its model an endpoint runs, which is changed while it runs. */
@@ -128,6 +167,16 @@ class EndpointCopy implements NativeCopy {
   /** A model may have come in the meantime. */
   async retry(): Promise<void> {
     for (const [id, { definition }] of [...this.#lacking]) await this.put(id, definition);
+  }
+
+  /** Those that this server cannot run, of one type of task if one is given. */
+  lacking(task: string | undefined): readonly Json[] {
+    return [...this.#lacking].flatMap(([id, { definition }]) => {
+      const given = isObject(definition) ? definition : {};
+      return task === undefined || task === '_all' || given['task_type'] === task
+        ? [{ inference_id: id, ...given }]
+        : [];
+    });
   }
 
   /** Takes one out of those that this server cannot run; says whether it was there. */

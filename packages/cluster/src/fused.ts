@@ -111,7 +111,7 @@ export async function fused(
       ...beside,
     ]),
   );
-  const asking: Asking = { transport: context.transport, expression, target, signal };
+  const asking: Asking = { transport: context.transport, expression, target, signal, pit: body.section('pit') };
   const parts = await timed('search', multiple(asking, searches));
   const turns = new Turns();
   const lists = new Map<Leaf, readonly Ranked[]>();
@@ -168,7 +168,7 @@ export async function fused(
     '"timed_out":false',
     `"_shards":${sectionOf(all, '_shards') ?? '{}'}`,
     `"hits":${object([...(total === undefined ? [] : [`"total":${total}`]), `"max_score":${maxScore}`, `"hits":[${shownHits.join(',')}]`])}`,
-    ...['aggregations', 'suggest'].flatMap((name) => {
+    ...['aggregations', 'suggest', 'pit_id'].flatMap((name) => {
       const section = sectionOf(all, name);
       return section === undefined ? [] : [`"${name}":${section}`];
     }),

@@ -70,7 +70,7 @@ export function withoutMark(bytes: Buffer): Buffer {
 /**
  * Reads JSON whose numbers nobody needs exactly; where they are sent on, pieces of the text itself are.
  *
- * @throws {EngineError} 400 when it is none
+ * @throws {EngineError} 400 for a text that is not JSON
  */
 export function parse(text: string): unknown {
   try {
@@ -121,7 +121,7 @@ export function malformedAnswer(): Error {
  * Reads the JSON of a request whose pieces are looked at here and sent on. A name that stands twice in an object is refused, as the cluster
  * does: what is checked has to be what is sent, whichever of the two either takes.
  *
- * @throws {EngineError} 400 when it is none, or has a name twice
+ * @throws {EngineError} 400 for a text that is not an object, or has a name twice
  */
 export function parseRequest(text: string): unknown {
   const value = parse(text);

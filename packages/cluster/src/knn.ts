@@ -25,6 +25,8 @@ export interface Knn {
   /** The nested objects whose vectors are compared, where they are those of passages; and what is known of the field then. */
   readonly passages?: string;
   readonly dense?: DenseField | undefined;
+  /** The nested objects around the clause, whose vectors are compared. */
+  readonly nested?: string | undefined;
 }
 
 /** A document that was found, with what tells it from all others. */
@@ -155,12 +157,14 @@ export function leastScore(similarity: number, dense: DenseField | undefined): n
  * The clause of OpenSearch that looks for candidates.
  *
  * @param filters in the cluster's form
+ * @param isInside whether it stands inside the clause about nested objects that was around the `knn`
  */
 export function candidatesQuery(
-  { field, passages }: Knn,
+  { field, passages, nested }: Knn,
   vector: readonly number[],
   candidates: number,
   filters: readonly string[],
+  isInside = false,
 ): string {
   const filter =
     filters.length === 0
@@ -169,7 +173,8 @@ export function candidatesQuery(
   const query =
     `{"knn":{${JSON.stringify(field)}:{"vector":${JSON.stringify(vector)},"k":${String(candidates)}` +
     `${filter},"ignore_unmapped":true}}}`;
-  return passages === undefined ? query : nestedQuery(passages, query);
+  const path = passages ?? (isInside ? undefined : nested);
+  return path === undefined ? query : nestedQuery(path, query);
 }
 
 /** The clause of OpenSearch that finds the neighbours, once they are known, with the scores of the native engine. */
@@ -181,7 +186,7 @@ export function neighboursQuery(
 ): string {
   if (found.length === 0) return JSON.stringify({ match_none: moreOf(knn) });
   // As few vectors as pass the filter are compared one by one, so that the scores are those of the first time.
-  const query = candidatesQuery(knn, vector, found.length, [JSON.stringify(theseDocuments(found))]);
+  const query = candidatesQuery(knn, vector, found.length, [JSON.stringify(theseDocuments(found))], true);
   return asNative(knn, query, dense);
 }
 

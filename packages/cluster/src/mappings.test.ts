@@ -104,7 +104,7 @@ describe('a mapping for a cluster', () => {
     expect(fromCluster(plain)).toEqual(plain);
   });
 
-  it('keeps the _meta of whoever put it, and what was written down of fields before', () => {
+  it('keeps the _meta that a client put, and what was written down of fields before', () => {
     const first = toCluster({ ...PUT, _meta: { mine: 1 } }, OPENSEARCH);
     expect(fromCluster(first)).toEqual({ ...PUT, _meta: { mine: 1 } });
     const second = toCluster({ properties: { more: { type: 'sparse_vector' } } }, OPENSEARCH, first) as typeof PUT;
@@ -120,7 +120,7 @@ describe('a mapping for a cluster', () => {
     [{ properties: { _sparrow: { type: 'keyword' } } }, 'a field cannot be called [_sparrow]'],
     [{ _source: { enabled: false }, properties: { a: SEMANTIC } }, '[semantic_text] needs [_source]'],
     [{ properties: { a: { type: 'sparse_vector', store: true } } }, '[store] of the sparse_vector field [a]'],
-    [{ dynamic_templates: [{ t: { mapping: { type: 'sparse_vector' } } }] }, 'dynamic template [t]'],
+    [{ dynamic_templates: [{ t: { mapping: { type: 'dense_vector' } } }] }, 'dynamic template [t]'],
     [{ _meta: { sparrow: {} }, properties: { a: { type: 'sparse_vector' } } }, '[_meta.sparrow]'],
   ])('refuses %j by name', (mapping, sentence) => {
     let reason = '';

@@ -9,7 +9,8 @@ type Json = Record<string, unknown>;
 
 /**
  * Where the mapping of a cluster's index keeps what is Sparrow's: in `_meta.sparrow`, under `fields` how fields were put, under `models`
- * which models filled fields by pipelines, and under `semantic` which filled `semantic_text` fields, all by the paths of fields.
+ * which models filled fields by pipelines, and under `semantic` which filled `semantic_text` fields, all by the paths of fields. Under
+ * `change` stands the change of a model that is under way, and under `templates` how dynamic templates were put.
  */
 export const META = 'sparrow';
 
@@ -38,8 +39,9 @@ export function toCluster(mapping: unknown, product: Product, current?: unknown)
   if (mapping['properties'] !== undefined) {
     translated['properties'] = properties(mapping['properties'], '', product, fields);
   }
-  refuseInTemplates(mapping['dynamic_templates']);
-  const companion = companionMapping(fields, product);
+  const templates = templatesFor(mapping['dynamic_templates'], product);
+  if (templates !== undefined) translated['dynamic_templates'] = templates;
+  const companion = companionMapping(fields, product, ownMeta(current)['semantic']);
   if (companion !== undefined) {
     translated['properties'] = { ...(translated['properties'] as Json), [COMPANION]: companion };
     if (current === undefined) translated['_source'] = withoutCompanion(mapping['_source']);
@@ -50,7 +52,8 @@ export function toCluster(mapping: unknown, product: Product, current?: unknown)
       );
     }
   }
-  const { fields: before, ...kept } = ownMeta(current);
+  const { fields: before, ...own } = ownMeta(current);
+  const kept = templates === undefined ? own : { ...own, templates: mapping['dynamic_templates'] };
   if (Object.keys(fields).length === 0 && Object.keys(kept).length === 0 && before === undefined) return translated;
   const given = mapping['_meta'] ?? (isObject(current) ? current['_meta'] : undefined);
   const meta = isObject(given) ? given : {};
@@ -68,7 +71,11 @@ export function fromCluster(mapping: unknown): unknown {
   const { _meta: meta, ...rest } = mapping;
   const others = without(meta as Json, META);
   const shown: Json = { ...rest, ...(Object.keys(others).length === 0 ? {} : { _meta: others }) };
-  if (isObject(rest['properties'])) shown['properties'] = restored(without(rest['properties'], COMPANION), '', fields);
+  const { templates } = ownMeta(mapping);
+  const byTemplates = Array.isArray(templates) && JSON.stringify(templates).includes('"sparse_vector"');
+  if (isObject(rest['properties']))
+    shown['properties'] = restored(without(rest['properties'], COMPANION), '', fields, byTemplates);
+  if (templates !== undefined && rest['dynamic_templates'] !== undefined) shown['dynamic_templates'] = templates;
   const source = sourceAsPut(rest['_source']);
   return source === undefined ? without(shown, '_source') : { ...shown, _source: source };
 }
@@ -121,27 +128,44 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
   return translated;
 }
 
-/** Fields that come by a template are not written down, so they could not be shown as they were put. */
-function refuseInTemplates(templates: unknown): void {
-  if (!Array.isArray(templates)) return;
-  for (const template of templates.flatMap((it) => (isObject(it) ? Object.entries(it) : []))) {
-    const [name, { mapping } = {}] = template as [string, { mapping?: unknown }?];
-    const type = isObject(mapping) ? mapping['type'] : undefined;
-    if (typeof type !== 'string') continue;
-    if (RENAMED.has(type)) throw notOverCluster(`type [${type}] of dynamic template [${name}]`);
-  }
+/**
+ * Dynamic templates as the cluster has them; undefined where they can stay as they are. Fields that come by one are not written down: what
+ * they were put as has to be told from the type that they have in the cluster.
+ *
+ * @throws {EngineError} 400 for types of which that cannot be told
+ */
+function templatesFor(templates: unknown, { name: product }: Product): unknown {
+  if (!Array.isArray(templates)) return undefined;
+  let isChanged = false;
+  const translated = (templates as unknown[]).map((template) => {
+    if (!isObject(template)) return template;
+    const each = Object.entries(template).map(([name, rule]) => {
+      const mapping = isObject(rule) && isObject(rule['mapping']) ? rule['mapping'] : {};
+      const { type } = mapping;
+      const hasType = product === 'Elasticsearch' && type !== 'semantic_text';
+      if (typeof type !== 'string' || !RENAMED.has(type) || hasType) return [name, rule];
+      if (type !== 'sparse_vector' || Object.keys(mapping).length > 1)
+        throw notOverCluster(`type [${type}] of dynamic template [${name}]`, 'put the field into the mapping');
+      isChanged = true;
+      return [name, { ...(rule as Json), mapping: { type: RENAMED.get(type) } }];
+    });
+    return Object.fromEntries(each) as Json;
+  });
+  return isChanged ? translated : undefined;
 }
 
-function restored(given: Json, above: string, fields: Json): Json {
+/** @param byTemplates whether fields that are not written down may have come as `sparse_vector` by a template */
+function restored(given: Json, above: string, fields: Json, byTemplates: boolean): Json {
   return Object.fromEntries(
     Object.entries(given).map(([name, field]) => {
       const path = `${above}${name}`;
       if (!isObject(field)) return [name, field];
       const put = fields[path];
       if (isObject(put) && RENAMED.get(String(put['type'])) === field['type']) return [name, put];
+      if (byTemplates && field['type'] === 'rank_features') return [name, { ...field, type: 'sparse_vector' }];
       const shown: Json = { ...field };
       for (const below of ['properties', 'fields']) {
-        if (isObject(field[below])) shown[below] = restored(field[below], `${path}.`, fields);
+        if (isObject(field[below])) shown[below] = restored(field[below], `${path}.`, fields, byTemplates);
       }
       return [name, shown];
     }),

@@ -28,6 +28,8 @@ export interface Asking {
   /** What {@link targetOf} gave. */
   readonly target: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
+  /** The point in time that says which documents, and in which indices, as the section of a search in the cluster. */
+  readonly pit?: string | undefined;
 }
 
 /**
@@ -37,14 +39,15 @@ export interface Asking {
  * @throws {EngineError} the first error of the cluster's
  */
 export async function multiple(
-  { transport, expression, target, signal }: Asking,
+  { transport, expression, target, signal, pit }: Asking,
   searches: readonly string[],
 ): Promise<readonly string[]> {
   const header = JSON.stringify(target);
+  const inView = (one: string): string => (pit === undefined ? one : `{"pit":${pit},${one.slice(1)}`);
   const answered = await transport.ask({
     method: 'POST',
-    path: `/${encodeExpression(expression)}/_msearch`,
-    body: searches.map((one) => `${header}\n${one}\n`).join(''),
+    path: pit === undefined ? `/${encodeExpression(expression)}/_msearch` : '/_msearch',
+    body: searches.map((one) => `${header}\n${inView(one)}\n`).join(''),
     ndjson: true,
     signal,
     repeatable: true,

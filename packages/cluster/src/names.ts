@@ -1,4 +1,4 @@
-import type { EngineRequest, SearchEngine } from '@sparrow-search/engine';
+import { EngineError, type EngineRequest, type SearchEngine } from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, refusal } from './errors.js';
 import { isObject } from './json.js';
@@ -14,7 +14,10 @@ const NO_PATTERN = [`-${RESERVED}*`, '-.tasks*'];
 const MOST_NAMES = 200;
 
 /** Who asks, of a request. */
-export type Asker = Pick<EngineRequest, 'action' | 'rights' | 'named' | 'query'>;
+export interface Asker extends Pick<EngineRequest, 'action' | 'rights' | 'named' | 'query'> {
+  /** Told each time that the caller may not use what the request, or a part of it, names. */
+  readonly refused?: (() => void) | undefined;
+}
 
 /**
  * Which indices a request may name. What a restricted key may do is decided where the native engine decides it: it is asked
@@ -41,7 +44,7 @@ export class Names {
     asker.named?.(names);
     if (asker.rights === undefined) return;
     names.forEach(refuseUnclear);
-    await this.#decide(asker.rights, action, names.join(','));
+    await this.#allow(asker, asker.rights, action, names.join(','));
   }
 
   /**
@@ -64,7 +67,7 @@ export class Names {
     if (patterns.length === 0) return parts.join(',');
     asker.named?.(patterns);
     if (asker.rights === undefined) return [...parts.map(withoutAll), ...NO_PATTERN].join(',');
-    await this.#decide(asker.rights, asker.action, patterns.map(withoutAll).join(','));
+    await this.#allow(asker, asker.rights, asker.action, patterns.map(withoutAll).join(','));
     const excluded = parts.filter((part) => part.startsWith('-'));
     const found = await this.#resolve([...patterns.map(withoutAll), ...excluded], asker.query['expand_wildcards']);
     const { rights } = asker;
@@ -107,6 +110,15 @@ export class Names {
       return true;
     } catch {
       return false;
+    }
+  }
+
+  async #allow({ refused }: Asker, rights: string, action: string | undefined, index: string): Promise<void> {
+    try {
+      await this.#decide(rights, action, index);
+    } catch (error) {
+      if (error instanceof EngineError && error.status === 403) refused?.();
+      throw error;
     }
   }
 

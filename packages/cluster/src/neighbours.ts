@@ -1,5 +1,7 @@
+import { notOverCluster } from './errors.js';
 import { parseAnswer } from './json.js';
 import {
+  type Knn,
   type Neighbour,
   asNative,
   candidatesQuery,
@@ -47,24 +49,37 @@ export async function findNeighbours(
   const known = near.map(({ knn }) =>
     knn.passages === undefined ? fields.flatMap((of) => of.get(knn.field) ?? []) : [knn.dense ?? []].flat(),
   );
+  const knns = near.map(({ knn }, at): Knn => {
+    // The best object of a document is compared, also where no clause around it says so.
+    const passages = knn.passages ?? (knn.nested === undefined ? known[at]?.[0]?.nested : undefined);
+    return passages === undefined ? knn : { ...knn, passages };
+  });
+  knns.forEach(({ passages, nested }, at) => {
+    const one = near[at];
+    const isAbout = passages !== undefined || nested !== undefined;
+    // OpenSearch would look for other objects than those that are asked for.
+    if (isAbout && one !== undefined && filtersOf(one).some((it) => it.includes('"nested"')))
+      throw notOverCluster('a [nested] query in the filter of a [knn] on passages or nested objects');
+  });
   const [only, second] = near;
   if (only !== undefined && second === undefined && body.takesBest(only)) {
-    checkQueryVector(only.knn.field, only.vector, known[0] ?? []);
-    const query = candidatesQuery(only.knn, only.vector, only.knn.candidates, filtersOf(only));
-    only.text = asNative(only.knn, query, known[0]?.[0]);
+    const [knn = only.knn] = knns;
+    checkQueryVector(knn.field, only.vector, known[0] ?? []);
+    only.text = asNative(knn, candidatesQuery(knn, only.vector, knn.candidates, filtersOf(only)), known[0]?.[0]);
     return;
   }
   const searches = near.map((one, at) => {
-    const { knn, vector } = one;
+    const { vector } = one;
+    const knn = knns.at(at) ?? one.knn;
     const dense = known[at] ?? [];
     checkQueryVector(knn.field, vector, dense);
     const least = knn.similarity === undefined ? {} : { min_score: leastScore(knn.similarity, dense[0]) };
     const rest = { size: knn.k, _source: false, track_total_hits: false, ...least };
     return `{"query":${candidatesQuery(knn, vector, knn.candidates, filtersOf(one))},${JSON.stringify(rest).slice(1)}`;
   });
-  const answers = await multiple({ transport, expression, target, signal }, searches);
+  const answers = await multiple({ transport, expression, target, signal, pit: body.section('pit') }, searches);
   near.forEach((one, at) => {
-    one.text = neighboursQuery(one.knn, one.vector, documentsIn(answers[at] ?? ''), known[at]?.[0]);
+    one.text = neighboursQuery(knns[at] ?? one.knn, one.vector, documentsIn(answers[at] ?? ''), known[at]?.[0]);
   });
 }
 

@@ -6,15 +6,45 @@ import type { Product } from './product.js';
 /**
  * The object beside the members of a document in which its passages are: under `payload` all that is known of them, as the native engine
  * stores it, and under `fields`, by the path of each `semantic_text` field, an object of type `nested` with the vectors of each passage.
+ * A field whose model was changed has its vectors under `slot1` or a later number, and while it is changed in both places.
  * `_source` leaves it out, so that no request shows it.
  */
 export const COMPANION = '_sparrow';
 /** The place of the payload. */
 export const PAYLOAD = `${COMPANION}.payload`;
 
-/** The nested objects with the passages of a field. */
-export function passagesOf(path: string): string {
-  return `${COMPANION}.fields.${path}`;
+/** What stands between the path of a field and the number of one of its places for vectors, but for the first. */
+const MARK = '..';
+
+/** The nested objects with the passages of a field, by its path, or by one of its slots as the native engine names them: `path..1`. */
+export function passagesOf(slot: string): string {
+  const [path = '', number] = slot.split(MARK);
+  return number === undefined ? `${COMPANION}.fields.${path}` : `${COMPANION}.slot${number}.${path}`;
+}
+
+/** The path of the field that has a slot. */
+export function pathOfSlot(slot: string): string {
+  return slot.split(MARK)[0] ?? slot;
+}
+
+/** A place for vectors of a field, and how they are made. */
+export interface Slot {
+  readonly name: string;
+  readonly definition: Json;
+}
+
+/**
+ * The places in which a field has vectors: that which is searched, and beside it another one while its model is changed.
+ *
+ * @param state what the native engine keeps of fields that a mapping does not show
+ */
+export function slotsOf(path: string, definition: Json, state: unknown): readonly [Slot, ...Slot[]] {
+  const of = isObject(state) && isObject(state[path]) ? state[path] : {};
+  const name = (number: unknown): string => (Number(number ?? 0) === 0 ? path : `${path}${MARK}${String(number)}`);
+  const searched = { name: name(of['active']), definition };
+  const { beside } = of;
+  if (!isObject(beside) || !isObject(beside['parameters'])) return [searched];
+  return [searched, { name: name(beside['number']), definition: beside['parameters'] }];
 }
 
 /** What a `semantic_text` field itself is in the cluster: its texts are shown, and words in them are not looked for. */
@@ -44,18 +74,25 @@ export function settledOf({ model_settings: model, index_options: options }: Jso
 /**
  * The mapping of the companion, for fields with the given definitions.
  *
+ * @param state what the native engine keeps of fields that a mapping does not show
  * @throws {EngineError} 400 for vectors that the cluster cannot hold
  */
-export function companionMapping(fields: Json, product: Product): Json | undefined {
+export function companionMapping(fields: Json, product: Product, state?: unknown): Json | undefined {
   const semantic = Object.entries(fields).filter((it) => isSemantic(it));
   if (semantic.length === 0) return undefined;
-  const nested: Record<string, unknown> = {};
+  const properties: Record<string, unknown> = {
+    payload: { type: 'binary', store: true },
+    fields: { type: 'object', properties: {} },
+  };
   for (const [path, field] of semantic) {
-    const settled = settledOf(field);
-    if (settled !== undefined) put(nested, path, { type: 'nested', properties: vectorsOf(path, settled, product) });
+    for (const { name, definition } of slotsOf(path, field, state)) {
+      const settled = settledOf(definition);
+      const place = passagesOf(name).slice(COMPANION.length + 1);
+      if (settled !== undefined)
+        put(properties, place, { type: 'nested', properties: vectorsOf(path, settled, product) });
+    }
   }
   // Whatever is not mapped would be lost without a word; so it is refused.
-  const properties = { payload: { type: 'binary', store: true }, fields: { type: 'object', properties: nested } };
   return { type: 'object', dynamic: 'strict', properties };
 }
 
@@ -68,7 +105,7 @@ function vectorsOf(path: string, { tokens, vector }: Settled, product: Product):
 }
 
 /** Puts a field where its path says, with an object for each name before the last one. */
-function put(properties: Record<string, unknown>, path: string, field: Json): void {
+export function put(properties: Record<string, unknown>, path: string, field: Json): void {
   const [name = '', ...rest] = path.split('.');
   if (rest.length === 0) {
     properties[name] = field;

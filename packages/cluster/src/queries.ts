@@ -14,8 +14,7 @@ import {
   textOf,
   valueOf,
 } from './json.js';
-import { type Knn, knnOfElasticsearch, nestedQuery, readKnn, vectorAsked } from './knn.js';
-import { passagesOf } from './passage-mappings.js';
+import { type Knn, knnOfElasticsearch, readKnn, vectorAsked } from './knn.js';
 import { bestOf, pinnedDocuments } from './pinned.js';
 import type { Product } from './product.js';
 import { scriptScore } from './script-score.js';
@@ -25,12 +24,14 @@ import {
   type SemanticAsk,
   around,
   hasSemantic,
+  passagesExist,
   passagesKnn,
   passagesSparse,
   refuseOther,
   semanticAsk,
 } from './semantic-queries.js';
-import { type SparseAsk, type Tokens, sparseQuery } from './sparse-queries.js';
+import { type Sparse, readSparse } from './sparse-clauses.js';
+import { type Tokens, sparseQuery } from './sparse-queries.js';
 
 /** A text that a model has to read. */
 export interface Text {
@@ -47,10 +48,8 @@ export interface Encoded {
   readonly vector: (text: Text) => readonly number[];
 }
 
-/** A sparse clause of a request: where it stands, and what it asks. */
-interface SparseClause extends Span, SparseAsk {
-  readonly asks: { readonly text: Text } | { readonly tokens: Tokens };
-}
+/** Where a sparse clause of a request stands, and what it asks. */
+type SparseClause = Span & Sparse;
 
 /** Clauses that hold others, and where. */
 const INSIDE: ReadonlyMap<string, readonly string[]> = new Map([
@@ -125,6 +124,8 @@ export class QueryTranslation {
   readonly #warnings = new Set<string>();
   /** Hits before the page that is asked for: a `match` on passages finds them, too, as natively. */
   before = 0;
+  /** The nested objects that the clauses which are looked through are about. */
+  #nestedPath: string | undefined;
   #edits: Edit[] = [];
   #encoded: Encoded = { tokens: () => ({}), vector: () => [] };
 
@@ -182,7 +183,9 @@ export class QueryTranslation {
       if (REFUSED.has(name)) throw notOverCluster(`query [${name}]`);
       if (this.#passagesClause(clause, span, hits, inside)) continue;
       if (name === 'text_expansion' || name === 'weighted_tokens' || name === 'sparse_vector') {
-        this.#sparse.push({ ...this.#sparseClause(name, clause), start: span.start, end: span.end });
+        const read = readSparse(name, valueOf(this.#text, clause), this.#reading.product);
+        if (read.warning !== undefined) this.#warnings.add(read.warning);
+        this.#sparse.push({ ...read.clause, start: span.start, end: span.end });
         continue;
       }
       if (name === 'knn') {
@@ -197,11 +200,14 @@ export class QueryTranslation {
       const parts = INSIDE.get(name);
       if (parts === undefined || kindAt(this.#text, clause) !== 'object') continue;
       const within = name === 'nested' ? name : inside;
+      const around = this.#nestedPath;
+      if (name === 'nested') this.#nestedPath = pathIn(valueOf(this.#text, clause)) ?? around;
       for (const part of members(this.#text, clause.start)) {
         if (!parts.includes(part.name)) continue;
         if (part.name === 'functions') this.#functions(part, hits, depth, within);
         else this.query(part, hits, depth + 1, within);
       }
+      this.#nestedPath = around;
     }
   }
 
@@ -309,7 +315,7 @@ export class QueryTranslation {
     const field = isObject(value) ? textOf(value['field']) : undefined;
     if (!isObject(value) || field === undefined || !hasSemantic(this.#reading.semantic, field)) return false;
     const { boost = 1, _name: name = null } = value;
-    const found = `{"constant_score":{"filter":${nestedQuery(passagesOf(field), '{"match_all":{}}')}}}`;
+    const found = passagesExist(this.#reading.semantic, field);
     this.replace(span, around(found, Number(boost), textOf(name) ?? null));
     return true;
   }
@@ -375,8 +381,9 @@ export class QueryTranslation {
       this.knnOfElasticsearch(clause, hits);
       return;
     }
-    if (inside !== '') throw notOverCluster(`query [knn] inside [${inside}]`);
-    this.knn(readKnn(this.#text, clause, members(this.#text, clause.start), 'query', hits), whole);
+    if (inside === 'knn') throw notOverCluster('query [knn] inside [knn]');
+    const knn = readKnn(this.#text, clause, members(this.#text, clause.start), 'query', hits);
+    this.knn({ ...knn, nested: this.#nestedPath }, whole);
   }
 
   #scriptScore(clause: Span): void {
@@ -393,93 +400,17 @@ export class QueryTranslation {
       if (filter !== undefined) this.query(filter, hits, depth + 1, inside);
     }
   }
-
-  #sparseClause(clause: string, span: Span): Omit<SparseClause, keyof Span> {
-    const body = valueOf(this.#text, span);
-    if (!isObject(body)) throw unparsable(`[${clause}] query malformed, no start_object after query name`);
-    if (clause === 'sparse_vector') return sparseVector(body);
-    const fields = Object.entries(body);
-    const [first, second] = fields;
-    if (first === undefined) throw illegal(`[${clause}] requires fieldName`);
-    if (second !== undefined) {
-      throw unparsable(`[${clause}] query doesn't support multiple fields, found [${first[0]}] and [${second[0]}]`);
-    }
-    const [field, given] = first;
-    if (!isObject(given)) throw unparsable(`[${clause}] query doesn't support simple values`);
-    this.#warnings.add(
-      clause === 'text_expansion'
-        ? 'text_expansion is deprecated. Use sparse_vector instead.'
-        : 'weighted_tokens is deprecated and will be removed. Use sparse_vector instead.',
-    );
-    const known = clause === 'text_expansion' ? ['model_id', 'model_text'] : ['tokens'];
-    const { boost, name } = common(clause, given, known);
-    if (clause === 'weighted_tokens') {
-      if (given['tokens'] === undefined) throw illegal('[weighted_tokens] requires a tokens value');
-      const lists = Array.isArray(given['tokens']) ? (given['tokens'] as unknown[]) : [given['tokens']];
-      return {
-        field,
-        boost,
-        name,
-        asks: { tokens: Object.assign({}, ...lists.map((it) => tokens(clause, it))) as Tokens },
-      };
-    }
-    const { model_id: id, model_text: text } = given;
-    if (typeof text !== 'string') throw unparsable('No text specified for text query');
-    if (typeof id !== 'string') throw illegal('[text_expansion] requires a model_id value');
-    return { field, boost, name, asks: { text: { id, text, wants: 'tokens' } } };
-  }
 }
 
 function holds(outer: Span, inner: Span): boolean {
   return outer.start <= inner.start && outer.end >= inner.end;
 }
 
+function pathIn(nested: unknown): string | undefined {
+  return isObject(nested) ? textOf(nested['path']) : undefined;
+}
+
 /** @throws {EngineError} 400 for a text without a model, where its field names none */
 function needsModel(asks: Knn['asks']): void {
   if ('text' in asks && asks.text.id === '') throw illegal('[model_id] must not be null.');
-}
-
-function sparseVector(body: Readonly<Record<string, unknown>>): Omit<SparseClause, keyof Span> {
-  const known = ['field', 'query_vector', 'inference_id', 'query', 'prune'];
-  const { boost, name } = common('sparse_vector', body, known);
-  const { field, query_vector: vector, inference_id: id, query: text, prune } = body;
-  if (typeof field !== 'string') throw unparsable('Required [field]');
-  if (prune === true) throw notOverCluster('[prune] of query [sparse_vector]', 'searches are exact');
-  if (vector !== undefined && id === undefined && text === undefined) {
-    return { field, boost, name, asks: { tokens: tokens('sparse_vector', vector) } };
-  }
-  if (vector === undefined && typeof text === 'string') {
-    if (typeof id !== 'string') throw notOverCluster('[query] of query [sparse_vector] without an [inference_id]');
-    return { field, boost, name, asks: { text: { id, text, wants: 'tokens' } } };
-  }
-  throw unparsable('[sparse_vector] requires one of [query_vector] or [inference_id] for sparse_vector fields');
-}
-
-function common(
-  clause: string,
-  given: Readonly<Record<string, unknown>>,
-  known: readonly string[],
-): { readonly boost: number | undefined; readonly name: string | undefined } {
-  for (const key of Object.keys(given)) {
-    if (key === 'pruning_config') throw notOverCluster(`[pruning_config] of query [${clause}]`, 'searches are exact');
-    if (!known.includes(key) && key !== 'boost' && key !== '_name') {
-      throw unparsable(`[${clause}] query does not support [${key}]`);
-    }
-  }
-  const { boost, _name: name } = given;
-  const factor = boost === undefined ? undefined : Number(boost);
-  if (factor !== undefined && !(Number.isFinite(factor) && factor >= 0)) {
-    throw illegal(`negative [boost] are not allowed in [${clause}], use a value between 0 and 1 to deboost`);
-  }
-  return { boost: factor, name: textOf(name) };
-}
-
-function tokens(clause: string, given: unknown): Tokens {
-  if (!isObject(given)) throw unparsable(`[${clause}] query_vector doesn't support values of this type`);
-  for (const [token, weight] of Object.entries(given)) {
-    if (typeof weight !== 'number' || !(weight > 0)) {
-      throw illegal(`[${clause}] weights must be positive numbers, got [${String(weight)}] for token [${token}]`);
-    }
-  }
-  return given as Tokens;
 }

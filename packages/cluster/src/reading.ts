@@ -33,11 +33,11 @@ const NOT_PAGES = [
 const READS_DOCUMENT = 'indices:data/read/get';
 
 /**
- * Reads the body of a search or a query: whoever sends it has to have a right to each index that its clauses name, and its texts are
+ * Reads the body of a search or a query: its sender has to have a right to each index that its clauses name, and its texts are
  * made tokens or vectors. Neighbours of vectors are looked for.
  *
  * @param expression the indices that are searched
- * @param isPage whether whoever sends the search on makes {@link SearchBody.mostHits} true in the answer
+ * @param isPage whether the code that sends the search on makes {@link SearchBody.mostHits} true in the answer
  * @throws {EngineError} 400 for what is malformed or cannot be carried out over a cluster, 403 for indices that the caller may not read
  */
 export async function readSearch(

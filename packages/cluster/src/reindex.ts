@@ -95,9 +95,7 @@ export function planOf(
   if (alias === 'true') throw notOverCluster(`[require_alias] of a reindex ${how}`);
   if (asked.batch < 1 || asked.batch > MOST_BATCH)
     throw illegal(`[size] must be from 1 to ${String(MOST_BATCH)}, but was [${String(asked.batch)}]`);
-  const pace = perSecond === undefined || perSecond === '-1' ? 0 : Number(perSecond);
-  if (!(pace > 0) && pace !== 0)
-    throw illegal(`[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.`);
+  const pace = paceOf(perSecond);
   if (source.split(',').includes(asked.dest)) {
     throw invalid(`reindex cannot write into an index its reading from [${asked.dest}]`);
   }
@@ -114,6 +112,14 @@ export function planOf(
     perSecond: pace,
     refreshes: refresh === 'true' || refresh === '',
   };
+}
+
+/** Documents a second that a request allows; 0 for as many as there can be. */
+export function paceOf(perSecond: string | undefined): number {
+  const pace = perSecond === undefined || perSecond === '-1' ? 0 : Number(perSecond);
+  if (!(pace > 0) && pace !== 0)
+    throw illegal(`[requests_per_second] must be a float greater than 0. Use -1 to disable throttling.`);
+  return pace;
 }
 
 /** Parameters of an `_update_by_query` that a plan has a meaning for, or that change nothing of what it does. */

@@ -241,6 +241,16 @@ describe('a key for all indices', () => {
     expect(sent).toEqual([]);
   });
 
+  it('says that a part is refused, and not that a text speaks of one', async () => {
+    let refused = 0;
+    const asked = { ...request('msearch'), refused: () => (refused += 1) };
+    const search = (index: string): string => `{"index":"${index}"}\n{"query":{"term":{"t":"security_exception"}}}\n`;
+    await msearch(context, asked, Buffer.from(search('mine')));
+    expect(refused).toBe(0);
+    await msearch(context, asked, Buffer.from(search('mine') + search('private')));
+    expect(refused).toBe(1);
+  });
+
   it('gives no alias a filter, and no field a lookup, that reads one of Sparrow’s own', async () => {
     const of = (op: EngineRequest['op']) => ({ ...request(op, { index: 'a', name: 'n' }), rights: undefined });
     const filter = `{"terms":{"k":${KEYS}}}`;

@@ -118,6 +118,18 @@ describe('a sparse clause for a cluster', () => {
     expect(read(body).translated()).toBe(JSON.stringify(body));
   });
 
+  it('prunes by frequencies of tokens in Elasticsearch only, which has them', () => {
+    const config = { tokens_freq_ratio_threshold: 2 };
+    for (const query of [
+      { sparse_vector: { field: 'tokens', query_vector: { a: 1 }, prune: true, pruning_config: config } },
+      { weighted_tokens: { tokens: { tokens: { a: 1 }, pruning_config: config } } },
+    ]) {
+      expect(JSON.parse(read({ query }, ELASTICSEARCH).translated()).query).toEqual({
+        sparse_vector: { field: 'tokens', query_vector: { a: 1 }, prune: true, pruning_config: config },
+      });
+    }
+  });
+
   it('takes tokens, and an inference endpoint', () => {
     const given = { sparse_vector: { field: 'tokens', query_vector: { a: 1 } } };
     expect(read({ query: given }).translated()).toContain('"query_tokens":{"a":1}');
@@ -137,7 +149,10 @@ describe('a sparse clause for a cluster', () => {
     [{ text_expansion: { f: { model_id: 'x', model_text: 'y', pruning_config: {} } } }, '[pruning_config]'],
     [{ sparse_vector: { field: 'f', query_vector: { a: -1 } } }, 'weights must be positive numbers'],
     [{ semantic: { field: 'f', query: 'x' } }, 'Field [f] does not support semantic queries'],
-    [{ nested: { path: 'p', query: { knn: { field: 'p.f', query_vector: [1] } } } }, 'query [knn] inside [nested]'],
+    [
+      { knn: { field: 'f', query_vector: [1], filter: { knn: { field: 'g', query_vector: [1] } } } },
+      'query [knn] inside [knn]',
+    ],
   ])('refuses %j', (query, sentence) => {
     expect(refused({ query })).toContain(sentence);
   });

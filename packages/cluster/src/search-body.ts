@@ -24,7 +24,8 @@ const BESIDE_FUSION: ReadonlySet<string> = new Set([
   ...['from', 'size', 'min_score', 'track_total_hits', '_source', 'fields', 'docvalue_fields', 'stored_fields'],
   'script_fields',
   ...['highlight', 'aggs', 'aggregations', 'timeout', 'version', 'seq_no_primary_term', 'explain', 'profile'],
-  ...['suggest', 'indices_boost'],
+  // Whether the caller may use a point in time is decided before its search is read.
+  ...['suggest', 'indices_boost', 'pit'],
 ]);
 
 /** Sections that make the lists of a fusion. */
@@ -34,8 +35,7 @@ const OF_FUSION: ReadonlySet<string> = new Set(['query', 'knn', 'sub_searches', 
 const HARMLESS: ReadonlySet<string> = new Set([
   ...BESIDE_FUSION,
   ...['sort', 'search_after', 'collapse', 'rescore', 'track_scores'],
-  // Whether the caller may use a point in time is decided before its search is read.
-  ...['terminate_after', 'stats', 'slice', 'max_docs', 'conflicts', 'pit'],
+  ...['terminate_after', 'stats', 'slice', 'max_docs', 'conflicts'],
 ]);
 
 /** Sections of a search that do not depend on which hits there are behind its page. */

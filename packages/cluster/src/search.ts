@@ -80,7 +80,9 @@ export async function search(
     }
     if (request.op !== 'search')
       throw illegal(`request does not support [${read.fusion.form === 'rank' ? 'rank' : 'retriever'}]`);
-    return shown(await fused(context, request, expression, read, read.fusion, highlighted, signal, cancel));
+    return shown(
+      await inView(await fused(context, request, expression, read, read.fusion, highlighted, signal, cancel)),
+    );
   });
 }
 

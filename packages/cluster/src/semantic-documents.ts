@@ -67,7 +67,13 @@ async function ofBatch(
   let known = index;
   for (;;) {
     const { made, wider } = await asked(semantic, known, documents, paced, cancel);
-    if (wider === undefined) return { made, index: known };
+    if (wider === undefined) {
+      // While texts were encoded, the change of a model may have begun, which needs vectors of both.
+      const now = await semantic.writtenTo(known.index);
+      if (now === undefined || JSON.stringify(now) === JSON.stringify(known)) return { made, index: known };
+      known = now;
+      continue;
+    }
     const before = known;
     const other = await semantic.turns.alone(before.index, async () => {
       const now = await semantic.writtenToNow(before.index);

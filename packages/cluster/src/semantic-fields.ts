@@ -4,7 +4,16 @@ import { Believed } from './believed.js';
 import { type Json, isObject } from './json.js';
 import { META, fromCluster, ownMeta, writtenDown } from './mappings.js';
 import { encodeExpression } from './names.js';
-import { COMPANION, companionMapping, reducedMapping, semanticIn, withDefinitions } from './passage-mappings.js';
+import {
+  COMPANION,
+  type Slot,
+  companionMapping,
+  isSemantic,
+  reducedMapping,
+  semanticIn,
+  slotsOf,
+  withDefinitions,
+} from './passage-mappings.js';
 import type { Product } from './product.js';
 import { passedOn } from './replies.js';
 import type { Transport } from './transport.js';
@@ -29,6 +38,14 @@ export interface SemanticIndices {
   readonly others: ReadonlySet<string>;
 }
 
+/** What the native engine makes of an index with `semantic_text` fields. */
+export interface Wider {
+  readonly mapping: Json;
+  readonly state: unknown;
+  /** The change of a model that is under way; null where one is over. */
+  readonly change?: Json | null;
+}
+
 /** How long the servers believe what they know of mappings, and a little more. */
 const UNTIL_KNOWN_MS = 5_500;
 
@@ -42,15 +59,26 @@ export class SemanticFields {
   readonly #known = new Believed<SemanticIndices | undefined>();
   readonly #written = new Believed<SemanticIndex | 'none' | 'missing'>();
 
-  constructor(native: SearchEngine, transport: Transport, product: Product, turns: Turns) {
+  readonly #always: SemanticIndices | undefined;
+
+  /** @param always what is said of every expression, for a search in vectors that are not those which searches read */
+  constructor(native: SearchEngine, transport: Transport, product: Product, turns: Turns, always?: SemanticIndices) {
     this.native = native;
     this.turns = turns;
     this.product = product;
     this.#transport = transport;
+    this.#always = always;
+  }
+
+  /** The same, as if searches read other vectors of an index. */
+  as(index: SemanticIndex): SemanticFields {
+    const always = { indices: [index], distinct: [index], others: new Set<string>() };
+    return new SemanticFields(this.native, this.#transport, this.product, this.turns, always);
   }
 
   /** The fields of the indices that an expression stands for; undefined where none has any. */
   of(expression: string): Promise<SemanticIndices | undefined> {
+    if (this.#always !== undefined) return Promise.resolve(this.#always);
     return this.#known.of(expression, async () => {
       // Most indices have none, and their mappings may be long.
       const some = await this.#mappings(expression, { filter_path: `*.mappings._meta.${META}.fields` });
@@ -107,12 +135,12 @@ export class SemanticFields {
   }
 
   /**
-   * Writes down what the first vectors of fields have settled about them, before any document has them. Only whoever has the turn of the
-   * index does so.
+   * Writes down what the first vectors of fields have settled about them, before any document has them, or what a change of a model has.
+   * Only a caller that has the turn of the index does so.
    *
-   * @param wider what the native engine made of the mapping and the state of the index
+   * @param wider what the native engine made of the mapping and the state of the index, and of the change of a model if that is concerned
    */
-  async settle({ index }: SemanticIndex, wider: { readonly mapping: Json; readonly state: unknown }): Promise<void> {
+  async settle({ index }: Pick<SemanticIndex, 'index'>, wider: Wider): Promise<void> {
     const name = encodeURIComponent(index);
     // A template has its mapping once the index is there.
     const [before] = await this.#mappings(index, {});
@@ -121,8 +149,9 @@ export class SemanticFields {
     const mapping = isObject(now?.[1]) ? now[1] : {};
     const fields = { ...writtenDown(mapping), ...semanticIn(wider.mapping) };
     const meta = isObject(mapping['_meta']) ? mapping['_meta'] : {};
-    const own = { ...ownMeta(mapping), fields, semantic: wider.state };
-    const companion = companionMapping(fields, this.product);
+    const change = 'change' in wider ? { change: wider.change ?? undefined } : {};
+    const own = { ...ownMeta(mapping), fields, semantic: wider.state, ...change };
+    const companion = companionMapping(fields, this.product, wider.state);
     const body = JSON.stringify({ _meta: { ...meta, [META]: own }, properties: { [COMPANION]: companion } });
     const answered = await this.#transport.ask({ method: 'PUT', path: `/${name}/_mapping`, body, repeatable: true });
     if (answered.status !== 200) throw passedOn(answered);
@@ -149,6 +178,20 @@ export class SemanticFields {
     await new Promise((resolve) => setTimeout(resolve, UNTIL_KNOWN_MS));
   }
 
+  /** The indices with a field that an inference endpoint fills or encodes queries for. */
+  async using(endpoint: string): Promise<readonly string[]> {
+    const own = `*.mappings._meta.${META}`;
+    const query = { filter_path: `${own}.fields,${own}.semantic`, expand_wildcards: 'all' };
+    const all = await this.#mappings('*', query);
+    const uses = ({ definition }: Slot): boolean =>
+      ['inference_id', 'search_inference_id'].some((name) => definition[name] === endpoint);
+    return all.flatMap(([index, mapping]) => {
+      const fields = Object.entries(writtenDown(mapping)).filter((it) => isSemantic(it));
+      const { semantic: state } = ownMeta(mapping);
+      return fields.some(([path, definition]) => slotsOf(path, definition, state).some(uses)) ? [index] : [];
+    });
+  }
+
   /** Asks again next time, as a mapping changed. */
   forget(): void {
     this.#known.forget();
@@ -172,7 +215,7 @@ export class SemanticFields {
 /** Asks the native engine for something that it does about passages; gives the answer as it is written. */
 export async function askNative(
   native: SearchEngine,
-  op: 'make_passages' | 'bind_semantic' | 'best_passages' | 'calibrate_lists',
+  op: 'make_passages' | 'bind_semantic' | 'best_passages' | 'calibrate_lists' | 'step_model_change',
   body: object | string,
   cancel?: Parameters<SearchEngine['execute']>[2],
 ): Promise<string> {
@@ -181,7 +224,8 @@ export async function askNative(
   return Buffer.from(reply.body).toString();
 }
 
-function semanticIndex(index: string, mapping: unknown): SemanticIndex {
+/** What the native engine is told of an index, by its mapping in the cluster. */
+export function semanticIndex(index: string, mapping: unknown): SemanticIndex {
   const shown = fromCluster(mapping);
   return {
     index,
@@ -189,6 +233,11 @@ function semanticIndex(index: string, mapping: unknown): SemanticIndex {
     state: ownMeta(mapping)['semantic'] ?? null,
     fields: semanticIn(shown),
   };
+}
+
+/** The places of the vectors that searches in an index read. */
+export function searchedSlots({ fields, state }: SemanticIndex): readonly string[] {
+  return Object.entries(fields).map(([path, definition]) => slotsOf(path, definition, state)[0].name);
 }
 
 function isText(field: unknown): boolean {

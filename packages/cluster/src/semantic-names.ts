@@ -2,8 +2,8 @@ import type { EngineReply } from '@sparrow-search/engine';
 
 import { hitSpans } from './hits.js';
 import { type Edit, type Span, edited, members, rawOf, whole } from './json.js';
-import { COMPANION, passagesOf } from './passage-mappings.js';
-import type { SemanticIndices } from './semantic-fields.js';
+import { COMPANION, passagesOf, pathOfSlot } from './passage-mappings.js';
+import { type SemanticIndices, searchedSlots } from './semantic-fields.js';
 
 /** Members of an answer that say how queries were understood and carried out. */
 const ABOUT_QUERIES: ReadonlySet<string> = new Set(['profile', 'explanation', 'explanations']);
@@ -16,12 +16,12 @@ export function withFieldNames(known: SemanticIndices | undefined, reply: Engine
     ...members(text, whole(text).start).filter(({ name }) => ABOUT_QUERIES.has(name)),
     ...hitSpans(text).flatMap(({ start }) => members(text, start).filter(({ name }) => name === '_explanation')),
   ];
-  const paths = [...new Set(known.indices.flatMap(({ fields }) => Object.keys(fields)))];
+  const slots = [...new Set(known.indices.flatMap((index) => searchedSlots(index)))];
   // A path may be the beginning of another one.
-  paths.sort((one, other) => other.length - one.length);
+  slots.sort((one, other) => other.length - one.length);
   const shown = (part: string): string =>
-    paths.reduce((all, path) => {
-      const [from, to] = [inText(passagesOf(path)), inText(path)];
+    slots.reduce((all, slot) => {
+      const [from, to] = [inText(passagesOf(slot)), inText(pathOfSlot(slot))];
       return all.replaceAll(`${from}.tokens`, to).replaceAll(`${from}.vector`, to).replaceAll(from, to);
     }, part);
   const edits: Edit[] = about.map(({ start, end }) => ({ start, end, text: shown(rawOf(text, { start, end })) }));

@@ -4,10 +4,16 @@ import { illegal, notOverCluster, unparsable } from './errors.js';
 import { readDenseField } from './dense-fields.js';
 import { type Json, type Span, isObject } from './json.js';
 import { type Knn, nestedQuery } from './knn.js';
-import { passagesOf, settledOf } from './passage-mappings.js';
+import { passagesOf, pathOfSlot, settledOf } from './passage-mappings.js';
 import type { Product } from './product.js';
 import { type Tokens, sparseQuery } from './sparse-queries.js';
-import { type SemanticFields, type SemanticIndices, askNative } from './semantic-fields.js';
+import {
+  type SemanticFields,
+  type SemanticIndex,
+  type SemanticIndices,
+  askNative,
+  searchedSlots,
+} from './semantic-fields.js';
 
 /** One kind of vectors. */
 export type Part = 'sparse' | 'dense';
@@ -69,7 +75,10 @@ export async function bindSemantic(
     if (part === undefined && known.others.has(field)) {
       throw notOverCluster(`a query on field [${field}], which is semantic_text in some of the indices only,`);
     }
-    const all = indices.filter((_, place) => field in (known.indices[place]?.fields ?? {}));
+    const all = indices.flatMap((it, place) => {
+      const index = known.indices[place];
+      return index === undefined || !(field in index.fields) ? [] : [inSlots(it, index)];
+    });
     // Where no document has a passage yet, nothing is found by the clause of the others either.
     const distinct = new Set(all.filter(({ kind }) => kind !== 'none').map((it) => JSON.stringify(it)));
     const [first, second] = [...distinct];
@@ -80,6 +89,16 @@ export async function bindSemantic(
   });
 }
 
+/** What a clause comes to, with the places of the vectors that searches in an index read. */
+function inSlots(bound: Bound, index: SemanticIndex): Bound {
+  if (bound.kind === 'any')
+    return { ...bound, parts: bound.parts.map((part) => ({ ...part, clause: inSlots(part.clause, index) })) };
+  if (bound.kind !== 'sparse' && bound.kind !== 'dense') return bound;
+  const path = pathOfSlot(bound.field);
+  const field = searchedSlots(index).find((slot) => pathOfSlot(slot) === path);
+  return field === undefined ? bound : { ...bound, field };
+}
+
 /** A clause that finds neighbours among passages, in the form of those among documents. */
 export function passagesKnn(
   known: SemanticIndices | undefined,
@@ -88,14 +107,15 @@ export function passagesKnn(
   filters: readonly Span[],
 ): Knn {
   const { field, vector, k, candidates, similarity } = bound;
-  const definition = known?.indices.map(({ fields }) => fields[field]).find((it) => settledOf(it ?? {}) !== undefined);
+  const path = pathOfSlot(field);
+  const definition = known?.indices.map(({ fields }) => fields[path]).find((it) => settledOf(it ?? {}) !== undefined);
   const settled = settledOf(definition ?? {})?.vector;
   return {
     span,
     form: 'query',
     field: `${passagesOf(field)}.vector`,
     passages: passagesOf(field),
-    dense: settled === undefined ? undefined : readDenseField(field, settled),
+    dense: settled === undefined ? undefined : readDenseField(path, settled),
     asks: { vector },
     k,
     candidates,
@@ -111,6 +131,14 @@ export function passagesSparse(product: Product, { field, tokens }: Extract<Boun
   const path = passagesOf(field);
   const clause = { field: `${path}.tokens`, boost: undefined, name: undefined };
   return nestedQuery(path, sparseQuery(product, clause, tokens));
+}
+
+/** A clause that finds documents with passages in a field. */
+export function passagesExist(known: SemanticIndices | undefined, field: string): string {
+  const slots = (known?.indices ?? []).flatMap((index) => searchedSlots(index));
+  const own = [...new Set(slots)].filter((slot) => pathOfSlot(slot) === field);
+  const each = own.map((slot) => nestedQuery(passagesOf(slot), '{"match_all":{}}'));
+  return `{"constant_score":{"filter":{"bool":{"should":[${each.join(',')}]}}}}`;
 }
 
 /** A query with a boost and a name of its own around another one. */

@@ -48,6 +48,15 @@ export interface TaskRecord {
   readonly cancelled?: string | undefined;
   readonly error?: unknown;
   readonly end?: number | undefined;
+  /** What became of the change of a model. */
+  readonly outcome?: ChangeOutcome | undefined;
+}
+
+/** What became of the change of a model. */
+export interface ChangeOutcome {
+  readonly field: string;
+  readonly state: string;
+  readonly compared?: unknown;
 }
 
 export function newTally(): Tally {
@@ -64,6 +73,9 @@ export function newTally(): Tally {
   };
 }
 
+/** The action of the change of a model, whose statistics are others. */
+export const CHANGE = 'indices:admin/ext/model/change';
+
 /** The action of an upgrade, whose statistics are fewer. */
 export const UPGRADE = 'cluster:admin/xpack/upgrade';
 
@@ -74,14 +86,17 @@ export const TASK_NODE = 'sparrow';
 export function view(record: TaskRecord): object {
   const { tally, number, action, description, start, end, opaqueId, cancelled, error } = record;
   const { bulk_retries: bulk, throttled_millis: throttled, ...counts } = tally;
-  const status = {
-    ...counts,
-    retries: { bulk, search: 0 },
-    throttled_millis: throttled,
-    requests_per_second: -1.0,
-    throttled_until_millis: 0,
-    ...(cancelled === undefined ? {} : { canceled: cancelled }),
-  };
+  const status =
+    action === CHANGE
+      ? filling(record)
+      : {
+          ...counts,
+          retries: { bulk, search: 0 },
+          throttled_millis: throttled,
+          requests_per_second: -1.0,
+          throttled_until_millis: 0,
+          ...(cancelled === undefined ? {} : { canceled: cancelled }),
+        };
   const task = {
     node: TASK_NODE,
     id: number,
@@ -99,9 +114,26 @@ export function view(record: TaskRecord): object {
   return { completed: true, task, ...(error === undefined ? { response: response(record) } : { error }) };
 }
 
+/** How far the task of a change of a model is, in the native engine's order. */
+function filling({ tally, query, cancelled }: TaskRecord): object {
+  return {
+    total: tally.total,
+    filled: tally.updated,
+    version_conflicts: tally.version_conflicts,
+    throttled_millis: tally.throttled_millis,
+    requests_per_second: Number(query['requests_per_second'] ?? -1),
+    ...(cancelled === undefined ? {} : { canceled: cancelled }),
+  };
+}
+
 /** What a request that waited for the task is answered. */
-export function response({ action, tally, failures, start, end, cancelled }: TaskRecord): object {
+export function response(record: TaskRecord): object {
+  const { action, tally, failures, start, end, cancelled, outcome } = record;
   const { bulk_retries: bulk, throttled_millis: throttled, ...counts } = tally;
+  if (action === CHANGE) {
+    const { field, state, compared } = outcome ?? {};
+    return { took: (end ?? Date.now()) - start, field, state, ...filling(record), compared };
+  }
   if (action === UPGRADE) {
     const took = (end ?? Date.now()) - start;
     return { took, timed_out: false, ...counts, retries: { bulk, search: 0 }, throttled_millis: throttled, failures };

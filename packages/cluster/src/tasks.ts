@@ -4,22 +4,34 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
 import { EngineError, matchesGlob } from '@sparrow-search/engine';
 
+import { defaultPipelineOf, translatedQuery } from './by-query.js';
 import type { ClusterLog } from './cluster-engine.js';
-import { type CopyPlan, type Progress, copy, countOf, shardsOf } from './copy.js';
+import { type CopyPlan, type Copying, type Progress, copy, countOf, shardsOf } from './copy.js';
 import { checkWrite, pipelineOf } from './documents.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
-import { decode, isObject, parseAnswer } from './json.js';
+import { decode, parseAnswer } from './json.js';
+import {
+  type Filling,
+  beginChange,
+  cancelled,
+  concluded,
+  fieldModels,
+  fill,
+  stepModel,
+  stopped,
+} from './model-changes.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Pipelines } from './pipelines.js';
 import type { Product } from './product.js';
 import { readSearch } from './reading.js';
-import { type Reindex, planInPlace, planOf, readReindex } from './reindex.js';
-import { passedOn, replyOf, stoppable, withWarnings } from './replies.js';
+import { planInPlace, planOf, readReindex } from './reindex.js';
+import { replyOf, stoppable, withWarnings } from './replies.js';
 import { Conflict, type Version } from './shared-state.js';
-import { TASK_NODE, type TaskRecord, UPGRADE, newTally, response, view } from './task-record.js';
+import { CHANGE, TASK_NODE, type TaskRecord, UPGRADE, newTally, response, view } from './task-record.js';
 import { type Kept, LEASE_MS, TaskStore } from './task-store.js';
 import type { Transport } from './transport.js';
+import type { Seals } from './seals.js';
 import type { SemanticFields } from './semantic-fields.js';
 import type { VectorFields } from './vector-fields.js';
 
@@ -33,6 +45,7 @@ export interface Working {
   readonly models: FieldModels;
   readonly vectors: VectorFields;
   readonly semantic: SemanticFields;
+  readonly seals: Seals;
   readonly log: ClusterLog;
 }
 
@@ -98,6 +111,14 @@ export class Tasks {
         return this.#cancel(request);
       case 'upgrade_index':
         return this.#upgrade(request);
+      case 'change_model':
+        return this.#changeModel(request, body, cancel);
+      case 'switch_model':
+      case 'roll_back_model':
+      case 'drop_model':
+        return stepModel(this.#work, request, this.#filling);
+      case 'get_field_models':
+        return fieldModels(this.#work, request, this.#filling);
       default:
         return this.#byQuery(request, body, cancel);
     }
@@ -133,6 +154,24 @@ export class Tasks {
     const description = `reindex from [${asked.source}] to [${asked.dest}]`;
     return withWarnings(await this.#asTask(request, plan, 'indices:data/write/reindex', description), warnings);
   }
+
+  async #changeModel(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
+    const { plan, description } = await beginChange(this.#work, request, bytes, this.#filling, cancel);
+    return this.#asTask(request, plan, CHANGE, description);
+  }
+
+  /** The task that fills the second vectors of an index, on whichever server it is. */
+  readonly #filling = async (index: string): Promise<Filling | undefined> => {
+    const open = await this.#store.open();
+    const isOf = ({ record }: Kept): boolean =>
+      record.action === CHANGE && (JSON.parse(record.request) as CopyPlan).source === index;
+    // A list may be older than what was written last.
+    const kept = await Promise.all(open.filter(isOf).map(({ record }) => this.#store.read(record.number)));
+    const record = kept.map((it) => it?.record).find((it) => it !== undefined && it.end === undefined);
+    if (record === undefined) return undefined;
+    const { number, tally } = record;
+    return { task: `${TASK_NODE}:${String(number)}`, total: tally.total, filled: tally.updated };
+  };
 
   /** Carries out a copy as a task; answers what it did, or which task it is. */
   async #asTask(request: EngineRequest, plan: CopyPlan, action: string, description: string): Promise<EngineReply> {
@@ -208,21 +247,52 @@ export class Tasks {
         return running.record.cancelled === undefined && !running.stopped;
       };
       const context = { transport, product, pipelines, models, semantic: this.#work.semantic, checkTarget };
+      if (plan.change !== undefined) return await this.#fill(context, plan, running, setDown);
       const progress = await copy(context, plan, record, setDown);
-      if (running.stopped) {
-        // Another server need not wait until the lease is over.
-        clearInterval(beat);
-        await running.writing;
-        running.version = await this.#store.save(running.record, this.#owner, running.version, 0);
-        return running.record;
-      }
+      if (running.stopped) return await this.#handedBack(running, beat);
       return await this.#save(running, { ...progress, end: Date.now() });
     } catch (error) {
+      if (error instanceof Ended && running.stopped) return await this.#handedBack(running, beat);
       // Another server took it over, or will.
       if (error instanceof Conflict || running.stopped) throw error;
       return await this.#save(running, { error: causeOf(error), end: Date.now() });
     } finally {
       clearInterval(beat);
+    }
+  }
+
+  /** Sets a task down so that another server need not wait until its lease is over. */
+  async #handedBack(running: Running, beat: NodeJS.Timeout): Promise<TaskRecord> {
+    clearInterval(beat);
+    await running.writing;
+    running.version = await this.#store.save(running.record, this.#owner, running.version, 0);
+    return running.record;
+  }
+
+  /** Carries out the change of a model. */
+  async #fill(
+    context: Copying,
+    plan: CopyPlan,
+    running: Running,
+    setDown: (progress: Progress) => Promise<boolean>,
+  ): Promise<TaskRecord> {
+    const isCancelled = (): boolean => running.record.cancelled !== undefined;
+    const goesOn = (): void => {
+      if (running.stopped || isCancelled()) throw new Ended();
+    };
+    const ends = async (change: Partial<TaskRecord>): Promise<TaskRecord> =>
+      this.#save(running, { ...change, failures: [], end: Date.now() });
+    try {
+      const progress = await fill(context, plan, running.record, setDown);
+      if (progress.failures.length === 0) goesOn();
+      return await ends({ ...progress, outcome: await concluded(this.#work, plan, progress, goesOn) });
+    } catch (error) {
+      if (!running.stopped && isCancelled()) return await ends({ outcome: await cancelled(this.#work, plan) });
+      if (!running.stopped && !(error instanceof Conflict)) {
+        const { reason } = causeOf(error) as { readonly reason: string };
+        await stopped(this.#work, plan, reason).catch(() => undefined);
+      }
+      throw error;
     }
   }
 
@@ -365,7 +435,7 @@ export class Tasks {
     const expression = await names.expression(request, request.path['index']);
     if (expression === undefined) throw illegal(`[${request.path['index'] ?? ''}] stands for no index`);
     const isUpdate = request.op === 'update_by_query';
-    const pipeline = isUpdate ? await this.#pipelineOf(request, expression) : undefined;
+    const pipeline = isUpdate ? await defaultPipelineOf(this.#work.transport, request, expression) : undefined;
     let sent: Uint8Array | string | undefined = bytes;
     let warnings: readonly string[] = [];
     if (bytes !== undefined && bytes.length > 0) {
@@ -383,53 +453,6 @@ export class Tasks {
     const query = isUpdate ? { ...request.query, pipeline: '_none' } : request.query;
     return withWarnings(replyOf(await transport.ask({ method: 'POST', path, query, body: sent })), warnings);
   }
-
-  /**
-   * The pipeline that an `_update_by_query` goes through: the one that is named, or the default one of the indices.
-   *
-   * @throws {EngineError} 400 where the indices have different ones
-   */
-  async #pipelineOf({ query }: EngineRequest, expression: string): Promise<string | undefined> {
-    const { pipeline, dry_run: dry } = query;
-    if (dry !== undefined) throw notOverCluster('[dry_run] of an _update_by_query');
-    if (pipeline !== undefined) return pipeline === '_none' ? undefined : pipeline;
-    const options = ['ignore_unavailable', 'allow_no_indices', 'expand_wildcards'];
-    const answered = await this.#work.transport.ask({
-      method: 'GET',
-      path: `/${encodeExpression(expression)}/_settings/index.default_pipeline,index.uuid`,
-      query: {
-        flat_settings: 'true',
-        ...Object.fromEntries(Object.entries(query).filter(([name]) => options.includes(name))),
-      },
-      repeatable: true,
-    });
-    if (answered.status !== 200) throw passedOn(answered);
-    const [first, ...others] = Object.values(parseAnswer(answered.body) as object).map((it: unknown) => {
-      const settings = isObject(it) ? it['settings'] : undefined;
-      const found = isObject(settings) ? settings['index.default_pipeline'] : undefined;
-      return typeof found === 'string' && found !== '_none' ? found : undefined;
-    });
-    if (others.some((it) => it !== first)) {
-      throw notOverCluster(
-        'an _update_by_query in indices with different default pipelines',
-        'name one index, or a [pipeline]',
-      );
-    }
-    return first;
-  }
-}
-
-/** The query of a copy in the cluster's form. */
-async function translatedQuery(
-  context: Working,
-  request: EngineRequest,
-  source: string,
-  { query }: Reindex,
-  cancel?: Cancel,
-): Promise<{ readonly text: string; readonly warnings: readonly string[] } | undefined> {
-  if (query === undefined) return undefined;
-  const read = await readSearch(context, request, source, `{"query":${query}}`, cancel);
-  return { text: read.section('query') ?? query, warnings: read.warnings };
 }
 
 /** The number of a task of Sparrow's; undefined for one of the cluster's. */
@@ -442,6 +465,9 @@ function missing(task: string): Error {
   const reason = `task [${task}] isn't running and hasn't stored its results`;
   return refusal(404, 'resource_not_found_exception', reason);
 }
+
+/** The task is not to go on. */
+class Ended extends Error {}
 
 function causeOf(error: unknown): object {
   if (!(error instanceof EngineError)) return { type: 'exception', reason: String(error), status: 500 };

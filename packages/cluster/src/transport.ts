@@ -16,7 +16,7 @@ export interface ClusterOptions {
   readonly caFile?: string | undefined;
   /** A file with `user:password` or an encoded API key; none for a cluster that asks for neither. */
   readonly credentialsFile?: string | undefined;
-  /** Whether to go on with tasks whose node is gone: not for a program that is none of the nodes. True unless it is said. */
+  /** Whether to go on with tasks whose node is gone: not for a program that is not one of the nodes. True unless it is said. */
   readonly takesTasks?: boolean;
   /** What makes and searches the graphs of dense vectors in OpenSearch: `lucene` unless it is said. */
   readonly vectorEngine?: VectorEngine | undefined;

@@ -43,10 +43,26 @@ export class VectorFields {
         query: { ignore_unavailable: 'true', filter_path: `*.mappings.${part}` },
       });
       if (status !== 200 || !isObject(body)) return [];
-      return Object.values(body)
+      const found = Object.values(body)
         .map((it) => denseIn(isObject(it) ? it['mappings'] : undefined))
         .filter((fields) => fields.size > 0);
+      const isInside = this.#product.name === 'OpenSearch' && found.some((of) => [...of.keys()].some(isPath));
+      return isInside ? this.#withNested(expression, found) : found;
     });
+  }
+
+  /** The fields with the nested objects that they are in: most mappings have none, and may be long. */
+  async #withNested(expression: string, all: readonly DenseFields[]): Promise<readonly DenseFields[]> {
+    const { body } = await this.#transport.json({
+      method: 'GET',
+      path: `/${encodeExpression(expression)}/_mapping`,
+      query: { ignore_unavailable: 'true' },
+    });
+    const mappings = Object.values(isObject(body) ? body : {}).map((it) => (isObject(it) ? it['mappings'] : undefined));
+    const nested = new Set(mappings.flatMap((it) => nestedPaths(it)));
+    const around = (path: string): string | undefined =>
+      [...nested].filter((it) => path.startsWith(`${it}.`)).sort((one, other) => other.length - one.length)[0];
+    return all.map((of) => new Map([...of].map(([path, field]) => [path, { ...field, nested: around(path) }])));
   }
 
   /** What documents of an index are looked through for; undefined if there is nothing. */
@@ -79,6 +95,19 @@ export class VectorFields {
     this.#paths.forget();
     this.#known.forget();
   }
+}
+
+function isPath(name: string): boolean {
+  return name.includes('.');
+}
+
+function nestedPaths(mapping: unknown, above = ''): readonly string[] {
+  const properties = isObject(mapping) && isObject(mapping['properties']) ? Object.entries(mapping['properties']) : [];
+  return properties.flatMap(([name, field]) => {
+    const path = `${above}${name}`;
+    const own = isObject(field) && field['type'] === 'nested' ? [path] : [];
+    return [...own, ...nestedPaths(field, `${path}.`)];
+  });
 }
 
 function vectorPaths(mapping: unknown, above = ''): readonly string[] {

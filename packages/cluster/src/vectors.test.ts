@@ -80,11 +80,16 @@ describe('a dense_vector field in OpenSearch', () => {
     [{ similarity: 'near' }, 'Unknown value [near] for field [similarity]'],
     [{ element_type: 'bit', similarity: 'cosine' }, '[cosine] similarity is not supported for [bit] vectors'],
     [{ index: false, similarity: 'cosine' }, 'Field [similarity] can only be specified'],
-    [{ index_options: { type: 'bbq_hnsw' } }, 'index type [bbq_hnsw]'],
+    [{ index_options: { type: 'bbq_disk' } }, 'index type [bbq_disk]'],
     [{ nope: 1 }, 'unknown parameter [nope] on mapper [v] of type [dense_vector]'],
   ])('is refused by name with %j', (more, words) => {
     const field = { type: 'dense_vector', dims: 8, ...more };
     expect(reasonOf(() => knnVector('v', field, OPENSEARCH))).toContain(words);
+  });
+
+  it.each(['int4_hnsw', 'bbq_hnsw', 'int4_flat', 'bbq_flat'])('is a graph as well with codes of %s', (type) => {
+    const field = { type: 'dense_vector', dims: 64, index_options: { type, rescore_vector: { oversample: 3 } } };
+    expect(knnVector('v', field, OPENSEARCH)).toMatchObject({ method: { name: 'hnsw' } });
   });
 
   it('is refused where there is no plugin for it', () => {
@@ -116,7 +121,7 @@ describe('a vector that is a text', () => {
     expect(documentVector('abcd', dense({ element_type: 'byte', dims: 3 }))).toEqual({ vector: [-85, -51] });
   });
 
-  it.each(['', 'no', 'AAAA', 'AAAAAAA', 'äöü', 'PwAAAEEgAABAwA=A'])('is none: %j', (text) => {
+  it.each(['', 'no', 'AAAA', 'AAAAAAA', 'äöü', 'PwAAAEEgAABAwA=A'])('is no vector: %j', (text) => {
     expect(documentVector(text, dense())).toMatchObject({ problem: expect.stringContaining('32-bit') as string });
   });
 

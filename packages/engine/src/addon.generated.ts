@@ -137,8 +137,8 @@ export declare function checkRepository(repository: string): NativeReply
 export declare function configureLog(level: string, asText: boolean): void
 
 /**
- * What the HTTP layer has to know of the engine's operations and of the actions that privileges are granted for, as JSON:
- * `{operations, actions}`, each an object by name.
+ * What the HTTP layer has to know of the engine's operations, of the actions that privileges are granted for, and of what the bodies of
+ * queries hold, as JSON: `{operations, actions, queries}`, each an object by name.
  */
 export declare function declared(): string
 
@@ -162,7 +162,7 @@ export declare function fuseLists(rankConstant: number | undefined | null, lists
 
 /**
  * Makes in `into` a data directory of what can be kept of a damaged one. Gives a report as JSON, `{found, into, indices, left_out}`, or
- * the error body of why there is none. Files of `unusable`, by their paths below `data`, are left out.
+ * the error body that says why nothing could be kept. Files of `unusable`, by their paths below `data`, are left out.
  */
 export declare function repairData(data: string, into: string, unusable: Array<string>): NativeReply
 

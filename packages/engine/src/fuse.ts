@@ -25,6 +25,22 @@ export interface RankedList {
   readonly normalizer: Normalizer;
 }
 
+/** Documents by their numbers, best first. */
+export interface NumberedHits {
+  /** Numbers of the documents, without repeats. */
+  readonly documents: Uint32Array;
+  /** The score of each document. */
+  readonly scores: Float32Array;
+}
+
+/** One of the lists to fuse, of documents that are numbers. */
+export interface NumberedList extends NumberedHits {
+  /** Factor of the list's contribution to the fused scores. */
+  readonly weight: number;
+  /** How its scores are normalized in a sum. */
+  readonly normalizer: Normalizer;
+}
+
 /** How the scores of a document in several lists are combined: by reciprocal ranks, or as a sum of normalized scores. */
 export type FusionMethod =
   | {
@@ -106,13 +122,15 @@ export function expandShortForm(
  * either document, and by the rank there.
  */
 export function fuseLists(method: FusionMethod, lists: readonly RankedList[]): readonly Ranked[] {
-  addon ??= loadAddon(findBinding());
   const documents = new Documents();
-  const fused = addon.fuseLists(
-    method.kind === 'rrf' ? method.rankConstant : null,
-    lists.map(({ hits, weight, normalizer }) => ({ ...documents.listed(hits), weight, normalizer })),
-  );
-  return documents.named(fused);
+  const numbered = lists.map(({ hits, weight, normalizer }) => ({ ...documents.listed(hits), weight, normalizer }));
+  return documents.named(fuseNumbered(method, numbered));
+}
+
+/** As {@link fuseLists}, of documents that are numbers, for lists that are fused in many ways. */
+export function fuseNumbered(method: FusionMethod, lists: readonly NumberedList[]): NumberedHits {
+  addon ??= loadAddon(findBinding());
+  return addon.fuseLists(method.kind === 'rrf' ? method.rankConstant : null, [...lists]);
 }
 
 /** How the scores of a list in one index become probabilities of relevance. */

@@ -34,12 +34,15 @@ export {
   type FusionMethod,
   NORMALIZERS,
   type Normalizer,
+  type NumberedHits,
+  type NumberedList,
   type Ranked,
   type RankedList,
   type ShortForm,
   expandShortForm,
   fuseCalibrated,
   fuseLists,
+  fuseNumbered,
 } from './fuse.js';
 export { matchesGlob } from './glob.js';
 export { embeddedModels, modelDirectories } from './models.js';

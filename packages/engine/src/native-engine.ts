@@ -89,7 +89,7 @@ class Turn {
   /** Milliseconds that reads have taken here since the event loop last had its turn. */
   #spent = 0;
   #waits = false;
-  /** Whether a read has been answered here, and whoever asked is still to hear of it: more that are asked for now are asked for at once. */
+  /** Whether a read has been answered here, and its caller has not been told yet: further reads that come now are queued at once. */
   #answered = false;
 
   isFree(): boolean {

@@ -1,4 +1,4 @@
-// Generated from the declarations in crates by scripts/lib/operations.mjs: do not edit.
+// Generated from the declarations in crates by scripts/lib/declarations.mjs: do not edit.
 import type { DeclaredAction, DeclaredOperation } from './operations.js';
 
 /** The name of an operation. */
@@ -146,7 +146,9 @@ export type Operation =
   | "snapshot_status"
   | "split_index"
   | "start_deployment"
+  | "step_model_change"
   | "stop_deployment"
+  | "stored_passages"
   | "switch_model"
   | "term_vectors"
   | "terms_enum"
@@ -159,7 +161,8 @@ export type Operation =
   | "upgrade_assistance"
   | "upgrade_index"
   | "validate_query"
-  | "verify_repository";
+  | "verify_repository"
+  | "write_passages";
 
 /** The name of an action that privileges are granted for, as the sentence of a refusal gives it. */
 export type Action =
@@ -445,7 +448,9 @@ export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "snapshot_status": {"about":"How far snapshots are, and how large.","action":"cluster:admin/snapshot/status","body":"none","parameters":["ignore_unavailable","master_timeout"],"text":false,"stops":false,"reads":false,"shed":false},
   "split_index": {"about":"Copies an index into one of more shards.","action":"indices:admin/resize","body":"json","parameters":["timeout","master_timeout","wait_for_active_shards","wait_for_completion","copy_settings","max_docs","dry_run","lazy"],"text":false,"stops":false,"reads":false,"shed":false},
   "start_deployment": {"about":"Deploys a model.","action":"cluster:admin/xpack/ml/trained_models/deployment/start","body":"json","parameters":["number_of_allocations","threads_per_allocation","queue_capacity","cache_size","priority","deployment_id","timeout","wait_for"],"text":false,"stops":false,"reads":false,"shed":false},
+  "step_model_change": {"about":"A step of the change of a model in an index that is kept elsewhere.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":false,"shed":false},
   "stop_deployment": {"about":"Stops the deployment of a model.","action":"cluster:admin/xpack/ml/trained_models/deployment/stop","body":"json","parameters":["allow_no_match","force","timeout","finish_pending_work"],"text":false,"stops":false,"reads":false,"shed":false},
+  "stored_passages": {"about":"The passages of documents as they are stored, for an index that is kept elsewhere.","action":"indices:data/read/mget","body":"json","parameters":[],"text":false,"stops":false,"reads":true,"shed":false},
   "switch_model": {"about":"Lets searches read the vectors of the new model.","action":"indices:admin/ext/model/change","body":"none","parameters":[],"text":false,"stops":false,"reads":false,"shed":false},
   "term_vectors": {"about":"The terms of a document.","action":"indices:data/read/tv","body":"json","parameters":["fields","field_statistics","term_statistics","offsets","positions","payloads","realtime","routing","preference","version","version_type"],"text":false,"stops":true,"reads":true,"shed":false},
   "terms_enum": {"about":"The terms of a keyword field that begin with a text.","action":"indices:data/read/xpack/termsenum/list","body":"json","parameters":["expand_wildcards","allow_no_indices","ignore_unavailable","ignore_throttled"],"text":false,"stops":true,"reads":true,"shed":true},
@@ -459,6 +464,7 @@ export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "upgrade_index": {"about":"Rewrites an index of an older format.","action":"cluster:admin/xpack/upgrade","body":"none","parameters":["wait_for_completion"],"text":false,"stops":false,"reads":false,"shed":false},
   "validate_query": {"about":"Is it a query?","action":"indices:admin/validate/query","body":"json","parameters":["expand_wildcards","allow_no_indices","ignore_unavailable","ignore_throttled","q","df","default_operator","analyzer","analyze_wildcard","lenient","explain","rewrite","all_shards"],"text":false,"stops":true,"reads":true,"shed":true},
   "verify_repository": {"about":"Can the repository be written?","action":"cluster:admin/repository/verify","body":"none","parameters":["master_timeout","timeout"],"text":false,"stops":false,"reads":false,"shed":false},
+  "write_passages": {"about":"Writes documents with passages that were made before.","action":"indices:data/write/bulk","body":"json","parameters":[],"text":false,"stops":false,"reads":false,"shed":false},
 };
 
 /** Every action that privileges are granted for. */

@@ -46,7 +46,7 @@ describe('who has no addon', () => {
     expect(sentence).not.toContain('npm run build');
   });
 
-  it('is told the platforms that there are, where this is none of them', () => {
+  it('is told the platforms that there are, where this is not one of them', () => {
     const sentence = withoutAddon('freebsd-x64', MANIFEST);
     expect(sentence).toContain(
       'no package for this platform, freebsd-x64; there are packages for linux-x64-gnu, darwin-arm64.',

@@ -13,7 +13,7 @@ export function zstdCompress(bytes: Uint8Array, level: number): Promise<Uint8Arr
 }
 
 /**
- * Decompresses Zstandard frames piece by piece, off the event loop: whoever has enough stops.
+ * Decompresses Zstandard frames piece by piece, off the event loop: a reader that has enough stops.
  *
  * @throws when they are malformed or cut off, or want a window over 8 MiB
  */

@@ -1,15 +1,18 @@
-export { createApp } from './app.js';
-export type { ServerEnv } from './env.js';
-export { logisticFit } from './cli/evaluation/logistic.js';
-export { ndcg, recall } from './cli/ranking-metrics.js';
-export { type PartOptions, Rest, type RestRequest, type RestResponse } from './in-process/rest.js';
-export { type AppOptions, type Services } from './services.js';
-export { type Config, ConfigError, describeSettings, readConfig } from './config.js';
-export { type LogLevel, type Logger, createLogger } from './log.js';
-export { openapi } from './openapi/document.js';
-export { ENDPOINTS } from './routes/table.js';
-export type { Endpoint } from './routes/types.js';
-export { ScriptStore } from './search-templates/script-store.js';
-export { type IssuedKey, KeyStore } from './security/key-store.js';
-export { type OpenEngine, type ReadyServer, type RunningServer, startServer } from './server.js';
-export { parameter } from './routes/parameters.js';
+export { ENDPOINTS, type Endpoint, parameter } from '@sparrow-search/endpoints';
+export { openapi } from '@sparrow-search/endpoints/openapi';
+export { logisticFit, ndcg, recall } from '@sparrow-search/evaluation';
+export {
+  type AppOptions,
+  type PartOptions,
+  Rest,
+  type RestRequest,
+  type RestResponse,
+  ScriptStore,
+  type ServerEnv,
+  type Services,
+  createApp,
+} from '@sparrow-search/http';
+export { type IssuedKey, KeyStore } from '@sparrow-search/http/keys';
+export { type LogLevel, type Logger, createLogger } from '@sparrow-search/http/log';
+export { type OpenEngine, type ReadyServer, type RunningServer, startServer } from '@sparrow-search/http/serve';
+export { type Config, ConfigError, describeSettings, readConfig } from '@sparrow-search/http/settings';

@@ -1,7 +1,8 @@
 /** What aggregations come to, counted by hand from all matching documents. */
 import { composite, dateHistogram, histogram } from './intervals-of-values.js';
 import type { Corpus, Doc } from './corpus.js';
-import { evaluate, type Query, valuesOf } from './evaluate.js';
+import { type Query, valuesOf } from './clauses.js';
+import { evaluate } from './queries.js';
 import { autoDates, grid, significant, variableWidths } from './families.js';
 import { metric } from './metrics.js';
 import { parentPipeline, siblingPipeline } from './pipelines.js';

@@ -1,8 +1,8 @@
 /** Random aggregations of every kind, as a request states them. */
 import type { Aggregation } from './aggregate.js';
 import { KEYWORDS } from './corpus.js';
-import type { Query } from './evaluate.js';
-import { day, query } from './queries.js';
+import { day, type Query } from './clauses.js';
+import { query } from './queries.js';
 import type { Random } from './random.js';
 
 type Make = (random: Random) => object;

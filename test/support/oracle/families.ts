@@ -1,7 +1,8 @@
 /** Grids over the earth, significant values, and histograms that are asked for a number of buckets, computed by hand. */
 import { type Aggregation, bucket, compare, type Found, grouped, keyOf, type Result } from './aggregate.js';
 import { DAY } from './corpus.js';
-import { evaluate, type Query, valuesOf } from './evaluate.js';
+import { type Query, valuesOf } from './clauses.js';
+import { evaluate } from './queries.js';
 
 const DIGITS = '0123456789bcdefghjkmnpqrstuvwxyz';
 

@@ -1,7 +1,7 @@
 /** Aggregations by intervals of numbers and dates, and `composite`. */
 import { type Aggregation, bucket, compare, type Found, grouped, type Result } from './aggregate.js';
 import { DAY } from './corpus.js';
-import { valuesOf } from './evaluate.js';
+import { valuesOf } from './clauses.js';
 import { cellsOf, compareTiles } from './families.js';
 
 const HOUR = 3_600_000;

@@ -1,7 +1,7 @@
 /** Metrics of aggregations by their definitions. */
 import { ANY, compare, type Aggregation, type Result } from './aggregate.js';
 import type { Doc } from './corpus.js';
-import { valuesOf } from './evaluate.js';
+import { valuesOf } from './clauses.js';
 
 const total = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
 const orNull = (value: number): number | null => (Number.isFinite(value) ? value : null);

@@ -1,7 +1,8 @@
 /** Orders of hits by their definition: sorted, collapsed, rescored, and ranked lists joined by retrievers. */
 import { compare } from './aggregate.js';
 import type { Corpus, Doc, Layout } from './corpus.js';
-import { evaluate, type Query, valuesOf } from './evaluate.js';
+import { type Query, valuesOf } from './clauses.js';
+import { evaluate } from './queries.js';
 
 export interface Ranked {
   readonly doc: Doc;

@@ -7,7 +7,7 @@
 import { matchesGlob } from '@sparrow-search/engine';
 
 /* eslint-disable no-restricted-imports -- what the server itself reads JSON by is no part of what its package offers */
-import { type Json, parseJson } from '../../../packages/server/src/http/json-text.js';
+import { type Json, parseJson } from '../../../packages/endpoints/src/json-text.js';
 /* eslint-enable no-restricted-imports */
 
 export { type Json, parseJson };

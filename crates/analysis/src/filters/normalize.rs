@@ -13,7 +13,7 @@ fn map(name: &'static str, change: fn(char) -> Option<char>) -> Arc<dyn Filter> 
     })
 }
 
-/// The normalization filter called `name`, such as `arabic_normalization`; `None` if there is none.
+/// The normalization filter called `name`, such as `arabic_normalization`; `None` for an unknown name.
 pub(crate) fn build(name: &str) -> Option<Arc<dyn Filter>> {
     Some(match name {
         "arabic_normalization" => map("arabic_normalization", |c| match c {

@@ -64,7 +64,7 @@ impl Stem {
     }
 }
 
-/// Snowball's algorithm for a language, as `stemmer` and `snowball` filters name it; `None` if there is none.
+/// Snowball's algorithm for a language, as `stemmer` and `snowball` filters name it; `None` for other languages.
 fn algorithm(language: &str) -> Option<Algorithm> {
     Some(match language {
         "danish" => Algorithm::Danish,

@@ -185,7 +185,7 @@ impl<'de> Deserialize<'de> for Caller {
 }
 
 /// A caller's right to carry out one action, or two together, on indices and aliases. An alias is a name of its own:
-/// whoever may use it reaches its indices through it, and access to the indices does not include access through the
+/// a caller that may use it reaches its indices through it, and access to the indices does not include access through the
 /// alias.
 #[derive(Debug, Clone, Copy)]
 pub struct Right<'a> {

@@ -21,7 +21,7 @@ fn can_run() -> bool {
 
 /// Whether AMX products of sample bytes equal those of a plain loop.
 fn agrees() -> bool {
-    // SAFETY: whoever calls this has tiles, or has installed the emulator.
+    // SAFETY: the caller has a processor with tiles, or has installed the emulator.
     unsafe { trial::are_right() }
 }
 

@@ -29,7 +29,7 @@ pub(crate) use weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sequence<'a> {
     pub(crate) ids: &'a [u32],
-    /// Index of the first token of the second type; the number of tokens if there is none.
+    /// Index of the first token of the second type; the number of tokens if no token has it.
     pub(crate) second: usize,
 }
 

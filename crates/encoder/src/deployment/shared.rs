@@ -121,7 +121,7 @@ impl Shared {
         texts: &[&str],
         options: CallOptions<'a>,
     ) -> Result<PendingCall<'a>, EncoderError> {
-        // A timeout beyond the reach of the clock is none.
+        // A timeout beyond the reach of the clock never passes.
         let deadline =
             options.timeout.and_then(|timeout| Some((Instant::now().checked_add(timeout)?, timeout)));
         let keys = self.keys(texts, options.question);

@@ -50,7 +50,7 @@ impl Basis {
         }
         let looks = looks
             .iter()
-            // A number that is none becomes 0.
+            // NaN becomes 0.
             .map(|look| (*look as usize).clamp(1, dims).next_multiple_of(TURNED_STEP).min(dims) as u32)
             .collect();
         Ok(Self { dims, terms, tokens, offset, looks })

@@ -69,7 +69,7 @@ impl Tensors {
         self.entries.keys().map(String::as_str).filter(|name| *name != "__metadata__")
     }
 
-    /// Finds one tensor; its numbers are not read. `None` if there is none of that name.
+    /// Finds one tensor; its numbers are not read. `None` if no tensor has that name.
     ///
     /// # Errors
     /// [`EncoderError::ModelNotReadable`] if it is of a type that weights cannot have, or extends beyond the end of the file.

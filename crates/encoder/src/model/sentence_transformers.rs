@@ -116,7 +116,7 @@ pub(super) fn max_tokens(dir: &Path) -> Result<Option<usize>, EncoderError> {
     }
 }
 
-/// How a dense model's tokens are pooled, from the configuration of its pooling module; the mean if there is none.
+/// How a dense model's tokens are pooled, from the configuration of its pooling module; the mean without such a module.
 ///
 /// # Errors
 /// [`EncoderError::Unsupported`] for one that is not known.

@@ -282,7 +282,7 @@ fn is_tied(words: &Stored, source: Option<&Source>, rows: &Table, precision: Pre
         words
             .read()
             .ok()
-            // Rounding would hide a number that is none.
+            // Rounding would hide NaN.
             .filter(|words| words.iter().all(|word| word.is_finite()))
             .is_some_and(|words| {
                 Table::new(words, source.map_or(0, |source| source.dims), precision) == *rows

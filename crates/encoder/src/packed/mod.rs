@@ -9,7 +9,7 @@
 //!
 //! A file is used only if all of it is as it was written, and it was made for this process's kernels of the files that are there
 //! now: same names, lengths and times. Anything else is made anew. The file is written under another name, synced and renamed:
-//! whoever maps it sees all of it, and goes on with the old one when it is replaced.
+//! a process that maps it sees all of it, and goes on with the old one when it is replaced.
 
 use std::collections::BTreeMap;
 use std::fs::File;

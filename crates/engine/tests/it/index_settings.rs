@@ -82,7 +82,7 @@ fn writes_are_durable_when_they_are_answered_or_after_the_sync_interval() {
     let took = until("usual");
     assert!(took >= Duration::from_secs(4), "synced after {took:?}");
     assert!(!survives(&node, "late"), "an hour is not over");
-    // Whoever asks for it has it on the disk at once, and what was answered before as well.
+    // A request that asks for it finds its write on the disk at once, and all that was answered before.
     node.ok("put_settings", "index=late", "", r#"{"index.translog.durability":"request"}"#);
     assert!(survives(&node, "late"));
     write(&node, "late");

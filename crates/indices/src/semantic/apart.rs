@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 use sparrow_call::error::EngineError;
 use sparrow_mapping::passages::{self, FieldPassages, Passage};
-use sparrow_mapping::{Mapping, ParsedDocument, field_of};
+use sparrow_mapping::{Mapping, ParsedDocument, field_of, number_of};
 use sparrow_models::{Models, Purpose};
 
 use super::embed::embed;
@@ -84,13 +84,26 @@ pub fn payload(text: &str) -> Result<Vec<u8>, EngineError> {
     })
 }
 
+/// A payload as text, as it is stored beside a document elsewhere.
+pub fn text_of(payload: &[u8]) -> String {
+    BASE64.encode(payload)
+}
+
 fn companion(payload: &[u8], fields: &[FieldPassages]) -> Value {
-    let mut vectors = Map::new();
+    let mut shown = Map::new();
     for field in fields {
         let passages: Vec<Value> = field.chunks.iter().map(vectors_of).collect();
-        insert_nested(&mut vectors, field_of(&field.path), &passages.into());
+        // While a model is changed, the vectors of both stand side by side.
+        let place = match number_of(&field.path) {
+            0 => "fields".to_owned(),
+            number => format!("slot{number}"),
+        };
+        if let Value::Object(vectors) = shown.entry(place).or_insert_with(|| json!({})) {
+            insert_nested(vectors, field_of(&field.path), &passages.into());
+        }
     }
-    json!({"payload": BASE64.encode(payload), "fields": vectors})
+    shown.insert("payload".to_owned(), text_of(payload).into());
+    shown.into()
 }
 
 fn vectors_of(passage: &Passage) -> Value {
@@ -128,6 +141,7 @@ mod tests {
         let tokens = vec![("a".into(), 0.5), ("none".into(), 0.0)];
         let fields = [
             field("inner.both", PassageVector::Hybrid { sparse: tokens, dense: vec![1.0, -2.0] }),
+            field("inner.both..2", PassageVector::Dense(vec![3.0])),
             field("inner.sparse", PassageVector::Sparse(Vec::new())),
         ];
         let shown = companion(&passages::encode(&fields), &fields);
@@ -135,6 +149,7 @@ mod tests {
             shown["fields"],
             json!({"inner": {"both": [{"tokens": {"a": 0.5}, "vector": [1.0, -2.0]}], "sparse": [{}]}})
         );
+        assert_eq!(shown["slot2"], json!({"inner": {"both": [{"vector": [3.0]}]}}));
         let stored = payload(shown["payload"].as_str().unwrap()).unwrap();
         assert_eq!(passages::decode(&stored).unwrap(), fields);
         assert!(payload("AAAA").is_err() && payload("~").is_err());

@@ -31,12 +31,29 @@ pub(super) fn both_slots(mapping: &Mapping, field: &str) -> Result<(String, Stri
     both.ok_or_else(|| EngineError::internal("the second set of vectors is gone"))
 }
 
+/// What the result of a comparison shows of the lists that both models find for queries, each of at most `size` documents.
+pub(super) fn of_lists<T: PartialEq>(
+    lists: Vec<(String, Vec<T>, Vec<T>)>,
+    size: usize,
+    with_queries: bool,
+) -> Option<Value> {
+    let mut pairs: Vec<Pair> =
+        lists.into_iter().map(|(query, old, new)| Pair::of(query, &old, &new)).collect();
+    (!pairs.is_empty()).then(|| shown(&mut pairs, size, with_queries))
+}
+
 /// One query, and how much the results of both models agree.
 struct Pair {
     query: String,
     overlap: f64,
     /// Kendall's τ of the documents in both results; `None` if there are fewer than two.
     correlation: Option<f64>,
+}
+
+impl Pair {
+    fn of<T: PartialEq>(query: String, old: &[T], new: &[T]) -> Self {
+        Self { query, overlap: overlap(old, new), correlation: kendall(old, new) }
+    }
 }
 
 /// Compares the results of both models; `None` if there are no queries.
@@ -92,7 +109,7 @@ pub(super) fn run(
             Ok(top.hits.iter().map(|hit| hit.addr).collect())
         };
         let (old, new) = (find(&before)?, find(&after)?);
-        pairs.push(Pair { query, overlap: overlap(&old, &new), correlation: kendall(&old, &new) });
+        pairs.push(Pair::of(query, &old, &new));
     }
     // A key that may change models may not be allowed to read documents, so neither queries made of documents nor hits are shown.
     Ok(Some(shown(&mut pairs, size, given.is_some())))
@@ -136,17 +153,19 @@ fn sampled(snapshot: &Snapshot, field: &str, number: usize) -> Result<Vec<String
     let sources = snapshot.mapping().semantic_sources(field);
     for (_, addr) in all.iter().step_by((all.len() / number).max(1)).take(number) {
         let stored = snapshot.fetch(*addr)?;
-        let source = stored_tree(&stored.source)?;
-        let texts = sources.iter().flat_map(|path| values_at(&source, path));
-        let words: Vec<String> = texts
-            .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-            .take(WORDS)
-            .collect();
-        if !words.is_empty() {
-            queries.push(words.join(" "));
-        }
+        queries.extend(words_of(&stored_tree(&stored.source)?, &sources));
     }
     Ok(queries)
+}
+
+/// The first words of a document in the given fields; `None` if it has none there.
+pub(super) fn words_of(source: &Value, fields: &[String]) -> Option<String> {
+    let texts = fields.iter().flat_map(|path| values_at(source, path));
+    let words: Vec<String> = texts
+        .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .take(WORDS)
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 /// A clause that searches one of the two sets.
@@ -182,7 +201,7 @@ fn clause(
 }
 
 /// The share of the longer list that is in both lists, 0 to 1.
-fn overlap(one: &[DocAddress], other: &[DocAddress]) -> f64 {
+fn overlap<T: PartialEq>(one: &[T], other: &[T]) -> f64 {
     let longer = one.len().max(other.len());
     if longer == 0 {
         return 1.0;
@@ -191,7 +210,7 @@ fn overlap(one: &[DocAddress], other: &[DocAddress]) -> f64 {
 }
 
 /// Kendall's τ of the documents that are in both lists: 1 for the same order, -1 for the reverse.
-fn kendall(one: &[DocAddress], other: &[DocAddress]) -> Option<f64> {
+fn kendall<T: PartialEq>(one: &[T], other: &[T]) -> Option<f64> {
     let ranks: Vec<usize> =
         one.iter().filter_map(|addr| other.iter().position(|candidate| candidate == addr)).collect();
     let pairs = ranks.len() * ranks.len().saturating_sub(1) / 2;
@@ -222,7 +241,7 @@ mod tests {
         let partly = list(&[2, 9, 1, 8]);
         assert_eq!((overlap(&same, &partly), kendall(&same, &partly)), (0.5, Some(-1.0)));
         assert_eq!((overlap(&same, &list(&[7])), kendall(&same, &list(&[7]))), (0.0, None));
-        assert_eq!((overlap(&[], &[]), kendall(&[], &[])), (1.0, None));
+        assert_eq!((overlap::<u32>(&[], &[]), kendall::<u32>(&[], &[])), (1.0, None));
         let mixed = list(&[1, 3, 2]);
         assert!((kendall(&same, &mixed).unwrap() - 1.0 / 3.0).abs() < 1e-12);
     }

@@ -6,6 +6,7 @@
 //! vectors until all documents have both and then switch to the new ones at once. The old vectors are kept, and can be switched back to,
 //! until they are dropped.
 
+mod apart;
 mod compare;
 mod fill;
 mod request;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use sparrow_call::error::EngineError;
 use sparrow_call::request::{CancelFlag, Reply, Request};
 use sparrow_indices::blocks::Access;
-use sparrow_indices::model_change::{ChangeState, ModelChange, conflict};
+use sparrow_indices::model_change::{ChangeState, conflict};
 use sparrow_indices::model_steps::FillingGuard;
 use sparrow_indices::{IndexHandle, ResolveOptions};
 use sparrow_search::SearchService;
@@ -45,6 +46,11 @@ pub(crate) const OPERATIONS: &[Operation<Arc<SearchService>>] = &[
         .about("Lets searches read the vectors of the old model again."),
     Operation::new("drop_model", Action::ChangeModel, Lane::Write, drop_old)
         .about("Ends a change: vectors that searches do not read are dropped."),
+    Operation::new("step_model_change", Action::Infer, Lane::Long, apart::step)
+        .about("A step of the change of a model in an index that is kept elsewhere.")
+        .json()
+        .stops()
+        .unlisted(),
 ];
 
 /// The action name of the task that carries out a change.
@@ -70,18 +76,8 @@ fn change(
             handle.note_filling(None)?;
         }
         _ => {
-            let definition = wanted.definition(service, &handle, cancel)?;
-            let change = ModelChange {
-                field: wanted.field,
-                state: ChangeState::Filling,
-                automatic: wanted.automatic,
-                wanted: wanted.saved,
-                compare: wanted.compare,
-                compared: None,
-                requests_per_second: Some(pace).filter(|pace| pace.is_finite()),
-                failure: None,
-            };
-            handle.begin_model_change(change, &definition)?;
+            let definition = wanted.definition(service, &handle.name, &handle.mapping(), cancel)?;
+            handle.begin_model_change(wanted.begun(pace), &definition)?;
         }
     }
     let task = spawn(service, &handle, claimed, pace, Some(request))?;

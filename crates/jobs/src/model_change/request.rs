@@ -4,9 +4,8 @@ use serde_json::{Map, Value, json};
 use sparrow_call::body::parse_object;
 use sparrow_call::error::EngineError;
 use sparrow_call::request::CancelFlag;
-use sparrow_indices::IndexHandle;
-use sparrow_indices::model_change::ModelChange;
-use sparrow_mapping::{FieldType, HYBRID_TASK, SemanticModel};
+use sparrow_indices::model_change::{ChangeState, ModelChange};
+use sparrow_mapping::{FieldType, HYBRID_TASK, Mapping, SemanticModel};
 use sparrow_models::{Purpose, TextEncoder};
 use sparrow_search::SearchService;
 
@@ -92,15 +91,29 @@ impl ChangeRequest {
         Ok(Self { field, automatic, saved, compare, parameters, names_source })
     }
 
+    /// The change that a request begins, in documents per second.
+    pub fn begun(self, pace: f64) -> ModelChange {
+        ModelChange {
+            field: self.field,
+            state: ChangeState::Filling,
+            automatic: self.automatic,
+            wanted: self.saved,
+            compare: self.compare,
+            compared: None,
+            requests_per_second: Some(pace).filter(|pace| pace.is_finite()),
+            failure: None,
+        }
+    }
+
     /// The definition of the field's second set of vectors, after checking that the new model works.
     pub fn definition(
         &self,
         service: &SearchService,
-        handle: &IndexHandle,
+        index: &str,
+        mapping: &Mapping,
         cancel: &CancelFlag,
     ) -> Result<Value, EngineError> {
         let path = &self.field;
-        let mapping = handle.mapping();
         let refuse = |reason: String| Err(EngineError::illegal_argument(reason));
         let current = match mapping.field(path) {
             Some(FieldType::SemanticText(field)) => field,
@@ -120,13 +133,12 @@ impl ChangeRequest {
                     other.name()
                 ));
             }
-            None => return refuse(format!("index [{}] has no field [{path}]", handle.name)),
+            None => return refuse(format!("index [{index}] has no field [{path}]")),
         };
         let source = mapping.source_filter();
         if !source.enabled || !source.filter.is_empty() {
             return refuse(format!(
-                "index [{}] does not store documents whole ([_source]): they cannot be encoded again",
-                handle.name
+                "index [{index}] does not store documents whole ([_source]): they cannot be encoded again"
             ));
         }
         // An endpoint whose model was exchanged since the field was filled makes other vectors under the same id.

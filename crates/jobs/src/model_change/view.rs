@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_indices::IndexHandle;
 use sparrow_indices::model_change::{ChangeState, ModelChange};
@@ -16,14 +16,34 @@ pub(super) fn of_index(service: &SearchService, handle: &IndexHandle) -> Value {
         let metadata = handle.metadata.read();
         (metadata.model_change.clone(), metadata.field_models.clone())
     };
+    let filling = handle.filling.lock().as_ref().map(|filling| FillingView {
+        task: filling.task.lock().clone(),
+        documents: FilledDocuments {
+            total: filling.total.load(Relaxed),
+            filled: filling.filled.load(Relaxed),
+        },
+    });
+    let change = change.map(|change| ModelChange { failure: handle.filling_failure(&change), ..change });
+    of(service, &mapping, change.as_ref(), filling.as_ref(), of_pipelines)
+}
+
+/// The same of an index in whatever keeps it. `of_pipelines` holds the paths of fields that pipelines fill, each with the fingerprint of
+/// its model.
+pub(super) fn of(
+    service: &SearchService,
+    mapping: &Mapping,
+    change: Option<&ModelChange>,
+    filling: Option<&FillingView>,
+    of_pipelines: impl IntoIterator<Item = (String, String)>,
+) -> Value {
     let mut fields = Map::new();
     for path in mapping.semantic_fields() {
         let Some(settings) = mapping.semantic_field(path) else { continue };
-        let change = change.as_ref().filter(|change| change.field == *path);
+        let change = change.filter(|change| change.field == *path);
         let shown = FieldView {
             model: ModelView::of(service, settings),
             field_type: "semantic_text",
-            change: change.map(|change| ChangeView::of(service, handle, &mapping, change)),
+            change: change.map(|change| ChangeView::of(service, mapping, change, filling)),
         };
         fields.insert(path.clone(), json!(shown));
     }
@@ -98,17 +118,29 @@ struct ChangeView {
     failure: Option<String>,
 }
 
+/// The task that fills a second set of vectors.
+#[derive(Deserialize)]
+pub(super) struct FillingView {
+    task: Option<String>,
+    #[serde(flatten)]
+    documents: FilledDocuments,
+}
+
 /// Documents of an index, and how many of them have vectors of the new model.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct FilledDocuments {
     total: u64,
     filled: u64,
 }
 
 impl ChangeView {
-    fn of(service: &SearchService, handle: &IndexHandle, mapping: &Mapping, change: &ModelChange) -> Self {
-        let filling = handle.filling.lock().clone();
-        let state = match (change.state, &filling) {
+    fn of(
+        service: &SearchService,
+        mapping: &Mapping,
+        change: &ModelChange,
+        filling: Option<&FillingView>,
+    ) -> Self {
+        let state = match (change.state, filling) {
             (ChangeState::Filling, None) => "stopped",
             (state, _) => state.name(),
         };
@@ -123,13 +155,10 @@ impl ChangeView {
             to,
             switch: if change.automatic { "auto" } else { "manual" },
             can_be_rolled_back: switched,
-            task: filling.as_ref().and_then(|filling| filling.task.lock().clone()),
-            documents: filling.map(|filling| FilledDocuments {
-                total: filling.total.load(Relaxed),
-                filled: filling.filled.load(Relaxed),
-            }),
+            task: filling.and_then(|filling| filling.task.clone()),
+            documents: filling.map(|filling| filling.documents),
             compared: change.compared.clone(),
-            failure: handle.filling_failure(change),
+            failure: change.failure.clone(),
         }
     }
 }

@@ -30,6 +30,22 @@ fn options_are_shown_with_their_defaults() {
     let full =
         json!({"type": "int8_flat", "confidence_interval": 0.9, "rescore_vector": {"oversample": 2.5}});
     assert_eq!(options(json!({ "index_options": full })), full);
+    for kind in ["int4_flat", "int4_hnsw", "bbq_flat", "bbq_hnsw"] {
+        let graph = if kind.ends_with("hnsw") { json!({"m": 16, "ef_construction": 100}) } else { json!({}) };
+        let more = match kind.starts_with("bbq") {
+            true => json!({"rescore_vector": {"oversample": 3.0}}),
+            false => json!({"confidence_interval": 0.0}),
+        };
+        let mut wanted = json!({ "type": kind });
+        for part in [graph, more] {
+            wanted.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
+        }
+        assert_eq!(options(json!({"index_options": {"type": kind}})), wanted);
+        assert_eq!(options(json!({"dims": 64, "index_options": wanted})), wanted);
+    }
+    let on_disk = json!({"type": "bbq_hnsw", "m": 16, "ef_construction": 100, "on_disk_rescore": true,
+        "rescore_vector": {"oversample": 10.0}});
+    assert_eq!(options(json!({ "index_options": on_disk })), on_disk);
     assert_eq!(
         shown(json!({"element_type": "bit", "dims": 16})),
         json!({"type": "dense_vector", "element_type": "bit", "dims": 16, "index": true, "similarity": "l2_norm"})
@@ -53,7 +69,23 @@ fn what_does_not_fit_is_refused() {
             json!({"index_options": {"type": "tree"}}),
             "Unknown vector index options type [tree] for field [v]",
         ),
-        (json!({"index_options": {"type": "bbq_hnsw"}}), "[bbq_hnsw] for field [v] is not supported"),
+        (json!({"index_options": {"type": "bbq_disk"}}), "[bbq_disk] for field [v] is not supported"),
+        (
+            json!({"dims": 63, "index_options": {"type": "bbq_flat"}}),
+            "bbq_flat does not support dimensions fewer than 64; provided=63",
+        ),
+        (
+            json!({"dims": 5, "index_options": {"type": "int4_hnsw"}}),
+            "int4_hnsw only supports even dimensions; provided=5",
+        ),
+        (
+            json!({"index_options": {"type": "bbq_hnsw", "confidence_interval": 0.95}}),
+            "unsupported parameters:  [confidence_interval : 0.95]",
+        ),
+        (
+            json!({"index_options": {"type": "bbq_flat", "on_disk_rescore": true}}),
+            "on_disk_rescore is only supported for indexed and quantized vector types",
+        ),
         (
             json!({"index_options": {"type": "hnsw", "foo": {}}}),
             "Mapping definition for [v] has unsupported parameters:  [foo : {}]",
@@ -67,7 +99,19 @@ fn what_does_not_fit_is_refused() {
         ),
         (
             json!({"index_options": {"type": "int8_flat", "rescore_vector": {"oversample": 0.5}}}),
-            "[oversample] must be >= 1.0 and < 10.0, or 0",
+            "oversample must be greater than 1 or exactly 0",
+        ),
+        (
+            json!({"index_options": {"type": "bbq_hnsw", "rescore_vector": {"oversample": 10.5}}}),
+            "oversample must be less than or equal to 10",
+        ),
+        (
+            json!({"index_options": {"type": "bbq_hnsw", "rescore_vector": {}}}),
+            "Invalid rescore_vector value. Missing required field oversample",
+        ),
+        (
+            json!({"index_options": {"type": "hnsw", "rescore_vector": {"oversample": 2}}}),
+            "unsupported parameters:  [rescore_vector : {oversample=2}]",
         ),
         (
             json!({"element_type": "byte", "index_options": {"type": "int4_flat"}}),
@@ -89,17 +133,39 @@ fn options_only_grow() {
         old.merge_update(&definition).map_err(|error| error.reason())
     };
     let kind = |kind: &str| json!({ "type": kind });
-    for (from, to) in [("flat", "int8_flat"), ("int8_flat", "hnsw"), ("hnsw", "int8_hnsw"), ("flat", "hnsw")]
-    {
-        change(kind(from), kind(to)).unwrap();
-    }
-    for (from, to) in [("int8_hnsw", "hnsw"), ("hnsw", "flat"), ("int8_flat", "flat")] {
-        let reason = change(kind(from), kind(to)).unwrap_err();
-        assert!(reason.contains("Cannot update parameter [index_options] from [{type="), "{reason}");
+    // As in Elasticsearch, from each type to these others.
+    let allowed = [
+        ("flat", "hnsw int8_hnsw int4_hnsw bbq_hnsw int8_flat int4_flat bbq_flat"),
+        ("int8_flat", "hnsw int8_hnsw int4_hnsw bbq_hnsw int4_flat bbq_flat"),
+        ("int4_flat", "hnsw int8_hnsw int4_hnsw bbq_hnsw bbq_flat"),
+        ("bbq_flat", "bbq_hnsw"),
+        ("hnsw", "int8_hnsw int4_hnsw bbq_hnsw"),
+        ("int8_hnsw", "int4_hnsw bbq_hnsw"),
+        ("int4_hnsw", "bbq_hnsw"),
+        ("bbq_hnsw", ""),
+    ];
+    for (from, others) in allowed {
+        for (to, _) in allowed {
+            let changed = change(kind(from), kind(to));
+            if from == to || others.split(' ').any(|other| other == to) {
+                assert_eq!(
+                    changed.unwrap().to_json()["properties"]["v"]["index_options"]["type"],
+                    to,
+                    "{from}"
+                );
+            } else {
+                let reason = changed.unwrap_err();
+                assert!(reason.contains("Cannot update parameter [index_options] from [{type="), "{reason}");
+            }
+        }
     }
     let m = |m: u8| json!({"type": "hnsw", "m": m});
     change(m(4), m(8)).unwrap();
     assert!(change(m(8), m(4)).is_err());
+    let with_dims = field(json!({"dims": 3, "index_options": kind("flat")})).unwrap();
+    let update = json!({"properties": {"v": {"type": "dense_vector", "index_options": kind("bbq_hnsw")}}});
+    let reason = with_dims.merge_update(&update).unwrap_err().reason();
+    assert!(reason.contains("does not support dimensions fewer than 64; provided=3"), "{reason}");
     // Nothing said keeps what is.
     let kept = change(kind("flat"), Value::Null).unwrap();
     assert_eq!(kept.to_json()["properties"]["v"]["index_options"]["type"], "flat");

@@ -126,6 +126,9 @@ impl Reader<'_> {
                 field.dims_of(MAX_DIMS)
             ))),
             None => {
+                if let Some(problem) = field.options.dims_problem(dims_given) {
+                    return Err(self.illegal(problem));
+                }
                 let mut with_dims = leaf.clone();
                 if let FieldType::DenseVector(field) = &mut with_dims.field_type {
                     field.dims = Some(dims_given);

@@ -251,7 +251,7 @@ fn update_endpoint(
 /// The endpoint with this id.
 ///
 /// # Errors
-/// Status 404 if there is none, 500 if this version cannot read it.
+/// Status 404 if no endpoint has the id, 500 if this version cannot read it.
 pub(super) fn existing(service: &ModelService, id: &str) -> Result<Arc<Endpoint>, EngineError> {
     let endpoints = &service.models.endpoints;
     if let Some(kept) = endpoints.unusable().get(id) {

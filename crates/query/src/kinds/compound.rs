@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::dsl::{Common, Context, members, not_supported, one_or_many, parse_query, value};
+use super::multi_match::tie_breaker;
 use super::separated;
+use super::shape::{Shape, clause, flag, num, several, sub_query};
+use super::text::minimum;
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
@@ -77,6 +80,20 @@ const BOOL_KEYS: &[&str] = &[
     "_name",
 ];
 
+/// What the body of a `bool` query holds.
+pub(super) fn bool_shape() -> Shape {
+    let queries = |about: &str| several(sub_query()).about(about);
+    clause([
+        ("must", queries("have to match, and score")),
+        ("should", queries("may match, and score")),
+        ("filter", queries("have to match, without a score")),
+        ("must_not", queries("may not match")),
+        ("mustNot", several(sub_query())),
+        ("minimum_should_match", minimum()),
+        ("adjust_pure_negative", flag().preset(true)),
+    ])
+}
+
 /// Reads a `bool` query.
 pub(super) fn boolean(body: &Node, context: Context) -> Result<Query, BodyError> {
     let context = context.nested()?;
@@ -117,6 +134,11 @@ pub(super) fn boolean(body: &Node, context: Context) -> Result<Query, BodyError>
     Ok(common.query(QueryKind::Bool(query)))
 }
 
+/// What the body of a `constant_score` query holds.
+pub(super) fn constant_score_shape() -> Shape {
+    clause([("filter", sub_query())]).needs(&["filter"])
+}
+
 /// Reads a `constant_score` query.
 pub(super) fn constant_score(body: &Node, context: Context) -> Result<Query, BodyError> {
     let context = context.nested()?;
@@ -144,6 +166,11 @@ pub(super) fn constant_score(body: &Node, context: Context) -> Result<Query, Bod
     }
 }
 
+/// What the body of a `dis_max` query holds.
+pub(super) fn dis_max_shape() -> Shape {
+    clause([("queries", several(sub_query())), ("tie_breaker", tie_breaker().preset(0))]).needs(&["queries"])
+}
+
 /// Reads a `dis_max` query.
 pub(super) fn dis_max(body: &Node, context: Context) -> Result<Query, BodyError> {
     let context = context.nested()?;
@@ -166,6 +193,12 @@ pub(super) fn dis_max(body: &Node, context: Context) -> Result<Query, BodyError>
         ));
     }
     Ok(common.query(QueryKind::DisMax(DisMaxQuery { queries, tie_breaker })))
+}
+
+/// What the body of a `boosting` query holds.
+pub(super) fn boosting_shape() -> Shape {
+    clause([("positive", sub_query()), ("negative", sub_query()), ("negative_boost", num())])
+        .needs(&["positive", "negative"])
 }
 
 /// Reads a `boosting` query.

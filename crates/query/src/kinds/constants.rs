@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::dsl::{Common, Context, members, unknown_token};
 use super::no_children;
+use super::shape::{Shape, clause};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
@@ -13,6 +14,11 @@ pub struct MatchAllQuery;
 
 /// A `match_none` query: no document.
 pub struct MatchNoneQuery;
+
+/// What the body of `match_all` or `match_none` holds.
+pub(super) fn constant_shape() -> Shape {
+    clause([])
+}
 
 /// Reads a `match_all` query.
 pub(super) fn match_all(body: &Node, _: Context) -> Result<Query, BodyError> {

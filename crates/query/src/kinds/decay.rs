@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::dsl::{members, value};
+use super::shape::{Shape, any, num, object, one, scalar};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 
@@ -53,6 +54,18 @@ pub enum MultiValue {
     Max,
     Avg,
     Sum,
+}
+
+/// What a decay function holds.
+pub(super) fn decay_shape(about: &str) -> Shape {
+    object([("multi_value_mode", one(&["min", "max", "avg", "sum"]))])
+        .by_field(object([
+            ("origin", any()),
+            ("scale", scalar()),
+            ("offset", scalar()),
+            ("decay", num().preset(0.5)),
+        ]))
+        .about(about)
 }
 
 pub(super) fn decay(curve: DecayCurve, node: &Node) -> Result<DecayFunction, BodyError> {

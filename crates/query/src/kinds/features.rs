@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::dsl::{Common, Context, members, unknown_token, value};
 use super::no_children;
+use super::shape::{Shape, any, clause, num, object, text};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Member, Node};
@@ -41,6 +42,18 @@ pub struct DistanceFeatureQuery {
     pub origin: Value,
     /// Duration such as `7d`, or length such as `1km`: the distance at which the score is half of its maximum.
     pub pivot: String,
+}
+
+/// What the body of a `rank_feature` query holds.
+pub(super) fn rank_feature_shape() -> Shape {
+    clause([
+        ("field", text().about("a `rank_feature`, or a feature of a `rank_features`")),
+        ("saturation", object([("pivot", num())])),
+        ("log", object([("scaling_factor", num())]).needs(&["scaling_factor"])),
+        ("sigmoid", object([("pivot", num()), ("exponent", num())]).needs(&["pivot", "exponent"])),
+        ("linear", object([])),
+    ])
+    .needs(&["field"])
 }
 
 /// Reads a `rank_feature` query.
@@ -116,6 +129,11 @@ fn rank_function(member: &Member) -> Result<RankFunction, BodyError> {
         },
         _ => RankFunction::Linear,
     })
+}
+
+/// What the body of a `distance_feature` query holds.
+pub(super) fn distance_feature_shape() -> Shape {
+    clause([("field", text()), ("origin", any()), ("pivot", text())]).needs(&["field", "origin", "pivot"])
 }
 
 /// Reads a `distance_feature` query.

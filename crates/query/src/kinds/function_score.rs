@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use super::decay::{DecayCurve, DecayFunction, decay};
+use super::decay::{DecayCurve, DecayFunction, decay, decay_shape};
 use super::dsl::{Common, Context, members, parse_query, unknown_token, value};
+use super::script_score::script_shape;
+use super::shape::{Shape, clause, count, list, num, object, one, sub_query, text};
 use crate::script::{QueryScript, ScriptUse};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
@@ -107,6 +109,38 @@ pub enum BoostMode {
 }
 
 const CLAUSE: &str = "function_score";
+
+/// What the body of a `function_score` query holds.
+pub(super) fn function_score_shape() -> Shape {
+    let modifiers = ["none", "log", "log1p", "log2p", "ln", "ln1p", "ln2p", "square", "sqrt", "reciprocal"];
+    let functions = || {
+        [
+            ("weight", num()),
+            (
+                "field_value_factor",
+                object([
+                    ("field", text()),
+                    ("factor", num().preset(1)),
+                    ("modifier", one(&modifiers).preset("none")),
+                    ("missing", num()),
+                ]),
+            ),
+            ("random_score", object([("seed", count()), ("field", text())])),
+            ("script_score", object([("script", script_shape())]).needs(&["script"])),
+            ("gauss", decay_shape("a bell around an origin")),
+            ("exp", decay_shape("falls exponentially away from an origin")),
+            ("linear", decay_shape("falls in a straight line away from an origin")),
+        ]
+    };
+    clause(functions().into_iter().chain([
+        ("query", sub_query()),
+        ("functions", list(object([("filter", sub_query())].into_iter().chain(functions())))),
+        ("score_mode", one(&["multiply", "sum", "avg", "first", "max", "min"]).preset("multiply")),
+        ("boost_mode", one(&["multiply", "replace", "sum", "avg", "max", "min"]).preset("multiply")),
+        ("max_boost", num()),
+        ("min_score", num()),
+    ]))
+}
 
 /// Reads a `function_score` query.
 pub(super) fn function_score(body: &Node, context: Context) -> Result<Query, BodyError> {

@@ -8,6 +8,7 @@ use sparrow_mapping::geo::{Corner, EARTH_RADIUS, meters, meters_of_unit};
 
 use super::dsl::{Common, Context, members, unknown_token, value};
 use super::no_children;
+use super::shape::{Named, Shape, any, common, flag, length, num, object, one, text};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Member, Node};
@@ -135,6 +136,17 @@ pub fn point(node: &Node) -> Result<GeoPoint, BodyError> {
     GeoPoint::parse(&node.to_value()).map_err(|reason| BodyError::parsing(node.at, reason))
 }
 
+/// What the body of a `geo_distance` query holds.
+pub(super) fn geo_distance_shape() -> Shape {
+    object(
+        [("distance", length()), ("unit", text()), ("distance_type", text())]
+            .into_iter()
+            .chain(geo_members()),
+    )
+    .by_field(point_shape())
+    .needs(&["distance"])
+}
+
 /// Reads a `geo_distance` query.
 pub(super) fn geo_distance(body: &Node, _: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "geo_distance";
@@ -179,6 +191,36 @@ pub fn distance_type(node: &Node) -> Result<(), BodyError> {
         "arc" | "plane" => Ok(()),
         _ => Err(BodyError::illegal(format!("No geo distance for [{name}]"))),
     }
+}
+
+/// What the body of a `geo_bounding_box` query holds.
+pub(super) fn geo_bounding_box_shape() -> Shape {
+    let corners = object([
+        ("top_left", point_shape()),
+        ("bottom_right", point_shape()),
+        ("top_right", point_shape()),
+        ("bottom_left", point_shape()),
+        ("top", num()),
+        ("left", num()),
+        ("bottom", num()),
+        ("right", num()),
+        ("wkt", text()),
+    ]);
+    object(geo_members().chain([("type", text())])).by_field(corners)
+}
+
+/// What all queries for points take.
+fn geo_members() -> impl Iterator<Item = Named> {
+    let methods = one(&["STRICT", "COERCE", "IGNORE_MALFORMED"]);
+    let ignore = flag().about("an index without the field finds nothing, instead of being an error");
+    [("validation_method", methods.preset("STRICT")), ("ignore_unmapped", ignore.preset(false))]
+        .into_iter()
+        .chain(common())
+}
+
+/// A point in any of its forms.
+fn point_shape() -> Shape {
+    any().about("a point: `{\"lat\", \"lon\"}`, `[lon, lat]`, `\"lat,lon\"`, WKT, GeoJSON or a geohash")
 }
 
 /// Reads a `geo_bounding_box` query.

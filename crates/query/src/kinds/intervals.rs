@@ -5,6 +5,10 @@ use std::ops::Bound;
 
 use super::dsl::{Common, Context, members, single_field, value};
 use super::no_children;
+use super::shape::{
+    Named, Shape, common, flag, int, list, named, object, of_field, one_member, scalar, text,
+};
+use super::text::fuzziness;
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
@@ -116,6 +120,52 @@ pub enum IntervalsRelation {
 
 const CLAUSE: &str = "intervals";
 const RULES: &[&str] = &["match", "any_of", "all_of", "prefix", "wildcard", "regexp", "fuzzy", "range"];
+
+/// What the body of a `intervals` query holds.
+pub(super) fn intervals_shape() -> Shape {
+    of_field(object(intervals_members().into_iter().chain(common())))
+}
+
+/// What a rule of `intervals` is.
+pub(super) fn rule_shape() -> Shape {
+    one_member(intervals_members()).about("Where words stand in a text.")
+}
+
+fn intervals_members() -> Vec<Named> {
+    let rule = || named("IntervalsRule");
+    let filter = || {
+        let relations = [
+            "after",
+            "before",
+            "contained_by",
+            "containing",
+            "not_contained_by",
+            "not_containing",
+            "not_overlapping",
+            "overlapping",
+        ];
+        one_member(relations.map(|name| (name, rule()))).about("a relation to other intervals")
+    };
+    let ordered =
+        || [("max_gaps", int().preset(-1)), ("ordered", flag().preset(false)), ("filter", filter())];
+    let with_words = |members: Vec<Named>| {
+        object(members.into_iter().chain([("analyzer", text()), ("use_field", text())]))
+    };
+    let with_order = |first: Named| [first].into_iter().chain(ordered());
+    let bounds = ["gte", "gt", "lte", "lt"].map(|name| (name, scalar()));
+    let fuzzy =
+        [("term", text()), ("fuzziness", fuzziness()), ("prefix_length", int()), ("transpositions", flag())];
+    vec![
+        ("match", with_words(with_order(("query", text())).collect()).needs(&["query"])),
+        ("any_of", object([("intervals", list(rule())), ("filter", filter())]).needs(&["intervals"])),
+        ("all_of", object(with_order(("intervals", list(rule())))).needs(&["intervals"])),
+        ("prefix", with_words(vec![("prefix", text())]).needs(&["prefix"])),
+        ("wildcard", with_words(vec![("pattern", text())]).needs(&["pattern"])),
+        ("regexp", with_words(vec![("pattern", text())]).needs(&["pattern"])),
+        ("fuzzy", with_words(fuzzy.to_vec())),
+        ("range", with_words(bounds.to_vec())),
+    ]
+}
 
 /// Reads an `intervals` query.
 pub(super) fn intervals(body: &Node, context: Context) -> Result<Query, BodyError> {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::dsl::{Common, Context, members, one_or_many, value};
+use super::shape::{Shape, clause, either, int, list, num, object, open, several, sub_query, text};
 use crate::neighbours::{MAX_CANDIDATES, candidates_of_hits, default_candidates, default_k};
 use crate::{Clause, Query, QueryKind, TextToEncode};
 use sparrow_mapping::query_vector;
@@ -77,6 +78,41 @@ pub struct KnnSearch {
     pub query: Query,
     /// Number of neighbours over all indices.
     pub k: usize,
+}
+
+/// What the body of a `knn` query holds.
+pub(super) fn knn_shape() -> Shape {
+    let candidates =
+        "candidates that quantised vectors choose, as a multiple of `k`; the best by exact scores are hits";
+    clause([
+        ("field", text().about("a `dense_vector`, or a `semantic_text` with dense vectors")),
+        ("query_vector", either([list(num()), text().about("hexadecimal bytes")])),
+        ("query_vector_builder", builder_shape()),
+        ("k", int().about("neighbours that are found; `size` if nothing is said")),
+        (
+            "num_candidates",
+            int().about(
+                "candidates that are looked at; if nothing is said, half as many again as `k`, but at least 100",
+            ),
+        ),
+        ("filter", several(sub_query())),
+        ("similarity", num().about("least similarity of a neighbour")),
+        (
+            "inner_hits",
+            open().about("which of the nearest objects are shown, for a field inside a nested one"),
+        ),
+        ("rescore_vector", object([("oversample", num().about(candidates))])),
+    ])
+    .needs(&["field"])
+}
+
+/// What makes the vector of a search of a text.
+pub(super) fn builder_shape() -> Shape {
+    let text_embedding = object([
+        ("model_id", text().about("model or endpoint; that of the field if nothing is said")),
+        ("model_text", text().about("text that becomes the vector")),
+    ]);
+    object([("text_embedding", text_embedding)]).needs(&["text_embedding"])
 }
 
 /// Reads a `knn` query.

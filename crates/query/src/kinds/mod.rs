@@ -22,6 +22,7 @@ mod query_string;
 mod rewrite;
 mod script_score;
 mod semantic;
+mod shape;
 mod sparse;
 mod term;
 mod terms_set;
@@ -31,6 +32,8 @@ mod wrapper;
 use std::fmt;
 
 use dsl::Context;
+use serde_json::{Map, Value, json};
+use shape::Shape;
 
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
@@ -60,49 +63,52 @@ pub use text::*;
 /// Reads the body of a query.
 type Read = fn(&Node, Context) -> Result<Query, BodyError>;
 
-/// The names of all queries that are answered, ascending, and what reads each.
-const NAMED: &[(&str, Read)] = &[
-    ("bool", compound::boolean),
-    ("boosting", compound::boosting),
-    ("combined_fields", multi_match::combined_fields),
-    ("constant_score", compound::constant_score),
-    ("dis_max", compound::dis_max),
-    ("distance_feature", features::distance_feature),
-    ("exists", term::exists),
-    ("function_score", function_score::function_score),
-    ("fuzzy", patterns::fuzzy),
-    ("geo_bounding_box", geo::geo_bounding_box),
-    ("geo_distance", geo::geo_distance),
-    ("ids", term::ids),
-    ("intervals", intervals::intervals),
-    ("knn", knn::query),
-    ("match", text::match_query),
-    ("match_all", constants::match_all),
-    ("match_bool_prefix", text::match_bool_prefix),
-    ("match_none", constants::match_none),
-    ("match_phrase", text::match_phrase),
-    ("match_phrase_prefix", text::match_phrase_prefix),
-    ("more_like_this", more_like_this::more_like_this),
-    ("multi_match", multi_match::multi_match),
-    ("nested", nested::nested),
-    ("pinned", pinned::pinned),
-    ("prefix", patterns::prefix),
-    ("query_string", query_string::query_string),
-    ("range", term::range),
-    ("rank_feature", features::rank_feature),
-    ("regexp", patterns::regexp),
-    ("script", script_score::script),
-    ("script_score", script_score::script_score),
-    ("semantic", semantic::semantic),
-    ("simple_query_string", query_string::simple_query_string),
-    ("sparse_vector", sparse::sparse_vector),
-    ("term", term::term),
-    ("terms", term::terms),
-    ("terms_set", terms_set::terms_set),
-    ("text_expansion", sparse::text_expansion),
-    ("weighted_tokens", sparse::weighted_tokens),
-    ("wildcard", patterns::wildcard),
-    ("wrapper", wrapper::wrapper),
+/// Says what the body of a query holds.
+type Shows = fn() -> Shape;
+
+/// The names of all queries that are answered, ascending, what reads each, and what it may hold.
+const NAMED: &[(&str, Read, Shows)] = &[
+    ("bool", compound::boolean, compound::bool_shape),
+    ("boosting", compound::boosting, compound::boosting_shape),
+    ("combined_fields", multi_match::combined_fields, multi_match::combined_fields_shape),
+    ("constant_score", compound::constant_score, compound::constant_score_shape),
+    ("dis_max", compound::dis_max, compound::dis_max_shape),
+    ("distance_feature", features::distance_feature, features::distance_feature_shape),
+    ("exists", term::exists, term::exists_shape),
+    ("function_score", function_score::function_score, function_score::function_score_shape),
+    ("fuzzy", patterns::fuzzy, patterns::fuzzy_shape),
+    ("geo_bounding_box", geo::geo_bounding_box, geo::geo_bounding_box_shape),
+    ("geo_distance", geo::geo_distance, geo::geo_distance_shape),
+    ("ids", term::ids, term::ids_shape),
+    ("intervals", intervals::intervals, intervals::intervals_shape),
+    ("knn", knn::query, knn::knn_shape),
+    ("match", text::match_query, text::match_shape),
+    ("match_all", constants::match_all, constants::constant_shape),
+    ("match_bool_prefix", text::match_bool_prefix, text::match_bool_prefix_shape),
+    ("match_none", constants::match_none, constants::constant_shape),
+    ("match_phrase", text::match_phrase, text::match_phrase_shape),
+    ("match_phrase_prefix", text::match_phrase_prefix, text::match_phrase_prefix_shape),
+    ("more_like_this", more_like_this::more_like_this, more_like_this::more_like_this_shape),
+    ("multi_match", multi_match::multi_match, multi_match::multi_match_shape),
+    ("nested", nested::nested, nested::nested_shape),
+    ("pinned", pinned::pinned, pinned::pinned_shape),
+    ("prefix", patterns::prefix, patterns::prefix_shape),
+    ("query_string", query_string::query_string, query_string::query_string_shape),
+    ("range", term::range, term::range_shape),
+    ("rank_feature", features::rank_feature, features::rank_feature_shape),
+    ("regexp", patterns::regexp, patterns::regexp_shape),
+    ("script", script_score::script, script_score::script_query_shape),
+    ("script_score", script_score::script_score, script_score::script_score_shape),
+    ("semantic", semantic::semantic, semantic::semantic_shape),
+    ("simple_query_string", query_string::simple_query_string, query_string::simple_query_string_shape),
+    ("sparse_vector", sparse::sparse_vector, sparse::sparse_vector_shape),
+    ("term", term::term, term::term_shape),
+    ("terms", term::terms, term::terms_shape),
+    ("terms_set", terms_set::terms_set, terms_set::terms_set_shape),
+    ("text_expansion", sparse::text_expansion, sparse::text_expansion_shape),
+    ("weighted_tokens", sparse::weighted_tokens, sparse::weighted_tokens_shape),
+    ("wildcard", patterns::wildcard, patterns::wildcard_shape),
+    ("wrapper", wrapper::wrapper, wrapper::wrapper_shape),
 ];
 
 /// Names of Elasticsearch's queries that this server does not support.
@@ -132,14 +138,14 @@ const UNSUPPORTED: &[&str] = &[
 /// # Errors
 /// When there is no such query, or its content is wrong.
 pub(crate) fn read(name: &str, body: &Node, context: Context) -> Result<Query, BodyError> {
-    match NAMED.binary_search_by_key(&name, |(named, _)| named) {
+    match NAMED.binary_search_by_key(&name, |(named, ..)| named) {
         Ok(place) => NAMED[place].1(body, context),
         Err(_) if UNSUPPORTED.contains(&name) => {
             Err(BodyError::parsing(body.at, format!("[{name}] query is not supported by Sparrow")))
         }
         Err(_) => {
             let known: Vec<&str> =
-                NAMED.iter().map(|(named, _)| *named).chain(UNSUPPORTED.iter().copied()).collect();
+                NAMED.iter().map(|(named, ..)| *named).chain(UNSUPPORTED.iter().copied()).collect();
             Err(BodyError::UnknownName {
                 what: "query",
                 name: name.to_owned(),
@@ -148,6 +154,22 @@ pub(crate) fn read(name: &str, body: &Node, context: Context) -> Result<Query, B
             })
         }
     }
+}
+
+/// What bodies of queries hold, as JSON Schema: `kinds`, by the name of the query, and what stands in several places of requests,
+/// `shared`, by the name that it has in the OpenAPI document.
+pub fn schemas() -> Value {
+    let kinds: Map<String, Value> =
+        NAMED.iter().map(|(name, _, shows)| ((*name).to_owned(), shows().into())).collect();
+    let shared = [
+        ("IntervalsRule", intervals::rule_shape()),
+        ("Knn", knn::knn_shape().about("The nearest neighbours of a vector.")),
+        ("QueryVectorBuilder", knn::builder_shape()),
+        ("Script", script_score::script_shape()),
+    ];
+    let shared: Map<String, Value> =
+        shared.into_iter().map(|(name, shape)| (name.to_owned(), shape.into())).collect();
+    json!({"kinds": kinds, "shared": shared})
 }
 
 /// What a clause says of itself, whatever index it is asked in.
@@ -437,11 +459,50 @@ fn unboosted(fields: &[String]) -> Vec<(String, f32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMED, UNSUPPORTED};
+    use serde_json::Value;
+    use sparrow_wire::json;
+
+    use super::dsl::Context;
+    use super::{NAMED, Read, UNSUPPORTED};
 
     #[test]
     fn names_ascend_as_they_are_searched_by_halving() {
-        assert!(NAMED.is_sorted_by(|(one, _), (next, _)| one < next));
-        assert!(UNSUPPORTED.iter().all(|name| NAMED.iter().all(|(named, _)| named != name)));
+        assert!(NAMED.is_sorted_by(|(one, ..), (next, ..)| one < next));
+        assert!(UNSUPPORTED.iter().all(|name| NAMED.iter().all(|(named, ..)| named != name)));
+    }
+
+    /// What comes of a body with one member, which is below the name of a field where `below` says so.
+    fn outcome(read: Read, below: bool, name: &str, value: &str) -> String {
+        let member = format!(r#"{{"{name}":{value}}}"#);
+        let body = if below { format!(r#"{{"f":{member}}}"#) } else { member };
+        let (node, _) = json::read(body.as_bytes()).unwrap();
+        let said = match read(&node, Context::new(10)) {
+            Ok(query) => format!("{query:?}"),
+            Err(error) => error.to_string(),
+        };
+        said.replace(&format!("[{name}]"), "[]")
+    }
+
+    #[test]
+    fn what_a_body_is_said_to_hold_is_read() {
+        let mut unread = Vec::new();
+        for (kind, read, shows) in NAMED {
+            let shape = Value::from(shows());
+            let inside = &shape["additionalProperties"];
+            let options = inside["anyOf"].get(1).unwrap_or(inside).get("properties");
+            for (below, members) in [(false, shape.get("properties")), (true, options)] {
+                for name in members.and_then(Value::as_object).into_iter().flat_map(|members| members.keys())
+                {
+                    let unknown = "q".repeat(name.len());
+                    let is_read = ["1", "\"x\"", "true", "{}", "[]"].iter().any(|value| {
+                        outcome(*read, below, name, value) != outcome(*read, below, &unknown, value)
+                    });
+                    if !is_read {
+                        unread.push(format!("{kind}: {name}"));
+                    }
+                }
+            }
+        }
+        assert!(unread.is_empty(), "{unread:?}");
     }
 }

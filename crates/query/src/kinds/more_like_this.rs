@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use super::dsl::{Common, Context, members, value};
 use super::no_children;
+use super::shape::{Shape, clause, either, flag, int, list, map, num, object, open, several, text};
+use super::text::{analyzer, minimum};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::json::{Json, Node};
 use sparrow_wire::{BodyError, glob};
@@ -98,6 +100,39 @@ pub struct LikeDocument {
 const CLAUSE: &str = "more_like_this";
 /// Most example documents and texts of a query: each document is read before the search.
 const MAX_EXAMPLES: usize = 1_024;
+
+/// What the body of a `more_like_this` query holds.
+pub(super) fn more_like_this_shape() -> Shape {
+    let document = object([
+        ("_index", text()),
+        ("_id", text()),
+        ("doc", open()),
+        ("fields", list(text())),
+        ("routing", text()),
+        ("version", int()),
+        ("version_type", text()),
+        ("per_field_analyzer", map(text())),
+    ]);
+    let like = several(either([text(), document]));
+    clause([
+        ("like", like.clone()),
+        ("unlike", like),
+        ("fields", list(text())),
+        ("stop_words", list(text())),
+        ("analyzer", analyzer()),
+        ("max_query_terms", int().about("terms that are chosen from the examples").preset(25)),
+        ("min_term_freq", int().preset(2)),
+        ("min_doc_freq", int().preset(5)),
+        ("max_doc_freq", int()),
+        ("min_word_length", int().preset(0)),
+        ("max_word_length", int().preset(0)),
+        ("minimum_should_match", minimum().preset("30%")),
+        ("boost_terms", num().preset(0)),
+        ("include", flag().about("the examples may be found as well").preset(false)),
+        ("fail_on_unsupported_field", flag().preset(true)),
+    ])
+    .needs(&["like"])
+}
 
 /// Reads a `more_like_this` query.
 pub(super) fn more_like_this(body: &Node, _: Context) -> Result<Query, BodyError> {

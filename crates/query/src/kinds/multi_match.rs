@@ -5,7 +5,11 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use super::dsl::{Common, Context, members, not_supported, value};
-use super::text::{default_match, operator, query_text, slop, take_match_option, zero_terms};
+use super::shape::{Shape, clause, either, int, list, num, one, scalar, text};
+use super::text::{
+    default_match, match_options, minimum, operator, operator_shape, query_text, slop, synonyms,
+    take_match_option, zero_terms, zero_terms_shape,
+};
 use super::{no_children, separated, unboosted};
 use crate::{Clause, MatchQuery, Operator, Query, QueryKind, ZeroTerms};
 use sparrow_wire::json::Node;
@@ -76,6 +80,35 @@ pub struct CombinedFieldsQuery {
     pub without_synonym_phrases: bool,
 }
 
+/// What the body of a `multi_match` query holds.
+pub(super) fn multi_match_shape() -> Shape {
+    let own = [
+        ("query", scalar()),
+        ("fields", fields_shape()),
+        ("type", type_shape()),
+        ("tie_breaker", tie_breaker()),
+        ("slop", int()),
+    ];
+    clause(match_options().into_iter().chain(own)).needs(&["query"])
+}
+
+/// Names of fields, with weights.
+pub(super) fn fields_shape() -> Shape {
+    either([text(), list(text().about("name or pattern, with a weight as `title^2`"))])
+}
+
+/// The `type` of a query over several fields.
+pub(super) fn type_shape() -> Shape {
+    let types =
+        ["best_fields", "most_fields", "cross_fields", "phrase", "phrase_prefix", "bool_prefix", "boolean"];
+    one(&types).about("how the scores of the fields come together").preset("best_fields")
+}
+
+/// The `tie_breaker` of several scores.
+pub(super) fn tie_breaker() -> Shape {
+    num().about("share of the scores of the other fields or clauses: 0 for the best alone, 1 for the sum")
+}
+
 /// Reads a `multi_match` query.
 pub(super) fn multi_match(body: &Node, _: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "multi_match";
@@ -119,6 +152,19 @@ pub(super) fn multi_match(body: &Node, _: Context) -> Result<Query, BodyError> {
     let everything = query.fields.is_empty() || query.fields.iter().any(|(field, _)| field == "*");
     query.template.lenient = lenient.unwrap_or(everything);
     Ok(common.query(QueryKind::MultiMatch(query)))
+}
+
+/// What the body of a `combined_fields` query holds.
+pub(super) fn combined_fields_shape() -> Shape {
+    clause([
+        ("query", scalar()),
+        ("fields", fields_shape()),
+        ("operator", operator_shape()),
+        ("minimum_should_match", minimum()),
+        ("zero_terms_query", zero_terms_shape()),
+        ("auto_generate_synonyms_phrase_query", synonyms()),
+    ])
+    .needs(&["query", "fields"])
 }
 
 /// Reads a `combined_fields` query.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::dsl::{Common, Context, members, not_supported, parse_query, value};
+use super::shape::{Shape, clause, flag, one, open, sub_query, text};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
@@ -61,6 +62,19 @@ impl NestedScore {
             Self::None => "None",
         }
     }
+}
+
+/// What the body of a `nested` query holds.
+pub(super) fn nested_shape() -> Shape {
+    clause([
+        ("query", sub_query()),
+        ("path", text()),
+        ("ignore_unmapped", flag()),
+        ("score_mode", one(&["none", "min", "max", "avg", "sum"]).preset("avg")),
+        ("inner_hits", open().about("which of the objects that match are shown")),
+    ])
+    .needs(&["query", "path"])
+    .about("documents by their objects in a field of the type `nested`")
 }
 
 /// Reads a `nested` query.

@@ -4,8 +4,10 @@ use std::fmt;
 
 use super::dsl::{Common, Context, not_supported, single_field, unknown_token, value};
 use super::no_children;
-use super::rewrite::rewrite;
+use super::rewrite::{rewrite, rewrite_shape};
+use super::shape::{Shape, field_or_value, flag, int, text};
 use super::term::{exact_value, plain_text};
+use super::text::fuzziness;
 use crate::{Clause, Query, QueryKind, Rewrite};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Member, Node};
@@ -105,6 +107,21 @@ pub struct FuzzyQuery {
     pub rewrite: Option<Rewrite>,
 }
 
+/// What the body of a `prefix` query holds.
+pub(super) fn prefix_shape() -> Shape {
+    field_or_value(&["value", "prefix"], [("case_insensitive", caseless()), ("rewrite", rewrite_shape())])
+}
+
+/// Whether case is ignored.
+pub(super) fn caseless() -> Shape {
+    flag().about("upper and lower case are the same").preset(false)
+}
+
+/// How large an automaton may become.
+pub(super) fn states() -> Shape {
+    int().about("states that an automaton may have").preset(10_000)
+}
+
 /// Reads a `prefix` query.
 pub(super) fn prefix(body: &Node, _: Context) -> Result<Query, BodyError> {
     let exact = exact_value("prefix", &["value"], body)?;
@@ -114,6 +131,11 @@ pub(super) fn prefix(body: &Node, _: Context) -> Result<Query, BodyError> {
         case_insensitive: exact.case_insensitive,
         rewrite: exact.rewrite,
     })))
+}
+
+/// What the body of a `wildcard` query holds.
+pub(super) fn wildcard_shape() -> Shape {
+    field_or_value(&["value", "wildcard"], [("case_insensitive", caseless()), ("rewrite", rewrite_shape())])
 }
 
 /// Reads a `wildcard` query.
@@ -172,6 +194,20 @@ impl PatternClause {
 
 /// Largest number of automaton states that a request may allow: more take seconds to find, and gigabytes of memory.
 pub(super) const MOST_STATES: usize = 100_000;
+
+/// What the body of a `regexp` query holds.
+pub(super) fn regexp_shape() -> Shape {
+    field_or_value(
+        &["value"],
+        [
+            ("flags", text()),
+            ("flags_value", int()),
+            ("case_insensitive", caseless()),
+            ("max_determinized_states", states()),
+            ("rewrite", rewrite_shape()),
+        ],
+    )
+}
 
 /// Reads a `regexp` query.
 pub(super) fn regexp(body: &Node, _: Context) -> Result<Query, BodyError> {
@@ -241,6 +277,20 @@ fn flags_of_bits(bits: i32) -> u8 {
     .into_iter()
     .filter(|(bit, _)| bits & bit != 0)
     .fold(0, |flags, (_, flag)| flags | flag)
+}
+
+/// What the body of a `fuzzy` query holds.
+pub(super) fn fuzzy_shape() -> Shape {
+    field_or_value(
+        &["value"],
+        [
+            ("fuzziness", fuzziness()),
+            ("prefix_length", int().preset(0)),
+            ("max_expansions", int().preset(50)),
+            ("transpositions", flag().preset(true)),
+            ("rewrite", rewrite_shape()),
+        ],
+    )
 }
 
 /// Reads a `fuzzy` query.

@@ -1,6 +1,7 @@
 //! `pinned`: chosen documents are ranked above the hits of another query.
 
 use super::dsl::{Common, Context, members, not_supported, parse_query, value};
+use super::shape::{Shape, clause, list, object, sub_query, text};
 use crate::{BoolQuery, ConstantScoreQuery, DisMaxQuery, IdsQuery, Query, QueryKind, TermQuery};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
@@ -13,6 +14,12 @@ const HIGHEST: f32 = f32::from_bits(0x7F00_0000);
 
 /// A pinned document: the name of its index, if given, and its id.
 type Chosen = (Option<String>, String);
+
+/// What the body of a `pinned` query holds.
+pub(super) fn pinned_shape() -> Shape {
+    let document = object([("_index", text()), ("_id", text())]).needs(&["_id"]);
+    clause([("ids", list(text())), ("docs", list(document)), ("organic", sub_query())]).needs(&["organic"])
+}
 
 pub(super) fn pinned(body: &Node, context: Context) -> Result<Query, BodyError> {
     let context = context.nested()?;

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use super::dsl::{Common, Context, members, not_supported, unknown_token, value};
-use super::multi_match::{boosted_fields, multi_match_type};
-use super::rewrite::rewrite;
-use super::text::operator;
+use super::multi_match::{boosted_fields, fields_shape, multi_match_type, tie_breaker, type_shape};
+use super::patterns::states;
+use super::rewrite::{rewrite, rewrite_shape};
+use super::shape::{Shape, clause, count, flag, int, scalar, text};
+use super::text::{analyzer, fuzziness, lenient, minimum, operator, operator_shape, synonyms};
 use super::{no_children, unboosted};
 use crate::{Clause, MultiMatchType, Operator, Query, QueryKind, RegexpQuery, Rewrite};
 use sparrow_wire::BodyError;
@@ -179,6 +181,38 @@ pub mod simple_flags {
     pub const ALL: u16 = (1 << 10) - 1;
 }
 
+/// What the body of a `query_string` query holds.
+pub(super) fn query_string_shape() -> Shape {
+    clause([
+        ("query", scalar().about("a query in Lucene's syntax")),
+        ("fields", fields_shape()),
+        ("default_field", text()),
+        ("default_operator", operator_shape()),
+        ("analyzer", analyzer()),
+        ("quote_analyzer", text()),
+        ("quote_field_suffix", text()),
+        ("lenient", lenient()),
+        ("type", type_shape()),
+        ("tie_breaker", tie_breaker()),
+        ("analyze_wildcard", flag().preset(false)),
+        ("allow_leading_wildcard", flag().preset(true)),
+        ("phrase_slop", int().preset(0)),
+        ("fuzziness", fuzziness()),
+        ("fuzzy_prefix_length", int()),
+        ("fuzzy_max_expansions", int()),
+        ("fuzzy_transpositions", flag()),
+        ("fuzzy_rewrite", rewrite_shape()),
+        ("rewrite", rewrite_shape()),
+        ("minimum_should_match", minimum()),
+        ("escape", flag()),
+        ("time_zone", text()),
+        ("auto_generate_synonyms_phrase_query", synonyms()),
+        ("enable_position_increments", flag()),
+        ("max_determinized_states", states()),
+    ])
+    .needs(&["query"])
+}
+
 /// Reads a `query_string` query.
 pub(super) fn query_string(body: &Node, _: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "query_string";
@@ -237,6 +271,26 @@ pub(super) fn query_string(body: &Node, _: Context) -> Result<Query, BodyError> 
     }
     query.query = text;
     Ok(common.query(QueryKind::QueryString(query)))
+}
+
+/// What the body of a `simple_query_string` query holds.
+pub(super) fn simple_query_string_shape() -> Shape {
+    clause([
+        ("query", scalar()),
+        ("fields", fields_shape()),
+        ("analyzer", analyzer()),
+        ("default_operator", operator_shape()),
+        ("lenient", lenient()),
+        ("flags", count()),
+        ("analyze_wildcard", flag()),
+        ("minimum_should_match", minimum()),
+        ("quote_field_suffix", text()),
+        ("auto_generate_synonyms_phrase_query", synonyms()),
+        ("fuzzy_prefix_length", int()),
+        ("fuzzy_max_expansions", int()),
+        ("fuzzy_transpositions", flag()),
+    ])
+    .needs(&["query"])
 }
 
 /// Reads a `simple_query_string` query.

@@ -1,6 +1,7 @@
 //! How the terms that a pattern or a misspelling matches are scored: the option `rewrite`.
 
 use super::dsl::value;
+use super::shape::{Shape, text};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
 
@@ -18,6 +19,11 @@ pub enum Rewrite {
     TopTermsBoost(usize),
     /// As `TopTerms`, but all terms are scored with the document frequency of the most frequent one.
     TopTermsBlended(usize),
+}
+
+/// The `rewrite` parameter.
+pub(super) fn rewrite_shape() -> Shape {
+    text().about("how the terms that match are scored, such as `constant_score`")
 }
 
 /// Reads the `rewrite` parameter, which says how the matching terms are scored; `None` for null.

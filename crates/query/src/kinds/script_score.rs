@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::dsl::{Common, Context, members, parse_query, value};
 use super::no_children;
+use super::shape::{Shape, clause, either, num, object, one, open, sub_query, text};
 use crate::script::{QueryScript, ScriptUse};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
@@ -25,6 +26,19 @@ pub struct ScriptScoreQuery {
 pub struct ScriptQuery {
     /// The script.
     pub script: QueryScript,
+}
+
+/// What the body of a `script_score` query holds.
+pub(super) fn script_score_shape() -> Shape {
+    clause([("query", sub_query()), ("script", script_shape()), ("min_score", num())])
+        .needs(&["query", "script"])
+}
+
+/// A script: its text, or an object.
+pub(super) fn script_shape() -> Shape {
+    let whole =
+        object([("source", text()), ("lang", one(&["painless"])), ("params", open()), ("options", open())]);
+    either([text(), whole])
 }
 
 /// Reads a `script_score` query.
@@ -55,6 +69,11 @@ pub(super) fn script_score(body: &Node, context: Context) -> Result<Query, BodyE
         script: script.ok_or_else(|| required("script"))?,
         min_score,
     })))
+}
+
+/// What the body of a `script` query holds.
+pub(super) fn script_query_shape() -> Shape {
+    clause([("script", script_shape())]).needs(&["script"])
 }
 
 /// Reads a `script` query.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::dsl::{Common, Context, members};
+use super::shape::{Shape, clause, text};
 use crate::neighbours::{default_candidates, default_k};
 use crate::{Clause, Query, QueryKind};
 use sparrow_mapping::passages::PassageVector;
@@ -42,6 +43,16 @@ pub struct SemanticQuery {
     pub part: Option<VectorKind>,
     /// The query for fields of another type; without it such a field is an error.
     pub otherwise: Option<Box<QueryKind>>,
+}
+
+/// What the body of a `semantic` query holds.
+pub(super) fn semantic_shape() -> Shape {
+    clause([
+        ("field", text().about("a `semantic_text`")),
+        ("query", text().about("what is looked for, in words of the user")),
+    ])
+    .needs(&["field", "query"])
+    .about("the best passage of a `semantic_text`")
 }
 
 /// Reads a `semantic` query, which compares a text with the passages of a `semantic_text` field.

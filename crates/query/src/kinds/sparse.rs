@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::dsl::{Common, Context, members, no_text, not_supported, single_field, value};
+use super::shape::{Shape, clause, either, flag, list, map, num, object, of_field, text};
 use super::{no_children, separated};
 use crate::{Clause, PruningConfig, Query, QueryKind, TextToEncode};
 use sparrow_wire::java_float::f32_text;
@@ -64,6 +65,38 @@ pub struct TextExpansionQuery {
 
 const SPARSE_KEYS: &[&str] =
     &["field", "query_vector", "inference_id", "query", "prune", "pruning_config", "boost", "_name"];
+
+/// What the body of a `sparse_vector` query holds.
+pub(super) fn sparse_vector_shape() -> Shape {
+    clause([
+        ("field", text().about("a `sparse_vector`, or a `semantic_text` with sparse vectors")),
+        ("query_vector", tokens_shape()),
+        (
+            "inference_id",
+            text().about("endpoint or model that encodes `query`; that of the field if nothing is said"),
+        ),
+        ("query", text().about("text that becomes the vector")),
+        ("prune", flag().preset(true)),
+        ("pruning_config", pruning_shape()),
+    ])
+    .needs(&["field"])
+}
+
+fn tokens_shape() -> Shape {
+    either([map(num()).about("tokens with their weights"), list(map(num()))])
+}
+
+fn pruning_shape() -> Shape {
+    let frequent = "tokens that are so much more frequent than the average are left out";
+    let light = "tokens of less than this share of the greatest weight are left out";
+    let again = "the tokens that are left out score the first hits again";
+    object([
+        ("tokens_freq_ratio_threshold", num().about(frequent).preset(5)),
+        ("tokens_weight_threshold", num().about(light).preset(0.4)),
+        ("only_score_pruned_tokens", flag().about(again).preset(false)),
+    ])
+    .about("leaves frequent tokens of little weight out of the search")
+}
 
 /// Reads a `sparse_vector` query.
 pub(super) fn sparse_vector(body: &Node, _: Context) -> Result<Query, BodyError> {
@@ -137,6 +170,11 @@ pub(super) fn sparse_vector(body: &Node, _: Context) -> Result<Query, BodyError>
     Ok(common.query(kind))
 }
 
+/// What the body of a `text_expansion` query holds.
+pub(super) fn text_expansion_shape() -> Shape {
+    of_field(clause([("model_id", text()), ("model_text", text()), ("pruning_config", pruning_shape())]))
+}
+
 /// Reads a `text_expansion` query.
 pub(super) fn text_expansion(body: &Node, _: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "text_expansion";
@@ -168,6 +206,11 @@ pub(super) fn text_expansion(body: &Node, _: Context) -> Result<Query, BodyError
         pruning,
         origin: SparseOrigin::TextExpansion,
     })))
+}
+
+/// What the body of a `weighted_tokens` query holds.
+pub(super) fn weighted_tokens_shape() -> Shape {
+    of_field(clause([("tokens", tokens_shape()), ("pruning_config", pruning_shape())]))
 }
 
 /// Reads a `weighted_tokens` query.

@@ -6,7 +6,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::dsl::{Common, Context, members, not_supported, single_field, unknown_token, value};
+use super::patterns::caseless;
 use super::rewrite::rewrite;
+use super::shape::{
+    Shape, clause, common, count, either, field_or_value, flag, list, object, of_field, one, scalar, several,
+    text,
+};
 use super::{no_children, separated};
 use crate::{Clause, Query, QueryKind, Rewrite};
 use sparrow_wire::BodyError;
@@ -95,6 +100,11 @@ pub enum Relation {
     Within,
 }
 
+/// What the body of a `term` query holds.
+pub(super) fn term_shape() -> Shape {
+    field_or_value(&["value", "term"], [("case_insensitive", caseless())])
+}
+
 /// Reads a `term` query.
 pub(super) fn term(body: &Node, _: Context) -> Result<Query, BodyError> {
     let exact = exact_value("term", &["value"], body)?;
@@ -103,6 +113,14 @@ pub(super) fn term(body: &Node, _: Context) -> Result<Query, BodyError> {
         value: exact.value,
         case_insensitive: exact.case_insensitive,
     })))
+}
+
+/// What the body of a `terms` query holds.
+pub(super) fn terms_shape() -> Shape {
+    let lookup = object([("index", text()), ("id", text()), ("path", text()), ("routing", text())])
+        .needs(&["index", "id", "path"])
+        .about("terms of a document");
+    object(common()).by_field(either([list(scalar()), lookup]))
 }
 
 /// Reads a `terms` query.
@@ -183,6 +201,18 @@ fn terms_lookup(field: &str, options: &[Member]) -> Result<TermsLookupQuery, Bod
     Ok(lookup)
 }
 
+/// What the body of a `range` query holds.
+pub(super) fn range_shape() -> Shape {
+    let bounds = ["gt", "gte", "lt", "lte", "from", "to"].map(|name| (name, scalar()));
+    of_field(clause(bounds.into_iter().chain([
+        ("include_lower", flag().preset(true)),
+        ("include_upper", flag().preset(true)),
+        ("format", text().about("how dates of the bounds are written")),
+        ("time_zone", text()),
+        ("relation", one(&["intersects", "INTERSECTS", "contains", "CONTAINS", "within", "WITHIN"])),
+    ])))
+}
+
 /// Reads a `range` query.
 pub(super) fn range(body: &Node, _: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "range";
@@ -229,6 +259,11 @@ pub(super) fn range(body: &Node, _: Context) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::Range(range)))
 }
 
+/// What the body of a `exists` query holds.
+pub(super) fn exists_shape() -> Shape {
+    clause([("field", text())]).needs(&["field"])
+}
+
 /// Reads an `exists` query.
 pub(super) fn exists(body: &Node, _: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "exists";
@@ -248,6 +283,11 @@ pub(super) fn exists(body: &Node, _: Context) -> Result<Query, BodyError> {
         Some(field) if !field.is_empty() => Ok(common.query(QueryKind::Exists(ExistsQuery { field }))),
         _ => Err(BodyError::parsing(body.end, "[exists] must be provided with a [field]")),
     }
+}
+
+/// What the body of a `ids` query holds.
+pub(super) fn ids_shape() -> Shape {
+    clause([("values", several(count()))])
 }
 
 /// Reads an `ids` query.

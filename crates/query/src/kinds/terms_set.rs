@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use super::dsl::{Common, Context, not_supported, single_field, unknown_token, value};
 use super::no_children;
+use super::script_score::script_shape;
+use super::shape::{Shape, clause, list, of_field, scalar, text};
 use super::term::write_values;
+use super::text::minimum;
 use crate::script::{QueryScript, ScriptUse};
 use crate::{Clause, Query, QueryKind};
 use sparrow_wire::BodyError;
@@ -38,6 +41,16 @@ impl Default for TermsSetMinimum {
     fn default() -> Self {
         TermsSetMinimum::Spec("1".to_owned())
     }
+}
+
+/// What the body of a `terms_set` query holds.
+pub(super) fn terms_set_shape() -> Shape {
+    of_field(clause([
+        ("terms", list(scalar())),
+        ("minimum_should_match_field", text()),
+        ("minimum_should_match_script", script_shape()),
+        ("minimum_should_match", minimum()),
+    ]))
 }
 
 /// Reads a `terms_set` query.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::dsl::{Common, Context, no_text, not_supported, single_field, unknown_token, value};
 use super::no_children;
-use super::rewrite::rewrite;
+use super::rewrite::{rewrite, rewrite_shape};
+use super::shape::{Named, Shape, count, field_or_value, flag, int, one, text};
 use crate::{Clause, Query, QueryKind, Rewrite};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
@@ -122,6 +123,77 @@ impl TextClause {
     }
 }
 
+/// What the body of a `match` query holds.
+pub(super) fn match_shape() -> Shape {
+    field_or_value(&["query"], match_options())
+}
+
+/// The analyzer of the text.
+pub(super) fn analyzer() -> Shape {
+    text().about("analyzer of the text; otherwise that of the field")
+}
+
+/// How many optional clauses must match.
+pub(super) fn minimum() -> Shape {
+    count().about(
+        "how many optional clauses have to match: a number, a percentage, or a combination such as `2<75%`",
+    )
+}
+
+/// How far away terms may be.
+pub(super) fn fuzziness() -> Shape {
+    count().about("edits that a term may be away: `AUTO`, or 0 to 2")
+}
+
+/// Whether some terms or all must match.
+pub(super) fn operator_shape() -> Shape {
+    text().about("`or`: some term has to match; `and`: all").preset("or")
+}
+
+/// Whether synonyms of several words are phrases.
+pub(super) fn synonyms() -> Shape {
+    flag().about("synonyms of several words are searched as phrases").preset(true)
+}
+
+/// What a text without terms finds.
+pub(super) fn zero_terms_shape() -> Shape {
+    one(&["none", "all"]).about("what a text without terms finds").preset("none")
+}
+
+/// Whether values of the wrong type are errors.
+pub(super) fn lenient() -> Shape {
+    flag().about("values of the wrong type match nothing, instead of being an error").preset(false)
+}
+
+/// The options of a text whose terms are searched for one by one.
+fn term_options() -> Vec<Named> {
+    vec![
+        ("operator", operator_shape()),
+        ("minimum_should_match", minimum()),
+        ("analyzer", analyzer()),
+        ("fuzziness", fuzziness()),
+        ("prefix_length", int().about("first characters that have to be the same").preset(0)),
+        ("max_expansions", int().about("terms that a fuzzy or unfinished one may stand for").preset(50)),
+        ("fuzzy_transpositions", flag().about("swapped neighbours are one edit").preset(true)),
+        ("fuzzy_rewrite", rewrite_shape()),
+    ]
+}
+
+/// The options that `match` and `multi_match` share.
+pub(super) fn match_options() -> Vec<Named> {
+    let others = [
+        ("lenient", lenient()),
+        ("zero_terms_query", zero_terms_shape()),
+        ("auto_generate_synonyms_phrase_query", synonyms()),
+    ];
+    term_options().into_iter().chain(others).collect()
+}
+
+fn phrase_options() -> [Named; 3] {
+    let slop = int().about("places that words may be moved").preset(0);
+    [("analyzer", analyzer()), ("slop", slop), ("zero_terms_query", zero_terms_shape())]
+}
+
 /// Reads a `match` query.
 pub(super) fn match_query(body: &Node, _: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "match";
@@ -129,6 +201,11 @@ pub(super) fn match_query(body: &Node, _: Context) -> Result<Query, BodyError> {
     let read = TextClause::read(CLAUSE, body, |member| take_match_option(CLAUSE, &mut query, member))?;
     (query.field, query.text) = (read.field, read.text);
     Ok(read.common.query(QueryKind::Match(query)))
+}
+
+/// What the body of a `match_bool_prefix` query holds.
+pub(super) fn match_bool_prefix_shape() -> Shape {
+    field_or_value(&["query"], term_options())
 }
 
 /// Reads a `match_bool_prefix` query.
@@ -141,6 +218,11 @@ pub(super) fn match_bool_prefix(body: &Node, _: Context) -> Result<Query, BodyEr
     })?;
     (query.field, query.text) = (read.field, read.text);
     Ok(read.common.query(QueryKind::MatchBoolPrefix(MatchBoolPrefixQuery(query))))
+}
+
+/// What the body of a `match_phrase_prefix` query holds.
+pub(super) fn match_phrase_prefix_shape() -> Shape {
+    field_or_value(&["query"], phrase_options().into_iter().chain([("max_expansions", int().preset(50))]))
 }
 
 /// Reads a `match_phrase_prefix` query.
@@ -156,6 +238,11 @@ pub(super) fn match_phrase_prefix(body: &Node, _: Context) -> Result<Query, Body
     })?;
     (query.phrase.field, query.phrase.text) = (read.field, read.text);
     Ok(read.common.query(QueryKind::MatchPhrasePrefix(query)))
+}
+
+/// What the body of a `match_phrase` query holds.
+pub(super) fn match_phrase_shape() -> Shape {
+    field_or_value(&["query"], phrase_options())
 }
 
 /// Reads a `match_phrase` query.

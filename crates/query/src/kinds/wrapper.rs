@@ -4,9 +4,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::dsl::{Context, members, parse_query, unknown_token};
+use super::shape::{Shape, object, text};
 use crate::Query;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{self, Json, Node};
+
+/// What the body of a `wrapper` query holds.
+pub(super) fn wrapper_shape() -> Shape {
+    object([("query", text().about("a query in JSON, in base64"))]).needs(&["query"])
+}
 
 /// Reads a `wrapper` query, which contains another query in base64.
 pub(super) fn wrapper(body: &Node, context: Context) -> Result<Query, BodyError> {

@@ -86,7 +86,7 @@ pub fn list(
     Ok(Some(Standard { short: Some(short), ..Standard::new(query) }))
 }
 
-/// Splits `name^weight` into field name and weight; the weight is 1 if there is none.
+/// Splits `name^weight` into field name and weight; the weight is 1 without a `^`.
 fn weighted(field: &str) -> (String, f32) {
     let parts = field.rsplit_once('^').and_then(|(name, weight)| Some((name, weight.parse().ok()?)));
     parts.map_or_else(|| (field.to_owned(), 1.0), |(name, weight)| (name.to_owned(), weight))

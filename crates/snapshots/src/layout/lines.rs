@@ -49,8 +49,8 @@ impl Unusable {
     }
 }
 
-/// Most bytes of a file, and of its first line, which a listing reads of each snapshot. Whoever can write to the repository could
-/// have all memory taken by more.
+/// Most bytes of a file, and of its first line, which a listing reads of each snapshot. More of them would let
+/// anybody who can write to the repository take all memory.
 pub(super) const MOST: u64 = 256 << 20;
 pub(super) const MOST_FIRST: u64 = 16 << 20;
 

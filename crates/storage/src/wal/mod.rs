@@ -174,7 +174,7 @@ impl Wal {
         let position = state.appended;
         // While somebody else works on the file, the buffer waits, so that the file has one writer.
         if state.buffer.len() >= WRITE_THRESHOLD && !state.busy {
-            // A failure closes the log, and whoever waits for the record is told of it. Where nobody does, it is kept in the buffer.
+            // A failure closes the log, and callers that wait for the record are told of it. If nobody waits, it is kept in the buffer.
             let _ = self.write(&mut state, false);
         }
         Ok(position)

@@ -68,7 +68,7 @@ pub(super) fn check_marked(
 /// the header is durable before the first record. A later file without a header is left from a failed attempt
 /// to start one.
 pub(super) fn last_begun(files: &[(Generation, PathBuf)]) -> Generation {
-    // What cannot be read or is of another version is no stub: whoever checks the files tells.
+    // What cannot be read or is of another version is no stub: the check of the files reports it.
     let is_begun = |path: &Path| !matches!(LogFile::open(path), Ok(None));
     files.iter().rev().find(|(_, path)| is_begun(path)).map_or(0, |(generation, _)| *generation)
 }

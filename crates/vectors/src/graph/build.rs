@@ -12,7 +12,7 @@ use super::insert::{Graph, Inserter, lowest_list_bytes};
 use super::packed::Packed;
 use crate::element::{Element, Metric};
 use crate::merge::DROPPED;
-use crate::quantise::Int8;
+use crate::quantise::{Codes, Int8};
 use crate::reader::VectorsReader;
 
 /// Most vectors in one graph.
@@ -40,7 +40,7 @@ pub struct GraphSource<B> {
 /// `InvalidInput` when the metrics of the sources differ; errors of writing to `out`.
 pub fn write_graph<B>(
     sources: &[GraphSource<B>],
-    codes: Option<Int8>,
+    codes: Option<Codes>,
     options: GraphOptions,
     max_block: usize,
     cancel: &AtomicBool,
@@ -61,6 +61,8 @@ where
     let metric = sources.first().map(|source| source.reader.metric());
     let width = metric.map_or(0, |metric| metric.element.components(metric.dims));
     let own_codes = codes.is_none() && metric.is_some_and(|metric| metric.element == Element::Float);
+    // Shorter codes are too coarse for choosing neighbours: graphs over them are built as those over floats alone.
+    let int8 = codes.and_then(Codes::int8).unwrap_or_default();
     let max_block = max_block.min(MAX_BYTES / bytes_per_vector(width, options)).clamp(1, MAX_BLOCK);
     let blocks = kept.len().div_ceil(max_block);
     let size = kept.len().div_ceil(blocks.max(1));
@@ -68,7 +70,7 @@ where
     out.write_all(&header(kept.len() as u32, blocks as u32, options, code_bytes))?;
     for (block, kept) in kept.chunks(size.max(1)).enumerate() {
         let Some(metric) = metric else { break };
-        let packed = pack(metric, sources, kept, codes.unwrap_or_default());
+        let packed = pack(metric, sources, kept, int8);
         let Some(graph) = build(&packed, options, cancel) else { return Ok(false) };
         let body = graph.body();
         let head = BlockHeader {

@@ -1,4 +1,4 @@
-//! Layout of the bytes, version 4. Numbers are u32 unless said otherwise, little endian.
+//! Layout of the bytes, version 5. Numbers are u32 unless said otherwise, little endian.
 //!
 //! ```text
 //! magic       8 bytes  "SPRHNSW" and the version
@@ -15,6 +15,7 @@
 //!   body_crc · block_crc (over this head without itself)
 //!   body              level 0:  offsets × (count + 1), neighbours × offsets[count]
 //!                     above:    n, vectors × n ascending, offsets × (n + 1), neighbours × offsets[n]
+//!                     neighbours have as many bits as count − 1, the lowest first, without gaps; three bytes of 0 follow
 //!   codes_crc         over what follows; this and the rest only with codes
 //!   scales            f32 × count: what one code of a vector stands for
 //!   codes             i8 × code_bytes × count
@@ -23,7 +24,7 @@
 //! Neighbours are numbers in the block. Blocks bound the memory that building takes. Codes only choose what is compared exactly, so they are
 //! not read when a graph is opened; [`GraphReader::verify`] does. Version 1 had no codes, and no `code_bytes`. Version 2 had
 //! the same layout, but many equal vectors could cut off the others. Version 3 had it too, but large components may be clipped in
-//! its codes.
+//! its codes. Up to version 4 neighbours were u32, and nothing followed them.
 
 use std::ops::{Deref, Range};
 
@@ -32,7 +33,9 @@ use crate::format::{f32_at, u32_at};
 use crate::kernels::{Rows, prefetch};
 use crate::reader::VectorsReader;
 
-pub(super) const VERSION: u8 = 4;
+pub(super) const VERSION: u8 = 5;
+/// Version from which on neighbours have as many bits as they need.
+const PACKED: u8 = 5;
 /// Version from which on codes stand for each component within half a step.
 const WHOLE_CODES: u8 = 4;
 /// Version from which on graphs are as good as those that this build writes, but for the bound of their codes' error.
@@ -94,6 +97,57 @@ impl BlockHeader {
     }
 }
 
+/// Bits of a neighbour's number among `count` vectors.
+pub(super) fn neighbour_bits(count: usize) -> u32 {
+    (usize::BITS - count.saturating_sub(1).leading_zeros()).max(1)
+}
+
+/// Bits of a neighbour's number where all have a whole number of bytes.
+const WHOLE: u32 = u32::BITS;
+/// Bytes after packed neighbours, so that the last one can be read as part of a u32.
+const PADDING: usize = 3;
+/// Most bits of a packed neighbour that are certain to lie in one u32, at whichever bit of a byte they start.
+const MOST_BITS: u32 = WHOLE - 7;
+
+/// Bytes of `count` neighbours of so many bits; `None` on overflow.
+fn neighbours_bytes(count: usize, bits: u32) -> Option<usize> {
+    let bytes = count.checked_mul(bits as usize)?.div_ceil(8);
+    if bits == WHOLE { Some(bytes) } else { bytes.checked_add(PADDING) }
+}
+
+/// Appends neighbours of so many bits, fewer than [`WHOLE`].
+pub(super) fn pack_neighbours(neighbours: impl Iterator<Item = u32>, bits: u32, out: &mut Vec<u8>) {
+    let (mut word, mut filled) = (0_u64, 0);
+    for neighbour in neighbours {
+        word |= u64::from(neighbour) << filled;
+        filled += bits;
+        while filled >= 8 {
+            out.push(word as u8);
+            word >>= 8;
+            filled -= 8;
+        }
+    }
+    if filled > 0 {
+        out.push(word as u8);
+    }
+    out.extend([0; PADDING]);
+}
+
+/// Consecutive neighbours in the bytes of a level, which starts at `start`.
+#[derive(Clone, Copy)]
+struct Neighbours<'a> {
+    bytes: &'a [u8],
+    start: usize,
+    bits: u32,
+}
+
+impl Neighbours<'_> {
+    fn get(&self, at: usize) -> u32 {
+        let bit = at * self.bits as usize;
+        u32_at(self.bytes, self.start + bit / 8) >> (bit % 8) & (u32::MAX >> (WHOLE - self.bits))
+    }
+}
+
 /// Offsets in the file of the lists of one level.
 #[derive(Debug, Clone)]
 pub(super) struct Level {
@@ -103,6 +157,8 @@ pub(super) struct Level {
     count: usize,
     offsets: usize,
     neighbours: usize,
+    /// Bits of a neighbour's number.
+    bits: u32,
 }
 
 /// One graph, over a range of consecutive vectors.
@@ -168,11 +224,11 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
         let count = u32_at(head, 8) as usize;
         let (m, ef_construction) =
             (u16::from_le_bytes([head[16], head[17]]), u16::from_le_bytes([head[18], head[19]]));
-        let mut blocks = Vec::new();
         let version = head[7];
+        let mut blocks = Vec::new();
         let (mut at, mut next) = (length, 0);
         for _ in 0..u32_at(head, 12) {
-            let (mut block, mut end) = read_block(&bytes, at)?;
+            let (mut block, mut end) = read_block(&bytes, at, version)?;
             if code_bytes > 0 {
                 let length = code_bytes.checked_add(4).and_then(|each| each.checked_mul(block.vectors.len()));
                 block.codes = Some(end);
@@ -267,26 +323,32 @@ impl<B: Deref<Target = [u8]>> GraphReader<B> {
     /// Neighbours of a vector on a level, by their numbers in the block; none if the vector is not on that
     /// level.
     pub(super) fn neighbours(&self, level: &Level, vector: u32) -> impl Iterator<Item = u32> + '_ {
-        let list = self.list(level, vector);
-        list.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes))
+        let neighbours = Neighbours { bytes: &self.bytes, start: level.neighbours, bits: level.bits };
+        self.list(level, vector).map(move |at| neighbours.get(at))
     }
 
     /// Prefetches the list of neighbours of a vector.
     pub(super) fn prefetch(&self, level: &Level, vector: u32) {
-        prefetch(self.list(level, vector));
+        let Range { start, end } = self.list(level, vector);
+        let [first, last] = [start, end].map(|at| level.neighbours + at * level.bits as usize / 8);
+        prefetch(&self.bytes[first..last]);
     }
 
-    fn list(&self, level: &Level, vector: u32) -> &[u8] {
+    #[cfg(test)]
+    pub(super) fn is_on(&self, level: &Level, vector: u32) -> bool {
+        level.nodes.is_none_or(|nodes| search(&self.bytes, nodes, level.count, vector).is_some())
+    }
+
+    /// Which of a level's neighbours are those of a vector.
+    fn list(&self, level: &Level, vector: u32) -> Range<usize> {
         let at = match level.nodes {
             None => Some(vector as usize),
             Some(nodes) => search(&self.bytes, nodes, level.count, vector),
         };
-        let range = at.map_or(0..0, |at| {
-            let offset =
-                |at: usize| level.neighbours + u32_at(&self.bytes, level.offsets + at * 4) as usize * 4;
+        at.map_or(0..0, |at| {
+            let offset = |at: usize| u32_at(&self.bytes, level.offsets + at * 4) as usize;
             offset(at)..offset(at + 1)
-        });
-        &self.bytes[range]
+        })
     }
 }
 
@@ -305,7 +367,7 @@ fn search(bytes: &[u8], list: usize, count: usize, wanted: u32) -> Option<usize>
 }
 
 /// Reads and checks the block at offset `at`; returns it with the offset of its end.
-fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
+fn read_block(bytes: &[u8], at: usize, version: u8) -> Result<(Block, usize), VectorsError> {
     let corrupt = |detail| VectorsError::Corrupt { detail };
     let head = bytes.get(at..at + BLOCK_HEADER).ok_or(corrupt("graph length"))?;
     if u32_at(head, 28) != crc32fast::hash(&head[..28]) {
@@ -322,6 +384,10 @@ fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
     if entry >= count || levels == 0 {
         return Err(corrupt("graph entry"));
     }
+    let bits = if version < PACKED { WHOLE } else { neighbour_bits(count) };
+    if bits != WHOLE && bits > MOST_BITS {
+        return Err(corrupt("graph size"));
+    }
     let mut reader = ListReader { bytes: &bytes[..end], at: start };
     let mut parsed = Vec::new();
     for level in 0..levels {
@@ -329,7 +395,7 @@ fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
             (None, count)
         } else {
             let on_level = reader.take(1)?.0 as usize;
-            let (_, nodes) = reader.list(on_level, count)?;
+            let nodes = reader.numbers(on_level, WHOLE, count)?;
             let ascending =
                 (1..on_level).all(|at| u32_at(bytes, nodes + at * 4 - 4) < u32_at(bytes, nodes + at * 4));
             if !ascending {
@@ -337,12 +403,12 @@ fn read_block(bytes: &[u8], at: usize) -> Result<(Block, usize), VectorsError> {
             }
             (Some(nodes), on_level)
         };
-        let (last, offsets) = reader.list(on_level + 1, usize::MAX)?;
+        let (last, offsets) = reader.take(on_level + 1)?;
         if (1..=on_level).any(|at| u32_at(bytes, offsets + at * 4 - 4) > u32_at(bytes, offsets + at * 4)) {
             return Err(corrupt("graph offsets"));
         }
-        let (_, neighbours) = reader.list(last as usize, count)?;
-        parsed.push(Level { nodes, count: on_level, offsets, neighbours });
+        let neighbours = reader.numbers(last as usize, bits, count)?;
+        parsed.push(Level { nodes, count: on_level, offsets, neighbours, bits });
     }
     if reader.at != end {
         return Err(corrupt("graph length"));
@@ -360,20 +426,25 @@ struct ListReader<'a> {
 impl ListReader<'_> {
     /// Reads `count` numbers; returns the last one and the offset of the first.
     fn take(&mut self, count: usize) -> Result<(u32, usize), VectorsError> {
-        let start = self.at;
-        let end = count.checked_mul(4).and_then(|length| start.checked_add(length));
-        let end = end.filter(|end| *end <= self.bytes.len());
-        self.at = end.ok_or(VectorsError::Corrupt { detail: "graph length" })?;
+        let start = self.skip(neighbours_bytes(count, WHOLE))?;
         Ok((if count == 0 { 0 } else { u32_at(self.bytes, self.at - 4) }, start))
     }
 
-    /// Same as [`Self::take`], and checks that all numbers are below `limit`.
-    fn list(&mut self, count: usize, limit: usize) -> Result<(u32, usize), VectorsError> {
-        let (last, start) = self.take(count)?;
-        let numbers = self.bytes[start..self.at].as_chunks::<4>().0;
-        if numbers.iter().any(|number| u32::from_le_bytes(*number) as usize >= limit) {
+    /// Checks that `count` numbers of so many bits are all below `limit`; returns the offset of the first.
+    fn numbers(&mut self, count: usize, bits: u32, limit: usize) -> Result<usize, VectorsError> {
+        let start = self.skip(neighbours_bytes(count, bits))?;
+        let numbers = Neighbours { bytes: self.bytes, start, bits };
+        if (0..count).map(|at| numbers.get(at) as usize).max().is_some_and(|largest| largest >= limit) {
             return Err(VectorsError::Corrupt { detail: "graph numbers" });
         }
-        Ok((last, start))
+        Ok(start)
+    }
+
+    /// Moves on by as many bytes; returns where it was.
+    fn skip(&mut self, bytes: Option<usize>) -> Result<usize, VectorsError> {
+        let start = self.at;
+        let end = bytes.and_then(|bytes| start.checked_add(bytes)).filter(|end| *end <= self.bytes.len());
+        self.at = end.ok_or(VectorsError::Corrupt { detail: "graph length" })?;
+        Ok(start)
     }
 }

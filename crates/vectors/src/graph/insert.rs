@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::beam::{Beam, Seen, Visited};
 use super::copies::Copies;
-use super::format::GraphOptions;
+use super::format::{GraphOptions, neighbour_bits, pack_neighbours};
 use super::packed::Packed;
 
 /// Factor on `ef_construction`. Better graphs find more neighbours at the same search width; a merge pays for
@@ -131,9 +131,12 @@ impl Graph {
             let upper = self.upper.iter().map(|upper| (&upper.lists, upper.nodes.len(), &upper.nodes[..]));
             iter::once(lowest).chain(upper)
         };
-        let numbers = levels().map(|(lists, count, nodes)| 2 + nodes.len() + count + lists.neighbours(count));
-        // In one piece of the right size, as this is as large as the lists are.
-        let mut body = Vec::with_capacity(numbers.sum::<usize>() * size_of::<u32>());
+        let bits = neighbour_bits(self.lowest.numbers.len() / self.lowest.stride);
+        // In one piece that is large enough, as this is nearly as large as the lists are.
+        let bytes = |(lists, count, nodes): (&Lists, usize, &[u32])| {
+            (2 + nodes.len() + count) * size_of::<u32>() + lists.neighbours(count) * bits as usize / 8 + 4
+        };
+        let mut body = Vec::with_capacity(levels().map(bytes).sum());
         for (level, (lists, count, nodes)) in levels().enumerate() {
             if level > 0 {
                 body.extend((count as u32).to_le_bytes());
@@ -145,7 +148,8 @@ impl Graph {
                 end += lists.get(at).len() as u32;
                 body.extend(end.to_le_bytes());
             }
-            body.extend((0..count).flat_map(|at| lists.get(at)).flat_map(|number| number.to_le_bytes()));
+            let neighbours = (0..count).flat_map(|at| lists.get(at)).copied();
+            pack_neighbours(neighbours, bits, &mut body);
         }
         body
     }

@@ -10,8 +10,9 @@ use crate::element::{Element, Metric};
 use crate::error::VectorsError;
 use crate::merge::{DROPPED, MergeSource, merge_vectors};
 use crate::nearest::{Effort, Method};
-use crate::quantise::Int8;
+use crate::quantise::{Codes, Int8};
 use crate::reader::VectorsReader;
+use crate::short::Short;
 use crate::similarity::Similarity;
 use crate::top_k::TopKRequest;
 use crate::top_k::tests::bits;
@@ -42,12 +43,25 @@ fn vectors(metric: Metric, count: usize, seed: u64) -> Vec<Vec<f32>> {
         .collect()
 }
 
+const INT8: Option<Codes> = Some(Codes::INT8);
+const INT4: Option<Codes> = Some(Codes::Short(Short::Int4));
+const BIT: Option<Codes> = Some(Codes::Short(Short::Bit));
+
+/// Codes that some vectors have, to be made for others.
+fn codes_of(reader: &Reader) -> Option<Codes> {
+    reader.has_codes().then(|| reader.short_codes().map_or(Codes::INT8, Codes::Short))
+}
+
 fn reader(metric: Metric, vectors: &[Vec<f32>], codes: bool) -> Reader {
+    reader_with(metric, vectors, INT8.filter(|_| codes))
+}
+
+fn reader_with(metric: Metric, vectors: &[Vec<f32>], codes: Option<Codes>) -> Reader {
     let mut builder = VectorsBuilder::new(metric);
     for (doc, vector) in vectors.iter().enumerate() {
         builder.add(doc as u32, vector).unwrap();
     }
-    VectorsReader::open(builder.finish(vectors.len() as u32, codes.then(Int8::default)).unwrap()).unwrap()
+    VectorsReader::open(builder.finish(vectors.len() as u32, codes).unwrap()).unwrap()
 }
 
 fn graph_bytes(reader: &Reader, max_block: usize) -> Vec<u8> {
@@ -57,7 +71,7 @@ fn graph_bytes(reader: &Reader, max_block: usize) -> Vec<u8> {
     assert!(
         write_graph(
             &sources,
-            reader.has_codes().then(Int8::default),
+            codes_of(reader),
             GraphOptions::default(),
             max_block,
             &AtomicBool::new(false),
@@ -124,25 +138,31 @@ fn recall_has_a_floor_for_every_kind_of_vector() {
     let float = |similarity| Metric { element: Element::Float, similarity, dims: 24 };
     let byte = |similarity| Metric { element: Element::Byte, similarity, dims: 24 };
     let cases = [
-        (float(Similarity::Cosine), true),
-        (float(Similarity::Cosine), false),
-        (float(Similarity::DotProduct), true),
-        (float(Similarity::L2Norm), true),
-        (float(Similarity::L2Norm), false),
-        (float(Similarity::MaxInnerProduct), false),
-        (byte(Similarity::Cosine), false),
-        (byte(Similarity::DotProduct), false),
-        (byte(Similarity::L2Norm), false),
-        (Metric { element: Element::Bit, similarity: Similarity::L2Norm, dims: 512 }, false),
+        (float(Similarity::Cosine), INT8),
+        (float(Similarity::Cosine), None),
+        (float(Similarity::DotProduct), INT8),
+        (float(Similarity::L2Norm), INT8),
+        (float(Similarity::L2Norm), None),
+        (float(Similarity::MaxInnerProduct), None),
+        (float(Similarity::L2Norm), INT4),
+        (float(Similarity::MaxInnerProduct), INT4),
+        (Metric { dims: 160, ..float(Similarity::Cosine) }, BIT),
+        (Metric { dims: 160, ..float(Similarity::L2Norm) }, BIT),
+        (byte(Similarity::Cosine), None),
+        (byte(Similarity::DotProduct), None),
+        (byte(Similarity::L2Norm), None),
+        (Metric { element: Element::Bit, similarity: Similarity::L2Norm, dims: 512 }, None),
     ];
     for (metric, codes) in cases {
-        let reader = reader(metric, &vectors(metric, COUNT, 1), codes);
+        let reader = reader_with(metric, &vectors(metric, COUNT, 1), codes);
         let graph = GraphReader::open(graph_bytes(&reader, MAX_BLOCK)).unwrap();
         let queries = vectors(metric, 20, 2);
         let search = Search { reader: &reader, graph: Some(&graph), live: None, filter: None };
         let (recall, walked) = search.recall(&queries, 60);
         assert!(walked > 0, "{metric:?}: no graph was walked");
-        assert!(recall >= 0.9, "{metric:?} {codes}: {recall}");
+        // Vectors of a centre are about equally far from one another here, which one bit tells apart only roughly.
+        let floor = if codes == BIT { 0.5 } else { 0.9 };
+        assert!(recall >= floor, "{metric:?} {codes:?}: {recall}");
         let all = search.recall(&queries, COUNT);
         assert_eq!(all, (1.0, 0), "{metric:?}: as many candidates as vectors are an exact search");
     }
@@ -163,9 +183,17 @@ fn more_candidates_find_more() {
 
 #[test]
 fn filters_and_deletions_hold() {
-    let reader = reader(COSINE, &vectors(COSINE, COUNT, 5), true);
+    let many = Metric { dims: 160, ..COSINE };
+    for (metric, codes, floor) in [(COSINE, INT8, 0.85), (COSINE, INT4, 0.8), (many, BIT, 0.3)] {
+        filters_and_deletions(metric, codes, floor);
+    }
+}
+
+/// Searches with filters of which some let so few pass that all are compared, and with 20 candidates of the others.
+fn filters_and_deletions(metric: Metric, codes: Option<Codes>, floor: f64) {
+    let reader = reader_with(metric, &vectors(metric, COUNT, 5), codes);
     let graph = GraphReader::open(graph_bytes(&reader, 2500)).unwrap();
-    let queries = vectors(COSINE, 20, 6);
+    let queries = vectors(metric, 20, 6);
     let live: Vec<bool> = (0..COUNT).map(|doc| doc % 7 != 0).collect();
     for (every, walks) in [(2, true), (100, false), (COUNT, false)] {
         let filter: Vec<bool> = (0..COUNT).map(|doc| doc % every == 1).collect();
@@ -183,7 +211,7 @@ fn filters_and_deletions_hold() {
         }
         let (recall, walked) = search.recall(&queries, 20);
         assert_eq!(walked > 0, walks, "one of {every}");
-        assert!(recall >= if walks { 0.85 } else { 1.0 }, "one of {every}: {recall}");
+        assert!(recall >= if walks { floor } else { 1.0 }, "{codes:?}, one of {every}: {recall}");
     }
 }
 
@@ -204,21 +232,22 @@ fn equal_vectors_do_not_cut_off_the_others() {
     let byte = |similarity| Metric { element: Element::Byte, similarity, dims: 24 };
     let bit = Metric { element: Element::Bit, similarity: Similarity::L2Norm, dims: 512 };
     let mut cases = vec![
-        (float(Similarity::DotProduct), false, 50, 1),
-        (float(Similarity::L2Norm), true, 25, 1),
-        (float(Similarity::L2Norm), false, 50, 3),
-        (float(Similarity::MaxInnerProduct), false, 25, 2),
-        (byte(Similarity::Cosine), false, 50, 1),
-        (byte(Similarity::DotProduct), false, 25, 3),
-        (byte(Similarity::L2Norm), false, 50, 10),
-        (bit, false, 50, 2),
+        (float(Similarity::DotProduct), None, 50, 1),
+        (float(Similarity::L2Norm), INT8, 25, 1),
+        (float(Similarity::L2Norm), None, 50, 3),
+        (float(Similarity::L2Norm), INT4, 50, 3),
+        (float(Similarity::MaxInnerProduct), None, 25, 2),
+        (byte(Similarity::Cosine), None, 50, 1),
+        (byte(Similarity::DotProduct), None, 25, 3),
+        (byte(Similarity::L2Norm), None, 50, 10),
+        (bit, None, 50, 2),
     ];
     let of_cosine = [(5, 1), (5, 10), (25, 10), (50, 1), (50, 10)];
-    cases.extend(of_cosine.map(|(share, distinct)| (float(Similarity::Cosine), true, share, distinct)));
+    cases.extend(of_cosine.map(|(share, distinct)| (float(Similarity::Cosine), INT8, share, distinct)));
     for (metric, codes, share, distinct) in cases {
         let copied = vectors(metric, distinct, 21);
         let (all, is_copy) = with_copies(metric, share, &copied, 20);
-        let reader = reader(metric, &all, codes);
+        let reader = reader_with(metric, &all, codes);
         let graph = GraphReader::open(graph_bytes(&reader, MAX_BLOCK)).unwrap();
         let queries = vectors(metric, 100, 30);
         let others = bits(&is_copy.iter().map(|is_copy| !is_copy).collect::<Vec<_>>());
@@ -239,7 +268,7 @@ fn equal_vectors_do_not_cut_off_the_others() {
 
 /// A graph in which nothing leads from the first vector to the others.
 fn graph_without_links(count: u32) -> Vec<u8> {
-    let body = vec![0; (count as usize + 1) * 4];
+    let body = vec![0; (count as usize + 1) * 4 + 3];
     let head = format::BlockHeader { first: 0, count, levels: 1, entry: 0 }.to_bytes(&body);
     [&format::header(count, 1, GraphOptions::default(), 0)[..], &head, &body].concat()
 }
@@ -289,7 +318,7 @@ fn a_merge_makes_the_graph_of_what_stays() {
     let sources: Vec<MergeSource<'_, Vec<u8>>> =
         old.iter().zip(&maps).map(|(reader, doc_map)| MergeSource { reader, doc_map }).collect();
     let mut merged = Vec::new();
-    merge_vectors(&sources, next, Some(Int8::default()), &mut merged).unwrap();
+    merge_vectors(&sources, next, INT8, &mut merged).unwrap();
     let merged = VectorsReader::open(merged).unwrap();
     let graph_sources: Vec<_> = old
         .iter()
@@ -298,15 +327,7 @@ fn a_merge_makes_the_graph_of_what_stays() {
         .collect();
     let mut bytes = Vec::new();
     let never = AtomicBool::new(false);
-    write_graph(
-        &graph_sources,
-        Some(Int8::default()),
-        GraphOptions::default(),
-        MAX_BLOCK,
-        &never,
-        &mut bytes,
-    )
-    .unwrap();
+    write_graph(&graph_sources, INT8, GraphOptions::default(), MAX_BLOCK, &never, &mut bytes).unwrap();
     assert_eq!(merged.len(), kept.len());
     assert_eq!(bytes, graph_bytes(&reader(COSINE, &kept, true), MAX_BLOCK));
     assert_eq!(GraphReader::open(bytes).unwrap().len(), merged.len());
@@ -323,10 +344,10 @@ fn hits_are_the_best_candidates_where_a_graph_is_built_from_clipped_codes() {
     for (doc, vector) in vectors.iter().enumerate() {
         builder.add(doc as u32, vector).unwrap();
     }
-    let clipped = Int8 { confidence_interval: 0.9 };
-    let clipped = VectorsReader::open(builder.finish(COUNT as u32, Some(clipped)).unwrap()).unwrap();
+    let clips = Some(Codes::Int8(Int8 { confidence_interval: 0.9 }));
+    let clipped = VectorsReader::open(builder.finish(COUNT as u32, clips).unwrap()).unwrap();
     let doc_map: Arc<[u32]> = (0..COUNT as u32).collect();
-    let merged = |codes: Option<Int8>| {
+    let merged = |codes: Option<Codes>| {
         let mut bytes = Vec::new();
         let source = MergeSource { reader: &clipped, doc_map: &doc_map };
         merge_vectors(&[source], COUNT as u32, codes, &mut bytes).unwrap();
@@ -335,7 +356,7 @@ fn hits_are_the_best_candidates_where_a_graph_is_built_from_clipped_codes() {
         write_graph(&[source], codes, GraphOptions::default(), MAX_BLOCK, &never, &mut graph).unwrap();
         (VectorsReader::open(bytes).unwrap(), GraphReader::open(graph).unwrap())
     };
-    for codes in [None, Some(Int8::default()), Some(Int8 { confidence_interval: 0.9 })] {
+    for codes in [None, INT8, clips] {
         let (reader, graph) = merged(codes);
         for query in vectors.iter().step_by(300) {
             let hits = |k: usize| {
@@ -399,27 +420,72 @@ fn damaged_graphs_are_refused() {
         assert!(GraphReader::open(&good[..length]).is_err());
     }
     let mut newer = good.clone();
-    newer[7] = 5;
+    newer[7] = 6;
     assert_eq!(
         GraphReader::open(&newer[..]).unwrap_err(),
-        VectorsError::NewerFormat { found: 5, supported: 4 }
+        VectorsError::NewerFormat { found: 6, supported: 5 }
     );
+}
+
+/// A graph as version 4 wrote it, with four bytes for each neighbour.
+fn with_whole_neighbours(bytes: &[u8]) -> Vec<u8> {
+    let graph = GraphReader::open(bytes).unwrap();
+    let mut out = bytes[..format::HEADER].to_vec();
+    out[7] = 4;
+    let mut at = format::HEADER;
+    for block in &graph.blocks {
+        let count = block.vectors.len() as u32;
+        let mut body = Vec::new();
+        for (number, level) in block.levels.iter().enumerate() {
+            let on_level = (0..count).filter(|vector| number == 0 || graph.is_on(level, *vector));
+            let on_level: Vec<u32> = on_level.collect();
+            let mut numbers = vec![0];
+            for vector in &on_level {
+                numbers.push(numbers[numbers.len() - 1] + graph.neighbours(level, *vector).count() as u32);
+            }
+            if number > 0 {
+                body.extend([&[on_level.len() as u32][..], &on_level].concat());
+            }
+            body.extend(numbers);
+            body.extend(on_level.iter().flat_map(|vector| graph.neighbours(level, *vector)));
+        }
+        let body: Vec<u8> = body.into_iter().flat_map(u32::to_le_bytes).collect();
+        let levels = block.levels.len() as u32;
+        let head =
+            format::BlockHeader { first: block.vectors.start as u32, count, levels, entry: block.entry };
+        out.extend(head.to_bytes(&body));
+        out.extend(&body);
+        let packed = u64::from_le_bytes(bytes[at + 16..at + 24].try_into().unwrap()) as usize;
+        let codes = at + format::BLOCK_HEADER + packed;
+        at = codes
+            + if graph.code_bytes() > 0 { 4 + block.vectors.len() * (4 + graph.code_bytes()) } else { 0 };
+        out.extend(&bytes[codes..at]);
+    }
+    with_version(&out, 4)
+}
+
+fn with_version(bytes: &[u8], version: u8) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[7] = version;
+    let checksum = crc32fast::hash(&bytes[..24]);
+    bytes[24..28].copy_from_slice(&checksum.to_le_bytes());
+    bytes
 }
 
 #[test]
 fn graphs_of_older_versions_are_walked() {
     let codes = reader(COSINE, &vectors(COSINE, COUNT, 12), true);
-    let bytes = graph_bytes(&codes, 2500);
+    let packed = graph_bytes(&codes, 2500);
+    let bytes = with_whole_neighbours(&packed);
+    assert!(packed.len() * 3 < bytes.len() * 2, "{} {}", packed.len(), bytes.len());
     let mut old = [&bytes[..20], &[0; 4], &bytes[28..]].concat();
     old[7] = 1;
     let checksum = crc32fast::hash(&old[..20]);
     old[20..24].copy_from_slice(&checksum.to_le_bytes());
-    let mut second = bytes.clone();
-    second[7] = 2;
-    let checksum = crc32fast::hash(&second[..24]);
-    second[24..28].copy_from_slice(&checksum.to_le_bytes());
-    let second = GraphReader::open(second).unwrap();
-    let (old, new) = (GraphReader::open(old).unwrap(), GraphReader::open(bytes).unwrap());
+    let second = GraphReader::open(with_version(&bytes, 2)).unwrap();
+    let fourth = GraphReader::open(bytes).unwrap();
+    let (old, new) = (GraphReader::open(old).unwrap(), GraphReader::open(packed).unwrap());
+    assert!(fourth.is_current());
     assert!(!old.is_current() && new.is_current());
     assert!(!second.is_current() && second.len() == new.len());
     // Over floats without codes too, which are then compared themselves.
@@ -430,16 +496,14 @@ fn graphs_of_older_versions_are_walked() {
             |reader, graph| Search { reader, graph: Some(graph), live: None, filter: None }.run(query, 40);
         assert_eq!(ask(&codes, &old), ask(&codes, &new));
         assert_eq!(ask(&codes, &second), ask(&codes, &new));
+        assert_eq!(ask(&codes, &fourth), ask(&codes, &new));
         assert_eq!(ask(&floats, &old).1, Method::Graph);
     }
     let search = Search { reader: &floats, graph: Some(&old), live: None, filter: None };
     assert!(search.recall(&queries, 40).0 >= 0.9);
     // The codes of version 3 may be clipped, so nothing is known of their error.
     let with_codes = graph_bytes(&floats, 2500);
-    let mut third = with_codes.clone();
-    third[7] = 3;
-    let checksum = crc32fast::hash(&third[..24]);
-    third[24..28].copy_from_slice(&checksum.to_le_bytes());
+    let third = with_version(&with_whole_neighbours(&with_codes), 3);
     let (third, new) = (GraphReader::open(third).unwrap(), GraphReader::open(with_codes).unwrap());
     assert!(third.is_current() && third.whole_scale(3000).is_none() && new.whole_scale(3000).is_some());
     let whole = reader(COSINE, &vectors(COSINE, COUNT, 12), true);

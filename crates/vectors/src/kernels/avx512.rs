@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::avx2::dots_i8;
+use super::avx2::{dots_bits, dots_i8, dots_int4};
 use super::lanes::implementation;
 use super::rows::{Rows, with_prefetch};
 use super::{Implementation, scalar};
@@ -10,7 +10,7 @@ use super::{Implementation, scalar};
 const LANES: usize = 16;
 type Vector = __m512;
 
-// The products of i8 are AVX2's, as wider ones ask for more than the foundation.
+// Products of bytes and of shorter codes are AVX2's, as wider ones ask for more than the foundation.
 implementation!(
     "avx512",
     "avx512f",

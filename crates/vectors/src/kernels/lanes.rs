@@ -4,12 +4,19 @@
 
 /// Generates `implementation()` from a module's `LANES`, `Vector` and its operations `zero`, `load`, `add`,
 /// `subtract`, `multiply_add(sum, a, b)` and `total`, all of which have the target features, and its
-/// `dots_i8`.
+/// `dots_i8`, `dots_int4` and `dots_bits`.
 macro_rules! implementation {
     ($name:literal, $features:literal, $detected:expr) => {
         /// Implementation with these instructions, or `None` if this machine lacks them.
         pub(super) fn implementation() -> Option<Implementation> {
-            $detected.then_some(Implementation { name: $name, dots, squared_distances, dots_i8 })
+            $detected.then_some(Implementation {
+                name: $name,
+                dots,
+                squared_distances,
+                dots_i8,
+                dots_int4,
+                dots_bits,
+            })
         }
 
         fn dots(query: &[f32], rows: Rows<'_>, numbers: &[u32], out: &mut [f32]) {

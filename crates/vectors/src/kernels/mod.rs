@@ -31,11 +31,20 @@ type Kernel = fn(&[f32], Rows<'_>, &[u32], &mut [f32]);
 /// components, so that sums fit an i32.
 type Int8Kernel = fn(&[u8], Rows<'_>, &[u32], &mut [i32]);
 
+/// Kernel that compares a query with codes of few bits, which rows begin with. At most 2^16 components, so that sums fit an
+/// i32.
+type ShortKernel = Int8Kernel;
+
+/// Planes of a query that is compared with codes of one bit: its numbers have as many bits.
+pub(crate) const PLANES: usize = 4;
+
 pub(crate) struct Implementation {
     name: &'static str,
     dots: Kernel,
     squared_distances: Kernel,
     dots_i8: Int8Kernel,
+    dots_int4: ShortKernel,
+    dots_bits: ShortKernel,
 }
 
 static CHOSEN: LazyLock<Implementation> = LazyLock::new(|| {
@@ -61,6 +70,8 @@ fn available() -> Vec<Implementation> {
         dots: scalar::dots,
         squared_distances: scalar::squared_distances,
         dots_i8: scalar::dots_i8,
+        dots_int4: scalar::dots_int4,
+        dots_bits: scalar::dots_bits,
     });
     all
 }
@@ -83,6 +94,18 @@ pub(crate) fn squared_distances(query: &[f32], rows: Rows<'_>, numbers: &[u32], 
 /// `Σ aᵢ·bᵢ` of a vector of i8 with each of some rows; the same for all implementations.
 pub(crate) fn dots_i8(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
     (CHOSEN.dots_i8)(query, rows, numbers, out);
+}
+
+/// `Σ aᵢ·bᵢ` of a vector of i8 with each of some rows, which begin with half as many bytes: the lower four bits belong to the
+/// first half of the vector, the upper ones to the second. The same for all implementations.
+pub(crate) fn dots_int4(query: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
+    (CHOSEN.dots_int4)(query, rows, numbers, out);
+}
+
+/// `Σ aᵢ·bᵢ` of a vector of numbers from −8 to 7 with each of some rows, which begin with a bit for each number. The vector is
+/// given as [`PLANES`] rows of bits, the lowest one of each number first; the same for all implementations.
+pub(crate) fn dots_bits(planes: &[u8], rows: Rows<'_>, numbers: &[u32], out: &mut [i32]) {
+    (CHOSEN.dots_bits)(planes, rows, numbers, out);
 }
 
 /// Number of differing bits between a vector and each of some rows.
@@ -174,6 +197,49 @@ mod tests {
             for (number, found) in ORDER.iter().zip(found) {
                 let bits = query.iter().zip(rows.row(*number)).map(|(a, b)| (a ^ b).count_ones());
                 assert_eq!(found as u32, bits.sum::<u32>());
+            }
+        }
+    }
+
+    #[test]
+    fn products_of_short_codes_are_exact() {
+        let mut state = 13_u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        for length in (1..140).chain([191, 192, 193, 512, 2048, 8192]) {
+            let query: Vec<u8> = (0..length * 4).map(|_| next()).collect();
+            // What follows the codes of a row is not read.
+            let width = length + 8;
+            let bytes: Vec<u8> = (0..=width * ROWS).map(|_| next()).collect();
+            let rows = Rows::new(&bytes[1..], width);
+            let (least, full) = (vec![0x80_u8; length * 2], vec![0xff_u8; width]);
+            for many in 1..ORDER.len() {
+                let mut wanted = [[0; ORDER.len()]; 2];
+                for (at, number) in ORDER[..many].iter().enumerate() {
+                    let row = &rows.row(*number)[..length];
+                    let code = |at: usize| i32::from(row[at % length] >> (4 * (at / length)) & 15);
+                    wanted[0][at] = (0..2 * length).map(|at| i32::from(query[at] as i8) * code(at)).sum();
+                    let bit = |bytes: &[u8], at: usize| i32::from(bytes[at / 8] >> (at % 8) & 1);
+                    let plane = |plane: usize, at| bit(&query[plane * length..], at);
+                    wanted[1][at] = (0..8 * length)
+                        .map(|at| {
+                            let number =
+                                plane(0, at) + 2 * plane(1, at) + 4 * plane(2, at) - 8 * plane(3, at);
+                            number * bit(row, at)
+                        })
+                        .sum();
+                }
+                for one in available() {
+                    let mut found = [[0; ORDER.len()]; 2];
+                    (one.dots_int4)(&query[..length * 2], rows, &ORDER[..many], &mut found[0]);
+                    (one.dots_bits)(&query, rows, &ORDER[..many], &mut found[1]);
+                    assert_eq!(found, wanted, "{} {length}", one.name);
+                    let mut largest = [0; 1];
+                    (one.dots_int4)(&least, Rows::new(&full, width), &[0], &mut largest);
+                    assert_eq!(largest[0], -128 * 15 * 2 * length as i32, "{} {length}", one.name);
+                }
             }
         }
     }

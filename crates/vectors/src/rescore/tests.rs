@@ -5,7 +5,7 @@ use super::*;
 use crate::builder::VectorsBuilder;
 use crate::element::{Element, Metric};
 use crate::kernels::ReadOrder;
-use crate::quantise::Int8;
+use crate::quantise::{Codes, Int8};
 use crate::scorer::Query;
 use crate::similarity::Similarity;
 
@@ -76,7 +76,7 @@ fn reader_of(similarity: Similarity, vectors: &[Vec<f32>], codes: Int8) -> Vecto
     for (doc, vector) in vectors.iter().enumerate() {
         builder.add(doc as u32, vector).unwrap();
     }
-    VectorsReader::open(builder.finish(vectors.len() as u32, Some(codes)).unwrap()).unwrap()
+    VectorsReader::open(builder.finish(vectors.len() as u32, Some(Codes::Int8(codes))).unwrap()).unwrap()
 }
 
 /// Hits among all vectors, and the number of vectors that were compared exactly.

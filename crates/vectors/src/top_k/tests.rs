@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::builder::VectorsBuilder;
 use crate::element::{Element, Metric};
-use crate::quantise::Int8;
+use crate::quantise::Codes;
+use crate::short::Short;
 use crate::similarity::Similarity;
 
 const SIMILARITIES: [Similarity; 4] =
@@ -77,7 +78,7 @@ proptest! {
         for (doc, vector) in vectors.iter().enumerate() {
             if let Some(vector) = vector { builder.add(doc as u32, vector).unwrap(); }
         }
-        let bytes = builder.finish(present.len() as u32, codes.then(Int8::default)).unwrap();
+        let bytes = builder.finish(present.len() as u32, codes.then_some(Codes::INT8)).unwrap();
         let reader = VectorsReader::open(&bytes[..]).unwrap();
         reader.verify().unwrap();
         for (doc, vector) in vectors.iter().enumerate() {
@@ -107,11 +108,14 @@ proptest! {
 
     #[test]
     fn changed_bytes_never_panic(
-        at in 0_usize..200, value in any::<u8>(), cut in 0_usize..200, codes in any::<bool>(),
+        at in 0_usize..200, value in any::<u8>(), cut in 0_usize..200,
+        codes in proptest::sample::select(vec![
+            None, Some(Codes::INT8), Some(Codes::Short(Short::Int4)), Some(Codes::Short(Short::Bit)),
+        ]),
     ) {
         let mut builder = VectorsBuilder::new(float(Similarity::Cosine, 3));
         for doc in [1, 4, 5] { builder.add(doc, &[1.0, 2.0, doc as f32]).unwrap(); }
-        let mut bytes = builder.finish(7, codes.then(Int8::default)).unwrap();
+        let mut bytes = builder.finish(7, codes).unwrap();
         let length = bytes.len();
         bytes[at % length] ^= value;
         bytes.truncate(length - cut % length);
@@ -164,7 +168,7 @@ fn the_nearest_of_very_long_vectors_is_found_by_codes() {
     for (doc, vector) in vectors.iter().enumerate() {
         builder.add(doc as u32, vector).unwrap();
     }
-    let reader = VectorsReader::open(builder.finish(3, Some(Int8::default())).unwrap()).unwrap();
+    let reader = VectorsReader::open(builder.finish(3, Some(Codes::INT8)).unwrap()).unwrap();
     let mut near = [0.0; 3];
     Query::new(reader.metric(), &vectors[1], true).by_codes(
         &reader,
@@ -218,7 +222,7 @@ fn bytes_take_whole_numbers_only() {
     assert_eq!(builder.add(0, &[0.5, 1.0]), Err(VectorsError::Component));
     assert_eq!(builder.add(0, &[128.0, 1.0]), Err(VectorsError::Component));
     builder.add(0, &[-128.0, 127.0]).unwrap();
-    let reader = VectorsReader::open(builder.finish(1, Some(Int8::default())).unwrap()).unwrap();
+    let reader = VectorsReader::open(builder.finish(1, Some(Codes::INT8)).unwrap()).unwrap();
     assert!(!reader.has_codes(), "bytes need none");
     assert_eq!(reader.vector(0), Some(vec![-128.0, 127.0]));
     assert_eq!(reader.score(&[1.5, 0.0], 0), Err(VectorsError::Component));

@@ -1,9 +1,10 @@
 import type { SearchEngine } from '@sparrow-search/engine';
 
 import { type Json, isObject } from '../json.js';
+import { semanticIn } from '../passage-mappings.js';
 import { ask } from './asking.js';
 import { fieldsOfType } from './definition.js';
-import { readPage, shardNumbers } from './transfer.js';
+import { passagesOf, readPage, shardNumbers } from './transfer.js';
 
 /** A cluster keeps 9 bits of a weight: a score is lower by this share of it at most. Sums are of 32-bit floats. */
 const LOST = 2 ** -8 + 1e-4;
@@ -38,8 +39,14 @@ export async function compare(
   if (before !== after) differences.push(`there are ${String(after)} documents of ${String(before)}`);
   const fields = fieldsOfType(mappings, 'sparse_vector');
   let [documents, searches] = [0, 0];
-  for (const { id, routing, source } of await sampleOf(from, index, samples)) {
+  const sample = await sampleOf(from, index, samples);
+  const hasPassages = Object.keys(semanticIn(mappings)).length > 0;
+  const [own, moved] = hasPassages
+    ? await Promise.all([passagesOf(from, index, sample), passagesOf(to, index, sample)])
+    : [[], []];
+  for (const [place, { id, routing, source }] of sample.entries()) {
     documents += 1;
+    if (own[place] !== moved[place]) differences.push(`document [${id}] has other passages`);
     const query: Readonly<Record<string, string>> = routing === undefined ? {} : { routing };
     const other = await ask<{ found?: boolean; _source?: unknown }>(to, 'get_doc', {
       path: { index, id },

@@ -49,11 +49,6 @@ export function bodyLike(
 
 /** @throws {MigrationError} for an index whose documents cannot be had as they were put, their vectors with them */
 export function checkWhole(name: string, { mappings }: IndexDefinition): void {
-  const [semantic] = Object.keys(semanticIn(mappings));
-  if (semantic !== undefined) {
-    const why = `to move an index with type [semantic_text] of field [${semantic}] is not available over a cluster`;
-    throw new MigrationError(`index [${name}]: ${why}: make the index there, and load the documents again`);
-  }
   const source = mappings['_source'];
   if (!isObject(source)) return;
   const part = ['excludes', 'includes'].find((it) => Array.isArray(source[it]) && (source[it] as unknown[]).length > 0);
@@ -61,6 +56,13 @@ export function checkWhole(name: string, { mappings }: IndexDefinition): void {
     const why = part === undefined ? 'keeps no _source' : `keeps a part of its _source only ([_source.${part}])`;
     throw new MigrationError(`index [${name}] ${why}, so its documents cannot be moved: leave it out with --index`);
   }
+}
+
+/** The inference endpoints that the `semantic_text` fields of indices name. */
+export function endpointsOf(definitions: readonly IndexDefinition[]): ReadonlySet<string> {
+  const fields = definitions.flatMap(({ mappings }) => Object.values(semanticIn(mappings)));
+  const named = fields.flatMap((field) => [field['inference_id'], field['search_inference_id']]);
+  return new Set(named.filter((id) => typeof id === 'string'));
 }
 
 /** The paths of fields of a type. */

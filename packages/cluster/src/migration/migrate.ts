@@ -1,16 +1,17 @@
 import { EngineError, type SearchEngine } from '@sparrow-search/engine';
 
-import { type Json, isObject } from '../json.js';
+import { type Json, isObject, textOf, without } from '../json.js';
+import { semanticIn } from '../passage-mappings.js';
 import { MigrationError, ask } from './asking.js';
 import { type Compared, compare } from './comparison.js';
-import { type IndexDefinition, bodyLike, checkWhole } from './definition.js';
+import { type IndexDefinition, bodyLike, checkWhole, endpointsOf } from './definition.js';
 import { type Mark, readMark, removeMark, writeMark } from './mark.js';
 import { transfer } from './transfer.js';
 
 export { MigrationError } from './asking.js';
 
 export interface MigrationOptions {
-  /** Names and patterns of indices; all that are open and do not begin with a dot where there is none. */
+  /** Names and patterns of indices; without any, all indices that are open and do not begin with a dot. */
   readonly indices: readonly string[];
   /** Shards of the indices that are made; as many as they have where nothing is said. */
   readonly shards?: number | undefined;
@@ -55,6 +56,7 @@ export async function migrate(from: SearchEngine, to: SearchEngine, options: Mig
     to,
     definitions.map(([, definition]) => definition),
   );
+  await moveEndpoints(from, to, endpointsOf(definitions.map(([, definition]) => definition)));
   const begun: (Begun & { readonly index: string; readonly definition: IndexDefinition })[] = [];
   for (const [index, definition] of definitions) {
     begun.push({ index, definition, ...(await begin(to, index, definition, options.shards)) });
@@ -67,7 +69,9 @@ export async function migrate(from: SearchEngine, to: SearchEngine, options: Mig
     const onDocuments = (documents: number): void => {
       options.onProgress({ index, documents, total });
     };
-    const end = mark.done ? mark : await transfer({ from, to, index, batch, signal, onDocuments }, mark);
+    const hasPassages = Object.keys(semanticIn(definition.mappings)).length > 0;
+    const moving = { from, to, index, hasPassages, batch, signal, onDocuments };
+    const end = mark.done ? mark : await transfer(moving, mark);
     const result = { index, documents: end.documents, interrupted: !end.done, left_out: leftOut };
     if (!end.done) return [...moved, result];
     await ask(to, 'refresh', { path });
@@ -142,6 +146,30 @@ async function movePipelines(
       throw new MigrationError(`pipeline [${pipeline}] cannot be made there: ${error.reason}`, { cause: error });
     });
   }
+}
+
+/** Moves the inference endpoints that fields name and the other side does not have. */
+async function moveEndpoints(from: SearchEngine, to: SearchEngine, wanted: ReadonlySet<string>): Promise<void> {
+  if (wanted.size === 0) return;
+  const [ours, theirs] = await Promise.all([inferenceOf(from), inferenceOf(to)]);
+  for (const id of wanted) {
+    const endpoint = ours.get(id);
+    if (theirs.has(id) || endpoint === undefined) continue;
+    const path = { task_type: textOf(endpoint['task_type']) ?? '', inference_id: id };
+    const body = without(endpoint, 'task_type', 'inference_id');
+    await ask(to, 'put_inference', { path, body }).catch((error: unknown) => {
+      if (!(error instanceof EngineError)) throw error;
+      const instead = 'make it first, by a server that has its model';
+      throw new MigrationError(`inference endpoint [${id}] cannot be made there: ${error.reason}: ${instead}`, {
+        cause: error,
+      });
+    });
+  }
+}
+
+async function inferenceOf(engine: SearchEngine): Promise<ReadonlyMap<string, Json>> {
+  const { endpoints } = await ask<{ endpoints: Json[] }>(engine, 'get_inference');
+  return new Map(endpoints.map((endpoint) => [String(endpoint['inference_id']), endpoint]));
 }
 
 async function pipelinesOf(engine: SearchEngine): Promise<Json> {

@@ -17,6 +17,8 @@ export interface Transfer {
   readonly from: SearchEngine;
   readonly to: SearchEngine;
   readonly index: string;
+  /** Whether documents have passages, which move with them. */
+  readonly hasPassages: boolean;
   readonly batch: number;
   readonly signal: AbortSignal;
   readonly onDocuments: (documents: number) => void;
@@ -33,7 +35,7 @@ export async function shardNumbers(engine: SearchEngine, index: string): Promise
  * gone on with behind the last one that was set down. What is sent twice is written once, for its id is the same.
  */
 export async function transfer(moving: Transfer, begun: Mark): Promise<Mark> {
-  const { from, to, index, batch, signal, onDocuments } = moving;
+  const { from, to, index, hasPassages, batch, signal, onDocuments } = moving;
   const shards = await shardNumbers(from, index);
   let mark = begun;
   let saved = performance.now();
@@ -46,7 +48,8 @@ export async function transfer(moving: Transfer, begun: Mark): Promise<Mark> {
       const page = await readPage(from, index, shard, shards.length, mark.after[shard], batch);
       const last = page.at(-1);
       if (last !== undefined) {
-        await writePage(to, index, page);
+        const payloads = hasPassages ? await passagesOf(from, index, page) : undefined;
+        await writePage(to, index, page, payloads);
         const after = { ...mark.after, [String(shard)]: last.seqNo };
         mark = { ...mark, documents: mark.documents + page.length, after };
         onDocuments(mark.documents);
@@ -84,38 +87,94 @@ export async function readPage(
   return sourceHits(text);
 }
 
-async function writePage(engine: SearchEngine, index: string, page: readonly SourceHit[]): Promise<void> {
-  let lines = page.map(({ id, routing, source }) => {
+/** What is stored of the passages of documents. */
+export async function passagesOf(
+  engine: SearchEngine,
+  index: string,
+  page: readonly SourceHit[],
+): Promise<readonly (string | null)[]> {
+  const body = { documents: page.map(({ id, routing }) => ({ id, routing })) };
+  return (await ask<{ payloads: (string | null)[] }>(engine, 'stored_passages', { path: { index }, body })).payloads;
+}
+
+async function writePage(
+  engine: SearchEngine,
+  index: string,
+  page: readonly SourceHit[],
+  payloads: readonly (string | null)[] | undefined,
+): Promise<void> {
+  let left = page.map(({ id, routing, source }, at) => {
     if (source === undefined) throw new MigrationError(`document [${id}] of index [${index}] has no _source`);
-    const action = { _id: id, ...(routing === undefined ? {} : { routing }) };
-    return `${JSON.stringify({ index: action })}\n${inOneLine(source)}\n`;
+    return { id, routing, source, payload: payloads?.[at] };
   });
-  for (let attempt = 0; lines.length > 0; attempt += 1) {
-    const statuses = await written(engine, index, lines);
-    lines = lines.filter((_, at) => statuses[at] === 429);
-    if (lines.length === 0) return;
+  for (let attempt = 0; left.length > 0; attempt += 1) {
+    const statuses = await (payloads === undefined ? written : writtenWithPassages)(engine, index, left);
+    left = left.filter((_, at) => statuses[at] === 429);
+    if (left.length === 0) return;
     if (attempt >= RETRIES)
       throw new MigrationError(`there was no room for documents of index [${index}], again and again`);
     await sleep(FIRST_RETRY_MS * 2 ** attempt);
   }
 }
 
-/** Writes lines of a bulk request; resolves with the status of each. */
-async function written(engine: SearchEngine, index: string, lines: readonly string[]): Promise<readonly number[]> {
-  let answer: { items: Record<string, unknown>[] };
+/** A document on its way. */
+interface Moving {
+  readonly id: string;
+  readonly routing: string | undefined;
+  /** As it is written: numbers keep all their digits. */
+  readonly source: string;
+  readonly payload: string | null | undefined;
+}
+
+/** Writes documents by a bulk request; resolves with the status of each. */
+async function written(engine: SearchEngine, index: string, documents: readonly Moving[]): Promise<readonly number[]> {
+  const lines = documents.map(({ id, routing, source }) => {
+    const action = { _id: id, ...(routing === undefined ? {} : { routing }) };
+    return `${JSON.stringify({ index: action })}\n${inOneLine(source)}\n`;
+  });
+  // The vectors stand in the documents: no pipeline makes them again.
+  const request = { path: { index }, query: { pipeline: '_none' }, body: lines.join('') };
+  return statusesOf(index, documents, async () => {
+    const { items } = await ask<{ items: Record<string, unknown>[] }>(engine, 'bulk', request);
+    return items.map((item) => Object.values(item)[0]);
+  });
+}
+
+/** Writes documents with their passages; resolves with the status of each. */
+async function writtenWithPassages(
+  engine: SearchEngine,
+  index: string,
+  documents: readonly Moving[],
+): Promise<readonly number[]> {
+  const parts = documents.map(({ id, routing, source, payload }) => {
+    const about = JSON.stringify({ id, routing, payload });
+    return `${about.slice(0, -1)},"source":${source}}`;
+  });
+  const request = { path: { index }, body: `{"documents":[${parts.join(',')}]}` };
+  return statusesOf(
+    index,
+    documents,
+    async () => (await ask<{ items: unknown[] }>(engine, 'write_passages', request)).items,
+  );
+}
+
+async function statusesOf(
+  index: string,
+  documents: readonly Moving[],
+  write: () => Promise<readonly unknown[]>,
+): Promise<readonly number[]> {
+  let items: readonly unknown[];
   try {
-    // The vectors stand in the documents: no pipeline makes them again.
-    answer = await ask(engine, 'bulk', { path: { index }, query: { pipeline: '_none' }, body: lines.join('') });
+    items = await write();
   } catch (error) {
-    if (error instanceof EngineError && error.status === 429) return lines.map(() => 429);
+    if (error instanceof EngineError && error.status === 429) return documents.map(() => 429);
     throw error;
   }
-  return answer.items.map((item) => {
-    const [result] = Object.values(item);
-    const { status, error, _id: id } = isObject(result) ? result : {};
+  return items.map((item, at) => {
+    const { status, error } = isObject(item) ? item : {};
     if (error !== undefined && status !== 429) {
       const reason = isObject(error) ? String(error['reason']) : JSON.stringify(error);
-      throw new MigrationError(`document [${String(id)}] of index [${index}] is refused: ${reason}`);
+      throw new MigrationError(`document [${documents[at]?.id ?? ''}] of index [${index}] is refused: ${reason}`);
     }
     return Number(status);
   });

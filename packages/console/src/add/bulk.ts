@@ -2,7 +2,7 @@
 import { Refused, call } from '../lib/api';
 
 export interface Document {
-  /** The server makes one if there is none. */
+  /** The server makes an id for a document without one. */
   readonly id?: string | undefined;
   readonly source: Readonly<Record<string, unknown>>;
 }

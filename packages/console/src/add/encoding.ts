@@ -1,5 +1,5 @@
 // The letters of a file: UTF-8, or Latin-1 as older spreadsheets write it. What is read as U+FFFD is lost, so nothing is.
-import { hasControls } from '../../../server/src/no-text';
+import { hasControls } from '../../../cli/src/documents/no-text';
 
 export interface Decoded {
   readonly text: string;

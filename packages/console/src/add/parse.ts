@@ -1,11 +1,17 @@
 // Reads files into documents: JSON, JSON lines, CSV, and plain text.
-import { CsvProblem, CsvReader } from '../../../server/src/csv-rows';
-import { type Column, type ColumnNote, Sample, textColumns, typedDocument } from '../../../server/src/file-mapping';
-import { asIndexName } from '../../../server/src/index-name';
-import { exactValue, mayHoldLong, parseJson } from '../../../server/src/http/json-text';
-import { isBulkAction, listInside } from '../../../server/src/json-documents';
-import { NO_TEXT_NAME, SPREADSHEET } from '../../../server/src/no-text';
-import { MEANING_OF_PART, TextParts } from '../../../server/src/text-parts';
+import { CsvProblem, CsvReader } from '../../../cli/src/documents/csv-rows';
+import {
+  type Column,
+  type ColumnNote,
+  Sample,
+  textColumns,
+  typedDocument,
+} from '../../../cli/src/documents/file-mapping';
+import { asIndexName } from '../../../cli/src/documents/index-name';
+import { exactValue, mayHoldLong, parseJson } from '../../../endpoints/src/json-text';
+import { isBulkAction, listInside } from '../../../cli/src/documents/json-documents';
+import { NO_TEXT_NAME, SPREADSHEET } from '../../../cli/src/documents/no-text';
+import { MEANING_OF_PART, TextParts } from '../../../cli/src/documents/text-parts';
 import { plural } from '../lib/format';
 import type { Document } from './bulk';
 

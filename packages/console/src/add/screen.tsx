@@ -2,10 +2,10 @@
 import type { JSX } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 
-import { MEANING_FIELD, type Made, fieldAt, fieldsFor, isByMeaning } from '../../../server/src/file-mapping';
+import { MEANING_FIELD, type Made, fieldAt, fieldsFor, isByMeaning } from '../../../cli/src/documents/file-mapping';
 import { Refused, call, optional } from '../lib/api';
 import { bytes, count, duration, plural } from '../lib/format';
-import { foreignLanguage } from '../../../server/src/language';
+import { foreignLanguage } from '../../../cli/src/documents/language';
 import { useLoad } from '../lib/load';
 import { address } from '../lib/route';
 import { type Properties, vectorsOf } from '../search/fields';

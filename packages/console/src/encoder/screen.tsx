@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { call } from '../lib/api';
 import { weight as shown } from '../lib/format';
 import { loadIndices } from '../lib/indices';
-import { foreignLanguage } from '../../../server/src/language';
+import { foreignLanguage } from '../../../cli/src/documents/language';
 import { useLoad } from '../lib/load';
 import { current, remember } from '../lib/route';
 import { Head, Note, Problem } from '../shell/parts';

@@ -9,7 +9,7 @@ import { type Index, loadIndices } from '../lib/indices';
 import { useLoad } from '../lib/load';
 import { address, current, remember } from '../lib/route';
 import { vectorFields } from '../search/fields';
-import { shown } from '../../../server/src/shown-document';
+import { shown } from '../../../cli/src/documents/shown-document';
 import { FilterInput } from '../search/filter-input';
 import type { Properties } from '../search/fields';
 import { Json } from '../shell/json';

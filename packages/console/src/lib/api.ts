@@ -1,6 +1,6 @@
 // Requests to the server that the page came from, and to nobody else.
 
-import { warningTexts } from '../../../server/src/http/warning-texts';
+import { warningTexts } from '../../../endpoints/src/warning-texts';
 
 const STORED_KEY = 'sparrow-key';
 /** A header takes no other letters. */
@@ -99,7 +99,7 @@ export async function send(method: string, path: string, body?: string, options:
   };
 }
 
-/** Sends a request and resolves with the answer's JSON, or its text if it is none. @throws Refused unless it succeeds */
+/** Sends a request and resolves with the answer's JSON, or its text if it is not JSON. @throws Refused unless it succeeds */
 export async function call<T>(method: string, path: string, body?: unknown, options?: Options): Promise<T> {
   const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
   const reply = await send(method, path, sent, options);

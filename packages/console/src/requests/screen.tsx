@@ -6,7 +6,7 @@ import { bodyType, call, parsed, send, sentences } from '../lib/api';
 import { duration } from '../lib/format';
 import { type Index, loadIndices } from '../lib/indices';
 import { useLoad } from '../lib/load';
-import { MEANING_FIELD } from '../../../server/src/file-mapping';
+import { MEANING_FIELD } from '../../../cli/src/documents/file-mapping';
 import { EXAMPLE_INDEX } from '../search/example';
 import type { Field } from '../search/fields';
 import { Json } from '../shell/json';
@@ -335,7 +335,7 @@ function CopyAs({
   );
 }
 
-/** JSON with two spaces; lines of JSON, or what is none, stay as they are. */
+/** JSON with two spaces; lines of JSON, and what is not JSON, stay as they are. */
 function layOut(body: string): string {
   const value = parsed(body);
   return typeof value === 'string' ? body : JSON.stringify(value, null, 2);

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { type RunningServer, startServer } from '../../../../test/support/server';
-import { fieldsFor } from '../../../server/src/file-mapping';
+import { fieldsFor } from '../../../cli/src/documents/file-mapping';
 import { filterProblem } from '../../../engine/src/diagnostics/named-fields';
-import { shown, titleFieldOf } from '../../../server/src/shown-document';
+import { shown, titleFieldOf } from '../../../cli/src/documents/shown-document';
 import { sentences } from '../lib/api';
 import { fusedLists, searchBody } from './body';
 import { type Way, firstOfEach, leaves, vectorFields, waysOf, withPassages } from './fields';

@@ -1,7 +1,7 @@
 // An example for a server that holds nothing yet: short texts whose questions share no words with them.
 import { call } from '../lib/api';
 import { bulkLines } from '../add/bulk';
-import { fieldsFor } from '../../../server/src/file-mapping';
+import { fieldsFor } from '../../../cli/src/documents/file-mapping';
 
 export const EXAMPLE_INDEX = 'sparrow-example';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { shown } from '../../../server/src/shown-document';
+import { shown } from '../../../cli/src/documents/shown-document';
 import { type Hit, passageOf } from './results';
 
 const passage = (text: string, title: string, hasTitle = true): string =>

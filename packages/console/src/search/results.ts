@@ -2,7 +2,7 @@
 import { call } from '../lib/api';
 import type { Index, Known } from '../lib/indices';
 import { type SearchOptions, fusedLists, searchBody } from './body';
-import { type Shown, type Source, shown, titleFieldOf } from '../../../server/src/shown-document';
+import { type Shown, type Source, shown, titleFieldOf } from '../../../cli/src/documents/shown-document';
 import { type Kind, type Way, vectorFields, withPassages } from './fields';
 import { type Explanation, type Part, partsOf, tokensOf, withoutEmptyMarks, wordsOf } from './why';
 

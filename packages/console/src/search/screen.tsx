@@ -6,7 +6,7 @@ import { filterProblem } from '../../../engine/src/diagnostics/named-fields';
 import { Refused } from '../lib/api';
 import { count } from '../lib/format';
 import { type Index, type Known, keepUsual, loadIndices, usualIndex } from '../lib/indices';
-import { foreignLanguage } from '../../../server/src/language';
+import { foreignLanguage } from '../../../cli/src/documents/language';
 import { useLoad } from '../lib/load';
 import { current, go, remember } from '../lib/route';
 import { Head, Hidden, Note, Problem } from '../shell/parts';

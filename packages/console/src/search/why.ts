@@ -1,12 +1,9 @@
-// What made a hit's score, read out of its explanation.
-import { isFunctionWord } from '../../../server/src/language';
+// What made a hit's score, by its explanation.
+import { isFunctionWord } from '../../../cli/src/documents/language';
+import { type Explanation, reasonOf } from '../../../endpoints/src/explanations';
 import type { Kind } from './fields';
 
-export interface Explanation {
-  readonly value: number;
-  readonly description: string;
-  readonly details?: readonly Explanation[];
-}
+export type { Explanation };
 
 /** What one token, word or list added to a score. */
 export interface Part {
@@ -22,11 +19,6 @@ export interface Part {
 }
 
 const LETTER = /[\p{L}\p{N}]/u;
-const SPARSE = /^Linear function on the (.+?) field for the (.+?) feature/;
-const BM25 = /^weight\((?:Synonym\()?([^:\s]+):(.+?)\)? in \d+\)/;
-const WORD = /^encoded from the word \[(.+?)\] of field \[(.+?)\]/;
-const LIST = /^weighted score: \[([\d.eE+-]+)\](?:, result not found)? in query at index \[(\d+)\]/;
-
 /**
  * The parts of an explanation, the greatest first.
  *
@@ -43,43 +35,31 @@ export function tokensOf(explanation: Explanation): Part[] {
   return merge([...walk(explanation)]).sort((a, b) => b.value - a.value);
 }
 
-function listPart({ description }: Explanation, lists: readonly Kind[]): Part | undefined {
-  const found = LIST.exec(description);
-  if (found === null) return undefined;
-  const [, value = '0', at = '0'] = found;
-  const kind = lists[Number(at)];
+function listPart(node: Explanation, lists: readonly Kind[]): Part | undefined {
+  const reason = reasonOf(node);
+  if (reason?.kind !== 'list' || reason.weight !== undefined) return undefined;
+  const kind = lists[reason.at];
   return {
-    label: kind ?? `list ${Number(at) + 1}`,
-    value: Number(value),
+    label: kind ?? `list ${reason.at + 1}`,
+    value: node.value,
     ...(kind === undefined ? {} : { kind }),
   };
 }
 
-function* walk({ value, description, details = [] }: Explanation): Generator<Part> {
-  const sparse = SPARSE.exec(description);
-  if (sparse !== null) {
-    const [, field = '', token = ''] = sparse;
-    const stored = details[1];
-    const word = stored?.details?.map((one) => WORD.exec(one.description)).find((one) => one !== null);
-    yield {
-      label: token,
-      value,
-      field,
-      weights: [details[0]?.value ?? 0, stored?.value ?? 0],
-      ...(word?.[1] === undefined ? {} : { word: word[1] }),
-    };
+function* walk(node: Explanation): Generator<Part> {
+  const { value, details = [] } = node;
+  const reason = reasonOf(node);
+  if (reason?.kind === 'token') {
+    const { token, field, weights, word } = reason;
+    yield { label: token, value, field, weights, ...(word === undefined ? {} : { word }) };
     return;
   }
-  const bm25 = BM25.exec(description);
-  if (bm25 !== null) {
-    const [, field = '', word = ''] = bm25;
-    yield { label: word, value, field, word };
+  if (reason?.kind === 'word') {
+    yield { label: reason.word, value, field: reason.field, word: reason.word };
     return;
   }
   // Of the fields of a `multi_match` only the best one counts.
-  const chosen = description.startsWith('max of')
-    ? [...details].sort((a, b) => b.value - a.value).slice(0, 1)
-    : details;
+  const chosen = reason?.kind === 'best' ? [...details].sort((a, b) => b.value - a.value).slice(0, 1) : details;
   for (const inner of chosen) yield* walk(inner);
 }
 

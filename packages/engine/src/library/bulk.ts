@@ -276,7 +276,7 @@ async function* batches<Doc>(
   }
 }
 
-/** The end that a signal brings, for whoever waits for something else. */
+/** The end that a signal brings, for code that waits for something else. */
 class Ended {
   readonly #signal: AbortSignal;
   #reject: (reason: Error) => void = () => undefined;

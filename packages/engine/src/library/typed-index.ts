@@ -124,7 +124,7 @@ export class Index<Doc extends object = Json> {
   /**
    * Changes members of a document.
    *
-   * @throws {SparrowError} 404 when there is none of that id
+   * @throws {SparrowError} 404 when no document has that id
    */
   async update(id: string, changes: Partial<Doc>, options: ChangeOptions = {}): Promise<Written> {
     const { refresh, signal } = known('update', options, CHANGE_OPTIONS);
@@ -132,7 +132,7 @@ export class Index<Doc extends object = Json> {
     return this.#caller.call('update_doc', { path: this.#pathTo(id), query, body: { doc: changes }, signal });
   }
 
-  /** The document of an id as it was last written, searchable already or not; undefined if there is none. */
+  /** The document of an id as it was last written, searchable already or not; undefined if no document has it. */
   async get(id: string, options: CallOptions = {}): Promise<Doc | undefined> {
     const { signal } = known('get', options, CALL_OPTIONS);
     const answer = await this.#unlessMissing<{ found?: boolean; _source?: Doc }>('get_doc', id, {}, signal);
@@ -234,7 +234,7 @@ export class Index<Doc extends object = Json> {
     return { index: this.name, id: named('the id of a document', id) };
   }
 
-  /** The answer about a document, or undefined if there is none of that id. A missing index is an error. */
+  /** The answer about a document, or undefined if no document has that id. A missing index is an error. */
   async #unlessMissing<T>(
     op: 'get_doc' | 'delete_doc',
     id: string,

@@ -1,5 +1,5 @@
 //! AMX on a processor without it: a handler of `SIGILL` decodes the instruction that the processor refused, performs it on tiles in
-//! memory, one set for each thread, and goes on behind it. All other refused instructions go to whoever handled them before.
+//! memory, one set for each thread, and goes on behind it. All other refused instructions go to the handler that was installed before.
 //!
 //! The system delivers a signal below the red zone of the interrupted function and restores all of its registers but those that
 //! are changed here, so that the handler may be compiled like any function. It runs on the stack that it interrupts.

@@ -225,7 +225,7 @@ fn not_left_out(
         ForwardPass::Checkpoint(_) => {
             Err(format!("module [{module}] of modules.json is not computed from a checkpoint"))
         }
-        // Whoever says how to pool says what comes after the graph.
+        // A configuration that says how to pool says what comes after the graph.
         ForwardPass::Graph { output, .. } if pooling != Pooling::Done && said.pooling.is_none() => {
             Err(format!(
                 "module [{module}] of modules.json comes after the output [{output}] of its graph, and nothing computes it: export \

@@ -183,7 +183,7 @@ fn lists_that_are_made_at_once_are_those_made_one_after_another() {
             });
         }
     });
-    // All that fail are named, whoever made them.
+    // All endpoints that fail are named, whether they are built in or not.
     let negative = json!({"standard": {"query": {"script_score": {"query": {"match_all": {}},
         "script": {"source": "dotProduct(params.v, 'd') - 1.0", "params": {"v": [-1.0, -1.0]}}}}}});
     let mut inputs = lists(1);

@@ -293,7 +293,7 @@ impl LookUp<'_> {
     }
 }
 
-/// The best score plus `tie_breaker` times each of the others; `None` if there is none.
+/// The best score plus `tie_breaker` times each of the others; `None` if no clause matches.
 fn combine(scores: impl IntoIterator<Item = Option<f32>>, tie_breaker: f32) -> Option<f32> {
     let (mut most, mut sum) = (None, 0.0);
     for score in scores.into_iter().flatten() {

@@ -34,6 +34,7 @@ fn below(limit: i64) -> Query {
 }
 
 const DIMS: usize = 4;
+const MANY_DIMS: usize = 64;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
@@ -45,7 +46,9 @@ proptest! {
             ("byte", "cosine"), ("byte", "dot_product"), ("byte", "l2_norm"), ("byte", "max_inner_product"),
             ("bit", "l2_norm"),
         ]),
-        options in proptest::sample::select(vec!["hnsw", "int8_hnsw", "flat", "int8_flat"]),
+        options in proptest::sample::select(vec![
+            "hnsw", "int8_hnsw", "int4_hnsw", "bbq_hnsw", "flat", "int8_flat", "int4_flat", "bbq_flat",
+        ]),
         docs in proptest::collection::vec((proptest::collection::vec(-9i32..9, DIMS), 0i64..6, any::<bool>()), 1..60),
         batches in 1usize..4,
         deleted in proptest::collection::vec(0usize..60, 0..12),
@@ -61,10 +64,16 @@ proptest! {
             if raw.iter().all(|x| *x == 0.0) { raw[0] = 1.0; }
             let length = raw.iter().map(|x| x * x).sum::<f64>().sqrt();
             if unit { raw.iter_mut().for_each(|x| *x /= length); }
+            // Codes of one bit want more components.
+            if options.starts_with("bbq") {
+                let times = MANY_DIMS / DIMS;
+                let shrink = if unit { (times as f64).sqrt() } else { 1.0 };
+                raw = raw.iter().map(|x| x / shrink).collect::<Vec<f64>>().repeat(times);
+            }
             raw
         };
         let mut field = json!({"type": "dense_vector", "element_type": element, "similarity": similarity});
-        if element == "float" || !options.starts_with("int8") {
+        if element == "float" || options == "hnsw" || options == "flat" {
             field["index_options"] = json!({ "type": options });
         }
         let mut fixture = Fixture::with_options(
@@ -114,14 +123,19 @@ proptest! {
 
 /// An index with vectors in some segments, each large enough for a graph if it has a thousand of them, and these vectors.
 fn with_vectors(count: usize, segments: usize) -> (Fixture, Vec<Vec<f64>>) {
+    with_vectors_of(json!({"type": "dense_vector", "dims": 8, "similarity": "l2_norm"}), 8, count, segments)
+}
+
+/// As [`with_vectors`], of a field that is mapped so.
+fn with_vectors_of(field: Value, dims: usize, count: usize, segments: usize) -> (Fixture, Vec<Vec<f64>>) {
     let mut state = 1_u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f64 / 16_777_216.0 - 0.5
     };
-    let vectors: Vec<Vec<f64>> = (0..count).map(|_| (0..8).map(|_| next()).collect()).collect();
+    let vectors: Vec<Vec<f64>> = (0..count).map(|_| (0..dims).map(|_| next()).collect()).collect();
     let mut fixture = Fixture::with_options(
-        json!({"v": {"type": "dense_vector", "dims": 8, "similarity": "l2_norm"}, "n": {"type": "integer"}}),
+        json!({"v": field, "n": {"type": "integer"}}),
         IndexOptions { min_graph_vectors: 1000, ..IndexOptions::default() },
     );
     for (batch, vectors) in vectors.chunks(count / segments).enumerate() {
@@ -216,6 +230,60 @@ fn graphs_are_there_after_reopening() {
     let fixture = Fixture { _dir, index, next_seq_no: 0 };
     assert_eq!(graphs(&fixture), [3000]);
     assert_eq!(nearest(&fixture, &vectors[7], Vec::new()), before);
+}
+
+/// Bytes of the vectors and graphs of all segments.
+fn bytes(fixture: &Fixture) -> u64 {
+    fixture.snapshot().segments().iter().map(|segment| segment.plugins().bytes()).sum()
+}
+
+#[test]
+fn a_field_may_change_to_shorter_codes_which_merges_write() {
+    let field = |kind: &str| json!({"type": "dense_vector", "dims": MANY_DIMS, "similarity": "l2_norm", "index_options": {"type": kind}});
+    let (mut fixture, vectors) = with_vectors_of(field("int8_hnsw"), MANY_DIMS, 2400, 2);
+    fixture.index.merge_all().unwrap();
+    let mut before = bytes(&fixture);
+    // A graph of 8 bits finds the neighbours of these evenly spread vectors best.
+    for (kind, code_bytes, floor) in
+        [("int4_hnsw", MANY_DIMS as u64 / 2 + 8, 0.7), ("bbq_hnsw", MANY_DIMS as u64 / 8 + 8, 0.4)]
+    {
+        let mapping =
+            fixture.index.mapping().merge_update(&json!({"properties": {"v": field(kind)}})).unwrap();
+        fixture.index.update_mapping(&mapping).unwrap();
+        // Something to merge with.
+        let more: Vec<f64> = vectors[0].iter().map(|x| x + 10.0).collect();
+        fixture.batch(&[("more", json!({"v": more, "n": 9}))]);
+        fixture.index.merge_all().unwrap();
+        assert_eq!(graphs(&fixture), [2401]);
+        let after = bytes(&fixture);
+        let shown = fixture.index.mapping().to_json();
+        assert_eq!(shown["properties"]["v"]["index_options"]["type"], kind);
+        assert!(after + 2400 * (code_bytes / 2) < before, "{kind}: {before} {after}");
+        before = after;
+        let (mut right, mut wanted) = (0, 0);
+        for query in vectors.iter().step_by(60) {
+            let found = nearest(&fixture, query, Vec::new());
+            let distance =
+                |id: &usize| vectors[*id].iter().zip(query).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+            let mut best: Vec<usize> = (0..2400).collect();
+            best.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+            assert_eq!(found[0], best[0], "{kind}: a vector is nearest to itself");
+            right += best[..10].iter().filter(|id| found.contains(id)).count();
+            wanted += 10;
+            let filtered = nearest(&fixture, query, vec![below(2)]);
+            assert!(filtered.len() == 10 && filtered.iter().all(|id| id % 4 < 2), "{kind}: {filtered:?}");
+        }
+        assert!(right as f64 >= floor * f64::from(wanted), "{kind}: {right} of {wanted}");
+    }
+    fixture.index.flush(Some(1)).unwrap();
+    let found = nearest(&fixture, &vectors[7], Vec::new());
+    let (dir, mapping) = (fixture.index.dir().to_path_buf(), fixture.index.mapping());
+    let Fixture { _dir, index, .. } = fixture;
+    drop(index);
+    let options = IndexOptions { memory_budget: 15_000_000, ..IndexOptions::default() };
+    let (index, _) = SparrowIndex::open(&dir, &mapping, &options).unwrap();
+    let fixture = Fixture { _dir, index, next_seq_no: 0 };
+    assert_eq!((graphs(&fixture), nearest(&fixture, &vectors[7], Vec::new())), (vec![2401], found));
 }
 
 #[test]

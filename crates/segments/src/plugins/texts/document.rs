@@ -9,7 +9,7 @@ use tantivy::tokenizer::MAX_TOKEN_LEN;
 
 use super::write_vint;
 
-/// Seeds of the hashes of terms, the same for all texts, as a segment finds a term by its hash. They are unknown to whoever sends documents,
+/// Seeds of the hashes of terms, the same for all texts, as a segment finds a term by its hash. They are unknown to clients that send documents,
 /// so nobody can choose terms that collide.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 

@@ -1,7 +1,7 @@
 //! The terms of texts in a segment that is being written.
 //!
-//! tantivy makes postings on the one thread that writes a segment, token by token. Here that thread finds the work half done: whoever
-//! prepares a document inverts each of its texts ([`TextInverter`]), so that a term comes once with all its positions, and the thread only
+//! tantivy makes postings on the one thread that writes a segment, token by token. Here that thread finds the work half done: the
+//! thread that prepares a document inverts each of its texts ([`TextInverter`]), so that a term comes once with all its positions, and the thread only
 //! adds these to the terms of the segment ([`TermBuffer`]). At the end, tantivy's own serializers write the four files of the inverted
 //! index again, with the texts in them ([`files`]): they are, byte for byte, what tantivy would have written, so nothing that reads or
 //! merges segments knows the difference.

@@ -1,0 +1,1 @@
+export * from '@sparrow-search/http/elasticsearch';
