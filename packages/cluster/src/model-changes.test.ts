@@ -37,7 +37,7 @@ function over(state: string | undefined, answerTo: (step: unknown) => object = (
   };
   const work = {
     transport: { ask },
-    names: { check: () => Promise.resolve() },
+    names: { check: () => Promise.resolve(), expression: () => Promise.resolve('i') },
     log: { warn: () => undefined },
     native: {
       execute: (_: EngineRequest, bytes: Uint8Array) => {
@@ -101,6 +101,21 @@ describe('the change of a model', () => {
       throw refusal(409, 'status_exception', 'something else');
     });
     await expect(concluded(other.work, PLAN, DONE, goesOn)).rejects.toBeInstanceOf(EngineError);
+  });
+
+  it.each([
+    ['holds the output of model [gone] and cannot be searched', true],
+    ['is of another kind', false],
+  ])('is compared only where something makes queries for the old vectors: field [body] %s', async (why, goesOn) => {
+    const { work, steps } = over('filling', (step) =>
+      JSON.stringify(step).includes('queries') ? { queries: ['q'] } : { change: { field: 'body', state: 'ready' } },
+    );
+    const refuses = () => Promise.reject(refusal(400, 'query_shard_exception', `field [body] ${why}`));
+    Object.assign(work.semantic, { as: () => ({ of: refuses }) });
+    const ended = concluded(work, PLAN, DONE, () => undefined);
+    if (!goesOn) return expect(ended).rejects.toMatchObject({ status: 400 });
+    expect(await ended).toMatchObject({ state: 'ready' });
+    expect(steps).toContainEqual({ fill: { lists: [] } });
   });
 
   it.each([

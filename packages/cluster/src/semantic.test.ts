@@ -90,13 +90,11 @@ describe('documents that are made while the change of a model begins', () => {
 
   it('are made again where those of another index of the same request came in between', async () => {
     const { semantic } = over('a', 2);
-    const { items } = new BulkBody(Buffer.from(['a', 'b'].map((it) => `{"index":{"_index":"${it}"}}\n{}\n`).join('')));
+    const lines = ['a', 'b'].map((it) => `{"index":{"_index":"${it}"}}\n{}\n`);
+    const { items } = new BulkBody(Buffer.from(lines.join('')), undefined);
     const changed = new Map<number, string>();
     await bulkPassages(semantic, items, changed, new Map());
-    expect([...changed.values()].map((lines) => lines.split('\n')[1])).toEqual([
-      '{"_sparrow":"new"}',
-      '{"_sparrow":"old"}',
-    ]);
+    expect([...changed.values()].map((it) => it.split('\n')[1])).toEqual(['{"_sparrow":"new"}', '{"_sparrow":"old"}']);
   });
 });
 
