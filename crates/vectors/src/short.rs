@@ -152,7 +152,7 @@ impl Coder {
         for reach in REACHES {
             let step = half / reach;
             self.tried.clear();
-            // Rounded by cutting off, since no share is below −1.
+            // Rounded by cutting off: what is below 0 becomes 0 in any case.
             let code = |share: &f32| (share * step + (half + 0.5)).clamp(0.0, Short::Int4.top()) as u8;
             self.tried.extend(self.rest.shares.iter().map(code));
             let (mut along, mut squared) = (0.0, 0.0);
