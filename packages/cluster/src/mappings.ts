@@ -136,7 +136,6 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
  */
 function templatesFor(templates: unknown, { name: product }: Product): unknown {
   if (!Array.isArray(templates)) return undefined;
-  let isChanged = false;
   const translated = (templates as unknown[]).map((template) => {
     if (!isObject(template)) return template;
     const each = Object.entries(template).map(([name, rule]) => {
@@ -146,12 +145,11 @@ function templatesFor(templates: unknown, { name: product }: Product): unknown {
       if (typeof type !== 'string' || !RENAMED.has(type) || hasType) return [name, rule];
       if (type !== 'sparse_vector' || Object.keys(mapping).length > 1)
         throw notOverCluster(`type [${type}] of dynamic template [${name}]`, 'put the field into the mapping');
-      isChanged = true;
       return [name, { ...(rule as Json), mapping: { type: RENAMED.get(type) } }];
     });
     return Object.fromEntries(each) as Json;
   });
-  return isChanged ? translated : undefined;
+  return JSON.stringify(translated) === JSON.stringify(templates) ? undefined : translated;
 }
 
 /** @param byTemplates whether fields that are not written down may have come as `sparse_vector` by a template */
