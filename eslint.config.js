@@ -41,6 +41,8 @@ const NO_DEEP_IMPORTS = {
   ],
 };
 
+const HTTP = ['hono', 'hono/*', '@hono/*', 'node:http'];
+
 export default defineConfig(
   globalIgnores([
     '**/node_modules/',
@@ -86,10 +88,14 @@ export default defineConfig(
     },
   },
   {
-    // HTTP belongs to the server: the engine's wrapper must be usable without it.
+    // HTTP belongs to packages/http: what lies below must be usable without it.
     files: ['packages/engine/src/**/*.ts'],
+    rules: { 'no-restricted-imports': ['error', { patterns: [...HTTP, '@sparrow-search/*'] }] },
+  },
+  {
+    files: ['packages/{endpoints,evaluation}/src/**/*.ts'],
     rules: {
-      'no-restricted-imports': ['error', { patterns: ['hono', 'hono/*', '@hono/*', 'node:http', '@sparrow-search/*'] }],
+      'no-restricted-imports': ['error', { patterns: [...HTTP, '@sparrow-search/*', '!@sparrow-search/engine'] }],
     },
   },
 );

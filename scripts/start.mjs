@@ -18,7 +18,7 @@ await main(async (args) => {
 
 /**
  * npm starts scripts through a shell, which takes a SIGTERM for itself and leaves us running, with the port and the data
- * directory. Whoever ends `npm start` means the server.
+ * directory. Ending `npm start` is meant to end the server.
  */
 function stopWithNpm() {
   if (process.env.npm_lifecycle_event === undefined) return;

@@ -28,7 +28,7 @@ await main(async (args) => {
   };
   await part('set-up', () => setUp());
   const rest = args.filter((arg) => arg !== '--all' && !SIDES.includes(arg));
-  // Whoever names tests wants them, whichever tier they are in.
+  // Tests that are named run, whichever tier they are in.
   const all = args.includes('--all') || rest.length > 0;
   // Clusters take minutes to start: the first tier takes one only where somebody names it.
   const env = all

@@ -5,7 +5,7 @@
 // for long, or measures. A test that does the same more often there asks `byTier` how often.
 import process from 'node:process';
 
-/** Whether only the first tier runs. Whoever starts vitest by hand runs what they name, whichever tier it is in. */
+/** Whether only the first tier runs. Tests that are named to vitest run, whichever tier they are in. */
 export const isFirstTier = process.env.SPARROW_TEST_TIER === 'first';
 
 /**

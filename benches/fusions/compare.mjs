@@ -99,7 +99,7 @@ const parts = Object.fromEntries(
 );
 
 /** What the server itself made of the lists, and of sparse and dense scores in one clause. */
-const OWN = ['rrf', 'linear', 'linear without all words', 'calibrated'];
+const OWN = ['rrf', 'linear', 'calibrated'];
 const server = Object.fromEntries(
   ANALYZERS.map((analyzer) => {
     const own = (name) => measured((query) => query.lists[name].map(([id]) => id), analyzer);

@@ -1,6 +1,6 @@
 // node benches/fusions/lists.mjs OUT-DIR DIR… [--inference ID] [--url URL] [--data DIR]
 //
-// The ranked lists that a hybrid search fuses, by a running server: for each query of each collection the first 200
+// The ranked lists that a hybrid search fuses, by a running server: for each query of each collection the first 100
 // documents by words (with the standard and with the English analyzer), by sparse and by dense vectors, with scores, and what the
 // server makes of them. One file for each collection in OUT-DIR, so that any number of fusions can be tried on them without a
 // server. A collection that the server already has, under the name of its index, is not loaded again.
@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { bulkLines, createClient, findApiKey } from '../../scripts/lib/api-client.mjs';
 import { rows } from '../lib/collections.mjs';
 
-const DEPTH = 200;
+const DEPTH = 100;
 const BATCH = 250;
 /** Queries whose searches are sent together. */
 const AT_ONCE = 8;
@@ -20,7 +20,6 @@ const SEMANTIC = 'body.semantic';
 const FUSIONS = {
   rrf: ['rrf', {}],
   linear: ['linear', {}],
-  'linear without all words': ['linear', { normalizer: 'zscore' }],
   calibrated: ['linear', { normalizer: 'calibrated' }],
 };
 const SHOWN = 10;
@@ -81,9 +80,6 @@ function searches(text) {
   return Object.assign(
     {},
     ...both.map(([name, field]) => ({ [name]: { query: { match: { [field]: text } } } })),
-    ...both.map(([name, field]) => ({
-      [`${name}, all words`]: { query: { match: { [field]: { query: text, operator: 'and' } } } },
-    })),
     {
       sparse: { query: { sparse_vector: { field: SEMANTIC, query: text } } },
       dense: {

@@ -1,5 +1,5 @@
 // Sums test counts over runners of different kinds, for the one closing line of `npm test`, and keeps what failed, to be read
-// just above that line: whoever sees only the end of a long output learns which test it was.
+// just above that line: a reader who sees only the end of a long output learns which test it was.
 
 /** How much of one failure is repeated at the end. */
 const MOST_LINES = 30;

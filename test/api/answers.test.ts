@@ -173,7 +173,7 @@ describe('before the engine is open', () => {
     const response = await call('GET', '/books');
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ error: { type: 'cluster_block_exception' }, status: 503 });
-    // Whoever waits for a start asks again and again: nothing is wrong with that.
+    // A client that waits for a start asks again and again: nothing is wrong with that.
     expect(logged).toEqual([]);
   });
 

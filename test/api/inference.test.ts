@@ -68,7 +68,7 @@ describe('_inference', () => {
     const none = await as(await keyWith(['manage_inference'], []), DRY);
     expect(none.text).not.toMatch(/payroll|hidden|mine/u);
     expect(none.body.error_message).toContain('for indexes: [2 that this API key may not see]');
-    // Whoever may read pipelines gets their names, and whoever may do everything with indices theirs.
+    // A key that may read pipelines gets their names, and one that may do everything with indices gets those of indices.
     const reader = await as(await keyWith(['manage_inference', 'read_pipeline'], []), DRY);
     expect(reader.body).toMatchObject({ pipelines: ['hidden-pipeline'], indexes: [] });
     const everywhere = await as(await keyWith(['manage_inference'], ['*']), DRY);

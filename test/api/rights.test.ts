@@ -417,7 +417,7 @@ describe('aliases that templates give', () => {
   });
 
   it.each(['manage', 'all'])(
-    'are any for a key that has [%s] on the cluster, and are given to whoever makes an index',
+    'are any for a key that has [%s] on the cluster, and are given to a key that makes an index',
     async (held) => {
       const manager = await keyWith(role(held, [], []));
       expect((await manager('PUT', '/_index_template/tpl', template(`tpl-${held}`))).status).toBe(200);

@@ -3,6 +3,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 
 import { type Answer, type RunningServer, startServer } from '../support/server.js';
 
+/** Half a gigabyte of terms is made before a text is refused: seconds of a processor, which others may have as well. */
+const PATIENCE_MS = 300_000;
+
 let server: RunningServer;
 const call = (method: string, path: string, body?: unknown): Promise<Answer> => server.request(method, path, body);
 
@@ -31,25 +34,29 @@ afterAll(async () => {
   await server.stop();
 });
 
-it('a document with too many terms is refused, and documents after it are indexed as they are', async () => {
-  const refused = await call('PUT', '/wide/_doc/1', { t: letters(80_000) });
-  expect(refused.status, refused.text.slice(0, 500)).toBe(400);
-  expect(refused.body.error).toMatchObject({
-    type: 'illegal_argument_exception',
-    reason:
-      'the texts of the document have more than [512mb] of terms, the most that one document may have: field [t] is beyond that',
-  });
-  // On every thread that writes: none keeps terms of the text that was refused.
-  for (let number = 0; number < 16; number += 1) {
-    const written = await call('PUT', `/after/_doc/${String(number)}`, { t: `word${String(number)} shared` });
-    expect(written.status, written.text).toBe(201);
-  }
-  await call('POST', '/after/_refresh');
-  const found = await call('POST', '/after/_search', { query: { match: { t: 'shared' } }, size: 0 });
-  expect(found.body.hits.total.value).toBe(16);
-  const { body } = await call('GET', '/_count?q=*:*');
-  expect(body.count).toBe(16);
-});
+it(
+  'a document with too many terms is refused, and documents after it are indexed as they are',
+  async () => {
+    const refused = await call('PUT', '/wide/_doc/1', { t: letters(80_000) });
+    expect(refused.status, refused.text.slice(0, 500)).toBe(400);
+    expect(refused.body.error).toMatchObject({
+      type: 'illegal_argument_exception',
+      reason:
+        'the texts of the document have more than [512mb] of terms, the most that one document may have: field [t] is beyond that',
+    });
+    // On every thread that writes: none keeps terms of the text that was refused.
+    for (let number = 0; number < 16; number += 1) {
+      const written = await call('PUT', `/after/_doc/${String(number)}`, { t: `word${String(number)} shared` });
+      expect(written.status, written.text).toBe(201);
+    }
+    await call('POST', '/after/_refresh');
+    const found = await call('POST', '/after/_search', { query: { match: { t: 'shared' } }, size: 0 });
+    expect(found.body.hits.total.value).toBe(16);
+    const { body } = await call('GET', '/_count?q=*:*');
+    expect(body.count).toBe(16);
+  },
+  PATIENCE_MS,
+);
 
 it('a text is found by terms that are thousands of times as long as it', async () => {
   const taken = await call('PUT', '/wide/_doc/2?refresh=true', { t: letters(12_000), pairs: letters(12_000) });
@@ -58,30 +65,34 @@ it('a text is found by terms that are thousands of times as long as it', async (
   expect(found.body.hits.hits.map((hit: { _id: string }) => hit._id)).toEqual(['2']);
 });
 
-it('also terms behind a char filter, and those that a token filter makes, are made one by one and limited', async () => {
-  const wide = { wide: { type: 'ngram', min_gram: 10_000, max_gram: 10_000 } };
-  const created = await call('PUT', '/more', {
-    settings: {
-      analysis: {
-        tokenizer: wide,
-        filter: wide,
-        analyzer: {
-          stripped: { tokenizer: 'wide', char_filter: ['html_strip'] },
-          whole: { tokenizer: 'keyword', filter: ['wide'] },
+it(
+  'also terms behind a char filter, and those that a token filter makes, are made one by one and limited',
+  async () => {
+    const wide = { wide: { type: 'ngram', min_gram: 10_000, max_gram: 10_000 } };
+    const created = await call('PUT', '/more', {
+      settings: {
+        analysis: {
+          tokenizer: wide,
+          filter: wide,
+          analyzer: {
+            stripped: { tokenizer: 'wide', char_filter: ['html_strip'] },
+            whole: { tokenizer: 'keyword', filter: ['wide'] },
+          },
         },
       },
-    },
-    mappings: {
-      properties: Object.fromEntries(['stripped', 'whole'].map((analyzer) => [analyzer, { type: 'text', analyzer }])),
-    },
-  });
-  expect(created.status, created.text).toBe(200);
-  for (const field of ['stripped', 'whole']) {
-    const refused = await call('PUT', '/more/_doc/1', { [field]: letters(300_000) });
-    expect(refused.status, refused.text.slice(0, 300)).toBe(400);
-    expect(refused.body.error.reason).toContain(`field [${field}] is beyond that`);
-  }
-}, 60_000);
+      mappings: {
+        properties: Object.fromEntries(['stripped', 'whole'].map((analyzer) => [analyzer, { type: 'text', analyzer }])),
+      },
+    });
+    expect(created.status, created.text).toBe(200);
+    for (const field of ['stripped', 'whole']) {
+      const refused = await call('PUT', '/more/_doc/1', { [field]: letters(300_000) });
+      expect(refused.status, refused.text.slice(0, 300)).toBe(400);
+      expect(refused.body.error.reason).toContain(`field [${field}] is beyond that`);
+    }
+  },
+  PATIENCE_MS,
+);
 
 it('a highlight of a mark in whitespace that is cut off', async () => {
   await call('PUT', '/wide/_doc/3?refresh=true', { pairs: '   a\u0301b\nnull/running' });

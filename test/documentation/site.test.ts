@@ -125,7 +125,7 @@ it('answers some questions at once, refuses others, and answers everybody else',
     expect([status, body.error?.type]).toEqual([429, 'es_rejected_execution_exception']);
     expect(Number(headers['retry-after'])).toBeGreaterThan(0);
   }
-  // Whoever asks one after the other is answered.
+  // A reader who asks one question after the other is answered.
   expect((await get('/_docs/search?q=backup')).status).toBe(200);
 });
 
@@ -196,7 +196,7 @@ it('describes every endpoint with its parameters', async () => {
   const plain = text.replaceAll(/<[^>]+>/g, '').replaceAll('&amp;', '&');
   const missing = ENDPOINTS.filter(({ method, path }) => method !== 'HEAD' && !plain.includes(`${method} ${path}`));
   expect(missing.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
-  // It begins with what whoever comes here first looks for.
+  // It begins with what a new reader looks for.
   const main = text.slice(text.indexOf('<main'));
   const [family, first] = [...main.matchAll(/<h[23][^>]*>(.*?)<\/h[23]>/g)].map(([, title = '']) =>
     title.replaceAll(/<[^>]+>/g, ''),

@@ -12,7 +12,7 @@ afterEach(async () => {
 describe('a server whose log nobody reads any more', () => {
   it('goes on, and ends when it is told to', async () => {
     server = await startServer({ args: ['--deploy-at-start', 'false'] });
-    // Whoever writes to a pipe without a reader gets an error.
+    // A process that writes to a pipe without a reader gets an error.
     server.process.stderr?.destroy();
     server.process.stdout?.destroy();
     for (let n = 0; n < 5; n += 1) {

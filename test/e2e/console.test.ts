@@ -533,7 +533,7 @@ describe.skipIf(CHROMIUM === undefined).each(ENGINES)(
       await shop.getByText('May: read, view_index_metadata on sparrow-*.').waitFor();
       await page.locator('.key-card', { hasText: 'owner' }).getByText('May do everything.').waitFor();
       await look('keys');
-      // Whoever may only see the keys is offered nothing that would be refused.
+      // A user who may only see the keys is offered nothing that would be refused.
       const made = await server.request('POST', '/_security/api_key', {
         name: 'auditor',
         role_descriptors: { audit: { cluster: ['read_security'] } },

@@ -322,7 +322,7 @@ describe('keys of a snapshot', () => {
       expect((await call('GET', '/_security/_authenticate')).status).toBe(200);
     }
     expect((await call('GET', '/_security/_authenticate', undefined, reader)).status).toBe(200);
-    // Whoever may restore snapshots does not get more by one.
+    // A key that may restore snapshots does not get more rights by a snapshot.
     const roles = { restores: { cluster: ['manage'], indices: [{ names: ['*'], privileges: ['all'] }] } };
     const made = await call('POST', '/_security/api_key', { name: 'restores', role_descriptors: roles });
     put((content) => (content.keys = forged({})));

@@ -43,7 +43,7 @@ export class Target {
     this.#world = world;
     this.#hangMs = hangMs;
     this.#under = under;
-    // Whoever is interrupted leaves no server behind.
+    // An interrupted run leaves no server behind.
     process.once('exit', () => this.#child?.kill('SIGKILL'));
   }
 

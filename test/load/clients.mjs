@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** One connection. Whoever has it waits for the answer before sending the next request. */
+/** One connection. Its user waits for the answer before sending the next request. */
 export class Connection {
   #socket;
   #head;

@@ -37,7 +37,7 @@ async function measured(): Promise<Row[]> {
   expect(rows).toHaveLength(5);
   for (const row of rows) {
     const figures = JSON.stringify(row);
-    // Whoever is refused is told when to come again.
+    // A client that is refused is told when to come again.
     expect(row, figures).toMatchObject({ failed: 0, unwell: 0, untold: 0 });
     // What arrives at a fixed rate finds no free connection after a pause of the whole machine; clients that wait for answers do.
     if (row.clients !== undefined) expect(row.cut, figures).toBe(0);

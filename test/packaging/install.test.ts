@@ -73,7 +73,7 @@ async function npm(...args: string[]): Promise<void> {
   });
 }
 
-/** Starts what was installed. `SPARROW_ONNXRUNTIME` is left out: whoever runs the tests may have it. */
+/** Starts what was installed. `SPARROW_ONNXRUNTIME` is left out: the environment of the tests may have it. */
 function start(...args: string[]): Promise<RunningServer> {
   return startServer({
     node: NODE,

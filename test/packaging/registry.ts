@@ -56,7 +56,7 @@ export async function readTarballs(folder: string): Promise<Tarball[]> {
  * Serves packages on a free port of this machine.
  *
  * @param tarballs the packages that there are
- * @param known manifests of others: whoever resolves dependencies sees them, their tarballs are not there
+ * @param known manifests of others: npm sees them when it resolves dependencies, their tarballs are not there
  */
 export async function startRegistry(tarballs: readonly Tarball[], known: readonly Manifest[]): Promise<Registry> {
   const byName = new Map(tarballs.map((tarball) => [tarball.manifest.name, tarball]));

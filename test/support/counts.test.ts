@@ -1,4 +1,4 @@
-// What `npm test` says at its end: every failure by name, since whoever sees only the end of its output has nothing else.
+// What `npm test` says at its end: every failure by name, since a reader who sees only the end of its output has nothing else.
 import { spawn } from 'node:child_process';
 import process from 'node:process';
 

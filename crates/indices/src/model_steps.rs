@@ -156,9 +156,10 @@ impl Steps<'_> {
     }
 
     /// # Errors
-    /// When there is no change.
+    /// When there is no change, or it has been filled: another server may have gone on with it meanwhile.
     pub fn filled(&mut self, compared: Option<Value>) -> Result<Mapping, EngineError> {
         let change = self.change.as_mut().ok_or_else(|| no_change(self.index))?;
+        change.expect(ChangeState::Filling)?;
         change.failure = None;
         change.compared = compared;
         // The queries were for this.
@@ -179,14 +180,7 @@ impl Steps<'_> {
             false => (ChangeState::Switched, ChangeState::Ready),
         };
         let change = self.change.as_mut().ok_or_else(|| no_change(self.index))?;
-        if change.state != from {
-            return Err(conflict(format!(
-                "the change of the model of field [{}] is [{}], it has to be [{}]",
-                change.field,
-                change.state.name(),
-                from.name()
-            )));
-        }
+        change.expect(from)?;
         change.state = to;
         Ok(self.mapping.with_slots_exchanged(&change.field))
     }
@@ -196,6 +190,22 @@ impl Steps<'_> {
     pub fn end(&mut self) -> Result<Mapping, EngineError> {
         let change = self.change.take().ok_or_else(|| no_change(self.index))?;
         Ok(self.mapping.without_second_slot(&change.field))
+    }
+}
+
+impl ModelChange {
+    /// # Errors
+    /// A conflict when the change is in another state.
+    fn expect(&self, wanted: ChangeState) -> Result<(), EngineError> {
+        if self.state == wanted {
+            return Ok(());
+        }
+        Err(conflict(format!(
+            "the change of the model of field [{}] is [{}], it has to be [{}]",
+            self.field,
+            self.state.name(),
+            wanted.name()
+        )))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod options;
 pub(crate) mod problems;
+mod values;
 
 use serde_json::{Map, Value};
 use sparrow_vectors::{Element, Metric, Similarity};
@@ -10,6 +11,8 @@ use super::error::MappingError;
 use super::java::java_string;
 pub use options::VectorOptions;
 use options::index_options;
+pub(crate) use values::element_name;
+use values::{bad, integer, malformed};
 
 /// Most dimensions of a vector with float or byte elements; bit vectors may have eight times as many.
 pub(crate) const MAX_DIMS: usize = 4096;
@@ -64,14 +67,6 @@ impl DenseVector {
     pub fn dims_of(&self, components: usize) -> usize {
         if self.element == Element::Bit { components * 8 } else { components }
     }
-}
-
-fn malformed(reason: String) -> MappingError {
-    MappingError::Malformed { reason }
-}
-
-fn bad(reason: String) -> MappingError {
-    MappingError::BadValue { reason }
 }
 
 /// Reads the parameters of the field `name`, but for `meta`.
@@ -153,23 +148,6 @@ fn dims(value: &Value, element: Element) -> Result<usize, MappingError> {
     }
 }
 
-fn integer(value: &Value) -> Option<i64> {
-    match value {
-        Value::Number(number) => number.as_i64(),
-        Value::String(text) => text.parse().ok(),
-        _ => None,
-    }
-}
-
-fn float(value: &Value) -> Option<f32> {
-    match value {
-        Value::Number(number) => number.as_f64().map(|number| number as f32),
-        Value::String(text) => text.parse().ok(),
-        _ => None,
-    }
-    .filter(|number| number.is_finite())
-}
-
 fn similarity(value: &Value) -> Result<Similarity, MappingError> {
     const ALL: [Similarity; 4] =
         [Similarity::Cosine, Similarity::DotProduct, Similarity::L2Norm, Similarity::MaxInnerProduct];
@@ -189,15 +167,6 @@ pub(super) fn similarity_name(similarity: Similarity) -> &'static str {
         Similarity::DotProduct => "dot_product",
         Similarity::L2Norm => "l2_norm",
         Similarity::MaxInnerProduct => "max_inner_product",
-    }
-}
-
-/// Name of an element type in mappings and errors.
-pub(crate) fn element_name(element: Element) -> &'static str {
-    match element {
-        Element::Float => "float",
-        Element::Byte => "byte",
-        Element::Bit => "bit",
     }
 }
 

@@ -23,8 +23,7 @@
 
 use crate::element::{Element, Metric};
 use crate::error::VectorsError;
-use crate::quantise::Codes;
-use crate::short::Short;
+use crate::quantise::{Codes, Short};
 use crate::similarity::Similarity;
 
 /// Newest format version.

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 use std::ops::Deref;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use sparrow_types::DocId;
 
@@ -11,6 +13,9 @@ use crate::format::Header;
 use crate::quantise::{Codes, Int8};
 use crate::reader::VectorsReader;
 use crate::short::{self, Centre};
+
+/// Vectors whose short codes are made between two looks at whether to go on.
+const LOOK_EVERY: usize = 256;
 
 /// Entry of [`MergeSource::doc_map`] for a document that is not carried over.
 pub const DROPPED: DocId = DocId::MAX;
@@ -41,11 +46,12 @@ impl<B: Deref<Target = [u8]>> MergeSource<'_, B> {
 ///
 /// # Errors
 /// `InvalidInput` when there are no sources, when their metrics differ, or when document numbers do not
-/// ascend or are not below `num_docs`; errors of writing to `out`.
+/// ascend or are not below `num_docs`; `Interrupted` when `cancel` was set; errors of writing to `out`.
 pub fn merge_vectors<B>(
     sources: &[MergeSource<'_, B>],
     num_docs: u32,
     codes: Option<Codes>,
+    cancel: &AtomicBool,
     out: &mut dyn Write,
 ) -> io::Result<usize>
 where
@@ -80,10 +86,10 @@ where
         }
     };
     let mut checksum = Checksum(crc32fast::Hasher::new());
-    write_body(sources, header, coder.as_mut(), &mut checksum)?;
+    write_body(sources, header, coder.as_mut(), cancel, &mut checksum)?;
     header.body_checksum = checksum.0.finalize();
     out.write_all(&header.to_bytes())?;
-    write_body(sources, header, coder.as_mut(), out)?;
+    write_body(sources, header, coder.as_mut(), cancel, out)?;
     Ok(count as usize)
 }
 
@@ -91,6 +97,7 @@ fn write_body<B>(
     sources: &[MergeSource<'_, B>],
     header: Header,
     mut coder: Option<&mut Coder>,
+    cancel: &AtomicBool,
     out: &mut dyn Write,
 ) -> io::Result<()>
 where
@@ -139,7 +146,11 @@ where
         }
         Some(Coder::Short(coder)) => {
             let mut row = Vec::new();
-            for (reader, ord) in kept(sources) {
+            for (number, (reader, ord)) in kept(sources).enumerate() {
+                // Codes of four bits take microseconds each to choose.
+                if number % LOOK_EVERY == 0 && cancel.load(Relaxed) {
+                    return Err(io::Error::new(io::ErrorKind::Interrupted, "the merge was cancelled"));
+                }
                 row.clear();
                 coder.encode(reader.row(ord), reader.inverse_length(ord), &mut row);
                 out.write_all(&row)?;
@@ -198,6 +209,7 @@ mod tests {
     use super::*;
     use crate::{Metric, Short, Similarity, VectorsBuilder};
 
+    static GOES_ON: AtomicBool = AtomicBool::new(false);
     const METRIC: Metric = Metric { element: Element::Float, similarity: Similarity::Cosine, dims: 2 };
 
     fn reader(vectors: &[(DocId, [f32; 2])], num_docs: u32, codes: Option<Codes>) -> VectorsReader<Vec<u8>> {
@@ -206,6 +218,18 @@ mod tests {
             builder.add(*doc, vector).unwrap();
         }
         VectorsReader::open(builder.finish(num_docs, codes).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_merge_that_makes_short_codes_can_be_cancelled() {
+        let source = reader(&[(0, [1.0, 2.0]), (1, [3.0, 4.0])], 2, None);
+        let sources = [MergeSource { reader: &source, doc_map: &[0, 1] }];
+        let cancel = AtomicBool::new(true);
+        let merge = |codes| merge_vectors(&sources, 2, Some(codes), &cancel, &mut Vec::new());
+        let error = merge(Codes::Short(Short::Int4)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        cancel.store(false, Relaxed);
+        assert_eq!(merge(Codes::Short(Short::Int4)).unwrap(), 2);
     }
 
     #[test]
@@ -221,7 +245,7 @@ mod tests {
             let short = [Short::Int4, Short::Bit].map(|short| Some(Codes::Short(short)));
             for codes in [None, Some(Codes::INT8)].into_iter().chain(short) {
                 let mut merged = Vec::new();
-                merge_vectors(&sources, num_docs, codes, &mut merged).unwrap();
+                merge_vectors(&sources, num_docs, codes, &GOES_ON, &mut merged).unwrap();
                 let mut builder = VectorsBuilder::new(METRIC);
                 for (doc, vector) in expected {
                     builder.add(*doc, vector).unwrap();
@@ -239,7 +263,7 @@ mod tests {
         check([&[DROPPED, DROPPED, 0, DROPPED], &[DROPPED, 1]], 2, &[(0, [3.0, 4.0]), (1, [7.0, 0.0])]);
         check([&[DROPPED; 4], &[DROPPED; 2]], 0, &[]);
         let sources = [MergeSource { reader: &first, doc_map: &[3, 2, 1, 0] }];
-        assert!(merge_vectors(&sources, 4, None, &mut Vec::new()).is_err());
+        assert!(merge_vectors(&sources, 4, None, &GOES_ON, &mut Vec::new()).is_err());
     }
 
     #[test]
@@ -250,7 +274,7 @@ mod tests {
         for wanted in [Int8::default(), clipped] {
             let mut merged = Vec::new();
             let sources = [MergeSource { reader: &source, doc_map: &[0, 1] }];
-            merge_vectors(&sources, 2, Some(Codes::Int8(wanted)), &mut merged).unwrap();
+            merge_vectors(&sources, 2, Some(Codes::Int8(wanted)), &GOES_ON, &mut merged).unwrap();
             let merged = VectorsReader::open(merged).unwrap();
             let anew = reader(&vectors, 2, Some(Codes::Int8(wanted)));
             assert_eq!(merged.has_whole_codes(), wanted.is_whole());

@@ -31,9 +31,13 @@ pub struct Effort {
     pub oversample: f32,
 }
 
+/// Most candidates that a factor asks for, as in Elasticsearch: the floats of each may have to be read from the disk.
+const MOST_OVERSAMPLED: usize = 10_000;
+
 impl Effort {
     fn candidates(self, k: usize) -> usize {
-        self.num_candidates.max((k as f32 * self.oversample).ceil() as usize).max(k)
+        let oversampled = (k as f32 * self.oversample).ceil() as usize;
+        self.num_candidates.max(oversampled.min(MOST_OVERSAMPLED)).max(k)
     }
 }
 

@@ -1,8 +1,8 @@
-//! Quantises floats to 8-bit codes. Each vector has its own scale, so that codes do not depend on other
-//! vectors and merges copy them.
+//! The kinds of codes, and how floats become codes of 8 bits. Each vector has its own scale for these, so that they do not
+//! depend on other vectors and merges copy them.
 
-use crate::short::Short;
-
+/// Bytes of a vector's factors, which follow its codes.
+pub(crate) const FACTORS: usize = 8;
 /// Codes that float vectors have beside their floats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Codes {
@@ -21,6 +21,38 @@ impl Codes {
         match self {
             Self::Int8(int8) => Some(int8),
             Self::Short(_) => None,
+        }
+    }
+}
+
+/// How many bits a component's code has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Short {
+    /// Four bits, two components to a byte.
+    Int4,
+    /// One bit, eight components to a byte.
+    Bit,
+}
+
+impl Short {
+    /// Bytes of the codes of a vector.
+    pub(crate) fn code_bytes(self, dims: usize) -> usize {
+        match self {
+            Self::Int4 => dims.div_ceil(2),
+            Self::Bit => dims.div_ceil(8),
+        }
+    }
+
+    /// Bytes of the codes of a vector and its factors.
+    pub(crate) fn row_bytes(self, dims: usize) -> usize {
+        self.code_bytes(dims) + FACTORS
+    }
+
+    /// The largest code.
+    pub(crate) fn top(self) -> f32 {
+        match self {
+            Self::Int4 => 15.0,
+            Self::Bit => 1.0,
         }
     }
 }

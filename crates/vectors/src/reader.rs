@@ -9,8 +9,8 @@ use crate::element::{Element, Metric};
 use crate::error::VectorsError;
 use crate::format::{BEFORE_SHORT, CodeKind, HEADER, Header, Layout, f32_at, u32_at};
 use crate::kernels::Rows;
-use crate::quantise::Int8;
-use crate::short::{Short, ShortQuery};
+use crate::quantise::{Int8, Short};
+use crate::short::ShortQuery;
 
 /// Vectors of one field over bytes with another owner, such as a memory map.
 #[derive(Debug, Clone)]

@@ -66,6 +66,7 @@ impl<'a, B: Deref<Target = [u8]>> Hits<'a, B> {
         let mut size = self.request.k.clamp(FIRST, BATCH);
         while let Some(nearest) = rest.first()
             && self.may_be_hit(nearest.nearness)
+            && !self.request.is_cancelled()
         {
             let (batch, after) = rest.split_at(size.min(rest.len()));
             rest = after;

@@ -14,53 +14,18 @@
 //! too, to whole numbers of four bits where vectors have one, and of eight where they have four, so that p · y is a sum of whole
 //! numbers. No error of this has a bound that would spare a comparison: all candidates are compared by their floats.
 
-use crate::builder::decode;
-use crate::element::{Element, Metric};
+use crate::element::Metric;
 use crate::format::f32_at;
 use crate::kernels::{self, PLANES, Rows};
-use crate::quantise::Int8;
+use crate::quantise::{FACTORS, Int8, Short};
 use crate::rough::BATCH;
 use crate::similarity::Similarity;
 
-/// Bytes of a vector's factors, which follow its codes.
-const FACTORS: usize = 8;
 /// Largest magnitude of a query's components where they are rounded to four bits.
 const LARGEST_OF_PLANES: f32 = 7.0;
 /// Shares of the largest component that the largest code of four bits is tried for. The codes that point most nearly in the
 /// direction of the rest are kept.
 const REACHES: [f32; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
-
-/// How many bits a component's code has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Short {
-    /// Four bits, two components to a byte.
-    Int4,
-    /// One bit, eight components to a byte.
-    Bit,
-}
-
-impl Short {
-    /// Bytes of the codes of a vector.
-    fn code_bytes(self, dims: usize) -> usize {
-        match self {
-            Self::Int4 => dims.div_ceil(2),
-            Self::Bit => dims.div_ceil(8),
-        }
-    }
-
-    /// Bytes of the codes of a vector and its factors.
-    pub(crate) fn row_bytes(self, dims: usize) -> usize {
-        self.code_bytes(dims) + FACTORS
-    }
-
-    /// The largest code.
-    fn top(self) -> f32 {
-        match self {
-            Self::Int4 => 15.0,
-            Self::Bit => 1.0,
-        }
-    }
-}
 
 /// What a vector is multiplied by before it is compared: its length is of no importance to a cosine.
 fn unit(similarity: Similarity, inverse_length: f32) -> f64 {
@@ -129,7 +94,6 @@ pub(crate) struct Coder {
     short: Short,
     similarity: Similarity,
     centre: Vec<f32>,
-    vector: Vec<f32>,
     rest: Rest,
     codes: Vec<u8>,
     tried: Vec<u8>,
@@ -142,7 +106,6 @@ impl Coder {
             short,
             similarity: metric.similarity,
             centre,
-            vector: Vec::new(),
             rest: Rest::default(),
             codes: Vec::new(),
             tried: Vec::new(),
@@ -156,10 +119,8 @@ impl Coder {
 
     /// Appends the codes and factors of a stored vector of this inverse length.
     pub(crate) fn encode(&mut self, row: &[u8], inverse_length: f32, out: &mut Vec<u8>) {
-        self.vector.clear();
-        decode(Element::Float, row, &mut self.vector);
         let unit = unit(self.similarity, inverse_length);
-        let vector = self.vector.iter().map(|component| unit * f64::from(*component));
+        let vector = row.as_chunks::<4>().0.iter().map(|bytes| unit * f64::from(f32::from_le_bytes(*bytes)));
         self.rest.set(vector, &self.centre);
         let along = match self.short {
             Short::Bit => self.signs(),
@@ -191,7 +152,7 @@ impl Coder {
         for reach in REACHES {
             let step = half / reach;
             self.tried.clear();
-            // Rounded by cutting off, since no share is below −1.
+            // Rounded by cutting off: what is below 0 becomes 0 in any case.
             let code = |share: &f32| (share * step + (half + 0.5)).clamp(0.0, Short::Int4.top()) as u8;
             self.tried.extend(self.rest.shares.iter().map(code));
             let (mut along, mut squared) = (0.0, 0.0);

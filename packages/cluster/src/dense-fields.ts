@@ -35,6 +35,9 @@ const INDEX_TYPES: ReadonlySet<string> = new Set([
 /** Longest vector of floats or bytes, as in the native engine; one of bits has eight times as many. */
 const MOST_DIMS = 4096;
 
+/** Shortest vector with codes of one bit, as in the native engine. */
+const FEWEST_BITS = 64;
+
 /** Links of a vector in the graph, and candidates that they are chosen from, where a mapping says nothing. */
 const LINKS = 16;
 const CANDIDATES = 100;
@@ -86,6 +89,8 @@ export function knnVector(path: string, field: Json, product: Product): Json {
   const { type = 'hnsw', m = LINKS, ef_construction: candidates = CANDIDATES } = options;
   if (!INDEX_TYPES.has(textOf(type) ?? ''))
     throw notOverCluster(`index type [${textOf(type) ?? ''}] of ${name}`, `use one of ${[...INDEX_TYPES].join(', ')}`);
+  const problem = codesProblem(textOf(type) ?? '', dense.dims);
+  if (problem !== undefined) throw malformed(problem);
   const { meta } = field;
   return {
     type: 'knn_vector',
@@ -99,6 +104,15 @@ export function knnVector(path: string, field: Json, product: Product): Json {
     },
     ...(meta === undefined ? {} : { meta }),
   };
+}
+
+/** Why the native engine has no codes of a type for vectors with as many dimensions, though OpenSearch needs none. */
+function codesProblem(type: string, dims: number): string | undefined {
+  if (type.startsWith('int4_') && dims % 2 !== 0)
+    return `${type} only supports even dimensions; provided=${String(dims)}`;
+  if (type.startsWith('bbq_') && dims < FEWEST_BITS)
+    return `${type} does not support dimensions fewer than ${String(FEWEST_BITS)}; provided=${String(dims)}`;
+  return undefined;
 }
 
 /** The name that OpenSearch has for a comparison. */

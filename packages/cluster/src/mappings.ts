@@ -136,6 +136,7 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
  */
 function templatesFor(templates: unknown, { name: product }: Product): unknown {
   if (!Array.isArray(templates)) return undefined;
+  const found = { renamed: false };
   const translated = (templates as unknown[]).map((template) => {
     if (!isObject(template)) return template;
     const each = Object.entries(template).map(([name, rule]) => {
@@ -145,11 +146,12 @@ function templatesFor(templates: unknown, { name: product }: Product): unknown {
       if (typeof type !== 'string' || !RENAMED.has(type) || hasType) return [name, rule];
       if (type !== 'sparse_vector' || Object.keys(mapping).length > 1)
         throw notOverCluster(`type [${type}] of dynamic template [${name}]`, 'put the field into the mapping');
+      found.renamed = true;
       return [name, { ...(rule as Json), mapping: { type: RENAMED.get(type) } }];
     });
     return Object.fromEntries(each) as Json;
   });
-  return JSON.stringify(translated) === JSON.stringify(templates) ? undefined : translated;
+  return found.renamed ? translated : undefined;
 }
 
 /** @param byTemplates whether fields that are not written down may have come as `sparse_vector` by a template */

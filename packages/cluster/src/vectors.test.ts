@@ -81,6 +81,8 @@ describe('a dense_vector field in OpenSearch', () => {
     [{ element_type: 'bit', similarity: 'cosine' }, '[cosine] similarity is not supported for [bit] vectors'],
     [{ index: false, similarity: 'cosine' }, 'Field [similarity] can only be specified'],
     [{ index_options: { type: 'bbq_disk' } }, 'index type [bbq_disk]'],
+    [{ index_options: { type: 'bbq_flat' } }, 'bbq_flat does not support dimensions fewer than 64; provided=8'],
+    [{ dims: 7, index_options: { type: 'int4_hnsw' } }, 'int4_hnsw only supports even dimensions; provided=7'],
     [{ nope: 1 }, 'unknown parameter [nope] on mapper [v] of type [dense_vector]'],
   ])('is refused by name with %j', (more, words) => {
     const field = { type: 'dense_vector', dims: 8, ...more };

@@ -47,6 +47,13 @@ describe('settings', () => {
     expect([dense(['words', 'dense']), dense(['words', 'dense', 'dense'])]).toEqual([1, 5]);
   });
 
+  it('leave words out beside several lists of a kind, whichever kind is not there', () => {
+    for (const fusion of FUSIONS) {
+      const settings = settingsFor(['words', 'dense', 'dense'], [fusion]);
+      expect(settings.some((one) => one.fusion === fusion && one.weights.words === 0)).toBe(true);
+    }
+  });
+
   it('are of the fusion that is asked for, besides the defaults', () => {
     const [, ...rest] = settingsFor(KINDS, ['linear']);
     expect(new Set(rest.map(({ fusion }) => fusion))).toEqual(new Set(['linear']));

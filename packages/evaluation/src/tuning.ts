@@ -84,10 +84,11 @@ export function settingsFor(lists: Iterable<Kind>, fusions: readonly Fusion[]): 
     ...WITHOUT_WORDS.map(([sparse, dense]) => ({ words: 0, sparse, dense })),
   ];
   // What a list that is not there would weigh makes no difference.
-  const isDistinct = (weights: Setting['weights'], fusion: Fusion): boolean =>
-    (['words', 'sparse', 'dense'] as const).every(
-      (kind) => kinds.has(kind) || weights[kind] === DEFAULTS[fusion].weights[kind],
-    );
+  const known = (one: Setting['weights'], fusion: Fusion): Setting['weights'] => {
+    const usual = DEFAULTS[fusion].weights;
+    const of = (kind: Kind): number => (kinds.has(kind) ? one : usual)[kind];
+    return { words: of('words'), sparse: of('sparse'), dense: of('dense') };
+  };
   const counts = (weights: Setting['weights']): boolean => [...kinds].some((kind) => weights[kind] > 0);
   // A list alone is ranked in the same way with any weight.
   const ratios = (one: Setting['weights']): string => {
@@ -95,7 +96,7 @@ export function settingsFor(lists: Iterable<Kind>, fusions: readonly Fusion[]): 
     return present.map((weight) => weight / Math.max(...present)).join();
   };
   const weightsFor = (fusion: Fusion): readonly Setting['weights'][] => {
-    const usable = all.filter((one) => isDistinct(one, fusion) && counts(one));
+    const usable = all.map((one) => known(one, fusion)).filter(counts);
     return [...new Map(usable.toReversed().map((one) => [ratios(one), one])).values()].toReversed();
   };
   // A single list keeps its order with any constant, and normalized scores only lose the order below the mean.

@@ -1,5 +1,5 @@
 //! Changes of models in indices that are kept elsewhere, by a cluster: each step is taken here as it is for an index of this engine, and
-//! whoever keeps the index keeps what follows from it.
+//! what keeps the index keeps what follows from it.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ pub(super) fn step(
         }
         Step::Fill { lists } => {
             let size = asked["size"].as_u64().unwrap_or(10) as usize;
-            steps.filled(compare::of_lists(lists, size, asked["queries"].is_array()))?
+            steps.filled(compare::of_lists(lists, size, asked["queries"].is_array(), cancel)?)?
         }
         Step::Stop { failure } => {
             if let Some(change) = steps.change.as_mut() {

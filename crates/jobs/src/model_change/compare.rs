@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use sparrow_call::body::stored_tree;
 use sparrow_call::error::EngineError;
+use sparrow_call::request::CancelFlag;
 use sparrow_index::query::{SearchOptions, TotalHits};
 use sparrow_index::{DocAddress, Snapshot};
 use sparrow_indices::IndexHandle;
@@ -32,14 +33,23 @@ pub(super) fn both_slots(mapping: &Mapping, field: &str) -> Result<(String, Stri
 }
 
 /// What the result of a comparison shows of the lists that both models find for queries, each of at most `size` documents.
+///
+/// # Errors
+/// When `cancel` is set.
 pub(super) fn of_lists<T: PartialEq>(
     lists: Vec<(String, Vec<T>, Vec<T>)>,
     size: usize,
     with_queries: bool,
-) -> Option<Value> {
-    let mut pairs: Vec<Pair> =
-        lists.into_iter().map(|(query, old, new)| Pair::of(query, &old, &new)).collect();
-    (!pairs.is_empty()).then(|| shown(&mut pairs, size, with_queries))
+    cancel: &CancelFlag,
+) -> Result<Option<Value>, EngineError> {
+    let mut pairs = Vec::with_capacity(lists.len());
+    for (query, old, new) in lists {
+        if cancel.is_cancelled() {
+            return Err(EngineError::Cancelled);
+        }
+        pairs.push(Pair::of(query, &old, &new));
+    }
+    Ok((!pairs.is_empty()).then(|| shown(&mut pairs, size, with_queries)))
 }
 
 /// One query, and how much the results of both models agree.

@@ -6,7 +6,7 @@ use sparrow_vectors::{Codes, Element, GraphOptions, Int8, Short};
 use super::super::error::MappingError;
 use super::super::java::java_string;
 use super::super::parameters;
-use super::{bad, element_name, float, integer, malformed};
+use super::values::{bad, element_name, float, integer, malformed};
 
 /// Largest allowed value of `m`, the same limit as in Lucene; that of `ef_construction` follows.
 const MAX_M: i64 = 512;

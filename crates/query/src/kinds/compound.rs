@@ -197,8 +197,11 @@ pub(super) fn dis_max(body: &Node, context: Context) -> Result<Query, BodyError>
 
 /// What the body of a `boosting` query holds.
 pub(super) fn boosting_shape() -> Shape {
-    clause([("positive", sub_query()), ("negative", sub_query()), ("negative_boost", num())])
-        .needs(&["positive", "negative"])
+    clause([("positive", sub_query()), ("negative", sub_query()), ("negative_boost", num())]).needs(&[
+        "positive",
+        "negative",
+        "negative_boost",
+    ])
 }
 
 /// Reads a `boosting` query.

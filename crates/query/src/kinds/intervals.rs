@@ -121,7 +121,7 @@ pub enum IntervalsRelation {
 const CLAUSE: &str = "intervals";
 const RULES: &[&str] = &["match", "any_of", "all_of", "prefix", "wildcard", "regexp", "fuzzy", "range"];
 
-/// What the body of a `intervals` query holds.
+/// What the body of an `intervals` query holds.
 pub(super) fn intervals_shape() -> Shape {
     of_field(object(intervals_members().into_iter().chain(common())))
 }

@@ -88,7 +88,7 @@ pub(super) fn knn_shape() -> Shape {
         ("field", text().about("a `dense_vector`, or a `semantic_text` with dense vectors")),
         ("query_vector", either([list(num()), text().about("hexadecimal bytes")])),
         ("query_vector_builder", builder_shape()),
-        ("k", int().about("neighbours that are found; `size` if nothing is said")),
+        ("k", int().about("neighbours that are found; in a query all candidates if nothing is said, in a section `size`")),
         (
             "num_candidates",
             int().about(
@@ -101,7 +101,7 @@ pub(super) fn knn_shape() -> Shape {
             "inner_hits",
             open().about("which of the nearest objects are shown, for a field inside a nested one"),
         ),
-        ("rescore_vector", object([("oversample", num().about(candidates))])),
+        ("rescore_vector", object([("oversample", num().about(candidates))]).needs(&["oversample"])),
     ])
     .needs(&["field"])
 }
@@ -111,7 +111,8 @@ pub(super) fn builder_shape() -> Shape {
     let text_embedding = object([
         ("model_id", text().about("model or endpoint; that of the field if nothing is said")),
         ("model_text", text().about("text that becomes the vector")),
-    ]);
+    ])
+    .needs(&["model_text"]);
     object([("text_embedding", text_embedding)]).needs(&["text_embedding"])
 }
 

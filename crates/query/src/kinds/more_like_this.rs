@@ -109,8 +109,7 @@ pub(super) fn more_like_this_shape() -> Shape {
         ("doc", open()),
         ("fields", list(text())),
         ("routing", text()),
-        ("version", int()),
-        ("version_type", text()),
+        ("_routing", text()),
         ("per_field_analyzer", map(text())),
     ]);
     let like = several(either([text(), document]));

@@ -6,7 +6,7 @@ use super::dsl::{Common, Context, not_supported, single_field, unknown_token, va
 use super::no_children;
 use super::rewrite::{rewrite, rewrite_shape};
 use super::shape::{Shape, field_or_value, flag, int, text};
-use super::term::{exact_value, plain_text};
+use super::term::{caseless, exact_value, plain_text};
 use super::text::fuzziness;
 use crate::{Clause, Query, QueryKind, Rewrite};
 use sparrow_wire::BodyError;
@@ -109,12 +109,7 @@ pub struct FuzzyQuery {
 
 /// What the body of a `prefix` query holds.
 pub(super) fn prefix_shape() -> Shape {
-    field_or_value(&["value", "prefix"], [("case_insensitive", caseless()), ("rewrite", rewrite_shape())])
-}
-
-/// Whether case is ignored.
-pub(super) fn caseless() -> Shape {
-    flag().about("upper and lower case are the same").preset(false)
+    field_or_value(&["value"], [("case_insensitive", caseless()), ("rewrite", rewrite_shape())])
 }
 
 /// How large an automaton may become.

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::dsl::{Common, Context, members, not_supported, unknown_token, value};
-use super::multi_match::{boosted_fields, fields_shape, multi_match_type, tie_breaker, type_shape};
+use super::multi_match::{boosted_fields, multi_match_type, tie_breaker, type_shape};
 use super::patterns::states;
 use super::rewrite::{rewrite, rewrite_shape};
-use super::shape::{Shape, clause, count, flag, int, scalar, text};
+use super::shape::{Shape, clause, count, flag, int, list, scalar, text};
 use super::text::{analyzer, fuzziness, lenient, minimum, operator, operator_shape, synonyms};
 use super::{no_children, unboosted};
 use crate::{Clause, MultiMatchType, Operator, Query, QueryKind, RegexpQuery, Rewrite};
@@ -185,7 +185,7 @@ pub mod simple_flags {
 pub(super) fn query_string_shape() -> Shape {
     clause([
         ("query", scalar().about("a query in Lucene's syntax")),
-        ("fields", fields_shape()),
+        ("fields", list(text())),
         ("default_field", text()),
         ("default_operator", operator_shape()),
         ("analyzer", analyzer()),
@@ -277,7 +277,7 @@ pub(super) fn query_string(body: &Node, _: Context) -> Result<Query, BodyError> 
 pub(super) fn simple_query_string_shape() -> Shape {
     clause([
         ("query", scalar()),
-        ("fields", fields_shape()),
+        ("fields", list(text())),
         ("analyzer", analyzer()),
         ("default_operator", operator_shape()),
         ("lenient", lenient()),

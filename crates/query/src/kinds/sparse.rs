@@ -70,7 +70,7 @@ const SPARSE_KEYS: &[&str] =
 pub(super) fn sparse_vector_shape() -> Shape {
     clause([
         ("field", text().about("a `sparse_vector`, or a `semantic_text` with sparse vectors")),
-        ("query_vector", tokens_shape()),
+        ("query_vector", weights_shape()),
         (
             "inference_id",
             text().about("endpoint or model that encodes `query`; that of the field if nothing is said"),
@@ -82,8 +82,12 @@ pub(super) fn sparse_vector_shape() -> Shape {
     .needs(&["field"])
 }
 
+fn weights_shape() -> Shape {
+    map(num()).about("tokens with their weights")
+}
+
 fn tokens_shape() -> Shape {
-    either([map(num()).about("tokens with their weights"), list(map(num()))])
+    either([weights_shape(), list(map(num()))])
 }
 
 fn pruning_shape() -> Shape {
@@ -172,7 +176,10 @@ pub(super) fn sparse_vector(body: &Node, _: Context) -> Result<Query, BodyError>
 
 /// What the body of a `text_expansion` query holds.
 pub(super) fn text_expansion_shape() -> Shape {
-    of_field(clause([("model_id", text()), ("model_text", text()), ("pruning_config", pruning_shape())]))
+    of_field(
+        clause([("model_id", text()), ("model_text", text()), ("pruning_config", pruning_shape())])
+            .needs(&["model_id", "model_text"]),
+    )
 }
 
 /// Reads a `text_expansion` query.
@@ -210,7 +217,7 @@ pub(super) fn text_expansion(body: &Node, _: Context) -> Result<Query, BodyError
 
 /// What the body of a `weighted_tokens` query holds.
 pub(super) fn weighted_tokens_shape() -> Shape {
-    of_field(clause([("tokens", tokens_shape()), ("pruning_config", pruning_shape())]))
+    of_field(clause([("tokens", tokens_shape()), ("pruning_config", pruning_shape())]).needs(&["tokens"]))
 }
 
 /// Reads a `weighted_tokens` query.

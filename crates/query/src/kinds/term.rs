@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::dsl::{Common, Context, members, not_supported, single_field, unknown_token, value};
-use super::patterns::caseless;
 use super::rewrite::rewrite;
 use super::shape::{
     Shape, clause, common, count, either, field_or_value, flag, list, object, of_field, one, scalar, several,
@@ -100,6 +99,11 @@ pub enum Relation {
     Within,
 }
 
+/// Whether case is ignored.
+pub(super) fn caseless() -> Shape {
+    flag().about("upper and lower case are the same").preset(false)
+}
+
 /// What the body of a `term` query holds.
 pub(super) fn term_shape() -> Shape {
     field_or_value(&["value", "term"], [("case_insensitive", caseless())])
@@ -107,7 +111,7 @@ pub(super) fn term_shape() -> Shape {
 
 /// Reads a `term` query.
 pub(super) fn term(body: &Node, _: Context) -> Result<Query, BodyError> {
-    let exact = exact_value("term", &["value"], body)?;
+    let exact = exact_value("term", &["value", "term"], body)?;
     Ok(exact.common.query(QueryKind::Term(TermQuery {
         field: exact.field,
         value: exact.value,
@@ -259,7 +263,7 @@ pub(super) fn range(body: &Node, _: Context) -> Result<Query, BodyError> {
     Ok(common.query(QueryKind::Range(range)))
 }
 
-/// What the body of a `exists` query holds.
+/// What the body of an `exists` query holds.
 pub(super) fn exists_shape() -> Shape {
     clause([("field", text())]).needs(&["field"])
 }
@@ -285,7 +289,7 @@ pub(super) fn exists(body: &Node, _: Context) -> Result<Query, BodyError> {
     }
 }
 
-/// What the body of a `ids` query holds.
+/// What the body of an `ids` query holds.
 pub(super) fn ids_shape() -> Shape {
     clause([("values", several(count()))])
 }

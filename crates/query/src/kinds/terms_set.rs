@@ -45,12 +45,15 @@ impl Default for TermsSetMinimum {
 
 /// What the body of a `terms_set` query holds.
 pub(super) fn terms_set_shape() -> Shape {
-    of_field(clause([
-        ("terms", list(scalar())),
-        ("minimum_should_match_field", text()),
-        ("minimum_should_match_script", script_shape()),
-        ("minimum_should_match", minimum()),
-    ]))
+    of_field(
+        clause([
+            ("terms", list(scalar())),
+            ("minimum_should_match_field", text()),
+            ("minimum_should_match_script", script_shape()),
+            ("minimum_should_match", minimum()),
+        ])
+        .needs(&["terms"]),
+    )
 }
 
 /// Reads a `terms_set` query.

@@ -126,7 +126,7 @@ impl VectorSettings {
             sources.iter().map(|(reader, doc_map)| MergeSource { reader, doc_map }).collect();
         let mut count = 0;
         container.part_with(field, PartKind::Dense, &mut |out| {
-            count = merge_vectors(&merged, num_docs, options.codes(), out)?;
+            count = merge_vectors(&merged, num_docs, options.codes(), &self.stopped, out)?;
             Ok(())
         })?;
         let Some(graph) = options.graph.filter(|_| count >= self.min_graph_vectors) else { return Ok(()) };

@@ -10,9 +10,8 @@ use crate::element::{Element, Metric};
 use crate::error::VectorsError;
 use crate::merge::{DROPPED, MergeSource, merge_vectors};
 use crate::nearest::{Effort, Method};
-use crate::quantise::{Codes, Int8};
+use crate::quantise::{Codes, Int8, Short};
 use crate::reader::VectorsReader;
-use crate::short::Short;
 use crate::similarity::Similarity;
 use crate::top_k::TopKRequest;
 use crate::top_k::tests::bits;
@@ -318,7 +317,7 @@ fn a_merge_makes_the_graph_of_what_stays() {
     let sources: Vec<MergeSource<'_, Vec<u8>>> =
         old.iter().zip(&maps).map(|(reader, doc_map)| MergeSource { reader, doc_map }).collect();
     let mut merged = Vec::new();
-    merge_vectors(&sources, next, INT8, &mut merged).unwrap();
+    merge_vectors(&sources, next, INT8, &AtomicBool::new(false), &mut merged).unwrap();
     let merged = VectorsReader::open(merged).unwrap();
     let graph_sources: Vec<_> = old
         .iter()
@@ -350,7 +349,7 @@ fn hits_are_the_best_candidates_where_a_graph_is_built_from_clipped_codes() {
     let merged = |codes: Option<Codes>| {
         let mut bytes = Vec::new();
         let source = MergeSource { reader: &clipped, doc_map: &doc_map };
-        merge_vectors(&[source], COUNT as u32, codes, &mut bytes).unwrap();
+        merge_vectors(&[source], COUNT as u32, codes, &AtomicBool::new(false), &mut bytes).unwrap();
         let source = GraphSource { reader: clipped.clone(), doc_map: doc_map.clone() };
         let (never, mut graph) = (AtomicBool::new(false), Vec::new());
         write_graph(&[source], codes, GraphOptions::default(), MAX_BLOCK, &never, &mut graph).unwrap();

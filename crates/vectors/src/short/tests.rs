@@ -4,6 +4,7 @@ use rand::{Rng, SeedableRng};
 
 use super::*;
 use crate::builder::VectorsBuilder;
+use crate::element::Element;
 use crate::kernels::ReadOrder;
 use crate::nearest::{Effort, Method};
 use crate::quantise::Codes;

@@ -3,8 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::builder::VectorsBuilder;
 use crate::element::{Element, Metric};
-use crate::quantise::Codes;
-use crate::short::Short;
+use crate::quantise::{Codes, Short};
 use crate::similarity::Similarity;
 
 const SIMILARITIES: [Similarity; 4] =
