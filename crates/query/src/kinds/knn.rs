@@ -21,7 +21,7 @@ pub struct KnnQuery {
     pub k: usize,
     /// Number of candidates examined in each segment, unless all vectors are: more candidates find more of the true neighbours.
     pub num_candidates: usize,
-    /// `rescore_vector.oversample`: as a multiple of `k`, the number of candidates that are found by 8-bit codes and then compared
+    /// `rescore_vector.oversample`: as a multiple of `k`, the number of candidates that are found by codes and then compared
     /// exactly where they can be hits, if that is more than `num_candidates`. Scores are exact in any case.
     pub oversample: Option<f32>,
     /// Only documents that match all of these are candidates.
