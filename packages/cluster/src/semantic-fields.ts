@@ -1,7 +1,7 @@
 import type { SearchEngine } from '@sparrow-search/engine';
 
 import { Believed } from './believed.js';
-import { type Json, isObject, parseAnswer } from './json.js';
+import { type Json, isObject } from './json.js';
 import { META, fromCluster, ownMeta, writtenDown } from './mappings.js';
 import { encodeExpression } from './names.js';
 import {
@@ -203,14 +203,13 @@ export class SemanticFields {
     query: Readonly<Record<string, string>>,
     isNeeded = false,
   ): Promise<readonly (readonly [string, unknown])[]> {
-    const answered = await this.#transport.ask({
+    const { status, body } = await this.#transport.json({
       method: 'GET',
       path: `/${encodeExpression(expression)}/_mapping`,
       query: { ignore_unavailable: 'true', ...query },
     });
-    if (isNeeded && answered.status !== 200) throw passedOn(answered);
-    const body = answered.status === 200 ? parseAnswer(answered.body) : undefined;
-    if (!isObject(body)) return [];
+    if (isNeeded && status !== 200) throw passedOn({ status, body: Buffer.from(JSON.stringify(body ?? {})) });
+    if (status !== 200 || !isObject(body)) return [];
     return Object.entries(body).map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined] as const);
   }
 }

@@ -46,8 +46,8 @@ describe('what the native engine is told of a mapping', () => {
 describe('the indices that use an endpoint', () => {
   it('are not said to be none where the cluster does not say', async () => {
     const over = (status: number, answer: object): SemanticFields => {
-      const ask = () => Promise.resolve({ status, body: Buffer.from(JSON.stringify(answer)), text: false });
-      return new SemanticFields({} as never, { ask } as unknown as Transport, {} as never, {} as never);
+      const json = () => Promise.resolve({ status, body: answer });
+      return new SemanticFields({} as never, { json } as unknown as Transport, {} as never, {} as never);
     };
     const mappings = { _meta: { sparrow: { fields: { body: SEMANTIC } } } };
     expect(await over(200, { i: { mappings } }).using('e')).toEqual(['i']);
