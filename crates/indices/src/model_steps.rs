@@ -101,8 +101,11 @@ impl IndexHandle {
     /// # Errors
     /// When there is no change, or the disk refuses.
     pub fn end_model_change(&self) -> Result<ModelChange, EngineError> {
-        let ended = self.model_change();
-        self.step(|steps| steps.end())?;
+        let mut ended = None;
+        self.step(|steps| {
+            ended.clone_from(steps.change);
+            steps.end()
+        })?;
         ended.ok_or_else(|| no_change(&self.name))
     }
 

@@ -74,7 +74,7 @@ impl<B: Deref<Target = [u8]>> VectorsReader<B> {
         }
     }
 
-    /// A query of this inverse length in the form that is compared with codes of fewer than 8 bits; `None` if there are none.
+    /// The query in the form that is compared with codes of fewer than 8 bits, given the inverse of its length; `None` if the vectors have no such codes.
     pub(crate) fn short_query(&self, query: &[f32], inverse_length: f32) -> Option<ShortQuery> {
         let short = self.short_codes()?;
         let mut centre = Vec::with_capacity(self.dims());

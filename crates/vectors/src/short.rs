@@ -255,7 +255,7 @@ impl ShortQuery {
         for ((number, raw), out) in numbers.iter().zip(raw).zip(out) {
             let Some((_, factors)) = rows.row(*number).split_last_chunk::<FACTORS>() else { continue };
             let [factor, added] = [0, 4].map(|at| f64::from(f32_at(factors, at)));
-            // In double precision, in which no number is so large that a difference of two is none.
+            // In double precision: in single precision two large products could overflow, and their difference be no number.
             *out = ((f64::from(raw) * self.scale - self.less) * factor + (added + self.added)) as f32;
         }
     }

@@ -62,7 +62,7 @@ async function serve(args: readonly string[], isNamed: boolean): Promise<void> {
   const { newOwnerKey } = await server.ready;
   if (newOwnerKey !== undefined) {
     const file = KeyStore.ownerKeyFile(config.data);
-    // What is no terminal is kept and collected: a journal, a container's log.
+    // Output that does not go to a terminal is kept, by a journal or a container's log, and the key must not be in there.
     say(
       process.stdout.isTTY
         ? `\n  owner key (shown this once): ${newOwnerKey.encoded}\n  also in ${file}, readable by you only\n\n`

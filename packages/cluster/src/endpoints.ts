@@ -2,7 +2,7 @@ import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-
 
 import type { ClusterLog } from './cluster-engine.js';
 import { refusal } from './errors.js';
-import { type Json, isObject, textOf } from './json.js';
+import { type Json, isObject, isSet, textOf } from './json.js';
 import { Lookout } from './lookout.js';
 import { type Definitions, type NativeCopy, SharedDefinitions } from './shared-definitions.js';
 import type { SharedState } from './shared-state.js';
@@ -87,8 +87,8 @@ export class Endpoints {
   /** The native engine knows of pipelines that use an endpoint, and of no index. */
   async #delete(request: EngineRequest, id: string): Promise<EngineReply> {
     const { force, dry_run: dry } = request.query;
-    const isDry = isTrue(dry);
-    const indexes = isTrue(force) && !isDry ? [] : await this.#usedIn(id);
+    const isDry = isSet(dry);
+    const indexes = isSet(force) && !isDry ? [] : await this.#usedIn(id);
     if (indexes.length === 0) return this.#deleted(request, id);
     const asked = { ...request, query: { ...request.query, dry_run: 'true' } };
     const found = JSON.parse(Buffer.from((await this.#deleted(asked, id)).body).toString()) as Json;
@@ -103,15 +103,11 @@ export class Endpoints {
   /** The native engine does not have an endpoint that it cannot run, and nothing of its own uses it. */
   async #deleted(request: EngineRequest, id: string): Promise<EngineReply> {
     if (!this.#copy.lacks(id)) return this.#native.execute(request);
-    const isDry = isTrue(request.query['dry_run']);
+    const isDry = isSet(request.query['dry_run']);
     if (!isDry) this.#copy.forget(id);
     const answer = { acknowledged: !isDry, pipelines: [], indexes: [], error_message: '' };
     return { status: 200, body: Buffer.from(JSON.stringify(answer)) };
   }
-}
-
-function isTrue(parameter: string | undefined): boolean {
-  return parameter === 'true' || parameter === '';
 }
 
 /** How many copies of its model an endpoint runs, which is changed while it runs. */
@@ -166,7 +162,7 @@ class EndpointCopy implements NativeCopy {
   }
 
   async remove(id: string): Promise<void> {
-    if (this.forget(id)) return;
+    if (this.#lacking.delete(id)) return;
     this.#log.info('an inference endpoint is deleted that the cluster does not have', { endpoint: id });
     await this.#native.execute({ op: 'delete_inference', path: { inference_id: id }, query: { force: 'true' } });
   }
@@ -191,9 +187,9 @@ class EndpointCopy implements NativeCopy {
     return this.#lacking.has(id);
   }
 
-  /** Takes one out of those that this server cannot run; says whether it was there. */
-  forget(id: string): boolean {
-    return this.#lacking.delete(id);
+  /** Takes one out of those that this server cannot run. */
+  forget(id: string): void {
+    this.#lacking.delete(id);
   }
 
   /** @throws {EngineError} 404 for one that this server cannot run */

@@ -161,6 +161,11 @@ export function textOf(value: unknown): string | undefined {
     : undefined;
 }
 
+/** Whether a parameter of an address asks for what it names: without a value it does. */
+export function isSet(parameter: string | undefined): boolean {
+  return parameter === '' || parameter === 'true';
+}
+
 /** Whether a value is an object. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

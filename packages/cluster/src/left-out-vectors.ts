@@ -1,6 +1,6 @@
 import type { EngineRequest } from '@sparrow-search/engine';
 
-import { type Json, decode, isObject, parse, textOf, without } from './json.js';
+import { type Json, decode, isObject, isSet, parse, textOf, without } from './json.js';
 import type { VectorFields } from './vector-fields.js';
 
 /** The parameter that leaves vectors out of what is shown of documents; a cluster has patterns for it. */
@@ -65,10 +65,6 @@ export async function ofSearch(
   }
   const shown = shownSource(source, paths);
   return { query, text: shown === undefined ? text : JSON.stringify({ ...given, _source: shown }) };
-}
-
-function isSet(parameter: string | undefined): boolean {
-  return parameter === '' || parameter === 'true';
 }
 
 function joined(query: Readonly<Record<string, string>>, paths: readonly string[]): string {

@@ -165,6 +165,16 @@ function templatesFor(templates: unknown, { name: product }: Product): unknown {
   return found.renamed ? translated : undefined;
 }
 
+/** The paths of the fields of some types. */
+export function pathsOfTypes(mapping: unknown, types: ReadonlySet<string>, above = ''): readonly string[] {
+  const properties = isObject(mapping) && isObject(mapping['properties']) ? Object.entries(mapping['properties']) : [];
+  return properties.flatMap(([name, field]) => {
+    const path = `${above}${name}`;
+    const own = isObject(field) && types.has(String(field['type'])) ? [path] : [];
+    return [...own, ...pathsOfTypes(field, types, `${path}.`)];
+  });
+}
+
 /** @param byTemplates whether fields that are not written down may have come as `sparse_vector` by a template */
 function restored(given: Json, above: string, fields: Json, byTemplates: boolean): Json {
   return Object.fromEntries(

@@ -28,7 +28,7 @@ interface Change extends Json {
 interface Known {
   readonly index: string;
   readonly semantic: SemanticIndex;
-  /** Its mapping as it was put. */
+  /** The mapping as users put it, without what Sparrow adds to it in the cluster. */
   readonly shown: Json;
   /** The fingerprints of the models that filled fields by pipelines. */
   readonly ofPipelines: readonly (readonly [string, string])[];
@@ -106,19 +106,8 @@ function typeAt(mapping: Json, path: string): unknown {
   return isObject(definition) ? definition['type'] : undefined;
 }
 
-/** Takes a step and keeps what follows from it, while no other server takes one. */
+/** Takes a step and keeps what follows from it. Only a caller that has the turn of the index does so. */
 async function taken(
-  work: Working,
-  index: string,
-  step: Step,
-  fields?: readonly string[],
-  cancel?: Cancel,
-): Promise<Next> {
-  return work.semantic.turns.alone(index, () => takenInTurn(work, index, step, fields, cancel));
-}
-
-/** The same for a caller that has the turn of the index. */
-async function takenInTurn(
   work: Working,
   index: string,
   step: Step,
@@ -152,7 +141,7 @@ export async function stepModel(
     const task = step === 'drop' ? await filling(index) : undefined;
     if (task !== undefined)
       throw conflict(`${beingChanged(index, task)}; cancel the task, and the new vectors are dropped`);
-    return takenInTurn(work, index, step);
+    return taken(work, index, step);
   });
   // Searches of the other servers have to read the vectors that stay, before the others are dropped.
   if (step !== 'drop') await work.semantic.untilKnown();
@@ -206,22 +195,16 @@ export async function beginChange<T>(
   return work.semantic.turns.alone(index, async () => {
     const task = await filling(index);
     if (task !== undefined) throw conflict(beingChanged(index, task));
-    const next = await takenInTurn(work, index, { begin }, field, cancel);
-    const { plan, description } = await planOf(work, index, next, pace);
+    const next = await taken(work, index, { begin }, field, cancel);
+    const { plan, description } = planOf(index, next, pace);
     return keep(plan, description);
   });
 }
 
 /** What a change that has begun leaves to be done. */
-async function planOf(
-  work: Working,
-  index: string,
-  next: Next,
-  pace: number,
-): Promise<{ readonly plan: CopyPlan; readonly description: string }> {
+function planOf(index: string, next: Next, pace: number): { readonly plan: CopyPlan; readonly description: string } {
   const path = next.change?.field ?? '';
-  const definition = (await known(work, index)).semantic.fields[path] ?? {};
-  const [searched, beside] = slotsOf(path, definition, next.state);
+  const [searched, beside] = slotsOf(path, {}, next.state);
   if (beside === undefined) throw new Error('the second set of vectors is gone');
   const has = ({ name: slot }: typeof searched): object =>
     JSON.parse(nestedQuery(passagesOf(slot), '{"match_all":{}}')) as object;
@@ -246,10 +229,11 @@ async function planOf(
 }
 
 /**
- * Gives the second vectors to the documents that lack them until there are none. Documents that are written meanwhile get them anyway.
+ * Encodes the documents that have no vectors of the new model, until every document has them. Those that are written meanwhile get the
+ * vectors of both models when they are written.
  *
  * @param setDown as of {@link copy}
- * @throws {EngineError} 409 where documents lack them and the change has been ended or gone on with by others
+ * @throws {EngineError} 409 where documents lack vectors and the change has been ended or gone on with by others
  */
 export async function fill(
   work: Working,
@@ -305,7 +289,7 @@ export async function concluded(
   if (change?.state === 'filling') {
     const lists = await listsOfBoth(work, index, goesOn);
     try {
-      ({ change } = await taken(work, index, { fill: { lists } }));
+      ({ change } = await work.semantic.turns.alone(index, () => taken(work, index, { fill: { lists } })));
     } catch (error) {
       if (!(error instanceof EngineError) || ![404, 409].includes(error.status)) throw error;
       // Another server has gone on with it meanwhile.
@@ -322,7 +306,7 @@ export async function cancelled(work: Working, plan: CopyPlan): Promise<ChangeOu
   const { source: index, change: field = '' } = plan;
   return work.semantic.turns.alone(index, async () => {
     const change = await changeOf(work, plan);
-    if (change?.state === 'filling') await takenInTurn(work, index, 'drop');
+    if (change?.state === 'filling') await taken(work, index, 'drop');
     // The server that dropped them may have ended before it said so.
     const isOver = change === null || change.state === 'filling';
     return isOver ? { field, state: 'cancelled' } : { field, state: change.state, compared: change['compared'] };
@@ -334,7 +318,7 @@ export async function stopped(work: Working, plan: CopyPlan, failure: string): P
   const { source: index } = plan;
   await work.semantic.turns.alone(index, async () => {
     const change = await changeOf(work, plan);
-    if (change?.state === 'filling') await takenInTurn(work, index, { stop: { failure } });
+    if (change?.state === 'filling') await taken(work, index, { stop: { failure } });
   });
 }
 
@@ -351,7 +335,7 @@ const OF_NO_DOCUMENT: ReadonlySet<string> = new Set([
   ...['resource_not_found_exception', 'status_exception'],
 ]);
 
-/** Why a document could not be written, without what it holds: whoever changes models may not be allowed to read it. */
+/** Why a document could not be written, without quoting it: a caller that may change models need not be allowed to read documents. */
 export function told({ id, cause }: Failure): string {
   const { type, reason } = cause as { readonly type?: unknown; readonly reason?: unknown };
   const isPrivate = !OF_NO_DOCUMENT.has(String(type)) || String(reason).includes(`[${String(id)}]`);
@@ -378,7 +362,10 @@ async function listsOfBoth(
     index,
     mapping: exchanged.mapping,
     state: exchanged.state,
-    fields: { ...now.semantic.fields, [change.field]: definitionIn(exchanged.mapping, change.field) },
+    fields: {
+      ...now.semantic.fields,
+      [change.field]: semanticIndex(index, exchanged.mapping).fields[change.field] ?? {},
+    },
   };
   const lists: [string, readonly string[], readonly string[]][] = [];
   for (const query of queries) {
@@ -408,11 +395,6 @@ async function listsOfBoth(
 function isOfOtherModel(error: unknown): boolean {
   if (!(error instanceof EngineError) || error.status !== 400) return false;
   return Buffer.from(error.body).includes('holds the output of model');
-}
-
-function definitionIn(mapping: Json, path: string): Json {
-  const found = Object.entries(semanticIndex('', mapping).fields).find(([name]) => name === path);
-  return found?.[1] ?? {};
 }
 
 /** Some documents of an index, the same each time. */

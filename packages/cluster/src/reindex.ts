@@ -2,7 +2,7 @@ import type { EngineRequest } from '@sparrow-search/engine';
 
 import type { CopyPlan } from './copy.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
-import { type Json, type Member, isObject, members, parseRequest, rawOf, textOf, whole } from './json.js';
+import { type Json, type Member, isObject, isSet, members, parseRequest, rawOf, textOf, whole } from './json.js';
 
 /** The body of a `_reindex`. */
 export interface Reindex {
@@ -110,7 +110,7 @@ export function planOf(
     proceeds: asked.proceeds,
     maxDocs: number('max_docs', maxDocs) ?? asked.maxDocs ?? Number.MAX_SAFE_INTEGER,
     perSecond: pace,
-    refreshes: refresh === 'true' || refresh === '',
+    refreshes: isSet(refresh),
   };
 }
 

@@ -45,12 +45,17 @@ export async function withPassages(
   semantic: SemanticFields,
   index: SemanticIndex,
   documents: readonly Written[],
-  { paced = false, cancel }: { readonly paced?: boolean; readonly cancel?: Cancel | undefined } = {},
+  options: Making = {},
 ): Promise<readonly Made[]> {
-  return (await madeFor(semantic, index, documents, { paced, cancel })).made;
+  return (await madeFor(semantic, index, documents, options)).made;
 }
 
-/** What was made of documents, and the index as all of it was made for. */
+interface Making {
+  readonly paced?: boolean;
+  readonly cancel?: Cancel | undefined;
+}
+
+/** Documents with their passages, and the definition of the index for which all of them were made. */
 interface Batch {
   readonly made: readonly Made[];
   readonly index: SemanticIndex;
@@ -60,7 +65,7 @@ async function madeFor(
   semantic: SemanticFields,
   index: SemanticIndex,
   documents: readonly Written[],
-  { paced = false, cancel }: { readonly paced?: boolean; readonly cancel?: Cancel | undefined },
+  { paced = false, cancel }: Making,
 ): Promise<Batch> {
   const batches: (Batch | undefined)[] = Array.from({ length: Math.ceil(documents.length / BATCH) });
   let known = index;
@@ -75,7 +80,8 @@ async function madeFor(
 }
 
 function areAlike(one: SemanticIndex, other: SemanticIndex): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+  // Batches of one request mostly have the same object, and a mapping may be long.
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** The index as it is now, if documents that were made for it as it was have to be made again. */

@@ -70,7 +70,7 @@ export class SemanticFields {
     this.#always = always;
   }
 
-  /** The same, as if searches read other vectors of an index. */
+  /** A copy for which every expression stands for one index, whose definition names the vectors that searches read. */
   as(index: SemanticIndex): SemanticFields {
     const always = { indices: [index], distinct: [index], others: new Set<string>() };
     return new SemanticFields(this.native, this.#transport, this.product, this.turns, always);

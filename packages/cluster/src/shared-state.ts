@@ -107,7 +107,7 @@ export class SharedState {
   /**
    * Reads a text, and writes what it becomes in its place; anew where another node wrote in between.
    *
-   * @param change what a text becomes, which is undefined if there is none yet
+   * @param change gives the new text; it gets the present one, or undefined if nothing was written yet
    * @throws {Conflict} when another node wrote in between each time
    */
   async change(id: string, change: (before: string | undefined) => string): Promise<void> {

@@ -10,7 +10,7 @@ import { type CopyPlan, type Copying, type Progress, copy, countOf, shardsOf } f
 import { checkWrite, pipelineOf } from './documents.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
-import { decode, parseAnswer } from './json.js';
+import { decode, isSet, parseAnswer } from './json.js';
 import {
   type Filling,
   beginChange,
@@ -354,7 +354,7 @@ export class Tasks {
       const query = Object.fromEntries(Object.entries(request.query).filter(([name]) => name !== 'detailed'));
       return replyOf(await this.#work.transport.ask({ method: 'GET', path, query, signal }));
     }
-    const waits = request.query['wait_for_completion'] === 'true' || request.query['wait_for_completion'] === '';
+    const waits = isSet(request.query['wait_for_completion']);
     const deadline = Date.now() + (millis(request.query['timeout']) ?? DEFAULT_WAIT_MS);
     for (;;) {
       const kept = await this.#store.read(number);

@@ -1,7 +1,7 @@
 import { Believed } from './believed.js';
 import { type DenseField, readDenseField } from './dense-fields.js';
 import { type Json, isObject } from './json.js';
-import { META, fromCluster, writtenDown } from './mappings.js';
+import { META, fromCluster, pathsOfTypes, writtenDown } from './mappings.js';
 import { encodeExpression } from './names.js';
 import type { Product } from './product.js';
 import type { Transport } from './transport.js';
@@ -18,6 +18,8 @@ export interface Watched {
 
 /** Types of fields that hold vectors, also of those that Sparrow did not make. */
 const VECTORS: ReadonlySet<string> = new Set(['dense_vector', 'sparse_vector', 'knn_vector', 'rank_features']);
+
+const NESTED: ReadonlySet<string> = new Set(['nested']);
 
 /** Which fields of indices are of type `dense_vector`. What the cluster said of it is believed for five seconds. */
 export class VectorFields {
@@ -59,7 +61,7 @@ export class VectorFields {
       query: { ignore_unavailable: 'true' },
     });
     const mappings = Object.values(isObject(body) ? body : {}).map((it) => (isObject(it) ? it['mappings'] : undefined));
-    const nested = new Set(mappings.flatMap((it) => nestedPaths(it)));
+    const nested = new Set(mappings.flatMap((it) => pathsOfTypes(it, NESTED)));
     const around = (path: string): string | undefined =>
       [...nested].filter((it) => path.startsWith(`${it}.`)).sort((one, other) => other.length - one.length)[0];
     return all.map((of) => new Map([...of].map(([path, field]) => [path, { ...field, nested: around(path) }])));
@@ -86,7 +88,11 @@ export class VectorFields {
         query: { ignore_unavailable: 'true' },
       });
       const found = status === 200 && isObject(body) ? Object.values(body) : [];
-      return [...new Set(found.flatMap((it) => vectorPaths(fromCluster(isObject(it) ? it['mappings'] : undefined))))];
+      return [
+        ...new Set(
+          found.flatMap((it) => pathsOfTypes(fromCluster(isObject(it) ? it['mappings'] : undefined), VECTORS)),
+        ),
+      ];
     });
   }
 
@@ -99,23 +105,6 @@ export class VectorFields {
 
 function isPath(name: string): boolean {
   return name.includes('.');
-}
-
-function nestedPaths(mapping: unknown, above = ''): readonly string[] {
-  const properties = isObject(mapping) && isObject(mapping['properties']) ? Object.entries(mapping['properties']) : [];
-  return properties.flatMap(([name, field]) => {
-    const path = `${above}${name}`;
-    const own = isObject(field) && field['type'] === 'nested' ? [path] : [];
-    return [...own, ...nestedPaths(field, `${path}.`)];
-  });
-}
-
-function vectorPaths(mapping: unknown, above = ''): readonly string[] {
-  const properties = isObject(mapping) && isObject(mapping['properties']) ? Object.entries(mapping['properties']) : [];
-  return properties.flatMap(([name, field]) => {
-    const isVector = isObject(field) && VECTORS.has(String(field['type']));
-    return isVector ? [`${above}${name}`] : vectorPaths(field, `${above}${name}.`);
-  });
 }
 
 function denseIn(mappings: unknown): DenseFields {

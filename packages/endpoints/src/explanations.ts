@@ -27,7 +27,7 @@ export interface Token {
   readonly token: string;
   /** How a token is read that is no word itself, such as `-ing` for `##ing`. */
   readonly readable?: string;
-  /** Its weights in the query and in the document. */
+  /** The weight of the token in the query, and that in the document. */
   readonly weights: readonly [number, number];
   /** The word of the document that it comes from, if the answer says it. */
   readonly word?: string;

@@ -92,17 +92,12 @@ pub(super) fn step(
             let field = steps.change.as_ref().map(|change| change.field.clone()).unwrap_or_default();
             let fields = mapping.semantic_sources(&field);
             let words = || documents.iter().filter_map(|source| compare::words_of(source, &fields)).collect();
-            let queries: Vec<String> = match asked["queries"].as_array() {
-                Some(queries) => {
-                    queries.iter().filter_map(|query| Some(query.as_str()?.to_owned())).collect()
-                }
-                None => words(),
-            };
+            let queries = compare::given(&asked).unwrap_or_else(words);
             return Ok(Reply::ok(&json!({"queries": queries})));
         }
         Step::Fill { lists } => {
-            let size = asked["size"].as_u64().unwrap_or(10) as usize;
-            steps.filled(compare::of_lists(lists, size, asked["queries"].is_array(), cancel)?)?
+            let with_queries = compare::given(&asked).is_some();
+            steps.filled(compare::of_lists(lists, compare::size(&asked), with_queries, cancel)?)?
         }
         Step::Stop { failure } => {
             if let Some(change) = steps.change.as_mut() {

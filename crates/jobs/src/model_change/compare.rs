@@ -32,6 +32,17 @@ pub(super) fn both_slots(mapping: &Mapping, field: &str) -> Result<(String, Stri
     both.ok_or_else(|| EngineError::internal("the second set of vectors is gone"))
 }
 
+/// The queries that a request asks to compare, by the `compare` of its change; `None` if documents are to be taken for queries.
+pub(super) fn given(compare: &Value) -> Option<Vec<String>> {
+    let queries = compare["queries"].as_array()?;
+    Some(queries.iter().filter_map(|query| Some(query.as_str()?.to_owned())).collect())
+}
+
+/// The number of documents that each model finds for a query, by the `compare` of a change.
+pub(super) fn size(compare: &Value) -> usize {
+    compare["size"].as_u64().unwrap_or(10) as usize
+}
+
 /// What the result of a comparison shows of the lists that both models find for queries, each of at most `size` documents.
 ///
 /// # Errors
@@ -76,11 +87,12 @@ pub(super) fn run(
     change: &ModelChange,
     context: &TaskContext,
 ) -> Result<Option<Value>, EngineError> {
-    let size = change.compare["size"].as_u64().unwrap_or(10) as usize;
+    let size = size(&change.compare);
     let snapshot = handle.snapshot();
-    let given = change.compare["queries"].as_array();
-    let queries: Vec<String> = match given {
-        Some(queries) => queries.iter().filter_map(|query| Some(query.as_str()?.to_owned())).collect(),
+    let given = given(&change.compare);
+    let with_queries = given.is_some();
+    let queries = match given {
+        Some(queries) => queries,
         None => {
             let sample = change.compare["sample"].as_u64().unwrap_or(0) as usize;
             sampled(&snapshot, &change.field, sample)?
@@ -122,7 +134,7 @@ pub(super) fn run(
         pairs.push(Pair::of(query, &old, &new));
     }
     // A key that may change models may not be allowed to read documents, so neither queries made of documents nor hits are shown.
-    Ok(Some(shown(&mut pairs, size, given.is_some())))
+    Ok(Some(shown(&mut pairs, size, with_queries)))
 }
 
 fn shown(pairs: &mut [Pair], size: usize, with_queries: bool) -> Value {

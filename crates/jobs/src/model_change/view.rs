@@ -27,8 +27,8 @@ pub(super) fn of_index(service: &SearchService, handle: &IndexHandle) -> Value {
     of(service, &mapping, change.as_ref(), filling.as_ref(), of_pipelines)
 }
 
-/// The same of an index in whatever keeps it. `of_pipelines` holds the paths of fields that pipelines fill, each with the fingerprint of
-/// its model.
+/// The models of the fields of an index, wherever the index is kept, as JSON. `of_pipelines` holds the paths of fields that pipelines
+/// fill, each with the fingerprint of its model.
 pub(super) fn of(
     service: &SearchService,
     mapping: &Mapping,

@@ -471,7 +471,8 @@ mod tests {
         assert!(UNSUPPORTED.iter().all(|name| NAMED.iter().all(|(named, ..)| named != name)));
     }
 
-    /// What comes of a body with one member, which is below the name of a field where `below` says so.
+    /// The query or the error, as text without the member's name, that reading a body with one member gives. With `below`, the member is in
+    /// an object under the name of a field.
     fn outcome(read: Read, below: bool, name: &str, value: &str) -> String {
         let member = format!(r#"{{"{name}":{value}}}"#);
         let body = if below { format!(r#"{{"f":{member}}}"#) } else { member };

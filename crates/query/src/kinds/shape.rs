@@ -10,7 +10,7 @@ pub(super) struct Shape(Map<String, Value>);
 pub(super) type Named = (&'static str, Shape);
 
 impl Shape {
-    /// The same with one more keyword.
+    /// This schema with a keyword of JSON Schema and its value added.
     fn with(mut self, keyword: &str, value: impl Into<Value>) -> Self {
         self.0.insert(keyword.to_owned(), value.into());
         self

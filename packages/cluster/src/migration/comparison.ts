@@ -1,9 +1,9 @@
 import type { SearchEngine } from '@sparrow-search/engine';
 
 import { type Json, isObject } from '../json.js';
+import { pathsOfTypes } from '../mappings.js';
 import { semanticIn } from '../passage-mappings.js';
 import { ask } from './asking.js';
-import { fieldsOfType } from './definition.js';
 import { passagesOf, readPage, shardNumbers } from './transfer.js';
 
 /** A cluster keeps 9 bits of a weight: a score is lower by this share of it at most. Sums are of 32-bit floats. */
@@ -37,7 +37,7 @@ export async function compare(
   const differences: string[] = [];
   const [before, after] = await Promise.all([countOf(from, index), countOf(to, index)]);
   if (before !== after) differences.push(`there are ${String(after)} documents of ${String(before)}`);
-  const fields = fieldsOfType(mappings, 'sparse_vector');
+  const fields = pathsOfTypes(mappings, new Set(['sparse_vector']));
   let [documents, searches] = [0, 0];
   const sample = await sampleOf(from, index, samples);
   const hasPassages = Object.keys(semanticIn(mappings)).length > 0;

@@ -64,13 +64,3 @@ export function endpointsOf(definitions: readonly IndexDefinition[]): ReadonlySe
   const named = fields.flatMap((field) => [field['inference_id'], field['search_inference_id']]);
   return new Set(named.filter((id) => typeof id === 'string'));
 }
-
-/** The paths of fields of a type. */
-export function fieldsOfType(mappings: Json, type: string, above = ''): readonly string[] {
-  const properties = isObject(mappings['properties']) ? mappings['properties'] : {};
-  return Object.entries(properties).flatMap(([name, field]) => {
-    if (!isObject(field)) return [];
-    if (field['type'] === type) return [`${above}${name}`];
-    return fieldsOfType(field, type, `${above}${name}.`);
-  });
-}

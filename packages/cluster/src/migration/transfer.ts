@@ -87,7 +87,7 @@ export async function readPage(
   return sourceHits(text);
 }
 
-/** What is stored of the passages of documents. */
+/** The payloads with the passages of documents, in base64 and in the order of the documents; null for a document without passages. */
 export async function passagesOf(
   engine: SearchEngine,
   index: string,
