@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import type { DynamicFields } from './dynamic-fields.js';
 import { refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
+import type { FinalPipelines } from './final-pipelines.js';
 import { sourceHits } from './hits.js';
 import { isObject, malformedAnswer, oneLine, parseAnswer } from './json.js';
 import { encodeExpression } from './names.js';
@@ -21,6 +23,8 @@ export interface Copying {
   readonly pipelines: Pipelines;
   readonly models: FieldModels;
   readonly semantic: SemanticFields;
+  readonly finals: FinalPipelines;
+  readonly dynamic: DynamicFields;
   /** Checks that a restricted key may write to an index that a pipeline chose. */
   readonly checkTarget: (index: string) => Promise<void>;
 }
@@ -268,29 +272,46 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     tally.bulk_retries += 1;
     await sleep(FIRST_RETRY_MS * 2 ** attempt);
   }
-  const indices = new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])));
-  if (plan.pipeline !== undefined) await noteModels(context, plan.pipeline, indices);
+  for (const index of new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])))) {
+    for (const ran of [plan.pipeline, await finalOf(context, plan, index)])
+      if (ran !== undefined) await noteModels(context, ran, [index]);
+  }
   return { shards: before.shards, tally, failures };
 }
 
-/** What becomes of documents: of those that go through a pipeline, and of those that get passages. */
+/** The pipeline that runs last on documents for an index; none runs on those that only get vectors of another model. */
+async function finalOf({ finals }: Copying, plan: CopyPlan, index: string): Promise<string | undefined> {
+  return plan.change === undefined ? finals.of(index) : undefined;
+}
+
+/** What becomes of documents: of those that go through pipelines, and of those that get passages. */
 async function outcomesOf(context: Copying, plan: CopyPlan, page: readonly Hit[]): Promise<readonly Outcome[]> {
   const { pipeline } = plan;
   const outcomes: Outcome[] =
     pipeline === undefined
       ? page.map(({ index, id, routing, source }) => ({ kind: 'document', index, id, routing, source }))
       : [...(await context.pipelines.run(pipeline, page))];
-  const groups = new Map<string, number[]>();
-  outcomes.forEach((it, at) => {
-    if (it.kind === 'document') groups.set(it.index, [...(groups.get(it.index) ?? []), at]);
-  });
-  for (const [index, places] of groups) {
+  let areSame = pipeline === undefined;
+  for (const [index, places] of placesOf(outcomes)) {
+    const final = await finalOf(context, plan, index);
+    if (final === undefined) continue;
+    areSame = false;
+    const made = await context.pipelines.run(
+      final,
+      places.map((at) => outcomes[at] as Given),
+    );
+    places.forEach((at, place) => (outcomes[at] = made[place] ?? { kind: 'dropped' }));
+  }
+  for (const [index, places] of placesOf(outcomes)) {
+    const sources = (): readonly string[] =>
+      places.flatMap((at) => (outcomes[at]?.kind === 'document' ? [outcomes[at].source] : []));
+    await context.dynamic.prepare(index, sources);
     const known = await context.semantic.writtenTo(index);
     if (known === undefined) continue;
     const documents = places.flatMap((at) => {
       const it = outcomes[at];
       // A pipeline may have changed the texts that the passages were made of.
-      const payload = pipeline === undefined ? page[at]?.payload : undefined;
+      const payload = areSame ? page[at]?.payload : undefined;
       return it?.kind === 'document' ? [{ source: it.source, payload }] : [];
     });
     const made = await withPassages(context.semantic, known, documents, { paced: true });
@@ -302,6 +323,15 @@ async function outcomesOf(context: Copying, plan: CopyPlan, page: readonly Hit[]
     });
   }
   return outcomes;
+}
+
+/** Where the documents for each index are. */
+function placesOf(outcomes: readonly Outcome[]): ReadonlyMap<string, readonly number[]> {
+  const places = new Map<string, number[]>();
+  outcomes.forEach((it, at) => {
+    if (it.kind === 'document') places.set(it.index, [...(places.get(it.index) ?? []), at]);
+  });
+  return places;
 }
 
 interface Item {
