@@ -104,13 +104,14 @@ export async function pythonVersions(path, packages) {
   return versions;
 }
 
-/** A command's standard output; what it says on standard error is only shown when it fails. */
-export function capture(command, args, { env = {}, cwd = ROOT, input } = {}) {
+/** A command's standard output; what it says on standard error is only shown when it fails. After `seconds` it is ended, and has failed. */
+export function capture(command, args, { env = {}, cwd = ROOT, input, seconds } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd,
       env: { ...process.env, ORT_DISABLE_TELEMETRY: '1', ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
+      ...(seconds === undefined ? {} : { timeout: 1000 * seconds, killSignal: 'SIGKILL' }),
     });
     const [out, errors] = [[], []];
     child.stdout.on('data', (chunk) => out.push(chunk));
