@@ -134,7 +134,7 @@ describe('the charts', () => {
     const [sparse, words, , ingest] = charts;
     expect(sparse?.svg).toContain('Seismic, table, published 5/0.8, 90.0%');
     expect(sparse?.notes.join()).toMatch(
-      /touches 7 entries.*0\.25 ms \(table, published 5\/0\.8, 90\.0% right\).*1\.5 ms.*where those here have 9/s,
+      /touches 7 entries.*0\.25 ms \(table, published 5\/0\.8, 90\.0% right\).*1\.5 ms.*those here have 9 terms/s,
     );
     expect(words?.table).toContainEqual(['Lucene', '3 ms', '', '', '90.00%', '']);
     expect(ingest?.table.filter(([name]) => name === 'Sparrow')).toHaveLength(3);
