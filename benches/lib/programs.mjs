@@ -111,7 +111,7 @@ export function capture(command, args, { env = {}, cwd = ROOT, input, seconds } 
       cwd,
       env: { ...process.env, ORT_DISABLE_TELEMETRY: '1', ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
-      ...(seconds === undefined ? {} : { timeout: 1000 * seconds, killSignal: 'SIGKILL' }),
+      ...(seconds === undefined ? {} : { timeout: Math.ceil(1000 * seconds), killSignal: 'SIGKILL' }),
     });
     const [out, errors] = [[], []];
     child.stdout.on('data', (chunk) => out.push(chunk));
@@ -121,7 +121,8 @@ export function capture(command, args, { env = {}, cwd = ROOT, input, seconds } 
       const text = Buffer.concat(out).toString();
       if (code === 0) return resolve(text);
       const tail = `${text}\n${Buffer.concat(errors)}`.trim().split('\n').slice(-20).join('\n');
-      reject(new StepFailed(`\`${[command, ...args].join(' ')}\` ended with ${signal ?? code}:\n${tail}`));
+      const late = signal === 'SIGKILL' && seconds !== undefined ? `\nit was ended after ${seconds} s` : '';
+      reject(new StepFailed(`\`${[command, ...args].join(' ')}\` ended with ${signal ?? code}:\n${tail}${late}`));
     });
     // A program that ends early closes its input; its exit code says enough.
     child.stdin.on('error', () => {});

@@ -1,10 +1,10 @@
 // What is searched: texts and questions, their words, and their vectors as the embedded models give them. Without a folder of data the texts
 // are made of WordNet's meanings; a folder of big-ann's sparse track brings vectors alone.
-import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 
 import { groundTruth } from '../lib/answers.mjs';
-import { readGroundTruth, writeCsr } from '../lib/csr.mjs';
+import { CsrFile, readGroundTruth, writeCsr } from '../lib/csr.mjs';
 import { baseOf } from '../lib/datasets.mjs';
 import { copyMatrix } from '../lib/vectors.mjs';
 import { readVocabulary } from '../lib/vocabulary.mjs';
@@ -94,42 +94,41 @@ export function keptLength(length) {
   return 24 + Math.floor(above / dropped) * dropped;
 }
 
-/** A matrix in a file, beside the form in which exact answers are found, and these. @returns {Promise<Sparse>} */
-async function sparseOf(context, home, name, rows, asked, columns) {
+/**
+ * Matrices in files, and the exact answers of the questions.
+ *
+ * @typedef {{ documents: string, questions: string, rows: number, truth: { prefix: string, ids: Int32Array, scores: Float32Array, depth: number } }} Sparse
+ */
+
+/** Two matrices in files of a folder, unless they are there. @returns {Promise<Sparse>} */
+async function sparseOf(context, home, name, make) {
   const [documents, questions] = [join(home, `${name}.csr`), join(home, `${name}-questions.csr`)];
-  writeCsr(documents, rows, columns);
-  writeCsr(questions, asked, columns);
-  return { documents, questions, ...(await exact({ ...context, work: home }, documents, questions, Infinity)) };
+  // The questions come last: without them nothing counts as there.
+  if (!existsSync(questions)) {
+    const made = await make();
+    writeCsr(documents, made.documents, made.columns);
+    writeCsr(questions, made.asked, made.columns);
+  }
+  return exact(context, home, documents, questions, CsrFile.rowsOf(documents));
 }
 
-/**
- * Matrices in files and the exact answers of the questions.
- *
- * @typedef {{ documents: string, questions: string, rows?: number, truth: { prefix: string, ids: Int32Array, scores: Float32Array, depth: number } }} Sparse
- */
-async function exact(context, documents, questions, rows) {
-  const prefixes = [documents, questions].map((path) => path.replace(/\.csr$/, ''));
-  copyMatrix(documents, rows, prefixes[0]);
-  copyMatrix(questions, Infinity, prefixes[1]);
-  return { truth: await groundTruth(context, ...prefixes) };
+async function exact(context, home, documents, questions, rows) {
+  const [from, asked] = [documents, questions].map((path) => join(home, `${basename(path, '.csr')}-${rows}`));
+  copyMatrix(documents, rows, from);
+  copyMatrix(questions, Infinity, asked);
+  return { documents, questions, rows, truth: await groundTruth({ ...context, work: home }, from, asked) };
 }
 
 /** The vectors of a folder of big-ann's, with the answers that come with them where all rows are taken. @returns {Promise<Sparse>} */
 export async function bigAnnVectors(context, home, dataset, count) {
   const base = baseOf(dataset, count);
   const rows = Math.min(count, base.rows);
-  const paths = { documents: base.documents, questions: dataset.asked, rows };
-  if (rows === base.rows && existsSync(base.truth)) {
-    const truth = { ...readGroundTruth(base.truth), prefix: join(home, 'given') };
-    for (const ending of ['ids', 'scores']) {
-      writeFileSync(`${truth.prefix}.${ending}`, new Uint8Array(truth[ending].buffer));
-    }
-    return { ...paths, truth };
+  if (rows < base.rows || !existsSync(base.truth)) return exact(context, home, base.documents, dataset.asked, rows);
+  const truth = { ...readGroundTruth(base.truth), prefix: join(home, 'given') };
+  for (const ending of ['ids', 'scores']) {
+    writeFileSync(`${truth.prefix}.${ending}`, new Uint8Array(truth[ending].buffer));
   }
-  const [documents, questions] = ['base.csr', 'asked.csr'].map((name) => join(home, name));
-  copyFileSync(base.documents, documents);
-  copyFileSync(dataset.asked, questions);
-  return { ...paths, ...(await exact({ ...context, work: home }, documents, questions, rows)) };
+  return { documents: base.documents, questions: dataset.asked, rows, truth };
 }
 
 /** The vectors of texts as a model gives them. */
@@ -152,20 +151,26 @@ export async function sparseVectors(context, sparrow, home, texts, questions) {
     }
     return rows;
   };
-  return sparseOf(context, home, 'sparse', await rowsOf(texts), await rowsOf(questions), columns.size);
+  return sparseOf(context, home, 'sparse', async () => ({
+    documents: await rowsOf(texts),
+    asked: await rowsOf(questions),
+    columns: columns.size,
+  }));
 }
 
 /** Vectors of texts in files of floats. @returns {Promise<{ documents: string, questions: string }>} */
 export async function denseVectors(sparrow, home, texts, questions) {
   const write = async (name, list) => {
+    const path = join(home, `${name}.f32`);
+    if (existsSync(path)) return path;
     const floats = new Float32Array(DIMS * list.length);
     let at = 0;
     for await (const embedding of encoded(sparrow, ENDPOINTS.dense, list)) {
       floats.set(embedding, at);
       at += DIMS;
     }
-    const path = join(home, `${name}.f32`);
-    writeFileSync(path, floats);
+    writeFileSync(`${path}.tmp`, floats);
+    renameSync(`${path}.tmp`, path);
     return path;
   };
   return { documents: await write('dense', texts), questions: await write('dense-questions', questions) };
@@ -180,7 +185,6 @@ export async function wordFiles(context, home, texts, questions) {
   writeFileSync(json, JSON.stringify(lines));
   writeFileSync(files[0], lines.texts.map((line) => `${line}\n`).join(''));
   writeFileSync(files[1], lines.questions.map((line) => `${line}\n`).join(''));
-  const { documents, asked: rows, columns } = bm25(words, asked);
-  const { truth } = await sparseOf(context, home, 'bm25', documents, rows, columns);
+  const { truth } = await sparseOf(context, home, 'bm25', () => bm25(words, asked));
   return { json, files, ...lines, truth };
 }

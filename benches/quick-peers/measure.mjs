@@ -19,7 +19,7 @@ const LEAST = 0.995;
 const WIDTHS = [10, 20, 50, 100, 200, 400];
 export const RECALL = 0.95;
 /** How long an engine may take for one chart. */
-const SECONDS = 240;
+const secondsFor = (documents) => Math.max(240, documents / 200);
 /** How long an engine of JavaScript is asked. */
 const JS_SECONDS = 20;
 
@@ -56,7 +56,7 @@ function mustBeRight(what, share) {
 /** @returns {Promise<Measured[]>} */
 export async function measureSparse(context, sparrow, peers, { sparse, home }, { passes, count }) {
   const [documents, asked] = [sparse.documents, sparse.questions].map((path) => new CsrFile(path));
-  const rows = Math.min(sparse.rows ?? documents.rows, documents.rows);
+  const { rows } = sparse;
   const questions = Math.min(count, asked.rows);
   const shape = { rows, terms: Math.round(documents.entriesOf(rows) / rows), asked: questions };
   const vector = ({ idx, val }) => Object.fromEntries(Array.from(idx, (column, n) => [`t${column}`, val[n]]));
@@ -82,7 +82,7 @@ export async function measureSparse(context, sparrow, peers, { sparse, home }, {
         const numbers = ['--questions', `${questions}`, '--passes', `${passes}`, '--rows', `${rows}`];
         const files = [sparse.documents, sparse.questions, sparse.truth.prefix, work];
         const args = [peer('sparse_engines.py'), name, ...files, ...numbers, '--depth', `${sparse.truth.depth}`];
-        const lines = await captureJson(engine.python, args, { seconds: SECONDS });
+        const lines = await captureJson(engine.python, args, { seconds: secondsFor(rows) });
         return sparseEngine(engine.version, lines, rows, (path) => shareOf(answersIn(path), truth));
       }),
     );
@@ -140,7 +140,7 @@ export async function measureWords(context, sparrow, peers, { words, home }, { p
     const { java, version } = peers.get(name);
     const out = join(home, 'lucene.ids');
     const args = [...java.slice(1), ...words.files, folder(home, 'lucene-index'), out, `${passes}`];
-    const [line] = await captureJson(java[0], args, { seconds: SECONDS });
+    const [line] = await captureJson(java[0], args, { seconds: secondsFor(count) });
     return oneSearch(version, line, count, shareOf(answersIn(out), truth));
   });
   for (const each of ['tantivy', 'bm25s']) {
@@ -148,7 +148,7 @@ export async function measureWords(context, sparrow, peers, { words, home }, { p
       const { python, version } = peers.get(name);
       const out = join(home, `${name}.ids`);
       const args = [peer('word_engines.py'), name, words.json, out, '--passes', `${passes}`];
-      const [line] = await captureJson(python, args, { seconds: SECONDS });
+      const [line] = await captureJson(python, args, { seconds: secondsFor(count) });
       return oneSearch(version, line, count, shareOf(answersIn(out), truth));
     });
   }
@@ -157,7 +157,7 @@ export async function measureWords(context, sparrow, peers, { words, home }, { p
       const { modules, version } = peers.get(name);
       const args = ['--expose-gc', '--max-old-space-size=6000', peer('fulltext-search.mjs')];
       const given = [name === 'orama' ? '@orama/orama' : name, modules, words.json, `${JS_SECONDS}`];
-      const [line] = await captureJson(process.execPath, [...args, ...given], { seconds: SECONDS });
+      const [line] = await captureJson(process.execPath, [...args, ...given], { seconds: secondsFor(count) });
       const ids = new Int32Array(K * line.ranked.length).fill(-1);
       line.ranked.forEach((list, question) => list.forEach((id, rank) => (ids[K * question + rank] = id)));
       // Each ranks in its own way: the share says how much of it is BM25's.
@@ -216,7 +216,7 @@ export async function measureDense(context, sparrow, peers, { dense }, { passes 
     const printed = [];
     const answer = await tried(engine, context.log, async () => {
       const args = [peer('dense_engines.py'), dense.documents, dense.questions, ...given];
-      printed.push(...(await captureJson(engine.python, args, { seconds: SECONDS })));
+      printed.push(...(await captureJson(engine.python, args, { seconds: secondsFor(2 * rows(vectors)) })));
       return undefined;
     });
     results.push(...(answer === undefined ? denseEngines(engine.version, printed) : [answer]));

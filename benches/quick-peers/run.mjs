@@ -66,7 +66,8 @@ async function measureAll(cache, peers, { data, size, smoke }) {
   const options = { size: smoke ? 'smoke' : 'peers', data, work, prepare: false, log: line };
   const context = createContext(options);
   const dataset = context.corpus.data;
-  const sparrow = await openSparrow(mkdtempSync(join(work, 'sparrow-')));
+  const indices = mkdtempSync(join(work, 'sparrow-'));
+  const sparrow = await openSparrow(indices);
   const part = async (title, measure) => {
     step(title);
     try {
@@ -116,6 +117,7 @@ async function measureAll(cache, peers, { data, size, smoke }) {
     return { measured, corpus: context.corpus.source() };
   } finally {
     await sparrow.close();
+    rmSync(indices, { recursive: true, force: true });
   }
 }
 
