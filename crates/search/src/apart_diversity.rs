@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::semantic::apart as stored;
+use sparrow_catalog::semantic::apart as stored;
 use sparrow_mapping::passages;
 use sparrow_query::dsl::Context;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 use super::apart::{Index, encoded, node, parsed};
 use super::execute::chosen;
@@ -60,16 +60,16 @@ fn choose_different(
 ) -> Result<Reply, EngineError> {
     let asked: Asked = parsed(body)?;
     let context = Context::new(body::DEFAULT_SIZE);
-    let mut diversify = match retriever::parse(&node(&asked.retriever)?, context)? {
-        Retriever::Fused(fusion) => match fusion.stage {
-            Some(Stage::Diversify(diversify)) => diversify,
-            _ => return Err(EngineError::illegal_argument("[retriever] is no [diversify]")),
-        },
-        _ => return Err(EngineError::illegal_argument("[retriever] is no [diversify]")),
+    let stage = match retriever::parse(&node(&asked.retriever)?, context)? {
+        Retriever::Fused(fusion) => fusion.stage,
+        _ => None,
+    };
+    let Some(Stage::Diversify(mut diversify)) = stage else {
+        return Err(EngineError::illegal_argument("[retriever] is no [diversify]"));
     };
     if let Some(query) = &mut diversify.query {
         let mappings = asked.indices.iter().map(Index::mapping).collect::<Result<Vec<_>, _>>()?;
-        encoded(service, &asked.indices, &mappings, &mut [query], |_| (), cancel)?;
+        encoded(service, &asked.indices, &mappings, &mut [&mut **query], |_| (), cancel)?;
     }
     let vectors = asked.hits.into_iter().map(Candidate::vectors).collect::<Result<Vec<_>, _>>()?;
     let kept = chosen(&diversify, &vectors)??;

@@ -373,12 +373,12 @@ impl<'a> Reader<'a> {
                     _ if leaf::looks_dense(values)
                         && self.template(name, &path, MatchType::Double, None)?.is_none() =>
                     {
-                        Some(leaf::dense_leaf(values.len()))
+                        Some(Box::new(leaf::dense_leaf(values.len())))
                     }
                     _ => None,
                 };
                 if let Some(leaf) = dense {
-                    return match self.add(&path, leaf.clone().into())? {
+                    return match self.add(&path, Node::Leaf(leaf.clone()))? {
                         true => self.leaf(&leaf, &path, value),
                         false => Ok(()),
                     };
