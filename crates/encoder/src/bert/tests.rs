@@ -23,7 +23,7 @@ fn texts() -> Vec<Vec<u32>> {
 
 fn vectors(kernels: &'static Kernels, precision: Precision, batches: &[&[&[u32]]]) -> Vec<Vec<f32>> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-minilm-l6");
-    let bert = Bert::new(weights(&package), None, kernels, precision).unwrap();
+    let bert = Bert::new(weights(&package), None, kernels, precision, &[]).unwrap();
     let mut scratch = Scratch::default();
     let mut found = Vec::new();
     for texts in batches {

@@ -103,12 +103,18 @@ impl Tensors {
         }
     }
 
-    /// A matrix of 8-bit integers with the scales of its rows, which are a tensor of the same name with `_scale` behind it, `[rows, 1]`.
+    /// A matrix of 8-bit integers with the scales of its rows, which are a tensor of the same name with `_scale` behind it, `[rows, 1]`, and
+    /// those of its columns with `_column_scale`, `[1, columns]`, if the file has them.
     fn scaled(&self, name: &str, numbers: Stored, shape: &[usize]) -> Result<Stored, EncoderError> {
-        let scales = self.scales(name)?;
+        let scales = self.scales(&format!("{name}_scale"))?;
+        let across = self.scales(&format!("{name}_column_scale"))?;
         match *shape {
+            [_, columns] if !across.is_empty() && columns != across.len() => {
+                Err(self.unscaled(name, "I8 has scales for some of its columns only"))
+            }
             [rows, columns] if rows == scales.len() => {
-                Ok(Stored::Bytes(Box::new(StoredBytes { numbers, scales, columns, axis: Axis::Rows })))
+                let bytes = StoredBytes { numbers, scales, columns, axis: Axis::Rows, across };
+                Ok(Stored::Bytes(Box::new(bytes)))
             }
             _ => Err(self.unscaled(name, "I8 has no scale for each of its rows")),
         }
@@ -117,7 +123,7 @@ impl Tensors {
     /// A matrix of 4-bit numbers (see [`crate::nibbles`]), two in a byte: the tensor has half as many columns as the matrix, and that of its
     /// scales, of the same name with `_scale` behind it, is `[rows, columns / 32]`.
     fn in_groups(&self, name: &str, bytes: Stored, shape: &[usize]) -> Result<Tensor, EncoderError> {
-        let scales = self.scales(name)?;
+        let scales = self.scales(&format!("{name}_scale"))?;
         let columns = shape.last().and_then(|half| half.checked_mul(2)).unwrap_or(0);
         match *shape {
             [rows, _]
@@ -131,10 +137,10 @@ impl Tensors {
         }
     }
 
-    /// The numbers of the tensor `{name}_scale`; none if it is missing.
+    /// The numbers of a tensor of scales; none if it is missing.
     fn scales(&self, name: &str) -> Result<Vec<f32>, EncoderError> {
         let unreadable = |reason: String| EncoderError::ModelNotReadable { path: self.path.clone(), reason };
-        match self.find_floats(&format!("{name}_scale"))? {
+        match self.find_floats(name)? {
             Some(scales) => scales.read().map_err(|error| unreadable(error.to_string())),
             None => Ok(Vec::new()),
         }
