@@ -28,9 +28,9 @@ const mappings = (vector) => ({
 
 /** Sparrow's data directory of so many documents, which suites share and the next run finds again. */
 export function sparrowFolder(context, documents) {
-  const writers = ['engine', 'documents', 'shard', 'storage', 'index', 'segments'];
+  const writers = ['engine', 'documents', 'write-path', 'write-ahead-log', 'tantivy-index', 'segments'];
   return keptFolder(context.work, `sparrow-${documents}`, {
-    crates: [...writers, 'analysis', 'encoder', 'mapping', 'postings', 'types', 'vectors'],
+    crates: [...writers, 'analysis', 'encoder', 'mapping', 'postings', 'runtime', 'vectors'],
     files: ['packages/model-splade-tiny'],
     of: context.identity('texts'),
   });

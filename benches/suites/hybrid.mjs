@@ -34,8 +34,8 @@ const GOAL = { p50: 3, p95: 6 };
 /** What decides the contents of the data directory, besides the texts. */
 const MADE_BY = {
   crates: [
-    ...['engine', 'documents', 'indices', 'shard', 'storage', 'index', 'segments'],
-    ...['analysis', 'encoder', 'mapping', 'postings', 'types', 'vectors'],
+    ...['engine', 'documents', 'catalog', 'write-path', 'write-ahead-log', 'tantivy-index', 'segments'],
+    ...['analysis', 'encoder', 'mapping', 'postings', 'runtime', 'vectors'],
   ],
   files: ['packages/model-splade-tiny', 'packages/model-minilm-l6'],
 };

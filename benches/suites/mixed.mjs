@@ -1,5 +1,5 @@
 // `bool` queries that mix a sparse clause with texts and filters, against the sum of what their scoring clauses cost alone (a filter
-// counts as free). One thread, no HTTP, no JSON. The Rust program (crates/index/examples/bench_search) compares answers and totals
+// counts as free). One thread, no HTTP, no JSON. The Rust program (crates/tantivy-index/examples/bench_search) compares answers and totals
 // with adding up the scores that every clause gives every document; clauses and mixes take turns question by question, and the
 // fastest of the passes counts.
 import { StepFailed } from '../../scripts/lib/process.mjs';
@@ -24,7 +24,7 @@ export async function run(context) {
   const queries = (await context.vectors('questions', questions)).prefix;
   const program = await context.rustExample('bench_search');
   const made = {
-    crates: ['analysis', 'index', 'mapping', 'postings', 'segments', 'types', 'vectors'],
+    crates: ['analysis', 'tantivy-index', 'mapping', 'postings', 'segments', 'runtime', 'vectors'],
     files: ['packages/model-splade-tiny'],
     of: context.identity('texts'),
   };

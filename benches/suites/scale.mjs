@@ -62,7 +62,17 @@ export async function run(context) {
     context.size === 'smoke'
       ? mkdtempSync(join(context.work, 'scale-'))
       : keptFolder(context.work, `scale-${last}`, {
-          crates: ['engine', 'documents', 'shard', 'storage', 'index', 'segments', 'mapping', 'postings', 'types'],
+          crates: [
+            'engine',
+            'documents',
+            'write-path',
+            'write-ahead-log',
+            'tantivy-index',
+            'segments',
+            'mapping',
+            'postings',
+            'runtime',
+          ],
           files: ['packages/model-splade-tiny', 'benches/lib/derived.mjs'],
           of: [context.identity('texts'), size.passages],
         });

@@ -1,6 +1,6 @@
 // Sparse search inside an index on disk (tantivy's segments, memory-mapped): filters as queries, five segments with a fifth of the
 // documents deleted, and a cold start. One thread, no HTTP, no JSON. The Rust program
-// (crates/index/examples/bench_search) compares answers with scoring all documents and makes the figures; each kind of search takes
+// (crates/tantivy-index/examples/bench_search) compares answers with scoring all documents and makes the figures; each kind of search takes
 // turns with the others, and the fastest of the passes counts for each question. The cold start drops the files' pages from the
 // page cache first.
 import { existsSync } from 'node:fs';
@@ -26,7 +26,7 @@ const CHECKED = 'every twentieth question of each kind with scoring all document
 
 /** @param {import('../lib/context.mjs').Context} context */
 export async function run(context) {
-  const home = at('crates', 'index', 'examples', PROGRAM);
+  const home = at('crates', 'tantivy-index', 'examples', PROGRAM);
   if (!existsSync(home) && !existsSync(`${home}.rs`)) {
     return { rows: [{ what: 'search inside an index', skipped: 'there is no program that measures it' }] };
   }
@@ -35,7 +35,7 @@ export async function run(context) {
   const queries = (await context.vectors('questions', questions)).prefix;
   const program = await context.rustExample(PROGRAM);
   const made = {
-    crates: ['analysis', 'index', 'mapping', 'postings', 'segments', 'types', 'vectors'],
+    crates: ['analysis', 'tantivy-index', 'mapping', 'postings', 'segments', 'runtime', 'vectors'],
     files: ['packages/model-splade-tiny'],
     of: context.identity('texts'),
   };

@@ -49,7 +49,7 @@ export async function run(context) {
   const texts = await context.texts(size.passages);
   const asked = (await context.questions(size.questions)).map((text) => text.replaceAll(/\s+/g, ' '));
   const made = {
-    crates: ['index', 'shard', 'segments', 'analysis', 'mapping', 'types'],
+    crates: ['tantivy-index', 'write-path', 'segments', 'analysis', 'mapping', 'runtime'],
     of: context.identity('texts'),
   };
   const work = keptFolder(context.work, `words-${context.size}`, made);

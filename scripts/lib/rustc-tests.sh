@@ -5,7 +5,7 @@
 level=0
 for argument; do
   case "$argument" in
-    sparrow_encoder | sparrow_index | sparrow_postings | sparrow_vectors) level=1 ;;
+    sparrow_encoder | sparrow_tantivy_index | sparrow_postings | sparrow_vectors) level=1 ;;
     --test) exec "$@" -C opt-level=$level -C debuginfo=0 ;;
   esac
 done

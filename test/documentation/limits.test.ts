@@ -7,11 +7,11 @@ const text = read('docs/limits.md');
 const section = text.slice(text.indexOf('## In one table'), text.indexOf('## Memory'));
 const rows = rowsOf(section).filter(([, limit]) => limit !== '');
 
-const SETTINGS = 'crates/indices/src/known_settings.rs';
+const SETTINGS = 'crates/catalog/src/known_settings.rs';
 
 /** Where each figure comes from: a file, and the name of a constant or a setting in it. */
 const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> = {
-  'bytes of an index name': ['crates/indices/src/names.rs', 'MAX_BYTES'],
+  'bytes of an index name': ['crates/catalog/src/names.rs', 'MAX_BYTES'],
   'fields of an index': [SETTINGS, 'mapping.total_fields.limit'],
   'fields of an index, whatever is set': ['crates/mapping/src/types.rs', 'MOST_TOTAL_FIELDS'],
   '`dynamic_templates` of a new mapping': ['crates/mapping/src/dynamic.rs', 'MOST_TEMPLATES'],
@@ -25,19 +25,19 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
     'MOST_CONTEXTS',
   ],
   'keys of a `flattened` object in a document': ['crates/mapping/src/document/flattened.rs', 'MOST_PATHS'],
-  'different keys of the `flattened` objects of an index': ['crates/indices/src/flattened_keys.rs', 'MOST_KEYS'],
+  'different keys of the `flattened` objects of an index': ['crates/catalog/src/flattened_keys.rs', 'MOST_KEYS'],
   'dimensions of a dense vector': ['crates/mapping/src/dense.rs', 'MAX_DIMS'],
   'bytes of a `keyword` value': ['crates/mapping/src/document/leaf.rs', 'MAX_TERM'],
-  'templates of each kind': ['crates/indices/src/templates/mod.rs', 'MOST'],
+  'templates of each kind': ['crates/catalog/src/templates/mod.rs', 'MOST'],
   'steps that the patterns of a request take over names of indices and aliases': [
-    'crates/call/src/name_steps.rs',
+    'crates/request/src/name_steps.rs',
     'MOST_STEPS',
   ],
   'indices and aliases that a request to `_aliases` names, and changes that it makes': [
     'crates/admin/src/alias_api.rs',
     'MAX_CHANGES',
   ],
-  'bytes of an id': ['crates/indices/src/ids.rs', 'MAX_ID_BYTES'],
+  'bytes of an id': ['crates/catalog/src/ids.rs', 'MAX_ID_BYTES'],
   'levels of objects in a document': ['crates/wire/src/strict_json.rs', 'MOST_LEVELS'],
   'passages of a document': ['crates/mapping/src/passages.rs', 'MAX_PASSAGES'],
   'tokens of a text that a model reads': ['crates/encoder/src/model/layout.rs', 'MAX_TOKENS'],
@@ -50,7 +50,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'hits that are counted exactly, unless you ask for more': ['crates/search-body/src/body.rs', 'DEFAULT_TRACKED_HITS'],
   'clauses of a query': ['crates/query/src/lib.rs', 'MAX_CLAUSES'],
   'words of an `intervals`, and rules that stand for words, in it': [
-    'crates/index/src/query/kinds/intervals/mod.rs',
+    'crates/tantivy-index/src/query/kinds/intervals/mod.rs',
     'MOST_PARTS',
   ],
   'contexts that a `completion` asks for, each cell of a place being one': [
@@ -66,16 +66,16 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'regular expressions of a script': ['crates/scripts/src/parser/literals.rs', 'MOST_PATTERNS'],
   'script fields of a search': ['crates/search-body/src/script_fields.rs', 'MOST_SCRIPT_FIELDS'],
   'groups of statistics that a search names': ['crates/search-body/src/body.rs', 'MOST_STATS_GROUPS'],
-  'groups of statistics that an index keeps': ['crates/indices/src/search_groups.rs', 'MOST_GROUPS'],
+  'groups of statistics that an index keeps': ['crates/catalog/src/search_groups.rs', 'MOST_GROUPS'],
   'values of `terms`': [SETTINGS, 'max_terms_count'],
   'characters of a `regexp`': [SETTINGS, 'max_regex_length'],
-  'terms that the patterns of a request may examine': ['crates/types/src/work/limits.rs', 'MOST_EFFORT'],
+  'terms that the patterns of a request may examine': ['crates/runtime/src/work/limits.rs', 'MOST_EFFORT'],
   '`num_candidates` of kNN': ['crates/query/src/neighbours.rs', 'MAX_CANDIDATES'],
   'levels of nested retrievers': ['crates/search-body/src/retriever/parse.rs', 'MAX_DEPTH'],
   'ranked lists of a search': ['crates/search-body/src/retriever/mod.rs', 'MAX_LISTS'],
   'window of a fusion': ['crates/search-body/src/window.rs', 'MAX_WINDOW'],
   'window of a rescore': [SETTINGS, 'max_rescore_window'],
-  'keys of a sort': ['crates/index/src/query/search/sorted/mod.rs', 'MAX_SORT_KEYS'],
+  'keys of a sort': ['crates/tantivy-index/src/query/search/sorted/mod.rs', 'MAX_SORT_KEYS'],
   'numbers that `bucket_script` and `bucket_selector` read of a bucket, and keys of `bucket_sort` and of an `order`': [
     'crates/search-body/src/aggs/parse/parameter_reader.rs',
     'MOST_PATHS',
@@ -84,7 +84,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'documents that `pinned` names': ['crates/query/src/kinds/pinned.rs', 'MOST'],
   'parts of a text that `chunk_rescorer` reads': ['crates/search-body/src/retriever/rerank.rs', 'MOST_CHUNKS'],
   'hits for which `explain` names words': ['crates/search/src/explain/mod.rs', 'MAX_ATTRIBUTED'],
-  'buckets of a response': ['crates/indices/src/cluster_settings.rs', 'search.max_buckets'],
+  'buckets of a response': ['crates/catalog/src/cluster_settings.rs', 'search.max_buckets'],
   'aggregations of a request': ['crates/search-body/src/aggs/parse/mod.rs', 'MOST_AGGREGATIONS'],
   'levels of nested aggregations': ['crates/search-body/src/aggs/parse/mod.rs', 'MOST_LEVELS'],
   'characters of what an answer repeats: a name, a key, a separator, a tag, a `missing`': [
@@ -93,7 +93,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   ],
   'characters of a format of dates or numbers': ['crates/wire/src/date_format/mod.rs', 'MOST_FORMAT'],
   'bytes of the `meta` of an aggregation': ['crates/search-body/src/aggs/parse/mod.rs', 'MOST_META'],
-  'open scrolls': ['crates/indices/src/cluster_settings.rs', 'search.max_open_scroll_context'],
+  'open scrolls': ['crates/catalog/src/cluster_settings.rs', 'search.max_open_scroll_context'],
   'open points in time': ['crates/search/src/contexts.rs', 'MAX_OPEN'],
   'texts that wait for a model': ['crates/models/src/deployments.rs', 'DEFAULT_QUEUE_CAPACITY'],
   'models created by requests': ['crates/models/src/manage.rs', 'MOST_MODELS'],
@@ -111,7 +111,7 @@ const SOURCES: Readonly<Record<string, readonly [file: string, name: string]>> =
   'requests that wait in a lane': ['crates/engine/src/executor/state.rs', 'LANE_CAPACITY'],
   'snapshots of a repository': ['crates/snapshots/src/settings.rs', 'DEFAULT_SNAPSHOTS'],
   'bytes of a store of the data directory, or of the file of a snapshot': [
-    'crates/files/src/operations.rs',
+    'crates/file-system/src/operations.rs',
     'MOST_WHOLE',
   ],
   'bytes of a `tokenizer.json`': ['crates/encoder/src/small_file.rs', 'MOST'],

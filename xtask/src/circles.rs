@@ -11,7 +11,7 @@ use crate::source;
 
 /// Circles that there are: the crate and all modules of one. None may be added; whoever opens one takes it out of the list.
 const KNOWN: &[(&str, &[&str])] = &[
-    ("index", &["query", "snapshot"]),
+    ("tantivy-index", &["query", "snapshot"]),
     // A dynamic template is a definition, which is parsed when a document brings its field.
     ("mapping", &["dynamic", "parse"]),
     // Endpoints are a part of the models, and the requests about endpoints, in the same folder, need all of them.
@@ -356,10 +356,12 @@ mod tests {
         };
         assert_eq!(of("crates/query/src/dsl/mod.rs"), at("query", "dsl", 1));
         assert_eq!(of("crates/query/src/dsl/term.rs"), at("query", "dsl", 2));
-        assert_eq!(of("crates/index/src/writer.rs"), at("index", "writer", 1));
-        for other in
-            ["crates/index/src/lib.rs", "crates/index/src/query/tests/mod.rs", "crates/index/tests/a.rs"]
-        {
+        assert_eq!(of("crates/tantivy-index/src/writer.rs"), at("tantivy-index", "writer", 1));
+        for other in [
+            "crates/tantivy-index/src/lib.rs",
+            "crates/tantivy-index/src/query/tests/mod.rs",
+            "crates/tantivy-index/tests/a.rs",
+        ] {
             assert_eq!(of(other), None);
         }
     }

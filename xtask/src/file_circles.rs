@@ -13,7 +13,7 @@ use crate::source;
 /// Circles that there are: the crate, the files of one, and why it stays.
 const KNOWN: &[(&str, &[&str], &str)] = &[
     (
-        "index",
+        "tantivy-index",
         &[
             "query/compile.rs",
             "query/explain/label.rs",
@@ -29,7 +29,7 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "queries hold queries: what compiles, filters, highlights and explains one asks its kind, and the kinds ask for it of theirs",
     ),
     (
-        "index",
+        "tantivy-index",
         &[
             "query/search/conjunction.rs",
             "query/search/dis_max.rs",

@@ -22,11 +22,11 @@ const LONG_FILES: &[(&str, &str)] = &[
         "tantivy's directory trait, whose operations share the list of files",
     ),
     ("crates/scoring/src/error.rs", "one table of errors with their words"),
-    ("crates/index/src/writer.rs", "one state: a buffer, its commits and what went wrong with them"),
+    ("crates/tantivy-index/src/writer.rs", "one state: a buffer, its commits and what went wrong with them"),
     ("crates/ingest/src/error.rs", "one table of errors with their words"),
     ("crates/search-body/src/body.rs", "one table of the keys of a search"),
     ("crates/search/src/highlight/mod.rs", "a plan of all fields, and what carries it out"),
-    ("crates/shard/src/shard.rs", "one state machine"),
+    ("crates/write-path/src/shard.rs", "one state machine"),
 ];
 
 /// Every crate and source that is too large, as one sentence; also every stated reason that nothing needs any more.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::layers::{LAYERS, OWNERS};
 use crate::{circles, file_circles, sizes, source};
 
-/// What of `std::fs` any crate may name. All else goes through `sparrow-files`, where tests see every operation and let any of them
+/// What of `std::fs` any crate may name. All else goes through `sparrow-file-system`, where tests see every operation and let any of them
 /// fail.
 const FREE_NAMES: &[&str] = &["TryLockError"];
 
@@ -18,7 +18,7 @@ const FREE_NAMES: &[&str] = &["TryLockError"];
 const READERS: &[(&str, &str)] = &[
     ("crates/encoder/", "reads and maps models, which the operator's folders hold"),
     ("crates/snapshots/src/location.rs", "asks where links lead, which nothing else does"),
-    ("crates/types/src/work/process.rs", "reads what the system says of the memory of the process"),
+    ("crates/runtime/src/work/process.rs", "reads what the system says of the memory of the process"),
 ];
 
 /// What a source that only reads must not say behind `fs::` or `File::`.
@@ -176,7 +176,7 @@ fn check_file(root: &Path, path: &Path, problems: &mut Vec<String>) {
 fn check_fs(name: &str, text: &str, problems: &mut Vec<String>) {
     let is_product = name.starts_with("crates/") && name.contains("/src/") && !name.contains("tests");
     // What only tests use may keep files of its own.
-    if !is_product || name.starts_with("crates/files/") || name.starts_with("crates/fuzzing/") {
+    if !is_product || name.starts_with("crates/file-system/") || name.starts_with("crates/fuzzing/") {
         return;
     }
     let code = source::code(text);
@@ -184,7 +184,7 @@ fn check_fs(name: &str, text: &str, problems: &mut Vec<String>) {
         return;
     }
     if !READERS.iter().any(|(path, _)| name.starts_with(path)) {
-        problems.push(format!("{name} names std::fs: operations on files go through sparrow-files"));
+        problems.push(format!("{name} names std::fs: operations on files go through sparrow-file-system"));
         return;
     }
     for writing in WRITING.iter().filter(|writing| code.contains(**writing)) {
@@ -225,7 +225,7 @@ mod tests {
             check_fs(name, text, &mut problems);
             problems
         };
-        let storage = "crates/storage/src/a.rs";
+        let storage = "crates/write-ahead-log/src/a.rs";
         assert_eq!(found(storage, "use std::fs;").len(), 1);
         assert_eq!(found(storage, "    std::fs::remove_file(path)?;").len(), 1);
         assert_eq!(found(storage, "use std::fs::{self, TryLockError};").len(), 1);
@@ -234,11 +234,14 @@ mod tests {
         assert_eq!(found(storage, "#[cfg(test)]\nmod tests;\nuse std::fs as files;").len(), 1);
         assert!(found(storage, "use std::{fmt, io};\nlet a = \"std::fs\"; // std::fs").is_empty());
         assert!(
-            found(storage, "use std::fs::TryLockError;\nuse sparrow_files::{self as fs};\nfs::write(a, b)?;")
-                .is_empty()
+            found(
+                storage,
+                "use std::fs::TryLockError;\nuse sparrow_file_system::{self as fs};\nfs::write(a, b)?;"
+            )
+            .is_empty()
         );
         assert!(found(storage, "#[cfg(test)]\nmod tests {\n    use std::fs;\n}").is_empty());
-        assert!(found("crates/storage/src/wal/tests.rs", "use std::fs;").is_empty());
+        assert!(found("crates/write-ahead-log/src/wal/tests.rs", "use std::fs;").is_empty());
         let reader = "crates/snapshots/src/location.rs";
         assert!(found(reader, "use std::fs;\nfs::canonicalize(a)").is_empty());
         assert_eq!(found(reader, "use std::fs;\nfs::write(a, b)").len(), 1);
@@ -265,13 +268,13 @@ mod tests {
         let mut problems = Vec::new();
         let crates = BTreeMap::from([
             ("sparrow-postings".to_owned(), vec!["sparrow-vectors".to_owned(), "half".to_owned()]),
-            ("sparrow-engine".to_owned(), vec!["tantivy".to_owned(), "sparrow-index".to_owned()]),
+            ("sparrow-engine".to_owned(), vec!["tantivy".to_owned(), "sparrow-tantivy-index".to_owned()]),
         ]);
         check_layers(&crates, &mut problems);
         assert_eq!(
             problems,
             [
-                "sparrow-engine must not depend on tantivy: sparrow-index owns it",
+                "sparrow-engine must not depend on tantivy: sparrow-tantivy-index owns it",
                 "sparrow-postings must not depend on sparrow-vectors",
             ]
         );

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use sparrow_call::body::parse_object;
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::name_steps::{NamePattern, NameSteps, is_pattern};
-use sparrow_call::operation::parameters::TIMEOUTS;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights;
-use sparrow_call::rights::Right;
-use sparrow_indices::IndexNames;
-use sparrow_indices::Node;
-use sparrow_indices::alias_changes::AliasChange;
-use sparrow_indices::aliases::AliasSpec;
-use sparrow_indices::blocks::Access;
-use sparrow_indices::{ResolveOptions, concrete_name, names};
+use sparrow_catalog::IndexNames;
+use sparrow_catalog::Node;
+use sparrow_catalog::alias_changes::AliasChange;
+use sparrow_catalog::aliases::AliasSpec;
+use sparrow_catalog::blocks::Access;
+use sparrow_catalog::{ResolveOptions, concrete_name, names};
+use sparrow_request::body::parse_object;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::name_steps::{NamePattern, NameSteps, is_pattern};
+use sparrow_request::operation::parameters::TIMEOUTS;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights;
+use sparrow_request::rights::Right;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("update_aliases", rights::Action::Aliases, Lane::Write, update_aliases)

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use sparrow_call::error::EngineError;
-use sparrow_call::name_steps::{NamePattern, NameSteps, is_pattern};
-use sparrow_call::operation::parameters::INDICES;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::{Action, Right};
-use sparrow_indices::{Node, ResolveOptions};
+use sparrow_catalog::{Node, ResolveOptions};
+use sparrow_request::error::EngineError;
+use sparrow_request::name_steps::{NamePattern, NameSteps, is_pattern};
+use sparrow_request::operation::parameters::INDICES;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::{Action, Right};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("get_alias", Action::GetAliases, Lane::Look, get_alias)

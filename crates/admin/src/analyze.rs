@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 use sparrow_analysis::{Analysis, Analyzer, CustomAnalyzer, Token, Unfinished};
 use sparrow_mapping::FieldType;
 
-use sparrow_call::body::{parse_object, token};
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::IndexHandle;
-use sparrow_indices::Node;
-use sparrow_indices::settings::DEFAULT_ANALYZED_TOKENS;
+use sparrow_catalog::IndexHandle;
+use sparrow_catalog::Node;
+use sparrow_catalog::settings::DEFAULT_ANALYZED_TOKENS;
+use sparrow_request::body::{parse_object, token};
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_wire::MOST_REPEATED;
 use sparrow_wire::suggest::there_are;
 

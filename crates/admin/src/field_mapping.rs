@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::{INDICES, SHOWN};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::ResolveOptions;
-use sparrow_types::work::{self, Stopped};
+use sparrow_catalog::Node;
+use sparrow_catalog::ResolveOptions;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::{INDICES, SHOWN};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
+use sparrow_runtime::work::{self, Stopped};
 use sparrow_wire::{glob, object};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sparrow_mapping::Mapping;
 
-use sparrow_call::answers::ShardCounts;
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::name_steps::{self, NameSteps};
-use sparrow_call::operation::parameters::{INDICES, SHOWN, TIMEOUTS};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::params::Params;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::aliases::AliasSpec;
-use sparrow_indices::blocks::Access;
-use sparrow_indices::settings::shown;
-use sparrow_indices::templates::Body;
-use sparrow_indices::{IndexHandle, ResolveOptions, Settings};
-use sparrow_types::work;
+use sparrow_catalog::Node;
+use sparrow_catalog::aliases::AliasSpec;
+use sparrow_catalog::blocks::Access;
+use sparrow_catalog::settings::shown;
+use sparrow_catalog::templates::Body;
+use sparrow_catalog::{IndexHandle, ResolveOptions, Settings};
+use sparrow_request::answers::ShardCounts;
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::name_steps::{self, NameSteps};
+use sparrow_request::operation::parameters::{INDICES, SHOWN, TIMEOUTS};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::params::Params;
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
+use sparrow_runtime::work;
 use sparrow_wire::{glob, object};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
@@ -66,9 +66,9 @@ const CREATED_VERSION: &str = "8537000";
 /// `PUT /{index}`
 fn create_index(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
     let provided_name = request.part("index").to_owned();
-    let name = sparrow_indices::date_math::resolve(&provided_name)?;
+    let name = sparrow_catalog::date_math::resolve(&provided_name)?;
     request.right().check([name.as_str()])?;
-    sparrow_indices::names::check(&name)?;
+    sparrow_catalog::names::check(&name)?;
     let body = parse_object(body)?;
     let mut given = Body::default();
     for (key, value) in &body {
@@ -96,7 +96,7 @@ pub(super) fn check_aliases(
     }
     let names: Vec<String> = aliases
         .keys()
-        .map(|alias| sparrow_indices::aliases::name_for(alias, index))
+        .map(|alias| sparrow_catalog::aliases::name_for(alias, index))
         .collect::<Result<_, _>>()?;
     let all = std::iter::once(index).chain(names.iter().map(String::as_str));
     request.caller.to(Action::Aliases).check(all)
@@ -376,7 +376,7 @@ fn dotted_settings(handle: &IndexHandle) -> BTreeMap<String, Value> {
     let facts = if metadata.closed { &facts[..] } else { &facts[..4] };
     let mut dotted = metadata.settings.dotted(facts);
     if handle.is_flooded() {
-        dotted.insert(format!("index.blocks.{}", sparrow_indices::blocks::FLOOD_STAGE), "true".into());
+        dotted.insert(format!("index.blocks.{}", sparrow_catalog::blocks::FLOOD_STAGE), "true".into());
     }
     dotted
 }

@@ -17,8 +17,8 @@ pub mod stats;
 pub mod templates;
 pub mod upgrade;
 
-use sparrow_call::operation::Operation;
-use sparrow_indices::Node;
+use sparrow_catalog::Node;
+use sparrow_request::operation::Operation;
 use sparrow_search::SearchService;
 use sparrow_snapshots::SnapshotService;
 use std::sync::Arc;

@@ -6,16 +6,16 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::index::{refuse_patterns, targets};
-use sparrow_call::answers::ShardCounts;
-use sparrow_call::error::EngineError;
-use sparrow_call::name_steps::{NameSteps, is_pattern};
-use sparrow_call::operation::parameters::{INDICES, TIMEOUTS};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::blocks::{self, Access};
-use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_catalog::Node;
+use sparrow_catalog::blocks::{self, Access};
+use sparrow_catalog::{IndexHandle, ResolveOptions};
+use sparrow_request::answers::ShardCounts;
+use sparrow_request::error::EngineError;
+use sparrow_request::name_steps::{NameSteps, is_pattern};
+use sparrow_request::operation::parameters::{INDICES, TIMEOUTS};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_tasks::TaskSpec;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[

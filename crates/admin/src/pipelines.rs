@@ -1,14 +1,14 @@
 //! Requests that store, show, delete and simulate ingest pipelines.
 
 use serde_json::{Map, Value};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::operation::parameters::TIMEOUTS;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
+use sparrow_catalog::Node;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::operation::parameters::TIMEOUTS;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_wire::json::{self, WrittenNumbers};
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[

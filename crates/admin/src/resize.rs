@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use sparrow_call::body::parse_object;
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::operation::parameters::{RESIZE, TIMEOUTS};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::aliases::AliasSpec;
-use sparrow_indices::{Settings, names};
+use sparrow_catalog::Node;
+use sparrow_catalog::aliases::AliasSpec;
+use sparrow_catalog::{Settings, names};
+use sparrow_request::body::parse_object;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::operation::parameters::{RESIZE, TIMEOUTS};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("clone_index", Action::Resize, Lane::Long, resize)
@@ -34,7 +34,7 @@ pub(crate) const OPERATIONS: &[Operation<Node>] = &[
 
 /// `PUT|POST /{index}/_clone/{target}`, `…/_shrink/{target}`, `…/_split/{target}`
 fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result<Reply, EngineError> {
-    let target = sparrow_indices::date_math::resolve(request.part("target"))?;
+    let target = sparrow_catalog::date_math::resolve(request.part("target"))?;
     request.right().check([request.part("index")])?;
     let making = request.caller.to(Action::CreateIndex);
     making.check([target.as_str()])?;
@@ -51,9 +51,9 @@ fn resize(node: &Node, request: &Request, body: &[u8], _: &CancelFlag) -> Result
     }
     crate::index::check_aliases(request, &target, &aliases)?;
     // The filter of an alias would not be the copy's.
-    let name = sparrow_indices::date_math::resolve(request.part("index"))?;
+    let name = sparrow_catalog::date_math::resolve(request.part("index"))?;
     if node.indices.is_alias(&name) {
-        return Err(sparrow_indices::only_an_index(&name));
+        return Err(sparrow_catalog::only_an_index(&name));
     }
     let source = node.indices.get(&name, request.right())?;
     let given_settings = Settings::parse(&given)?;

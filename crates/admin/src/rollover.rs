@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::{RESIZE, TIMEOUTS};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::params::parse_duration;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::{Action, Right};
-use sparrow_indices::Node;
-use sparrow_indices::alias_changes::AliasChange;
-use sparrow_indices::aliases::AliasSpec;
-use sparrow_indices::blocks::Access;
-use sparrow_indices::templates::Body;
-use sparrow_indices::{IndexHandle, date_math, names, now_millis};
+use sparrow_catalog::Node;
+use sparrow_catalog::alias_changes::AliasChange;
+use sparrow_catalog::aliases::AliasSpec;
+use sparrow_catalog::blocks::Access;
+use sparrow_catalog::templates::Body;
+use sparrow_catalog::{IndexHandle, date_math, names, now_millis};
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::{RESIZE, TIMEOUTS};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::params::parse_duration;
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::{Action, Right};
 use sparrow_wire::size::parse_size;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =

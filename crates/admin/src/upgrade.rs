@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use sparrow_index::RewriteProgress;
+use sparrow_tantivy_index::RewriteProgress;
 
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::{Action, Right};
-use sparrow_indices::Node;
-use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_catalog::Node;
+use sparrow_catalog::{IndexHandle, ResolveOptions};
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::{Action, Right};
 use sparrow_tasks::{TaskContext, TaskSpec};
 
 pub(crate) const OPERATIONS: &[Operation<Arc<Node>>] = &[

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::cells::Cells;
 use super::rounding::Rounding;
-use sparrow_index::query::sorted::Distance;
 use sparrow_query::{GeoArea, Query};
+use sparrow_tantivy_index::query::sorted::Distance;
 use sparrow_wire::Zone;
 
 pub use super::ast_order::*;

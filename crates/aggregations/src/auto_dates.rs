@@ -1,7 +1,7 @@
 //! `auto_date_histogram`: buckets of dates whose interval is chosen so that there are at most as many as asked for.
 
 use serde_json::{Map, Value};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::ast::{Aggregation, AutoDates};
 use super::error::AggregationError;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use sparrow_index::Snapshot;
-use sparrow_types::work;
+use sparrow_runtime::work;
+use sparrow_tantivy_index::Snapshot;
 
 use super::ast::{Aggregation, AggregationKind, Group, HitOrderBy, MultiTerms, StatsKind, ValueSource};
 use super::error::AggregationError;

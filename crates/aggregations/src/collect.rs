@@ -16,8 +16,8 @@ use super::pieces::InPieces;
 use super::segment_context::SegmentContext;
 use super::slots::Slots;
 use super::values::UNCHECKED;
-use sparrow_index::SegmentSnapshot;
-use sparrow_types::work;
+use sparrow_runtime::work;
+use sparrow_tantivy_index::SegmentSnapshot;
 
 /// Number of documents in a block.
 const BLOCK: usize = 4096;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use sparrow_query::GeoArea;
-use sparrow_types::work;
+use sparrow_runtime::work;
 use tantivy::columnar::TermOrdHit;
 
 use super::ast::{Composite, CompositeSource, Group};

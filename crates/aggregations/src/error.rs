@@ -1,7 +1,7 @@
 //! Reasons why documents cannot be aggregated, with Elasticsearch's messages.
 
-use sparrow_index::query::QueryError;
-use sparrow_types::work::Stopped;
+use sparrow_runtime::work::Stopped;
+use sparrow_tantivy_index::query::QueryError;
 
 /// Error of an aggregation, with the message that the client sees.
 #[derive(Debug, thiserror::Error)]

@@ -8,11 +8,11 @@ use super::ast::{ValueSource, ValueType};
 use super::error::AggregationError;
 use super::format::{Decimal, ValueFormat, date_format};
 use super::key::Key;
-use sparrow_index::Snapshot;
-use sparrow_index::query::sorted::Distance;
-use sparrow_index::query::{DateRequest, QueryError, keyword_column, number_column};
 use sparrow_mapping::{DateFormat, FieldType, IGNORED, Mapping, ROUTING, date, ip, java_string};
 use sparrow_segments::schema::{SEQ_NO, VERSION};
+use sparrow_tantivy_index::Snapshot;
+use sparrow_tantivy_index::query::sorted::Distance;
+use sparrow_tantivy_index::query::{DateRequest, QueryError, keyword_column, number_column};
 use sparrow_wire::version::has_forms_of_8;
 use sparrow_wire::{Zone, deprecation};
 

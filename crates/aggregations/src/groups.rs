@@ -17,7 +17,7 @@ use super::spans::Spans;
 use super::values::{MOST_CODES, Scratch, Values, dedup_codes};
 use super::words::WordGroups;
 use sparrow_query::GeoArea;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 /// Number of texts that are analyzed at a time.
 const MOST_TEXTS: usize = 16;

@@ -63,7 +63,7 @@ use self::collect::collect_segment;
 use self::fields::{Fields, Resolved};
 use self::partial::Partial;
 use self::segment_context::{Seen, SegmentContext};
-use sparrow_index::Snapshot;
+use sparrow_tantivy_index::Snapshot;
 use std::sync::Arc;
 
 /// The documents of one index that are aggregated.

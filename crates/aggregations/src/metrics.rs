@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sparrow_types::work;
+use sparrow_runtime::work;
 use tantivy::DocAddress;
 
 use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy, StatsKind, TopHits};

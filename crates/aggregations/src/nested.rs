@@ -1,8 +1,8 @@
 //! `nested` and `reverse_nested`: sub-aggregations see the objects in the documents of a bucket, or the documents around objects.
 
 use rustc_hash::FxHashSet;
-use sparrow_index::Blocks;
-use sparrow_types::work;
+use sparrow_runtime::work;
+use sparrow_tantivy_index::Blocks;
 
 use super::ast::{Aggregation, AggregationKind};
 use super::error::AggregationError;

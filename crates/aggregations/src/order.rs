@@ -8,7 +8,7 @@ use super::ast::{
 use super::error::AggregationError;
 use super::key::Key;
 use super::partial::{Bucket, Computed, Partial, Stats};
-use sparrow_types::work::{self, Stopped};
+use sparrow_runtime::work::{self, Stopped};
 
 /// Names of the numbers of `extended_stats`.
 const EXTENDED: [&str; 13] = [

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use rustc_hash::FxHashSet;
-use sparrow_types::work::{self, Stopped};
+use sparrow_runtime::work::{self, Stopped};
 use tantivy::DocAddress;
 
 use super::ast::{Aggregation, AggregationKind, HitOrder, HitOrderBy, MultiTerms};

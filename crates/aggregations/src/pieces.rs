@@ -2,7 +2,7 @@
 
 use super::error::AggregationError;
 use super::segment_context::SegmentContext;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 /// What collects documents, each with the number of its bucket in `parents`.
 pub trait InPieces {

@@ -4,8 +4,8 @@
 use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
-use sparrow_index::query::QueryError;
-use sparrow_types::work;
+use sparrow_runtime::work;
+use sparrow_tantivy_index::query::QueryError;
 
 use super::ast::{
     Aggregation, AggregationKind, BucketScript, GapPolicy, MetricPath, Normalization, Order, OrderBy,

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::Collected;
 use super::ast::{

@@ -1,7 +1,7 @@
 //! `sampler`: the best documents of a search, as one bucket.
 
-use sparrow_index::{DocAddress, Snapshot};
-use sparrow_types::work;
+use sparrow_runtime::work;
+use sparrow_tantivy_index::{DocAddress, Snapshot};
 
 use super::bind::Matches;
 use super::collect::each_block;

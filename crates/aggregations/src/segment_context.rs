@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sparrow_index::{SegmentSnapshot, Snapshot};
+use sparrow_tantivy_index::{SegmentSnapshot, Snapshot};
 use tantivy::SegmentReader;
 
 use super::bind::Bound;

@@ -8,10 +8,10 @@ use super::error::AggregationError;
 use super::fields::Resolved;
 use super::key::Key;
 use super::values::Values;
-use sparrow_index::query::QueryError;
 use sparrow_query::RegexpQuery;
 use sparrow_query::regexp::Automaton;
-use sparrow_types::work;
+use sparrow_runtime::work;
+use sparrow_tantivy_index::query::QueryError;
 
 /// The value codes of a segment that get a bucket.
 pub enum Allowed {

@@ -5,7 +5,7 @@
 //! documents that the search could see: nothing of those that the filter of an alias or of a key hides.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::Collected;
 use super::ast::{Aggregation, AggregationKind, Heuristic, Significant};

@@ -1,7 +1,7 @@
 //! Numbering of buckets by their parent bucket and the code of their key.
 
 use rustc_hash::FxHashMap;
-use sparrow_types::work::{self, Stopped};
+use sparrow_runtime::work::{self, Stopped};
 
 /// Marks a table entry without a bucket.
 const NONE: u32 = u32::MAX;
@@ -100,7 +100,7 @@ fn numbered(owners: &mut Vec<(u32, u64)>, pair: (u32, u64)) -> Result<u32, Stopp
 mod tests {
     use std::sync::Arc;
 
-    use sparrow_types::work::{self, Memory, Work};
+    use sparrow_runtime::work::{self, Memory, Work};
 
     use super::{MOST_ENTRIES, Slots, room_to_grow};
 

@@ -8,7 +8,7 @@ use super::key::Key;
 use super::rounding::{Rounding, interval_of};
 use super::values::{UNCHECKED, Values};
 use sparrow_mapping::{NumberValue, range};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 /// Most intervals that a document may be in.
 const MOST: usize = 1 << 16;

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use sparrow_types::work;
+use sparrow_runtime::work;
 use tantivy::SegmentReader;
 use tantivy::columnar::{Column, ColumnIndex, DynamicColumn, StrColumn};
 
 use super::error::AggregationError;
 use super::fields::{Kind, Place, Resolved};
 use super::key::Key;
-use sparrow_index::query::QueryError;
-use sparrow_index::query::sorted::Distance;
 use sparrow_segments::schema::open_columns;
+use sparrow_tantivy_index::query::QueryError;
+use sparrow_tantivy_index::query::sorted::Distance;
 
 impl Resolved {
     /// Opens the column of a segment.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use serde_json::{Map, Value};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::ast::{Aggregation, VariableWidths};
 use super::error::AggregationError;

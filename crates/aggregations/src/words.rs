@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use serde_json::Value;
-use sparrow_index::{DocAddress, OpenDocument, Snapshot};
 use sparrow_mapping::values_at;
-use sparrow_types::work;
+use sparrow_runtime::work;
+use sparrow_tantivy_index::{DocAddress, OpenDocument, Snapshot};
 
 use super::ast::{Aggregation, Significant, SignificantText};
 use super::error::AggregationError;

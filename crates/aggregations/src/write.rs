@@ -14,7 +14,7 @@ use super::sketch::Distribution;
 use super::write_summaries::{self, single, write_stats};
 use super::write_values::{number, optional};
 use sparrow_mapping::java_double;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 /// Writes the results of all top-level aggregations as members of an `aggregations` object.
 pub fn write_all(

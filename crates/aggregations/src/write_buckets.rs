@@ -16,7 +16,7 @@ use super::write::Writer;
 use super::write_keys::range_name;
 use super::write_summaries;
 use super::write_values::{key_value, number};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 /// Buckets by their keys, in the order of the answer.
 type Buckets = Vec<(Key, Bucket)>;

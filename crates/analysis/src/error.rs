@@ -1,6 +1,6 @@
 //! Errors in the definition of an analyzer or one of its components.
 
-use sparrow_types::work::Stopped;
+use sparrow_runtime::work::Stopped;
 
 /// Error for an invalid definition. A client error (400), with Elasticsearch's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

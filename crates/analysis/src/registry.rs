@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use sparrow_types::work::{self, Kept};
+use sparrow_runtime::work::{self, Kept};
 
 use super::built_in::{self, Lookup, built_in, chain, typed};
 use super::chain::{Analyzer, POSITION_INCREMENT_GAP};

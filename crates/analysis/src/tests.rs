@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sparrow_types::work::Counted;
+use sparrow_runtime::work::Counted;
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn chains_do_as_lucene_does() {
 fn a_trial_shows_what_the_analyzer_makes_and_ends_with_its_request() {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-    use sparrow_types::work::{Memory, Stopped, Work, enter};
+    use sparrow_runtime::work::{Memory, Stopped, Work, enter};
 
     let grows = json!({"type": "pattern_replace", "pattern": ".", "replacement": "$0$0 "});
     let analyzer =
@@ -142,7 +142,7 @@ fn the_terms_of_a_single_pass_are_those_of_the_chain() {
 
 #[test]
 fn analyzers_of_all_indices_have_a_bound() {
-    use sparrow_types::work::{Exceeded, Memory, Stopped, Work, enter};
+    use sparrow_runtime::work::{Exceeded, Memory, Stopped, Work, enter};
     let of = |count: usize| {
         let rules: Vec<String> = (0..count).map(|number| format!("a{number}, b{number}")).collect();
         let definition = json!({

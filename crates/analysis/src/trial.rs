@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use sparrow_types::work::{self, Stopped};
+use sparrow_runtime::work::{self, Stopped};
 
 use super::chain::{Analyzer, Detail, Step, correct};
 use super::char_filters::OffsetMap;

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use sparrow_call::error::EngineError;
-use sparrow_call::params::Params;
-use sparrow_call::rights;
-use sparrow_indices::{ExternalVersion, PRIMARY_TERM};
+use sparrow_catalog::{ExternalVersion, PRIMARY_TERM};
+use sparrow_request::error::EngineError;
+use sparrow_request::params::Params;
+use sparrow_request::rights;
 
 /// Kind of a write to a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

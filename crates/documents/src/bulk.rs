@@ -5,11 +5,11 @@ use std::time::Instant;
 use super::execute::{Execution, ItemResult};
 use super::ndjson::{self, Defaults};
 use super::reply::{append, write_failure};
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::SOURCE;
-use sparrow_call::operation::{Body, Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::SOURCE;
+use sparrow_request::operation::{Body, Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_search::SearchService;
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =

@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use rustc_hash::FxHashSet;
 use serde_json::value::RawValue;
-use sparrow_types::work::{self, Stopped};
+use sparrow_runtime::work::{self, Stopped};
 
 use super::action::{Action, ActionKind};
 use super::ingest::{self, Pending, Stage};
 use super::reply::Success;
 use super::update::{Plan, UpdateBody};
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::params::RefreshPolicy;
-use sparrow_call::request::{CancelFlag, Request};
-use sparrow_call::rights::{Caller, Right};
-use sparrow_indices::{IndexHandle, Source, WriteKind, WriteOp, WriteOutcome, generate_id};
+use sparrow_catalog::{IndexHandle, Source, WriteKind, WriteOp, WriteOutcome, generate_id};
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::params::RefreshPolicy;
+use sparrow_request::request::{CancelFlag, Request};
+use sparrow_request::rights::{Caller, Right};
 use sparrow_search::SearchService;
 
 /// Limits on the actions, and on their bytes, that are parsed, run through pipelines and written together. A parsed

@@ -6,18 +6,18 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sparrow_mapping::{FieldType, Mapping};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::reply::write_json;
-use sparrow_call::body::parse_json;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::SOURCE;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::params::Params;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::{IndexHandle, PRIMARY_TERM, StoredDocument};
+use sparrow_catalog::{IndexHandle, PRIMARY_TERM, StoredDocument};
 use sparrow_mapping::SourceSelection;
+use sparrow_request::body::parse_json;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::SOURCE;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::params::Params;
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_search::SearchService;
 use sparrow_search::{source_of_params, stored_values};
 

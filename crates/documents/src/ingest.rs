@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::action::{ActionKind, Conditions};
 use super::update::UpdateBody;
-use sparrow_call::body::parse_source;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::CancelFlag;
-use sparrow_call::rights::Caller;
-use sparrow_indices::{Source, WriteKind};
+use sparrow_catalog::{Source, WriteKind};
 use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome, IngestSummary};
+use sparrow_request::body::parse_source;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::CancelFlag;
+use sparrow_request::rights::Caller;
 use sparrow_search::SearchService;
 use sparrow_wire::json::WrittenNumbers;
 
@@ -59,7 +59,7 @@ impl Pending<'_> {
             return Ok(());
         }
         let right = caller.to(self.kind.needed(self.id.as_deref()));
-        right.check([sparrow_indices::concrete_name(&self.index)?.as_str()])
+        right.check([sparrow_catalog::concrete_name(&self.index)?.as_str()])
     }
 }
 

@@ -16,7 +16,7 @@ mod single;
 mod term_vectors;
 mod update;
 
-use sparrow_call::operation::Operation;
+use sparrow_request::operation::Operation;
 use sparrow_search::SearchService;
 
 /// The operations of this crate.

@@ -6,12 +6,12 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 use serde_json::Value;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::action::{Action, ActionKind, VersionType, primary_term, sequence_number};
-use sparrow_call::body::{parse_json, token};
-use sparrow_call::error::EngineError;
 use sparrow_mapping::SourceSelection;
+use sparrow_request::body::{parse_json, token};
+use sparrow_request::error::EngineError;
 
 /// Values from the URL, which apply to every action that does not override them.
 #[derive(Debug, Clone, Default)]

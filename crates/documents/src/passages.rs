@@ -4,14 +4,14 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use sparrow_call::body::parse_json;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::semantic::apart::{self, Document, companions};
-use sparrow_indices::{Source, WriteOp};
+use sparrow_catalog::semantic::apart::{self, Document, companions};
+use sparrow_catalog::{Source, WriteOp};
 use sparrow_mapping::Mapping;
+use sparrow_request::body::parse_json;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_search::SearchService;
 
 use super::update::merge;

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use sparrow_call::answers::ShardCounts;
-use sparrow_call::error::EngineError;
-use sparrow_indices::{PRIMARY_TERM, WriteOutcome};
+use sparrow_catalog::{PRIMARY_TERM, WriteOutcome};
+use sparrow_request::answers::ShardCounts;
+use sparrow_request::error::EngineError;
 
 /// Version that Elasticsearch shows for a document that a pipeline dropped.
 const VERSION_OF_DROPPED: i64 = -3;

@@ -2,12 +2,12 @@
 
 use super::action::{Action, ActionKind, Conditions};
 use super::execute::{Execution, ItemResult};
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::SOURCE;
-use sparrow_call::operation::{Body, Lane, Operation};
-use sparrow_call::params::Params;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::SOURCE;
+use sparrow_request::operation::{Body, Lane, Operation};
+use sparrow_request::params::Params;
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights;
 use sparrow_search::SearchService;
 
 /// How a whole document is written.

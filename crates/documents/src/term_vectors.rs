@@ -9,21 +9,21 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use sparrow_index::Snapshot;
-use sparrow_index::query::{TermPlace, TermVector};
 use sparrow_mapping::{FieldType, Mapping, is_above, values_at};
+use sparrow_tantivy_index::Snapshot;
+use sparrow_tantivy_index::query::{TermPlace, TermVector};
 
 use self::request::{Filter, TermVectorsRequest};
 use super::get::check_version;
-use sparrow_call::body::parse_json;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::{IndexHandle, StoredDocument};
+use sparrow_catalog::{IndexHandle, StoredDocument};
+use sparrow_request::body::parse_json;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
+use sparrow_runtime::work::{self, Stopped};
 use sparrow_search::SearchService;
 use sparrow_search::query_error;
-use sparrow_types::work::{self, Stopped};
 use sparrow_wire::{glob, object};
 
 /// URL parameters of `_termvectors` and `_mtermvectors`: which statistics are shown, and how the document is read.
@@ -236,7 +236,7 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    fn show(&self, vector: TermVector) -> Result<Value, sparrow_index::query::QueryError> {
+    fn show(&self, vector: TermVector) -> Result<Value, sparrow_tantivy_index::query::QueryError> {
         let asked = self.asked;
         let mut shown = Map::new();
         let field_statistics = asked.field_statistics.unwrap_or(true);
@@ -306,7 +306,7 @@ impl Field<'_> {
         vector: &TermVector,
         filter: &Filter,
         docs: u64,
-    ) -> Result<std::collections::BTreeMap<String, f32>, sparrow_index::query::QueryError> {
+    ) -> Result<std::collections::BTreeMap<String, f32>, sparrow_tantivy_index::query::QueryError> {
         let mut terms = Vec::new();
         for (term, places) in vector {
             if !filter.takes(term, places.len() as u64) {

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use super::action::{Action, Conditions, primary_term, sequence_number};
 use super::reply::Success;
-use sparrow_call::body::parse_json;
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_indices::{IndexHandle, Source, StoredDocument, WriteOp};
+use sparrow_catalog::{IndexHandle, Source, StoredDocument, WriteOp};
 use sparrow_mapping::SourceSelection;
+use sparrow_request::body::parse_json;
+use sparrow_request::error::{EngineError, Exception};
 use sparrow_scripts::{ChangeScript, Changes, Decision, Found, ScriptError};
 use sparrow_search::{did_you_mean, suggestions};
 use sparrow_wire::json::WrittenNumbers;
@@ -72,7 +72,7 @@ impl UpdateBody {
         let refuse_near = |name: &str, problem: &str, near: &str| {
             let reason = format!(
                 "{} [UpdateRequest] {problem} [{name}]{near}",
-                sparrow_call::body::place(action.body, name)
+                sparrow_request::body::place(action.body, name)
             );
             EngineError::api(400, Exception::new("x_content_parse_exception", reason))
         };
@@ -302,7 +302,7 @@ impl UpdateBody {
 
     fn conditional(&self, mut op: WriteOp, seq_no: u64) -> WriteOp {
         op.if_seq_no = Some(self.conditions.if_seq_no.unwrap_or(seq_no));
-        op.if_primary_term = Some(self.conditions.term().unwrap_or(sparrow_indices::PRIMARY_TERM));
+        op.if_primary_term = Some(self.conditions.term().unwrap_or(sparrow_catalog::PRIMARY_TERM));
         op
     }
 

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sparrow_types::{niceness, time_slice};
+use sparrow_runtime::{niceness, time_slice};
 
 pub use self::shared::LoneText;
 use self::shared::{CallOptions, PendingCall, Shared};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sparrow_types::TokenWeights;
+use sparrow_runtime::TokenWeights;
 
 /// The result of encoding one text.
 #[derive(Debug, Clone, PartialEq)]

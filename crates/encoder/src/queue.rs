@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 pub(crate) use self::call::{Call, Item};
 pub(crate) use self::line::BatchLimits;

@@ -10,7 +10,7 @@ use crate::error::EncoderError;
 use crate::forward::Forward;
 use crate::model::{Keep, Model, ModelKind};
 use crate::sample;
-use sparrow_files as fs;
+use sparrow_file_system as fs;
 
 /// Number of texts that are encoded at once.
 const BATCH: usize = 10;

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::bert::Sequence;
 use crate::error::EncoderError;
-use sparrow_types::work::Elsewhere;
+use sparrow_runtime::work::Elsewhere;
 
 /// The ONNX Runtime environment. It lives as long as the process: ONNX Runtime allows only one, and does not
 /// unload cleanly.

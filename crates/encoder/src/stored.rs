@@ -4,7 +4,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use sparrow_files::File;
+use sparrow_file_system::File;
 
 use crate::nibbles;
 

@@ -1,6 +1,6 @@
 //! Readable tokens by id, and the order in which equal weights are listed.
 
-use sparrow_types::TokenWeights;
+use sparrow_runtime::TokenWeights;
 
 /// The vocabulary of a sparse model: the string of each token id.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl Vocabulary {
 
 #[cfg(test)]
 mod tests {
-    use sparrow_types::TokenWeights;
+    use sparrow_runtime::TokenWeights;
 
     use super::Vocabulary;
 

@@ -17,11 +17,11 @@ use std::thread;
 use parking_lot::Mutex;
 
 use sparrow_admin::lanes::LaneStats;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::Lane;
-use sparrow_call::request::{CancelFlag, Reply};
-use sparrow_call::rights::Holder;
-use sparrow_types::{niceness, time_slice};
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::Lane;
+use sparrow_request::request::{CancelFlag, Reply};
+use sparrow_request::rights::Holder;
+use sparrow_runtime::{niceness, time_slice};
 
 use self::inline::Inline;
 pub(crate) use self::job::Load;

@@ -13,31 +13,31 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sparrow_admin::cluster::{Ledger, Waits};
-pub use sparrow_call::error::{ApiError, EngineError, Exception};
-pub use sparrow_call::named::Named;
-use sparrow_call::operation::Lane;
-use sparrow_call::origin;
-pub use sparrow_call::origin::{Origin, current as current_origin};
-pub use sparrow_call::request::{CancelFlag, Reply, Request};
-pub use sparrow_call::rights::{Action, Caller};
-use sparrow_call::{error, private_paths};
-use sparrow_indices::cluster_settings::ClusterSettings;
-pub use sparrow_indices::slow_log::TARGET as SLOW_LOG_TARGET;
-use sparrow_indices::{Indices, IndicesOptions, Node, memory};
+use sparrow_catalog::cluster_settings::ClusterSettings;
+pub use sparrow_catalog::slow_log::TARGET as SLOW_LOG_TARGET;
+use sparrow_catalog::{Indices, IndicesOptions, Node, memory};
 use sparrow_ingest::Pipelines;
 use sparrow_jobs as jobs;
 pub use sparrow_models::AdaptiveTiming;
 use sparrow_models::{ModelOptions, ModelService, Models};
+pub use sparrow_request::error::{ApiError, EngineError, Exception};
+pub use sparrow_request::named::Named;
+use sparrow_request::operation::Lane;
+use sparrow_request::origin;
+pub use sparrow_request::origin::{Origin, current as current_origin};
+pub use sparrow_request::request::{CancelFlag, Reply, Request};
+pub use sparrow_request::rights::{Action, Caller};
+use sparrow_request::{error, private_paths};
+use sparrow_runtime::attempt;
+pub use sparrow_runtime::time_slice;
+use sparrow_runtime::work::{self, Work};
+pub use sparrow_runtime::work::{Counted, HUGE, Probe};
 use sparrow_search::SearchService;
 pub use sparrow_search::expanded as expand_short_form;
 pub use sparrow_search::{calibration, fusion};
 use sparrow_snapshots::{SnapshotService, Snapshots};
-use sparrow_storage::DataDir;
 use sparrow_tasks::Tasks;
-use sparrow_types::attempt;
-pub use sparrow_types::time_slice;
-use sparrow_types::work::{self, Work};
-pub use sparrow_types::work::{Counted, HUGE, Probe};
+use sparrow_write_ahead_log::DataDir;
 
 use crate::executor::{Executor, Load};
 pub use crate::operations::declared;
@@ -82,7 +82,7 @@ impl Engine {
     /// When the directory is in use by another process or cannot be read.
     pub fn open(options: EngineOptions) -> Result<Arc<Self>, EngineError> {
         // The caller waits for the engine, and has to be told that opening it failed.
-        sparrow_call::caught(|| Self::open_all(options))
+        sparrow_request::caught(|| Self::open_all(options))
             .unwrap_or_else(|message| {
                 Err(EngineError::internal(format!(
                     "opening the data directory ended in a failure of the server: {message}"

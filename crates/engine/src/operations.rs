@@ -6,17 +6,17 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value, json};
 use sparrow_admin as admin;
 use sparrow_admin::cluster::Ledger;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::CAT;
-use sparrow_call::operation::{Body, Declaration, Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::{Action, Scope};
-use sparrow_indices::Node;
+use sparrow_catalog::Node;
 use sparrow_models::{self as models, endpoints};
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::CAT;
+use sparrow_request::operation::{Body, Declaration, Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::{Action, Scope};
+use sparrow_runtime::processors;
 use sparrow_search::SearchService;
 use sparrow_snapshots::SnapshotService;
 use sparrow_tasks::api as tasks;
-use sparrow_types::processors;
 
 use crate::executor::Executor;
 
@@ -155,7 +155,7 @@ impl Entry {
     /// are only counted once they are there. Documents may have as many as there is memory for.
     pub(crate) fn tree_bytes(&self, body: &[u8]) -> Result<usize, EngineError> {
         let at_once = match self.declaration.body {
-            Body::Document => return Ok(sparrow_call::body::tree_bytes(body)),
+            Body::Document => return Ok(sparrow_request::body::tree_bytes(body)),
             Body::Lines => return Ok(0),
             Body::None | Body::Json => self.most_values(std::iter::once(body))?,
             Body::Searches => self.most_values(body.split(|byte| *byte == b'\n'))? * processors::available(),
@@ -165,7 +165,7 @@ impl Entry {
 
     /// The estimated number of values of the text with most of them, unless one has too many beside its strings.
     fn most_values<'a>(&self, texts: impl Iterator<Item = &'a [u8]>) -> Result<usize, EngineError> {
-        use sparrow_call::body::{values, values_beside_strings};
+        use sparrow_request::body::{values, values_beside_strings};
         let (mut most, mut found) = (0, 0);
         for text in texts {
             let values = values(text);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use sparrow_index::Format;
+use sparrow_tantivy_index::Format;
 
 use sparrow_models::AdaptiveTiming;
 

@@ -9,7 +9,7 @@ mod node;
 mod trace;
 
 use serde_json::{Value, json};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 pub(crate) use self::call::PipelineCall;
 pub(crate) use self::foreach::ForEach;

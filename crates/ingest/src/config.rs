@@ -3,8 +3,8 @@
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
+use sparrow_runtime::work;
 use sparrow_scripts::ScriptError;
-use sparrow_types::work;
 
 use super::document::java_type;
 use super::error::{ConfigError, PropertyProblem};

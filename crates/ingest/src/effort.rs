@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 use serde_json::Value;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::error::ProcessorError;
 

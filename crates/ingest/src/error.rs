@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use sparrow_inference::ModelError;
+use sparrow_runtime::work;
 use sparrow_scripts::ScriptError;
-use sparrow_storage::StorageError;
-use sparrow_types::work;
 use sparrow_wire::Exception;
 use sparrow_wire::strict_json::MOST_LEVELS;
 use sparrow_wire::suggest::{did_you_mean, suggestions};
+use sparrow_write_ahead_log::StorageError;
 
 /// A pipeline definition that cannot be accepted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -23,8 +23,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 use sparrow_inference::{Purpose, TextEncoder};
-use sparrow_storage::stores;
-use sparrow_storage::{DataDir, StorageError};
+use sparrow_write_ahead_log::stores;
+use sparrow_write_ahead_log::{DataDir, StorageError};
 use time::OffsetDateTime;
 use time::macros::format_description;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use sparrow_inference::{Purpose, TextEncoder};
-use sparrow_types::work;
+use sparrow_runtime::work;
 use sparrow_wire::object;
 
 use super::chain::{self, Item, ModelAccess, Pipeline, Runtime, State};

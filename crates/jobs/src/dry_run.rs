@@ -18,13 +18,13 @@ use super::plan::{Position, Source};
 use super::prepare::{NO_PIPELINE, parse_stored};
 use super::run;
 use super::spec::{Destination, Spec};
-use sparrow_call::error::EngineError;
-use sparrow_call::request::{CancelFlag, Reply};
-use sparrow_call::rights::Right;
-use sparrow_indices::semantic::embed::embed;
-use sparrow_indices::{self as indices, WriteOp, templates};
+use sparrow_catalog::semantic::embed::embed;
+use sparrow_catalog::{self as indices, WriteOp, templates};
 use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome};
 use sparrow_models::{ModelError, Models, Purpose, TextEncoder};
+use sparrow_request::error::EngineError;
+use sparrow_request::request::{CancelFlag, Reply};
+use sparrow_request::rights::Right;
 use sparrow_search::SearchService;
 use sparrow_wire::json::WrittenNumbers;
 use sparrow_wire::size::human_bytes;
@@ -422,7 +422,7 @@ impl TextEncoder for Meter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use sparrow_index::DocAddress;
+    use sparrow_tantivy_index::DocAddress;
 
     use super::spread;
 

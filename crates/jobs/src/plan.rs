@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use sparrow_index::{DocAddress, Snapshot};
+use sparrow_tantivy_index::{DocAddress, Snapshot};
 
-use sparrow_call::error::EngineError;
-use sparrow_indices::{IndexHandle, WriteOp};
+use sparrow_catalog::{IndexHandle, WriteOp};
+use sparrow_request::error::EngineError;
 
 /// Most documents of a chunk: the unit that is encoded, written and counted in a checkpoint.
 const MOST_PER_CHUNK: usize = 250;

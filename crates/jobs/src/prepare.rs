@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::plan::{Action, Batch, Position, Prepared, Source};
 use super::slice::Slice;
 use super::spec::{Destination, Operation, VersionType};
-use sparrow_call::body::{stored_tree, tree_bytes};
-use sparrow_call::error::EngineError;
-use sparrow_indices::{self as indices, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp};
+use sparrow_catalog::{self as indices, ExternalVersion, IndexHandle, PRIMARY_TERM, WriteOp};
 use sparrow_ingest::{IngestDoc, IngestMode, IngestOutcome};
 use sparrow_models::Purpose;
+use sparrow_request::body::{stored_tree, tree_bytes};
+use sparrow_request::error::EngineError;
+use sparrow_runtime::work::{self, Work};
 use sparrow_scripts::{ChangeScript, Decision, Found};
-use sparrow_types::work::{self, Work};
 
 /// Name of a pipeline with which a request disables the default pipeline of an index.
 pub(super) const NO_PIPELINE: &str = "_none";

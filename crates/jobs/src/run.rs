@@ -7,16 +7,16 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sparrow_index::{DocAddress, Snapshot};
-use sparrow_types::work::{self, Work};
+use sparrow_runtime::work::{self, Work};
+use sparrow_tantivy_index::{DocAddress, Snapshot};
 
 use super::counters::{Form, Progressed, Slices};
 use super::plan::{Position, Source};
 use super::slice::{Semaphore, Slice};
 use super::spec::{Slices as RequestedSlices, Spec};
-use sparrow_call::error::EngineError;
-use sparrow_call::request::CancelFlag;
-use sparrow_indices::{IndexHandle, Resolved};
+use sparrow_catalog::{IndexHandle, Resolved};
+use sparrow_request::error::EngineError;
+use sparrow_request::request::CancelFlag;
 use sparrow_search::Order;
 use sparrow_search::SearchService;
 use sparrow_tasks::TaskContext;
@@ -437,7 +437,7 @@ mod tests {
 
     use super::{Progressed, Until, checkpoint, from_checkpoint};
     use crate::spec::{Kind, Spec};
-    use sparrow_call::request::Request;
+    use sparrow_request::request::Request;
 
     #[test]
     fn a_checkpoint_brings_the_job_back() {

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::counters::JobCounters;
 use super::plan::{self, Action, Batch, Chunk, Position, Prepared, Source};
 use super::spec::{Operation, Spec};
-use sparrow_call::error::EngineError;
-use sparrow_indices::{IndexHandle, WriteOp, WriteOutcome, WriteResult};
+use sparrow_catalog::{IndexHandle, WriteOp, WriteOutcome, WriteResult};
+use sparrow_request::error::EngineError;
 use sparrow_search::SearchService;
 use sparrow_tasks::TaskContext;
 

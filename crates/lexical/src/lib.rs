@@ -2,7 +2,7 @@
 //! computed for each document ([`computed`]).
 //!
 //! They read posting lists themselves ([`list`]), and their BM25 scores equal tantivy's bit for bit. What a query
-//! means, which documents are live and which pass its filters is decided above, in `sparrow-index`, whose tests
+//! means, which documents are live and which pass its filters is decided above, in `sparrow-tantivy-index`, whose tests
 //! compare these searches with tantivy's own and with the scores of all documents.
 
 pub mod all;

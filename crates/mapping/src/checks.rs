@@ -1,7 +1,7 @@
 //! What a whole mapping is checked for: limits, and names that the settings of its index have to define.
 
 use sparrow_analysis::Analysis;
-use sparrow_types::work;
+use sparrow_runtime::work;
 use sparrow_wire::suggest::there_are;
 
 use super::completion_contexts::{Context, ContextKind};

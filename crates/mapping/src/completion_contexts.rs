@@ -328,7 +328,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use serde_json::{Value, json};
-    use sparrow_types::work::{self, Memory, Work};
+    use sparrow_runtime::work::{self, Memory, Work};
 
     use super::{Context, ContextKind, MOST_ASKED, asked};
     use crate::{DocumentError, DocumentErrorKind, Limits, Mapping, MappingError};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use regex::Regex;
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value, json};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::error::MappingError;
 use super::java::java_string;

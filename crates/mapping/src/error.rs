@@ -1,6 +1,6 @@
 //! Errors of mappings and documents, with the sentences of Elasticsearch.
 
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::location::{Position, Step, locate};
 use known_types::other_types;

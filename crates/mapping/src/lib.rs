@@ -42,7 +42,7 @@ use serde_json::{Map, Value};
 
 use self::dynamic::DynamicTemplate;
 use self::types::Nested;
-use sparrow_types::work;
+use sparrow_runtime::work;
 use sparrow_wire::json::{self, WrittenNumbers};
 
 pub use chunking::{Chunking, ChunkingError, Separator};

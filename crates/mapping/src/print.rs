@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use sparrow_types::work::Stopped;
+use sparrow_runtime::work::Stopped;
 
 use super::types::FieldType;
 use super::{LeafNode, Mapping, Node, ObjectNode, dense};

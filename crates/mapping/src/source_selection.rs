@@ -3,7 +3,7 @@
 //! The filter works on the stored bytes. Values that it keeps whole are copied as they were written, so that
 //! numbers and escapes come back as they were sent.
 
-use sparrow_types::attempt;
+use sparrow_runtime::attempt;
 use sparrow_wire::{BodyError, glob};
 
 use super::json_cursor::JsonCursor;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sparrow_types::work::{self, Memory, Probe, Work};
+use sparrow_runtime::work::{self, Memory, Probe, Work};
 
 use super::*;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sparrow_analysis::shingles;
-use sparrow_types::PackedTokens;
+use sparrow_runtime::PackedTokens;
 
 use super::completion::Completion;
 use super::dense::DenseVector;

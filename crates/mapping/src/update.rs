@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::error::MappingError;
 use super::java::java_string;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use sparrow_call::error::{EngineError, Exception};
+use sparrow_request::error::{EngineError, Exception};
 
 /// Load per allocation above which a deployment grows.
 const GROW_ABOVE: f64 = 0.9;

@@ -5,10 +5,10 @@ use super::api::status;
 use super::id::is_valid_id;
 use super::registry::RegisteredModel;
 use crate::service::ModelService;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("put_trained_model_alias", Action::PutTrainedModelAlias, Lane::Write, put_alias)

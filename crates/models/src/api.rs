@@ -11,11 +11,11 @@ use super::deployments::Running;
 use super::registry::RegisteredModel;
 use super::{Purpose, view};
 use crate::service::ModelService;
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::{Action, Caller};
 use sparrow_inference::vector_to_json;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::{Action, Caller};
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("ml_info", Action::MlInfo, Lane::Look, ml_info).about("What models may use."),

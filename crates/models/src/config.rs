@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sparrow_encoder::{MOST_PREFIX, ModelKind};
 
-use sparrow_call::error::{EngineError, Exception};
+use sparrow_request::error::{EngineError, Exception};
 
 /// Highest number of tokens to which a text may be truncated.
 const MOST_TOKENS: u64 = 512;
@@ -361,7 +361,7 @@ fn object(body: &Map<String, Value>, name: &str) -> Result<Option<Map<String, Va
         Some(Value::Object(members)) => Ok(Some(members.clone())),
         Some(other) => Err(parser_error(format!(
             "[trained_model_config] {name} doesn't support values of type: {}",
-            sparrow_call::body::token(other)
+            sparrow_request::body::token(other)
         ))),
     }
 }

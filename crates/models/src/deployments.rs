@@ -8,14 +8,14 @@ use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sparrow_encoder::{Deployment, DeploymentOptions};
-use sparrow_storage::DataDir;
+use sparrow_write_ahead_log::DataDir;
 
 use super::ModelError;
 use super::ModelOptions;
 use super::adaptive::{AdaptiveAllocations, Observation, Scaler};
 use super::registry::{RegisteredModel, Registry};
-use sparrow_call::error::EngineError;
-use sparrow_storage::stores;
+use sparrow_request::error::EngineError;
+use sparrow_write_ahead_log::stores;
 
 /// Name of the store in the data directory.
 const STORE: &str = "deployments";

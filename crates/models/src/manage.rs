@@ -15,11 +15,11 @@ use super::store::{Contents, StoredModel};
 use super::upload::{self, MOST_BYTES, MOST_PARTS};
 use super::{ModelError, Models, view};
 use crate::service::ModelService;
-use sparrow_call::body::parse_object;
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::body::parse_object;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("put_trained_model", Action::PutTrainedModel, Lane::Write, put_trained_model)

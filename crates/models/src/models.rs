@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::waits::{give_up, waiting};
 use sparrow_encoder::{Attribution, Calibration, DeploymentStats, Encoded, ModelKind, Priority};
 use sparrow_inference::{ModelError, Purpose};
 use sparrow_query::VectorKind;
-use sparrow_storage::DataDir;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::waits::{give_up, waiting};
+use sparrow_write_ahead_log::DataDir;
 
 use crate::ModelOptions;
 use crate::adaptive::AdaptiveAllocations;

@@ -1,7 +1,7 @@
 //! The operations of the crate; each is declared next to its function.
 
 use crate::{ModelService, aliases, api, endpoints, manage, start};
-use sparrow_call::operation::Operation;
+use sparrow_request::operation::Operation;
 
 /// The operations of this crate.
 pub const OPERATIONS: &[&[Operation<ModelService>]] = &[

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sparrow_files as fs;
+use sparrow_file_system as fs;
 
 const FOLDER: &str = "packed";
 const EXTENSION: &str = ".weights";

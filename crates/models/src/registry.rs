@@ -18,7 +18,7 @@ use super::ModelError;
 use super::config::ModelConfig;
 use super::packed::PackedFolder;
 use super::spread;
-use sparrow_storage::stores::Unusable;
+use sparrow_write_ahead_log::stores::Unusable;
 
 /// The models of packages: name of the directory, which is that of the package, id, and built-in aliases. The last two are in packages
 /// that do not come with the server.
@@ -98,7 +98,7 @@ impl RegisteredModel {
     fn new(directory: &Path, packed: &PackedFolder) -> Self {
         let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("model").to_owned();
         let embedded = EMBEDDED.iter().find(|(folder, _, _)| *folder == name);
-        let created_ms = sparrow_files::metadata(directory)
+        let created_ms = sparrow_file_system::metadata(directory)
             .and_then(|metadata| metadata.modified())
             .ok()
             .and_then(|time| time.duration_since(UNIX_EPOCH).ok())

@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use sparrow_call::waits::waiting;
 use sparrow_encoder::{ModelKind, Scored};
+use sparrow_request::waits::waiting;
 
 use crate::{ModelError, Models};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sparrow_ingest::Pipelines;
-use sparrow_storage::DataDir;
+use sparrow_write_ahead_log::DataDir;
 
 use crate::Models;
 

@@ -7,11 +7,11 @@ use super::api::{existing, optional_object, resolve_alias};
 use super::deployments::{DEFAULT_CACHE_BYTES, DEFAULT_QUEUE_CAPACITY, DeploymentSettings};
 use super::view;
 use crate::service::ModelService;
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::params::{Params, parse_duration};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::params::{Params, parse_duration};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_wire::size::split_size;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[

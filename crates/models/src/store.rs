@@ -7,16 +7,16 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sparrow_storage::{DataDir, StorageError};
+use sparrow_write_ahead_log::{DataDir, StorageError};
 
 use super::config::ModelConfig;
 use super::id::is_valid_id;
 use super::packed::PackedFolder;
 use super::registry::{Origin, RegisteredModel, Registry};
 use super::upload::Folder;
-use sparrow_call::error::EngineError;
-use sparrow_storage::DamagedFile;
-use sparrow_storage::stores::{self, Unusable};
+use sparrow_request::error::EngineError;
+use sparrow_write_ahead_log::DamagedFile;
+use sparrow_write_ahead_log::stores::{self, Unusable};
 
 /// Name of the store in the data directory.
 const STORE: &str = "trained_models";

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_call::waits::waiting;
 use sparrow_encoder::{Encoded, LoneText, PendingQueries, QueryOptions, Timings};
+use sparrow_request::waits::waiting;
 
 use sparrow_wire::deprecation;
 

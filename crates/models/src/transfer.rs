@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sparrow_files as fs;
-use sparrow_storage::durable;
+use sparrow_file_system as fs;
+use sparrow_write_ahead_log::durable;
 
 use super::Models;
 use super::store::StoredModel;
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 /// An uploaded model whose files have been linked (or copied) for a snapshot.
 pub struct LinkedUpload {

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use sparrow_encoder::{Model, ModelInfo};
-use sparrow_files::{self as fs, File};
-use sparrow_storage::{StorageError, durable};
+use sparrow_file_system::{self as fs, File};
+use sparrow_write_ahead_log::{StorageError, durable};
 
 use super::config::ModelConfig;
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 /// Largest graph in bytes: the limit of protobuf.
 pub(super) const MOST_BYTES: u64 = (1 << 31) - 1;
@@ -253,7 +253,7 @@ fn sum(path: &Path) -> std::io::Result<(u64, u32)> {
 pub(super) fn already_stored(id: &str, number: u64) -> EngineError {
     EngineError::api(
         400,
-        sparrow_call::error::Exception::new(
+        sparrow_request::error::Exception::new(
             "resource_already_exists_exception",
             format!("Trained machine learning model part [{id}][{number}] already exists"),
         ),

@@ -235,11 +235,11 @@ fn deployment_stats(running: &Running, figures: &DeploymentStats, node: &str) ->
     let settings = running.settings();
     let mut entry = json!({
         "node": {node: {
-            "name": sparrow_call::NODE_NAME,
+            "name": sparrow_request::NODE_NAME,
             "ephemeral_id": node,
             "transport_address": "127.0.0.1:9300",
             "attributes": {},
-            "roles": sparrow_call::NODE_ROLES,
+            "roles": sparrow_request::NODE_ROLES,
         }},
         "routing_state": {"routing_state": "started"},
         "inference_count": figures.inference_count,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use crate::frame::Format;
 use crate::quantize::half_bits;

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use sparrow_types::{DocId, TermId};
+use sparrow_runtime::{DocId, TermId};
 
 use crate::reader::PostingsReader;
 

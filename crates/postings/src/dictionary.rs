@@ -1,6 +1,6 @@
 //! Token dictionary of a segment: tokens sorted bytewise and found by binary search; a token's index is its term id.
 
-use sparrow_types::TermId;
+use sparrow_runtime::TermId;
 
 use crate::bytes::{partition_point, slice, u32_at};
 use crate::error::PostingsError;

@@ -1,7 +1,7 @@
 //! Sizes in the layout of a dense term's postings, and what kernels look for and find there. See [`crate::record`]
 //! for the whole layout.
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 /// Documents of a block, for which an upper bound of their scores is kept.
 pub(crate) const BLOCK: usize = 8;

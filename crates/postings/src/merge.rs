@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::ops::Deref;
 
-use sparrow_types::{DocId, TermId};
+use sparrow_runtime::{DocId, TermId};
 
 use crate::frame::Format;
 use crate::quantize::half_bits;

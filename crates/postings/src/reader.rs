@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, Range};
 
-use sparrow_types::{DocId, TermId};
+use sparrow_runtime::{DocId, TermId};
 
 use crate::bytes::{slice, u64_at};
 use crate::dictionary::Dictionary;

@@ -1,6 +1,6 @@
 //! Terms that were looked up and validated once, for callers that search for the same terms again.
 
-use sparrow_types::TermId;
+use sparrow_runtime::TermId;
 
 use crate::kernels;
 use crate::layout::CODES;

@@ -1,6 +1,6 @@
 //! The postings of one term, whatever their layout (see `record`).
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use crate::bytes::{partition_point, slice, u16_at, u32_at, u64_at};
 use crate::kernels::{self, Bitmap, SparseIds};

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::Problem;
 use super::scan::{Malformed, SIGNS, Scanner, Token, unescaped};

@@ -1,6 +1,6 @@
 //! Formats an answer for people (`pretty`) or as YAML.
 
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::Problem;
 use super::scan::{SIGNS, Scanner, Token, escaped, unescaped};

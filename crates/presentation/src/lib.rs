@@ -12,7 +12,7 @@ mod tree;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use sparrow_types::work::{self, Memory, Stopped, Work};
+use sparrow_runtime::work::{self, Memory, Stopped, Work};
 
 use self::scan::Malformed;
 

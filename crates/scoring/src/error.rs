@@ -1,8 +1,8 @@
 //! Errors of queries as data, with the messages that Elasticsearch uses.
 
 use sparrow_query::regexp::RegexpError;
+use sparrow_runtime::work;
 use sparrow_scripts::ScriptError;
-use sparrow_types::work;
 use std::io;
 
 /// Error of a query or a search.

@@ -9,7 +9,7 @@ use crate::error::QueryError;
 use crate::fields::StringTerms;
 use crate::multi_term::{Effort, Expansion, TermFilter, scan_terms};
 use sparrow_analysis::edit_distance;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 /// A term with the number of edits by which matching terms may differ from it.
 #[derive(Debug, Clone, PartialEq)]

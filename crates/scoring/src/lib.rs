@@ -1,5 +1,5 @@
 //! How the terms and values of one segment match and score: what a field's terms are, their statistics, the weights and scorers that
-//! are made of them, and the errors of all queries. Nothing here knows a snapshot or a kind of query; the crate `index` does.
+//! are made of them, and the errors of all queries. Nothing here knows a snapshot or a kind of query; the crate `tantivy-index` does.
 
 pub mod analyzed;
 pub mod bm25;

@@ -14,8 +14,8 @@ use crate::fields::StringTerms;
 use crate::weights;
 use sparrow_query::regexp::Automaton;
 use sparrow_query::wildcard::Wildcard;
+use sparrow_runtime::work;
 use sparrow_segments::doc_bits::DocBits;
-use sparrow_types::work;
 
 /// Selects terms of a field.
 pub enum TermFilter {

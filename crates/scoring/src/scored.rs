@@ -13,7 +13,7 @@ use crate::stoppable::stops_after;
 use crate::weights;
 use sparrow_lexical::sloppy::{SloppyPhrase, exact_frequency};
 use sparrow_lexical::{B, K1};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 /// BM25 with the statistics of a whole field.
 #[derive(Debug, Clone, Copy)]

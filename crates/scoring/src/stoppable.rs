@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use sparrow_types::work;
+use sparrow_runtime::work;
 use tantivy::query::{Explanation, Occur, Scorer, Weight};
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 

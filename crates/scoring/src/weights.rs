@@ -4,8 +4,8 @@ use tantivy::query::{AllWeight, ConstScorer, EmptyWeight, Explanation, Scorer, W
 use tantivy::{DocId, DocSet, Score, SegmentReader, TERMINATED};
 
 use crate::error;
+use sparrow_runtime::work;
 use sparrow_segments::doc_bits::{BitsScorer, DocBits};
-use sparrow_types::work;
 
 /// A weight that matches no document.
 pub fn none() -> Box<dyn Weight> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value as Json};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use crate::cache::Cache;
 use crate::context::Context;

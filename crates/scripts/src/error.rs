@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sparrow_types::work::Stopped;
+use sparrow_runtime::work::Stopped;
 use sparrow_wire::Exception;
 
 /// An error of a script, or of an object that states one.

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! There is no reflection, no I/O, no clock, no chance. A run is bounded in steps and in memory ([`Limits`]), and stops when the
-//! thread's request must stop ([`sparrow_types::work`]). What a script uses from outside the subset is refused by name, with its
+//! thread's request must stop ([`sparrow_runtime::work`]). What a script uses from outside the subset is refused by name, with its
 //! position: where that can be known when the script is compiled, else when it runs.
 
 mod cache;

@@ -12,12 +12,12 @@ use super::rescore::{self, Rescore};
 use super::retriever::{self, Form, Fusion, Input, Retriever};
 use super::script_fields::{self, ScriptField};
 use super::sort::{self, Position, Sort};
-use sparrow_call::params::parse_duration;
-use sparrow_index::query::TotalHits;
 use sparrow_mapping::SourceSelection;
 use sparrow_query::dsl::{Context, value};
 use sparrow_query::{KnnSearch, Query, dsl, parse_knn_search};
+use sparrow_request::params::parse_duration;
 use sparrow_suggest::Suggester;
+use sparrow_tantivy_index::query::TotalHits;
 use sparrow_wire::json::{self, Json, Member, Node};
 use sparrow_wire::{BodyError, deprecation};
 

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::body::{SearchBody, parse_count};
 use super::sort::Sort;
-use sparrow_call::error::EngineError;
-use sparrow_index::query::TotalHits;
 use sparrow_mapping::SourceSelection;
 use sparrow_query::{Operator, Pruning, Query, QueryKind, SparseOrigin, TermQuery};
+use sparrow_request::error::EngineError;
+use sparrow_tantivy_index::query::TotalHits;
 use sparrow_wire::BodyError;
 
 fn parse(text: &str) -> Result<SearchBody, BodyError> {

@@ -4,7 +4,7 @@
 //! Each list has a map of its own, fitted once for each model, and once for words: a logistic function (Platt scaling) of what
 //! depends on the question as little as possible. That is the cosine of dense vectors; the dot product of token weights,
 //! those of the question scaled to length one; BM25, divided by a measure of what the words of the question could reach
-//! ([`sparrow_index::Snapshot::unit_of_words`]). The fused score of a document is the weighted mean of its probabilities. A
+//! ([`sparrow_tantivy_index::Snapshot::unit_of_words`]). The fused score of a document is the weighted mean of its probabilities. A
 //! list without the document counts as one that gives it the score of nothing in common.
 //!
 //! So a fused score depends on the document, the question and the statistics of the index. It depends on other hits in one
@@ -20,7 +20,7 @@ use sparrow_encoder::Calibration;
 
 use super::fusion::{Fused, Method, Normalizer, Ranked, Ties, fuse};
 
-/// Calibration of BM25 scores divided by [`sparrow_index::Snapshot::unit_of_words`]. `benches/results/calibration.json` shows how
+/// Calibration of BM25 scores divided by [`sparrow_tantivy_index::Snapshot::unit_of_words`]. `benches/results/calibration.json` shows how
 /// well it fits.
 pub const WORDS: Calibration = Calibration { slope: 5.448, intercept: -3.462 };
 

@@ -1,6 +1,6 @@
 //! Checks which sections of a search may be combined, and derives what several sections together mean.
 
-use sparrow_index::query::TotalHits;
+use sparrow_tantivy_index::query::TotalHits;
 
 use super::body::SearchBody;
 use super::fields::StoredFields;

@@ -1,9 +1,9 @@
 //! `collapse`: of the hits with the same value in a field, only the first is returned.
 
 use super::body::SearchBody;
-use sparrow_index::query::sorted::SortValue;
 use sparrow_query::dsl::{Context, value};
 use sparrow_query::{BoolQuery, ExistsQuery, Query, QueryKind, TermsQuery};
+use sparrow_tantivy_index::query::sorted::SortValue;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
 

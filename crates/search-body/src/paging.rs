@@ -3,8 +3,8 @@
 use sparrow_wire::BodyError;
 use std::time::Duration;
 
-use sparrow_call::params::parse_duration;
 use sparrow_query::dsl::value;
+use sparrow_request::params::parse_duration;
 use sparrow_wire::json::{Json, Node};
 
 /// One of several slices into which the documents of a search are divided.

@@ -1,7 +1,7 @@
 //! `rescore`: scores the first hits again by another query.
 
-use sparrow_index::query::Explanation;
 use sparrow_query::Query;
+use sparrow_tantivy_index::query::Explanation;
 
 use sparrow_query::dsl::{self, Context, value};
 use sparrow_wire::BodyError;

@@ -1,7 +1,7 @@
 //! The `sort` section of a search, as a request states it. [`plan`] binds it to an index.
 
 use serde_json::Value;
-use sparrow_index::query::sorted::{Distance, SortMode, SortValue};
+use sparrow_tantivy_index::query::sorted::{Distance, SortMode, SortValue};
 
 use sparrow_mapping::geo::meters_of_unit;
 use sparrow_mapping::{GeoPoint, MOST_LEVELS};

@@ -2,11 +2,11 @@
 
 use super::body::{self, SearchBody};
 use super::{fields, sort};
-use sparrow_call::error::EngineError;
-use sparrow_call::params::Params;
-pub use sparrow_call::params::keep_alive_of;
 use sparrow_mapping::SourceSelection;
 use sparrow_query::{Query, QueryKind, QueryStringQuery, operator_named};
+use sparrow_request::error::EngineError;
+use sparrow_request::params::Params;
+pub use sparrow_request::params::keep_alive_of;
 use sparrow_wire::BodyError;
 
 /// How the response is laid out.
@@ -201,7 +201,7 @@ fn refuse_unsupported(params: Params<'_>) -> Result<(), EngineError> {
 }
 
 fn exact_total(search: &mut SearchBody) -> Result<(), BodyError> {
-    use sparrow_index::query::TotalHits;
+    use sparrow_tantivy_index::query::TotalHits;
     match search.track_total_hits {
         None | Some(TotalHits::Exact) => {
             search.track_total_hits = Some(TotalHits::Exact);
@@ -219,11 +219,11 @@ fn exact_total(search: &mut SearchBody) -> Result<(), BodyError> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use sparrow_index::query::TotalHits;
     use sparrow_query::{Operator, QueryKind};
+    use sparrow_tantivy_index::query::TotalHits;
 
     use super::{Presentation, SearchBody, SourceSelection, apply, size};
-    use sparrow_call::params::Params;
+    use sparrow_request::params::Params;
 
     fn run(pairs: &[(&str, &str)]) -> Result<(SearchBody, Presentation), String> {
         let map: BTreeMap<String, String> =

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_indices::counters::Timed;
-use sparrow_indices::slow_log::Phase;
-use sparrow_types::work;
+use sparrow_catalog::counters::Timed;
+use sparrow_catalog::slow_log::Phase;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_runtime::work;
 
 use super::deadline::{Deadline, is_cancelled};
 use super::encoding::ModelTimings;

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use sparrow_call::body::parse_json;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_index::query::answering;
-use sparrow_indices::semantic::apart;
+use sparrow_catalog::semantic::apart;
 use sparrow_mapping::Mapping;
 use sparrow_query::dsl::{self, Context};
 use sparrow_query::{Operator, Query, QueryKind, VectorKind};
+use sparrow_request::body::parse_json;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
+use sparrow_tantivy_index::query::answering;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Node, read};
 
@@ -144,7 +144,7 @@ fn bind_semantic(
                 QueryKind::Semantic(clause) => Ok(shown(&answering(clause, mapping)?)),
                 other => Ok(shown(other)),
             });
-            let each = each.collect::<Result<Vec<Value>, sparrow_index::query::QueryError>>();
+            let each = each.collect::<Result<Vec<Value>, sparrow_tantivy_index::query::QueryError>>();
             let each = each.map_err(|error| EngineError::illegal_argument(error.to_string()))?;
             Ok(json!({"boost": query.boost, "name": query.name, "indices": each}))
         })

@@ -3,12 +3,12 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_index::query::unit_of_frequencies;
 use sparrow_query::{MatchQuery, MultiMatchType, Query, QueryKind, ZeroTerms};
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
+use sparrow_tantivy_index::query::unit_of_frequencies;
 
 use super::apart::{Clause, Index, bound, parsed};
 use super::calibrate::{self, Scores};

@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use sparrow_encoder::Attribution;
-use sparrow_index::DocAddress;
-use sparrow_index::query::Explanation;
 use sparrow_mapping::FieldType;
+use sparrow_tantivy_index::DocAddress;
+use sparrow_tantivy_index::query::Explanation;
 
 use super::target::Target;
-use sparrow_call::body::stored_tree;
-use sparrow_call::error::EngineError;
-use sparrow_call::rights::Right;
-use sparrow_indices::IndexHandle;
-use sparrow_indices::Node;
-use sparrow_indices::texts::texts_at;
+use sparrow_catalog::IndexHandle;
+use sparrow_catalog::Node;
+use sparrow_catalog::texts::texts_at;
+use sparrow_request::body::stored_tree;
+use sparrow_request::error::EngineError;
+use sparrow_request::rights::Right;
 
 /// Most text fields that are tried if no pipeline says which one was encoded.
 const MAX_GUESSES: usize = 4;

@@ -1,11 +1,11 @@
 //! Finds the calibration of each list of a calibrated fusion, once its texts are encoded.
 
-use sparrow_call::error::EngineError;
 use sparrow_encoder::Calibration;
-use sparrow_index::query::QueryError;
 use sparrow_mapping::{DenseVector, FieldType, Mapping};
 use sparrow_models::Models;
 use sparrow_query::{Query, QueryKind, SemanticQuery, VectorKind};
+use sparrow_request::error::EngineError;
+use sparrow_tantivy_index::query::QueryError;
 
 use super::error::SearchError;
 use super::resolve::set_default_fields;

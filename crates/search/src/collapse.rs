@@ -1,8 +1,8 @@
 //! The column by whose values the hits of an index are collapsed.
 
-use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode};
 use sparrow_mapping::{FieldType, Mapping};
 use sparrow_search_body::collapse::Collapse;
+use sparrow_tantivy_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode};
 
 use super::error::{SearchError, Shard};
 use super::sort::plan::without_columns;

@@ -14,12 +14,12 @@ use parking_lot::Mutex;
 
 use super::error::SearchError;
 use super::target::{Target, open_context};
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::rights::Holder;
-use sparrow_indices::counters::OpenContext;
+use sparrow_catalog::counters::OpenContext;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::rights::Holder;
+use sparrow_runtime::work;
 use sparrow_search_body::body::SearchBody;
 use sparrow_search_body::uri::Presentation;
-use sparrow_types::work;
 
 /// Most points in time that may be open; for scrolls a cluster setting says it (`search.max_open_scroll_context`).
 pub(super) const MAX_OPEN: usize = 500;
@@ -246,8 +246,8 @@ mod tests {
     use std::time::Duration;
 
     use super::{Content, Contexts, MAX_OPEN};
-    use sparrow_call::rights::Holder;
-    use sparrow_types::work::{self, Memory, Work};
+    use sparrow_request::rights::Holder;
+    use sparrow_runtime::work::{self, Memory, Work};
 
     const MINUTE: Duration = Duration::from_secs(60);
 

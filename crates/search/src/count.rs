@@ -1,9 +1,9 @@
 //! `_count`: how many documents a query matches.
 
-use sparrow_call::error::EngineError;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_index::query::TotalHits;
 use sparrow_query::Query;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_tantivy_index::query::TotalHits;
 
 use crate::deadline::is_cancelled;
 use crate::encoding::encode;
@@ -12,9 +12,9 @@ use crate::response;
 use crate::searched::{resolve_indices, target};
 use crate::service::SearchService;
 use crate::target::{Target, mappings};
-use sparrow_call::operation::parameters::{INDICES, URI_QUERY};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::rights::Action;
+use sparrow_request::operation::parameters::{INDICES, URI_QUERY};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::rights::Action;
 use sparrow_search_body::body::{self, SearchBody};
 use sparrow_search_body::uri;
 

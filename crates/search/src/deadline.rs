@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
-use sparrow_call::error::EngineError;
-use sparrow_call::request::CancelFlag;
-use sparrow_types::attempt;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::CancelFlag;
+use sparrow_runtime::attempt;
 
 /// How often the watching thread checks whether the request was cancelled.
 const POLL: Duration = Duration::from_millis(5);
@@ -88,7 +88,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::Deadline;
-    use sparrow_call::request::CancelFlag;
+    use sparrow_request::request::CancelFlag;
 
     fn wait_for(deadline: &Deadline) {
         let start = Instant::now();

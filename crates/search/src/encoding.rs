@@ -4,13 +4,13 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_call::error::EngineError;
-use sparrow_call::request::CancelFlag;
-use sparrow_call::rights::Caller;
+use sparrow_catalog::IndexHandle;
 use sparrow_encoder::Timings;
-use sparrow_indices::IndexHandle;
 use sparrow_mapping::Mapping;
 use sparrow_query::Query;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::CancelFlag;
+use sparrow_request::rights::Caller;
 
 use super::error::SearchError;
 use super::rerankers::bind_rerankers;

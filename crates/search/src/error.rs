@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use sparrow_aggregations::AggregationError;
-use sparrow_index::query::QueryError;
+use sparrow_tantivy_index::query::QueryError;
 
-use sparrow_call::error::{ApiError, EngineError, Exception, circuit_breaking, is_own, root};
 use sparrow_models::ModelError;
+use sparrow_request::error::{ApiError, EngineError, Exception, circuit_breaking, is_own, root};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{JsonError, Location};
 
@@ -289,8 +289,10 @@ mod tests {
     #[test]
     fn an_index_that_refuses_a_query_is_reported_as_recorded() {
         let shard = Box::new(Shard { index: "books".into(), uuid: "u".into(), node: "n".into() });
-        let source =
-            sparrow_index::query::QueryError::SparseFieldType { field: "title".into(), actual: "text" };
+        let source = sparrow_tantivy_index::query::QueryError::SparseFieldType {
+            field: "title".into(),
+            actual: "text",
+        };
         let reason = "failed to create query: field [title] must be type [sparse_vector] but is type [text]";
         let root =
             json!({"type": "query_shard_exception", "reason": reason, "index_uuid": "u", "index": "books"});

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use sparrow_call::body::tree_bytes;
-use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
-use sparrow_index::{DocAddress, Snapshot};
 use sparrow_mapping::{FieldType, GeoPoint, KeywordKind, Mapping, ip, java_double, values_at, wrapped};
+use sparrow_request::body::tree_bytes;
+use sparrow_runtime::work;
 use sparrow_search_body::fields::{FieldRequest, StoredFields};
-use sparrow_types::work;
+use sparrow_tantivy_index::query::sorted::{ColumnKey, ColumnKind, Missing, SortMode, SortValue};
+use sparrow_tantivy_index::{DocAddress, Snapshot};
 use sparrow_wire::glob;
 
 use super::error::{SearchError, Shard};

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_index::OpenDocument;
-use sparrow_index::query::sorted::SortValue;
-use sparrow_index::query::{QueryError, TotalHits};
 use sparrow_query::{Query, QueryKind};
-use sparrow_types::work;
+use sparrow_runtime::work;
+use sparrow_tantivy_index::OpenDocument;
+use sparrow_tantivy_index::query::sorted::SortValue;
+use sparrow_tantivy_index::query::{QueryError, TotalHits};
 
 use super::deadline::{Deadline, is_cancelled};
 use super::error::SearchError;
@@ -21,9 +21,9 @@ use super::response::{self, ShownHit};
 use super::script_fields::ScriptFields;
 use super::target::{Hit, Target};
 use crate::service::SearchService;
-use sparrow_call::error::EngineError;
 use sparrow_mapping::SourceSelection;
 use sparrow_query::walk;
+use sparrow_request::error::EngineError;
 use sparrow_search_body::body::SearchBody;
 use sparrow_search_body::nested_hits::NestedHits;
 use sparrow_search_body::retriever::Fusion;

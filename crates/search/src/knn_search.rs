@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use super::error::SearchError;
 use super::search::search;
 use crate::service::SearchService;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_search_body::body::read_object;
 use sparrow_wire::{BodyError, deprecation};
 
@@ -79,7 +79,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::search_body;
-    use sparrow_call::error::EngineError;
+    use sparrow_request::error::EngineError;
 
     fn rewritten(body: &Value) -> Result<Value, String> {
         search_body(body.to_string().as_bytes()).map_err(|error| EngineError::from(error).reason().to_owned())

@@ -1,12 +1,12 @@
 //! Checks searches against limits that are settings of the indices searched.
 
 use serde_json::Value;
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 use super::error::{SearchError, Shard};
 use super::slices;
 use super::target::Target;
-use sparrow_indices::SearchLimits;
+use sparrow_catalog::SearchLimits;
 use sparrow_query::walk::visit;
 use sparrow_query::{Query, QueryKind, TermsQuery};
 use sparrow_search_body::body::SearchBody;

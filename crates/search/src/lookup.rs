@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::error::SearchError;
 use crate::service::SearchService;
-use sparrow_call::body::stored_tree;
-use sparrow_call::error::EngineError;
-use sparrow_call::rights::{Action, Caller, Right};
-use sparrow_indices::IndexHandle;
+use sparrow_catalog::IndexHandle;
 use sparrow_mapping::values_at;
 use sparrow_query::walk::change;
 use sparrow_query::{LikeExample, MoreLikeThisQuery, Query, QueryKind, TermsLookupQuery, TermsQuery};
-use sparrow_types::work;
+use sparrow_request::body::stored_tree;
+use sparrow_request::error::EngineError;
+use sparrow_request::rights::{Action, Caller, Right};
+use sparrow_runtime::work;
 
 /// Longest value that is looked up, in bytes: that of a term of tantivy, with its field.
 const MAX_TERM: usize = u16::MAX as usize - 5;

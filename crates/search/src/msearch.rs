@@ -6,19 +6,19 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::SearchError;
 use super::search::search;
 use crate::service::SearchService;
-use sparrow_call::error::EngineError;
-use sparrow_call::helpers::share;
-use sparrow_call::operation::parameters::INDICES;
-use sparrow_call::operation::{Body, Lane, Operation};
-use sparrow_call::params::Params;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
 use sparrow_query::dsl::value;
+use sparrow_request::error::EngineError;
+use sparrow_request::helpers::share;
+use sparrow_request::operation::parameters::INDICES;
+use sparrow_request::operation::{Body, Lane, Operation};
+use sparrow_request::params::Params;
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_wire::json::{self, Json};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =

@@ -4,7 +4,7 @@ use crate::{
     SearchService, apart, apart_calibration, count, explain, field_caps, knn_search, msearch, point_in_time,
     rank_eval, scroll, search, terms_enum, validate,
 };
-use sparrow_call::operation::Operation;
+use sparrow_request::operation::Operation;
 
 /// The operations of this crate.
 pub const OPERATIONS: &[&[Operation<SearchService>]] = &[

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sparrow_index::query::TotalHits;
-use sparrow_index::{DocAddress, Snapshot};
 use sparrow_query::Query;
+use sparrow_tantivy_index::query::TotalHits;
+use sparrow_tantivy_index::{DocAddress, Snapshot};
 
 use super::error::SearchError;
 use super::execute;
@@ -14,10 +14,10 @@ use super::resolve::set_default_fields;
 use super::searched::{default_fields, shard};
 use super::target::Target;
 use crate::service::SearchService;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::CancelFlag;
-use sparrow_indices::IndexHandle;
-use sparrow_indices::SearchLimits;
+use sparrow_catalog::IndexHandle;
+use sparrow_catalog::SearchLimits;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::CancelFlag;
 use sparrow_search_body::body::SearchBody;
 use sparrow_search_body::sort::{self, Sort};
 use sparrow_wire::json;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::error::Shard;
 use sparrow_encoder::Timings;
 use sparrow_query::{Query, printed};
-use sparrow_types::Executors;
+use sparrow_runtime::Executors;
 
 /// What was measured of one search.
 #[derive(Debug, Default)]

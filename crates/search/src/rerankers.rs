@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use sparrow_call::error::EngineError;
 use sparrow_models::Models;
+use sparrow_request::error::EngineError;
 use sparrow_search_body::retriever::{Fusion, Retriever, Stage};
 use sparrow_search_body::window::Window;
 

@@ -7,12 +7,12 @@ use std::sync::atomic::AtomicBool;
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
-use sparrow_call::error::EngineError;
 use sparrow_encoder::{Encoded, Output, Timings};
 use sparrow_mapping::Mapping;
 use sparrow_models::{ModelError, Models, TextEncoder};
 use sparrow_query::walk::{change, change_all, visit};
 use sparrow_query::{Query, QueryKind, SparseQuery, TextToEncode, VectorKind};
+use sparrow_request::error::EngineError;
 
 /// A field that a query searches, and the model whose vector it searches with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -199,7 +199,7 @@ mod tests {
     use parking_lot::Mutex;
     use sparrow_encoder::{Encoded, Output};
     use sparrow_query::{Query, QueryKind};
-    use sparrow_types::TokenWeights;
+    use sparrow_runtime::TokenWeights;
 
     use super::{model_uses, resolve};
     use sparrow_models::{ModelError, Purpose, TextEncoder};

@@ -3,20 +3,20 @@
 use std::io::Write;
 use std::time::Duration;
 
-use sparrow_index::StoredDoc;
-use sparrow_index::query::Explanation;
+use sparrow_tantivy_index::StoredDoc;
+use sparrow_tantivy_index::query::Explanation;
 
 use super::error::{SearchError, Shard};
 use super::execute::Outcome;
 use super::explain;
 use super::highlight::Highlighted;
 use super::target::Hit;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::write_json;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::write_json;
+use sparrow_runtime::work::{self, Stopped};
 use sparrow_search_body::body::SearchBody;
 use sparrow_search_body::fields::StoredFields;
 use sparrow_search_body::uri::Presentation;
-use sparrow_types::work::{self, Stopped};
 use sparrow_wire::java_float::write_score;
 
 /// A hit together with everything its response shows of it.
@@ -35,7 +35,7 @@ pub struct ShownHit<'a> {
     pub fields: Option<String>,
     /// Highlighted fields, each with its fragments.
     pub highlight: Highlighted,
-    /// Where the object that the hit is lies in its document ([`sparrow_index::Snapshot::place_of`]); empty for a document.
+    /// Where the object that the hit is lies in its document ([`sparrow_tantivy_index::Snapshot::place_of`]); empty for a document.
     pub nested: Vec<(String, usize)>,
     /// The hit's `inner_hits` member, as JSON.
     pub inner_hits: Option<Vec<u8>>,
@@ -360,7 +360,7 @@ fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
 mod tests {
     use std::time::Duration;
 
-    use sparrow_index::{DocAddress, StoredDoc};
+    use sparrow_tantivy_index::{DocAddress, StoredDoc};
 
     use super::{OpenIds, ShownHit, write, write_count};
     use crate::execute::Outcome;

@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
-use sparrow_index::query::scripts::SegmentScript;
 use sparrow_query::script::QueryScript;
 use sparrow_scripts::ScriptError;
 use sparrow_search_body::script_fields::ScriptField;
+use sparrow_tantivy_index::query::scripts::SegmentScript;
 
 use super::target::{Hit, Target};
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::answer::answer;
 use super::contexts::Content;
@@ -11,11 +11,11 @@ use super::deadline::Deadline;
 use super::error::SearchError;
 use super::response::OpenIds;
 use crate::service::SearchService;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
 use sparrow_query::dsl::value;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_search_body::body::read_object;
 use sparrow_search_body::uri;
 use sparrow_wire::json::Json;

@@ -4,13 +4,13 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use serde_json::Value;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::Request;
-use sparrow_call::rights::Right;
-use sparrow_index::Snapshot;
-use sparrow_index::query::QueryError;
-use sparrow_indices::slow_log::SlowSearches;
-use sparrow_indices::{IndexHandle, ResolveOptions, Resolved, Settings};
+use sparrow_catalog::slow_log::SlowSearches;
+use sparrow_catalog::{IndexHandle, ResolveOptions, Resolved, Settings};
+use sparrow_request::error::EngineError;
+use sparrow_request::request::Request;
+use sparrow_request::rights::Right;
+use sparrow_tantivy_index::Snapshot;
+use sparrow_tantivy_index::query::QueryError;
 
 use super::error::{SearchError, Shard};
 use super::target::Target;

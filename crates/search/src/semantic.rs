@@ -12,13 +12,13 @@ use rustc_hash::FxHashMap;
 
 use super::error::SearchError;
 use crate::service::SearchService;
-use sparrow_call::error::EngineError;
+use sparrow_catalog::semantic::embed::vector;
 use sparrow_encoder::Timings;
-use sparrow_indices::semantic::embed::vector;
 use sparrow_mapping::Mapping;
 use sparrow_mapping::passages::PassageVector;
 use sparrow_models::TextEncoder;
 use sparrow_query::{Clause, Query, QueryKind, SemanticQuery, walk};
+use sparrow_request::error::EngineError;
 
 /// Turns clauses on `semantic_text` fields into [`QueryKind::Semantic`] ones, and encodes their texts.
 /// `mappings` are those that the indices are searched with, since a field may get another model a moment

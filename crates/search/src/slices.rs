@@ -1,8 +1,8 @@
 //! A slice of the documents of a search, as it applies to one index.
 
-use sparrow_index::query::sorted::{ColumnKey, ColumnKind, Missing, Slice, SortMode, SortValue};
 use sparrow_mapping::{FieldType, Mapping};
 use sparrow_search_body::paging::SliceOf;
+use sparrow_tantivy_index::query::sorted::{ColumnKey, ColumnKind, Missing, Slice, SortMode, SortValue};
 
 use super::error::{SearchError, Shard};
 

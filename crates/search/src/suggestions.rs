@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
-use sparrow_call::error::EngineError;
-use sparrow_call::request::write_json;
-use sparrow_index::query::SuggestedWord;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::write_json;
+use sparrow_runtime::work;
 use sparrow_suggest::{Completed, CompletionSuggester, Kind, Suggester, TermSuggester, complete};
-use sparrow_types::work;
+use sparrow_tantivy_index::query::SuggestedWord;
 
 use super::deadline::Deadline;
 use super::error::SearchError;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use sparrow_index::{DocAddress, Snapshot};
-use sparrow_indices::SearchLimits;
-use sparrow_indices::counters::{Counters, OpenContext};
-use sparrow_indices::search_groups::SearchGroup;
-use sparrow_indices::slow_log::SlowSearches;
+use sparrow_catalog::SearchLimits;
+use sparrow_catalog::counters::{Counters, OpenContext};
+use sparrow_catalog::search_groups::SearchGroup;
+use sparrow_catalog::slow_log::SlowSearches;
 use sparrow_mapping::Mapping;
-use sparrow_types::work;
+use sparrow_runtime::work;
+use sparrow_tantivy_index::{DocAddress, Snapshot};
 
 use super::error::{SearchError, Shard};
 

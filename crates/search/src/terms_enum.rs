@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sparrow_query::Query;
 use sparrow_query::dsl::{self, Context, value};
-use sparrow_types::work;
+use sparrow_runtime::work;
 use sparrow_wire::BodyError;
 
 use super::deadline::{Deadline, is_cancelled};
@@ -15,12 +15,12 @@ use super::point_in_time::keep_matching;
 use super::searched::{resolve_indices, target};
 use super::target::mappings;
 use crate::service::SearchService;
-use sparrow_call::answers::ShardCounts;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::INDICES;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::answers::ShardCounts;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::INDICES;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_search_body::body::{self, read_object};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =

@@ -11,20 +11,20 @@ use super::resolve::set_default_fields;
 use super::searched::{resolve_indices, target};
 use super::target::{Target, mappings};
 use crate::service::SearchService;
-use sparrow_call::NODE_ROLES;
-use sparrow_call::answers::ShardCounts;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::{INDICES, URI_QUERY};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_index::query::{SearchOptions, TotalHits};
-use sparrow_indices::{ResolveOptions, Resolved};
+use sparrow_catalog::{ResolveOptions, Resolved};
 use sparrow_query::dsl::{self, Context};
 use sparrow_query::{Query, printed};
+use sparrow_request::NODE_ROLES;
+use sparrow_request::answers::ShardCounts;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::{INDICES, URI_QUERY};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
+use sparrow_runtime::work;
 use sparrow_search_body::body::{self, read_object};
 use sparrow_search_body::uri;
-use sparrow_types::work;
+use sparrow_tantivy_index::query::{SearchOptions, TotalHits};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] = &[
     Operation::new("validate_query", Action::ValidateQuery, Lane::Read, validate_query)

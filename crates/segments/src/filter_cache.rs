@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use sparrow_types::attempt;
+use sparrow_runtime::attempt;
 
 use crate::range_index::RangeIndex;
 use crate::segment_docs::SegmentDocs;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use sparrow_files as fs;
+use sparrow_file_system as fs;
 use tantivy::TantivyDocument;
 use tantivy::columnar::{Column, ColumnarReader, DynamicColumn};
 use tantivy::directory::{FileSlice, OwnedBytes};

@@ -4,7 +4,7 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use sparrow_files::File;
+use sparrow_file_system::File;
 
 /// How the names of these files end.
 pub(crate) const EXTENSION: &str = ".store";

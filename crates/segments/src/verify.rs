@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crc32fast::Hasher;
 use parking_lot::Mutex;
-use sparrow_files::{self as fs, File};
+use sparrow_file_system::{self as fs, File};
 
 use crate::error::IndexError;
 use crate::manifest::{Checksum, Commit, FORMAT, META, Manifest, Meta, MetaProblem};

@@ -8,12 +8,12 @@ use super::running::wait_for_lock;
 use super::settings::Registered;
 use super::{errors, names};
 use crate::service::SnapshotService;
-use sparrow_call::NODE_NAME;
-use sparrow_call::body::parse_json;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::NODE_NAME;
+use sparrow_request::body::parse_json;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] = &[
     Operation::new("put_repository", Action::PutRepository, Lane::Long, put_repository)

@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::layout::Layout;
 use super::layout::blobs::{BlobState, blob_name};
 use super::manifest::{Content, Info};
-use sparrow_call::error::EngineError;
-use sparrow_indices::Metadata;
+use sparrow_catalog::Metadata;
 use sparrow_models::Models;
+use sparrow_request::error::EngineError;
 
 /// Result of checking all files of a snapshot repository, as `sparrow check --repository` prints it.
 #[derive(Debug, Clone, Serialize)]

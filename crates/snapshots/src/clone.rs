@@ -9,12 +9,12 @@ use super::manifest::Info;
 use super::running::wait_for_lock;
 use super::{errors, list_of, names};
 use crate::service::SnapshotService;
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::{concrete_name, new_uuid, now_millis};
+use sparrow_catalog::{concrete_name, new_uuid, now_millis};
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
     &[Operation::new("clone_snapshot", Action::CloneSnapshot, Lane::Long, clone_snapshot)

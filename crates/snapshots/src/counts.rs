@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde_json::{Value, json};
 
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 /// Numbers of created and restored snapshots, and of failures, since the start of the server.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use serde_json::{Map, Value, json};
-use sparrow_storage::durable;
+use sparrow_write_ahead_log::durable;
 
 use super::creation::Creation;
 use super::layout::Exclusive;
@@ -23,13 +23,13 @@ use super::pace::Pace;
 use super::running::{CreationGuard, wait_for_lock};
 use super::{Repository, errors, features, list_of, listing, names, switch};
 use crate::service::SnapshotService;
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::params::Params;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::{Action, Right};
-use sparrow_indices::{IndexHandle, ResolveOptions, concrete_name, new_uuid, now_millis};
+use sparrow_catalog::{IndexHandle, ResolveOptions, concrete_name, new_uuid, now_millis};
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::params::Params;
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::{Action, Right};
 use sparrow_tasks::{TaskContext, TaskSpec};
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =

@@ -1,6 +1,6 @@
 //! Errors about repositories and snapshots, in Elasticsearch's words.
 
-use sparrow_call::error::{ApiError, EngineError, Exception};
+use sparrow_request::error::{ApiError, EngineError, Exception};
 
 fn api(status: u16, kind: &'static str, reason: String) -> EngineError {
     EngineError::api(status, Exception::new(kind, reason))

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use sparrow_storage::{DataDir, stores};
+use sparrow_write_ahead_log::{DataDir, stores};
 
 use super::creation::Creation;
 use super::manifest::Info;
-use sparrow_call::error::EngineError;
-use sparrow_indices::now_millis;
+use sparrow_catalog::now_millis;
+use sparrow_request::error::EngineError;
 
 /// Name of the store with the records.
 const STORE: &str = "failed_snapshots";

@@ -6,11 +6,11 @@
 //! of the server that manages keys.
 
 use serde_json::Value;
-use sparrow_storage::{DataDir, StorageError};
+use sparrow_write_ahead_log::{DataDir, StorageError};
 
 use super::list_of;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::Request;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::Request;
 
 /// Name of the feature whose state is the API keys.
 pub(super) const SECURITY: &str = "security";
@@ -49,7 +49,7 @@ pub(super) fn check(request: &Request, action: &str) -> Result<(), EngineError> 
 /// When the file exists but cannot be read.
 pub(super) fn keys(data: &DataDir) -> Result<Option<String>, EngineError> {
     let path = data.path().join(KEYS);
-    match sparrow_files::read_to_string(&path) {
+    match sparrow_file_system::read_to_string(&path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StorageError::io("read", &path)(error).into()),

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::manifest::GlobalState;
 use crate::service::SnapshotService;
-use sparrow_call::error::EngineError;
 use sparrow_models::endpoints::Endpoint;
+use sparrow_request::error::EngineError;
 
 impl GlobalState {
     /// The current global state of the node.
@@ -30,8 +30,8 @@ impl GlobalState {
     /// Why a part cannot be used.
     pub fn check(&self) -> Result<(), EngineError> {
         sparrow_ingest::Pipelines::check_all(&self.pipelines)?;
-        sparrow_indices::TemplateSet::parse(&self.templates)?;
-        sparrow_indices::ClusterSettings::check_persistent(&self.settings)?;
+        sparrow_catalog::TemplateSet::parse(&self.templates)?;
+        sparrow_catalog::ClusterSettings::check_persistent(&self.settings)?;
         self.endpoints().map(|_| ())
     }
 
@@ -50,7 +50,7 @@ impl GlobalState {
         service: &Arc<SnapshotService>,
         done: &mut dyn FnMut(&str),
     ) -> Result<(), EngineError> {
-        let templates = sparrow_indices::TemplateSet::parse(&self.templates)?;
+        let templates = sparrow_catalog::TemplateSet::parse(&self.templates)?;
         let endpoints = self.endpoints()?;
         service.pipelines.replace_all(&self.pipelines)?;
         done("the pipelines");
@@ -62,7 +62,7 @@ impl GlobalState {
         })?;
         done("the templates");
         service.cluster.replace_persistent(&self.settings)?;
-        sparrow_indices::memory::apply(&service.memory, &service.cluster);
+        sparrow_catalog::memory::apply(&service.memory, &service.cluster);
         done("the settings of the cluster");
         let _one = service.models.endpoints.lock();
         for endpoint in endpoints {

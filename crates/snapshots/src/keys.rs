@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::{CancelFlag, Reply, Request};
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::{CancelFlag, Reply, Request};
 
 use super::restore::Source;
 use super::restore_request::RestoreRequest;
 use super::{errors, features};
 use crate::service::SnapshotService;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::rights::Action;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
     &[Operation::new("snapshot_keys", Action::RestoreSnapshot, Lane::Long, snapshot_keys)

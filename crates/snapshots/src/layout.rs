@@ -24,14 +24,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sparrow_files::{self as fs, File};
-use sparrow_storage::durable;
-use sparrow_storage::io_reason;
+use sparrow_file_system::{self as fs, File};
+use sparrow_write_ahead_log::durable;
+use sparrow_write_ahead_log::io_reason;
 
 use self::lines::{FORMAT, Unusable, read_line, written};
 use super::errors;
 use super::manifest::{Content, FileEntry, Info};
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 const IDENTITY: &str = "repository.json";
 const LOCK: &str = "lock";
@@ -226,7 +226,7 @@ impl Layout {
         if let Some(uuid) = self.identity()? {
             return Ok(uuid);
         }
-        let uuid = sparrow_indices::new_uuid();
+        let uuid = sparrow_catalog::new_uuid();
         let line = written(&Identity { uuid: uuid.clone() })?;
         durable::atomic_write(&self.root.join(IDENTITY), line.as_bytes())
             .map_err(|error| self.failed("written", IDENTITY, &error))?;
@@ -247,7 +247,7 @@ impl Layout {
         if !writable {
             return fs::read_dir(&self.root).map(|_| ()).map_err(|error| failed(&error));
         }
-        let token = sparrow_indices::new_uuid();
+        let token = sparrow_catalog::new_uuid();
         let path = self.root.join(TEMPORARY).join(format!("verify-{token}"));
         durable::create_dir_all(&self.root.join(TEMPORARY)).map_err(|error| failed(&error))?;
         let written = durable::atomic_write(&path, token.as_bytes()).map_err(|error| failed(&error));

@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
-use sparrow_storage::{DataDir, durable};
+use sparrow_write_ahead_log::{DataDir, durable};
 
 pub use self::check::{CheckedSnapshot, RepositoryProblem, RepositoryReport, check_repository};
 pub use self::counts::Counts;
@@ -50,8 +50,8 @@ pub use self::operations::OPERATIONS;
 use self::running::Running;
 pub use self::service::SnapshotService;
 use self::settings::Registered;
-use sparrow_call::error::EngineError;
-use sparrow_call::places;
+use sparrow_request::error::EngineError;
+use sparrow_request::places;
 
 /// Name of the store with the registered repositories.
 const STORE: &str = "repositories";
@@ -106,7 +106,7 @@ impl Snapshots {
                 .map_err(|error| EngineError::internal(format!("store [{STORE}]: {error}")))?,
             None => BTreeMap::new(),
         };
-        sparrow_indices::remove_folder(&data.path().join(STAGING));
+        sparrow_catalog::remove_folder(&data.path().join(STAGING));
         Ok(Self {
             failed: Arc::new(FailedSnapshots::open(data.clone())?),
             counts: Counts::default(),
@@ -193,7 +193,7 @@ impl Snapshots {
 
     /// Creates a temporary folder for links and files; it is removed when the guard is dropped.
     fn staging(&self) -> Result<Staging, EngineError> {
-        let path = self.data.path().join(STAGING).join(sparrow_indices::new_uuid());
+        let path = self.data.path().join(STAGING).join(sparrow_catalog::new_uuid());
         durable::create_dir_all(&path)?;
         Ok(Staging(path))
     }
@@ -213,7 +213,7 @@ struct Staging(PathBuf);
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        sparrow_indices::remove_folder(&self.0);
+        sparrow_catalog::remove_folder(&self.0);
     }
 }
 

@@ -13,11 +13,11 @@ use super::failed::Failed;
 use super::manifest::{INDEX_VERSION, INDEX_VERSION_ID, Info};
 use super::{errors, features, names};
 use crate::service::SnapshotService;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::params::Params;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::params::Params;
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
     &[Operation::new("get_snapshot", Action::GetSnapshot, Lane::Long, get_snapshot)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::errors;
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 /// Directory of a repository: `location` below `root`, or an absolute path inside `root`. It need not exist.
 ///

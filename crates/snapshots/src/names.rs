@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use super::errors;
-use sparrow_call::error::EngineError;
-use sparrow_call::name_steps::{NamePattern, NameSteps, is_pattern};
+use sparrow_request::error::EngineError;
+use sparrow_request::name_steps::{NamePattern, NameSteps, is_pattern};
 
 const FORBIDDEN: &[char] = &['\\', '/', '*', '?', '"', '<', '>', '|', ' ', ','];
 const MAX_BYTES: usize = 255;

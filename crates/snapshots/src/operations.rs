@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{SnapshotService, api, clone, create, keys, listing, remove, restore, status};
-use sparrow_call::operation::Operation;
+use sparrow_request::operation::Operation;
 
 /// The operations of this crate.
 pub const OPERATIONS: &[&[Operation<Arc<SnapshotService>>]] = &[

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 /// Longest time until a sleeping copy checks whether it was cancelled.
 const LOOK: Duration = Duration::from_millis(50);

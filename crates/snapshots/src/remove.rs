@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::running::wait_for_lock;
 use super::{Repository, Snapshots, errors, names};
 use crate::service::SnapshotService;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_tasks::TaskSpec;
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =

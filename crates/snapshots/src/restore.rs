@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sparrow_storage::durable;
+use sparrow_write_ahead_log::durable;
 
 use super::layout::Layout;
 use super::manifest::{Content, FileEntry, IndexContent, Info};
@@ -18,13 +18,13 @@ use super::restore_request::RestoreRequest;
 use super::running::ReadingGuard;
 use super::{Repository, errors, features};
 use crate::service::SnapshotService;
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::{Arrival, IndexNames, Metadata, RestoredFrom, new_uuid};
+use sparrow_catalog::{Arrival, IndexNames, Metadata, RestoredFrom, new_uuid};
 use sparrow_models::Models;
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_tasks::{TaskContext, TaskSpec};
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =

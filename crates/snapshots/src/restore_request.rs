@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::manifest::Info;
 use super::{errors, features, list_of, names, switch};
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 /// Longest `rename_pattern`, in bytes.
 const MOST_PATTERN: usize = 1000;
@@ -143,7 +143,7 @@ impl RestoreRequest {
                 return Err(refuse(&format!("index [{index}] wasn't fully snapshotted - cannot restore")));
             }
             let target = renamed(self.rename.as_ref(), index)?;
-            sparrow_indices::names::check(&target)?;
+            sparrow_catalog::names::check(&target)?;
             if let Some(other) = targets.insert(target.clone(), index) {
                 return Err(refuse(&format!(
                     "indices [{index}] and [{other}] are renamed into the same index [{target}]"

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::creation::Creation;
 use super::errors;
 use super::failed::FailedSnapshots;
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 /// How often somebody who waits for a lock looks whether he still wants it.
 const LOOK: Duration = Duration::from_millis(50);

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use sparrow_indices::Node;
+use sparrow_catalog::Node;
 
 use crate::Snapshots;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::errors;
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 use sparrow_wire::size::parse_size;
 
 /// Default rate limit of a snapshot or restore, in bytes per second.

@@ -10,11 +10,11 @@ use super::creation::Creation;
 use super::errors;
 use super::manifest::{Figures, Info};
 use crate::service::SnapshotService;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::now_millis;
+use sparrow_catalog::now_millis;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] =
     &[Operation::new("snapshot_status", Action::SnapshotStatus, Lane::Long, snapshot_status)

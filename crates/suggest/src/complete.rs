@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet, TERMINATED, Term};
 
-use sparrow_index::query::QueryError;
-use sparrow_index::{DocMeta, Snapshot};
 use sparrow_mapping::{
     AskedContext, Completion as CompletionField, CompletionEntry, FieldType, asked_contexts, completion_keys,
     split_context,
 };
 use sparrow_query::RegexpQuery;
 use sparrow_query::regexp::Automaton;
+use sparrow_runtime::work;
 use sparrow_segments::schema::{flat_key, keyword_column};
-use sparrow_types::work;
+use sparrow_tantivy_index::query::QueryError;
+use sparrow_tantivy_index::{DocMeta, Snapshot};
 
 use super::near_prefix::{FuzzyOptions, NearPrefix};
 
@@ -356,9 +356,9 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use serde_json::{Map, Value, json};
-    use sparrow_index::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
     use sparrow_mapping::{Limits, Mapping};
-    use sparrow_types::work::{self, Memory, Probe, Work};
+    use sparrow_runtime::work::{self, Memory, Probe, Work};
+    use sparrow_tantivy_index::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
 
     use super::{
         Best, Completion, CompletionWay, DocAddress, Ranked, Reverse, common_start, complete, score,

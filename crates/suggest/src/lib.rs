@@ -1,7 +1,7 @@
 //! Suggesters: how a search asks for them, and the inputs of documents that complete a text.
 //!
 //! The terms near the words of a text, which the `term` suggester shows, come from the snapshot itself
-//! ([`sparrow_index::Snapshot::suggest_terms`]).
+//! ([`sparrow_tantivy_index::Snapshot::suggest_terms`]).
 
 mod complete;
 mod completion;

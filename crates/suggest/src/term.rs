@@ -2,7 +2,7 @@
 
 use sparrow_wire::BodyError;
 
-use sparrow_index::query::{StringDistance, SuggestMode, TermSuggest};
+use sparrow_tantivy_index::query::{StringDistance, SuggestMode, TermSuggest};
 
 use super::values::{not_negative, positive, required_field};
 use sparrow_query::dsl::value;

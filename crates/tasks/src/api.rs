@@ -10,11 +10,11 @@ use crate::spec::TaskSpec;
 use crate::task::Task;
 use crate::tasks::Tasks;
 use crate::throttle::requests_per_second;
-use sparrow_call::error::{ApiError, EngineError, Exception};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_call::{NODE_NAME, NODE_ROLES};
+use sparrow_request::error::{ApiError, EngineError, Exception};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
+use sparrow_request::{NODE_NAME, NODE_ROLES};
 use sparrow_wire::glob;
 
 /// Which tasks are meant, and how they are shown.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 use crate::progress::FixedStatus;
 use crate::record;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::progress::Progress;
-use sparrow_call::request::Request;
-use sparrow_call::rights::Holder;
+use sparrow_request::request::Request;
+use sparrow_request::rights::Holder;
 
 /// Action name of requests that list tasks.
 const LISTING: &str = "cluster:monitor/tasks/lists";

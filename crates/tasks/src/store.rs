@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use sparrow_call::error::EngineError;
-use sparrow_storage::DataDir;
+use sparrow_request::error::EngineError;
+use sparrow_write_ahead_log::DataDir;
 
 use crate::record;
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::progress::Progress;
 use crate::spec::TaskSpec;
-use sparrow_call::error::EngineError;
-use sparrow_call::waits::waiting;
+use sparrow_request::error::EngineError;
+use sparrow_request::waits::waiting;
 
 /// How often a thread that waits for a task checks whether its client still waits.
 const LOOK: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use sparrow_storage::DataDir;
+use sparrow_write_ahead_log::DataDir;
 
 use crate::context::TaskContext;
 use crate::record;
@@ -15,10 +15,10 @@ use crate::requests::{RequestGuard, Requests};
 use crate::spec::TaskSpec;
 use crate::store::Store;
 use crate::task::Task;
-use sparrow_call::caught;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::Request;
-use sparrow_call::rights::Holder;
+use sparrow_request::caught;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::Request;
+use sparrow_request::rights::Holder;
 
 /// Most tasks that run at once, not counting child tasks.
 const MOST_RUNNING: usize = 64;

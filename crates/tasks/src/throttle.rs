@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use sparrow_call::error::EngineError;
-use sparrow_call::request::Request;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::Request;
 
 /// A rate limit, with the time that was slept because of it.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Collects the vectors of one field while a segment is written.
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use crate::element::{Element, Metric};
 use crate::error::VectorsError;

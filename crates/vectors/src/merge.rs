@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use crate::builder::decode;
 use crate::element::Element;

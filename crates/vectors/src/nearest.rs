@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use sparrow_types::{DocId, Executor, Executors, Score};
+use sparrow_runtime::{DocId, Executor, Executors, Score};
 
 use crate::builder::check_vector;
 use crate::error::VectorsError;

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, Range};
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use crate::builder;
 use crate::element::{Element, Metric};

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use sparrow_types::{DocId, Score};
+use sparrow_runtime::{DocId, Score};
 
 use crate::reader::VectorsReader;
 use crate::rough::BATCH;

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use sparrow_types::{DocId, Score};
+use sparrow_runtime::{DocId, Score};
 
 use crate::builder::check_vector;
 use crate::element::Element;

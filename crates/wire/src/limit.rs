@@ -1,6 +1,6 @@
 //! When reading a body ends because its request is over a limit: a few bytes of a text are a hundred in memory.
 
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 /// Values of an object or array between two looks.
 const VALUES_BETWEEN_LOOKS: usize = 1024;

@@ -8,13 +8,13 @@ mod table;
 
 use self::table::{Cell, Column, Table, number, text};
 use crate::alias_reads::{Choice, is_expression};
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::{CAT, INDICES};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::ResolveOptions;
+use sparrow_catalog::Node;
+use sparrow_catalog::ResolveOptions;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::{CAT, INDICES};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("cat_aliases", Action::GetAliases, Lane::Look, cat_aliases)

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Map;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use crate::cat::VERSION;
 use crate::cat::table::{Cell, Column, Table, number, text};
 use crate::lanes::LaneStats;
 use crate::stats;
-use sparrow_call::HOST;
-use sparrow_call::NODE_NAME;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::CAT;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
+use sparrow_catalog::Node;
+use sparrow_request::HOST;
+use sparrow_request::NODE_NAME;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::CAT;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_wire::glob;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[

@@ -2,15 +2,15 @@
 
 use crate::cat::table::{Cell, Column, Table, number, text};
 use crate::{index, stats};
-use sparrow_call::HOST;
-use sparrow_call::NODE_NAME;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::{CAT, INDICES};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::ResolveOptions;
+use sparrow_catalog::Node;
+use sparrow_catalog::ResolveOptions;
+use sparrow_request::HOST;
+use sparrow_request::NODE_NAME;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::{CAT, INDICES};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("cat_shards", Action::Stats, Lane::Look, cat_shards)

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::cat::table::{Cell, Column, Table, number, text};
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::CAT;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::CAT;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_snapshots::SnapshotService;
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SnapshotService>>] = &[

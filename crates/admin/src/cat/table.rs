@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
-use sparrow_call::error::EngineError;
-use sparrow_call::params::Params;
-use sparrow_call::request::Reply;
+use sparrow_request::error::EngineError;
+use sparrow_request::params::Params;
+use sparrow_request::request::Reply;
 use sparrow_wire::glob;
 
 /// One column of a table.

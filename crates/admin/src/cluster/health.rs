@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::{INDICES, TIMEOUTS};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::params::Params;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::{Action, Right};
-use sparrow_call::waits::waiting;
-use sparrow_indices::Node;
-use sparrow_indices::ResolveOptions;
+use sparrow_catalog::Node;
+use sparrow_catalog::ResolveOptions;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::{INDICES, TIMEOUTS};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::params::Params;
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::{Action, Right};
+use sparrow_request::waits::waiting;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =
     &[Operation::new("cluster_health", Action::Health, Lane::Health, cluster_health)
@@ -260,7 +260,7 @@ fn nodes_fit(wanted: &str) -> Result<bool, EngineError> {
         Ok(count) => Ok(fits(count)),
         Err(_) => Err(EngineError::api(
             400,
-            sparrow_call::error::Exception::new(
+            sparrow_request::error::Exception::new(
                 "number_format_exception",
                 format!("For input string: \"{number}\""),
             ),

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::json;
 
-use sparrow_call::error::EngineError;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_indices::Node;
+use sparrow_catalog::Node;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::{CancelFlag, Reply, Request};
 
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::rights::Action;
-pub use sparrow_indices::cluster_settings::CLUSTER_NAME;
+pub use sparrow_catalog::cluster_settings::CLUSTER_NAME;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("cluster_figures", Action::ClusterStats, Lane::Look, cluster_figures)

@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::lanes::LaneStats;
 use crate::stats;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_indices::{BackgroundTask, Node};
+use sparrow_catalog::{BackgroundTask, Node};
 use sparrow_models::DeploymentTotals;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::{CancelFlag, Reply, Request};
 
 /// Counters of indices, by their section and name in `_stats`; they never decrease.
 const COUNTED: &str = "indexing.index_total indexing.index_time_in_millis indexing.index_failed indexing.delete_total \

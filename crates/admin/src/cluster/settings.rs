@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::{cluster_settings::shown, memory};
+use sparrow_catalog::Node;
+use sparrow_catalog::{cluster_settings::shown, memory};
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("get_cluster_settings", Action::GetClusterSettings, Lane::Look, get_settings)

@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 use super::info::CLUSTER_NAME;
 use crate::index;
 use crate::stats::check_metrics;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::{Action, Right};
-use sparrow_call::{NODE_NAME, NODE_ROLES};
-use sparrow_indices::Node;
-use sparrow_indices::{IndexHandle, ResolveOptions, blocks};
-use sparrow_types::work::Stopped;
+use sparrow_catalog::Node;
+use sparrow_catalog::{IndexHandle, ResolveOptions, blocks};
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::{Action, Right};
+use sparrow_request::{NODE_NAME, NODE_ROLES};
+use sparrow_runtime::work::Stopped;
 use sparrow_wire::object;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] =
@@ -70,7 +70,7 @@ type Section<'a> = &'a dyn Fn() -> Result<Value, Stopped>;
 
 /// The UUID of the cluster that `GET /` shows. The HTTP layer stores it in the data directory.
 pub fn cluster_uuid(node: &Node) -> String {
-    let identity = sparrow_files::read(node.data.path().join("identity.json")).ok();
+    let identity = sparrow_file_system::read(node.data.path().join("identity.json")).ok();
     let identity = identity.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     identity
         .and_then(|value| value["clusterUuid"].as_str().map(str::to_owned))

@@ -7,10 +7,10 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use super::health::{PATIENCE, look};
-use sparrow_call::caught;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_indices::Node;
+use sparrow_catalog::Node;
+use sparrow_request::caught;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::{CancelFlag, Reply, Request};
 
 /// Requests that may wait.
 const CAPACITY: usize = 1000;

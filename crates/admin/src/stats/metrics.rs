@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use sparrow_call::error::EngineError;
-use sparrow_indices::IndexHandle;
-use sparrow_indices::search_groups::SearchGroup;
+use sparrow_catalog::IndexHandle;
+use sparrow_catalog::search_groups::SearchGroup;
+use sparrow_request::error::EngineError;
 
 /// Names of metrics in paths. Each shows the section of its name, but for `merge`, which shows `merges`.
 pub(super) const METRICS: &str = "docs shard_stats store indexing get search merge refresh flush warmer query_cache fielddata \

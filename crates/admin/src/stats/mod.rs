@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 pub(crate) use self::metrics::no_figures;
 pub use self::metrics::{add, sections};
 pub use self::segments::LUCENE;
-use sparrow_call::answers::ShardCounts;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::INDICES;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::params::Params;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_catalog::Node;
+use sparrow_catalog::{IndexHandle, ResolveOptions};
 use sparrow_mapping::FieldType;
+use sparrow_request::answers::ShardCounts;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::INDICES;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::params::Params;
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_wire::glob;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
@@ -307,7 +307,7 @@ fn node_indices(node: &Node, request: &Request, _: &[u8], _: &CancelFlag) -> Res
         total.insert(if level == Level::Indices { "indices" } else { "shards" }.to_owned(), indices.into());
     }
     let ingest = node.pipelines.stats();
-    let breakers = sparrow_indices::memory::breakers(&node.memory);
+    let breakers = sparrow_catalog::memory::breakers(&node.memory);
     Ok(Reply::ok(&json!({"node": node.id(), "indices": total, "ingest": ingest, "breakers": breakers})))
 }
 

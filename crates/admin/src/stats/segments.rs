@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use sparrow_call::HOST;
-use sparrow_call::NODE_NAME;
-use sparrow_call::answers::ShardCounts;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::INDICES;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::ResolveOptions;
+use sparrow_catalog::Node;
+use sparrow_catalog::ResolveOptions;
+use sparrow_request::HOST;
+use sparrow_request::NODE_NAME;
+use sparrow_request::answers::ShardCounts;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::INDICES;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("index_segments", Action::Segments, Lane::Look, index_segments)

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use sparrow_call::body::{parse_json, parse_object};
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::operation::parameters::{SHOWN, TIMEOUTS};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::templates::alias_rights::{self, ANY_INDEX};
-use sparrow_indices::templates::definition::invalid;
-use sparrow_indices::templates::{Body, Component, IndexTemplate, TemplateSet};
+use sparrow_catalog::Node;
+use sparrow_catalog::templates::alias_rights::{self, ANY_INDEX};
+use sparrow_catalog::templates::definition::invalid;
+use sparrow_catalog::templates::{Body, Component, IndexTemplate, TemplateSet};
+use sparrow_request::body::{parse_json, parse_object};
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::operation::parameters::{SHOWN, TIMEOUTS};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_wire::glob;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[

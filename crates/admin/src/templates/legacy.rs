@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::templates::api::{chosen, missing_template};
-use sparrow_call::body::parse_json;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::{SHOWN, TIMEOUTS};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_indices::Node;
-use sparrow_indices::templates::{Legacy, alias_rights};
+use sparrow_catalog::Node;
+use sparrow_catalog::templates::{Legacy, alias_rights};
+use sparrow_request::body::parse_json;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::{SHOWN, TIMEOUTS};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Node>] = &[
     Operation::new("put_template", Action::PutTemplate, Lane::Write, put_template)

@@ -1,6 +1,6 @@
 //! Benchmark of aggregations: generates documents and prints results as JSON lines; runs on one thread.
 //!
-//! `cargo run --release -p sparrow-index --example bench_aggregations -- [DOCUMENTS [PASSES]]` (200,000 and 7 by
+//! `cargo run --release -p sparrow-tantivy-index --example bench_aggregations -- [DOCUMENTS [PASSES]]` (200,000 and 7 by
 //! default; the fastest pass counts). Every response is compared with what the generated rows yield.
 
 #![expect(clippy::print_stdout, reason = "a program that reports")]
@@ -12,9 +12,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use sparrow_aggregations::*;
-use sparrow_index::{IndexOptions, SparrowIndex, WriteDocument};
 use sparrow_mapping::{Limits, Mapping};
 use sparrow_query::{Query, QueryKind, RangeQuery};
+use sparrow_tantivy_index::{IndexOptions, SparrowIndex, WriteDocument};
 
 use checks::Row;
 

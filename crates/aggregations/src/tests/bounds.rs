@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sparrow_query::Query;
-use sparrow_types::work::{self, Memory, Probe, Stopped, Work};
+use sparrow_runtime::work::{self, Memory, Probe, Stopped, Work};
 
 use super::fixture::Fixture;
 use super::*;

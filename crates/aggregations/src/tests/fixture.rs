@@ -1,8 +1,8 @@
 //! A small index for tests.
 
 use serde_json::{Value, json};
-use sparrow_index::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
 use sparrow_mapping::{Limits, Mapping};
+use sparrow_tantivy_index::{IndexOptions, Snapshot, SparrowIndex, WriteDocument};
 use tempfile::TempDir;
 
 /// An index with one segment per batch of documents.

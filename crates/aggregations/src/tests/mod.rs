@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use self::fixture::Fixture;
 use super::*;
 use sparrow_query::{Query, QueryKind, RangeQuery};
-use sparrow_types::work::Counted;
+use sparrow_runtime::work::Counted;
 use sparrow_wire::Zone;
 
 /// Charges what an aggregation allocates to its request, as the allocator of the server does.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
-use sparrow_types::work::{self, Memory, Work};
+use sparrow_runtime::work::{self, Memory, Work};
 
 use super::fixture::Fixture;
 use super::*;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rustc_hash::FxHashMap;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::super::error::AnalysisError;
 use super::super::token::Token;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use sparrow_call::error::EngineError;
-use sparrow_call::params::Params;
-use sparrow_types::work;
+use sparrow_request::error::EngineError;
+use sparrow_request::params::Params;
+use sparrow_runtime::work;
 use sparrow_wire::glob;
 
 /// A document whose term vectors are requested, and what to return of them.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sparrow_types::TokenWeights;
+use sparrow_runtime::TokenWeights;
 
 use crate::bert::Sequence;
 use crate::cache::{Cache, Encoding, Key, Vector};

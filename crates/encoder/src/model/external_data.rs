@@ -3,7 +3,7 @@
 use std::io::BufReader;
 use std::path::Path;
 
-use sparrow_files::File;
+use sparrow_file_system::File;
 
 use crate::error::EncoderError;
 

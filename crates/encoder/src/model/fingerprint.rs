@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use sparrow_files::File;
+use sparrow_file_system::File;
 
 use crate::error::EncoderError;
 

@@ -6,7 +6,7 @@
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use sparrow_files::File;
+use sparrow_file_system::File;
 
 use crate::error::EncoderError;
 

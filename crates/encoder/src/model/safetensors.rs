@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use sparrow_files::File;
+use sparrow_file_system::File;
 
 use crate::error::EncoderError;
 use crate::nibbles::GROUP;

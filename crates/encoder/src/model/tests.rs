@@ -13,7 +13,7 @@ use crate::deployment::{Deployment, DeploymentOptions};
 use crate::encoded::{Encoded, Output};
 use crate::queue::Priority;
 
-use sparrow_types::TokenWeights;
+use sparrow_runtime::TokenWeights;
 
 use super::weights::Keep;
 use super::{Model, ModelKind, weights};
@@ -321,7 +321,7 @@ fn a_disk_that_takes_nothing_keeps_no_part() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("it.weights");
     let mut packer = crate::packed::Packer::new(&path).unwrap();
-    packer.write_to(sparrow_files::File::open(std::env::current_exe().unwrap()).unwrap());
+    packer.write_to(sparrow_file_system::File::open(std::env::current_exe().unwrap()).unwrap());
     assert!(packer.put("a section", &[1.5f32; 100]).is_err());
     drop(packer);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sparrow_files::{self as fs, File};
+use sparrow_file_system::{self as fs, File};
 
 use crate::fixed::Fixed;
 use crate::numbers::{LINE, Plain, bytes};

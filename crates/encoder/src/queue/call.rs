@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use crate::cache::{Encoding, Key};
 use crate::error::EncoderError;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::line::{WINDOW, take_batch};
 use super::{BatchLimits, Call, Item, Priority, Queue};

@@ -7,12 +7,12 @@ mod repair;
 use std::path::Path;
 
 use serde::Serialize;
-use sparrow_index::{IndexError, SparrowIndex};
-use sparrow_storage::{DamagedFile, DataDir, StorageError, salvage};
+use sparrow_tantivy_index::{IndexError, SparrowIndex};
+use sparrow_write_ahead_log::{DamagedFile, DataDir, StorageError, salvage};
 
 pub use self::repair::{Repair, RepairedIndex, repair};
-use sparrow_call::error::EngineError;
-use sparrow_indices::{METADATA_PREFIX, Metadata, check_log, claim};
+use sparrow_catalog::{METADATA_PREFIX, Metadata, check_log, claim};
+use sparrow_request::error::EngineError;
 pub use sparrow_snapshots::{CheckedSnapshot, RepositoryProblem, RepositoryReport, check_repository};
 
 /// The state of all files of a data directory that no server has open, as `sparrow check` prints it.

@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use sparrow_files as fs;
-use sparrow_index::{IndexOptions, SalvagedDoc, SparrowIndex, WriteDocument, salvage as salvage_index};
-use sparrow_storage::{DataDir, Salvaged, StorageError, durable, salvage};
+use sparrow_file_system as fs;
+use sparrow_tantivy_index::{
+    IndexOptions, SalvagedDoc, SparrowIndex, WriteDocument, salvage as salvage_index,
+};
+use sparrow_write_ahead_log::{DataDir, Salvaged, StorageError, durable, salvage};
 
 use super::{CheckedIndex, Report, below, inspect};
-use sparrow_call::error::EngineError;
-use sparrow_call::places;
-use sparrow_indices::{METADATA_PREFIX, Metadata, Record, reread};
+use sparrow_catalog::{METADATA_PREFIX, Metadata, Record, reread};
+use sparrow_request::error::EngineError;
+use sparrow_request::places;
 
 /// The report of `sparrow repair`: the parts of a damaged data directory that were copied into a new one, and those left out.
 #[derive(Debug, Serialize)]

@@ -10,10 +10,10 @@ mod limit;
 
 use std::time::{Duration, Instant};
 
-use sparrow_call::error::EngineError;
-use sparrow_call::request::{CancelFlag, Reply};
-use sparrow_types::attempt;
-use sparrow_types::processors::Busy;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::{CancelFlag, Reply};
+use sparrow_runtime::attempt;
+use sparrow_runtime::processors::Busy;
 
 use self::limit::TimeLimit;
 use super::job::guarded;

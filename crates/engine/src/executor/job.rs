@@ -1,9 +1,9 @@
 //! An operation that a lane carries out.
 
-use sparrow_call::caught;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::Reply;
-use sparrow_call::rights::Holder;
+use sparrow_request::caught;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::Reply;
+use sparrow_request::rights::Holder;
 
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 

@@ -9,10 +9,10 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::job::{Job, Load};
 use super::state::{LANE_CAPACITY, State, USUALLY_SHORT};
 use sparrow_admin::lanes::LaneStats;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::CancelFlag;
-use sparrow_call::waits::{Worker, work_for};
-use sparrow_types::processors::Busy;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::CancelFlag;
+use sparrow_request::waits::{Worker, work_for};
+use sparrow_runtime::processors::Busy;
 
 /// How long a worker has been idle when it gives the memory of its work back to the system. With a shorter
 /// time, operations that come now and then would have to get it from the system each time.

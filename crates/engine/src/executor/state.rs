@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::job::{Job, Load};
 use super::shedding::Shedding;
-use sparrow_call::request::CancelFlag;
-use sparrow_call::rights::Holder;
+use sparrow_request::request::CancelFlag;
+use sparrow_request::rights::Holder;
 
 /// Number of waiting operations above which a lane refuses more.
 pub(super) const LANE_CAPACITY: usize = 2000;

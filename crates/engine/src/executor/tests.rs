@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use sparrow_call::request::Request;
-use sparrow_call::waits::waiting;
+use sparrow_request::request::Request;
+use sparrow_request::waits::waiting;
 
 use super::queue::IDLE;
 use super::state::{LANE_BYTES, PATIENCE, SHORT};

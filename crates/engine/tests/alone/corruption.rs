@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::common::{Node, by_tier, copy_tree, options};
 use serde_json::{Value, json};
 use sparrow_engine::Engine;
-use sparrow_files::power::Random;
+use sparrow_file_system::power::Random;
 
 const INDICES: [&str; 3] = ["books", "vectors", "small"];
 const LONGEST_ROUND: Duration = Duration::from_secs(120);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::Node;
 use serde_json::json;
-use sparrow_files::{Call, Kind, Observer, Verdict};
+use sparrow_file_system::{Call, Kind, Observer, Verdict};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -42,7 +42,7 @@ fn folders(node: &Node) -> usize {
     std::fs::read_dir(node.folder.path().join("indices")).expect("the indices").count()
 }
 
-fn source() -> (Node, Arc<SlowLinks>, sparrow_files::Guard) {
+fn source() -> (Node, Arc<SlowLinks>, sparrow_file_system::Guard) {
     let node = Node::start();
     for index in ["source", "another"] {
         node.ok("index_doc", &format!("index={index}&id=1"), "", r#"{"x":1}"#);
@@ -50,7 +50,7 @@ fn source() -> (Node, Arc<SlowLinks>, sparrow_files::Guard) {
         node.ok("flush", &format!("index={index}"), "", "");
     }
     let links = Arc::new(SlowLinks::default());
-    let guard = sparrow_files::observe(node.folder.path(), links.clone());
+    let guard = sparrow_file_system::observe(node.folder.path(), links.clone());
     (node, links, guard)
 }
 

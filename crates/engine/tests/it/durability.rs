@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Node, by_tier};
 use serde_json::json;
 use sparrow_engine::{CancelFlag, Request};
-use sparrow_files::{Call, Kind, Observer, Verdict};
+use sparrow_file_system::{Call, Kind, Observer, Verdict};
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -262,7 +262,7 @@ impl Observer for Disk {
 fn an_index_is_deleted_on_a_full_disk_also_after_a_change_of_aliases_was_refused() {
     let node = Node::start();
     let disk = Arc::new(Disk::default());
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     for index in ["a", "b"] {
         node.ok("create_index", &format!("index={index}"), "", "");
     }
@@ -296,7 +296,7 @@ impl Observer for Attempts {
 fn writers_that_come_while_the_log_is_closed_do_not_try_to_open_it_once_more_each() {
     let node = Node::start();
     let attempts = Arc::new(Attempts::default());
-    let _guard = sparrow_files::observe(node.folder.path(), attempts.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), attempts.clone());
     node.ok("create_index", "index=a", "", "");
     attempts.disk.full.store(true, SeqCst);
     let (refused, end) = (AtomicUsize::new(0), Instant::now() + Duration::from_secs(2));
@@ -343,7 +343,7 @@ fn a_panic_in_a_refresh_loses_nothing_and_a_later_one_shows_everything() {
         let node = Node::start();
         let (on, happened) = (AtomicBool::new(false), AtomicBool::new(false));
         let disk = Arc::new(Panics { at, on, happened });
-        let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+        let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
         node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"1h"}}"#);
         for id in ["old", "changed", "deleted"] {
             node.ok("index_doc", &format!("index=a&id={id}"), "", r#"{"n":1}"#);
@@ -387,7 +387,7 @@ fn refusing(node: &Node) -> (String, u64) {
 fn a_full_disk_refuses_writes_and_service_resumes_without_a_restart() {
     let node = Node::start();
     let disk = Arc::new(Disk::default());
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     let body =
         r#"{"settings":{"number_of_replicas":0},"mappings":{"properties":{"v":{"type":"sparse_vector"}}}}"#;
     node.ok("create_index", "index=a", "", body);
@@ -451,7 +451,7 @@ fn what_a_full_disk_refused_is_read_by_nobody() {
     for (interval, at_first) in [("-1", 2), ("10ms", 1)] {
         let node = Node::start();
         let disk = Arc::new(Disk::default());
-        let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+        let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
         let settings = format!(r#"{{"settings":{{"refresh_interval":"{interval}"}}}}"#);
         node.ok("create_index", "index=a", "", &settings);
         for id in ["changed", "deleted"] {
@@ -495,7 +495,7 @@ fn what_a_full_disk_refused_is_read_by_nobody() {
 fn who_waits_for_a_refresh_hears_that_the_disk_is_full() {
     let node = Node::start();
     let disk = Arc::new(Disk::default());
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"1h"}}"#);
     node.ok("index_doc", "index=a&id=1", "refresh=true", r#"{"n":1}"#);
     std::thread::scope(|scope| {
@@ -521,7 +521,7 @@ fn who_waits_for_a_refresh_hears_that_the_disk_is_full() {
 fn a_refresh_for_which_there_is_no_room_says_so() {
     let node = Node::start();
     let disk = Arc::new(Disk { only: Some("segments"), ..Disk::default() });
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"-1"}}"#);
     node.ok("index_doc", "index=a&id=1", "refresh=true", r#"{"n":1}"#);
     node.ok("index_doc", "index=a&id=2", "", r#"{"n":2}"#);
@@ -538,7 +538,7 @@ fn a_refresh_for_which_there_is_no_room_says_so() {
     until("there is room", || node.call("refresh", "index=a", "", "").0 == 200);
     assert_eq!(node.count("a"), 2);
     let all = Arc::new(Disk { full: true.into(), ..Disk::default() });
-    let _guard = sparrow_files::observe(node.folder.path(), all);
+    let _guard = sparrow_file_system::observe(node.folder.path(), all);
     node.ok("put_cluster_settings", "", "", watermark);
 }
 
@@ -547,7 +547,7 @@ fn a_refresh_for_which_there_is_no_room_says_so() {
 fn what_was_written_before_a_field_that_could_not_be_added_is_kept() {
     let node = Node::start();
     let disk = Arc::new(Disk { only: Some("segments"), ..Disk::default() });
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     node.ok("create_index", "index=a", "", r#"{"settings":{"refresh_interval":"-1"}}"#);
     node.ok("index_doc", "index=a&id=2", "refresh=true", r#"{"n":2}"#);
     disk.full.store(true, SeqCst);
@@ -668,7 +668,7 @@ impl Observer for MetadataNames {
 fn an_index_that_could_not_be_made_does_not_take_the_place_of_the_next_of_its_name() {
     let node = Node::start();
     let names = Arc::new(MetadataNames(AtomicBool::new(true)));
-    let _guard = sparrow_files::observe(node.folder.path(), names.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), names.clone());
     node.error("create_index", "index=a", "", "");
     // What may be left cannot be removed for certain either: the name is not given to another.
     node.error("index_doc", "index=a&id=0", "", r#"{"x":0}"#);
@@ -687,7 +687,7 @@ fn an_index_that_could_not_be_made_does_not_take_the_place_of_the_next_of_its_na
 fn what_is_left_of_an_index_that_could_not_be_made_is_removed_by_itself() {
     let node = Node::start();
     let names = Arc::new(MetadataNames(AtomicBool::new(true)));
-    let _guard = sparrow_files::observe(node.folder.path(), names.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), names.clone());
     node.error("create_index", "index=a", "", "");
     let left = || {
         let stores = std::fs::read_dir(node.folder.path().join("store")).unwrap().flatten();
@@ -717,7 +717,7 @@ fn a_mapping_that_widens_while_the_disk_fails_leaves_the_index_whole() {
     for name in ["/meta.json", ".fieldnorm"] {
         let node = Node::start();
         let disk = Arc::new(FailsAfterRenaming(name, AtomicBool::new(false)));
-        let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+        let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
         node.ok("create_index", "index=a", "", r#"{"mappings":{"properties":{"t":{"type":"text"}}}}"#);
         for round in 0..3 {
             let write = |id: &str, body: &str| {
@@ -742,7 +742,7 @@ fn a_mapping_that_widens_while_the_disk_fails_leaves_the_index_whole() {
 fn an_index_that_could_not_be_deleted_is_what_it_was() {
     let node = Node::start();
     let names = Arc::new(MetadataNames(AtomicBool::new(false)));
-    let _guard = sparrow_files::observe(node.folder.path(), names.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), names.clone());
     node.ok("create_index", "index=a", "", "");
     node.ok("index_doc", "index=a&id=1", "", r#"{"x":1}"#);
     names.0.store(true, SeqCst);
@@ -798,7 +798,7 @@ fn a_start_on_a_full_disk_reads_what_is_there_and_writes_again_when_there_is_roo
     node.ok("update_aliases", "", "", r#"{"actions":[{"add":{"index":"replayed","alias":"other"}}]}"#);
     let copy = node.copy_data();
     let disk = Arc::new(NoBytes(AtomicBool::new(true)));
-    let _guard = sparrow_files::observe(copy.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(copy.path(), disk.clone());
     let node = Node::open(copy, |_| {});
     assert_eq!(node.hits("a", r#"{"query":{"match_all":{}}}"#).len(), 1);
     assert_ne!(node.call("index_doc", "index=a&id=2", "", r#"{"x":2}"#).0, 201);
@@ -830,7 +830,7 @@ impl Observer for KeepsMetadata {
 fn an_index_removed_with_aliases_stays_removed_though_the_disk_kept_it() {
     let node = Node::start();
     let disk = Arc::new(KeepsMetadata(AtomicBool::new(false)));
-    let guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     for index in ["gone", "gone-too", "stays"] {
         node.ok("create_index", &format!("index={index}"), "", "");
     }
@@ -879,7 +879,7 @@ fn a_removal_that_the_disk_refused_takes_no_acknowledged_write_with_it() {
     for failures in [1, usize::MAX] {
         let node = Node::start();
         let disk = Arc::new(LosesNames::default());
-        let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+        let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
         for index in ["a", "b", "c"] {
             let settings = r#"{"settings":{"number_of_replicas":0}}"#;
             node.ok("create_index", &format!("index={index}"), "", settings);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::Node;
 use serde_json::{Value, json};
-use sparrow_files::{Call, Kind, Observer, Verdict};
+use sparrow_file_system::{Call, Kind, Observer, Verdict};
 
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -77,7 +77,7 @@ fn counted(node: &Node, section: &str, name: &str) -> u64 {
 fn a_snapshot_that_nobody_waits_for_and_that_fails_says_why() {
     let it = fixture();
     let disk = Refusing::new("/temporary/");
-    let _guard = sparrow_files::observe(it.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(it.folder.path(), disk.clone());
     disk.set(true);
     let asked = r#"{"indices":"books","metadata":{"why":"nightly"}}"#;
     let accepted = it.node.ok("create_snapshot", "repository=r&snapshot=night", "", asked);
@@ -116,7 +116,7 @@ fn a_snapshot_that_nobody_waits_for_and_that_fails_says_why() {
 fn a_failed_snapshot_is_deleted_by_its_name_and_goes_with_its_repository() {
     let it = fixture();
     let disk = Refusing::new("/temporary/");
-    let _guard = sparrow_files::observe(it.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(it.folder.path(), disk.clone());
     disk.set(true);
     let wait = "wait_for_completion=true";
     for name in ["one", "two"] {
@@ -157,7 +157,7 @@ fn the_result_of_a_task_is_kept_until_the_disk_takes_it() {
     let node = Node::start();
     node.ok("index_doc", "index=books&id=1", "refresh=true", r#"{"n":1}"#);
     let disk = Refusing::new("/store/task-");
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     // Long enough for the disk to fail in the middle of it.
     let body = r#"{"source":{"index":"books"},"dest":{"index":"copy"}}"#;
     for id in 2..6 {
@@ -212,7 +212,7 @@ fn refreshes_that_fail_are_counted_and_make_the_index_yellow_until_one_succeeds(
     let node = Node::start();
     index_of_one_replica_less(&node);
     let disk = Refusing::new("/segments-");
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     becomes(&node, "green");
     disk.set(true);
     node.ok("index_doc", "index=books&id=1", "", r#"{"n":1}"#);
@@ -231,7 +231,7 @@ fn merges_that_fail_are_counted_tried_again_and_make_the_index_yellow() {
     let node = Node::start();
     index_of_one_replica_less(&node);
     let disk = Arc::new(NoMerges(AtomicBool::new(true)));
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     let mut id = 0;
     until("no merge failed", || {
         for _ in 0..3 {
@@ -269,7 +269,7 @@ fn what_was_refused_does_not_come_back_behind_what_was_acknowledged() {
     let add = r#"{"actions":[{"add":{"index":"books","alias":"library"}}]}"#;
     node.ok("update_aliases", "", "", add);
     let disk = Arc::new(NoFolders(AtomicBool::new(false)));
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     disk.0.store(true, SeqCst);
     assert!(node.call("close_index", "index=books", "", "").0 >= 500);
     assert!(node.call("put_pipeline", "pipeline=p", "", r#"{"processors":[]}"#).0 >= 500);
@@ -312,7 +312,7 @@ fn a_mapping_that_was_saved_is_not_taken_back_by_the_next_change() {
         node.ok("index_doc", "index=books&id=1", "", r#"{"n":1}"#);
         node.ok("flush", "index=books", "", "");
         let disk = Refusing::new("/segments-");
-        let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+        let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
         disk.set(true);
         let first = r#"{"properties":{"first":{"type":"text"}}}"#;
         assert!(node.call("put_mapping", "index=books", "", first).0 >= 500);
@@ -362,7 +362,7 @@ fn a_change_of_a_model_that_a_full_disk_stops_says_why() {
         node.ok("index_doc", &format!("index=books&id={id}"), "refresh=true", r#"{"body": "a red coin"}"#);
     }
     let disk = Arc::new(Full(AtomicBool::new(false)));
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     let query = "wait_for_completion=false&requests_per_second=4";
     let body = r#"{"field": "body", "inference_id": ".all-minilm-l6-v2-elasticsearch"}"#;
     let task = node.ok("change_model", "index=books", query, body)["task"].as_str().unwrap().to_owned();

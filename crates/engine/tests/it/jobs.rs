@@ -210,7 +210,7 @@ fn a_reindex_that_was_cancelled_before_a_crash_does_not_go_on() {
     let copy = node.copy_data();
     let name = format!("task-{}", task.rsplit_once(':').expect("a task id").1);
     {
-        let data = sparrow_storage::DataDir::open(copy.path()).unwrap();
+        let data = sparrow_write_ahead_log::DataDir::open(copy.path()).unwrap();
         let mut record: Value = data.read_json(&name).unwrap().expect("a record");
         record[sparrow_tasks::CANCELLED] = true.into();
         data.write_json(&name, &record).unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use crate::common::Node;
-use sparrow_files::{Call, Observer, Verdict};
+use sparrow_file_system::{Call, Observer, Verdict};
 
 /// A file system that is read-only while the switch is on.
 #[derive(Default)]
@@ -34,7 +34,7 @@ fn writes_are_refused_reads_go_on_and_all_is_well_when_it_can_be_written_again()
     node.ok("refresh", "index=a", "", "");
     assert_eq!(write(&node, 2).0, 201);
     let files = Arc::new(MayBecomeReadOnly::default());
-    let guard = sparrow_files::observe(node.folder.path(), files.clone());
+    let guard = sparrow_file_system::observe(node.folder.path(), files.clone());
     files.0.store(true, SeqCst);
     for id in 10..15 {
         assert_eq!(write(&node, id), (503, "cluster_block_exception".to_owned()));
@@ -80,7 +80,7 @@ fn writes_are_refused_reads_go_on_and_all_is_well_when_it_can_be_written_again()
 fn a_start_on_it_ends_with_one_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let files = Arc::new(MayBecomeReadOnly::default());
-    let _guard = sparrow_files::observe(folder.path(), files.clone());
+    let _guard = sparrow_file_system::observe(folder.path(), files.clone());
     files.0.store(true, SeqCst);
     let Err(refused) = sparrow_engine::Engine::open(crate::common::options(folder.path())) else {
         panic!("it opened");

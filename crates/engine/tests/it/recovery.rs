@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::Node;
 use serde_json::json;
-use sparrow_files::{Call, Kind, Observer, Verdict};
+use sparrow_file_system::{Call, Kind, Observer, Verdict};
 
 const QUERY: &str = r#"{"query":{"sparse_vector":{"field":"v","query_vector":{"alpha":1}}},"size":100}"#;
 
@@ -179,7 +179,7 @@ fn the_sequence_number_of_a_lost_write_is_not_given_again() {
     node.ok("create_index", "index=a", "", "");
     node.ok("index_doc", "index=a&id=1", "", r#"{"n":1}"#);
     let disk = Arc::new(NoSync(AtomicBool::new(true)));
-    let _guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     assert_eq!(node.call("index_doc", "index=a&id=1", "", r#"{"n":2}"#).0, 503);
     disk.0.store(false, SeqCst);
     let deadline = Instant::now() + Duration::from_secs(20);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::Node;
 use serde_json::{Value, json};
 use sparrow_engine::check::{RepositoryReport, check_repository};
-use sparrow_files::power::Random;
+use sparrow_file_system::power::Random;
 
 const WAIT: &str = "wait_for_completion=true";
 

@@ -9,7 +9,7 @@ use crate::common::{Node, options};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sparrow_engine::Engine;
-use sparrow_files::{Call, Kind, Observer, Verdict};
+use sparrow_file_system::{Call, Kind, Observer, Verdict};
 
 const WAIT: &str = "wait_for_completion=true";
 
@@ -221,7 +221,7 @@ impl Observer for Unreadable {
 fn a_blob_that_cannot_be_read_is_not_set_aside() {
     let it = fixture();
     let disk = Arc::new(Unreadable(AtomicBool::new(false)));
-    let _guard = sparrow_files::observe(it.folder.path(), disk.clone());
+    let _guard = sparrow_file_system::observe(it.folder.path(), disk.clone());
     it.index();
     it.register("r");
     it.snapshot("one", &json!({"indices": "books"}));

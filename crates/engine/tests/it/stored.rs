@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::common::{Node, options};
 use serde_json::{Value, json};
 use sparrow_engine::{Engine, EngineOptions};
-use sparrow_storage::DataDir;
+use sparrow_write_ahead_log::DataDir;
 
 /// Writes a store as the server does.
 fn write(data: &Path, store: &str, value: &Value) {

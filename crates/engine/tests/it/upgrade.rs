@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::Node;
 use serde_json::{Value, json};
 use sparrow_engine::EngineOptions;
-use sparrow_files::{Call, Kind, Observer, Verdict};
+use sparrow_file_system::{Call, Kind, Observer, Verdict};
 
 const DOCS: u64 = 400;
 const QUERY: &str =
@@ -242,7 +242,7 @@ fn an_upgrade_that_fails_after_it_was_noted_can_fail_again() {
     });
     fill(&node);
     let disk = Arc::new(FailingDisk::default());
-    let guard = sparrow_files::observe(node.folder.path(), disk.clone());
+    let guard = sparrow_file_system::observe(node.folder.path(), disk.clone());
     disk.notes_fail.store(true, Ordering::SeqCst);
     node.error("upgrade_index", "index=old", "", "");
     // The disk names the new form, the old one is in use. With the log both have everything.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sparrow_types::work::Kept;
+use sparrow_runtime::work::Kept;
 
 use super::call::PipelineCall;
 use super::foreach::ForEach;

@@ -1,7 +1,7 @@
 //! The trace of `_simulate?verbose`: what each processor made of a document.
 
 use serde_json::{Map, Value, json};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::node::{Action, Failure, Item, Node, Runtime, State, fail};
 use crate::effort::weight;

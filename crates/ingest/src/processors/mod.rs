@@ -17,7 +17,7 @@ mod text;
 mod uri_parts;
 
 use serde_json::{Map, Value};
-use sparrow_types::work::Kept;
+use sparrow_runtime::work::Kept;
 
 use super::chain::{Action, ForEach, Inference, Node, Pipeline, PipelineCall, Processor};
 use super::config::Config;

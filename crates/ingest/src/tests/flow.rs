@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sparrow_storage::DataDir;
+use sparrow_write_ahead_log::DataDir;
 
 use super::{Purpose, Words, fixture, object, one};
 use crate::{IngestDoc, IngestMode, Pipelines};

@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use sparrow_encoder::{Encoded, Output};
-use sparrow_storage::DataDir;
-use sparrow_types::TokenWeights;
+use sparrow_runtime::TokenWeights;
+use sparrow_write_ahead_log::DataDir;
 
 use super::{IngestDoc, IngestMode, IngestOutcome, Pipelines, processors, simulate};
 use sparrow_inference::{ModelError, Purpose, TextEncoder};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sparrow_call::body::parse_json;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_indices::model_change::{ChangeState, ModelChange};
-use sparrow_indices::model_steps::Steps;
+use sparrow_catalog::model_change::{ChangeState, ModelChange};
+use sparrow_catalog::model_steps::Steps;
 use sparrow_mapping::Mapping;
+use sparrow_request::body::parse_json;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_search::SearchService;
 
 use super::compare;

@@ -2,19 +2,19 @@
 //! snapshot.
 
 use serde_json::{Value, json};
-use sparrow_call::body::stored_tree;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::CancelFlag;
-use sparrow_index::query::{SearchOptions, TotalHits};
-use sparrow_index::{DocAddress, Snapshot};
-use sparrow_indices::IndexHandle;
-use sparrow_indices::model_change::ModelChange;
-use sparrow_indices::semantic::embed::vector;
-use sparrow_indices::texts::values_at;
+use sparrow_catalog::IndexHandle;
+use sparrow_catalog::model_change::ModelChange;
+use sparrow_catalog::semantic::embed::vector;
+use sparrow_catalog::texts::values_at;
 use sparrow_mapping::Mapping;
 use sparrow_models::{Purpose, TextEncoder};
 use sparrow_query::{Query, QueryKind, SemanticQuery, default_candidates};
+use sparrow_request::body::stored_tree;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::CancelFlag;
 use sparrow_search::SearchService;
+use sparrow_tantivy_index::query::{SearchOptions, TotalHits};
+use sparrow_tantivy_index::{DocAddress, Snapshot};
 use sparrow_tasks::TaskContext;
 
 /// Words of a query that is made of a document.

@@ -6,16 +6,16 @@ use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use sparrow_call::error::EngineError;
-use sparrow_index::{DocAddress, Snapshot};
-use sparrow_indices::model_change::{ChangeState, Filling, ModelChange};
-use sparrow_indices::model_steps::FillingGuard;
-use sparrow_indices::{ExternalVersion, IndexHandle, PRIMARY_TERM, Source, WriteOp};
+use sparrow_catalog::model_change::{ChangeState, Filling, ModelChange};
+use sparrow_catalog::model_steps::FillingGuard;
+use sparrow_catalog::{ExternalVersion, IndexHandle, PRIMARY_TERM, Source, WriteOp};
 use sparrow_models::Purpose;
+use sparrow_request::error::EngineError;
+use sparrow_runtime::work::{self, Work};
 use sparrow_search::SearchService;
+use sparrow_tantivy_index::{DocAddress, Snapshot};
 use sparrow_tasks::throttle::Throttle;
 use sparrow_tasks::{Progress, TaskContext};
-use sparrow_types::work::{self, Work};
 
 use super::compare::{self, both_slots};
 
@@ -221,7 +221,7 @@ impl Fill {
         tracing::warn!(index = self.handle.name, id, %error, "a document cannot be given vectors of a new model");
         EngineError::api(
             error.status(),
-            sparrow_call::error::Exception::new(
+            sparrow_request::error::Exception::new(
                 error.es_type(),
                 format!("a document cannot be given vectors of the new model of field [{field}]: {reason}"),
             ),

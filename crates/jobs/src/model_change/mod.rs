@@ -15,12 +15,12 @@ mod view;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sparrow_call::error::EngineError;
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_indices::blocks::Access;
-use sparrow_indices::model_change::{ChangeState, conflict};
-use sparrow_indices::model_steps::FillingGuard;
-use sparrow_indices::{IndexHandle, ResolveOptions};
+use sparrow_catalog::blocks::Access;
+use sparrow_catalog::model_change::{ChangeState, conflict};
+use sparrow_catalog::model_steps::FillingGuard;
+use sparrow_catalog::{IndexHandle, ResolveOptions};
+use sparrow_request::error::EngineError;
+use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_search::SearchService;
 use sparrow_tasks::throttle::requests_per_second;
 use sparrow_tasks::{TaskHandle, TaskSpec};
@@ -28,8 +28,8 @@ use sparrow_tasks::{TaskHandle, TaskSpec};
 pub(crate) use self::fill::RESUME;
 use self::fill::{Fill, FillProgress};
 use self::request::ChangeRequest;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::rights::Action;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<Arc<SearchService>>] = &[
     Operation::new("change_model", Action::ChangeModel, Lane::Long, change)

@@ -1,12 +1,12 @@
 //! Parses and checks the request for a change of a model.
 
 use serde_json::{Map, Value, json};
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::CancelFlag;
-use sparrow_indices::model_change::{ChangeState, ModelChange};
+use sparrow_catalog::model_change::{ChangeState, ModelChange};
 use sparrow_mapping::{FieldType, HYBRID_TASK, Mapping, SemanticModel};
 use sparrow_models::{Purpose, TextEncoder};
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::CancelFlag;
 use sparrow_search::SearchService;
 
 /// Parameters of a `semantic_text` field that may be different for the new model.
@@ -189,7 +189,7 @@ impl ChangeRequest {
                     service.models.encode(&model, &[PROBE], Purpose::Direct, Some(cancel.flag().as_ref()))?;
                 outputs.extend(encoded.into_iter().map(|encoded| encoded.output));
             }
-            let vector = sparrow_indices::semantic::embed::vector(&outputs).ok_or_else(|| {
+            let vector = sparrow_catalog::semantic::embed::vector(&outputs).ok_or_else(|| {
                 EngineError::illegal_argument(format!(
                     "the models of [{endpoint}] make no vectors that go together"
                 ))

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use sparrow_indices::IndexHandle;
-use sparrow_indices::model_change::{ChangeState, ModelChange};
+use sparrow_catalog::IndexHandle;
+use sparrow_catalog::model_change::{ChangeState, ModelChange};
 use sparrow_mapping::{Mapping, SemanticText};
 use sparrow_search::SearchService;
 

@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sparrow_query::Query;
 
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::name_steps;
-use sparrow_call::request::Request;
-use sparrow_call::rights::{Action, Caller, Right};
-use sparrow_indices::ResolveOptions;
+use sparrow_catalog::ResolveOptions;
 use sparrow_mapping::SourceSelection;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::name_steps;
+use sparrow_request::request::Request;
+use sparrow_request::rights::{Action, Caller, Right};
 use sparrow_scripts::ChangeScript;
 use sparrow_search::{Order, SearchService};
 
@@ -229,7 +229,7 @@ impl Spec {
     /// # Errors
     /// 403 without that right; 400 for an invalid name.
     pub fn check_written(&self, index: &str) -> Result<(), EngineError> {
-        self.right_to_write().check([sparrow_indices::concrete_name(index)?.as_str()])
+        self.right_to_write().check([sparrow_catalog::concrete_name(index)?.as_str()])
     }
 
     /// Checks the caller's right to delete documents of an index, as a script may ask for.
@@ -237,7 +237,7 @@ impl Spec {
     /// # Errors
     /// 403 without that right; 400 for an invalid name.
     pub fn check_deleted(&self, index: &str) -> Result<(), EngineError> {
-        self.caller.to(Action::Delete).check([sparrow_indices::concrete_name(index)?.as_str()])
+        self.caller.to(Action::Delete).check([sparrow_catalog::concrete_name(index)?.as_str()])
     }
 
     /// The request as JSON, with which the job is resumed after a crash.

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::{MOST_SLICES, Slices};
-use sparrow_call::body::{place, position, token};
-use sparrow_call::error::{ApiError, EngineError, Exception};
-use sparrow_call::request::Request;
+use sparrow_request::body::{place, position, token};
+use sparrow_request::error::{ApiError, EngineError, Exception};
+use sparrow_request::request::Request;
 use sparrow_search::Order;
 use sparrow_wire::deprecation;
 use sparrow_wire::json::{Member, Node};

@@ -7,11 +7,11 @@ use super::parts::{
     nested, object, order, slices,
 };
 use super::{Destination, Kind, Operation, Routing, Spec, VersionType, remote, saved};
-use sparrow_call::body::place;
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::request::Request;
-use sparrow_indices::ResolveOptions;
+use sparrow_catalog::ResolveOptions;
 use sparrow_mapping::SourceSelection;
+use sparrow_request::body::place;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::request::Request;
 use sparrow_scripts::{ChangeScript, Changes};
 use sparrow_tasks::throttle::requests_per_second;
 use sparrow_wire::deprecation;

@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::params::parse_duration;
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::params::parse_duration;
 
 /// The error for a remote source: what is malformed in it, or that its host is not allowed.
 pub(super) fn refuse(mut remote: Map<String, Value>) -> EngineError {

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::{Kind, Operation, Slices, Spec};
-use sparrow_call::request::Request;
+use sparrow_request::request::Request;
 
 fn parse(kind: Kind, body: &Value, parameters: &[(&str, &str)]) -> Result<Spec, String> {
     let query = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -7,10 +7,10 @@ use super::parts::{
     unsupported,
 };
 use super::{Kind, Operation, Spec, saved};
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::Request;
-use sparrow_indices::ResolveOptions;
+use sparrow_catalog::ResolveOptions;
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::Request;
 use sparrow_scripts::{ChangeScript, Changes};
 use sparrow_search::Order;
 use sparrow_tasks::throttle::requests_per_second;

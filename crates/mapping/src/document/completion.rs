@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::super::completion::{Completion, value};
 use super::super::completion_contexts::{CONTEXT_END, FieldValue, start_of_field, starts_of};

@@ -8,7 +8,7 @@ use std::fmt;
 
 use rustc_hash::FxHashSet;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
-use sparrow_types::PackedTokens;
+use sparrow_runtime::PackedTokens;
 
 use super::super::values::is_weight;
 use super::leaf::MAX_TERM;

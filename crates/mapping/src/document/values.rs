@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::completion::Completion;
 use super::super::types::ParsedDocument;
-use sparrow_types::PackedTokens;
+use sparrow_runtime::PackedTokens;
 
 /// Values of a document, or of an object that is stored as one.
 #[derive(Default)]

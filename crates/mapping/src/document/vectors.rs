@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use sparrow_types::PackedTokens;
+use sparrow_runtime::PackedTokens;
 
 use super::super::LeafNode;
 use super::super::error::{DocumentError, DocumentErrorKind};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::super::completion::Completion;
 use super::super::error::MappingError;

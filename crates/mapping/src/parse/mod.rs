@@ -7,7 +7,7 @@ mod text;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use sparrow_types::work;
+use sparrow_runtime::work;
 use sparrow_wire::glob;
 
 use super::error::MappingError;

@@ -9,13 +9,13 @@ use super::problems::status;
 use super::settings;
 use crate::id::is_valid_id;
 use crate::service::ModelService;
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
 use sparrow_mapping::SemanticText;
 use sparrow_query::VectorKind;
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("get_inference", Action::GetInference, Lane::Look, get_endpoint)
@@ -276,7 +276,7 @@ fn match_task(requested: &str, actual: TaskType) -> Result<(), EngineError> {
 fn already_exists(id: &str) -> EngineError {
     EngineError::api(
         400,
-        sparrow_call::error::Exception::new(
+        sparrow_request::error::Exception::new(
             "resource_already_exists_exception",
             format!("Inference endpoint [{id}] already exists"),
         ),

@@ -7,7 +7,7 @@ use sparrow_inference::ModelError;
 use sparrow_mapping::{Chunking, HYBRID_TASK};
 use sparrow_query::VectorKind;
 
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 use super::problems::status;
 use crate::id::is_valid_id;

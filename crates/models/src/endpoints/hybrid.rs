@@ -14,8 +14,8 @@ use super::endpoint::{Endpoint, HybridParts, TaskType, shown};
 use super::problems::{Problems, java_map, status};
 use crate::models::PARTS;
 use crate::{Models, spread};
-use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
+use sparrow_request::error::EngineError;
 
 impl Models {
     /// The factor for the cosines of a hybrid endpoint's dense model, so that they say beside its sparse model as much as those of the

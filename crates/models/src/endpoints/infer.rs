@@ -10,13 +10,13 @@ use super::problems::status;
 use super::{hybrid, rerank, settings};
 use crate::service::ModelService;
 use crate::{MOST_TEXTS, Purpose};
-use sparrow_call::body::{parse_object, token};
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
 use sparrow_encoder::Output;
 use sparrow_inference::{vector_to_json, weight_to_json};
+use sparrow_request::body::{parse_object, token};
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("infer", Action::Infer, Lane::Infer, infer)

@@ -19,9 +19,9 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use sparrow_call::error::{EngineError, Exception};
-use sparrow_storage::stores::{self, Unusable};
-use sparrow_storage::{DataDir, StorageError};
+use sparrow_request::error::{EngineError, Exception};
+use sparrow_write_ahead_log::stores::{self, Unusable};
+use sparrow_write_ahead_log::{DataDir, StorageError};
 
 pub(crate) use self::api::OPERATIONS;
 pub use self::api::{SemanticIndices, delete_endpoint, put_endpoint};

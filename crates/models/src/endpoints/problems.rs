@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use sparrow_call::error::{EngineError, Exception};
+use sparrow_request::error::{EngineError, Exception};
 
 /// An error with Elasticsearch's plain type.
 pub(super) fn status(status: u16, reason: impl Into<String>) -> EngineError {

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use sparrow_call::error::EngineError;
-use sparrow_call::request::{CancelFlag, Reply};
 use sparrow_encoder::Scored;
 use sparrow_inference::weight_to_json;
+use sparrow_request::error::EngineError;
+use sparrow_request::request::{CancelFlag, Reply};
 
 use super::endpoint::{Endpoint, RerankSettings, TaskType};
 use super::problems::Problems;

@@ -8,7 +8,7 @@ use sparrow_mapping::{Chunking, ChunkingError, HYBRID_TASK};
 use super::endpoint::{Endpoint, RerankSettings, TaskType, are_threads, shown};
 use super::problems::{Problems, java_map, status};
 use crate::{AdaptiveAllocations, ModelError, Models, RegisteredModel};
-use sparrow_call::error::{EngineError, Exception};
+use sparrow_request::error::{EngineError, Exception};
 use sparrow_wire::suggest::there_are;
 
 const SCOPE: &str = "service_settings";

@@ -1,7 +1,7 @@
 //! What an inference id refers to.
 
-use sparrow_call::error::EngineError;
 use sparrow_mapping::Chunking;
+use sparrow_request::error::EngineError;
 use sparrow_wire::suggest::there_are;
 
 use super::endpoint::{TaskType, required_model};

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use sparrow_encoder::Encoded;
 use sparrow_models::{DENSE_MODEL, ModelError, ModelOptions, Models, TextEncoder};
-use sparrow_storage::DataDir;
 use sparrow_wire::deprecation;
+use sparrow_write_ahead_log::DataDir;
 
 /// A built-in endpoint, for which the deployment of the embedded sparse model answers; the embedded dense model is
 /// deployed with its first text.

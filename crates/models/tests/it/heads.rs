@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use sparrow_encoder::{Encoded, Output};
 use sparrow_models::{ModelOptions, Models, Purpose, TextEncoder};
-use sparrow_storage::DataDir;
+use sparrow_write_ahead_log::DataDir;
 
 const TEXTS: [&str; 3] = ["red stamps", "old blue coin. new", "green"];
 

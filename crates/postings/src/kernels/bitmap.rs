@@ -1,6 +1,6 @@
 //! Bitmaps of the documents of dense terms, with the positions of their postings.
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use super::chosen;
 use super::prefetch::fetch;

@@ -1,6 +1,6 @@
 //! Which documents a request allows: those that are live and pass its filter.
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use super::TopKRequest;
 

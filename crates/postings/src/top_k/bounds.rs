@@ -1,6 +1,6 @@
 //! Upper bounds of documents' scores, for callers that add other scores to them.
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use crate::layout::BLOCK;
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use super::{SharedThreshold, TopKRequest};
 

@@ -1,6 +1,6 @@
 //! Keeps the best of many scored documents.
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use super::TopKRequest;
 

@@ -1,6 +1,6 @@
 //! Exact scores of single documents.
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use super::search::Clause;
 use crate::layout::{Place, Posting};

@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use sparrow_types::Executor;
+use sparrow_runtime::Executor;
 
 use super::collect::Collector;
 use super::{TopK, TopKRequest};

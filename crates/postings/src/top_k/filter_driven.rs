@@ -1,6 +1,6 @@
 //! Scores the documents of a strict filter one by one.
 
-use sparrow_types::{DocId, Executor};
+use sparrow_runtime::{DocId, Executor};
 
 use super::collect::Collector;
 use super::exact::for_each_score;

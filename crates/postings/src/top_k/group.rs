@@ -1,6 +1,6 @@
 //! The search of segments or parts that share units, threshold and candidates.
 
-use sparrow_types::{DocId, Executor, Executors};
+use sparrow_runtime::{DocId, Executor, Executors};
 
 use super::candidates::{Errors, TopKCandidates};
 use super::collect::Collector;

@@ -28,7 +28,7 @@ mod threshold_priming;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use sparrow_types::{DocId, Executors, TermId};
+use sparrow_runtime::{DocId, Executors, TermId};
 
 pub use bounds::ScoreBounds;
 

@@ -5,8 +5,8 @@
 
 use std::ops::{Deref, Range};
 
-use sparrow_types::DocId;
-use sparrow_types::processors::Busy;
+use sparrow_runtime::DocId;
+use sparrow_runtime::processors::Busy;
 
 use super::candidates::Errors;
 use super::collect::Collector;

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use sparrow_types::processors;
+use sparrow_runtime::processors;
 
 use super::TopK;
 use super::candidates::Errors;

@@ -1,6 +1,6 @@
 //! A search of one segment, and its terms.
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use super::TopKRequest;
 use super::bounds::ScoreBounds;

@@ -1,6 +1,6 @@
 //! Scores single documents term by term, so that their cache misses overlap.
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use crate::kernels::{Bitmap, fetch};
 

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use sparrow_types::Executor;
+use sparrow_runtime::Executor;
 
 use super::*;
 use crate::Format;

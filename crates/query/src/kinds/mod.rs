@@ -1,6 +1,6 @@
 //! The kinds of query. Each has a module, alone or with its family: its parameters, how its JSON is read, and what it says of itself
 //! ([`Clause`]). Field names are full dotted paths as users write them, multi-fields included (`title.raw`). What a kind means in an
-//! index is in a module of `crates/index/src/query/kinds`, which has the same name unless a family is divided there.
+//! index is in a module of `crates/tantivy-index/src/query/kinds`, which has the same name unless a family is divided there.
 //!
 //! A new kind has its row in [`NAMED`], its variant of [`QueryKind`], and its arm in [`of_kind`](crate::of_kind).
 

@@ -2,7 +2,7 @@
 //! its first character.
 
 use rustc_hash::FxHashMap;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 /// A term of a [`Builder`].
 pub(super) type Id = u32;

@@ -7,7 +7,7 @@ mod expression;
 mod syntax;
 
 use rustc_hash::FxHashMap;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use self::expression::{Builder, Id, NEVER};
 use crate::RegexpQuery;

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use crate::context::Host;
 use crate::error::{Fault, Report, ScriptError};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
+use sparrow_runtime::work::{self, Memory, Probe, Stopped, Work};
 use sparrow_scripts::{Limits, Machine, Script, ScriptError, Value};
-use sparrow_types::work::{self, Memory, Probe, Stopped, Work};
 
 use super::{TEST, refusal, result, run};
 

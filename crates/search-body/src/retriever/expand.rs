@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use sparrow_call::error::EngineError;
 use sparrow_mapping::{FieldType, Mapping, SemanticModel};
 use sparrow_query::{Operator, Query, QueryKind, SemanticQuery, VectorKind};
-use sparrow_types::work::{self, Stopped};
+use sparrow_request::error::EngineError;
+use sparrow_runtime::work::{self, Stopped};
 use sparrow_wire::glob;
 
 use super::super::fusion::{Method, Normalizer};

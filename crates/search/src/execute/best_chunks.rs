@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use sparrow_indices::chunks;
-use sparrow_types::work::{self, Stopped};
+use sparrow_catalog::chunks;
+use sparrow_runtime::work::{self, Stopped};
 use unicode_segmentation::UnicodeSegmentation;
 
 use sparrow_search_body::retriever::ChunkRescorer;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sparrow_encoder::Calibration;
-use sparrow_index::DocAddress;
+use sparrow_tantivy_index::DocAddress;
 
 use super::{Input, fuse_calibrated};
 use crate::execute::Key;

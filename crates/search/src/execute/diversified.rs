@@ -1,7 +1,7 @@
 //! Diversification: of the hits of a list, those are kept that are relevant and differ from each other (maximal marginal relevance).
 
 use sparrow_query::{KnnBuilderQuery, QueryKind};
-use sparrow_types::work::{self, Stopped};
+use sparrow_runtime::work::{self, Stopped};
 
 use super::Run;
 use super::fused::{Branch, Origin};

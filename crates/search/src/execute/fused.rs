@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use rustc_hash::FxHashSet;
-use sparrow_index::query::sorted::{GroupId, SortValue};
-use sparrow_index::query::{QueryError, TotalHits};
 use sparrow_query::{Query, QueryKind, VectorKind, walk};
-use sparrow_types::processors;
+use sparrow_runtime::processors;
+use sparrow_tantivy_index::query::sorted::{GroupId, SortValue};
+use sparrow_tantivy_index::query::{QueryError, TotalHits};
 
 use super::calibrated::fuse_calibrated;
 use super::key::Key;
@@ -15,7 +15,7 @@ use super::{Hit, List, Outcome, Run, total, with_k};
 use crate::collapse::column;
 use crate::error::SearchError;
 use crate::profile::timed;
-use sparrow_call::helpers::share_parts;
+use sparrow_request::helpers::share_parts;
 use sparrow_search_body::body::SearchBody;
 use sparrow_search_body::collapse::Collapse;
 use sparrow_search_body::fusion::{Fused, Normalizer, Ranked, Ties, fuse};

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use sparrow_index::DocAddress;
+use sparrow_tantivy_index::DocAddress;
 
 use crate::target::Hit;
 

@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use sparrow_aggregations::Collected;
-use sparrow_index::query::sorted::SortValue;
-use sparrow_index::query::{QueryError, SearchOptions, TopDocs, TotalHits, TotalRelation};
 use sparrow_query::{Query, QueryKind};
-use sparrow_types::attempt;
+use sparrow_runtime::attempt;
+use sparrow_tantivy_index::query::sorted::SortValue;
+use sparrow_tantivy_index::query::{QueryError, SearchOptions, TopDocs, TotalHits, TotalRelation};
 
 use super::error::SearchError;
 use super::limits;

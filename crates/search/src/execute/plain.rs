@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::{Hit, List, Outcome, Run, Target, total, with_k};
 use crate::error::SearchError;
-use sparrow_index::query::{QueryError, SearchOptions, TotalHits};
 use sparrow_query::{BoolQuery, KnnSearch, Query, QueryKind};
 use sparrow_search_body::body::SearchBody;
 use sparrow_search_body::rescore::Rescore;
+use sparrow_tantivy_index::query::{QueryError, SearchOptions, TotalHits};
 use sparrow_wire::glob;
 
 impl Run<'_> {

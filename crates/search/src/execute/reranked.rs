@@ -2,16 +2,16 @@
 
 use sparrow_mapping::values_at;
 use sparrow_models::ModelError;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use super::best_chunks::best_chunks;
 use super::fused::{Branch, Origin};
 use super::key::Key;
 use super::{Run, Target};
 use crate::error::SearchError;
-use sparrow_index::IndexError;
-use sparrow_index::query::QueryError;
 use sparrow_search_body::retriever::Rerank;
+use sparrow_tantivy_index::IndexError;
+use sparrow_tantivy_index::query::QueryError;
 
 /// Number of documents whose texts are in memory at the same time.
 const PORTION: usize = 64;

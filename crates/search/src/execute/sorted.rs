@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use sparrow_index::query::QueryError;
-use sparrow_index::query::sorted::{
+use sparrow_tantivy_index::query::QueryError;
+use sparrow_tantivy_index::query::sorted::{
     GroupId, SortKey, SortSource, SortValue, SortedHit, SortedSearch, compare,
 };
 
@@ -175,7 +175,7 @@ fn comparable<'a>(fields: &[SortField], plans: &'a [Option<Plan>]) -> Result<&'a
 }
 
 fn type_name(key: &SortKey) -> &'static str {
-    use sparrow_index::query::sorted::ColumnKind;
+    use sparrow_tantivy_index::query::sorted::ColumnKind;
     match &key.source {
         SortSource::Score => "FLOAT",
         SortSource::Script(_) | SortSource::Distance(..) => "DOUBLE",

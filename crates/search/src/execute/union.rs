@@ -1,8 +1,8 @@
 //! Number of distinct documents that the lists of a fusion find.
 
 use rustc_hash::FxHashSet;
-use sparrow_index::query::TotalHits;
 use sparrow_query::{BoolQuery, BoostMode, FunctionScoreQuery, Query, QueryKind, ScoreMode};
+use sparrow_tantivy_index::query::TotalHits;
 
 use super::fused::{Branch, is_open};
 use super::key::Key;

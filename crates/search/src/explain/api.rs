@@ -11,16 +11,16 @@ use super::super::resolve;
 use super::super::searched::{resolve_indices, target};
 use super::write;
 use crate::service::SearchService;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::{SOURCE, URI_QUERY};
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
-use sparrow_index::query::{Explanation, SearchOptions, TotalHits};
-use sparrow_indices::PRIMARY_TERM;
+use sparrow_catalog::PRIMARY_TERM;
 use sparrow_mapping::SourceSelection;
 use sparrow_query::{IdsQuery, Query, QueryKind};
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::{SOURCE, URI_QUERY};
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_search_body::{body, uri};
+use sparrow_tantivy_index::query::{Explanation, SearchOptions, TotalHits};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =
     &[Operation::new("explain", Action::Explain, Lane::Read, explain_document)

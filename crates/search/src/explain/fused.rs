@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use sparrow_index::query::Explanation;
+use sparrow_tantivy_index::query::Explanation;
 
 use super::super::error::SearchError;
 use super::super::execute::{Branch, Key, Origin};

@@ -11,15 +11,15 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use sparrow_index::query::Explanation;
 use sparrow_query::Query;
+use sparrow_tantivy_index::query::Explanation;
 
 use super::attribution::Attributor;
 use super::error::SearchError;
 use super::execute::{self, Outcome};
 use super::target::{Hit, Target};
 use crate::service::SearchService;
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 use sparrow_search_body::body::SearchBody;
 
 pub(crate) use self::api::OPERATIONS;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use sparrow_index::query::Explanation;
+use sparrow_tantivy_index::query::Explanation;
 
 use sparrow_wire::java_float::write_score;
 

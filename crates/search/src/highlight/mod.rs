@@ -1,6 +1,6 @@
 //! `highlight`: the parts of a hit's fields that match, with the matching words marked.
 //!
-//! What matches is found by the index ([`sparrow_index::query::TextMatcher`]), with the field's own analyzer. Where a
+//! What matches is found by the index ([`sparrow_tantivy_index::query::TextMatcher`]), with the field's own analyzer. Where a
 //! hit was found by a sparse clause alone, the words of the text that its tokens come from are marked instead, and
 //! fragments are ranked by what those words added to the score.
 
@@ -13,22 +13,22 @@ use std::sync::atomic::AtomicBool;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
-use sparrow_index::query::{Explanation, MatchedText, TextMatcher};
 use sparrow_mapping::{FieldType, MOST_TOTAL_FIELDS, Mapping, is_above};
 use sparrow_query::{Query, QueryKind};
-use sparrow_types::work;
+use sparrow_runtime::work;
+use sparrow_tantivy_index::query::{Explanation, MatchedText, TextMatcher};
 
 use self::fragments::{Fragment, Mark};
 use super::attribution::Attributor;
 use super::error::SearchError;
 use super::resolve;
 use super::target::{Hit, Target};
-use sparrow_call::body::stored_tree;
-use sparrow_call::error::EngineError;
-use sparrow_call::rights::Right;
-use sparrow_indices::Node;
-use sparrow_indices::texts::values_at;
+use sparrow_catalog::Node;
+use sparrow_catalog::texts::values_at;
 use sparrow_query::walk;
+use sparrow_request::body::stored_tree;
+use sparrow_request::error::EngineError;
+use sparrow_request::rights::Right;
 use sparrow_search_body::highlight::{FieldOptions, Highlight, Kind};
 
 pub use self::passages::best_passages;
@@ -433,8 +433,8 @@ fn is_whole(options: &FieldOptions<'_>) -> bool {
 
 /// Cuts one value of a field into fragments.
 fn cut(number: usize, value: &str, matched: &MatchedText, options: &FieldOptions<'_>) -> Vec<Fragment> {
-    let marks = |matches: &[sparrow_index::query::TextMatch]| -> Vec<Mark> {
-        let mark = |matched: &sparrow_index::query::TextMatch| Mark {
+    let marks = |matches: &[sparrow_tantivy_index::query::TextMatch]| -> Vec<Mark> {
+        let mark = |matched: &sparrow_tantivy_index::query::TextMatch| Mark {
             range: matched.range.clone(),
             term: matched.term.clone(),
             weight: None,

@@ -1,15 +1,15 @@
 //! The `semantic` highlighter of `semantic_text` fields: a document's best passages, as they stand in its texts.
 
 use serde_json::Value;
-use sparrow_index::DocAddress;
-use sparrow_index::query::DENSE_SHARE;
 use sparrow_mapping::Mapping;
 use sparrow_mapping::passages::{self, PassageVector};
 use sparrow_query::{Query, QueryKind};
+use sparrow_tantivy_index::DocAddress;
+use sparrow_tantivy_index::query::DENSE_SHARE;
 
 use super::encoded;
 use crate::error::SearchError;
-use sparrow_indices::texts::values_at;
+use sparrow_catalog::texts::values_at;
 use sparrow_query::walk;
 use sparrow_search_body::highlight::{Highlight, Kind};
 use sparrow_wire::glob;

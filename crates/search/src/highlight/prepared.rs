@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use sparrow_index::query::TextMatcher;
+use sparrow_tantivy_index::query::TextMatcher;
 
 /// What a query looks for in each field: the number of an index, that of a field of the request, and a path.
 pub(super) type Matchers = FxHashMap<(usize, usize, String), Arc<TextMatcher>>;

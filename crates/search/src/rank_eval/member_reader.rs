@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use sparrow_call::error::{EngineError, Exception};
+use sparrow_request::error::{EngineError, Exception};
 
 /// Highest relevance grade: gains are powers of two (`2^rating - 1`).
 pub const MAX_RATING: u32 = 1000;

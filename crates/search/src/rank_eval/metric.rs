@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::member_reader::MemberReader;
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 /// Number of hits of each list that are evaluated unless the request says otherwise.
 const DEFAULT_K: usize = 10;

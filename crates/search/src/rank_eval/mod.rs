@@ -7,19 +7,19 @@ use std::collections::HashSet;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use self::member_reader::{MemberReader, parse};
 use self::metric::{Metric, Quality};
 use super::search::search;
 use super::searched::resolve_indices;
 use crate::service::SearchService;
-use sparrow_call::body::parse_object;
-use sparrow_call::error::EngineError;
-use sparrow_call::operation::parameters::INDICES;
-use sparrow_call::operation::{Lane, Operation};
-use sparrow_call::request::{CancelFlag, Reply, Request};
-use sparrow_call::rights::Action;
+use sparrow_request::body::parse_object;
+use sparrow_request::error::EngineError;
+use sparrow_request::operation::parameters::INDICES;
+use sparrow_request::operation::{Lane, Operation};
+use sparrow_request::request::{CancelFlag, Reply, Request};
+use sparrow_request::rights::Action;
 use sparrow_wire::{object, strict_json};
 
 pub(crate) const OPERATIONS: &[Operation<SearchService>] =

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sparrow_index::query::sorted::{
+use sparrow_mapping::{DateFormat, FieldType, Mapping};
+use sparrow_tantivy_index::query::sorted::{
     After, ColumnKey, ColumnKind, Missing, SortKey, SortMode, SortSource, SortValue, Ties,
 };
-use sparrow_mapping::{DateFormat, FieldType, Mapping};
 
 use super::values::{DEFAULT_FORMAT, Shown, parse_formats};
 use crate::error::{SearchError, Shard};

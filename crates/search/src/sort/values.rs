@@ -1,8 +1,8 @@
 //! How sort values of fields are read from requests and shown in hits.
 
 use serde_json::Value;
-use sparrow_index::query::sorted::SortValue;
 use sparrow_mapping::{DateFormat, date, ip};
+use sparrow_tantivy_index::query::sorted::SortValue;
 
 use crate::error::SearchError;
 use sparrow_wire::Zone;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use sparrow_types::niceness;
+use sparrow_runtime::niceness;
 
 /// Statistics of merges. Bytes and times cover sparse postings and dense vectors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

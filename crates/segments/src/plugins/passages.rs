@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use sparrow_postings::{DROPPED, PostingsBuilder};
-use sparrow_types::{DocId, PackedTokens, TokenIter};
+use sparrow_runtime::{DocId, PackedTokens, TokenIter};
 use sparrow_vectors::{Metric, VectorsError};
 use tantivy::directory::OwnedBytes;
 

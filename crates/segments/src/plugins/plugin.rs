@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use sparrow_postings::{DROPPED, Format, MergeSource, PostingsBuilder, merge_postings};
-use sparrow_types::{DocId, TokenIter, niceness};
+use sparrow_runtime::{DocId, TokenIter, niceness};
 use sparrow_vectors::VectorsError;
 use tantivy::directory::{OwnedBytes, TerminatingWrite};
 use tantivy::index::Segment;

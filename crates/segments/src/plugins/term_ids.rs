@@ -2,7 +2,7 @@
 
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
-use sparrow_types::TermId;
+use sparrow_runtime::TermId;
 
 use super::container::SparseReader;
 

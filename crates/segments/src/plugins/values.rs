@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sparrow_types::{DocId, PackedTokens};
+use sparrow_runtime::{DocId, PackedTokens};
 use sparrow_vectors::{Element, Metric, Similarity, VectorsBuilder, VectorsError};
 
 /// Encodes a sparse value for an indexing thread: `s`, then the tokens as [`PackedTokens`] stores them.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 use rustc_hash::{FxHashMap, FxHashSet};
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 use sparrow_vectors::{
     Element, GraphSource, MAX_BLOCK, MergeSource, VectorsBuilder, merge_vectors, write_graph,
 };

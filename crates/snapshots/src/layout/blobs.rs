@@ -5,15 +5,15 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use sparrow_files::{self as fs, File};
-use sparrow_storage::durable;
-use sparrow_storage::io_reason;
+use sparrow_file_system::{self as fs, File};
+use sparrow_write_ahead_log::durable;
+use sparrow_write_ahead_log::io_reason;
 
 use super::lines::hex;
 use super::{BLOBS, Exclusive, Layout, Swept, TEMPORARY, errors, is_hash};
 use crate::manifest::FileEntry;
 use crate::pace::Pace;
-use sparrow_call::error::EngineError;
+use sparrow_request::error::EngineError;
 
 /// Buffer size for reading, hashing and writing, in bytes.
 const CHUNK: usize = 256 << 10;

@@ -7,13 +7,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use sparrow_files::File;
+use sparrow_file_system::File;
 
-use sparrow_storage::io_reason;
+use sparrow_write_ahead_log::io_reason;
 
-use sparrow_call::body::tree_bytes;
-use sparrow_call::error::EngineError;
-use sparrow_types::work::{self, Stopped};
+use sparrow_request::body::tree_bytes;
+use sparrow_request::error::EngineError;
+use sparrow_runtime::work::{self, Stopped};
 
 /// Format version of a line that this version writes, and the newest one that it reads.
 pub(super) const FORMAT: u32 = 1;

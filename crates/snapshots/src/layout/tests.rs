@@ -7,7 +7,7 @@ use crate::pace::Pace;
 fn info(name: &str) -> Info {
     Info {
         snapshot: name.to_owned(),
-        uuid: sparrow_indices::new_uuid(),
+        uuid: sparrow_catalog::new_uuid(),
         server: "0".to_owned(),
         include_global_state: false,
         has_keys: false,
@@ -130,7 +130,7 @@ fn a_file_without_an_end_is_named_and_not_read() {
         it.layout.put_snapshot(&held, info, &content(Vec::new())).unwrap();
     }
     let path = it.layout.root.join(file_of(&two.uuid));
-    sparrow_files::File::append(&path).unwrap().set_len(20 << 30).unwrap();
+    sparrow_file_system::File::append(&path).unwrap().set_len(20 << 30).unwrap();
     assert_eq!(it.layout.list().unwrap().infos.len(), 2, "the first line is whole");
     for reason in [
         it.layout.content(&two.uuid).unwrap_err().reason(),
@@ -140,13 +140,13 @@ fn a_file_without_an_end_is_named_and_not_read() {
         assert!(reason.contains("it is longer than 256 MiB"), "{reason}");
     }
     fs::write(&path, "").unwrap();
-    sparrow_files::File::append(&path).unwrap().set_len(20 << 30).unwrap();
+    sparrow_file_system::File::append(&path).unwrap().set_len(20 << 30).unwrap();
     let listing = it.layout.list().unwrap();
     assert_eq!(listing.infos.len(), 1);
     assert!(listing.unreadable[0].contains(&two.uuid), "{}", listing.unreadable[0]);
     assert!(listing.unreadable[0].contains("first line is longer than 16 MiB"), "{}", listing.unreadable[0]);
     let identity = it.layout.root.join("repository.json");
-    sparrow_files::File::append(&identity).unwrap().set_len(20 << 30).unwrap();
+    sparrow_file_system::File::append(&identity).unwrap().set_len(20 << 30).unwrap();
     assert!(
         it.layout.identity().unwrap_err().reason().contains("[repository.json] is damaged: it is longer")
     );

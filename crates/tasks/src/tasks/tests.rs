@@ -4,13 +4,13 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sparrow_storage::{DataDir, StorageError};
+use sparrow_write_ahead_log::{DataDir, StorageError};
 
 use super::{MOST_RUNNING, MOST_WAITING, TaskSpec, Tasks};
 use crate::store::KEPT_RESULTS;
-use sparrow_call::error::EngineError;
-use sparrow_call::request::Request;
-use sparrow_call::waits::{Worker, work_for};
+use sparrow_request::error::EngineError;
+use sparrow_request::request::Request;
+use sparrow_request::waits::{Worker, work_for};
 
 fn open(folder: &tempfile::TempDir) -> Tasks {
     // The thread of a task that has just ended may hold the directory, and with it the lock, for a moment longer.

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use sparrow_types::DocId;
+use sparrow_runtime::DocId;
 
 use super::format::{BlockHeader, GraphOptions, header};
 use super::insert::{Graph, Inserter, lowest_list_bytes};

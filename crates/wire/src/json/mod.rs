@@ -10,7 +10,7 @@ mod written;
 use std::fmt;
 
 use serde_json::Value;
-use sparrow_types::work;
+use sparrow_runtime::work;
 
 use crate::exception::Exception;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sparrow_encoder::{Encoded, Model, ModelKind, Output, Priority};
-use sparrow_types::TokenWeights;
+use sparrow_runtime::TokenWeights;
 
 use super::checkpoints::{changed, copy, refused};
 use super::common::start;

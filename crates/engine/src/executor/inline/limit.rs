@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 #[cfg(not(target_os = "linux"))]
-use sparrow_call::request::CancelFlag;
+use sparrow_request::request::CancelFlag;
 
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::TimeLimit;
@@ -41,8 +41,8 @@ mod linux {
         timerfd_settime,
     };
 
-    use sparrow_call::request::CancelFlag;
-    use sparrow_types::time_slice;
+    use sparrow_request::request::CancelFlag;
+    use sparrow_runtime::time_slice;
 
     /// Sets a flag when an operation takes too long. A thread sleeps until that happens.
     pub(crate) struct TimeLimit {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
-use sparrow_files::{Call, Kind, Observer, Verdict};
+use sparrow_file_system::{Call, Kind, Observer, Verdict};
 
 /// How the chosen file operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

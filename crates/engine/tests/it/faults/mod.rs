@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{Node, by_tier, copy_tree, options};
 use sparrow_engine::{Engine, EngineOptions};
-use sparrow_files::Kind;
-use sparrow_files::power::{Random, Recorder};
+use sparrow_file_system::Kind;
+use sparrow_file_system::power::{Random, Recorder};
 
 use self::injector::{Injector, Mode};
 use self::steps::Step;
@@ -136,7 +136,7 @@ impl Drop for Case<'_> {
 fn count_calls(steps: &[Step]) -> usize {
     let injector = Arc::new(Injector::new(u64::MAX, Mode::Error));
     let folder = tempfile::tempdir().unwrap();
-    let _guard = sparrow_files::observe(folder.path(), injector.clone());
+    let _guard = sparrow_file_system::observe(folder.path(), injector.clone());
     let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
     let mut world = World::default();
     steps.iter().for_each(|step| world.run(&node, step));
@@ -153,7 +153,7 @@ fn with_fault(steps: &[Step], injector: Injector, context: &str) -> (usize, usiz
     let _case = Case(context);
     let injector = Arc::new(injector);
     let folder = tempfile::tempdir().unwrap();
-    let guard = sparrow_files::observe(folder.path(), injector.clone());
+    let guard = sparrow_file_system::observe(folder.path(), injector.clone());
     let node = match open(folder) {
         Ok(node) => node,
         Err((folder, _)) => {
@@ -246,7 +246,7 @@ impl Left {
         let mut left = Self { world, files, calls: 0 };
         let counting = Arc::new(Injector::new(u64::MAX, Mode::Error));
         let folder = left.again();
-        let _guard = sparrow_files::observe(folder.path(), counting.clone());
+        let _guard = sparrow_file_system::observe(folder.path(), counting.clone());
         let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
         left.calls = counting.seen().values().sum::<u64>() as usize;
         check(&node, &left.world, "recovery without faults");
@@ -280,7 +280,7 @@ fn recovery_survives_a_fault_at_every_call() {
         let _case = Case(&context);
         let injector = Arc::new(Injector::new(kth, mode));
         let folder = left.again();
-        let guard = sparrow_files::observe(folder.path(), injector.clone());
+        let guard = sparrow_file_system::observe(folder.path(), injector.clone());
         let folder = match open(folder) {
             Ok(node) => {
                 injector.disarm();
@@ -311,7 +311,7 @@ impl Recorded {
     fn of(steps: &'static [Step]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let recorder = Arc::new(Recorder::new(folder.path()).unwrap());
-        let guard = sparrow_files::observe(folder.path(), recorder.clone());
+        let guard = sparrow_file_system::observe(folder.path(), recorder.clone());
         let node = open(folder).unwrap_or_else(|(_, error)| panic!("{error}"));
         let mut moments = vec![(recorder.moments(), World::default())];
         let mut world = World::default();

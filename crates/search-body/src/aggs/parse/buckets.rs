@@ -6,10 +6,10 @@ use sparrow_aggregations::{
 };
 
 use super::parameter_reader::ParameterReader;
-use sparrow_index::query::sorted::Distance;
 use sparrow_mapping::geo::meters_of_unit;
 use sparrow_query::dsl::{self, Context};
 use sparrow_query::geo::{Validation, distance_type, point};
+use sparrow_tantivy_index::query::sorted::Distance;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
