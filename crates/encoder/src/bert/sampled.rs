@@ -106,3 +106,22 @@ pub(super) fn factors(inputs: &[f32], weights: &[f32]) -> Vec<f32> {
         vec![1.0; inputs.len()]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::factors;
+
+    #[test]
+    fn factors_are_positive_and_finite_whatever_was_seen() {
+        assert_eq!(factors(&[1.0, 4.0, 0.25], &[1.0, 1.0, 1.0]), [1.0, 0.5, 2.0]);
+        // What was never seen counts as a little.
+        assert_eq!(factors(&[4096.0, 0.0], &[1.0, 1.0]), [1.0 / 64.0, 1.0]);
+        assert_eq!(factors(&[1.0, 1.0], &[4096.0, 0.0]), [64.0, 1.0]);
+        for odd in [f32::INFINITY, f32::NAN] {
+            let found = factors(&[1.0, odd], &[1.0, 1.0]);
+            assert!(found.iter().all(|factor| factor.is_finite() && *factor > 0.0), "{odd}: {found:?}");
+        }
+        assert_eq!(factors(&[0.0, 0.0], &[1.0, 1.0]), [1.0, 1.0]);
+        assert_eq!(factors(&[1.0, 1.0], &[0.0, 0.0]), [1.0, 1.0]);
+    }
+}

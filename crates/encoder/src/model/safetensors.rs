@@ -203,6 +203,28 @@ mod tests {
     }
 
     #[test]
+    fn bytes_have_scales_for_rows_and_perhaps_for_columns() {
+        let mut data = vec![1u8, 2, 3, 253];
+        for scale in [0.5f32, 2.0, 1.0, 10.0] {
+            data.extend_from_slice(&scale.to_le_bytes());
+        }
+        let of = |columns: &str| {
+            let header = format!(
+                r#"{{"w":{{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]}},"w_scale":{{"dtype":"F32","shape":[2,1],"data_offsets":[4,12]}}{columns}}}"#
+            );
+            let file = file(&header, &data);
+            find(file.path(), "w").map(|tensor| tensor.values.read().unwrap())
+        };
+        assert_eq!(of("").unwrap(), [0.5, 1.0, 6.0, -6.0]);
+        let columns = |shape: &str, offsets: &str| {
+            of(&format!(r#","w_column_scale":{{"dtype":"F32","shape":{shape},"data_offsets":{offsets}}}"#))
+        };
+        assert_eq!(columns("[1,2]", "[12,20]").unwrap(), [0.5, 10.0, 6.0, -60.0]);
+        assert!(columns("[1,1]", "[12,16]").is_err());
+        assert!(columns("[1,4]", "[4,20]").is_err());
+    }
+
+    #[test]
     fn damaged_files_are_errors() {
         let entry =
             |offsets: &str| format!(r#"{{"a":{{"dtype":"F32","shape":[2],"data_offsets":{offsets}}}}}"#);
