@@ -71,7 +71,8 @@ fn a_sample_of_texts_keeps_small_numbers_beside_large_ones() {
     for kernels in available() {
         let states = |precision, sample: &[Vec<u32>]| {
             let bert = Bert::new(weights.clone(), None, kernels, precision, sample).unwrap();
-            let (states, _) = bert.forward(&[unseen.as_slice().into()], &mut Scratch::default()).unwrap();
+            let mut scratch = Scratch::default();
+            let (states, _) = bert.forward(&[unseen.as_slice().into()], &mut scratch).unwrap();
             // Without the large number, beside which all else would hardly count.
             let others = states.iter().enumerate().filter(|(at, _)| at % bert.width() != 3);
             others.map(|(_, state)| *state).collect::<Vec<f32>>()

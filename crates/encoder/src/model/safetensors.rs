@@ -107,10 +107,12 @@ impl Tensors {
     /// those of its columns with `_column_scale`, `[1, columns]`, if the file has them.
     fn scaled(&self, name: &str, numbers: Stored, shape: &[usize]) -> Result<Stored, EncoderError> {
         let scales = self.scales(&format!("{name}_scale"))?;
-        let across = self.scales(&format!("{name}_column_scale"))?;
+        let of_columns = format!("{name}_column_scale");
+        let across = self.scales(&of_columns)?;
+        let has_columns = self.entries.contains_key(&of_columns);
         match *shape {
-            [_, columns] if !across.is_empty() && columns != across.len() => {
-                Err(self.unscaled(name, "I8 has scales for some of its columns only"))
+            [_, columns] if has_columns && columns != across.len() => {
+                Err(self.unscaled(name, "I8 has no scale for each of its columns"))
             }
             [rows, columns] if rows == scales.len() => {
                 let bytes = StoredBytes { numbers, scales, columns, axis: Axis::Rows, across };
@@ -222,6 +224,7 @@ mod tests {
         assert_eq!(columns("[1,2]", "[12,20]").unwrap(), [0.5, 10.0, 6.0, -60.0]);
         assert!(columns("[1,1]", "[12,16]").is_err());
         assert!(columns("[1,4]", "[4,20]").is_err());
+        assert!(of(r#","w_column_scale":{"dtype":"I8","shape":[1,2],"data_offsets":[0,2]}"#).is_err());
     }
 
     #[test]
