@@ -375,7 +375,6 @@ describe.skipIf(CLUSTER === undefined)(
     });
 
     it.each([
-      ['PUT', `/${of('refused')}`, { settings: { 'index.final_pipeline': 'x' } }, '[index.final_pipeline]'],
       ['POST', `/${of('dest')}/_search`, { query: { semantic: { field: 'a', query: 'b' } } }, 'Field [a]'],
       // Elasticsearch has these as they are here.
       ...(IS_ELASTICSEARCH

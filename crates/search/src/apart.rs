@@ -96,12 +96,28 @@ pub(super) fn bound(
         queries.push(query);
     }
     let mut changed: Vec<&mut Query> = queries.iter_mut().collect();
-    semantic::bind(service, mappings, &mut changed, body::DEFAULT_SIZE, cancel.flag(), None)?;
-    seen(&changed);
-    resolve::name_parts(&service.models, &mut changed);
-    let named = resolve::model_uses(&changed);
+    encoded(service, indices, mappings, &mut changed, seen, cancel)?;
+    for (query, clause) in changed.iter_mut().zip(clauses) {
+        query.kind.fit(clause.hits);
+    }
+    Ok(queries)
+}
+
+/// Encodes the texts of clauses, for indices with the given mappings. `seen` is shown the clauses before that.
+pub(super) fn encoded(
+    service: &SearchService,
+    indices: &[Index],
+    mappings: &[Arc<Mapping>],
+    changed: &mut [&mut Query],
+    seen: impl FnOnce(&[&mut Query]),
+    cancel: &CancelFlag,
+) -> Result<(), EngineError> {
+    semantic::bind(service, mappings, changed, body::DEFAULT_SIZE, cancel.flag(), None)?;
+    seen(changed);
+    resolve::name_parts(&service.models, changed);
+    let named = resolve::model_uses(changed);
     for (index, mapping) in indices.iter().zip(mappings) {
-        for used in resolve::own_models(&changed, mapping).into_iter().chain(named.iter().cloned()) {
+        for used in resolve::own_models(changed, mapping).into_iter().chain(named.iter().cloned()) {
             if let Some(stored) = resolve::other_model(&service.models, mapping, &used) {
                 let shard = Box::new(Shard {
                     index: index.index.clone(),
@@ -115,11 +131,7 @@ pub(super) fn bound(
             }
         }
     }
-    resolve::resolve(&*service.models, &mut changed, cancel.flag(), None)?;
-    for (query, clause) in changed.iter_mut().zip(clauses) {
-        query.kind.fit(clause.hits);
-    }
-    Ok(queries)
+    Ok(resolve::resolve(&*service.models, changed, cancel.flag(), None)?)
 }
 
 #[derive(Deserialize)]
@@ -229,7 +241,7 @@ pub(super) fn parsed<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, E
 }
 
 /// A value as the parsers of searches read it.
-fn node(value: &Value) -> Result<Node, BodyError> {
+pub(super) fn node(value: &Value) -> Result<Node, BodyError> {
     Ok(read(value.to_string().as_bytes())?.0)
 }
 

@@ -6,6 +6,7 @@
 mod answer;
 mod apart;
 mod apart_calibration;
+mod apart_diversity;
 mod attribution;
 mod calibrate;
 mod collapse;

@@ -1,8 +1,8 @@
 //! The operations of the crate; each is declared next to its function.
 
 use crate::{
-    SearchService, apart, apart_calibration, count, explain, field_caps, knn_search, msearch, point_in_time,
-    rank_eval, scroll, search, terms_enum, validate,
+    SearchService, apart, apart_calibration, apart_diversity, count, explain, field_caps, knn_search,
+    msearch, point_in_time, rank_eval, scroll, search, terms_enum, validate,
 };
 use sparrow_request::operation::Operation;
 
@@ -10,6 +10,7 @@ use sparrow_request::operation::Operation;
 pub const OPERATIONS: &[&[Operation<SearchService>]] = &[
     apart::OPERATIONS,
     apart_calibration::OPERATIONS,
+    apart_diversity::OPERATIONS,
     count::OPERATIONS,
     explain::OPERATIONS,
     field_caps::OPERATIONS,

@@ -211,6 +211,13 @@ function readAction(line: string, number: number): { readonly kind: BulkKind; re
   return { kind: first.name as BulkKind, action: { value: inside, members: members(line, first.start) } };
 }
 
+/** An item with the lines that it has by now, if any were made: a pipeline may have sent its document to another index. */
+export function itemNow(item: BulkItem, changed: ReadonlyMap<number, string>): BulkItem {
+  const lines = changed.get(item.position);
+  const [now] = lines === undefined ? [] : new BulkBody(Buffer.from(lines), item.index).items;
+  return now === undefined ? item : now.at(item.position);
+}
+
 /** The answers to the items of a bulk request, as the cluster wrote them. */
 export function itemsIn(text: string): readonly string[] {
   const list = members(text, whole(text).start).find(({ name }) => name === 'items');

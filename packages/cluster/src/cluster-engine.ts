@@ -4,10 +4,12 @@ import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from
 
 import { Deployments } from './deployments.js';
 import { bulk, changeDocument, writeDocument } from './documents.js';
+import { DynamicFields } from './dynamic-fields.js';
 import { Endpoints } from './endpoints.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import { askedCapabilities, shownCapabilities } from './field-capabilities.js';
 import { FieldModels } from './field-models.js';
+import { FinalPipelines } from './final-pipelines.js';
 import { forward, isForwarded } from './forward.js';
 import {
   changeAliases,
@@ -19,7 +21,7 @@ import {
   putSettings,
   putTemplate,
 } from './indices.js';
-import { asBuffer } from './json.js';
+import { asBuffer, parseAnswer } from './json.js';
 import { byId, saysVectors } from './left-out-vectors.js';
 import { type Asker, Names } from './names.js';
 import { Pipelines } from './pipelines.js';
@@ -76,6 +78,8 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #vectors: VectorFields;
   readonly #semantic: SemanticFields;
   readonly #seals: Seals;
+  readonly #finals: FinalPipelines;
+  readonly #dynamic: DynamicFields;
 
   private constructor(
     native: SearchEngine,
@@ -98,6 +102,8 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#semantic = new SemanticFields(native, transport, product, turns);
     this.#endpoints = new Endpoints(native, state, log, (id) => this.#semantic.using(id));
     const [names, models, vectors, semantic] = [this.#names, this.#models, this.#vectors, this.#semantic];
+    this.#finals = new FinalPipelines(transport, turns);
+    this.#dynamic = new DynamicFields({ transport, product, vectors: this.#vectors, semantic: this.#semantic });
     this.#seals = new Seals(state, names);
     this.#reads = new Reads({ native, transport, product, names, models, vectors, semantic, seals: this.#seals });
   }
@@ -122,16 +128,19 @@ export class ClusterSearchEngine implements SearchEngine {
       log.info('over a cluster', { cluster: options.nodes, product: product.name, version: product.version });
       const engine = new ClusterSearchEngine(native, transport, product, { state, tasks }, log);
       await engine.#endpoints.start();
-      const { names, pipelines, models, vectors, semantic, seals } = {
+      const { names, pipelines, models, vectors, semantic, seals, finals, dynamic } = {
         names: engine.#names,
         pipelines: engine.#pipelines,
         models: engine.#models,
         vectors: engine.#vectors,
         semantic: engine.#semantic,
         seals: engine.#seals,
+        finals: engine.#finals,
+        dynamic: engine.#dynamic,
       };
       if (options.takesTasks !== false) {
-        tasks.start({ transport, names, pipelines, models, vectors, semantic, seals, product, native, log });
+        const work = { names, pipelines, models, vectors, semantic, seals, finals, dynamic };
+        tasks.start({ ...work, transport, product, native, log });
         engine.#deployments.start();
       }
       return engine;
@@ -164,20 +173,17 @@ export class ClusterSearchEngine implements SearchEngine {
       const { request: passed, filters } =
         op === 'field_caps' ? askedCapabilities(this.product, request) : { request, filters: [] };
       const reply = await stoppable(cancel, (signal) => forward(context, passed, body, signal));
-      if (op !== 'field_caps') return reply;
-      return shownCapabilities(
-        this.#semantic,
-        (await this.#names.expression(request, request.path['index'])) ?? '',
-        reply,
-        filters,
-      );
+      if (op !== 'field_caps' && op !== 'get_settings') return reply;
+      const expression = (await this.#names.expression(request, request.path['index'])) ?? '';
+      if (op === 'get_settings') return this.#withFinals(request, expression, reply);
+      return shownCapabilities(this.#semantic, expression, reply, filters);
     }
     if (isOfSnapshots(op)) {
       const [native, transport, names] = [this.#native, this.#transport, this.#names];
       return snapshots({ native, transport, product: this.product, names, state: this.state }, request, body);
     }
     const [transport, names, models, vectors] = [this.#transport, this.#names, this.#models, this.#vectors];
-    const [semantic, seals] = [this.#semantic, this.#seals];
+    const [semantic, seals, finals] = [this.#semantic, this.#seals, this.#finals];
     const searching = {
       native: this.#native,
       transport,
@@ -187,8 +193,18 @@ export class ClusterSearchEngine implements SearchEngine {
       vectors,
       semantic,
       seals,
+      finals,
     };
-    const writing = { transport, names, pipelines: this.#pipelines, models, vectors, semantic };
+    const writing = {
+      transport,
+      names,
+      pipelines: this.#pipelines,
+      models,
+      vectors,
+      semantic,
+      finals,
+      dynamic: this.#dynamic,
+    };
     switch (op) {
       case 'search':
       case 'count':
@@ -280,6 +296,14 @@ export class ClusterSearchEngine implements SearchEngine {
       default:
         throw notOverCluster(`the operation [${op}]`);
     }
+  }
+
+  /** Settings of indices with their final pipelines, which the cluster does not have. */
+  async #withFinals({ query, path }: EngineRequest, expression: string, reply: EngineReply): Promise<EngineReply> {
+    if (reply.status !== 200 || expression === '') return reply;
+    const found = parseAnswer(asBuffer(reply.body)) as Readonly<Record<string, unknown>>;
+    const shown = await this.#finals.shown(expression, query, found, path['name']);
+    return { ...reply, body: Buffer.from(JSON.stringify(shown)) };
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import type { DynamicFields } from './dynamic-fields.js';
 import { refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
+import type { FinalPipelines } from './final-pipelines.js';
 import { sourceHits } from './hits.js';
 import { isObject, malformedAnswer, oneLine, parseAnswer } from './json.js';
 import { encodeExpression } from './names.js';
@@ -12,7 +14,7 @@ import { passedOn } from './replies.js';
 import { withPassages } from './semantic-documents.js';
 import type { SemanticFields } from './semantic-fields.js';
 import type { Failure, ShardProgress, TaskRecord } from './task-record.js';
-import type { Transport } from './transport.js';
+import { type Transport, isTooLong } from './transport.js';
 
 /** What a copy needs of its surroundings. */
 export interface Copying {
@@ -21,6 +23,8 @@ export interface Copying {
   readonly pipelines: Pipelines;
   readonly models: FieldModels;
   readonly semantic: SemanticFields;
+  readonly finals: FinalPipelines;
+  readonly dynamic: DynamicFields;
   /** Checks that a restricted key may write to an index that a pipeline chose. */
   readonly checkTarget: (index: string) => Promise<void>;
 }
@@ -48,6 +52,9 @@ export interface CopyPlan {
 
 /** What a step has done, to be set down before the next. */
 export type Progress = Pick<TaskRecord, 'shards' | 'tally' | 'failures'>;
+
+/** Characters of documents that are encoded and written together; a cluster takes bodies of a certain size only. */
+const PAGE_BYTES = 16 * 1024 * 1024;
 
 /** How long a view of the documents is kept for the next batch. */
 const KEEP_ALIVE = '10m';
@@ -107,12 +114,19 @@ export async function copy(
     const view = await openView(context, shard);
     try {
       let after = shard.after;
+      let most = plan.batch;
       for (;;) {
         const started = Date.now();
-        const left = plan.maxDocs - done(progress);
-        const page = left <= 0 ? [] : await read(context, plan, shard, view, after, Math.min(plan.batch, left));
+        const wanted = Math.min(most, plan.maxDocs - done(progress));
+        const found = wanted <= 0 ? [] : await read(context, plan, shard, view, after, wanted);
+        if (found === undefined) {
+          most = Math.ceil(wanted / 2);
+          continue;
+        }
+        const page = firstOf(found);
+        most = Math.min(plan.batch, 2 * Math.max(1, page.length));
         const last = page.at(-1);
-        const ended = last === undefined || page.length < Math.min(plan.batch, left);
+        const ended = last === undefined || (page.length === found.length && found.length < wanted);
         const written = page.length === 0 ? progress : await write(context, plan, progress, page);
         after = last?.seqNo ?? after;
         const shards = written.shards.map((it, place) =>
@@ -172,6 +186,14 @@ async function closeView({ transport, product }: Copying, view: string): Promise
   await transport.ask({ method: 'DELETE', path, body }).catch(() => undefined);
 }
 
+/** The first of some documents: as many as are written at once. */
+function firstOf(found: readonly Hit[]): readonly Hit[] {
+  let bytes = 0;
+  const end = found.findIndex(({ source, payload = '' }) => (bytes += source.length + payload.length) > PAGE_BYTES);
+  return end < 0 ? found : found.slice(0, end + 1);
+}
+
+/** @returns undefined where the answer would be longer than any that is read, but fewer documents may be read at once */
 async function read(
   { transport, semantic }: Copying,
   plan: CopyPlan,
@@ -179,7 +201,7 @@ async function read(
   view: string,
   after: number | undefined,
   size: number,
-): Promise<readonly Hit[]> {
+): Promise<readonly Hit[] | undefined> {
   const filter = [plan.query, shard.filter].filter((it) => it !== undefined);
   const hasPassages = (await semantic.of(shard.index)) !== undefined;
   const body = {
@@ -193,12 +215,12 @@ async function read(
     ...(hasPassages ? { stored_fields: [PAYLOAD], _source: plan.sourceFilter ?? true } : {}),
     ...(after === undefined ? {} : { search_after: [after] }),
   };
-  const answered = await transport.ask({
-    method: 'POST',
-    path: '/_search',
-    body: JSON.stringify(body),
-    repeatable: true,
+  const asked = { method: 'POST', path: '/_search', body: JSON.stringify(body), repeatable: true } as const;
+  const answered = await transport.ask(asked).catch((error: unknown) => {
+    if (size > 1 && isTooLong(error)) return undefined;
+    throw error;
   });
+  if (answered === undefined) return undefined;
   if (answered.status !== 200) throw passedOn(answered);
   return sourceHits(answered.body.toString()).map(({ id, routing, source, seqNo, term, payload }) => {
     if (source === undefined) {
@@ -268,29 +290,46 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     tally.bulk_retries += 1;
     await sleep(FIRST_RETRY_MS * 2 ** attempt);
   }
-  const indices = new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])));
-  if (plan.pipeline !== undefined) await noteModels(context, plan.pipeline, indices);
+  for (const index of new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])))) {
+    for (const ran of [plan.pipeline, await finalOf(context, plan, index)])
+      if (ran !== undefined) await noteModels(context, ran, [index]);
+  }
   return { shards: before.shards, tally, failures };
 }
 
-/** What becomes of documents: of those that go through a pipeline, and of those that get passages. */
+/** The pipeline that runs last on documents for an index; none runs on those that only get vectors of another model. */
+async function finalOf({ finals }: Copying, plan: CopyPlan, index: string): Promise<string | undefined> {
+  return plan.change === undefined ? finals.of(index) : undefined;
+}
+
+/** What becomes of documents: of those that go through pipelines, and of those that get passages. */
 async function outcomesOf(context: Copying, plan: CopyPlan, page: readonly Hit[]): Promise<readonly Outcome[]> {
   const { pipeline } = plan;
   const outcomes: Outcome[] =
     pipeline === undefined
       ? page.map(({ index, id, routing, source }) => ({ kind: 'document', index, id, routing, source }))
       : [...(await context.pipelines.run(pipeline, page))];
-  const groups = new Map<string, number[]>();
-  outcomes.forEach((it, at) => {
-    if (it.kind === 'document') groups.set(it.index, [...(groups.get(it.index) ?? []), at]);
-  });
-  for (const [index, places] of groups) {
+  let areSame = pipeline === undefined;
+  for (const [index, places] of placesOf(outcomes)) {
+    const final = await finalOf(context, plan, index);
+    if (final === undefined) continue;
+    areSame = false;
+    const made = await context.pipelines.run(
+      final,
+      places.map((at) => outcomes[at] as Given),
+    );
+    places.forEach((at, place) => (outcomes[at] = made[place] ?? { kind: 'dropped' }));
+  }
+  for (const [index, places] of placesOf(outcomes)) {
+    const sources = (): readonly string[] =>
+      places.flatMap((at) => (outcomes[at]?.kind === 'document' ? [outcomes[at].source] : []));
+    await context.dynamic.prepare(index, sources);
     const known = await context.semantic.writtenTo(index);
     if (known === undefined) continue;
     const documents = places.flatMap((at) => {
       const it = outcomes[at];
       // A pipeline may have changed the texts that the passages were made of.
-      const payload = pipeline === undefined ? page[at]?.payload : undefined;
+      const payload = areSame ? page[at]?.payload : undefined;
       return it?.kind === 'document' ? [{ source: it.source, payload }] : [];
     });
     const made = await withPassages(context.semantic, known, documents, { paced: true });
@@ -302,6 +341,15 @@ async function outcomesOf(context: Copying, plan: CopyPlan, page: readonly Hit[]
     });
   }
   return outcomes;
+}
+
+/** Where the documents for each index are. */
+function placesOf(outcomes: readonly Outcome[]): ReadonlyMap<string, readonly number[]> {
+  const places = new Map<string, number[]>();
+  outcomes.forEach((it, at) => {
+    if (it.kind === 'document') places.set(it.index, [...(places.get(it.index) ?? []), at]);
+  });
+  return places;
 }
 
 interface Item {

@@ -1,12 +1,15 @@
 import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
 
-import { BulkBody, type BulkItem, itemsIn } from './bulk-body.js';
+import { BulkBody, type BulkItem, itemNow, itemsIn } from './bulk-body.js';
+import type { DynamicFields } from './dynamic-fields.js';
 import { type Cause, illegal, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
+import type { FinalPipelines } from './final-pipelines.js';
 import {
   asBuffer,
   checkUtf8,
   decode,
+  isJson,
   isObject,
   members,
   parse,
@@ -24,6 +27,7 @@ import type { SemanticFields } from './semantic-fields.js';
 import { inOrder, updateDocument } from './semantic-updates.js';
 import type { Transport } from './transport.js';
 import { type Upsert, upsertOf } from './upserts.js';
+import { writeIndexOf } from './write-index.js';
 import { type VectorFields, bulkVectors, sentVectors } from './vector-documents.js';
 
 /** What writes need of their surroundings. */
@@ -34,6 +38,8 @@ export interface Writing {
   readonly models: FieldModels;
   readonly vectors: VectorFields;
   readonly semantic: SemanticFields;
+  readonly finals: FinalPipelines;
+  readonly dynamic: DynamicFields;
 }
 
 /** The value by which a request says that no pipeline runs. */
@@ -57,32 +63,44 @@ export async function writeDocument(
   await checkWrite(context, request, index, creates ? 'create' : 'index');
   const pipeline = await pipelineOf(context, request.query['pipeline'], index);
   const query: Readonly<Record<string, string>> = { ...request.query, pipeline: NONE };
-  if (pipeline === undefined || body === undefined) {
+  if (body === undefined || (pipeline === undefined && (await context.finals.of(index)) === undefined)) {
     return send(context, request, index, id, query, await sentAs(context, index, body));
   }
   await context.pipelines.sync();
   const source = decode(body);
   if (!isObject(parse(source))) throw illegal('a document has to be an object');
-  const [made] = await context.pipelines.run(pipeline, [{ index, id, routing: query['routing'], source }]);
-  if (made === undefined || made.kind === 'dropped') return dropped(index, id);
-  if (made.kind === 'failed') {
-    const cause = JSON.parse(made.error) as { type: string; reason: string; caused_by?: unknown };
-    throw refusal(made.status, cause.type, cause.reason, cause.caused_by);
-  }
+  const given = { index, id, routing: query['routing'], source };
+  const first = pipeline === undefined ? given : await through(context, pipeline, given);
+  // A pipeline may have sent the document to another index, whose final pipeline then counts.
+  const last = first === undefined ? undefined : await context.finals.of(first.index);
+  const made = first === undefined || last === undefined ? first : await through(context, last, first);
+  if (made === undefined) return dropped(index, id);
   if (made.index !== index) await checkWrite(context, request, made.index, creates ? 'create' : 'index');
   const routed = made.routing === undefined ? query : { ...query, routing: made.routing };
   const sent = await sentAs(context, made.index, Buffer.from(made.source));
   const reply = await send(context, request, made.index, made.id, routed, sent);
-  if (reply.status < 300) await noteModels(context, pipeline, [made.index]);
+  for (const ran of [pipeline, last])
+    if (ran !== undefined && reply.status < 300) await noteModels(context, ran, [made.index]);
   return reply;
+}
+
+/** What a pipeline makes of a document; undefined where it drops it. */
+async function through({ pipelines }: Writing, pipeline: string, document: Given): Promise<Given | undefined> {
+  const [made] = await pipelines.run(pipeline, [document]);
+  if (made?.kind === 'failed') {
+    const cause = JSON.parse(made.error) as { type: string; reason: string; caused_by?: unknown };
+    throw refusal(made.status, cause.type, cause.reason, cause.caused_by);
+  }
+  return made?.kind === 'document' ? made : undefined;
 }
 
 /** The body of a write as the cluster gets it. */
 async function sentAs(
-  { vectors, semantic }: Writing,
+  { vectors, semantic, dynamic }: Writing,
   index: string,
   body: Uint8Array | undefined,
 ): Promise<Uint8Array | undefined> {
+  if (body !== undefined) await dynamic.prepare(index, () => [decode(body)]);
   return sentPassages(semantic, index, await sentVectors(vectors, index, body));
 }
 
@@ -97,7 +115,10 @@ export async function changeDocument(
   await checkWrite(context, request, index, isUpdate ? 'update' : 'delete');
   const upsert = isUpdate && body !== undefined ? upsertOf(decode(body)) : undefined;
   const pipeline = upsert === undefined ? undefined : await pipelineOf(context, undefined, index);
-  if (body !== undefined && pipeline !== undefined) return updateThrough(context, request, body, pipeline);
+  const last = upsert === undefined ? undefined : await context.finals.of(index);
+  if (body !== undefined && (pipeline ?? last) !== undefined)
+    return updateThrough(context, request, body, pipeline ?? NONE);
+  if (isUpdate && body !== undefined) await context.dynamic.prepare(index, () => documentsOf(decode(body)));
   const known = isUpdate ? await context.semantic.writtenTo(index) : undefined;
   if (known !== undefined && body !== undefined) {
     const sent = (await sentVectors(context.vectors, index, body, 'update')) ?? body;
@@ -163,8 +184,17 @@ export async function bulk(
     await refuseItems(context, request, body.items, own);
     const pipelines = await pipelinesOf(context, request, body.items, defaults);
     if (pipelines.size > 0) await context.pipelines.sync();
-    const changed = await throughPipelines(context, body, pipelines, own, cancel);
-    if (changed.size > 0) await refuseMoved(context, request, body, changed, own);
+    const changed = new Map<number, string>();
+    const refuseElsewhere = (): Promise<void> => refuseMoved(context, request, body, changed, own);
+    await throughPipelines(context, body, pipelines, changed, own, cancel);
+    if (changed.size > 0) await refuseElsewhere();
+    const finals = await finalsOf(context, body, changed, own);
+    if (finals.size > 0) {
+      if (pipelines.size === 0) await context.pipelines.sync();
+      await throughPipelines(context, body, finals, changed, own, cancel);
+      await refuseElsewhere();
+    }
+    await prepareAll(context, body, changed, own);
     await bulkVectors(context.vectors, body.items, changed, own);
     const updates = await bulkPassages(context.semantic, body.items, changed, own, cancel);
     const query: Record<string, string> = { ...request.query, pipeline: NONE };
@@ -172,7 +202,7 @@ export async function bulk(
     const path = request.path['index'] === undefined ? '/_bulk' : `/${encodeURIComponent(request.path['index'])}/_bulk`;
     if (updates.size > 0) {
       await inOrder(context, { path, query, items: body.items, changed, own, updates }, signal, cancel);
-      await noteAll(context, body, pipelines, changed);
+      await noteAll(context, body, [pipelines, finals], changed);
     }
     const isWhole = own.size === 0 && changed.size === 0 && !body.items.some(({ pipeline }) => pipeline !== undefined);
     if (isWhole) {
@@ -186,7 +216,7 @@ export async function bulk(
       const sent = left.map((item) => changed.get(item.position) ?? item.written()).join('');
       const answered = await context.transport.ask({ method: 'POST', path, query, body: sent, ndjson: true, signal });
       if (answered.status !== 200) return replyOf(answered);
-      await noteAll(context, body, pipelines, changed);
+      await noteAll(context, body, [pipelines, finals], changed);
       const text = answered.body.toString();
       const parts = members(text, whole(text).start);
       items = itemsIn(text);
@@ -204,19 +234,55 @@ export async function bulk(
   });
 }
 
+/** The documents in the body of an update. */
+function documentsOf(body: string): readonly string[] {
+  if (!isJson(body)) return [];
+  return members(body, whole(body).start).flatMap((it) =>
+    it.name === 'doc' || it.name === 'upsert' ? [rawOf(body, it)] : [],
+  );
+}
+
+/** Puts the fields into mappings that the documents of a bulk request bring; where one cannot be, they are refused. */
+async function prepareAll(
+  { dynamic }: Writing,
+  { items }: BulkBody,
+  changed: ReadonlyMap<number, string>,
+  own: Map<number, string>,
+): Promise<void> {
+  const groups = new Map<string, BulkItem[]>();
+  for (const item of items) {
+    if (item.kind === 'delete' || own.has(item.position)) continue;
+    const now = itemNow(item, changed);
+    const group = groups.get(now.index);
+    if (group === undefined) groups.set(now.index, [now]);
+    else group.push(now);
+  }
+  const written = ({ kind, source }: BulkItem): readonly string[] =>
+    kind === 'update' ? documentsOf(source) : [source];
+  for (const [index, group] of groups) {
+    try {
+      await dynamic.prepare(index, () => group.flatMap(written));
+    } catch (error) {
+      for (const item of group) own.set(item.position, item.failed(failureOf(error)));
+    }
+  }
+}
+
 /** Writes down which models filled fields of the indices that changed documents went to. */
 async function noteAll(
   context: Writing,
   body: BulkBody,
-  pipelines: ReadonlyMap<number, string>,
+  all: readonly ReadonlyMap<number, string>[],
   changed: ReadonlyMap<number, string>,
 ): Promise<void> {
   const indices = new Map<string, Set<string>>();
   for (const { position, index } of body.items) {
-    const pipeline = changed.has(position) ? pipelines.get(position) : undefined;
-    if (pipeline !== undefined) indices.set(pipeline, (indices.get(pipeline) ?? new Set()).add(index));
+    for (const pipelines of all) {
+      const pipeline = changed.has(position) ? pipelines.get(position) : undefined;
+      if (pipeline !== undefined) indices.set(pipeline, (indices.get(pipeline) ?? new Set()).add(index));
+    }
   }
-  for (const [pipeline, all] of indices) await noteModels(context, pipeline, all);
+  for (const [pipeline, of] of indices) await noteModels(context, pipeline, of);
 }
 
 /**
@@ -259,20 +325,40 @@ async function pipelinesOf(
   return found;
 }
 
-/** Runs pipelines; what an item becomes is given by its position, and what does not reach the cluster stands in `own`. */
+/** The last pipeline of the index that each item is for now, by its position. */
+async function finalsOf(
+  { finals }: Writing,
+  { items }: BulkBody,
+  changed: ReadonlyMap<number, string>,
+  own: ReadonlyMap<number, string>,
+): Promise<Map<number, string>> {
+  const found = new Map<number, string>();
+  const known = new Map<string, string | undefined>();
+  for (const item of items) {
+    if (item.kind === 'delete' || own.has(item.position)) continue;
+    const { index } = itemNow(item, changed);
+    if (!known.has(index)) known.set(index, await finals.of(index));
+    const pipeline = known.get(index);
+    if (pipeline !== undefined) found.set(item.position, pipeline);
+  }
+  return found;
+}
+
+/** Runs pipelines; what an item becomes is set by its position, and what does not reach the cluster stands in `own`. */
 async function throughPipelines(
   context: Writing,
   body: BulkBody,
   pipelines: ReadonlyMap<number, string>,
+  changed: Map<number, string>,
   own: Map<number, string>,
   cancel?: Cancel,
-): Promise<Map<number, string>> {
-  const changed = new Map<number, string>();
+): Promise<void> {
   const upserts = new Map<number, Upsert>();
   const groups = new Map<string, BulkItem[]>();
-  for (const item of body.items) {
-    const pipeline = pipelines.get(item.position);
-    if (pipeline === undefined || own.has(item.position)) continue;
+  for (const it of body.items) {
+    const pipeline = pipelines.get(it.position);
+    if (pipeline === undefined || own.has(it.position)) continue;
+    const item = itemNow(it, changed);
     if (item.kind === 'update') {
       try {
         const upsert = upsertOf(item.source);
@@ -306,7 +392,6 @@ async function throughPipelines(
       else own.set(item.position, item.failed(made));
     });
   }
-  return changed;
 }
 
 async function run(
@@ -367,14 +452,13 @@ async function refuseMoved(
   context: Writing,
   request: EngineRequest,
   body: BulkBody,
-  changed: Map<number, string>,
+  changed: ReadonlyMap<number, string>,
   own: Map<number, string>,
 ): Promise<void> {
   for (const item of body.items) {
-    const written = changed.get(item.position);
-    if (written === undefined) continue;
-    const [moved] = new BulkBody(Buffer.from(written), request.path['index']).items;
-    if (moved === undefined || moved.index === item.index) continue;
+    if (own.has(item.position)) continue;
+    const moved = itemNow(item, changed);
+    if (moved.index === item.index) continue;
     const refused = await refusalOf(context, request, moved.index, moved.kind);
     if (refused !== undefined) own.set(item.position, item.failed(refused));
   }
@@ -437,20 +521,10 @@ export async function pipelineOf(
   if (found.every(([, pipeline]) => pipeline === undefined)) return undefined;
   const [only, second] = found;
   if (second === undefined) return given(only?.[1]);
-  return given(found.find(([of]) => of === index)?.[1] ?? (await ofWriteIndex(transport, index, found)));
-}
-
-/** An alias of several indices writes to one of them. */
-async function ofWriteIndex(
-  transport: Transport,
-  alias: string,
-  found: readonly (readonly [string, unknown])[],
-): Promise<unknown> {
-  const { body } = await transport.json({ method: 'GET', path: `/_alias/${encodeURIComponent(alias)}` });
-  const target = Object.entries(isObject(body) ? body : {}).find(
-    ([, it]) => defaultIn(it, ['aliases', alias, 'is_write_index']) === true,
-  );
-  return found.find(([index]) => index === target?.[0])?.[1];
+  const named = found.find(([of]) => of === index);
+  if (named !== undefined) return given(named[1]);
+  const written = await writeIndexOf(transport, index);
+  return given(found.find(([of]) => of === written)?.[1]);
 }
 
 function defaultIn(value: unknown, path: readonly string[]): unknown {

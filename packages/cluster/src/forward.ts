@@ -51,6 +51,8 @@ const ROWS: Partial<Record<Operation, Row>> = {
     cat_segments: 'GET /_cat/segments/{index}',
     cat_recovery: 'GET /_cat/recovery/{index}',
     resolve_index: 'GET /_resolve/index/{index}',
+    get_data_stream: 'GET /_data_stream/{index}',
+    delete_data_stream: 'DELETE /_data_stream/{index}',
   }),
   ...rows('optional', { cluster_health: 'GET /_cluster/health/{index}', analyze: 'POST /{index}/_analyze' }),
   ...rows('single', {
@@ -58,6 +60,7 @@ const ROWS: Partial<Record<Operation, Row>> = {
     exists_doc: 'HEAD /{index}/_doc/{id}',
     get_source: 'GET /{index}/_source/{id}',
     term_vectors: 'POST /{index}/_termvectors/{id}',
+    create_data_stream: 'PUT /_data_stream/{index}',
   }),
   ...rows('none', {
     cat_health: 'GET /_cat/health',
@@ -130,7 +133,16 @@ export async function forward(
 }
 
 /** The answers of operations whose patterns stand for no index, if they are not an empty object. */
-const NOTHING: Partial<Record<Operation, object>> = { resolve_index: { indices: [], aliases: [], data_streams: [] } };
+const NOTHING: Partial<Record<Operation, object>> = {
+  resolve_index: { indices: [], aliases: [], data_streams: [] },
+  get_data_stream: { data_streams: [] },
+  delete_data_stream: { acknowledged: true },
+};
+
+/** Operations in whose path the indices, or data streams, have another name. */
+const BY_NAME: ReadonlySet<Operation> = new Set<Operation>([
+  ...(['resolve_index', 'get_data_stream', 'create_data_stream', 'delete_data_stream'] as const),
+]);
 
 /** What names stand for, without the aliases of an index that the caller may not use: their names may say whose they are. */
 async function withoutForeignAliases(names: Names, request: EngineRequest, found: unknown): Promise<Buffer> {
@@ -146,8 +158,7 @@ async function withoutForeignAliases(names: Names, request: EngineRequest, found
 
 /** What stands for the indices in the path; null when a restricted key's patterns stand for nothing. */
 async function target(names: Names, named: Named, request: EngineRequest): Promise<string | null | undefined> {
-  // What names stand for is asked by another name in the path.
-  const given = request.op === 'resolve_index' ? request.path['name'] : request.path['index'];
+  const given = request.path[BY_NAME.has(request.op) ? 'name' : 'index'];
   if (named === 'none' || (named === 'optional' && given === undefined)) return undefined;
   if (named === 'single') {
     await names.check(request, given === undefined ? [] : [given]);

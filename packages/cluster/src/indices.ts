@@ -1,9 +1,10 @@
 import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 
 import { illegal, notOverCluster, unparsable } from './errors.js';
+import { type FinalPipelines, finalShown, withFinal, withoutFinal } from './final-pipelines.js';
 import { checkForeign } from './foreign-indices.js';
-import { decode, isObject, parseRequest, textOf, without, parseAnswer } from './json.js';
-import { fromCluster, ownMeta, toCluster } from './mappings.js';
+import { decode, isObject, isSet, parseRequest, textOf, without, parseAnswer } from './json.js';
+import { fromCluster, ownMeta, ownTemplates, toCluster } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
 import { replyOf } from './replies.js';
@@ -19,13 +20,16 @@ export interface Administration {
   readonly names: Names;
   readonly vectors: VectorFields;
   readonly semantic: SemanticFields;
+  readonly finals: FinalPipelines;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
+const ACKNOWLEDGED: Answered = { status: 200, body: Buffer.from('{"acknowledged":true}'), text: false };
+
 /** Answers `PUT /{index}`. */
 export async function createIndex(
-  { transport, product, names, vectors, semantic }: Administration,
+  { transport, product, names, vectors, semantic, finals }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
@@ -36,10 +40,11 @@ export async function createIndex(
     method: 'PUT',
     path: `/${encodeURIComponent(index)}`,
     query: request.query,
-    body: JSON.stringify(withVectorIndex(withMappings(body ?? {}, product), product, false)),
+    body: JSON.stringify(withFinal(withVectorIndex(withMappings(body ?? {}, product), product, false))),
   });
   vectors.forget();
   semantic.forget();
+  finals.forget();
   return replyOf(made);
 }
 
@@ -54,7 +59,6 @@ async function newIndex(
   if (bytes === undefined || bytes.length === 0) return undefined;
   const body = objectIn(bytes);
   refuseLookups(request, body['mappings']);
-  refuseFinalPipeline(body['settings']);
   const aliases = isObject(body['aliases']) ? Object.keys(body['aliases']) : [];
   await names.check(request, aliases, 'indices:admin/aliases');
   refuseFilters(request, body['aliases']);
@@ -71,7 +75,7 @@ const FROM_ANOTHER: Readonly<Record<string, string>> = {
 
 /** Answers the operations that make an index from another one; what the other one has written down of its fields goes with them. */
 export async function makeFromAnother(
-  { transport, product, names, vectors, semantic }: Administration,
+  { transport, product, names, vectors, semantic, finals }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
@@ -83,15 +87,21 @@ export async function makeFromAnother(
   await names.check(request, [index]);
   if (target !== undefined) await names.check(request, [target], 'indices:admin/create');
   const body = await newIndex(names, semantic, request, bytes);
+  const [settings, last] = withoutFinal(body?.['settings']);
+  const made = body === undefined ? undefined : withMappings(body, product);
+  const sent = made === undefined || isRollover ? made && withFinal(made) : { ...made, settings };
   const places = [index, FROM_ANOTHER[request.op] ?? '', ...(target === undefined ? [] : [target])];
   const answered = await transport.ask({
     method: 'POST',
     path: `/${places.map(encodeURIComponent).join('/')}`,
     query: request.query,
-    body: body === undefined ? undefined : JSON.stringify(withMappings(body, product)),
+    body: sent === undefined ? undefined : JSON.stringify(sent),
   });
   vectors.forget();
   semantic.forget();
+  finals.forget();
+  // The others have the mapping of the index that they are made from.
+  if (answered.status === 200 && !isRollover && last !== undefined) await finals.put(target ?? '', last);
   return replyOf(answered);
 }
 
@@ -133,14 +143,15 @@ export async function putMapping(
     if (last.status !== 200) break;
   }
   vectors.forget();
-  if (Object.keys(semanticIn(mapping)).length > 0) await semantic.untilKnown();
+  const brings = ownTemplates(mapping['dynamic_templates'], product).length > 0;
+  if (brings || Object.keys(semanticIn(mapping)).length > 0) await semantic.untilKnown();
   if (last?.body.includes('index.knn setting is false') === true) {
     throw notOverCluster(
       'a dense_vector field in an index without the setting [index.knn]',
       'create the index with the field, or with this setting',
     );
   }
-  return replyOf(last ?? { status: 200, body: Buffer.from('{"acknowledged":true}'), text: false });
+  return replyOf(last ?? ACKNOWLEDGED);
 }
 
 /** Answers `GET /{index}` and `GET /{index}/_mapping`: mappings as they were put. */
@@ -150,24 +161,31 @@ export async function getMappings({ transport, names }: Administration, request:
   const path = `/${encodeExpression(expression)}${request.op === 'get_mapping' ? '/_mapping' : ''}`;
   const answered = await transport.ask({ method: 'GET', path, query: request.query });
   if (answered.status !== 200 || !answered.body.includes('"sparrow"')) return replyOf(answered);
-  const shown = Object.entries(parseAnswer(answered.body) as Json).map(([name, it]) => [
-    name,
-    isObject(it) && 'mappings' in it ? { ...it, mappings: fromCluster(it['mappings']) } : it,
-  ]);
+  const shown = Object.entries(parseAnswer(answered.body) as Json).map(([name, it]) => {
+    if (!isObject(it) || !('mappings' in it)) return [name, it];
+    const one = request.op === 'get_index' ? finalShown(it) : it;
+    return [name, { ...one, mappings: fromCluster(it['mappings']) }];
+  });
   return { status: 200, body: Buffer.from(JSON.stringify(Object.fromEntries(shown))) };
 }
 
 /** Answers `PUT /{index}/_settings`. */
 export async function putSettings(
-  { transport, names }: Administration,
+  { transport, names, finals }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
   const expression = await names.expression(request, request.path['index']);
   if (expression === undefined || bytes === undefined) throw illegal('Validation Failed: 1: no settings to update;');
-  refuseFinalPipeline(objectIn(bytes));
+  const [settings, last] = withoutFinal(objectIn(bytes));
   const path = `/${encodeExpression(expression)}/_settings`;
-  return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: bytes }));
+  const body = last === undefined ? bytes : JSON.stringify(settings);
+  const isMore = last === undefined || body !== '{}';
+  const answered = isMore ? await transport.ask({ method: 'PUT', path, query: request.query, body }) : undefined;
+  if (last === undefined || (answered !== undefined && answered.status !== 200))
+    return replyOf(answered ?? ACKNOWLEDGED);
+  await finals.put(expression, last, isSet(request.query['preserve_existing']));
+  return replyOf(answered ?? ACKNOWLEDGED);
 }
 
 /** Answers the operations that change aliases: each index and alias that is named has to be the caller's to change. */
@@ -214,11 +232,8 @@ export async function putTemplate(
     ...given,
     ...('mappings' in given ? { mappings: await semantic.checked(given['mappings']) } : {}),
   };
-  refuseFinalPipeline(template['settings']);
-  const sent =
-    'mappings' in template
-      ? { ...body, template: withVectorIndex(withMappings(template, product), product, true) }
-      : body;
+  const made = 'mappings' in template ? withVectorIndex(withMappings(template, product), product, true) : template;
+  const sent = 'template' in body ? { ...body, template: withFinal(made) } : body;
   const kind = request.op === 'put_index_template' ? '_index_template' : '_component_template';
   const path = `/${kind}/${encodeURIComponent(request.path['name'] ?? '')}`;
   return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: JSON.stringify(sent) }));
@@ -240,10 +255,17 @@ export async function getTemplates({ transport }: Administration, request: Engin
     if (!isObject(one) || !isObject(one['template'])) return it;
     return {
       ...it,
-      [inner]: { ...one, template: { ...one['template'], mappings: fromCluster(one['template']['mappings']) } },
+      [inner]: { ...one, template: templateShown(one['template']) },
     };
   });
   return { status: 200, body: Buffer.from(JSON.stringify({ ...found, [list]: shown })) };
+}
+
+/** A template as it was put: without mappings, if it has none but for what Sparrow keeps there. */
+function templateShown(template: Json): Json {
+  const mappings = fromCluster(template['mappings']);
+  const shown = { ...finalShown(template), mappings };
+  return isObject(mappings) && Object.keys(mappings).length === 0 ? without(shown, 'mappings') : shown;
 }
 
 /**
@@ -302,7 +324,7 @@ function withMappings(body: Json, product: Product): Json {
  */
 function withVectorIndex(body: Json, product: Product, onlyWith: boolean): Json {
   const settings = isObject(body['settings']) ? body['settings'] : {};
-  const hasField = /"knn_vector"|"_sparrow"/u.test(JSON.stringify(body['mappings'] ?? null));
+  const hasField = /"dense_vector"|"_sparrow"/u.test(JSON.stringify(body['mappings'] ?? null));
   const given = JSON.stringify(settings);
   if (!product.knn || (onlyWith && !hasField) || /"(?:index\.)?knn"/u.test(given)) return body;
   if (!hasField && given.includes('codec"')) return body;
@@ -319,12 +341,6 @@ function refuseFilters({ rights }: EngineRequest, given: unknown): void {
 function refuseLookups({ rights }: EngineRequest, mapping: unknown): void {
   if (rights === undefined || !JSON.stringify(mapping ?? null).includes('"target_index"')) return;
   throw notOverCluster('a runtime field that looks into another index, for a key that may use some indices only,');
-}
-
-/** The cluster would run a final pipeline itself, which nothing keeps it from. */
-function refuseFinalPipeline(settings: unknown): void {
-  if (!JSON.stringify(settings ?? null).includes('final_pipeline')) return;
-  throw notOverCluster('the setting [index.final_pipeline]', 'use [index.default_pipeline]');
 }
 
 function objectIn(bytes: Uint8Array): Json {

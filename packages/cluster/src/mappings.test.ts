@@ -112,6 +112,31 @@ describe('a mapping for a cluster', () => {
     expect(fromCluster({ ...replaced, properties: come })).toEqual({ ...other, properties: shown });
   });
 
+  it('has no templates in the cluster whose fields it makes itself, and shows them', () => {
+    const [dense, text] = [
+      { d: { match: 'v_*', mapping: { type: 'dense_vector' } } },
+      { s: { match: 's_*', mapping: SEMANTIC } },
+    ];
+    const plain = { k: { match: 'k_*', mapping: { type: 'keyword' } } };
+    const put = { dynamic_templates: [dense, plain, text], properties: { a: { type: 'keyword' } } };
+    const sent = toCluster(put, OPENSEARCH) as typeof put;
+    expect(sent.dynamic_templates).toEqual([plain]);
+    expect(fromCluster(sent)).toEqual(put);
+    expect(sent).toMatchObject({ _source: { excludes: ['_sparrow'] } });
+    const elsewhere = toCluster(put, ELASTICSEARCH) as typeof put;
+    expect(elsewhere.dynamic_templates).toEqual([dense, plain]);
+    const before = { properties: { a: { type: 'keyword' } } };
+    const late = (): unknown => toCluster({ dynamic_templates: [text] }, OPENSEARCH, before);
+    expect(late).toThrow(expect.objectContaining({ reason: expect.stringContaining('was made without') as string }));
+  });
+
+  it('keeps options of sparse fields that change nothing', () => {
+    const put = { properties: { a: { type: 'sparse_vector', store: true, index_options: { prune: false } } } };
+    const sent = toCluster(put, OPENSEARCH) as { properties: object };
+    expect(sent.properties).toEqual({ a: { type: 'rank_features' } });
+    expect(fromCluster(sent)).toEqual(put);
+  });
+
   it('is left as it is on Elasticsearch, and without sparse fields', () => {
     expect(toCluster(PUT, ELASTICSEARCH)).toEqual(PUT);
     const plain = { properties: { a: { type: 'text' } }, _meta: { mine: 1 } };
@@ -133,9 +158,20 @@ describe('a mapping for a cluster', () => {
   it.each([
     [{ properties: { a: { type: 'dense_vector' } } }, 'the dense_vector field [a] without [dims]'],
     [{ properties: { _sparrow: { type: 'keyword' } } }, 'a field cannot be called [_sparrow]'],
+    [JSON.parse('{"properties":{"__proto__":{"type":"semantic_text"}}}'), 'cannot be called [__proto__]'],
+    [
+      JSON.parse('{"properties":{"a":{"properties":{"__proto__":{"type":"sparse_vector"}}}}}'),
+      'cannot be called [__proto__]',
+    ],
     [{ _source: { enabled: false }, properties: { a: SEMANTIC } }, '[semantic_text] needs [_source]'],
-    [{ properties: { a: { type: 'sparse_vector', store: true } } }, '[store] of the sparse_vector field [a]'],
-    [{ dynamic_templates: [{ t: { mapping: { type: 'dense_vector' } } }] }, 'dynamic template [t]'],
+    [
+      { properties: { a: { type: 'sparse_vector', index_options: { prune: true } } } },
+      '[index_options] of the sparse_vector field [a]',
+    ],
+    [
+      { _source: { enabled: false }, dynamic_templates: [{ t: { match: 'a', mapping: SEMANTIC } }] },
+      '[semantic_text] needs [_source]',
+    ],
     [{ _meta: { sparrow: {} }, properties: { a: { type: 'sparse_vector' } } }, '[_meta.sparrow]'],
   ])('refuses %j by name', (mapping, sentence) => {
     let reason = '';

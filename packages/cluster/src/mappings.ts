@@ -1,6 +1,6 @@
 import { knnVector } from './dense-fields.js';
 import { illegal, notOverCluster } from './errors.js';
-import { isObject, without } from './json.js';
+import { isObject, textOf, without } from './json.js';
 import { COMPANION, TEXTS, companionMapping, leavesOut, sourceAsPut, withoutCompanion } from './passage-mappings.js';
 import type { Product } from './product.js';
 
@@ -10,8 +10,8 @@ type Json = Record<string, unknown>;
 /**
  * Where the mapping of a cluster's index keeps what is Sparrow's: in `_meta.sparrow`, under `fields` how fields were put, under `models`
  * which models filled fields by pipelines, and under `semantic` which filled `semantic_text` fields, all by the paths of fields. Under
- * `change` stands the change of a model that is under way, under `templates` how dynamic templates were put, and under `had_templates` that
- * there were some before of which fields have come.
+ * `change` stands the change of a model that is under way, under `templates` how dynamic templates were put, under `had_templates` that
+ * there were some before of which fields have come, and under `final_pipeline` the pipeline that runs last on documents.
  */
 export const META = 'sparrow';
 
@@ -23,7 +23,7 @@ const RENAMED: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What a `sparse_vector` may say where the cluster has `rank_features` for it. */
-const SPARSE_KEYS: ReadonlySet<string> = new Set(['type', 'meta']);
+const SPARSE_KEYS: ReadonlySet<string> = new Set(['type', 'meta', 'store', 'index_options']);
 
 /**
  * A mapping as the cluster gets it. `sparse_vector` becomes `rank_features`, and `dense_vector` becomes `knn_vector`, where the cluster
@@ -43,8 +43,11 @@ export function toCluster(mapping: unknown, product: Product, current?: unknown)
   const templates = templatesFor(mapping['dynamic_templates'], product);
   if (templates !== undefined) translated['dynamic_templates'] = templates;
   const companion = companionMapping(fields, product, ownMeta(current)['semantic']);
-  if (companion !== undefined) {
+  if (companion !== undefined)
     translated['properties'] = { ...(translated['properties'] as Json), [COMPANION]: companion };
+  // A document's passages need their place before it is written.
+  const brings = ownTemplates(mapping['dynamic_templates'], product).includes('semantic_text');
+  if (companion !== undefined || brings) {
     if (current === undefined) translated['_source'] = withoutCompanion(mapping['_source']);
     else if (!leavesOut(current)) {
       throw notOverCluster(
@@ -84,7 +87,7 @@ export function fromCluster(mapping: unknown): unknown {
     had === true || (Array.isArray(templates) && JSON.stringify(templates).includes('"sparse_vector"'));
   if (isObject(rest['properties']))
     shown['properties'] = restored(without(rest['properties'], COMPANION), '', fields, byTemplates);
-  if (templates !== undefined && rest['dynamic_templates'] !== undefined) shown['dynamic_templates'] = templates;
+  if (templates !== undefined) shown['dynamic_templates'] = templates;
   const source = sourceAsPut(rest['_source']);
   return source === undefined ? without(shown, '_source') : { ...shown, _source: source };
 }
@@ -102,6 +105,11 @@ export function ownMeta(mapping: unknown): Readonly<Json> {
   return isObject(own) ? own : {};
 }
 
+/** Types of fields that are written down by their paths. */
+const KEPT: ReadonlySet<string> = new Set(['semantic_text', 'sparse_vector', 'dense_vector', 'rank_features']);
+/** What nothing can be written down under: to set it changes what an object inherits. */
+const NO_NAME = '__proto__';
+
 function properties(given: unknown, above: string, product: Product, fields: Json): unknown {
   if (!isObject(given)) return given;
   return Object.fromEntries(
@@ -113,6 +121,8 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
   if (!isObject(field)) return field;
   const { type } = field;
   if (path === COMPANION) throw illegal(`a field cannot be called [${COMPANION}]`);
+  if (KEPT.has(String(type)) && path.split('.').includes(NO_NAME))
+    throw illegal(`a field of type [${String(type)}] cannot be called [${NO_NAME}]`);
   if (type === 'semantic_text') {
     fields[path] = field;
     return TEXTS;
@@ -120,8 +130,13 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
   if (type === 'sparse_vector' && product.name === 'OpenSearch') {
     const more = Object.keys(field).find((key) => !SPARSE_KEYS.has(key));
     if (more !== undefined) throw notOverCluster(`[${more}] of the sparse_vector field [${path}]`);
+    // What is stored beside tokens is their text, which is shown the same; options that prune nothing change nothing.
+    const { index_options: options, ...rest } = without(field, 'store');
+    const isPlain = options === undefined || (isObject(options) && Object.keys(without(options, 'prune')).length === 0);
+    if (!isPlain || (isObject(options) && options['prune'] === true))
+      throw notOverCluster(`[index_options] of the sparse_vector field [${path}]`, 'searches are exact');
     fields[path] = field;
-    return { ...field, type: 'rank_features' };
+    return { ...rest, type: 'rank_features' };
   }
   if (type === 'dense_vector' && product.name === 'OpenSearch') {
     const translated = knnVector(path, field, product);
@@ -140,29 +155,41 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
 }
 
 /**
- * Dynamic templates as the cluster has them; undefined where they can stay as they are. Fields that come by one are not written down: what
- * they were put as has to be told from the type that they have in the cluster.
- *
- * @throws {EngineError} 400 for types of which that cannot be told
+ * Dynamic templates as the cluster has them; undefined where they can stay as they are. Fields that come by one of the cluster's are not
+ * written down: what they were put as has to be told from the type that they have in the cluster. Those that Sparrow makes are left out.
  */
-function templatesFor(templates: unknown, { name: product }: Product): unknown {
+function templatesFor(templates: unknown, product: Product): unknown {
   if (!Array.isArray(templates)) return undefined;
-  const found = { renamed: false };
-  const translated = (templates as unknown[]).map((template) => {
-    if (!isObject(template)) return template;
-    const each = Object.entries(template).map(([name, rule]) => {
-      const mapping = isObject(rule) && isObject(rule['mapping']) ? rule['mapping'] : {};
-      const { type } = mapping;
-      const hasType = product === 'Elasticsearch' && type !== 'semantic_text';
-      if (typeof type !== 'string' || !RENAMED.has(type) || hasType) return [name, rule];
-      if (type !== 'sparse_vector' || Object.keys(mapping).length > 1)
-        throw notOverCluster(`type [${type}] of dynamic template [${name}]`, 'put the field into the mapping');
-      found.renamed = true;
-      return [name, { ...(rule as Json), mapping: { type: RENAMED.get(type) } }];
-    });
-    return Object.fromEntries(each) as Json;
+  const found = { changed: false };
+  const translated = (templates as unknown[]).flatMap((template) => {
+    const type = typeOf(template);
+    const isOwn = isOwnType(type, product);
+    if (!isOwn && (type !== 'sparse_vector' || product.name === 'Elasticsearch')) return [template];
+    found.changed = true;
+    if (isOwn) return [];
+    const each = Object.entries(template as Json).map(([name, rule]) => [
+      name,
+      { ...(rule as Json), mapping: { type: RENAMED.get('sparse_vector') } },
+    ]);
+    return [Object.fromEntries(each) as Json];
   });
-  return found.renamed ? translated : undefined;
+  return found.changed ? translated : undefined;
+}
+
+/** The types of the fields that Sparrow makes of dynamic templates, as the cluster cannot. */
+export function ownTemplates(templates: unknown, product: Product): readonly string[] {
+  const all = Array.isArray(templates) ? (templates as unknown[]) : [];
+  return all.map((template) => typeOf(template)).filter((type) => isOwnType(type, product));
+}
+
+function typeOf(template: unknown): string {
+  const [rule] = isObject(template) ? Object.values(template) : [];
+  const mapping = isObject(rule) && isObject(rule['mapping']) ? rule['mapping'] : {};
+  return textOf(mapping['type']) ?? '';
+}
+
+function isOwnType(type: string, { name: product }: Product): boolean {
+  return type === 'semantic_text' || (type === 'dense_vector' && product === 'OpenSearch');
 }
 
 /** The paths of the fields of some types. */

@@ -80,15 +80,20 @@ export function readReindex(text: string): Reindex {
   };
 }
 
-/** What a copy through a pipeline is to do. */
+/**
+ * What a copy is to do that Sparrow carries out.
+ *
+ * @param isThrough whether documents go through a pipeline: the one that is given, or the last one of their index
+ */
 export function planOf(
   asked: Reindex,
   source: string,
   query: string | undefined,
   pipeline: string | undefined,
   parameters: Readonly<Record<string, string>>,
+  isThrough = pipeline !== undefined,
 ): CopyPlan {
-  const how = pipeline === undefined ? 'into an index with semantic_text fields' : 'through a pipeline';
+  const how = isThrough ? 'through a pipeline' : 'into an index with semantic_text fields';
   if (asked.onlyCluster !== undefined) throw notOverCluster(`[${asked.onlyCluster}] of a reindex ${how}`);
   const { slices, requests_per_second: perSecond, max_docs: maxDocs, refresh, require_alias: alias } = parameters;
   checkSlices(slices);
@@ -144,14 +149,16 @@ const IN_PLACE: ReadonlySet<string> = new Set([
  *
  * @param text its body, with the query in the cluster's form
  * @param pipeline that the documents go through, if any
+ * @param isThrough whether they go through it, or through the last one of their index
  */
 export function planInPlace(
   source: string,
   text: string,
   { query }: EngineRequest,
   pipeline: string | undefined,
+  isThrough: boolean,
 ): CopyPlan {
-  const how = pipeline === undefined ? 'in an index with semantic_text fields' : 'through a pipeline';
+  const how = isThrough ? 'through a pipeline' : 'in an index with semantic_text fields';
   const what = `an _update_by_query ${how}`;
   const body = JSON.parse(text) as Json;
   const unknown =

@@ -1,6 +1,6 @@
 import { type Cancel, EngineError } from '@sparrow-search/engine';
 
-import { BulkBody, type BulkItem } from './bulk-body.js';
+import { type BulkItem, itemNow } from './bulk-body.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import {
   type Json,
@@ -230,9 +230,7 @@ export async function bulkPassages(
   const groups = new Map<string, Group>();
   for (const item of items) {
     if (own.has(item.position) || item.kind === 'delete') continue;
-    const lines = changed.get(item.position);
-    // A pipeline may have sent the document to another index.
-    const [now = item] = lines === undefined ? [] : new BulkBody(Buffer.from(lines), item.index).items;
+    const now = itemNow(item, changed);
     const known = await semantic.writtenTo(now.index);
     if (known === undefined) continue;
     if (item.kind === 'update') {

@@ -18,6 +18,7 @@ import type { Product } from './product.js';
 import { passedOn } from './replies.js';
 import type { Transport } from './transport.js';
 import type { Turns } from './turns.js';
+import { writeIndexOf } from './write-index.js';
 
 /** An index with `semantic_text` fields, as the native engine is told of it. */
 export interface SemanticIndex {
@@ -124,9 +125,8 @@ export class SemanticFields {
       if (simulated.status === 200) found = [[name, template]];
     }
     if (found.length > 1) {
-      const aliases = await this.#transport.json({ method: 'GET', path: `/_alias/${encodeURIComponent(name)}` });
-      const written = Object.entries(isObject(aliases.body) ? aliases.body : {}).find(([, it]) => isWritten(it, name));
-      found = found.filter(([index]) => index === written?.[0]);
+      const written = await writeIndexOf(this.#transport, name);
+      found = found.filter(([index]) => index === written);
     }
     const [only] = found;
     const index = semanticIndex(only?.[0] ?? name, isObject(only?.[1]) ? only[1]['mappings'] : undefined);
@@ -144,7 +144,7 @@ export class SemanticFields {
     const name = encodeURIComponent(index);
     // A template has its mapping once the index is there.
     const [before] = await this.#mappings(index, {});
-    if (before === undefined) await this.#transport.ask({ method: 'PUT', path: `/${name}` });
+    if (before === undefined) await this.made(index);
     const [now] = before === undefined ? await this.#mappings(index, {}) : [before];
     const mapping = isObject(now?.[1]) ? now[1] : {};
     const fields = { ...writtenDown(mapping), ...semanticIn(wider.mapping) };
@@ -156,6 +156,14 @@ export class SemanticFields {
     const answered = await this.#transport.ask({ method: 'PUT', path: `/${name}/_mapping`, body, repeatable: true });
     if (answered.status !== 200) throw passedOn(answered);
     this.forget();
+  }
+
+  /** Makes what a template makes of a name that is written to. */
+  async made(name: string): Promise<void> {
+    const path = `/${encodeURIComponent(name)}`;
+    const made = await this.#transport.ask({ method: 'PUT', path });
+    // Of some templates come no indices, but data streams.
+    if (made.status === 400) await this.#transport.ask({ method: 'PUT', path: `/_data_stream${path}` });
   }
 
   /**
@@ -256,10 +264,4 @@ function otherPaths(mapping: unknown, above = ''): readonly string[] {
       return [...own, ...otherPaths(field, `${path}.`)];
     }),
   );
-}
-
-function isWritten(of: unknown, alias: string): boolean {
-  const aliases = isObject(of) ? of['aliases'] : undefined;
-  const one = isObject(aliases) ? aliases[alias] : undefined;
-  return isObject(one) && one['is_write_index'] === true;
 }

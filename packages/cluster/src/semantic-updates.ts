@@ -1,6 +1,6 @@
 import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
 
-import { BulkBody, BulkItem, itemsIn } from './bulk-body.js';
+import { BulkItem, itemNow, itemsIn } from './bulk-body.js';
 import { type Cause, refusal } from './errors.js';
 import { malformedAnswer, members, oneLine, rawOf } from './json.js';
 import { PAYLOAD } from './passage-mappings.js';
@@ -115,18 +115,11 @@ export async function inOrder(
     }
     const those = part.flatMap((item) => {
       const index = updates.get(item.position);
-      return index === undefined ? [] : [{ item: withChanges(item, changed), index }];
+      return index === undefined ? [] : [{ item: itemNow(item, changed), index }];
     });
     const answers = await updateDocuments(context, those, query, cancel);
     those.forEach(({ item: { position } }, at) => own.set(position, answers[at] ?? '{}'));
   }
-}
-
-/** An update whose vectors were made arrays is another line now. */
-function withChanges(item: BulkItem, changed: ReadonlyMap<number, string>): BulkItem {
-  const lines = changed.get(item.position);
-  const [now] = lines === undefined ? [] : new BulkBody(Buffer.from(lines), item.index).items;
-  return now === undefined ? item : now.at(item.position);
 }
 
 /** Parts of a bulk request, in none of which a document is written twice if one of the writes is an update that reads it. */

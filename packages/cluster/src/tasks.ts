@@ -8,8 +8,10 @@ import { defaultPipelineOf, translatedQuery } from './by-query.js';
 import type { ClusterLog } from './cluster-engine.js';
 import { type CopyPlan, type Copying, type Progress, copy, countOf, shardsOf } from './copy.js';
 import { checkWrite, pipelineOf } from './documents.js';
+import type { DynamicFields } from './dynamic-fields.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
+import type { FinalPipelines } from './final-pipelines.js';
 import { decode, isSet, parseAnswer } from './json.js';
 import {
   type Filling,
@@ -46,6 +48,8 @@ export interface Working {
   readonly vectors: VectorFields;
   readonly semantic: SemanticFields;
   readonly seals: Seals;
+  readonly finals: FinalPipelines;
+  readonly dynamic: DynamicFields;
   readonly log: ClusterLog;
 }
 
@@ -130,7 +134,7 @@ export class Tasks {
   }
 
   async #reindex(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { transport, names, pipelines, semantic } = this.#work;
+    const { transport, names, pipelines, semantic, finals, dynamic } = this.#work;
     if (request.query['dry_run'] !== undefined) throw notOverCluster('[dry_run] of a reindex');
     const restricted = request.rights !== undefined;
     const asked = readReindex(bytes === undefined ? '{}' : decode(bytes));
@@ -144,13 +148,15 @@ export class Tasks {
     const query = await translatedQuery(this.#work, request, source, asked, cancel);
     const pipeline = await pipelineOf(this.#work, asked.pipeline, asked.dest);
     const warnings = query?.warnings ?? [];
-    if (pipeline === undefined && (await semantic.writtenTo(asked.dest)) === undefined) {
+    const last = await finals.of(asked.dest);
+    const makes = (await semantic.writtenTo(asked.dest)) !== undefined || (await dynamic.mayBring(asked.dest));
+    if ((pipeline ?? last) === undefined && !makes) {
       const body = asked.forCluster(source, query?.text);
       const reply = await transport.ask({ method: 'POST', path: '/_reindex', query: request.query, body });
       return withWarnings(replyOf(reply), warnings);
     }
     await pipelines.sync();
-    const plan = planOf(asked, source, query?.text, pipeline, request.query);
+    const plan = planOf(asked, source, query?.text, pipeline, request.query, last !== undefined);
     const description = `reindex from [${asked.source}] to [${asked.dest}]`;
     return withWarnings(await this.#asTask(request, plan, 'indices:data/write/reindex', description), warnings);
   }
@@ -254,7 +260,8 @@ export class Tasks {
         await this.#save(running, progress);
         return running.record.cancelled === undefined && !running.stopped;
       };
-      const context = { transport, product, pipelines, models, semantic: this.#work.semantic, checkTarget };
+      const { semantic, finals, dynamic } = this.#work;
+      const context = { transport, product, pipelines, models, semantic, finals, dynamic, checkTarget };
       if (plan.change !== undefined) return await this.#fill(context, plan, running, setDown);
       const progress = await copy(context, plan, record, setDown);
       if (running.stopped) return await this.#handedBack(running, beat);
@@ -439,7 +446,7 @@ export class Tasks {
 
   /** `_delete_by_query` and `_update_by_query` are the cluster's own, with their queries in the cluster's form. */
   async #byQuery(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { transport, names, semantic } = this.#work;
+    const { transport, names, semantic, finals } = this.#work;
     const expression = await names.expression(request, request.path['index']);
     if (expression === undefined) throw illegal(`[${request.path['index'] ?? ''}] stands for no index`);
     const isUpdate = request.op === 'update_by_query';
@@ -450,9 +457,10 @@ export class Tasks {
       const read = await readSearch(this.#work, request, expression, decode(bytes), cancel);
       [sent, warnings] = [read.translated(), read.warnings];
     }
-    if (isUpdate && (pipeline !== undefined || (await semantic.of(expression)) !== undefined)) {
+    const isThrough = isUpdate && (pipeline !== undefined || (await finals.hasAny(expression)));
+    if (isUpdate && (isThrough || (await semantic.of(expression)) !== undefined)) {
       // The cluster knows no pipeline, and would write the documents without their passages.
-      const plan = planInPlace(expression, typeof sent === 'string' ? sent : '{}', request, pipeline);
+      const plan = planInPlace(expression, typeof sent === 'string' ? sent : '{}', request, pipeline, isThrough);
       const description = `update-by-query [${request.path['index'] ?? ''}]`;
       const reply = await this.#asTask(request, plan, 'indices:data/write/update/byquery', description);
       return withWarnings(reply, warnings);

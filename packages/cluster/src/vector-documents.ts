@@ -1,4 +1,4 @@
-import { BulkBody, type BulkItem } from './bulk-body.js';
+import { type BulkItem, itemNow } from './bulk-body.js';
 import type { DenseField } from './dense-fields.js';
 import { refusal } from './errors.js';
 import {
@@ -55,9 +55,7 @@ export async function bulkVectors(
   for (const item of items) {
     const { position } = item;
     if (own.has(position) || item.kind === 'delete') continue;
-    const lines = changed.get(position);
-    // A pipeline may have sent the document to another index.
-    const [now = item] = lines === undefined ? [] : new BulkBody(Buffer.from(lines), item.index).items;
+    const now = itemNow(item, changed);
     if (!known.has(now.index)) known.set(now.index, await vectors.watched(now.index));
     const watched = known.get(now.index);
     if (watched === undefined) continue;

@@ -35,6 +35,7 @@ export type Operation =
   | "cat_thread_pool"
   | "cat_trained_models"
   | "change_model"
+  | "choose_different"
   | "cleanup_repository"
   | "clear_cache"
   | "clear_scroll"
@@ -337,6 +338,7 @@ export const OPERATIONS: Readonly<Record<Operation, DeclaredOperation>> = {
   "cat_thread_pool": {"about":"A table of the queues of threads.","action":"cluster:monitor/nodes/stats","body":"none","parameters":["format","h","help","v","s","bytes","time","local","master_timeout","size"],"text":true,"stops":false,"reads":true,"shed":false},
   "cat_trained_models": {"about":"A table of models.","action":"cluster:monitor/xpack/ml/inference/get","body":"none","parameters":["format","h","help","v","s","bytes","time","local","master_timeout","allow_no_match","from","size"],"text":true,"stops":false,"reads":true,"shed":false},
   "change_model": {"about":"Changes the model of a field while the index is searched and written.","action":"indices:admin/ext/model/change","body":"json","parameters":["wait_for_completion","requests_per_second"],"text":false,"stops":false,"reads":false,"shed":false},
+  "choose_different": {"about":"Those of some hits from indices that are kept elsewhere that differ from each other.","action":"cluster:monitor/xpack/inference/post","body":"json","parameters":[],"text":false,"stops":true,"reads":true,"shed":false},
   "cleanup_repository": {"about":"Deletes files of a repository that no snapshot needs.","action":"cluster:admin/repository/_cleanup","body":"none","parameters":["master_timeout","timeout"],"text":false,"stops":false,"reads":false,"shed":false},
   "clear_cache": {"about":"Empties caches.","action":"indices:admin/cache/clear","body":"none","parameters":["expand_wildcards","allow_no_indices","ignore_unavailable","fielddata","fields","query","request","index"],"text":false,"stops":false,"reads":false,"shed":false},
   "clear_scroll": {"about":"Ends scrolls.","action":"indices:data/read/scroll/clear","body":"json","parameters":["scroll_id"],"text":false,"stops":false,"reads":true,"shed":false},

@@ -27,30 +27,7 @@ impl Run<'_> {
             work::check().map_err(|stopped| target.stopped(stopped))?;
             vectors.push(target.snapshot.dense_vectors(key.addr(), &diversify.field));
         }
-        if !vectors.is_empty() && vectors.iter().all(Vec::is_empty) {
-            return Err(SearchError::illegal(format!(
-                "Failed to retrieve vectors for field [{}]. Is it a [dense_vector] field, or a [semantic_text] field with dense vectors?",
-                diversify.field
-            )));
-        }
-        let query = match diversify.query.as_ref().map(|query| &query.kind) {
-            Some(QueryKind::Knn(knn) | QueryKind::KnnBuilder(KnnBuilderQuery { knn, .. })) => {
-                Some(&knn.vector[..])
-            }
-            _ => None,
-        };
-        let lengths = query.into_iter().map(<[f32]>::len).chain(vectors.iter().flatten().map(Vec::len));
-        let (shortest, longest) =
-            lengths.fold((usize::MAX, 0), |(a, b), length| (a.min(length), b.max(length)));
-        if shortest < longest {
-            return Err(SearchError::illegal(format!(
-                "The vectors of the field [{}] and the query vector have different numbers of dimensions [{shortest}] and \
-                 [{longest}]",
-                diversify.field
-            )));
-        }
-        let kept = most_relevant_and_different(&vectors, query, diversify.lambda, diversify.size);
-        let kept = match (kept, self.targets.first()) {
+        let kept = match (chosen(diversify, &vectors)?, self.targets.first()) {
             (Err(stopped), Some(target)) => return Err(target.stopped(stopped)),
             (kept, _) => kept.unwrap_or_default(),
         };
@@ -60,6 +37,38 @@ impl Run<'_> {
         };
         Ok(kept.into_iter().map(shown).collect())
     }
+}
+
+/// Positions of the hits that are kept, of which these are the vectors.
+///
+/// # Errors
+/// When no hit has a vector, or vectors have different lengths.
+pub fn chosen(
+    diversify: &Diversify,
+    vectors: &[Vec<Vec<f32>>],
+) -> Result<Result<Vec<usize>, Stopped>, SearchError> {
+    if !vectors.is_empty() && vectors.iter().all(Vec::is_empty) {
+        return Err(SearchError::illegal(format!(
+            "Failed to retrieve vectors for field [{}]. Is it a [dense_vector] field, or a [semantic_text] field with dense vectors?",
+            diversify.field
+        )));
+    }
+    let query = match diversify.query.as_ref().map(|query| &query.kind) {
+        Some(QueryKind::Knn(knn) | QueryKind::KnnBuilder(KnnBuilderQuery { knn, .. })) => {
+            Some(&knn.vector[..])
+        }
+        _ => None,
+    };
+    let lengths = query.into_iter().map(<[f32]>::len).chain(vectors.iter().flatten().map(Vec::len));
+    let (shortest, longest) = lengths.fold((usize::MAX, 0), |(a, b), length| (a.min(length), b.max(length)));
+    if shortest < longest {
+        return Err(SearchError::illegal(format!(
+            "The vectors of the field [{}] and the query vector have different numbers of dimensions [{shortest}] and \
+             [{longest}]",
+            diversify.field
+        )));
+    }
+    Ok(most_relevant_and_different(vectors, query, diversify.lambda, diversify.size))
 }
 
 /// Positions of the hits that maximal marginal relevance chooses by their vectors, in ascending order. Of hits with several vectors

@@ -11,6 +11,7 @@ mod reranked;
 mod sorted;
 mod union;
 
+pub use self::diversified::chosen;
 pub use self::fused::{Branch, Origin};
 pub use self::key::Key;
 

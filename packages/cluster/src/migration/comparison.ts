@@ -4,6 +4,7 @@ import { type Json, isObject } from '../json.js';
 import { pathsOfTypes } from '../mappings.js';
 import { semanticIn } from '../passage-mappings.js';
 import { ask } from './asking.js';
+import { areSamePassages } from './payloads.js';
 import { passagesOf, readPage, shardNumbers } from './transfer.js';
 
 /** A cluster keeps 9 bits of a weight: a score is lower by this share of it at most. Sums are of 32-bit floats. */
@@ -46,7 +47,8 @@ export async function compare(
     : [[], []];
   for (const [place, { id, routing, source }] of sample.entries()) {
     documents += 1;
-    if (own[place] !== moved[place]) differences.push(`document [${id}] has other passages`);
+    if (!areSamePassages(own[place] ?? null, moved[place] ?? null))
+      differences.push(`document [${id}] has other passages`);
     const query: Readonly<Record<string, string>> = routing === undefined ? {} : { routing };
     const other = await ask<{ found?: boolean; _source?: unknown }>(to, 'get_doc', {
       path: { index, id },

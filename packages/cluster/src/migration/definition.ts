@@ -16,6 +16,7 @@ const MOVED: ReadonlySet<string> = new Set([
     'number_of_replicas',
     'refresh_interval',
     'default_pipeline',
+    'final_pipeline',
     'hidden',
     'analysis',
     'similarity',

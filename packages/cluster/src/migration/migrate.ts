@@ -138,7 +138,9 @@ async function movePipelines(
   definitions: readonly IndexDefinition[],
 ): Promise<void> {
   const [ours, theirs] = await Promise.all([pipelinesOf(from), pipelinesOf(to)]);
-  const wanted = new Set(definitions.map(({ settings }) => settings.index['default_pipeline']));
+  const wanted = new Set(
+    definitions.flatMap(({ settings: { index } }) => [index['default_pipeline'], index['final_pipeline']]),
+  );
   for (const [pipeline, definition] of Object.entries(ours)) {
     if (!wanted.has(pipeline) || pipeline in theirs || !isObject(definition)) continue;
     await ask(to, 'put_pipeline', { path: { pipeline }, body: definition }).catch((error: unknown) => {

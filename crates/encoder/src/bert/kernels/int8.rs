@@ -7,7 +7,7 @@
 //! and the same on every instruction set, as the numbers `q` are: they are made by two multiplications, one subtraction and one rounding
 //! to the nearest.
 
-use crate::numbers::{LINE, room};
+use crate::numbers::{LINE, prefetch_line, room};
 
 use super::jobs::{Epilogue, Gemm};
 use super::lanes::{Lanes, gelu};
@@ -45,6 +45,10 @@ pub(super) unsafe trait Whole {
     /// Rounds numbers in 0..=255 to integers, ties to even, subtracts `SHIFT` from each, and writes them as `LANES / GROUP` words.
     unsafe fn put(numbers: Self::Floats, to: *mut i32);
 }
+
+/// Distance, in bytes, of the weights that are asked for ahead of those that are multiplied. A question has few rows, so that its products
+/// wait for their weights. Between 512 and 4,096 it makes little difference.
+const AHEAD: usize = 2048;
 
 /// Number of f32 in a vector of the instruction set.
 #[inline(always)]
@@ -215,6 +219,9 @@ unsafe fn tile<W: Whole, const R: usize, const GELU: bool>(at: Tile) {
         let (mut words, mut weights) = (at.words, at.weights);
         for _ in 0..at.steps {
             let columns = [W::weights(weights), W::weights(weights.add(lanes::<W>() * W::GROUP))];
+            for line in (0..2 * lanes::<W>() * W::GROUP).step_by(LINE) {
+                prefetch_line::<true>(weights.wrapping_add(AHEAD + line).cast());
+            }
             for (row, sums) in sums.iter_mut().enumerate() {
                 let word = W::word(words.add(row * at.steps));
                 sums[0] = W::add_products(sums[0], word, columns[0]);

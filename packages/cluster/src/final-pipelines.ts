@@ -1,0 +1,189 @@
+import { matchesGlob } from '@sparrow-search/engine';
+
+import { Believed } from './believed.js';
+import { type Json, isObject, parseAnswer, textOf, without } from './json.js';
+import { META, ownMeta } from './mappings.js';
+import { encodeExpression } from './names.js';
+import { passedOn } from './replies.js';
+import type { Transport } from './transport.js';
+import type { Turns } from './turns.js';
+import { writeIndexOf } from './write-index.js';
+
+/** The setting, and the name under which a mapping keeps its value: a cluster that had the setting would run the pipeline itself. */
+const NAME = 'final_pipeline';
+
+/** The value by which an index says that it has none, also where a template has one. */
+const NONE = '_none';
+
+/** How long the servers believe what they know of it, and a little more. */
+const UNTIL_KNOWN_MS = 5_500;
+
+/**
+ * Settings without the final pipeline, and what they say about it.
+ *
+ * @returns undefined for the pipeline where they say nothing, and `_none` where there is to be none
+ */
+export function withoutFinal(settings: unknown): readonly [settings: unknown, pipeline: string | undefined] {
+  if (!isObject(settings)) return [settings, undefined];
+  let found: unknown;
+  const left = Object.fromEntries(
+    Object.entries(settings).flatMap(([name, value]) => {
+      if (name === NAME || name === `index.${NAME}`) {
+        found = value ?? NONE;
+        return [];
+      }
+      if (name !== 'index' && name !== 'settings') return [[name, value]];
+      const [rest, inside] = withoutFinal(value);
+      found ??= inside;
+      return isObject(rest) && Object.keys(rest).length === 0 ? [] : [[name, rest]];
+    }),
+  );
+  return [left, textOf(found)];
+}
+
+/** The body that makes an index, or a template, with the final pipeline where Sparrow keeps it. */
+export function withFinal(body: Json): Json {
+  const [settings, pipeline] = withoutFinal(body['settings']);
+  if (pipeline === undefined) return body;
+  return { ...body, settings, mappings: named(body['mappings'], pipeline) };
+}
+
+/** The same body as it was put. */
+export function finalShown(body: Json): Json {
+  const pipeline = finalIn(body['mappings']);
+  return pipeline === undefined ? body : { ...body, settings: shown(body['settings'], pipeline) };
+}
+
+function shown(settings: unknown, pipeline: string): Json {
+  const all = isObject(settings) ? settings : {};
+  const isFlat = Object.keys(all).some((name) => name.startsWith('index.'));
+  if (isFlat) return { ...all, [`index.${NAME}`]: pipeline };
+  return { ...all, index: { ...(isObject(all['index']) ? all['index'] : {}), [NAME]: pipeline } };
+}
+
+function named(mapping: unknown, pipeline: string | undefined): Json {
+  const given = isObject(mapping) ? mapping : {};
+  const own = without(ownMeta(given) as Json, NAME);
+  const meta = isObject(given['_meta']) ? given['_meta'] : {};
+  return { ...given, _meta: { ...meta, [META]: pipeline === undefined ? own : { ...own, [NAME]: pipeline } } };
+}
+
+function finalIn(mapping: unknown): string | undefined {
+  return textOf(ownMeta(mapping)[NAME]);
+}
+
+/** Which pipeline runs last on what is written to an index. What the cluster said of it is believed for five seconds. */
+export class FinalPipelines {
+  readonly #transport: Transport;
+  readonly #turns: Turns;
+  readonly #known = new Believed<string | 'missing' | undefined>();
+
+  constructor(transport: Transport, turns: Turns) {
+    this.#transport = transport;
+    this.#turns = turns;
+  }
+
+  /** That of the index that a name writes to: one that is there, or one that a template makes. */
+  async of(name: string): Promise<string | undefined> {
+    const found = await this.#known.of(name, () => this.#look(name));
+    if (found === 'missing') this.#known.drop(name);
+    return found === 'missing' ? undefined : found;
+  }
+
+  /** Whether any of the indices has one. */
+  async hasAny(expression: string): Promise<boolean> {
+    const all = await this.#named(expression, {});
+    return all.some(([, pipeline]) => pipeline !== NONE);
+  }
+
+  /** Those of the indices that have one, or say that they have none. */
+  async #named(
+    expression: string,
+    query: Readonly<Record<string, string>>,
+  ): Promise<readonly (readonly [index: string, pipeline: string])[]> {
+    const { status, body } = await this.#transport.json({
+      method: 'GET',
+      path: `/${encodeExpression(expression)}/_mapping`,
+      query: { ...query, ignore_unavailable: 'true', filter_path: `*.mappings._meta.${META}.${NAME}` },
+    });
+    return Object.entries(status === 200 && isObject(body) ? body : {}).flatMap(([index, it]) => {
+      const pipeline = finalIn(isObject(it) ? it['mappings'] : undefined);
+      return pipeline === undefined ? [] : [[index, pipeline] as const];
+    });
+  }
+
+  async #look(name: string): Promise<string | 'missing' | undefined> {
+    const found = await this.#named(name, {});
+    if (found.length === 0) {
+      const { status } = await this.#transport.ask({ method: 'HEAD', path: `/${encodeURIComponent(name)}` });
+      if (status !== 404) return undefined;
+      const path = `/_index_template/_simulate_index/${encodeExpression(name)}`;
+      const simulated = await this.#transport.json({ method: 'POST', path });
+      const template = isObject(simulated.body) ? simulated.body['template'] : undefined;
+      const pipeline = given(finalIn(isObject(template) ? template['mappings'] : undefined));
+      return pipeline ?? 'missing';
+    }
+    const [only] = found;
+    if (only?.[0] === name) return given(only[1]);
+    const written = await writeIndexOf(this.#transport, name);
+    return given(found.find(([index]) => index === written)?.[1]);
+  }
+
+  /**
+   * Gives indices another one, and waits until all servers know it.
+   *
+   * @param pipeline `_none` for none
+   */
+  async put(expression: string, pipeline: string, keeps = false): Promise<void> {
+    const path = `/${encodeExpression(expression)}/_mapping`;
+    const answered = await this.#transport.ask({ method: 'GET', path, repeatable: true });
+    if (answered.status !== 200) throw passedOn(answered);
+    for (const index of Object.keys(parseAnswer(answered.body) as Json)) {
+      await this.#turns.alone(index, async () => {
+        const one = `/${encodeURIComponent(index)}/_mapping`;
+        const { body } = await this.#transport.json({ method: 'GET', path: one });
+        const mapping = isObject(body) && isObject(body[index]) ? body[index]['mappings'] : undefined;
+        if (keeps && finalIn(mapping) !== undefined) return;
+        const { _meta } = named(mapping, given(pipeline));
+        const put = await this.#transport.ask({ method: 'PUT', path: one, body: JSON.stringify({ _meta }) });
+        if (put.status !== 200) throw passedOn(put);
+      });
+    }
+    this.forget();
+    await new Promise((resolve) => setTimeout(resolve, UNTIL_KNOWN_MS));
+  }
+
+  /**
+   * Settings of indices as they were put.
+   *
+   * @param found the cluster's answer: settings by the names of indices
+   * @param wanted patterns of the settings that the request asks for
+   */
+  async shown(
+    expression: string,
+    query: Readonly<Record<string, string>>,
+    found: Json,
+    wanted: string | undefined,
+  ): Promise<Json> {
+    const isWanted = (wanted ?? '*').split(',').some((it) => matchesGlob(it === '_all' ? '*' : it, `index.${NAME}`));
+    const expand = query['expand_wildcards'];
+    const all = isWanted ? await this.#named(expression, expand === undefined ? {} : { expand_wildcards: expand }) : [];
+    const changed = all.map(([index, pipeline]) => {
+      const one = isObject(found[index]) ? found[index] : {};
+      const settings = one['settings'];
+      const isFlat = query['flat_settings'] === 'true' || query['flat_settings'] === '';
+      const before = isFlat && Object.keys(isObject(settings) ? settings : {}).length === 0;
+      return [index, { ...one, settings: before ? { [`index.${NAME}`]: pipeline } : shown(settings, pipeline) }];
+    });
+    return { ...found, ...(Object.fromEntries(changed) as Json) };
+  }
+
+  /** Asks again next time, as a mapping changed. */
+  forget(): void {
+    this.#known.forget();
+  }
+}
+
+function given(pipeline: string | undefined): string | undefined {
+  return pipeline === NONE || pipeline === '' ? undefined : pipeline;
+}
