@@ -1,9 +1,10 @@
 //! Products of bytes over any vector type; as in `generic.rs`, each instruction set compiles its own copy.
 //!
-//! A number of a row is `scale · q + least` with a whole `q` of 0..=255, a scale and a least number of its own for each row; a weight is
-//! `scale · w` with a whole `w` of −128..=127 and a scale of its column. So an output is
+//! A number of a row, times its factor, is `scale · q + least` with a whole `q` of 0..=255, a scale and a least number of its own for each
+//! row; a weight, divided by that factor, is `scale · w` with a whole `w` of −128..=127 and a scale of its column. The factors are 1 but
+//! where some numbers of rows are far larger than the others, which one scale would round away. So an output is
 //! `scale · scale · Σ q·w + least · scale · Σ w + bias`, of which `Σ w` is known beforehand. `Σ q·w` is a whole number without an overflow,
-//! and the same on every instruction set, as the numbers `q` are: they are made by one subtraction, one multiplication and one rounding
+//! and the same on every instruction set, as the numbers `q` are: they are made by two multiplications, one subtraction and one rounding
 //! to the nearest.
 
 use crate::numbers::{LINE, prefetch_line, room};
@@ -83,19 +84,21 @@ pub(super) fn place(scratch: &mut Vec<f32>, rows: usize, depth: usize, group: us
     Words { words: words.as_mut_ptr().cast(), spans: spans.as_mut_ptr().cast() }
 }
 
-/// Quantises rows of `depth` numbers.
+/// Quantises rows of as many numbers as there are factors, each multiplied with its factor.
 ///
 /// # Safety
-/// The processor has the instructions of `W`; `depth` is a multiple of `LANES`, and `to` has place for the rows.
+/// The processor has the instructions of `W`; the number of factors is a multiple of `LANES`, and `to` has place for the rows.
 #[inline(always)]
-pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], depth: usize, to: Words) {
+pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], factors: &[f32], to: Words) {
+    let depth = factors.len();
     for (at, row) in rows.chunks_exact(depth).enumerate() {
         // SAFETY: the caller's promise.
         unsafe {
             let (mut most, mut least) =
                 (<W::Floats>::splat(f32::NEG_INFINITY), <W::Floats>::splat(f32::INFINITY));
             for lane in (0..depth).step_by(lanes::<W>()) {
-                let value = <W::Floats>::load(row.as_ptr().add(lane));
+                let value = <W::Floats>::load(row.as_ptr().add(lane))
+                    .mul(<W::Floats>::load(factors.as_ptr().add(lane)));
                 most = most.max(value);
                 least = least.min(value);
             }
@@ -107,8 +110,9 @@ pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], depth: usize, to: Words) {
             let (least, inverse) = (<W::Floats>::splat(least), <W::Floats>::splat(inverse));
             let words = to.words.add(at * (depth / W::GROUP));
             for lane in (0..depth).step_by(lanes::<W>()) {
-                let value = <W::Floats>::load(row.as_ptr().add(lane)).sub(least).mul(inverse);
-                W::put(value, words.add(lane / W::GROUP));
+                let value = <W::Floats>::load(row.as_ptr().add(lane))
+                    .mul(<W::Floats>::load(factors.as_ptr().add(lane)));
+                W::put(value.sub(least).mul(inverse), words.add(lane / W::GROUP));
             }
         }
     }
@@ -124,7 +128,7 @@ pub(super) unsafe fn gemm<W: Whole>(job: &Gemm<'_>, bytes: &Bytes, scratch: &mut
     let rows = place(scratch, job.rows, job.linear.depth, W::GROUP);
     // SAFETY: the caller's promise; the place is for these rows.
     unsafe {
-        quantise::<W>(job.input, job.linear.depth, rows);
+        quantise::<W>(job.input, &bytes.factors, rows);
         match job.epilogue {
             Epilogue::None => product::<W, false>(job, bytes, rows, out),
             Epilogue::Gelu => product::<W, true>(job, bytes, rows, out),
