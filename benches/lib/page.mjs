@@ -148,34 +148,48 @@ const ITSELF = [
 /** Whether a row compares Sparrow with itself. @param {{ against?: string | null }} row */
 export const isItself = ({ against }) => ITSELF.some((start) => against?.startsWith(start));
 
-/** From how many times the time of another way on a row of Sparrow against itself is listed. */
-const NOTABLE = 1.05;
-
 /** How many times as long as its peer's a row's time is, whichever way its unit counts. */
 const times = ({ ratio, unit }) => (isLessBetter(unit) ? ratio : 1 / ratio);
 
-/** The lists of rows that are not as good as they should be: each row is in the first list that it belongs to. */
+/** How far a figure is from its target: 1 where it reaches it. */
+function distance({ ratio, sparrow, target: { at_most: most, at_least: least } }) {
+  const value = ratio ?? sparrow;
+  return most === undefined ? least / value : value / most;
+}
+
+/** The lists of rows that are not as good as they should be, and how far each is off: a row is in the first list that it belongs to. */
 const LISTS = [
-  ['**Another program is ahead:**', (row) => isBehind(row) && !isItself(row)],
+  ['**Another program is ahead:**', (row) => isBehind(row) && !isItself(row), times],
   [
     '**A target is missed,** but no other program is ahead:',
     ({ met, skipped }) => met === false && skipped === undefined,
-  ],
-  [
-    '**Sparrow against itself, without a target:** something takes at least 5% longer than another way to do it, than a part of it, or than before:',
-    (row) => isBehind(row) && row.target === null && times(row) >= NOTABLE,
+    distance,
   ],
 ];
+
+/** What rows have in common that differ in how many documents, in the share of times or in the peer alone. */
+const subjectOf = ({ suite, what }) =>
+  `${suite} ${what.replace(/[\d,]+ (?=documents|passages|texts|vectors)/g, '').replace(/, p\d+$/, '')}`;
+
+/** Of rows about the same the one that is furthest off, where the first of them stands. */
+function furthest(rows, off) {
+  const bySubject = new Map();
+  for (const row of rows) {
+    const subject = subjectOf(row);
+    const known = bySubject.get(subject);
+    if (known === undefined || off(row) > off(known)) bySubject.set(subject, row);
+  }
+  return [...bySubject.values()];
+}
 
 function behind(records, sections) {
   const rows = records.flatMap(({ suite, rows }) => rows.map((row) => ({ suite, ...row })));
   const listed = new Set();
-  const parts = LISTS.flatMap(([title, belongs]) => {
+  const parts = LISTS.flatMap(([title, belongs, off]) => {
     const members = rows.filter((row) => !listed.has(row) && belongs(row));
     members.forEach((row) => listed.add(row));
-    return members.length === 0
-      ? []
-      : [[title, '', ...members.map((row) => listItem(row, sections.get(row.suite)))].join('\n')];
+    const items = furthest(members, off).map((row) => listItem(row, sections.get(row.suite)));
+    return items.length === 0 ? [] : [[title, '', ...items].join('\n')];
   });
   return parts.length === 0 ? 'Nothing in the records above.' : parts.join('\n\n');
 }

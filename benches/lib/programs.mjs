@@ -104,13 +104,14 @@ export async function pythonVersions(path, packages) {
   return versions;
 }
 
-/** A command's standard output; what it says on standard error is only shown when it fails. */
-export function capture(command, args, { env = {}, cwd = ROOT, input } = {}) {
+/** A command's standard output; what it says on standard error is only shown when it fails. After `seconds` it is ended, and has failed. */
+export function capture(command, args, { env = {}, cwd = ROOT, input, seconds } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd,
       env: { ...process.env, ORT_DISABLE_TELEMETRY: '1', ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
+      ...(seconds === undefined ? {} : { timeout: Math.ceil(1000 * seconds), killSignal: 'SIGKILL' }),
     });
     const [out, errors] = [[], []];
     child.stdout.on('data', (chunk) => out.push(chunk));
@@ -120,7 +121,8 @@ export function capture(command, args, { env = {}, cwd = ROOT, input } = {}) {
       const text = Buffer.concat(out).toString();
       if (code === 0) return resolve(text);
       const tail = `${text}\n${Buffer.concat(errors)}`.trim().split('\n').slice(-20).join('\n');
-      reject(new StepFailed(`\`${[command, ...args].join(' ')}\` ended with ${signal ?? code}:\n${tail}`));
+      const late = signal === 'SIGKILL' && seconds !== undefined ? `\nit was ended after ${seconds} s` : '';
+      reject(new StepFailed(`\`${[command, ...args].join(' ')}\` ended with ${signal ?? code}:\n${tail}${late}`));
     });
     // A program that ends early closes its input; its exit code says enough.
     child.stdin.on('error', () => {});

@@ -37,8 +37,10 @@ export function figure(value) {
  * @param {{title: string, note: string, bars: {name: string, value: number, unit: string, colour: number}[]}[]} panels
  */
 export function bars(title, panels) {
-  const width = 760;
-  const [left, right] = [250, 110];
+  const names = panels.flatMap(({ bars: each }) => each.map(({ name }) => name.length));
+  // A letter is some seven pixels wide.
+  const left = Math.max(250, 7 * Math.max(...names) + 20);
+  const [width, right] = [510 + left, 110];
   const parts = [];
   let y = 20;
   for (const panel of panels) {

@@ -1,6 +1,18 @@
 // Sparse vectors in files: rows of a matrix whose columns are the vocabulary's numbers, little-endian. PREFIX.ptr holds a u32 per
 // row and one more, PREFIX.idx the columns (u32), PREFIX.val the weights (f32), ascending by column within a row.
-import { closeSync, existsSync, openSync, readFileSync, readSync, renameSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+
+import { CsrFile } from './csr.mjs';
 
 const ENDINGS = ['ptr', 'idx', 'val'];
 const COPY_BYTES = 1 << 24;
@@ -37,6 +49,21 @@ export function sliceVectors(prefix, rows, target) {
   const lengths = { ptr: 4 * (rows + 1), idx: 4 * pointerAt(prefix, rows), val: 4 * pointerAt(prefix, rows) };
   // The pointers come last: without them nothing counts as there.
   for (const ending of ['idx', 'val', 'ptr']) copyHead(`${prefix}.${ending}`, `${target}.${ending}`, lengths[ending]);
+}
+
+/** Copies the first rows of a matrix of csr.mjs, `rows` at most. */
+export function copyMatrix(path, rows, target) {
+  const matrix = new CsrFile(path);
+  const [idx, val] = ['idx', 'val'].map((ending) => openSync(`${target}.${ending}`, 'w'));
+  const ptr = new Uint32Array(Math.min(rows, matrix.rows) + 1);
+  for (const { row, idx: columns, val: values } of matrix.read(ptr.length - 1)) {
+    ptr[row + 1] = ptr[row] + columns.length;
+    writeSync(idx, columns);
+    writeSync(val, values);
+  }
+  for (const file of [idx, val]) closeSync(file);
+  matrix.close();
+  writeFileSync(`${target}.ptr`, ptr);
 }
 
 function pointerAt(prefix, row) {

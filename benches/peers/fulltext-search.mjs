@@ -1,9 +1,9 @@
 // node --expose-gc fulltext-search.mjs ENGINE MODULES INPUT.json SECONDS
 //
-// One of the full-text engines written in JavaScript, in a process of its own: ENGINE is minisearch, flexsearch or @orama/orama,
+// One of the full-text engines written in JavaScript, in a process of its own: ENGINE is minisearch, flexsearch, lunr or @orama/orama,
 // installed in MODULES. INPUT holds { texts, questions }. Any word of a question may match, ten answers, the engine's own ranking with
-// its own defaults. Prints one JSON object: what building took, memory, the times of the questions asked within SECONDS, and the
-// ranked texts (by position) of each.
+// its own defaults. Prints one JSON object: what building took, memory, the best times of the questions asked within SECONDS in three
+// passes, and the ranked texts (by position) of each.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -14,6 +14,7 @@ import { summarize } from '../lib/statistics.mjs';
 
 const K = 10;
 const WARM_UP = 3;
+const PASSES = 3;
 const [engine, modules, input, limit] = process.argv.slice(2);
 const { texts, questions } = JSON.parse(readFileSync(input, 'utf8'));
 const require = createRequire(pathToFileURL(join(modules, 'package.json')));
@@ -38,6 +39,20 @@ const BUILD = {
     const index = new Index({ tokenize: 'strict' });
     texts.forEach((text, id) => index.add(id, text));
     return (question) => index.search(question, { limit: K, suggest: true });
+  },
+  async lunr() {
+    const module = await load('lunr');
+    const lunr = module.default ?? module;
+    const index = lunr(function build() {
+      this.ref('id');
+      this.field('text');
+      texts.forEach((text, id) => this.add({ id, text }));
+    });
+    return (question) =>
+      index
+        .search(question)
+        .slice(0, K)
+        .map(({ ref }) => Number(ref));
   },
   async '@orama/orama'() {
     const { create, insertMultiple, search } = await load('@orama/orama');
@@ -65,11 +80,13 @@ const memoryBytes = used() - before;
 const ends = performance.now() + 1000 * Number(limit);
 for (const question of questions.slice(0, WARM_UP)) await search(question);
 const [times, ranked] = [[], []];
-for (const question of questions) {
-  const asked = performance.now();
-  const found = await search(question);
-  times.push(performance.now() - asked);
-  ranked.push(found);
-  if (performance.now() > ends) break;
+for (let pass = 0; pass < PASSES && performance.now() < ends; pass += 1) {
+  for (const [at, question] of questions.entries()) {
+    const asked = performance.now();
+    const found = await search(question);
+    times[at] = Math.min(times[at] ?? Infinity, performance.now() - asked);
+    ranked[at] = found;
+    if (performance.now() > ends) break;
+  }
 }
 console.log(JSON.stringify({ engine, buildSeconds, memoryBytes, ...summarize(times), ranked }));

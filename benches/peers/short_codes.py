@@ -3,7 +3,7 @@
 
 FAISS's graphs over codes of one bit (RaBitQ, questions of 4 bits), whose candidates are compared by floats, as those of `bbq_hnsw` are:
 one thread, one question at a time, top 10, recall against an exact scan. Vectors have length one, so distances rank as products do.
-Prints lines like those of `dense/knn.py` of the peers' folder."""
+Prints lines like those of dense_engines.py."""
 
 import argparse
 import importlib.util

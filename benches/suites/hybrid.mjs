@@ -4,6 +4,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { ndcg } from '@sparrow-search/evaluation';
+
 import { bulkLines } from '../../scripts/lib/api-client.mjs';
 import { keptFolder } from '../lib/programs.mjs';
 import { ask } from '../serving/ask.mjs';
@@ -16,6 +18,8 @@ export const title = 'A question by words, sparse and dense vectors at once, ove
 const SIZES = {
   smoke: { documents: 300, questions: 120, one: 30, many: 60, checked: 10, rounds: 1 },
   quick: { documents: 10_000, questions: 8000, one: 400, many: 1000, checked: 50, rounds: 2 },
+  // Beside the other engines of `--quick-peers`.
+  peers: { documents: 10_000, questions: 5000, one: 300, many: 600, checked: 50, rounds: 2 },
   full: { documents: 200_000, questions: 20_000, one: 800, many: 2000, checked: 200, rounds: 3 },
 };
 const INDEX = 'hybrid';
@@ -70,10 +74,12 @@ export async function run(context) {
     // They are timed first, after those that are not counted.
     const first = warm(size.one);
     const checked = await check(sparrow, questions.slice(first, first + size.checked));
+    const quality = await judge(sparrow, texts, context.judged ?? []);
     // A new process knows no encoding of any of them.
     await sparrow.stop();
     sparrow = await startSparrow(data);
-    return await measure(context, size, sparrow, questions, checked);
+    const measured = await measure(context, size, sparrow, { texts: texts.length, questions, checked });
+    return { ...measured, rows: [...measured.rows, ...quality] };
   } finally {
     await sparrow.stop();
     if (context.size === 'smoke') rmSync(data, { recursive: true, force: true });
@@ -140,9 +146,27 @@ async function check({ request }, questions) {
   return `${questions.length} questions: the hits and scores are those that the three lists make, asked one by one`;
 }
 
+/** nDCG@10 of each way over the questions whose relevant texts are all there. @param {{ text: string, grades: Map<string, number> }[]} judged */
+async function judge({ request }, texts, judged) {
+  const there = new Set(texts.map(({ id }) => id));
+  const asked = judged.filter(({ grades }) => [...grades.keys()].every((id) => there.has(id)));
+  const rows = [];
+  for (const [name, query] of asked.length === 0 ? [] : Object.entries({ fused: FUSED, ...LISTS })) {
+    let sum = 0;
+    for (const { text, grades } of asked) {
+      const { hits } = await request('POST', `/${INDEX}/_search`, { ...query(text), size: 10, _source: false });
+      const ranked = hits.hits.map(({ _id: id }) => id);
+      sum += ndcg(ranked, grades);
+    }
+    const checked = `${asked.length} of ${judged.length} judged questions: those whose relevant texts are all there`;
+    rows.push({ what: `nDCG@10, ${name}`, sparrow: sum / asked.length, checked });
+  }
+  return rows;
+}
+
 const near = (score, expected = 0) => Math.abs(score - expected) <= expected * PRECISION;
 
-async function measure(context, size, server, questions, checked) {
+async function measure(context, size, server, { texts, questions, checked }) {
   const kinds = { fused: FUSED, ...LISTS };
   const one = { clients: 1, count: size.one, warm: warm(size.one) };
   const many = { clients: CLIENTS, count: size.many, warm: warm(size.many) };
@@ -183,7 +207,7 @@ async function measure(context, size, server, questions, checked) {
     },
   ];
   const notes = [
-    `${questions.length} distinct questions over ${size.documents} passages in one segment; client and server share the machine's cores`,
+    `${questions.length} distinct questions over ${texts} passages in one segment; client and server share the machine's cores`,
     'answers have title and text of ten hits; CPU is in microseconds a request; the best of the rounds counts',
   ];
   return { rows, notes };

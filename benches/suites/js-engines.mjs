@@ -5,7 +5,7 @@
 // HTTP, twice: once as text alone (BM25, as they do), once through the model (sparse vectors); its times include HTTP and, by meaning,
 // the encoding of the question. Quality is nDCG@10 on SQuAD's development questions, of Sparrow for exactly the questions that an
 // engine had time for. Vectors: Sparrow's Rust program and the typed arrays take turns, the better round of each counts.
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 
@@ -15,7 +15,7 @@ import { at } from '../../scripts/lib/paths.mjs';
 import { StepFailed } from '../../scripts/lib/process.mjs';
 import { usage } from '../../scripts/lib/server-process.mjs';
 import { groundTruth, readAnswers } from '../lib/answers.mjs';
-import { jsonLines } from '../lib/corpus.mjs';
+import { openDataset } from '../lib/datasets.mjs';
 import { capture, captureJson, folder } from '../lib/programs.mjs';
 import { searchSparrow } from '../lib/postings-program.mjs';
 import { MODEL, fill, startSparrow } from '../lib/server.mjs';
@@ -170,26 +170,19 @@ async function readCorpus(context, size) {
     const questions = (await context.questions(size.questions)).map((text) => ({ text }));
     return { name: 'glosses of WordNet', texts, questions };
   }
-  const grades = new Map();
-  const file = readdirSync(squad).find((name) => /^qrels\..*\.tsv$/.test(name));
-  for (const line of readFileSync(join(squad, file), 'utf8').split('\n').slice(1)) {
-    const [question, text, grade] = line.split('\t');
-    if (!(Number(grade) > 0)) continue;
-    if (!grades.has(question)) grades.set(question, new Map());
-    grades.get(question).set(text, Number(grade));
-  }
-  const all = (await jsonLines(join(squad, 'queries.jsonl.gz'))).filter(({ _id }) => grades.has(_id));
+  const collection = openDataset(squad);
+  const [grades, all] = [await collection.judgements(), await collection.questions(Infinity)];
   // Spread over all, since neighbours ask about the same paragraph.
   const step = Math.max(1, Math.floor(all.length / size.questions));
   const questions = Array.from({ length: Math.min(size.questions, all.length) }, (_, index) => all[index * step]).map(
-    ({ _id, text }) => ({ text, grades: grades.get(_id) }),
+    ({ id, text }) => ({ text, grades: grades.get(id) }),
   );
   const wanted = new Set(questions.flatMap((question) => [...question.grades.keys()]));
-  const corpus = await jsonLines(join(squad, 'corpus.jsonl.gz'));
+  const corpus = await collection.texts(Infinity);
   // A smaller corpus keeps what the questions look for.
-  const texts = [...corpus.filter(({ _id }) => wanted.has(_id)), ...corpus.filter(({ _id }) => !wanted.has(_id))]
+  const texts = [...corpus.filter(({ id }) => wanted.has(id)), ...corpus.filter(({ id }) => !wanted.has(id))]
     .slice(0, Math.max(wanted.size, size.texts))
-    .map(({ _id, title: head, text }) => ({ id: _id, text: head ? `${head} ${text}` : text }));
+    .map(({ id, title: head, text }) => ({ id, text: head ? `${head} ${text}` : text }));
   return { name: 'SQuAD', texts, questions };
 }
 

@@ -4,7 +4,7 @@
 // recall is below the floor.
 // SPARROW_BENCH_EMBEDDINGS names a folder with passages.f32 and queries.f32 (rows of 384 little-endian floats) for real embeddings
 // (`examples/encode_corpus.rs` of the encoder writes them); without it they are drawn from a mixture. The record says which. Over real
-// ones hnswlib, FAISS and usearch run too, after our program (dense/knn.py of the peers' folder, and peers/short_codes.py here): the same vectors, questions and widths
+// ones hnswlib, FAISS and usearch run too, after our program (peers/dense_engines.py and peers/short_codes.py): the same vectors, questions and widths
 // of a search, one thread, the best time of each question in three rounds, for both. The record says which versions of them ran, and how
 // they build graphs.
 import { createHash } from 'node:crypto';
@@ -78,14 +78,13 @@ export async function run(context) {
   return { rows, notes: [...said, graphsNote(lines, versions)], corpus, peers: { versions, graphs: PEERS_GRAPHS } };
 }
 
-/** What dense/knn.py of the peers' folder and short_codes.py of ours print, and the versions of what it ran; nothing where it cannot run. */
+/** What dense_engines.py and short_codes.py print, and the versions of what it ran; nothing where it cannot run. */
 async function peersOf(context, files, options) {
   const python = await context.python();
   if (python.skipped !== undefined) return NO_PEERS;
-  const given = context.peers === undefined ? [] : [join(context.peers, 'dense', 'knn.py')].filter(existsSync);
   const printed = [];
-  for (const script of [...given, at('benches', 'peers', 'short_codes.py')])
-    printed.push(...(await captureJson(python.path, [script, ...files, ...options])));
+  for (const script of ['dense_engines.py', 'short_codes.py'])
+    printed.push(...(await captureJson(python.path, [at('benches', 'peers', script), ...files, ...options])));
   // Of an engine that is not installed there is nothing to compare.
   const lines = printed.filter((line) => line.skipped === undefined);
   const packages = new Set(lines.map((line) => PACKAGES[line.engine.split(' ', 1)[0]]));
@@ -147,7 +146,7 @@ export function compareCodes(lines) {
 /**
  * Times at equal recall, building and exact scans, against each peer. A peer that does not reach a recall has no row for it, but a note.
  * @param {object[]} lines what our program printed
- * @param {object[]} peers what dense/knn.py printed
+ * @param {object[]} peers what dense_engines.py printed
  */
 export function compare(lines, peers) {
   const rows = [];

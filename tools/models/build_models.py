@@ -134,10 +134,14 @@ def write_weights(package, weights, packed=lambda kept: kept):
     (package / "model.safetensors").write_bytes(save(contiguous, metadata={"format": "pt"}))
 
 
-def in_bytes(weights):
-    """Matrices as bytes with a scale for each row, apart from the positions, which stay in half precision as long vectors do."""
+def in_bytes(weights, columns={}):
+    """Matrices as bytes with a scale for each row, apart from the positions, which stay in half precision as long vectors do. `columns`
+    has the scales of columns, for matrices that have such."""
     packed = {}
     for name, array in weights.items():
+        if name in columns:
+            packed[name + "_column_scale"] = columns[name][None]
+            array = array / columns[name]
         if array.ndim == 2 and "position" not in name:
             scales = np.maximum(np.abs(array).max(1) / 127, np.finfo(np.float32).tiny).astype(np.float32)[:, None]
             packed[name] = np.rint(array / scales).clip(-127, 127).astype(np.int8)
@@ -156,7 +160,8 @@ def halved(weights):
 def package_weights(package):
     """The weights of a package as floats, in Transformers' names; those of a head with those of the dense model that it is on."""
     stored = load((package / "model.safetensors").read_bytes())
-    scaled = lambda name: stored[name].astype(np.float32) * stored[name + "_scale"] if name + "_scale" in stored else stored[name]
+    scale = lambda name: stored[name + "_scale"] * stored.get(name + "_column_scale", np.float32(1))
+    scaled = lambda name: stored[name].astype(np.float32) * scale(name) if name + "_scale" in stored else stored[name]
     below = {"bert." + name: value for name, value in package_weights(DENSE).items()} if is_head(package) else {}
     return {**below, **{name: scaled(name).astype(np.float32) for name in stored if not name.endswith("_scale")}}
 

@@ -14,10 +14,18 @@ use sparrow_file_system as fs;
 
 /// Number of texts that are encoded at once.
 const BATCH: usize = 10;
-/// Lowest mean cosine of the vectors of bytes to those of floats.
-const LEAST_MEAN: f64 = 0.997;
-/// Lowest cosine of a single text.
-const LEAST: f64 = 0.99;
+/// How far a model in bytes may be from the same in floats.
+struct Bounds {
+    /// In the mean of the texts.
+    mean: f64,
+    /// For a single text.
+    most: f64,
+}
+
+/// What the cosines of dense vectors in bytes to those in floats lack of 1.
+const COSINES: Bounds = Bounds { mean: 0.003, most: 0.01 };
+/// Relative error of the dot products of a text's sparse vector with those of all texts.
+const PRODUCTS: Bounds = Bounds { mean: 0.03, most: 0.1 };
 /// Highest root mean square of what a cross-encoder's scores differ by, as a share of how far they spread.
 const MOST_OF_SPREAD: f64 = 0.03;
 
@@ -87,12 +95,30 @@ fn rounds_little(floats: &Arc<Model>, bytes: &Arc<Model>) -> Result<bool, Encode
         tracing::info!(path = %floats.dir().display(), share, "differences of a model in 8 bits");
         return Ok(share <= MOST_OF_SPREAD);
     }
-    let cosines: Vec<f64> = expected.iter().zip(&found).map(|(one, other)| cosine(one, other)).collect();
-    let mean = cosines.iter().sum::<f64>() / cosines.len() as f64;
-    let least = cosines.iter().copied().fold(1.0, f64::min);
-    tracing::info!(path = %floats.dir().display(), mean, least, "cosines of a model in 8 bits");
+    let (errors, bounds): (Vec<f64>, Bounds) = if matches!(expected.first(), Some(Vector::Sparse(_))) {
+        (errors_of_products(&expected, &found), PRODUCTS)
+    } else {
+        (expected.iter().zip(&found).map(|(one, other)| 1.0 - cosine(one, other)).collect(), COSINES)
+    };
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let most = errors.iter().copied().fold(0.0, f64::max);
+    tracing::info!(path = %floats.dir().display(), mean, most, "errors of a model in 8 bits");
     // NaN compares as false, so it does not pass.
-    Ok(mean >= LEAST_MEAN && least >= LEAST)
+    Ok(mean <= bounds.mean && most <= bounds.most)
+}
+
+/// For each text the root of the squared errors of its dot products with all texts, as a share of the root of the squared products.
+fn errors_of_products(expected: &[Vector], found: &[Vector]) -> Vec<f64> {
+    let of = |at: usize| {
+        let (mut errors, mut sizes) = (0.0, 0.0);
+        for (one, other) in expected.iter().zip(found) {
+            let exact = product(&expected[at], one);
+            errors += (product(&found[at], other) - exact).powi(2);
+            sizes += exact.powi(2);
+        }
+        (errors / sizes).sqrt()
+    };
+    (0..expected.len()).map(of).collect()
 }
 
 /// The vectors of the sample; for a cross-encoder the scores of each text with the one after it.

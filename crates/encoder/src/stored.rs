@@ -90,7 +90,7 @@ pub(crate) enum Stored {
     },
 }
 
-/// A matrix of 8-bit integers, `[rows][columns]`, with a scale for each row or for each column.
+/// A matrix of 8-bit integers, `[rows][columns]`, with a scale for each row or for each column, or for both.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredBytes {
     /// The integers.
@@ -100,6 +100,8 @@ pub(crate) struct StoredBytes {
     pub(crate) columns: usize,
     /// Whether rows or columns have a scale.
     pub(crate) axis: Axis,
+    /// Scales of the other axis; empty if it has none.
+    pub(crate) across: Vec<f32>,
 }
 
 /// A dimension of a matrix.
@@ -146,6 +148,16 @@ impl Stored {
         }
     }
 
+    /// Whether they are floating-point numbers, so that nothing of them was rounded to a byte or less.
+    pub(crate) fn are_floats(&self) -> bool {
+        match self {
+            Stored::Here(_) => true,
+            Stored::File { kind, .. } => !matches!(kind, Kind::I8 | Kind::U8),
+            Stored::Bytes(_) | Stored::Nibbles(_) => false,
+            Stored::Transposed { matrix, .. } => matrix.are_floats(),
+        }
+    }
+
     /// A range of these numbers; `None` if it exceeds them, or if they do not lie in this order in the file.
     pub(crate) fn part(&self, start: usize, length: usize) -> Option<Self> {
         let end = start.checked_add(length).filter(|end| *end <= self.len())?;
@@ -166,10 +178,11 @@ impl Stored {
         match self {
             // They stay bytes, for kernels that compute with bytes.
             Stored::Bytes(bytes) => {
-                let StoredBytes { numbers, scales, axis, .. } = *bytes;
+                let StoredBytes { numbers, scales, axis, across, .. } = *bytes;
                 let rows = numbers.len().checked_div(columns).unwrap_or(0);
                 let numbers = numbers.transposed(columns);
-                Stored::Bytes(Box::new(StoredBytes { numbers, scales, columns: rows, axis: axis.other() }))
+                let axis = axis.other();
+                Stored::Bytes(Box::new(StoredBytes { numbers, scales, columns: rows, axis, across }))
             }
             matrix => Stored::Transposed { matrix: Box::new(matrix), columns },
         }
@@ -187,7 +200,9 @@ impl Stored {
                 let mut values = bytes.numbers.read()?;
                 for (row, values) in values.chunks_exact_mut(bytes.columns.max(1)).enumerate() {
                     for (column, value) in values.iter_mut().enumerate() {
-                        *value *= bytes.scales[if bytes.axis == Axis::Rows { row } else { column }];
+                        let (along, across) =
+                            if bytes.axis == Axis::Rows { (row, column) } else { (column, row) };
+                        *value *= bytes.scales[along] * bytes.across.get(across).copied().unwrap_or(1.0);
                     }
                 }
                 Ok(values)
@@ -292,7 +307,8 @@ mod tests {
         std::fs::write(file.path(), numbers.map(|number| number as u8)).unwrap();
         let place = Stored::File { path: file.path().into(), offset: 0, count: 6, kind: Kind::I8 };
         let of = |axis, scales: &[f32]| {
-            let bytes = StoredBytes { numbers: place.clone(), scales: scales.to_vec(), columns: 3, axis };
+            let scales = scales.to_vec();
+            let bytes = StoredBytes { numbers: place.clone(), scales, columns: 3, axis, across: Vec::new() };
             assert_eq!(bytes.bytes().unwrap(), numbers);
             let stored = Stored::Bytes(Box::new(bytes));
             assert_eq!(stored.len(), 6);
@@ -300,10 +316,12 @@ mod tests {
         };
         assert_eq!(of(Axis::Rows, &[0.5, 2.0]), [-64.0, 63.5, 0.0, 2.0, -2.0, 10.0]);
         assert_eq!(of(Axis::Columns, &[0.5, 2.0, 3.0]), [-64.0, 254.0, 0.0, 0.5, -2.0, 15.0]);
-        let matrix =
-            StoredBytes { numbers: place.clone(), scales: vec![0.5, 2.0], columns: 3, axis: Axis::Rows };
-        let turned = Stored::Bytes(Box::new(matrix)).transposed(3);
-        assert_eq!(turned.read().unwrap(), [-64.0, 2.0, 63.5, -2.0, 0.0, 10.0]);
+        let (scales, across) = (vec![0.5, 2.0], vec![1.0, 2.0, 4.0]);
+        let matrix = StoredBytes { numbers: place.clone(), scales, columns: 3, axis: Axis::Rows, across };
+        let matrix = Stored::Bytes(Box::new(matrix));
+        assert_eq!(matrix.read().unwrap(), [-64.0, 127.0, 0.0, 2.0, -4.0, 40.0]);
+        let turned = matrix.transposed(3);
+        assert_eq!(turned.read().unwrap(), [-64.0, 2.0, 127.0, -4.0, 0.0, 40.0]);
         let Stored::Bytes(turned) = turned else { panic!("they are no bytes any more") };
         assert_eq!((turned.axis, turned.columns), (Axis::Columns, 2));
         assert_eq!(turned.bytes().unwrap(), [-128, 1, 127, -1, 0, 5]);

@@ -79,6 +79,7 @@ impl Table {
         if precision == Precision::Int8
             && let Stored::Bytes(bytes) = words
             && (bytes.axis, bytes.columns) == (Axis::Rows, width)
+            && bytes.across.is_empty()
         {
             let finite = bytes.scales.iter().all(|scale| scale.is_finite());
             let (numbers, scales) = (bytes.bytes()?.into(), bytes.scales.clone().into());

@@ -19,7 +19,7 @@ use sparrow_scripts::{ChangeScript, Decision, Found};
 pub(super) const NO_PIPELINE: &str = "_none";
 
 /// Bytes of documents, as text and as trees, with which a part of a chunk ends.
-const PART_BYTES: usize = 16 << 20;
+pub(crate) const PART_BYTES: usize = 16 << 20;
 
 impl Slice<'_> {
     /// Reads documents and runs their pipelines, on a thread of its own. Each chunk has the limits of a request, so that pipelines that

@@ -15,7 +15,7 @@ import { withPassages } from './semantic-documents.js';
 import { type SemanticFields, type SemanticIndex, indexMissing } from './semantic-fields.js';
 import { type Place, complete } from './semantic-updates.js';
 import type { Failure, ShardProgress, TaskRecord } from './task-record.js';
-import type { Transport } from './transport.js';
+import { type Transport, isTooLong } from './transport.js';
 
 /** What a copy needs of its surroundings. */
 export interface Copying {
@@ -53,6 +53,9 @@ export interface CopyPlan {
 
 /** What a step has done, to be set down before the next. */
 export type Progress = Pick<TaskRecord, 'shards' | 'tally' | 'failures'>;
+
+/** Characters of documents that are encoded and written together; a cluster takes bodies of a certain size only. */
+const PAGE_BYTES = 16 * 1024 * 1024;
 
 /** How long a view of the documents is kept for the next batch. */
 const KEEP_ALIVE = '10m';
@@ -112,12 +115,19 @@ export async function copy(
     const view = await openView(context, shard);
     try {
       let after = shard.after;
+      let most = plan.batch;
       for (;;) {
         const started = Date.now();
-        const left = plan.maxDocs - done(progress);
-        const page = left <= 0 ? [] : await read(context, plan, shard, view, after, Math.min(plan.batch, left));
+        const wanted = Math.min(most, plan.maxDocs - done(progress));
+        const found = wanted <= 0 ? [] : await read(context, plan, shard, view, after, wanted);
+        if (found === undefined) {
+          most = Math.ceil(wanted / 2);
+          continue;
+        }
+        const page = firstOf(found);
+        most = Math.min(plan.batch, 2 * Math.max(1, page.length));
         const last = page.at(-1);
-        const ended = last === undefined || page.length < Math.min(plan.batch, left);
+        const ended = last === undefined || (page.length === found.length && found.length < wanted);
         const written = page.length === 0 ? progress : await write(context, plan, progress, page);
         after = last?.seqNo ?? after;
         const shards = written.shards.map((it, place) =>
@@ -177,6 +187,14 @@ async function closeView({ transport, product }: Copying, view: string): Promise
   await transport.ask({ method: 'DELETE', path, body }).catch(() => undefined);
 }
 
+/** The first of some documents: as many as are written at once. */
+function firstOf(found: readonly Hit[]): readonly Hit[] {
+  let bytes = 0;
+  const end = found.findIndex(({ source, payload = '' }) => (bytes += source.length + payload.length) > PAGE_BYTES);
+  return end < 0 ? found : found.slice(0, end + 1);
+}
+
+/** @returns undefined where the answer would be longer than any that is read, but fewer documents may be read at once */
 async function read(
   { transport, semantic }: Copying,
   plan: CopyPlan,
@@ -184,7 +202,7 @@ async function read(
   view: string,
   after: number | undefined,
   size: number,
-): Promise<readonly Hit[]> {
+): Promise<readonly Hit[] | undefined> {
   const filter = [plan.query, shard.filter].filter((it) => it !== undefined);
   const hasPassages = (await semantic.of(shard.index)) !== undefined;
   const body = {
@@ -198,12 +216,12 @@ async function read(
     ...(hasPassages ? { stored_fields: [PAYLOAD], _source: plan.sourceFilter ?? true } : {}),
     ...(after === undefined ? {} : { search_after: [after] }),
   };
-  const answered = await transport.ask({
-    method: 'POST',
-    path: '/_search',
-    body: JSON.stringify(body),
-    repeatable: true,
+  const asked = { method: 'POST', path: '/_search', body: JSON.stringify(body), repeatable: true } as const;
+  const answered = await transport.ask(asked).catch((error: unknown) => {
+    if (size > 1 && isTooLong(error)) return undefined;
+    throw error;
   });
+  if (answered === undefined) return undefined;
   if (answered.status !== 200) throw passedOn(answered);
   return sourceHits(answered.body.toString()).map(({ id, routing, source, seqNo, term, payload }) => {
     if (source === undefined) {

@@ -158,6 +158,11 @@ describe('a mapping for a cluster', () => {
   it.each([
     [{ properties: { a: { type: 'dense_vector' } } }, 'the dense_vector field [a] without [dims]'],
     [{ properties: { _sparrow: { type: 'keyword' } } }, 'a field cannot be called [_sparrow]'],
+    [JSON.parse('{"properties":{"__proto__":{"type":"semantic_text"}}}'), 'cannot be called [__proto__]'],
+    [
+      JSON.parse('{"properties":{"a":{"properties":{"__proto__":{"type":"sparse_vector"}}}}}'),
+      'cannot be called [__proto__]',
+    ],
     [{ _source: { enabled: false }, properties: { a: SEMANTIC } }, '[semantic_text] needs [_source]'],
     [
       { properties: { a: { type: 'sparse_vector', index_options: { prune: true } } } },

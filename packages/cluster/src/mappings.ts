@@ -105,6 +105,11 @@ export function ownMeta(mapping: unknown): Readonly<Json> {
   return isObject(own) ? own : {};
 }
 
+/** Types of fields that are written down by their paths. */
+const KEPT: ReadonlySet<string> = new Set(['semantic_text', 'sparse_vector', 'dense_vector', 'rank_features']);
+/** What nothing can be written down under: to set it changes what an object inherits. */
+const NO_NAME = '__proto__';
+
 function properties(given: unknown, above: string, product: Product, fields: Json): unknown {
   if (!isObject(given)) return given;
   return Object.fromEntries(
@@ -116,6 +121,8 @@ function one(field: unknown, path: string, product: Product, fields: Json): unkn
   if (!isObject(field)) return field;
   const { type } = field;
   if (path === COMPANION) throw illegal(`a field cannot be called [${COMPANION}]`);
+  if (KEPT.has(String(type)) && path.split('.').includes(NO_NAME))
+    throw illegal(`a field of type [${String(type)}] cannot be called [${NO_NAME}]`);
   if (type === 'semantic_text') {
     fields[path] = field;
     return TEXTS;

@@ -20,23 +20,27 @@ const REQUEST: EngineRequest = { op: 'change_model', path: { index: 'i' }, query
 /** An index whose change is in some state, or that has none; `steps` are those that the native engine was asked for. */
 function over(state: string | undefined, answerTo: (step: unknown) => object = () => ({ change: null })) {
   const own: Record<string, unknown> = { fields: { body: FIELD }, semantic: null };
-  const set = (now: string | undefined): void => {
-    own['change'] = now === undefined ? undefined : { field: 'body', state: now, compare: null };
+  const set = (now: string | undefined, compare: object | null = null): void => {
+    own['change'] = now === undefined ? undefined : { field: 'body', state: now, compare };
   };
   set(state);
   const steps: unknown[] = [];
   const mappings = { properties: { body: { type: 'text' } }, _meta: { sparrow: own } };
   const inTurn = new InTurn();
-  const ask = ({ path }: Asked): Promise<unknown> => {
+  const ask = ({ path, body = '{}' }: Asked): Promise<unknown> => {
+    const { size } = JSON.parse(String(body)) as { size?: number };
     const answer = path.endsWith('_count')
       ? { count: 1 }
       : path.endsWith('shards')
         ? { shards: [] }
-        : { i: { mappings } };
+        : path.endsWith('_search')
+          ? { hits: { hits: Array.from({ length: size ?? 0 }, () => ({ _source: {} })) } }
+          : { i: { mappings } };
     return Promise.resolve({ status: 200, body: Buffer.from(JSON.stringify(answer)), text: false });
   };
   const work = {
     transport: { ask },
+    vectors: { paths: () => Promise.resolve([]), of: () => Promise.resolve([]) },
     names: { check: () => Promise.resolve(), expression: () => Promise.resolve('i') },
     log: { warn: () => undefined },
     native: {
@@ -48,6 +52,7 @@ function over(state: string | undefined, answerTo: (step: unknown) => object = (
       },
     },
     semantic: {
+      of: () => Promise.resolve(undefined),
       turns: { alone: (_: string, run: () => Promise<unknown>) => inTurn.run(run) },
       untilKnown: () => Promise.resolve(),
       settle: (_: unknown, { state: semantic, change }: Wider) => {
@@ -104,18 +109,32 @@ describe('the change of a model', () => {
   });
 
   it.each([
-    ['holds the output of model [gone] and cannot be searched', true],
-    ['is of another kind', false],
-  ])('is compared only where something makes queries for the old vectors: field [body] %s', async (why, goesOn) => {
-    const { work, steps } = over('filling', (step) =>
+    [refusal(400, 'query_shard_exception', 'field [body] holds the output of model [gone]'), true],
+    [refusal(404, 'resource_not_found_exception', 'Could not find trained model [gone]'), true],
+    [refusal(400, 'query_shard_exception', 'field [body] is of another kind'), false],
+    [refusal(404, 'index_not_found_exception', 'no such index [i]'), false],
+  ])('is compared only where something makes queries for the old vectors: %s', async (error, goesOn) => {
+    const { work, steps, set } = over('filling', (step) =>
       JSON.stringify(step).includes('queries') ? { queries: ['q'] } : { change: { field: 'body', state: 'ready' } },
     );
-    const refuses = () => Promise.reject(refusal(400, 'query_shard_exception', `field [body] ${why}`));
+    set('filling', { queries: ['q'] });
+    const refuses = () => Promise.reject(error);
     Object.assign(work.semantic, { as: () => ({ of: refuses }) });
     const ended = concluded(work, PLAN, DONE, () => undefined);
-    if (!goesOn) return expect(ended).rejects.toMatchObject({ status: 400 });
+    if (!goesOn) return expect(ended).rejects.toBe(error);
     expect(await ended).toMatchObject({ state: 'ready' });
     expect(steps).toContainEqual({ fill: { lists: [] } });
+  });
+
+  it('makes its queries of a few documents at a time', async () => {
+    const { work, steps, set } = over('filling', (step) => {
+      const asked = step as { readonly queries?: { readonly documents: readonly unknown[] } };
+      return asked.queries === undefined ? { change: { field: 'body', state: 'ready' } } : { queries: [] };
+    });
+    set('filling', { sample: 45 });
+    await concluded(work, PLAN, DONE, () => undefined);
+    const sizes = steps.map((step) => (step as { queries?: { documents: unknown[] } }).queries?.documents.length);
+    expect(sizes).toEqual([20, 20, 5, undefined]);
   });
 
   it.each([

@@ -17,6 +17,9 @@ import type { Working } from './tasks.js';
 /** Most documents that are read, encoded and written together, as natively. */
 const CHUNK = 128;
 
+/** Documents that queries are made of at once: each of them may be long, and an answer has a largest size. */
+const PAGE = 20;
+
 /** The change of a model as the native engine describes it; what it does not say is the native engine's business. */
 interface Change extends Json {
   readonly field: string;
@@ -88,7 +91,7 @@ async function asked(
   const mapping = structuredClone(semantic.mapping) as { properties: Record<string, unknown> };
   for (const path of fields) {
     const type = typeAt(shown, path);
-    if (type !== undefined && !(path in semantic.fields)) put(mapping.properties, path, { type });
+    if (type !== undefined && !Object.hasOwn(semantic.fields, path)) put(mapping.properties, path, { type });
   }
   const source = sourceAsPut(shown['_source']);
   const told = source === undefined ? mapping : { ...mapping, _source: source };
@@ -354,8 +357,14 @@ async function listsOfBoth(
   if (change === null) return [];
   const compare = isObject(change.compare) ? change.compare : {};
   const { sample = 0, size = 10 } = compare;
-  const documents = 'queries' in compare ? [] : await someDocuments(work, index, Number(sample));
-  const { queries } = (await asked(work, now, { queries: { documents } })) as { readonly queries: readonly string[] };
+  const queries: string[] = [];
+  const wanted = 'queries' in compare ? 1 : Number(sample);
+  for (let from = 0; from < wanted; from += PAGE) {
+    goesOn();
+    const documents = 'queries' in compare ? [] : await someDocuments(work, index, from, Math.min(PAGE, wanted - from));
+    const made = (await asked(work, now, { queries: { documents } })) as { readonly queries: readonly string[] };
+    queries.push(...made.queries);
+  }
   if (queries.length === 0) return [];
   const exchanged = (await asked(work, { ...now, change: { ...change, state: 'ready' } }, 'switch')) as Next;
   const other: SemanticIndex = {
@@ -382,7 +391,7 @@ async function listsOfBoth(
         found.push(ids(await answer({ ...work, semantic: work.semantic.as(semantic) }, index, body)));
       } catch (error) {
         // Where nothing makes queries for the old vectors any more, there is nothing to compare with.
-        if (semantic === now.semantic && isOfOtherModel(error)) return [];
+        if (semantic === now.semantic && hasNoModel(error)) return [];
         throw error;
       }
     }
@@ -391,17 +400,18 @@ async function listsOfBoth(
   return lists;
 }
 
-/** Whether the native engine refused a query as it would be made by another model than the vectors that it is for. */
-function isOfOtherModel(error: unknown): boolean {
-  if (!(error instanceof EngineError) || error.status !== 400) return false;
-  return Buffer.from(error.body).includes('holds the output of model');
+/** Whether the native engine refused a query as it would be made by another model than the vectors that it is for, or by none. */
+function hasNoModel(error: unknown): boolean {
+  if (!(error instanceof EngineError)) return false;
+  const body = Buffer.from(error.body);
+  if (error.status === 404) return body.includes('resource_not_found_exception');
+  return error.status === 400 && body.includes('holds the output of model');
 }
 
 /** Some documents of an index, the same each time. */
-async function someDocuments(work: Working, index: string, size: number): Promise<readonly unknown[]> {
-  if (size === 0) return [];
+async function someDocuments(work: Working, index: string, from: number, size: number): Promise<readonly unknown[]> {
   const random = { random_score: { seed: 1, field: '_seq_no' } };
-  const { hits } = await answer(work, index, { size, query: { function_score: { ...random } } });
+  const { hits } = await answer(work, index, { from, size, query: { function_score: { ...random } } });
   return hits.hits.map(({ _source: source }) => source);
 }
 

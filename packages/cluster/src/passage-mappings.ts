@@ -111,7 +111,9 @@ export function put(properties: Record<string, unknown>, path: string, field: Js
     properties[name] = field;
     return;
   }
-  const object = (properties[name] ??= { type: 'object', properties: {} }) as { properties: Record<string, unknown> };
+  // A field may have the name of what every object inherits.
+  if (!Object.hasOwn(properties, name)) properties[name] = { type: 'object', properties: {} };
+  const object = properties[name] as { properties: Record<string, unknown> };
   put(object.properties, rest.join('.'), field);
 }
 
@@ -165,7 +167,8 @@ export function withDefinitions(mapping: unknown, definitions: Readonly<Record<s
     changed[below] = Object.fromEntries(
       Object.entries(mapping[below]).map(([name, field]) => {
         const path = `${above}${name}`;
-        return [name, definitions[path] ?? withDefinitions(field, definitions, `${path}.`)];
+        const own = Object.hasOwn(definitions, path) ? definitions[path] : undefined;
+        return [name, own ?? withDefinitions(field, definitions, `${path}.`)];
       }),
     );
   }

@@ -51,7 +51,7 @@ export interface BoundClause {
 
 /** The indices that have a field of a clause. */
 export function hasSemantic(known: SemanticIndices | undefined, field: string): boolean {
-  return known?.indices.some(({ fields }) => field in fields) === true;
+  return known?.indices.some(({ fields }) => Object.hasOwn(fields, field)) === true;
 }
 
 /**

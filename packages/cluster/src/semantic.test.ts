@@ -2,8 +2,9 @@ import type { EngineRequest } from '@sparrow-search/engine';
 import { describe, expect, it } from 'vitest';
 
 import { BulkBody } from './bulk-body.js';
-import { reducedMapping } from './passage-mappings.js';
+import { companionMapping, reducedMapping, withDefinitions } from './passage-mappings.js';
 import { bulkPassages, readChange, storedDocuments, withPassages } from './semantic-documents.js';
+import type { Product } from './product.js';
 import { SemanticFields, type SemanticIndex, type SemanticIndices } from './semantic-fields.js';
 import { highlighting } from './semantic-highlight.js';
 import { complete } from './semantic-updates.js';
@@ -41,6 +42,19 @@ describe('what the native engine is told of a mapping', () => {
         inner: { properties: { words: { type: 'keyword', fields: { meaning: SEMANTIC } } } },
       },
     });
+  });
+});
+
+describe('fields that are called as what every object has', () => {
+  it('are fields like all others', () => {
+    const constructor = { type: 'keyword' };
+    const mapping = { properties: { body: { type: 'text' }, constructor, inner: { properties: { toString: {} } } } };
+    const properties = { ...mapping.properties, body: SEMANTIC };
+    expect(withDefinitions(mapping, { body: SEMANTIC })).toEqual({ properties });
+    const settled = { ...SEMANTIC, model_settings: { task_type: 'sparse_embedding' } };
+    const place = { properties: { prototype: { type: 'nested', properties: { tokens: { type: 'rank_features' } } } } };
+    const made = companionMapping({ 'constructor.prototype': settled }, { name: 'OpenSearch' } as Product);
+    expect(made).toMatchObject({ properties: { fields: { properties: { constructor: place } } } });
   });
 });
 

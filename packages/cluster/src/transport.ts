@@ -225,12 +225,19 @@ function gone(failures: readonly string[]): EngineError {
   return refusal(503, 'cluster_unreachable_exception', `no node of the cluster answers: ${failures.join('; ')}`);
 }
 
+const LESS = 'ask for less at once';
+
+/** Whether an answer was not read because it is too long. */
+export function isTooLong(error: unknown): boolean {
+  return error instanceof EngineError && Buffer.from(error.body).includes(LESS);
+}
+
 function tooLong(url: string, asked: Asked): EngineError {
   const done = isRepeatable(asked) ? '' : '; it may have carried out the request';
   return refusal(
     502,
     'cluster_answer_exception',
-    `the cluster at ${url} answered with more than [${String(MOST_ANSWER)}] bytes, which is more than Sparrow reads: ask for less at once${done}`,
+    `the cluster at ${url} answered with more than [${String(MOST_ANSWER)}] bytes, which is more than Sparrow reads: ${LESS}${done}`,
   );
 }
 

@@ -63,25 +63,22 @@ pub(super) struct Memory<'m> {
 impl Layers {
     /// Computes all layers as BERT does; `rows` holds the embeddings before and the hidden states after.
     pub(super) fn forward(&self, ranges: &[Range<usize>], memory: Memory<'_>, mut past: Option<Past<'_>>) {
-        let Memory { rows, qkv, context, inner, scratch, .. } = memory;
+        let Memory { rows, qkv, context, inner, gate, scratch } = memory;
         for (number, layer) in (1..).zip(&self.list) {
-            self.layer(layer, ranges, rows, qkv, context, (inner, scratch));
+            let memory = Memory { rows, qkv, context, inner, gate, scratch };
+            self.layer(layer, ranges, memory);
             if let Some(past) = past.as_mut().filter(|past| past.layers == number) {
                 (past.show)(rows, ranges);
             }
         }
     }
 
-    fn layer(
-        &self,
-        layer: &Layer,
-        ranges: &[Range<usize>],
-        rows: &mut [f32],
-        qkv: &mut [f32],
-        context: &mut [f32],
-        (inner, scratch): (&mut Vec<f32>, &mut Vec<f32>),
-    ) {
+    /// Computes a layer in place. Returns what its feed-forward part was given last: that of all rows, if there are at most
+    /// [`ROWS_AT_ONCE`].
+    pub(super) fn layer<'m>(&self, layer: &Layer, ranges: &[Range<usize>], memory: Memory<'m>) -> &'m [f32] {
         let (kernels, width) = (self.kernels, self.width);
+        let Memory { rows, qkv, context, inner, scratch, .. } = memory;
+        let mut last = 0;
         kernels.linear(&layer.qkv, rows, Epilogue::None, scratch, qkv);
         for range in ranges {
             let job = Attention {
@@ -98,7 +95,8 @@ impl Layers {
         let inner = room(inner, (rows.len() / width).min(at_once) * columns);
         for (rows, context) in rows.chunks_mut(at_once * width).zip(context.chunks_mut(at_once * width)) {
             // The queries have been read: their place takes what is made of the context.
-            let attended = &mut qkv[..rows.len()];
+            last = rows.len();
+            let attended = &mut qkv[..last];
             kernels.linear(&layer.attended, context, Epilogue::None, scratch, attended);
             kernels.normalize(&layer.attention_norm.view(), attended, rows);
             let inner = &mut inner[..rows.len() / width * columns];
@@ -106,5 +104,6 @@ impl Layers {
             kernels.linear(&layer.outer, inner, Epilogue::None, scratch, rows);
             kernels.normalize(&layer.output_norm.view(), rows, attended);
         }
+        &qkv[..last]
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod kernels;
 mod layers;
 mod modern;
 mod packing;
+mod sampled;
 mod weights;
 
 pub(crate) use layers::Past;

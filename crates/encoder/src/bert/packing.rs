@@ -12,6 +12,7 @@ use super::Bert;
 use super::kernels::{self, Kernels, Linear};
 use super::layers::{Layer, Layers};
 use super::modern::Modern;
+use super::sampled::{Largest, Sampled, factors};
 use super::weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Upper, Weights};
 
 /// Why an encoder cannot be packed.
@@ -127,7 +128,8 @@ fn read(stored: &Stored) -> Result<Vec<f32>, Refused> {
 }
 
 impl Bert {
-    /// Packs an encoder in memory. `words` are the word embeddings, if they are in memory already.
+    /// Packs an encoder in memory. `words` are the word embeddings, if they are in memory already; `sample` are texts, as ids of tokens, by
+    /// which factors are chosen where floats become bytes.
     ///
     /// # Errors
     /// [`Refused`].
@@ -136,13 +138,15 @@ impl Bert {
         words: Option<Arc<Table>>,
         kernels: &'static Kernels,
         precision: Precision,
+        sample: &[Vec<u32>],
     ) -> Result<Self, Refused> {
         let BertShape { width, heads, .. } = weights.shape(words.is_some())?;
+        let sampled = sampled(&weights, sample, kernels, precision)?;
         let words = match words {
             Some(words) => words,
             None => Arc::new(Table::of_words(&weights.words, width, precision)?.ok_or(Refused::Unfit)?),
         };
-        let list = pack_all(weights.layers, (width, heads), kernels, precision)?;
+        let list = pack_all(weights.layers, (width, heads), kernels, precision, sampled)?;
         let transform = pack_transform(weights.transform, width, kernels, precision)?;
         let (positions, embedding_norm) = (Arc::new(weights.positions.into()), weights.embedding_norm);
         let second_type = weights.second_type;
@@ -164,7 +168,7 @@ impl Bert {
             return Err(Refused::Unfit);
         }
         let precision = if trunk.is_int8() { Precision::Int8 } else { Precision::F32 };
-        let own = pack_all(layers, (width, heads), kernels, precision)?;
+        let own = pack_all(layers, (width, heads), kernels, precision, None)?;
         let list = trunk.layers.list.iter().cloned().chain(own).collect();
         Ok(Self {
             words: Arc::clone(&trunk.words),
@@ -177,18 +181,21 @@ impl Bert {
         })
     }
 
-    /// Packs an encoder into a file, layer by layer, in 20 bits or bytes. Tied word embeddings are left to the decoder.
+    /// Packs an encoder into a file, layer by layer, in 20 bits or bytes. Tied word embeddings are left to the decoder. `sample` is that of
+    /// [`Bert::new`].
     ///
     /// # Errors
     /// [`Refused`].
     pub(crate) fn store(
         weights: Weights,
         tied: bool,
-        kernels: &Kernels,
+        kernels: &'static Kernels,
         precision: Precision,
+        sample: &[Vec<u32>],
         file: &mut Packer,
     ) -> Result<BertShape, Refused> {
         let shape = BertShape { int8: precision == Precision::Int8, ..weights.shape(tied)? };
+        let mut sampled = sampled(&weights, sample, kernels, precision)?;
         if !tied {
             let words = Table::of_words(&weights.words, shape.width, precision)?.ok_or(Refused::Unfit)?;
             words.store("words", file)?;
@@ -201,7 +208,7 @@ impl Bert {
         }
         put_norm(file, "embedding_norm", &weights.embedding_norm)?;
         for (number, layer) in weights.layers.into_iter().enumerate() {
-            let layer = pack(layer, (shape.width, shape.heads), kernels, precision)?;
+            let layer = pack(layer, (shape.width, shape.heads), kernels, precision, sampled.as_mut())?;
             if let Some(gate) = &layer.gate {
                 gate.store(&format!("layer.{number}.gate"), file)?;
             }
@@ -318,8 +325,20 @@ fn pack_all(
     shape: (usize, usize),
     kernels: &Kernels,
     precision: Precision,
+    mut sampled: Option<Sampled>,
 ) -> Result<Vec<Arc<Layer>>, Refused> {
-    layers.into_iter().map(|layer| pack(layer, shape, kernels, precision).map(Arc::new)).collect()
+    let pack = |layer| pack(layer, shape, kernels, precision, sampled.as_mut()).map(Arc::new);
+    layers.into_iter().map(pack).collect()
+}
+
+/// The sample before the first layer, where floats become bytes.
+fn sampled(
+    weights: &Weights,
+    sample: &[Vec<u32>],
+    kernels: &'static Kernels,
+    precision: Precision,
+) -> Result<Option<Sampled>, Refused> {
+    if precision == Precision::Int8 { Sampled::new(weights, sample, kernels) } else { Ok(None) }
 }
 
 fn pack_transform(
@@ -337,7 +356,12 @@ fn pack(
     (width, heads): (usize, usize),
     kernels: &Kernels,
     precision: Precision,
+    sampled: Option<&mut Sampled>,
 ) -> Result<Layer, Refused> {
+    let largest = match sampled {
+        Some(sampled) => sampled.pass(&pack(layer.clone(), (width, heads), kernels, Precision::F32, None)?),
+        None => Largest::default(),
+    };
     let scale = 1.0 / ((width / heads) as f32).sqrt();
     let inner = layer.inner.bias.len();
     let plain = |linear: LinearWeights, inputs| plain(linear, inputs, kernels, precision);
@@ -347,10 +371,11 @@ fn pack(
             width,
             kernels,
             precision,
+            &largest.qkv,
         )?,
         attended: plain(layer.attended, width)?,
         attention_norm: layer.attention_norm,
-        inner: plain(layer.inner, width)?,
+        inner: joined(&[(layer.inner, 1.0)], width, kernels, precision, &largest.inner)?,
         gate: match layer.gate {
             Some(gate) => Some(plain(gate, width)?),
             None => None,
@@ -366,16 +391,17 @@ fn plain(
     kernels: &Kernels,
     precision: Precision,
 ) -> Result<Linear, Refused> {
-    joined(&[(linear, 1.0)], inputs, kernels, precision)
+    joined(&[(linear, 1.0)], inputs, kernels, precision, &[])
 }
 
 /// Packs several linear maps of the same inputs as one, with their outputs side by side. Each has a factor for its weights and bias, and as
-/// many outputs as the others.
+/// many outputs as the others. `largest` are the largest absolute values of the inputs, if they are known.
 fn joined(
     parts: &[(LinearWeights, f32)],
     inputs: usize,
     packed_for: &Kernels,
     precision: Precision,
+    largest: &[f32],
 ) -> Result<Linear, Refused> {
     let width = parts.first().map_or(0, |(part, _)| part.bias.len());
     let place = |row: usize, column: usize| (column / width, row * width + column % width);
@@ -391,28 +417,50 @@ fn joined(
             .iter()
             .flat_map(|(part, factor)| part.scales.iter().map(move |scale| scale * factor))
             .collect();
-        if !finite(&scales) {
+        let factors = match parts.first() {
+            Some((part, _)) if !part.across.is_empty() => part.across.clone(),
+            _ => vec![1.0; inputs],
+        };
+        if !finite(&scales) || !finite(&factors) {
             return Err(Refused::Unfit);
         }
         let numbers = parts.iter().map(|(part, _)| part.bytes()).collect::<Result<Vec<_>, _>>()?;
         return Ok(Linear::of_bytes(packed_for.order, inputs, bias, scales, |row, column| {
             let (part, at) = place(row, column);
             numbers[part][at]
-        }));
+        })
+        .with_factors(factors));
     }
     let weights = parts.iter().map(|(part, _)| read(&part.weights)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Linear::new(packed_for.order, inputs, bias, precision, |row, column| {
+    let weight = |row: usize, column: usize| {
         let (part, at) = place(row, column);
         weights[part][at] * parts[part].1
-    }))
+    };
+    if largest.len() != inputs {
+        return Ok(Linear::new(packed_for.order, inputs, bias, precision, weight));
+    }
+    let mut of_weights = vec![0f32; inputs];
+    for row in weights.iter().flat_map(|part| part.chunks_exact(width).enumerate()) {
+        of_weights[row.0] = row.1.iter().fold(of_weights[row.0], |most, weight| most.max(weight.abs()));
+    }
+    let factors = factors(largest, &of_weights);
+    let divided = |row: usize, column: usize| weight(row, column) / factors[row];
+    let linear = Linear::new(packed_for.order, inputs, bias, precision, divided);
+    Ok(linear.with_factors(factors))
 }
 
-/// The weights as bytes, if each linear map is stored as one byte for each weight and a scale for each output.
+/// The weights as bytes, if each linear map is stored as one byte for each weight and a scale for each output, and all have the same scales
+/// for inputs.
 fn bytes(parts: &[(LinearWeights, f32)], width: usize) -> Option<Vec<(&StoredBytes, f32)>> {
     let mut pieces = Vec::with_capacity(parts.len());
     for (part, factor) in parts {
         match &part.weights {
-            Stored::Bytes(bytes) if (bytes.axis, bytes.columns) == (Axis::Columns, width) => {
+            Stored::Bytes(bytes)
+                if (bytes.axis, bytes.columns) == (Axis::Columns, width)
+                    && pieces
+                        .first()
+                        .is_none_or(|(first, _): &(&StoredBytes, f32)| first.across == bytes.across) =>
+            {
                 pieces.push((&**bytes, *factor));
             }
             _ => return None,

@@ -127,7 +127,8 @@ impl Model {
         }
         let (fingerprint, head, runs, mapped) = match &layout.forward {
             ForwardPass::Checkpoint(checkpoint) => {
-                let loaded = weights::load(&layout, checkpoint, basis::load(dir)?.as_ref(), keep)?;
+                let loaded =
+                    weights::load(&layout, checkpoint, &tokenizer, basis::load(dir)?.as_ref(), keep)?;
                 let Loaded { fingerprint, head, bert, mapped, .. } = loaded;
                 (fingerprint, head, Runs::Native(Box::new(bert)), mapped)
             }

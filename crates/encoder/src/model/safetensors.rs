@@ -103,12 +103,20 @@ impl Tensors {
         }
     }
 
-    /// A matrix of 8-bit integers with the scales of its rows, which are a tensor of the same name with `_scale` behind it, `[rows, 1]`.
+    /// A matrix of 8-bit integers with the scales of its rows, which are a tensor of the same name with `_scale` behind it, `[rows, 1]`, and
+    /// those of its columns with `_column_scale`, `[1, columns]`, if the file has them.
     fn scaled(&self, name: &str, numbers: Stored, shape: &[usize]) -> Result<Stored, EncoderError> {
-        let scales = self.scales(name)?;
+        let scales = self.scales(&format!("{name}_scale"))?;
+        let of_columns = format!("{name}_column_scale");
+        let across = self.scales(&of_columns)?;
+        let has_columns = self.entries.contains_key(&of_columns);
         match *shape {
+            [_, columns] if has_columns && columns != across.len() => {
+                Err(self.unscaled(name, "I8 has no scale for each of its columns"))
+            }
             [rows, columns] if rows == scales.len() => {
-                Ok(Stored::Bytes(Box::new(StoredBytes { numbers, scales, columns, axis: Axis::Rows })))
+                let bytes = StoredBytes { numbers, scales, columns, axis: Axis::Rows, across };
+                Ok(Stored::Bytes(Box::new(bytes)))
             }
             _ => Err(self.unscaled(name, "I8 has no scale for each of its rows")),
         }
@@ -117,7 +125,7 @@ impl Tensors {
     /// A matrix of 4-bit numbers (see [`crate::nibbles`]), two in a byte: the tensor has half as many columns as the matrix, and that of its
     /// scales, of the same name with `_scale` behind it, is `[rows, columns / 32]`.
     fn in_groups(&self, name: &str, bytes: Stored, shape: &[usize]) -> Result<Tensor, EncoderError> {
-        let scales = self.scales(name)?;
+        let scales = self.scales(&format!("{name}_scale"))?;
         let columns = shape.last().and_then(|half| half.checked_mul(2)).unwrap_or(0);
         match *shape {
             [rows, _]
@@ -131,10 +139,10 @@ impl Tensors {
         }
     }
 
-    /// The numbers of the tensor `{name}_scale`; none if it is missing.
+    /// The numbers of a tensor of scales; none if it is missing.
     fn scales(&self, name: &str) -> Result<Vec<f32>, EncoderError> {
         let unreadable = |reason: String| EncoderError::ModelNotReadable { path: self.path.clone(), reason };
-        match self.find_floats(&format!("{name}_scale"))? {
+        match self.find_floats(name)? {
             Some(scales) => scales.read().map_err(|error| unreadable(error.to_string())),
             None => Ok(Vec::new()),
         }
@@ -194,6 +202,29 @@ mod tests {
         let values = |name| find(file.path(), name).unwrap().values.read().unwrap();
         assert_eq!((values("h"), values("b")), (vec![1.5], vec![1.5]));
         assert!(find(file.path(), "c").is_err());
+    }
+
+    #[test]
+    fn bytes_have_scales_for_rows_and_perhaps_for_columns() {
+        let mut data = vec![1u8, 2, 3, 253];
+        for scale in [0.5f32, 2.0, 1.0, 10.0] {
+            data.extend_from_slice(&scale.to_le_bytes());
+        }
+        let of = |columns: &str| {
+            let header = format!(
+                r#"{{"w":{{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]}},"w_scale":{{"dtype":"F32","shape":[2,1],"data_offsets":[4,12]}}{columns}}}"#
+            );
+            let file = file(&header, &data);
+            find(file.path(), "w").map(|tensor| tensor.values.read().unwrap())
+        };
+        assert_eq!(of("").unwrap(), [0.5, 1.0, 6.0, -6.0]);
+        let columns = |shape: &str, offsets: &str| {
+            of(&format!(r#","w_column_scale":{{"dtype":"F32","shape":{shape},"data_offsets":{offsets}}}"#))
+        };
+        assert_eq!(columns("[1,2]", "[12,20]").unwrap(), [0.5, 10.0, 6.0, -60.0]);
+        assert!(columns("[1,1]", "[12,16]").is_err());
+        assert!(columns("[1,4]", "[4,20]").is_err());
+        assert!(of(r#","w_column_scale":{"dtype":"I8","shape":[1,2],"data_offsets":[0,2]}"#).is_err());
     }
 
     #[test]

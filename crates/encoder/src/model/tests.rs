@@ -159,8 +159,15 @@ fn weights_of_bytes_stay_bytes() {
         Stored::Bytes(bytes) => Some((bytes.axis, bytes.columns, bytes.scales.len())),
         _ => None,
     };
+    let columns = |stored: &Stored| match stored {
+        Stored::Bytes(bytes) => bytes.across.len(),
+        _ => 0,
+    };
     assert_eq!(axis(&found.words), Some((Axis::Rows, 384, 30522)));
     assert_eq!(axis(&found.layers[5].inner.weights), Some((Axis::Columns, 1536, 1536)));
+    assert_eq!(columns(&found.layers[5].inner.weights), 0);
+    let bge = weights(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/model-bge-small-en"));
+    assert_eq!(columns(&bge.layers[5].inner.weights), 384);
     // Numbers are whole ones times a scale, and the largest of each row is 127 of them.
     let Stored::Bytes(bytes) = &found.words else { panic!("no bytes") };
     let (whole, values) = (bytes.bytes().unwrap(), found.words.read().unwrap());

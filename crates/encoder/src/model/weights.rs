@@ -10,6 +10,7 @@ use crate::head::{Basis, Head, kernels};
 use crate::packed::{Facts, Identity, Packed, Packer, Unusable};
 use crate::stored::Stored;
 use crate::table::Table;
+use crate::tokenizer::TextTokenizer;
 
 use super::checkpoint::Checkpoint;
 use super::decoder::Source;
@@ -107,17 +108,18 @@ pub(super) fn facts(layout: &Layout, packed: &Path) -> Option<Facts> {
 pub(super) fn load(
     layout: &Layout,
     checkpoint: &Checkpoint,
+    tokenizer: &TextTokenizer,
     basis: Option<&Basis>,
     keep: Option<Keep<'_>>,
 ) -> Result<Loaded, EncoderError> {
     let Some(Keep { path, .. }) = keep.filter(|_| basis.is_none()) else {
-        return unpack(layout, checkpoint, basis, None);
+        return unpack(layout, checkpoint, tokenizer, basis, None);
     };
     match open(layout, path) {
         Ok(loaded) => Ok(loaded),
         Err(reason) => {
             not_used(path, &reason);
-            unpack(layout, checkpoint, None, keep)
+            unpack(layout, checkpoint, tokenizer, None, keep)
         }
     }
 }
@@ -191,6 +193,7 @@ pub(super) fn can_open(dir: &Path, path: &Path) -> bool {
 fn unpack(
     layout: &Layout,
     checkpoint: &Checkpoint,
+    tokenizer: &TextTokenizer,
     basis: Option<&Basis>,
     keep: Option<Keep<'_>>,
 ) -> Result<Loaded, EncoderError> {
@@ -210,8 +213,15 @@ fn unpack(
         _ if large.is_some() => Precision::Fixed,
         _ => Precision::F32,
     };
+    let sample = match precision {
+        Precision::Int8 => crate::sample()
+            .map(|text| Ok(tokenizer.encode(text)?.ids))
+            .collect::<Result<Vec<_>, EncoderError>>()?,
+        _ => Vec::new(),
+    };
     if let (Some(Keep { path, .. }), Some(identity)) = (large, identity) {
-        match pack(layout, path, identity, &fingerprint, (weights.clone(), precision), source.as_ref()) {
+        let parts = (weights.clone(), precision, &sample[..]);
+        match pack(layout, path, identity, &fingerprint, parts, source.as_ref()) {
             Ok(true) => match open(layout, path) {
                 Ok(loaded) => return Ok(loaded),
                 Err(reason) => {
@@ -231,7 +241,7 @@ fn unpack(
     let rows = head.as_ref().map(Head::rows);
     let tied = rows.filter(|rows| is_tied(&weights.words, source.as_ref(), rows, precision)).cloned();
     let kernels = f32_kernels::named(kernels::chosen().name);
-    let bert = Bert::new(weights, tied, kernels, precision).map_err(|_| checkpoint.unfit())?;
+    let bert = Bert::new(weights, tied, kernels, precision, &sample).map_err(|_| checkpoint.unfit())?;
     let head = head.map(|head| Arc::new(head.fastest(&bert)));
     Ok(Loaded { fingerprint, head, bert, own_tokens: None, mapped: false })
 }
@@ -247,7 +257,7 @@ fn pack(
     path: &Path,
     identity: Identity,
     (fingerprint, size_bytes): &(String, u64),
-    (weights, precision): (crate::bert::Weights, Precision),
+    (weights, precision, sample): (crate::bert::Weights, Precision, &[Vec<u32>]),
     source: Option<&Source>,
 ) -> Result<bool, Box<dyn std::error::Error>> {
     let started = std::time::Instant::now();
@@ -259,7 +269,7 @@ fn pack(
         head = Some(decoder.store(&mut packer)?);
     }
     let kernels = f32_kernels::named(kernels::chosen().name);
-    let bert = match Bert::store(weights, tied, kernels, precision, &mut packer) {
+    let bert = match Bert::store(weights, tied, kernels, precision, sample, &mut packer) {
         Ok(bert) => bert,
         Err(Refused::Unfit) => return Ok(false),
         Err(Refused::Io(error)) => return Err(error.into()),

@@ -29,7 +29,7 @@ pub(crate) use identity::Identity;
 pub(crate) use write::Packer;
 
 /// Raised whenever packing changes: what a section holds, how numbers are ordered, what is quantised and how.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 const MAGIC: [u8; 8] = *b"SPRWPACK";
 const HEADER: usize = 40;
 /// Longest index: one takes about 100 bytes for each section.

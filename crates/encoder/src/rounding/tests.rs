@@ -64,6 +64,21 @@ fn a_large_model_is_kept_in_8_bits_if_that_changes_little() {
     assert!(is_int8(&checkpoint("checkpoint-bert", r#"{"arithmetic": "int8"}"#)));
 }
 
+/// A score is a dot product: that a vector became longer, which no cosine shows, counts.
+#[test]
+fn sparse_vectors_are_compared_by_their_dot_products() {
+    let vector = |factor: f32| Vector::Sparse([(1, factor), (5, 2.0 * factor)].into());
+    let floats = [vector(1.0), vector(2.0)];
+    assert_eq!(errors_of_products(&floats, &floats), [0.0, 0.0]);
+    let longer = [vector(1.1), vector(2.2)];
+    assert!(floats.iter().zip(&longer).all(|(one, other)| (cosine(one, other) - 1.0).abs() < 1e-6));
+    for error in errors_of_products(&floats, &longer) {
+        assert!((error - 0.21).abs() < 1e-6, "{error}");
+    }
+    let empty = [Vector::Sparse([].into()), Vector::Sparse([].into())];
+    assert!(errors_of_products(&empty, &empty).iter().all(|error| error.is_nan()));
+}
+
 #[test]
 fn a_damaged_file_is_made_anew_as_it_was_chosen() {
     let files = checkpoint("checkpoint-bert", "{}");

@@ -12,10 +12,13 @@ use sparrow_query::{Query, QueryKind, SemanticQuery, default_candidates};
 use sparrow_request::body::stored_tree;
 use sparrow_request::error::EngineError;
 use sparrow_request::request::CancelFlag;
+use sparrow_runtime::work::{self, Work};
 use sparrow_search::SearchService;
 use sparrow_tantivy_index::query::{SearchOptions, TotalHits};
 use sparrow_tantivy_index::{DocAddress, Snapshot};
 use sparrow_tasks::TaskContext;
+
+use super::request::LONGEST_QUERY;
 
 /// Words of a query that is made of a document.
 const WORDS: usize = 12;
@@ -95,6 +98,9 @@ pub(super) fn run(
         Some(queries) => queries,
         None => {
             let sample = change.compare["sample"].as_u64().unwrap_or(0) as usize;
+            let cancel = std::sync::Arc::clone(context.cancel_flag());
+            let memory = std::sync::Arc::clone(&service.memory);
+            let _limits = work::enter(Some(Work::new(cancel, memory, "<change_model>")));
             sampled(&snapshot, &change.field, sample)?
         }
     };
@@ -106,7 +112,7 @@ pub(super) fn run(
         .mapping()
         .slot(&before)
         .and_then(|slot| Some((slot.search_id(), slot.fingerprint.as_ref()?)));
-    if noted.is_some_and(|(id, stored)| service.models.compares_with(id, stored) == Some(false)) {
+    if noted.is_some_and(|(id, stored)| service.models.compares_with(id, stored) != Some(true)) {
         // Nothing makes queries for the old vectors any more.
         return Ok(None);
     }
@@ -180,14 +186,16 @@ fn sampled(snapshot: &Snapshot, field: &str, number: usize) -> Result<Vec<String
     Ok(queries)
 }
 
-/// The first words of a document in the given fields; `None` if it has none there.
+/// The first words of a document in the given fields, no longer than a query may be; `None` if it has none there.
 pub(super) fn words_of(source: &Value, fields: &[String]) -> Option<String> {
-    let texts = fields.iter().flat_map(|path| values_at(source, path));
-    let words: Vec<String> = texts
-        .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-        .take(WORDS)
-        .collect();
-    (!words.is_empty()).then(|| words.join(" "))
+    let mut words: Vec<String> = Vec::with_capacity(WORDS);
+    for text in fields.iter().flat_map(|path| values_at(source, path)) {
+        words.extend(text.split_whitespace().take(WORDS - words.len()).map(str::to_owned));
+    }
+    let query = words.join(" ");
+    let most = LONGEST_QUERY.min(query.len());
+    let end = (0..=most).rev().find(|at| query.is_char_boundary(*at)).unwrap_or_default();
+    Some(query[..end].to_owned()).filter(|query| !query.is_empty())
 }
 
 /// A clause that searches one of the two sets.
@@ -249,6 +257,25 @@ fn kendall<T: PartialEq>(one: &[T], other: &[T]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_query_that_is_made_of_a_document_is_no_longer_than_one_may_be() {
+        let fields = ["a".to_owned(), "b".to_owned()];
+        let words = |source: Value| words_of(&source, &fields);
+        let many = (0..WORDS + 5).map(|number| format!("w{number} ")).collect::<String>();
+        let first = (0..WORDS).map(|number| format!("w{number}")).collect::<Vec<_>>().join(" ");
+        assert_eq!(words(json!({"a": many, "b": "x"})), Some(first));
+        assert_eq!(words(json!({"a": [" x ", "y"], "b": "z"})).as_deref(), Some("x y z"));
+        assert_eq!(words(json!({"a": " ", "c": "x"})), None);
+        // Of letters that have several bytes, only whole ones are left.
+        let long = "\u{e9}".repeat(LONGEST_QUERY);
+        let cut = words(json!({"a": format!("x {long} y"), "b": long})).unwrap();
+        assert!(
+            cut.starts_with("x \u{e9}") && (LONGEST_QUERY - 1..=LONGEST_QUERY).contains(&cut.len()),
+            "{}",
+            cut.len()
+        );
+    }
 
     fn list(docs: &[u32]) -> Vec<DocAddress> {
         docs.iter().map(|doc| DocAddress::new(0, *doc)).collect()

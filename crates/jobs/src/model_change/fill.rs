@@ -10,6 +10,7 @@ use sparrow_catalog::model_change::{ChangeState, Filling, ModelChange};
 use sparrow_catalog::model_steps::FillingGuard;
 use sparrow_catalog::{ExternalVersion, IndexHandle, PRIMARY_TERM, Source, WriteOp};
 use sparrow_models::Purpose;
+use sparrow_request::body::tree_bytes;
 use sparrow_request::error::EngineError;
 use sparrow_runtime::work::{self, Work};
 use sparrow_search::SearchService;
@@ -18,6 +19,7 @@ use sparrow_tasks::throttle::Throttle;
 use sparrow_tasks::{Progress, TaskContext};
 
 use super::compare::{self, both_slots};
+use crate::prepare::PART_BYTES;
 
 /// The member of a task's record that holds what is needed to resume a change.
 pub(crate) const RESUME: &str = "model_change";
@@ -100,6 +102,7 @@ pub(super) struct Fill {
 /// The results of writing one portion of the documents.
 #[derive(Default)]
 struct Portion {
+    read: usize,
     written: u64,
     conflicts: u64,
     failures: Vec<(String, EngineError)>,
@@ -178,23 +181,24 @@ impl Fill {
             let (mut done, mut failures) = (0, Vec::new());
             let mut left = &lacking[..];
             while !left.is_empty() {
-                let chunk = next_portion(&mut left, pace);
                 if context.is_cancelled() {
                     return Err(EngineError::Cancelled);
                 }
                 let began = Instant::now();
-                let portion = self.handle_chunk(&snapshot, chunk, context)?;
+                let most = most_at_once(pace).min(left.len());
+                let portion = self.handle_chunk(&snapshot, &left[..most], context)?;
+                left = &left[portion.read..];
                 done += portion.written + portion.conflicts;
                 self.progress.filling.filled.fetch_add(portion.written, Relaxed);
                 self.progress.conflicts.fetch_add(portion.conflicts, Relaxed);
                 let is_nothing_done = portion.written + portion.conflicts == 0;
                 failures.extend(portion.failures.into_iter().take(SHOWN_FAILURES));
                 // What keeps all of them from being written keeps the others, too.
-                if (is_nothing_done && chunk.len() == CHUNK) || failures.len() > SHOWN_FAILURES {
+                if (is_nothing_done && portion.read == CHUNK) || failures.len() > SHOWN_FAILURES {
                     return Err(self.stopped(failures));
                 }
                 let stop = || context.is_cancelled();
-                self.progress.throttle.pause(chunk.len(), began, &stop);
+                self.progress.throttle.pause(portion.read, began, &stop);
                 let wanted = self.progress.throttle.requests_per_second();
                 if (wanted - pace).abs() > f64::EPSILON && !context.is_cancelled() {
                     pace = wanted;
@@ -228,7 +232,7 @@ impl Fill {
         )
     }
 
-    /// Writes documents again as they are, with vectors of both models.
+    /// Writes documents again as they are, with vectors of both models: the first ones, where all of them are long.
     fn handle_chunk(
         &self,
         snapshot: &Snapshot,
@@ -242,14 +246,19 @@ impl Fill {
             "<change_model>",
         )));
         let (mut ids, mut ops) = (Vec::with_capacity(chunk.len()), Vec::with_capacity(chunk.len()));
-        for (seq_no, addr) in chunk {
+        let documents = read_portion(chunk, |(seq_no, addr)| {
             let stored = snapshot.fetch(*addr)?;
+            let bytes = stored.source.len() + tree_bytes(&stored.source);
+            Ok(((*seq_no, stored), bytes))
+        })?;
+        let read = documents.len();
+        for (seq_no, stored) in documents {
             let source = Source { raw: stored.source.clone(), value: None };
             let mut op = WriteOp::index(Some(stored.id.clone()), source);
             op.routing = stored.routing;
             op.previous = stored.passages.map(|passages| (stored.source, passages));
             // A document that was written since has vectors of both models already. Its content stays, so its version does too.
-            op.if_seq_no = Some(*seq_no);
+            op.if_seq_no = Some(seq_no);
             op.if_primary_term = Some(PRIMARY_TERM);
             op.external_version = Some(ExternalVersion { version: stored.version, or_equal: true });
             ids.push(stored.id);
@@ -262,7 +271,7 @@ impl Fill {
         if context.is_cancelled() {
             return Err(EngineError::Cancelled);
         }
-        let mut portion = Portion::default();
+        let mut portion = Portion { read, ..Portion::default() };
         let (mut written, mut places) = (Vec::with_capacity(ops.len()), Vec::with_capacity(ops.len()));
         for ((op, id), refused) in ops.into_iter().zip(ids).zip(refused) {
             match refused {
@@ -284,13 +293,26 @@ impl Fill {
     }
 }
 
-/// Takes the next portion of the remaining documents: fewer than usual if `pace`, in documents per second, is low, so that the work is
-/// spread evenly. The pace may change between portions.
-fn next_portion<'l, T>(left: &mut &'l [T], pace: f64) -> &'l [T] {
-    let size = if pace.is_finite() { (pace as usize).clamp(1, CHUNK) } else { CHUNK };
-    let (portion, rest) = left.split_at(size.min(left.len()));
-    *left = rest;
-    portion
+/// The most documents of a portion: fewer than usual if `pace`, in documents per second, is low, so that the work is spread evenly.
+fn most_at_once(pace: f64) -> usize {
+    if pace.is_finite() { (pace as usize).clamp(1, CHUNK) } else { CHUNK }
+}
+
+/// Reads documents, each with its size in bytes, until they have more than [`PART_BYTES`]: all that are read are in memory at once.
+fn read_portion<A, D>(
+    addresses: &[A],
+    mut read: impl FnMut(&A) -> Result<(D, usize), EngineError>,
+) -> Result<Vec<D>, EngineError> {
+    let (mut documents, mut bytes) = (Vec::with_capacity(addresses.len()), 0);
+    for address in addresses {
+        let (document, size) = read(address)?;
+        documents.push(document);
+        bytes += size;
+        if bytes > PART_BYTES {
+            break;
+        }
+    }
+    Ok(documents)
 }
 
 /// The message why a document could not be written, for all who may see the change: without contents of the document, and with the field's
@@ -307,14 +329,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_portion_is_as_large_as_the_pace_of_then_allows() {
-        let documents: Vec<u32> = (0..300).collect();
-        let mut left = &documents[..];
-        let mut taken = Vec::new();
-        for pace in [2.5, f64::INFINITY, 0.1, 1e9, 50.0, f64::INFINITY] {
-            taken.push(next_portion(&mut left, pace).len());
-        }
-        assert_eq!((taken, left.len()), (vec![2, 128, 1, 128, 41, 0], 0));
+    fn a_portion_has_as_many_documents_as_the_pace_allows() {
+        let paces = [2.5, f64::INFINITY, 0.1, 1e9, 50.0];
+        assert_eq!(paces.map(most_at_once), [2, CHUNK, 1, CHUNK, 50]);
+    }
+
+    #[test]
+    fn a_portion_ends_where_its_documents_are_long() {
+        let read = |sizes: &[usize]| read_portion(sizes, |size| Ok(((), *size))).unwrap().len();
+        assert_eq!(read(&[1; CHUNK]), CHUNK);
+        assert_eq!(read(&[PART_BYTES / 2; CHUNK]), 3);
+        assert_eq!(read(&[PART_BYTES + 1, 1]), 1);
+        assert_eq!(read(&[]), 0);
     }
 
     #[test]

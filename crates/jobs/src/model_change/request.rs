@@ -14,7 +14,7 @@ const PARAMETERS: [&str; 4] = ["inference_id", "search_inference_id", "chunking_
 /// Most queries of a comparison.
 const MOST_QUERIES: usize = 1000;
 /// Longest query of a comparison, in bytes.
-const LONGEST_QUERY: usize = 10_000;
+pub(super) const LONGEST_QUERY: usize = 10_000;
 /// Most documents that are compared for each query.
 const MOST_COMPARED: u64 = 1000;
 /// Default numbers of queries that are sampled from documents, and of hits that are compared for each.

@@ -53,7 +53,7 @@ unsafe fn product<const GELU: bool>(job: &Gemm<'_>, bytes: &Bytes, scratch: &mut
     // SAFETY: the place is for these rows, whose numbers are bytes; there are `rows × columns` outputs, and panels of `depth × 32`
     // weights; sums are of a row that is there.
     unsafe {
-        quantise::<Vnni>(job.input, depth, rows);
+        quantise::<Vnni>(job.input, &bytes.factors, rows);
         for column in (0..linear.columns).step_by(PANEL) {
             let columns = Columns::of(bytes, &linear.bias, column);
             let weights = bytes.numbers.as_ptr().add(column * depth);

@@ -65,8 +65,7 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
         let base = head * depth;
         for token in (0..tokens).step_by(V::LANES) {
             for dim in (0..depth).step_by(V::LANES) {
-                // Beyond the last token its keys are repeated up to a whole vector; what is beyond that is of earlier texts. Softmax
-                // overwrites all these scores.
+                // Beyond the last token its keys are repeated up to a whole vector. Softmax overwrites these scores.
                 let row = |row: usize| (token + row).min(tokens - 1) * 3 * width + width + base + dim;
                 let column = token / step * depth * step + token % step;
                 // SAFETY: `Kernels::attention` has seen a row of `3 × width` inputs for each token, and `keys` holds `depth` rows of
@@ -76,6 +75,11 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
                     V::transpose(|at| qkv.as_ptr().add(row(at)), to, step);
                 }
             }
+        }
+        if tokens.next_multiple_of(V::LANES) < padded {
+            // Half a panel has no tokens. Whatever an earlier call left there may be no normal numbers, which are slow to multiply.
+            let last = &mut keys[(padded - step) * depth..];
+            last.chunks_exact_mut(step).for_each(|row| row[V::LANES..].fill(0.0));
         }
         for (token, row) in qkv.chunks_exact(3 * width).enumerate() {
             for (panel, part) in row[2 * width + base..][..depth].chunks_exact(step).enumerate() {
@@ -127,7 +131,7 @@ pub(super) unsafe fn attention<V: Lanes>(job: &Attention<'_>, scratch: &mut Vec<
     }
 }
 
-/// Softmax over the range `seen` of a row that is padded to whole vectors; all other numbers become 0.
+/// Softmax over the range `seen` of a row that is padded to whole vectors; all other numbers become nearly 0.
 #[inline(always)]
 unsafe fn softmax<V: Lanes>(row: &mut [f32], seen: std::ops::Range<usize>) {
     row[..seen.start].fill(f32::NEG_INFINITY);
@@ -139,16 +143,37 @@ unsafe fn softmax<V: Lanes>(row: &mut [f32], seen: std::ops::Range<usize>) {
             largest = largest.max(V::load(row.as_ptr().add(lane)));
         }
         let largest = V::splat(largest.largest());
+        let least = V::splat(-60.0);
         let mut sums = V::splat(0.0);
         for lane in (0..row.len()).step_by(V::LANES) {
-            let value = exp(V::load(row.as_ptr().add(lane)).sub(largest));
-            // Tokens outside of the window add at most e⁻⁸⁷ each, far below the rounding of a sum that is at least 1.
+            // Tokens outside of the window add e⁻⁶⁰ each, far below the rounding of a sum that is at least 1. With less, the product below
+            // would be no normal number, which takes a processor a hundred times as long.
+            let value = exp(V::load(row.as_ptr().add(lane)).sub(largest).max(least));
             sums = sums.add(value);
             value.store(row.as_mut_ptr().add(lane));
         }
         let inverse = V::splat(1.0 / sums.sum());
         for lane in (0..row.len()).step_by(V::LANES) {
             V::load(row.as_ptr().add(lane)).mul(inverse).store(row.as_mut_ptr().add(lane));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scalar::Four;
+    use super::softmax;
+
+    #[test]
+    fn softmax_makes_no_numbers_that_are_slow_to_multiply() {
+        for seen in [0..8, 0..5, 3..4, 2..8] {
+            let mut row = [0.0, -200.0, 3.0, 60.0, -0.5, -88.0, 1.0, 2.0];
+            // SAFETY: scalar vectors need no instructions, and the row is two of them.
+            unsafe { softmax::<Four>(&mut row, seen.clone()) };
+            assert!(row.iter().all(|number| number.is_normal()), "{seen:?}: {row:?}");
+            let sum: f32 = row[seen.clone()].iter().sum();
+            assert!((sum - 1.0).abs() < 1e-6, "{seen:?}: {sum}");
+            assert!(row.iter().enumerate().all(|(at, number)| seen.contains(&at) || *number < 1e-25));
         }
     }
 }

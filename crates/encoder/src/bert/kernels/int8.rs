@@ -1,12 +1,13 @@
 //! Products of bytes over any vector type; as in `generic.rs`, each instruction set compiles its own copy.
 //!
-//! A number of a row is `scale · q + least` with a whole `q` of 0..=255, a scale and a least number of its own for each row; a weight is
-//! `scale · w` with a whole `w` of −128..=127 and a scale of its column. So an output is
+//! A number of a row, times its factor, is `scale · q + least` with a whole `q` of 0..=255, a scale and a least number of its own for each
+//! row; a weight, divided by that factor, is `scale · w` with a whole `w` of −128..=127 and a scale of its column. The factors are 1 but
+//! where some numbers of rows are far larger than the others, which one scale would round away. So an output is
 //! `scale · scale · Σ q·w + least · scale · Σ w + bias`, of which `Σ w` is known beforehand. `Σ q·w` is a whole number without an overflow,
-//! and the same on every instruction set, as the numbers `q` are: they are made by one subtraction, one multiplication and one rounding
+//! and the same on every instruction set, as the numbers `q` are: they are made by two multiplications, one subtraction and one rounding
 //! to the nearest.
 
-use crate::numbers::{LINE, room};
+use crate::numbers::{LINE, prefetch_line, room};
 
 use super::jobs::{Epilogue, Gemm};
 use super::lanes::{Lanes, gelu};
@@ -45,6 +46,10 @@ pub(super) unsafe trait Whole {
     unsafe fn put(numbers: Self::Floats, to: *mut i32);
 }
 
+/// Distance, in bytes, of the weights that are asked for ahead of those that are multiplied. A question has few rows, so that its products
+/// wait for their weights. Between 512 and 4,096 it makes little difference.
+const AHEAD: usize = 2048;
+
 /// Number of f32 in a vector of the instruction set.
 #[inline(always)]
 const fn lanes<W: Whole>() -> usize {
@@ -79,19 +84,21 @@ pub(super) fn place(scratch: &mut Vec<f32>, rows: usize, depth: usize, group: us
     Words { words: words.as_mut_ptr().cast(), spans: spans.as_mut_ptr().cast() }
 }
 
-/// Quantises rows of `depth` numbers.
+/// Quantises rows of as many numbers as there are factors, each multiplied with its factor.
 ///
 /// # Safety
-/// The processor has the instructions of `W`; `depth` is a multiple of `LANES`, and `to` has place for the rows.
+/// The processor has the instructions of `W`; the number of factors is a multiple of `LANES`, and `to` has place for the rows.
 #[inline(always)]
-pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], depth: usize, to: Words) {
+pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], factors: &[f32], to: Words) {
+    let depth = factors.len();
     for (at, row) in rows.chunks_exact(depth).enumerate() {
         // SAFETY: the caller's promise.
         unsafe {
             let (mut most, mut least) =
                 (<W::Floats>::splat(f32::NEG_INFINITY), <W::Floats>::splat(f32::INFINITY));
             for lane in (0..depth).step_by(lanes::<W>()) {
-                let value = <W::Floats>::load(row.as_ptr().add(lane));
+                let value = <W::Floats>::load(row.as_ptr().add(lane))
+                    .mul(<W::Floats>::load(factors.as_ptr().add(lane)));
                 most = most.max(value);
                 least = least.min(value);
             }
@@ -103,8 +110,9 @@ pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], depth: usize, to: Words) {
             let (least, inverse) = (<W::Floats>::splat(least), <W::Floats>::splat(inverse));
             let words = to.words.add(at * (depth / W::GROUP));
             for lane in (0..depth).step_by(lanes::<W>()) {
-                let value = <W::Floats>::load(row.as_ptr().add(lane)).sub(least).mul(inverse);
-                W::put(value, words.add(lane / W::GROUP));
+                let value = <W::Floats>::load(row.as_ptr().add(lane))
+                    .mul(<W::Floats>::load(factors.as_ptr().add(lane)));
+                W::put(value.sub(least).mul(inverse), words.add(lane / W::GROUP));
             }
         }
     }
@@ -120,7 +128,7 @@ pub(super) unsafe fn gemm<W: Whole>(job: &Gemm<'_>, bytes: &Bytes, scratch: &mut
     let rows = place(scratch, job.rows, job.linear.depth, W::GROUP);
     // SAFETY: the caller's promise; the place is for these rows.
     unsafe {
-        quantise::<W>(job.input, job.linear.depth, rows);
+        quantise::<W>(job.input, &bytes.factors, rows);
         match job.epilogue {
             Epilogue::None => product::<W, false>(job, bytes, rows, out),
             Epilogue::Gelu => product::<W, true>(job, bytes, rows, out),
@@ -211,6 +219,9 @@ unsafe fn tile<W: Whole, const R: usize, const GELU: bool>(at: Tile) {
         let (mut words, mut weights) = (at.words, at.weights);
         for _ in 0..at.steps {
             let columns = [W::weights(weights), W::weights(weights.add(lanes::<W>() * W::GROUP))];
+            for line in (0..2 * lanes::<W>() * W::GROUP).step_by(LINE) {
+                prefetch_line::<true>(weights.wrapping_add(AHEAD + line).cast());
+            }
             for (row, sums) in sums.iter_mut().enumerate() {
                 let word = W::word(words.add(row * at.steps));
                 sums[0] = W::add_products(sums[0], word, columns[0]);

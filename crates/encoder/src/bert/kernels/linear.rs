@@ -48,6 +48,8 @@ pub(super) enum Panels {
 pub(super) struct Bytes {
     /// `[columns / panel][depth / group][panel][group]`.
     pub(super) numbers: AlignedSlice<i8>,
+    /// What each number of a row is multiplied with before the row is rounded, `[depth]`: 1 unless the weights were divided by it.
+    pub(super) factors: Vec<f32>,
     pub(super) scales: Vec<f32>,
     /// Sum of a column's weights, times its scale.
     pub(super) totals: Vec<f32>,
@@ -72,11 +74,24 @@ impl Bytes {
         // An f32 holds all of these whole numbers: `128 · MAX_DEPTH` has 24 bits.
         let totals = scales.iter().zip(&sums).map(|(scale, sum)| scale * *sum as f32).collect();
         sums.iter_mut().for_each(|sum| *sum *= i32::from(order.shift));
-        Self { numbers, scales, totals, start: sums }
+        Self { numbers, factors: vec![1.0; depth], scales, totals, start: sums }
     }
 }
 
 impl Linear {
+    /// The same map with weights of bytes that were divided by a factor for each number of a row, `[depth]`; the numbers of a row are
+    /// multiplied with them before the row is rounded.
+    ///
+    /// # Panics
+    /// If there is not a factor for each number of a row.
+    pub fn with_factors(mut self, factors: Vec<f32>) -> Self {
+        assert_eq!(factors.len(), self.depth, "there is a factor for each number of a row");
+        if let Panels::Bytes(bytes) = &mut self.panels {
+            bytes.factors = factors;
+        }
+        self
+    }
+
     /// Whether its weights are bytes.
     pub fn is_int8(&self) -> bool {
         matches!(self.panels, Panels::Bytes(_))
@@ -191,6 +206,7 @@ impl Linear {
             }
             Panels::Bytes(bytes) => {
                 file.put(&format!("{name}.bytes"), &bytes.numbers)?;
+                file.put(&format!("{name}.factors"), &bytes.factors)?;
                 &bytes.scales
             }
         };
@@ -219,10 +235,13 @@ impl Linear {
         }
         let panels = if precision == Precision::Int8 {
             let numbers: AlignedSlice<i8> = packed.get(&format!("{name}.bytes"))?;
-            if numbers.len() != length || !depth.is_multiple_of(STEP) || depth > MAX_DEPTH {
+            let factors: AlignedSlice<f32> = packed.get(&format!("{name}.factors"))?;
+            let fits = numbers.len() == length && factors.len() == depth;
+            if !fits || !depth.is_multiple_of(STEP) || depth > MAX_DEPTH {
                 return Err(UNFIT);
             }
-            Panels::Bytes(Bytes::new(order, depth, numbers, scales.to_vec()))
+            let bytes = Bytes::new(order, depth, numbers, scales.to_vec());
+            Panels::Bytes(Bytes { factors: factors.to_vec(), ..bytes })
         } else {
             let numbers = packed.get_fixed(name, length)?;
             Panels::Fixed { numbers, scales: scales.to_vec() }

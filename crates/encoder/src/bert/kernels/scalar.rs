@@ -6,7 +6,7 @@ use super::lanes::{Lanes, ROUNDER};
 
 /// A vector of four numbers, which compilers put into one register if the processor has such.
 #[derive(Clone, Copy)]
-struct Four([f32; 4]);
+pub(super) struct Four([f32; 4]);
 
 impl Four {
     #[inline(always)]

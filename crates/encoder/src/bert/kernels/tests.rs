@@ -229,6 +229,36 @@ fn rows_are_quantised_alike_everywhere() {
     }
 }
 
+/// A number a thousand times as large as the others would round these away, unless a factor makes it as small as they are.
+#[test]
+fn factors_keep_the_small_numbers_of_a_row() {
+    let (mut next, depth, columns) = (numbers(13), 64, 32);
+    let weights: Vec<f32> = (0..depth * columns).map(|_| next()).collect();
+    let mut input: Vec<f32> = (0..depth).map(|_| next()).collect();
+    input[7] = 1000.0;
+    let mut factors = vec![1.0; depth];
+    factors[7] = 0.001;
+    // The weights of the large number are as much smaller, so that all products count.
+    let weight = |row: usize, column: usize| weights[row * columns + column] * factors[row];
+    let expected = |column: usize| -> f64 {
+        (0..depth).map(|row| f64::from(input[row]) * f64::from(weight(row, column))).sum()
+    };
+    for kernels in available() {
+        let error = |linear: &Linear| -> f64 {
+            let mut out = vec![f32::NAN; columns];
+            kernels.linear(linear, &input, Epilogue::None, &mut Vec::new(), &mut out);
+            let errors = out.iter().enumerate().map(|(at, found)| (f64::from(*found) - expected(at)).abs());
+            errors.fold(0.0, f64::max)
+        };
+        let of = |weight: &dyn Fn(usize, usize) -> f32| {
+            Linear::new(kernels.order, depth, vec![0.0; columns], Precision::Int8, weight)
+        };
+        let plain = error(&of(&weight));
+        let with = of(&|row, column| weight(row, column) / factors[row]).with_factors(factors.clone());
+        assert!(error(&with) < 0.1 && plain > 1.0, "{}: {} and {plain}", kernels.name, error(&with));
+    }
+}
+
 #[test]
 fn products_of_rows_of_all_kinds() {
     let mut next = numbers(5);
