@@ -10,7 +10,7 @@ describe('the route table', () => {
     // What the answers about nodes and the cluster are put together from, what comes before a restore, and what the engine over a
     // cluster asks of this one.
     const ofCluster = [
-      ...['best_passages', 'bind_semantic', 'calibrate_lists', 'make_passages', 'step_model_change'],
+      ...['best_passages', 'bind_semantic', 'calibrate_lists', 'choose_different', 'make_passages', 'step_model_change'],
       ...['stored_passages', 'write_passages'],
     ];
     const parts = [...ofCluster, 'cluster_figures', 'instruments', 'node_indices', 'snapshot_keys'].sort();

@@ -393,7 +393,6 @@ describe.skipIf(CLUSTER === undefined)(
               'query [knn] inside [knn]',
             ],
           ] as const)),
-      ['POST', `/${of('dest')}/_search`, { retriever: { diversify: {} } }, 'retriever [diversify]'],
       [
         'POST',
         `/${of('dest')}/_search`,

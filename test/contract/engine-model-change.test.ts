@@ -148,6 +148,23 @@ describe.each(ENGINES)('the change of a model over the $name engine', ({ name: e
     expect(await found(server, index, 'sparse')).toEqual(await all(server, index));
   }, 240_000);
 
+  it('leads away from an endpoint that was deleted', async () => {
+    const index = of('left');
+    const endpoint = `gone-${run}`;
+    const service = { model_id: '.elser_model_2', num_allocations: 1, num_threads: 1 };
+    const definition = { service: 'elasticsearch', service_settings: service };
+    expect((await call('PUT', `/_inference/sparse_embedding/${endpoint}`, definition)).status).toBe(200);
+    const properties = { body: { type: 'semantic_text', inference_id: endpoint } };
+    expect((await call('PUT', `/${index}`, { mappings: { properties } })).status).toBe(200);
+    expect((await call('PUT', `/${index}/_doc/1?refresh=true`, { body: textOf(1) })).status).toBe(201);
+    expect((await call('DELETE', `/_inference/${endpoint}?force=true`)).status).toBe(200);
+    const answer = await change('left', { inference_id: SPARSE });
+    expect(answer.body, answer.text).toMatchObject({ state: 'switched', filled: 1 });
+    expect(answer.body.compared).toBeUndefined();
+    expect((await call('POST', `/${index}/_search`, semantic('whale'))).status).toBe(200);
+    expect(await step('left', 'drop')).toBe('dropped');
+  }, 120_000);
+
   it('keeps the old model where it is cancelled, and lets nobody else begin', async () => {
     const index = of('slow');
     await fill(server, index, 60);

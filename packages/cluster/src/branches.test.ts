@@ -21,7 +21,7 @@ describe('making one list of many', () => {
       if (!isOver) setImmediate(other);
     };
     const unused = (): Promise<never> => Promise.reject(new Error('no list is scored again'));
-    const sources = { longest: HITS, scores: unused, rescored: unused, turns: new Turns() };
+    const sources = { longest: HITS, scores: unused, rescored: unused, different: unused, turns: new Turns() };
     const lists = new Map(leaves.map((leaf, at) => [leaf, list(at + 1)]));
     setImmediate(other);
     // Each of them is a fusion of its own, so that there are many steps.

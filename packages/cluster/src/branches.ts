@@ -1,6 +1,6 @@
 import { type Ranked, type Turns, fuseCalibrated, fuseLists } from '@sparrow-search/engine';
 
-import type { Span } from './json.js';
+import type { Json, Span } from './json.js';
 import {
   type Fusion,
   type Input,
@@ -34,6 +34,8 @@ export interface Sources {
   readonly longest: number;
   /** The model's scores of documents, in their order. */
   readonly scores: (rerank: Rerank, hits: readonly Ranked[]) => Promise<readonly number[]>;
+  /** The places of the hits that a retriever keeps, in ascending order. */
+  readonly different: (retriever: Json, hits: readonly Ranked[]) => Promise<readonly number[]>;
   /** Hits of a list with the scores that the queries of a section give them, and in the order of these. */
   readonly rescored: (section: Span, hits: readonly Ranked[]) => Promise<readonly Ranked[]>;
   /** Thousands of hits take long: between the steps, others may have their turn. */
@@ -55,10 +57,13 @@ export async function branchOf(node: Node, sources: Sources, wanted: number): Pr
     inputs.push(rescore === undefined ? list : { ...list, hits: asFound(await sources.rescored(rescore, list.hits)) });
   }
   const [first] = inputs;
-  const pages =
-    node.rerank === undefined
-      ? await fusedPages(node, inputs, sizes, sources.turns)
-      : await rerankedPages(node.rerank, first?.hits.slice(0, depth) ?? [], sizes, sources);
+  const read = first?.hits.slice(0, depth) ?? [];
+  let pages: Pages;
+  if (node.diversify !== undefined) {
+    const kept = await sources.different(node.diversify, read);
+    pages = { hits: kept.flatMap((at) => asFound(read.slice(at, at + 1))), isCut: false };
+  } else if (node.rerank !== undefined) pages = await rerankedPages(node.rerank, read, sizes, sources);
+  else pages = await fusedPages(node, inputs, sizes, sources.turns);
   const most = node.window.given ? depth : (node.window.most ?? MAX_WINDOW);
   const ends = depth >= most || (!pages.isCut && inputs.every((it) => it.ends && it.hits.length <= depth));
   return { hits: pages.hits, ends, inputs };

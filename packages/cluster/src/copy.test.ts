@@ -34,7 +34,10 @@ function over(count: number, most: number) {
     return Promise.resolve(answered({ hits: { hits } }));
   };
   const semantic = { of: () => Promise.resolve(undefined), writtenTo: () => Promise.resolve(undefined) };
-  const context = { transport: { ask }, product: { name: 'OpenSearch' }, semantic } as unknown as Copying;
+  const finals = { of: () => Promise.resolve(undefined) };
+  const dynamic = { prepare: () => Promise.resolve() };
+  const product = { name: 'OpenSearch' };
+  const context = { transport: { ask }, product, semantic, finals, dynamic } as unknown as Copying;
   return { context, bulks };
 }
 

@@ -12,7 +12,8 @@ import { type Given, type Outcome, type Pipelines, noteModels } from './pipeline
 import type { Product } from './product.js';
 import { passedOn } from './replies.js';
 import { withPassages } from './semantic-documents.js';
-import type { SemanticFields } from './semantic-fields.js';
+import { type SemanticFields, type SemanticIndex, indexMissing } from './semantic-fields.js';
+import { type Place, complete } from './semantic-updates.js';
 import type { Failure, ShardProgress, TaskRecord } from './task-record.js';
 import { type Transport, isTooLong } from './transport.js';
 
@@ -234,7 +235,11 @@ async function read(
 async function write(context: Copying, plan: CopyPlan, before: Progress, page: readonly Hit[]): Promise<Progress> {
   const tally = { ...before.tally, batches: before.tally.batches + 1 };
   const failures: Failure[] = [...before.failures];
-  const outcomes = await outcomesOf(context, plan, page);
+  const since = performance.now();
+  const made: SemanticIndex[] = [];
+  const written: Place[] = [];
+  const routings = new Map<string, string | undefined>();
+  const outcomes = await outcomesOf(context, plan, page, made);
   let lines: string[] = [];
   for (const [at, outcome] of outcomes.entries()) {
     const { index: from, id, seqNo, term } = page[at] ?? {};
@@ -248,6 +253,7 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
       });
     } else {
       const { index, id: _id, routing, source } = outcome;
+      if (_id !== undefined) routings.set(_id, routing);
       // A pipeline may send a document elsewhere.
       if (index !== (plan.inPlace === true ? from : plan.dest)) await context.checkTarget(index);
       const action = {
@@ -259,6 +265,7 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
       lines.push(`${JSON.stringify({ [plan.creates ? 'create' : 'index']: action })}\n${oneLine(source)}\n`);
     }
   }
+  if (lines.length > 0 && plan.inPlace === true) await checkThere(context, page);
   for (let attempt = 0; lines.length > 0; attempt += 1) {
     const answered = await context.transport.ask({
       method: 'POST',
@@ -275,6 +282,8 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     const again: string[] = [];
     lines.forEach((line, at) => {
       const item = items[at];
+      if (item !== undefined && item.status < 300)
+        written.push({ index: item._index, id: item._id, routing: routings.get(item._id) });
       if (item === undefined || item.status === 429) again.push(line);
       else if (item.status === 201) tally.created += 1;
       else if (item.status === 200) tally.updated += 1;
@@ -290,6 +299,7 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     tally.bulk_retries += 1;
     await sleep(FIRST_RETRY_MS * 2 ** attempt);
   }
+  await complete(context, made, since, written);
   for (const index of new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])))) {
     for (const ran of [plan.pipeline, await finalOf(context, plan, index)])
       if (ran !== undefined) await noteModels(context, ran, [index]);
@@ -297,13 +307,30 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
   return { shards: before.shards, tally, failures };
 }
 
+/** The cluster makes an index that is not there, and documents that are written where they are need the one that they were read from. */
+async function checkThere({ transport }: Copying, page: readonly Hit[]): Promise<void> {
+  for (const index of new Set(page.map((hit) => hit.index))) {
+    const { status } = await transport.ask({ method: 'HEAD', path: `/${encodeURIComponent(index)}` });
+    if (status === 404) throw indexMissing(index);
+  }
+}
+
 /** The pipeline that runs last on documents for an index; none runs on those that only get vectors of another model. */
 async function finalOf({ finals }: Copying, plan: CopyPlan, index: string): Promise<string | undefined> {
   return plan.change === undefined ? finals.of(index) : undefined;
 }
 
-/** What becomes of documents: of those that go through pipelines, and of those that get passages. */
-async function outcomesOf(context: Copying, plan: CopyPlan, page: readonly Hit[]): Promise<readonly Outcome[]> {
+/**
+ * What becomes of documents: of those that go through pipelines, and of those that get passages.
+ *
+ * @param madeFor the indices for which passages were made are added to it
+ */
+async function outcomesOf(
+  context: Copying,
+  plan: CopyPlan,
+  page: readonly Hit[],
+  madeFor: SemanticIndex[],
+): Promise<readonly Outcome[]> {
   const { pipeline } = plan;
   const outcomes: Outcome[] =
     pipeline === undefined
@@ -332,6 +359,7 @@ async function outcomesOf(context: Copying, plan: CopyPlan, page: readonly Hit[]
       const payload = areSame ? page[at]?.payload : undefined;
       return it?.kind === 'document' ? [{ source: it.source, payload }] : [];
     });
+    madeFor.push(known);
     const made = await withPassages(context.semantic, known, documents, { paced: true });
     places.forEach((at, place) => {
       const [one, before] = [made[place], outcomes[at]];

@@ -3,7 +3,9 @@ import type { EngineRequest, SearchEngine } from '@sparrow-search/engine';
 import { describe, expect, it } from 'vitest';
 
 import { bulk } from './documents.js';
+import type { DynamicFields } from './dynamic-fields.js';
 import type { FieldModels } from './field-models.js';
+import type { FinalPipelines } from './final-pipelines.js';
 import { Names } from './names.js';
 import type { Given, Pipelines } from './pipelines.js';
 import type { SemanticFields } from './semantic-fields.js';
@@ -36,7 +38,9 @@ function over(settings: object | Error): { sent: Sent[]; run: (body: string, que
   const vectors = { watched: () => Promise.resolve(undefined) } as unknown as VectorFields;
   const names = new Names({} as SearchEngine, transport);
   const semantic = { writtenTo: () => Promise.resolve(undefined) } as unknown as SemanticFields;
-  const context = { transport, pipelines, models: {} as FieldModels, names, vectors, semantic };
+  const finals = { of: () => Promise.resolve(undefined) } as unknown as FinalPipelines;
+  const dynamic = { prepare: () => Promise.resolve() } as unknown as DynamicFields;
+  const context = { transport, pipelines, models: {} as FieldModels, names, vectors, semantic, finals, dynamic };
   const run = async (body: string, query = {}): Promise<any> => {
     const request: EngineRequest = { op: 'bulk', path: { index: 'a' }, query: { ...query } };
     return JSON.parse(Buffer.from((await bulk(context, request, Buffer.from(body))).body).toString());

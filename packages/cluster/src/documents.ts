@@ -24,7 +24,7 @@ import { type Given, type Outcome, type Pipelines, failureOf, noteModels } from 
 import { replyOf, stoppable } from './replies.js';
 import { bulkPassages, sentPassages } from './semantic-documents.js';
 import type { SemanticFields } from './semantic-fields.js';
-import { inOrder, updateDocument } from './semantic-updates.js';
+import { complete, inOrder, placesIn, updateDocument } from './semantic-updates.js';
 import type { Transport } from './transport.js';
 import { type Upsert, upsertOf } from './upserts.js';
 import { writeIndexOf } from './write-index.js';
@@ -64,7 +64,7 @@ export async function writeDocument(
   const pipeline = await pipelineOf(context, request.query['pipeline'], index);
   const query: Readonly<Record<string, string>> = { ...request.query, pipeline: NONE };
   if (body === undefined || (pipeline === undefined && (await context.finals.of(index)) === undefined)) {
-    return send(context, request, index, id, query, await sentAs(context, index, body));
+    return sendWhole(context, request, index, id, query, body);
   }
   await context.pipelines.sync();
   const source = decode(body);
@@ -77,8 +77,7 @@ export async function writeDocument(
   if (made === undefined) return dropped(index, id);
   if (made.index !== index) await checkWrite(context, request, made.index, creates ? 'create' : 'index');
   const routed = made.routing === undefined ? query : { ...query, routing: made.routing };
-  const sent = await sentAs(context, made.index, Buffer.from(made.source));
-  const reply = await send(context, request, made.index, made.id, routed, sent);
+  const reply = await sendWhole(context, request, made.index, made.id, routed, Buffer.from(made.source));
   for (const ran of [pipeline, last])
     if (ran !== undefined && reply.status < 300) await noteModels(context, ran, [made.index]);
   return reply;
@@ -94,14 +93,25 @@ async function through({ pipelines }: Writing, pipeline: string, document: Given
   return made?.kind === 'document' ? made : undefined;
 }
 
-/** The body of a write as the cluster gets it. */
-async function sentAs(
-  { vectors, semantic, dynamic }: Writing,
+/** Sends a document with its vectors and passages. */
+async function sendWhole(
+  context: Writing,
+  request: EngineRequest,
   index: string,
-  body: Uint8Array | undefined,
-): Promise<Uint8Array | undefined> {
-  if (body !== undefined) await dynamic.prepare(index, () => [decode(body)]);
-  return sentPassages(semantic, index, await sentVectors(vectors, index, body));
+  id: string | undefined,
+  query: Readonly<Record<string, string>>,
+  document: Uint8Array | undefined,
+): Promise<EngineReply> {
+  const since = performance.now();
+  const { vectors, semantic, dynamic } = context;
+  if (document !== undefined) await dynamic.prepare(index, () => [decode(document)]);
+  const { body, made } = await sentPassages(semantic, index, await sentVectors(vectors, index, document));
+  const reply = await send(context, request, index, id, query, body);
+  if (made.length > 0 && reply.status < 300) {
+    const { _index: of, _id: written } = JSON.parse(Buffer.from(reply.body).toString()) as Record<string, string>;
+    await complete(context, made, since, [{ index: of ?? index, id: written ?? '', routing: query['routing'] }]);
+  }
+  return reply;
 }
 
 /** Answers `DELETE _doc` and `POST _update`: no pipeline runs before either. */
@@ -196,13 +206,25 @@ export async function bulk(
     }
     await prepareAll(context, body, changed, own);
     await bulkVectors(context.vectors, body.items, changed, own);
-    const updates = await bulkPassages(context.semantic, body.items, changed, own, cancel);
+    const since = performance.now();
+    const { updates, made } = await bulkPassages(context.semantic, body.items, changed, own, cancel);
     const query: Record<string, string> = { ...request.query, pipeline: NONE };
     Reflect.deleteProperty(query, 'list_executed_pipelines');
     const path = request.path['index'] === undefined ? '/_bulk' : `/${encodeURIComponent(request.path['index'])}/_bulk`;
     if (updates.size > 0) {
       await inOrder(context, { path, query, items: body.items, changed, own, updates }, signal, cancel);
       await noteAll(context, body, [pipelines, finals], changed);
+      const all = body.items.filter((item) => item.kind !== 'delete' && !updates.has(item.position));
+      const answers = all.map(({ position }) => own.get(position) ?? '{}');
+      await complete(
+        context,
+        made,
+        since,
+        placesIn(
+          answers,
+          all.map(({ routing }) => routing),
+        ),
+      );
     }
     const isWhole = own.size === 0 && changed.size === 0 && !body.items.some(({ pipeline }) => pipeline !== undefined);
     if (isWhole) {
@@ -222,6 +244,16 @@ export async function bulk(
       items = itemsIn(text);
       // A write that the cluster answered nothing about cannot be acknowledged.
       if (items.length !== left.length) throw malformedAnswer();
+      if (made.length > 0)
+        await complete(
+          context,
+          made,
+          since,
+          placesIn(
+            items,
+            left.map(({ routing }) => routing),
+          ),
+        );
       errors ||= parts.some((part) => part.name === 'errors' && rawOf(text, part) === 'true');
     }
     let next = 0;

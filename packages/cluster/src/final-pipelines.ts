@@ -15,6 +15,8 @@ const NAME = 'final_pipeline';
 /** The value by which an index says that it has none, also where a template has one. */
 const NONE = '_none';
 
+const IF_THERE = { ignore_unavailable: 'true' };
+
 /** How long the servers believe what they know of it, and a little more. */
 const UNTIL_KNOWN_MS = 5_500;
 
@@ -92,20 +94,21 @@ export class FinalPipelines {
 
   /** Whether any of the indices has one. */
   async hasAny(expression: string): Promise<boolean> {
-    const all = await this.#named(expression, {});
-    return all.some(([, pipeline]) => pipeline !== NONE);
+    const all = await this.#named(expression, IF_THERE);
+    return all !== 'missing' && all.some(([, pipeline]) => pipeline !== NONE);
   }
 
-  /** Those of the indices that have one, or say that they have none. */
+  /** Those of the indices that have one, or say that they have none; `missing` where a name stands for nothing. */
   async #named(
     expression: string,
     query: Readonly<Record<string, string>>,
-  ): Promise<readonly (readonly [index: string, pipeline: string])[]> {
+  ): Promise<readonly (readonly [index: string, pipeline: string])[] | 'missing'> {
     const { status, body } = await this.#transport.json({
       method: 'GET',
       path: `/${encodeExpression(expression)}/_mapping`,
-      query: { ...query, ignore_unavailable: 'true', filter_path: `*.mappings._meta.${META}.${NAME}` },
+      query: { ...query, filter_path: `*.mappings._meta.${META}.${NAME}` },
     });
+    if (status === 404) return 'missing';
     return Object.entries(status === 200 && isObject(body) ? body : {}).flatMap(([index, it]) => {
       const pipeline = finalIn(isObject(it) ? it['mappings'] : undefined);
       return pipeline === undefined ? [] : [[index, pipeline] as const];
@@ -114,15 +117,13 @@ export class FinalPipelines {
 
   async #look(name: string): Promise<string | 'missing' | undefined> {
     const found = await this.#named(name, {});
-    if (found.length === 0) {
-      const { status } = await this.#transport.ask({ method: 'HEAD', path: `/${encodeURIComponent(name)}` });
-      if (status !== 404) return undefined;
+    if (found === 'missing') {
       const path = `/_index_template/_simulate_index/${encodeExpression(name)}`;
       const simulated = await this.#transport.json({ method: 'POST', path });
       const template = isObject(simulated.body) ? simulated.body['template'] : undefined;
-      const pipeline = given(finalIn(isObject(template) ? template['mappings'] : undefined));
-      return pipeline ?? 'missing';
+      return given(finalIn(isObject(template) ? template['mappings'] : undefined)) ?? 'missing';
     }
+    if (found.length === 0) return undefined;
     const [only] = found;
     if (only?.[0] === name) return given(only[1]);
     const written = await writeIndexOf(this.#transport, name);
@@ -167,8 +168,9 @@ export class FinalPipelines {
   ): Promise<Json> {
     const isWanted = (wanted ?? '*').split(',').some((it) => matchesGlob(it === '_all' ? '*' : it, `index.${NAME}`));
     const expand = query['expand_wildcards'];
-    const all = isWanted ? await this.#named(expression, expand === undefined ? {} : { expand_wildcards: expand }) : [];
-    const changed = all.map(([index, pipeline]) => {
+    const where = expand === undefined ? IF_THERE : { ...IF_THERE, expand_wildcards: expand };
+    const all = isWanted ? await this.#named(expression, where) : [];
+    const changed = (all === 'missing' ? [] : all).map(([index, pipeline]) => {
       const one = isObject(found[index]) ? found[index] : {};
       const settings = one['settings'];
       const isFlat = query['flat_settings'] === 'true' || query['flat_settings'] === '';

@@ -1,13 +1,7 @@
-import {
-  type Cancel,
-  type EngineReply,
-  type EngineRequest,
-  type Ranked,
-  type SearchEngine,
-  Turns,
-} from '@sparrow-search/engine';
+import { type Cancel, type EngineReply, type EngineRequest, type Ranked, Turns } from '@sparrow-search/engine';
 
 import { type Sources, branchOf } from './branches.js';
+import { different } from './diversity.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import { Explanations } from './fused-explanations.js';
 import { withCalibration } from './calibration.js';
@@ -15,14 +9,13 @@ import { type Collapse, hitsOfGroups, readCollapse } from './group-hits.js';
 import { hitSpans } from './hits.js';
 import { type Span, parseAnswer, rawOf } from './json.js';
 import { type Asking, OF_TARGET, membersOf, multiple, sectionOf, targetOf } from './multiple.js';
-import type { Product } from './product.js';
 import { type Phases, profileOf } from './profiles.js';
 import { keyIn, keyOf, listOf, scoredAs, theseOf } from './ranked-hits.js';
+import type { ReadingContext } from './reading.js';
 import { modelScores, withEndpoints } from './reranking.js';
-import { type Fusion, type Leaf, type Node, MOST_RESCORED, depthOf, rescoresOf } from './retrievers.js';
+import { type Fusion, type Leaf, type Node, MOST_RESCORED, depthOf, isChosen, rescoresOf } from './retrievers.js';
 import { type SearchBody, leavesOf } from './search-body.js';
 import { shortest } from './shortest.js';
-import type { Transport } from './transport.js';
 
 /** Parameters of an address that a search which fuses lists has a meaning for. */
 const OF_FUSED: ReadonlySet<string> = new Set([
@@ -42,7 +35,7 @@ const OF_FUSED: ReadonlySet<string> = new Set([
  * @param highlighted adds passages to the hits of an answer
  */
 export async function fused(
-  context: { readonly transport: Transport; readonly product: Product; readonly native: SearchEngine },
+  context: ReadingContext,
   request: EngineRequest,
   expression: string,
   body: SearchBody,
@@ -69,6 +62,7 @@ export async function fused(
   const isProfiled = body.value('profile') === true;
   const isExplained = body.value('explain') === true || ['', 'true'].includes(request.query['explain'] ?? 'false');
   if (isExplained && rescoresOf(fusion).length > 0) throw notOverCluster('[explain] of a search with a [rescorer]');
+  if (isExplained && isChosen(fusion)) throw notOverCluster('[explain] of a search with a [diversify]');
   const collapse = readCollapse(body);
   const phases: Phases = { infer: body.inferred, search: 0, fuse: 0, fetch: 0, highlight: 0, explain: 0 };
   const timed = async <T>(phase: keyof Phases, work: Promise<T>): Promise<T> => {
@@ -122,9 +116,11 @@ export async function fused(
   const all = parts[leaves.length] ?? '';
 
   const scoresOf = modelScores(context.native, asking, cancel);
+  const choose = different(context, asking, cancel);
   const sources: Sources = {
     ...{ lists, longest, turns },
     scores: (rerank, hits) => timed('infer', scoresOf(rerank, hits)),
+    different: (retriever, hits) => timed('search', choose(retriever, hits)),
     rescored: (section, hits) => timed('search', rescoredBy(asking, body, section, hits)),
   };
   const others = phases.infer + phases.search;

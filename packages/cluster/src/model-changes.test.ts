@@ -109,17 +109,19 @@ describe('the change of a model', () => {
   });
 
   it.each([
-    ['holds the output of model [gone] and cannot be searched', true],
-    ['is of another kind', false],
-  ])('is compared only where something makes queries for the old vectors: field [body] %s', async (why, goesOn) => {
+    [refusal(400, 'query_shard_exception', 'field [body] holds the output of model [gone]'), true],
+    [refusal(404, 'resource_not_found_exception', 'Could not find trained model [gone]'), true],
+    [refusal(400, 'query_shard_exception', 'field [body] is of another kind'), false],
+    [refusal(404, 'index_not_found_exception', 'no such index [i]'), false],
+  ])('is compared only where something makes queries for the old vectors: %s', async (error, goesOn) => {
     const { work, steps, set } = over('filling', (step) =>
       JSON.stringify(step).includes('queries') ? { queries: ['q'] } : { change: { field: 'body', state: 'ready' } },
     );
     set('filling', { queries: ['q'] });
-    const refuses = () => Promise.reject(refusal(400, 'query_shard_exception', `field [body] ${why}`));
+    const refuses = () => Promise.reject(error);
     Object.assign(work.semantic, { as: () => ({ of: refuses }) });
     const ended = concluded(work, PLAN, DONE, () => undefined);
-    if (!goesOn) return expect(ended).rejects.toMatchObject({ status: 400 });
+    if (!goesOn) return expect(ended).rejects.toBe(error);
     expect(await ended).toMatchObject({ state: 'ready' });
     expect(steps).toContainEqual({ fill: { lists: [] } });
   });

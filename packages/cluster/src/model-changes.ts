@@ -391,7 +391,7 @@ async function listsOfBoth(
         found.push(ids(await answer({ ...work, semantic: work.semantic.as(semantic) }, index, body)));
       } catch (error) {
         // Where nothing makes queries for the old vectors any more, there is nothing to compare with.
-        if (semantic === now.semantic && isOfOtherModel(error)) return [];
+        if (semantic === now.semantic && hasNoModel(error)) return [];
         throw error;
       }
     }
@@ -400,10 +400,12 @@ async function listsOfBoth(
   return lists;
 }
 
-/** Whether the native engine refused a query as it would be made by another model than the vectors that it is for. */
-function isOfOtherModel(error: unknown): boolean {
-  if (!(error instanceof EngineError) || error.status !== 400) return false;
-  return Buffer.from(error.body).includes('holds the output of model');
+/** Whether the native engine refused a query as it would be made by another model than the vectors that it is for, or by none. */
+function hasNoModel(error: unknown): boolean {
+  if (!(error instanceof EngineError)) return false;
+  const body = Buffer.from(error.body);
+  if (error.status === 404) return body.includes('resource_not_found_exception');
+  return error.status === 400 && body.includes('holds the output of model');
 }
 
 /** Some documents of an index, the same each time. */

@@ -56,6 +56,8 @@ export interface Fusion {
   readonly minScore: number | undefined;
   /** Present where the hits of the only list are scored again, by a model that reads their texts. */
   readonly rerank?: Rerank;
+  /** The retriever itself without its list, where it keeps some hits of the only list that differ from each other. */
+  readonly diversify?: Json;
   readonly name: string | undefined;
   /** The number of the index that a document is from, by its key, where the scores of the lists are calibrated. */
   readonly indexOf?: (key: string) => number;
@@ -101,7 +103,8 @@ const OF_LONE = ['search_after', 'terminate_after'];
 const RERANKER = 'text_similarity_reranker';
 const RESCORER = 'rescorer';
 const PINNED = 'pinned';
-const KINDS = ['standard', 'knn', 'rrf', 'linear', RERANKER, RESCORER, PINNED];
+const DIVERSIFY = 'diversify';
+const KINDS = ['standard', 'knn', 'rrf', 'linear', RERANKER, RESCORER, PINNED, DIVERSIFY];
 
 /** Hits that a rescorer scores again where it does not say so. */
 const RESCORED = 10;
@@ -207,6 +210,7 @@ function read(text: string, span: Span, around: Around): Node {
   }
   if (kind.name === RERANKER) return rerankerOf(text, kind, parts, value, inside);
   if (kind.name === RESCORER) return rescorerOf(text, kind, parts, value, inside);
+  if (kind.name === DIVERSIFY) return diversifyOf(text, kind, parts, value, inside);
   if (kind.name === PINNED) return pinnedOf(text, kind, parts, value, inside);
   return fusionOf(text, kind, parts, value, inside);
 }
@@ -247,6 +251,26 @@ function rerankerOf(text: string, kind: Member, parts: readonly Member[], value:
     ...fusionAs(kind.name, value, window, [{ node: read(text, list, inside), weight: 1, normalizer: 'none' }]),
     minScore: undefined,
     rerank: { id: id ?? '', text: asked, field, minScore: number('min_score', value('min_score')) },
+  };
+}
+
+/** A retriever that keeps hits which differ from each other, which is a fusion of a single list. */
+function diversifyOf(text: string, kind: Member, parts: readonly Member[], value: Value, around: Around): Fusion {
+  const own = ['type', 'field', 'lambda', 'size', 'query_vector', 'query_vector_builder', 'min_score', '_name'];
+  checkKeys(kind.name, parts, [...own, 'retriever', 'rank_window_size', 'filter']);
+  const list = parts.find(({ name }) => name === 'retriever');
+  const missing = ['retriever', 'type', 'field'].filter((name) => value(name) === undefined);
+  if (list === undefined || missing.length > 0) throw unparsable(`Required [${missing.join(', ')}]`);
+  // Which hits are kept depends on the whole window, so later pages have no wider window.
+  const { size } = windowOf(kind.name, value('rank_window_size'), Math.max(RETRIEVER_WINDOW, around.size));
+  const inside = { ...around, wanted: size, depth: around.depth + 1 };
+  const given = own.map((name) => [name, value(name)] as const).filter(([, it]) => it !== undefined);
+  const asked = { ...Object.fromEntries(given), rank_window_size: size, retriever: { standard: {} } };
+  const input: Input = { node: read(text, list, inside), weight: 1, normalizer: 'none' };
+  return {
+    ...fusionAs(kind.name, value, { size, given: true }, [input]),
+    minScore: undefined,
+    diversify: { [kind.name]: asked },
   };
 }
 
@@ -494,6 +518,11 @@ function checkLists(lists: number): void {
 
 function count(node: Node): number {
   return node.kind === 'leaf' ? 1 : node.inputs.reduce((sum, it) => sum + count(it.node), 0);
+}
+
+/** Whether a tree keeps some hits of a list for what they are beside each other, so that no score says why. */
+export function isChosen(node: Node): boolean {
+  return node.kind === 'fused' && (node.diversify !== undefined || node.inputs.some((it) => isChosen(it.node)));
 }
 
 /** The sections in a tree by whose queries hits of its lists are scored again. */

@@ -215,7 +215,7 @@ describe('lists to fuse', () => {
   it.each([
     [{ sub_searches: [{ query: { match_all: {} } }] }, '[sub_searches] requires [rank]'],
     [{ query: { match_all: {} }, rank: { rrf: {} } }, '[rank] requires a minimum of [2] result sets'],
-    [{ retriever: { diversify: {} } }, 'retriever [diversify] is not available over a cluster'],
+    [{ retriever: { rule: {} } }, 'retriever [rule] is not available over a cluster'],
     [{ retriever: { knn: {} } }, 'Required [field]'],
     [{ retriever: { rrf: { retrievers: [], rank_window_size: 0 } } }, '[rank_window_size] must be greater'],
     [{ query: {}, retriever: { standard: {} } }, 'cannot specify [retriever] and [query]'],

@@ -189,6 +189,12 @@ function withCompanion(source: string, companion: string): string {
   return `{${JSON.stringify(COMPANION)}:${companion}${comma}${inside}}`;
 }
 
+/** The body of a write, and the index for which its passages were made, if it has any. */
+export interface Sent {
+  readonly body: Uint8Array | undefined;
+  readonly made: readonly SemanticIndex[];
+}
+
 /**
  * The body of a single write with its passages; the same bytes where the index has no `semantic_text`.
  *
@@ -198,12 +204,13 @@ export async function sentPassages(
   semantic: SemanticFields,
   index: string,
   body: Uint8Array | undefined,
-): Promise<Uint8Array | undefined> {
+): Promise<Sent> {
   const known = body === undefined ? undefined : await semantic.writtenTo(index);
-  if (body === undefined || known === undefined) return body;
-  const [made] = await withPassages(semantic, known, [{ source: decode(body) }]);
+  if (body === undefined || known === undefined) return { body, made: [] };
+  const batch = await madeFor(semantic, known, [{ source: decode(body) }], {});
+  const [made] = batch.made;
   if (made?.kind === 'failed') throw errorOf(made);
-  return made?.kind === 'document' ? Buffer.from(made.source) : body;
+  return { body: made?.kind === 'document' ? Buffer.from(made.source) : body, made: [batch.index] };
 }
 
 /** The refusal of one document as the answer to a request. */
@@ -217,7 +224,8 @@ export function errorOf({ status, error }: Refused): Error {
  *
  * @param changed lines by the positions of items, to which lines with passages are added
  * @param own answers to items that do not reach the cluster, by their positions
- * @returns positions of updates in indices with `semantic_text`, with the index that each is for
+ * @returns positions of updates in indices with `semantic_text`, with the index that each is for; and the indices for which passages of
+ * the others were made
  */
 export async function bulkPassages(
   semantic: SemanticFields,
@@ -225,7 +233,7 @@ export async function bulkPassages(
   changed: Map<number, string>,
   own: Map<number, string>,
   cancel?: Cancel,
-): Promise<ReadonlyMap<number, SemanticIndex>> {
+): Promise<{ readonly updates: ReadonlyMap<number, SemanticIndex>; readonly made: readonly SemanticIndex[] }> {
   const updates = new Map<number, SemanticIndex>();
   const groups = new Map<string, Group>();
   for (const item of items) {
@@ -259,7 +267,7 @@ export async function bulkPassages(
         changed.set(item.position, item.rewritten({ index, id, routing, source: one.source }));
     });
   }
-  return updates;
+  return { updates, made: [...groups.values()].map(({ known }) => known) };
 }
 
 /** The items of a bulk request for one index, and what was made of them for the index as it is known. */

@@ -3,6 +3,7 @@ import type { SearchEngine } from '@sparrow-search/engine';
 import { Believed } from './believed.js';
 import { type Json, isObject } from './json.js';
 import { META, fromCluster, ownMeta, writtenDown } from './mappings.js';
+import { refusal } from './errors.js';
 import { encodeExpression } from './names.js';
 import {
   COMPANION,
@@ -139,11 +140,13 @@ export class SemanticFields {
    * Only a caller that has the turn of the index does so.
    *
    * @param wider what the native engine made of the mapping and the state of the index, and of the change of a model if that is concerned
+   * @throws {EngineError} 404 for an index whose model is changed and that is gone
    */
   async settle({ index }: Pick<SemanticIndex, 'index'>, wider: Wider): Promise<void> {
     const name = encodeURIComponent(index);
     // A template has its mapping once the index is there.
     const [before] = await this.#mappings(index, {});
+    if (before === undefined && 'change' in wider) throw indexMissing(index);
     if (before === undefined) await this.made(index);
     const [now] = before === undefined ? await this.#mappings(index, {}) : [before];
     const mapping = isObject(now?.[1]) ? now[1] : {};
@@ -222,10 +225,16 @@ export class SemanticFields {
   }
 }
 
+/** That an index is not there any more. */
+export function indexMissing(index: string): Error {
+  return refusal(404, 'index_not_found_exception', `no such index [${index}]`);
+}
+
 /** Asks the native engine for something that it does about passages; gives the answer as it is written. */
 export async function askNative(
   native: SearchEngine,
-  op: 'make_passages' | 'bind_semantic' | 'best_passages' | 'calibrate_lists' | 'step_model_change',
+  op:
+    'make_passages' | 'bind_semantic' | 'best_passages' | 'calibrate_lists' | 'choose_different' | 'step_model_change',
   body: object | string,
   cancel?: Parameters<SearchEngine['execute']>[2],
 ): Promise<string> {

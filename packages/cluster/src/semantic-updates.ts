@@ -3,7 +3,7 @@ import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine'
 import { BulkItem, itemNow, itemsIn } from './bulk-body.js';
 import { type Cause, refusal } from './errors.js';
 import { malformedAnswer, members, oneLine, rawOf } from './json.js';
-import { PAYLOAD } from './passage-mappings.js';
+import { PAYLOAD, slotsOf } from './passage-mappings.js';
 import { type Outcome, failureOf } from './pipelines.js';
 import { passedOn } from './replies.js';
 import {
@@ -44,6 +44,7 @@ export async function updateDocuments(
   query: Readonly<Record<string, string>>,
   cancel?: Cancel,
 ): Promise<readonly string[]> {
+  const since = performance.now();
   const answers = new Map<BulkItem, string>();
   let left: readonly Underway[] = items.flatMap(({ item, index }) => {
     try {
@@ -62,7 +63,85 @@ export async function updateDocuments(
     }
     left = again;
   }
-  return items.map(({ item }) => answers.get(item) ?? '{}');
+  const all = items.map(({ item }) => answers.get(item) ?? '{}');
+  const made = [...new Map(items.map(({ index }) => [index.index, index])).values()];
+  if (performance.now() - since >= SEEN_MS)
+    await complete(
+      context,
+      made,
+      since,
+      placesIn(
+        all,
+        items.map(({ item }) => item.routing),
+      ),
+    );
+  return all;
+}
+
+/** A document that the cluster has written. */
+export interface Place {
+  readonly index: string;
+  readonly id: string;
+  readonly routing: string | undefined;
+}
+
+/** A write that takes no longer is seen by whoever fills an index: the first look comes later than anybody believes an older mapping. */
+const SEEN_MS = 500;
+
+/**
+ * Gives documents the vectors of a model to which a field has begun to change while they were on their way: whoever fills the index looks
+ * for documents that lack them, and cannot know what is still to come.
+ *
+ * @param made the indices as they were known when the passages were made
+ * @param since when that began
+ */
+export async function complete(
+  context: Updating,
+  made: readonly SemanticIndex[],
+  since: number,
+  written: readonly Place[],
+): Promise<void> {
+  if (performance.now() - since < SEEN_MS) return;
+  try {
+    for (const before of made) {
+      const now = await context.semantic.writtenToNow(before.index);
+      const have = new Set(allSlots(before));
+      if (now === undefined || allSlots(now).every((slot) => have.has(slot))) continue;
+      context.semantic.forget();
+      const lacking = written.filter(({ index }) => index === before.index);
+      const items = lacking.map((place) => ({ item: again(place), index: now }));
+      if (items.length > 0) await updateDocuments(context, items, {});
+    }
+  } catch {
+    // The documents are written, whatever becomes of vectors that no search reads yet.
+  }
+}
+
+/** An update that changes nothing. */
+function again({ index, id, routing }: Place): BulkItem {
+  const value = { _id: id, ...(routing === undefined ? {} : { routing }) };
+  return new BulkItem(0, 'update', '', { value, members: [] }, Buffer.from('{"doc":{},"detect_noop":false}'), index);
+}
+
+function allSlots({ fields, state }: SemanticIndex): readonly string[] {
+  return Object.entries(fields).flatMap(([path, definition]) =>
+    slotsOf(path, definition, state).map(({ name }) => name),
+  );
+}
+
+/** The documents that a bulk request has written, by the answers to its items. */
+export function placesIn(answers: readonly string[], routings: readonly (string | undefined)[]): readonly Place[] {
+  return answers.flatMap((answer, at) => {
+    const [found] = Object.values(JSON.parse(answer) as Readonly<Record<string, Answer>>);
+    if (found === undefined || found.status >= 300) return [];
+    return [{ index: found._index, id: found._id, routing: routings[at] }];
+  });
+}
+
+interface Answer {
+  readonly _index: string;
+  readonly _id: string;
+  readonly status: number;
 }
 
 /** Answers an update of one document, whose passages have to stay true. */

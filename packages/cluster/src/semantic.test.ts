@@ -7,6 +7,7 @@ import { bulkPassages, readChange, storedDocuments, withPassages } from './seman
 import type { Product } from './product.js';
 import { SemanticFields, type SemanticIndex, type SemanticIndices } from './semantic-fields.js';
 import { highlighting } from './semantic-highlight.js';
+import { complete } from './semantic-updates.js';
 import type { Transport } from './transport.js';
 
 const SEMANTIC = { type: 'semantic_text', inference_id: 'e' };
@@ -109,6 +110,68 @@ describe('documents that are made while the change of a model begins', () => {
     const changed = new Map<number, string>();
     await bulkPassages(semantic, items, changed, new Map());
     expect([...changed.values()].map((it) => it.split('\n')[1])).toEqual(['{"_sparrow":"new"}', '{"_sparrow":"old"}']);
+  });
+});
+
+describe('documents that land when the change of a model has begun', () => {
+  const beside = { number: 1, parameters: { ...SEMANTIC, inference_id: 'new' } };
+  const before: SemanticIndex = { index: 'i', mapping: {}, state: null, fields: { body: SEMANTIC } };
+  const places = [
+    { index: 'i', id: '1', routing: undefined },
+    { index: 'other', id: '2', routing: undefined },
+    { index: 'i', id: '3', routing: 'r' },
+  ];
+
+  /** Gives documents the vectors that they lack; returns the bodies of what was asked of the cluster. */
+  async function sent(now: SemanticIndex, took: number): Promise<readonly string[]> {
+    const asked: string[] = [];
+    const execute = (_: EngineRequest, bytes: Uint8Array): Promise<object> => {
+      const { state, documents } = JSON.parse(Buffer.from(bytes).toString()) as { state: object; documents: object[] };
+      const body = JSON.stringify({
+        documents: documents.map(() => ({ source: null, companion: Object.keys(state) })),
+      });
+      return Promise.resolve({ status: 200, body: Buffer.from(body) });
+    };
+    const ask = ({ path, body }: { path: string; body: string }): Promise<object> => {
+      asked.push(body);
+      const found = (id: string): object => ({
+        _index: 'i',
+        _id: id,
+        found: true,
+        _source: { n: 1 },
+        _seq_no: 7,
+        _primary_term: 1,
+      });
+      const written = (_id: string): object => ({ index: { _index: 'i', _id, status: 200 } });
+      const answer = path === '/_mget' ? { docs: ['1', '3'].map(found) } : { items: ['1', '3'].map(written) };
+      return Promise.resolve({ status: 200, body: Buffer.from(JSON.stringify(answer)), text: false });
+    };
+    const writtenTo = () => Promise.resolve(now);
+    const semantic = { native: { execute }, writtenTo, writtenToNow: writtenTo, forget: () => undefined };
+    const context = { semantic, transport: { ask } } as unknown as Parameters<typeof complete>[0];
+    await complete(context, [before], performance.now() - took, places);
+    return asked;
+  }
+
+  it('are written again with the vectors that they lack, if nobody else wrote them in between', async () => {
+    const [read = '', write = ''] = await sent({ ...before, state: { body: { beside } } }, 1000);
+    expect((JSON.parse(read) as { docs: { _id: string }[] }).docs.map(({ _id }) => _id)).toEqual(['1', '3']);
+    const lines = write
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    const index = { _index: 'i', if_seq_no: 7, if_primary_term: 1 };
+    expect(lines).toEqual([
+      { index: { ...index, _id: '1' } },
+      { _sparrow: ['body'], n: 1 },
+      { index: { ...index, _id: '3', routing: 'r' } },
+      { _sparrow: ['body'], n: 1 },
+    ]);
+  });
+
+  it('stay as they are where nothing lacks, and where whoever fills the index sees them', async () => {
+    expect(await sent({ ...before, fields: { body: { ...SEMANTIC, model_settings: {} } } }, 1000)).toEqual([]);
+    expect(await sent({ ...before, state: { body: { beside } } }, 0)).toEqual([]);
   });
 });
 

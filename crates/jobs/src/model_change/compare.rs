@@ -112,7 +112,7 @@ pub(super) fn run(
         .mapping()
         .slot(&before)
         .and_then(|slot| Some((slot.search_id(), slot.fingerprint.as_ref()?)));
-    if noted.is_some_and(|(id, stored)| service.models.compares_with(id, stored) == Some(false)) {
+    if noted.is_some_and(|(id, stored)| service.models.compares_with(id, stored) != Some(true)) {
         // Nothing makes queries for the old vectors any more.
         return Ok(None);
     }
