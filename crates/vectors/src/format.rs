@@ -31,6 +31,8 @@ const VERSION: u8 = 3;
 /// Version of everything but codes of 4 bits or one. What it can express is as good in it.
 pub(crate) const BEFORE_SHORT: u8 = 2;
 pub(crate) const HEADER: usize = 32;
+/// Most dimensions of vectors: sums over as many fit the numbers in which they are added up.
+const MOST_DIMS: usize = 1 << 16;
 const MAGIC: [u8; 7] = *b"SPRVEC\0";
 
 /// Codes that each vector has beside its components.
@@ -145,6 +147,10 @@ impl Header {
             count: u32_at(header, 20),
             body_checksum: u32_at(header, 24),
         };
+        // A merge makes room for the dimensions, also of no vectors, and vectors without any would have no bytes.
+        if !(1..=MOST_DIMS).contains(&parsed.metric.dims) {
+            return Err(corrupt("dimensions"));
+        }
         if parsed.count > parsed.num_docs {
             return Err(corrupt("more vectors than documents"));
         }
@@ -183,4 +189,25 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 pub(crate) fn f32_at(bytes: &[u8], at: usize) -> f32 {
     f32::from_bits(u32_at(bytes, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_that_no_vector_has_are_refused() {
+        for (dims, count, is_good) in [
+            (1, 0, true),
+            (MOST_DIMS, 0, true),
+            (0, 0, false),
+            (0, u32::MAX, false),
+            (MOST_DIMS + 1, 0, false),
+            (u32::MAX as usize, 0, false),
+        ] {
+            let metric = Metric { element: Element::Bit, similarity: Similarity::L2Norm, dims };
+            let parsed = Header::parse(&Header::new(metric, None, count, count).to_bytes());
+            assert_eq!(parsed.is_ok(), is_good, "{dims} {count}");
+        }
+    }
 }

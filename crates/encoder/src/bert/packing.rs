@@ -440,8 +440,8 @@ fn joined(
         return Ok(Linear::new(packed_for.order, inputs, bias, precision, weight));
     }
     let mut of_weights = vec![0f32; inputs];
-    for row in weights.iter().flat_map(|part| part.chunks_exact(width).enumerate()) {
-        of_weights[row.0] = row.1.iter().fold(of_weights[row.0], |most, weight| most.max(weight.abs()));
+    for (row, values) in weights.iter().flat_map(|part| part.chunks_exact(width).enumerate()) {
+        of_weights[row] = values.iter().fold(of_weights[row], |most, weight| most.max(weight.abs()));
     }
     let factors = factors(largest, &of_weights);
     let divided = |row: usize, column: usize| weight(row, column) / factors[row];

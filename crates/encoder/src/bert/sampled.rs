@@ -1,8 +1,8 @@
 //! How large the inputs of linear maps are for a sample of texts, found in floats while the layers are packed one by one.
 //!
 //! Where a few numbers of a row are ten times as large as the others, as in what layer normalisations give, a scale for the whole row rounds
-//! the others away. So weights are multiplied, and the numbers of rows divided, by the root of how large these are, times how large the
-//! weights are (SmoothQuant, arXiv:2211.10438): products stay what they are, and both are easier to round.
+//! the others away. So the numbers of rows are divided, and weights multiplied, by the root of how large the former are compared with the
+//! latter (SmoothQuant, arXiv:2211.10438): products stay what they are, and both are easier to round.
 
 use std::sync::Arc;
 
