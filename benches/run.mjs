@@ -59,7 +59,7 @@ const OPTIONS = {
     default: join('dist', 'quick-peers'),
     help: 'for --quick-peers: gets the charts',
   },
-  documents: { type: 'string', value: 'N', help: 'for --quick-peers: how many [50000]' },
+  documents: { type: 'string', value: 'N', help: 'for --quick-peers: how many [30000]' },
   base: { type: 'string', value: 'DIR', help: 'a built tree of another commit, for the suite `commits`' },
   work: {
     type: 'string',

@@ -19,7 +19,7 @@ const LEAST = 0.995;
 const WIDTHS = [10, 20, 50, 100, 200, 400];
 export const RECALL = 0.95;
 /** How long an engine may take for one chart. */
-const secondsFor = (documents) => Math.max(240, documents / 200);
+const secondsFor = (documents) => Math.max(240, documents / 125);
 /** How long an engine of JavaScript is asked. */
 const JS_SECONDS = 20;
 

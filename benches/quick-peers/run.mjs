@@ -18,7 +18,7 @@ import { measureDense, measureSparse, measureWords } from './measure.mjs';
 /** How much of the material is taken. A graph takes minutes where a list of entries takes seconds. */
 const SIZES = {
   smoke: { documents: 600, dense: 300, questions: 40, passes: 1 },
-  quick: { documents: 50_000, dense: 25_000, questions: 500, passes: 2 },
+  quick: { documents: 30_000, dense: 15_000, questions: 500, passes: 2 },
 };
 const HYBRID = { smoke: 300, quick: 10_000 };
 const NO_TEXTS = 'the folder of --data has vectors, and no texts';
@@ -28,7 +28,7 @@ const NO_TEXTS = 'the folder of --data has vectors, and no texts';
  * @param {string} [options.data] a folder as datasets.mjs reads it
  * @param {string} [options.cache] keeps what is fetched and made for the next run; a temporary folder without it
  * @param {string} options.out gets the charts, a page that shows them, and the record
- * @param {number} [options.documents] how many, instead of 50,000
+ * @param {number} [options.documents] how many, instead of 30,000
  * @param {boolean} [options.smoke] a little of everything, and no other engine: whether the answers are right
  * @param {string} options.command what was typed
  * @returns {Promise<number>} 0, or 1 where a chart could not be drawn
