@@ -131,7 +131,7 @@ pub(super) fn encoded(
             }
         }
     }
-    Ok(resolve::resolve(&*service.models, changed, cancel.flag(), None)?)
+    resolve::resolve(&*service.models, changed, cancel.flag(), None)
 }
 
 #[derive(Deserialize)]

@@ -23,8 +23,7 @@ mod weights;
 pub(crate) use layers::Past;
 use layers::{Layers, Memory};
 use modern::Modern;
-pub(crate) use packing::Refused;
-pub(crate) use weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Upper, Weights};
+pub(crate) use weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Refused, Upper, Weights};
 
 /// The tokens of one text, or of a question and a text after it.
 #[derive(Debug, Clone, Copy)]

@@ -13,18 +13,7 @@ use super::kernels::{self, Kernels, Linear};
 use super::layers::{Layer, Layers};
 use super::modern::Modern;
 use super::sampled::{Largest, Sampled, factors};
-use super::weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Upper, Weights};
-
-/// Why an encoder cannot be packed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Refused {
-    /// The kernels cannot compute it: a width is not a multiple of 32 (that of a head included), or a weight is not finite.
-    #[error("its shape is not one that the kernels take, or a weight is not finite")]
-    Unfit,
-    /// A weight cannot be read, or the packed weights cannot be written.
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-}
+use super::weights::{LayerWeights, LinearWeights, ModernWeights, NormWeights, Refused, Upper, Weights};
 
 impl Weights {
     /// Numbers of all weights but the word embeddings, about.

@@ -11,8 +11,7 @@ use crate::table::Table;
 
 use super::kernels::Kernels;
 use super::layers::{Layer, Layers, Memory, ROWS_AT_ONCE};
-use super::packing::Refused;
-use super::weights::Weights;
+use super::weights::{Refused, Weights};
 use super::{Bert, Scratch};
 
 /// The sample on its way through the layers, and the layers that it has passed.

@@ -75,3 +75,14 @@ pub(crate) struct ModernWeights {
     pub(crate) final_norm: NormWeights,
     pub(crate) shape: ModernShape,
 }
+
+/// Why an encoder cannot be packed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refused {
+    /// The kernels cannot compute it: a width is not a multiple of 32 (that of a head included), or a weight is not finite.
+    #[error("its shape is not one that the kernels take, or a weight is not finite")]
+    Unfit,
+    /// A weight cannot be read, or the packed weights cannot be written.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}

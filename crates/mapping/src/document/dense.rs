@@ -1,19 +1,41 @@
 //! Values of `dense_vector` fields: arrays of numbers, or strings ([`encoded`]).
 
-use serde_json::Value;
+use std::collections::BTreeMap;
 
-use super::super::LeafNode;
+use serde_json::{Map, Value};
+
 use super::super::dense::problems::{component_problem, magnitude_problem};
 use super::super::dense::{DenseVector, MAX_DIMS};
+use super::super::dynamic::MatchType;
 use super::super::encoded;
 use super::super::error::{DocumentError, DocumentErrorKind};
 use super::super::java::token_name;
 use super::super::location::Step;
 use super::super::types::FieldType;
 use super::super::values;
+use super::super::{LeafNode, LeafOptions, Node};
 use super::Reader;
 
+/// Least length at which an array of fractional numbers in an unmapped field is mapped as a dense vector.
+const MIN_DYNAMIC_DIMS: usize = 128;
+
 impl Reader<'_> {
+    /// The field of vectors that an unmapped list becomes, if it does: a list is one value to such a field, and several to all others.
+    pub(super) fn dynamic_vector(
+        &self,
+        name: &str,
+        path: &str,
+        values: &[Value],
+    ) -> Result<Option<Box<LeafNode>>, DocumentError> {
+        Ok(match self.template(name, path, MatchType::Object, None)? {
+            Some(Node::Leaf(leaf)) if matches!(leaf.field_type, FieldType::DenseVector(_)) => Some(leaf),
+            _ if looks_dense(values) && self.template(name, path, MatchType::Double, None)?.is_none() => {
+                Some(Box::new(dense_leaf(values.len())))
+            }
+            _ => None,
+        })
+    }
+
     pub(super) fn dense(
         &mut self,
         leaf: &LeafNode,
@@ -144,5 +166,21 @@ impl Reader<'_> {
             Some(problem) => Err(self.illegal(problem)),
             None => Ok(()),
         }
+    }
+}
+
+fn looks_dense(values: &[Value]) -> bool {
+    (MIN_DYNAMIC_DIMS..=MAX_DIMS).contains(&values.len()) && values.iter().all(|value| value.is_f64())
+}
+
+fn dense_leaf(dims: usize) -> LeafNode {
+    LeafNode {
+        field_type: FieldType::DenseVector(Box::new(DenseVector {
+            dims: Some(dims),
+            ..DenseVector::default()
+        })),
+        options: LeafOptions::default(),
+        params: Map::new(),
+        fields: BTreeMap::new(),
     }
 }

@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
-use super::super::dense::{DenseVector, MAX_DIMS};
 use super::super::dynamic::{self, MatchType};
 use super::super::error::{
     Cause, DocumentError, DocumentErrorKind, ILLEGAL_ARGUMENT, MAPPER_PARSING, MappingError,
@@ -25,8 +24,6 @@ const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Longest term Lucene takes, in bytes.
 pub const MAX_TERM: usize = 32_766;
-/// Least length at which an array of fractional numbers in an unmapped field is mapped as a dense vector.
-const MIN_DYNAMIC_DIMS: usize = 128;
 /// `ignore_above` of the keyword multi-field that dynamic mapping adds to a text field, in characters.
 const DYNAMIC_IGNORE_ABOVE: u64 = 256;
 
@@ -469,21 +466,5 @@ fn check_base64(text: &str) -> Result<(), String> {
         (0, 0) | (2, 0 | 2) | (3, 0 | 1) => Ok(()),
         (1, _) => Err("Last unit does not have enough valid bits".to_owned()),
         _ => Err("Input byte array has wrong 4-byte ending unit".to_owned()),
-    }
-}
-
-pub(super) fn looks_dense(values: &[Value]) -> bool {
-    (MIN_DYNAMIC_DIMS..=MAX_DIMS).contains(&values.len()) && values.iter().all(|value| value.is_f64())
-}
-
-pub(super) fn dense_leaf(dims: usize) -> LeafNode {
-    LeafNode {
-        field_type: FieldType::DenseVector(Box::new(DenseVector {
-            dims: Some(dims),
-            ..DenseVector::default()
-        })),
-        options: LeafOptions::default(),
-        params: Map::new(),
-        fields: BTreeMap::new(),
     }
 }

@@ -25,7 +25,7 @@ use super::error::{DOCUMENT_PARSING, DocumentError, DocumentErrorKind};
 use super::java::{java_string, token_name};
 use super::location::Step;
 use super::source::wrapped;
-use super::types::{Dynamic, FieldType, Limits, ParsedDocument};
+use super::types::{Dynamic, Limits, ParsedDocument};
 use super::{LeafNode, Mapping, Node, ObjectNode, join};
 use values::Values;
 
@@ -365,19 +365,7 @@ impl<'a> Reader<'a> {
                 inner.with(self, |reader, inner| reader.object(inner, map))
             }
             Value::Array(values) => {
-                // A list is one value to a field of vectors, and several to all others.
-                let dense = match self.template(name, &path, MatchType::Object, None)? {
-                    Some(Node::Leaf(leaf)) if matches!(leaf.field_type, FieldType::DenseVector(_)) => {
-                        Some(leaf)
-                    }
-                    _ if leaf::looks_dense(values)
-                        && self.template(name, &path, MatchType::Double, None)?.is_none() =>
-                    {
-                        Some(Box::new(leaf::dense_leaf(values.len())))
-                    }
-                    _ => None,
-                };
-                if let Some(leaf) = dense {
+                if let Some(leaf) = self.dynamic_vector(name, &path, values)? {
                     return match self.add(&path, Node::Leaf(leaf.clone()))? {
                         true => self.leaf(&leaf, &path, value),
                         false => Ok(()),
