@@ -61,8 +61,7 @@ async function documents(asking: Asking, shown: object, hits: readonly Ranked[])
 
 /** The vector at a path, whose names may hold dots; none where there is no list of numbers. */
 function vectorsAt(value: unknown, path: readonly string[]): readonly (readonly number[])[] {
-  if (path.length === 0)
-    return Array.isArray(value) && value.every((it) => typeof it === 'number') ? [value as number[]] : [];
+  if (path.length === 0) return Array.isArray(value) && value.every((it) => typeof it === 'number') ? [value] : [];
   if (!isObject(value)) return [];
   for (const at of path.keys()) {
     const found = vectorsAt(value[path.slice(0, at + 1).join('.')], path.slice(at + 1));

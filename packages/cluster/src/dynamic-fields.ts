@@ -130,7 +130,7 @@ function brought(mapping: Json, document: Json, found: Map<string, Json>): void 
       const inside = rest.length > 0 ? [{ [rest.join('.')]: value }] : [value].flat().filter(isObject);
       if (inside.length > 0) {
         const own = isObject(known) ? known['dynamic'] : undefined;
-        const isDynamic = own === undefined ? dynamic : String(own) === 'true';
+        const isDynamic = own === undefined ? dynamic : textOf(own) === 'true';
         // What is in an object of another kind is no field.
         if (known === undefined || (isObject(known) && 'properties' in known) || isPlainObject(known))
           for (const one of inside) walk(one, known, `${path}.`, isDynamic);
@@ -146,7 +146,7 @@ function brought(mapping: Json, document: Json, found: Map<string, Json>): void 
         found.set(path, withDims(field, value));
     }
   };
-  walk(document, mapping, '', mapping['dynamic'] === undefined || String(mapping['dynamic']) === 'true');
+  walk(document, mapping, '', mapping['dynamic'] === undefined || textOf(mapping['dynamic']) === 'true');
 }
 
 function isVector(field: Json | undefined): field is Json {

@@ -65,7 +65,7 @@ function shown(settings: unknown, pipeline: string): Json {
 
 function named(mapping: unknown, pipeline: string | undefined): Json {
   const given = isObject(mapping) ? mapping : {};
-  const own = without(ownMeta(given) as Json, NAME);
+  const own = without(ownMeta(given), NAME);
   const meta = isObject(given['_meta']) ? given['_meta'] : {};
   return { ...given, _meta: { ...meta, [META]: pipeline === undefined ? own : { ...own, [NAME]: pipeline } } };
 }
@@ -78,7 +78,7 @@ function finalIn(mapping: unknown): string | undefined {
 export class FinalPipelines {
   readonly #transport: Transport;
   readonly #turns: Turns;
-  readonly #known = new Believed<string | 'missing' | undefined>();
+  readonly #known = new Believed<string | null | undefined>();
 
   constructor(transport: Transport, turns: Turns) {
     this.#transport = transport;
@@ -88,8 +88,9 @@ export class FinalPipelines {
   /** That of the index that a name writes to: one that is there, or one that a template makes. */
   async of(name: string): Promise<string | undefined> {
     const found = await this.#known.of(name, () => this.#look(name));
-    if (found === 'missing') this.#known.drop(name);
-    return found === 'missing' ? undefined : found;
+    // Another server may make the index at any moment.
+    if (found === null) this.#known.drop(name);
+    return found ?? undefined;
   }
 
   /** Whether any of the indices has one. */
@@ -115,13 +116,14 @@ export class FinalPipelines {
     });
   }
 
-  async #look(name: string): Promise<string | 'missing' | undefined> {
+  /** @returns null for a name that stands for nothing yet */
+  async #look(name: string): Promise<string | null | undefined> {
     const found = await this.#named(name, {});
     if (found === 'missing') {
       const path = `/_index_template/_simulate_index/${encodeExpression(name)}`;
       const simulated = await this.#transport.json({ method: 'POST', path });
       const template = isObject(simulated.body) ? simulated.body['template'] : undefined;
-      return given(finalIn(isObject(template) ? template['mappings'] : undefined)) ?? 'missing';
+      return given(finalIn(isObject(template) ? template['mappings'] : undefined)) ?? null;
     }
     if (found.length === 0) return undefined;
     const [only] = found;

@@ -20,7 +20,7 @@ export function areSamePassages(ours: string | null, theirs: string | null): boo
   if (ours === theirs) return true;
   if (ours === null || theirs === null) return false;
   const [before, after] = [fieldsIn(ours), fieldsIn(theirs)];
-  if (before === undefined || after === undefined || before.size !== after.size) return false;
+  if (after === undefined || before?.size !== after.size) return false;
   return [...after].every(([path, sets]) => {
     const all = before.get(path) ?? [];
     return sets.every((set) => all.some((one) => one.equals(set)));
