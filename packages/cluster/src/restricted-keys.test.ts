@@ -3,7 +3,9 @@ import { EngineError, type EngineRequest, type SearchEngine } from '@sparrow-sea
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { bulk } from './documents.js';
+import { DynamicFields } from './dynamic-fields.js';
 import { FieldModels } from './field-models.js';
+import { FinalPipelines } from './final-pipelines.js';
 import { forward } from './forward.js';
 import { changeAliases, createIndex, putMapping, putTemplate } from './indices.js';
 import { Names } from './names.js';
@@ -58,14 +60,19 @@ const transport = {
 } as unknown as Transport;
 /** Nobody else is there. */
 const turns = { alone: (_: string, work: () => Promise<unknown>) => work() } as unknown as Turns;
+const fields = {
+  vectors: new VectorFields(transport, product),
+  semantic: new SemanticFields(native, transport, product, turns),
+};
 const context = {
   native,
   transport,
   product,
   names: new Names(native, transport),
   models: new FieldModels(native, transport, turns),
-  vectors: new VectorFields(transport, product),
-  semantic: new SemanticFields(native, transport, product, turns),
+  ...fields,
+  finals: new FinalPipelines(transport, turns),
+  dynamic: new DynamicFields({ transport, product, ...fields }),
   seals: new Seals({ read: () => Promise.resolve({ text: 'secret' }) } as never, new Names(native, transport)),
 };
 
