@@ -32,6 +32,9 @@ it('a small run over a folder of BEIR’s form checks all answers, draws five ch
   const cache = join(folder, 'cache');
   const code = await quickPeers({ data, out, smoke: true, command: 'npm run bench', cache });
   vi.restoreAllMocks();
+  const record = JSON.parse(readFileSync(join(out, 'record.json'), 'utf8'));
+  const parts = Object.values<{ failed?: string }>(record.measured);
+  expect(parts.flatMap(({ failed }) => failed ?? [])).toEqual([]);
   expect(code).toBe(0);
   expect(readdirSync(out).sort()).toEqual([
     ...['dense.svg', 'hybrid.svg', 'index.md', 'ingest.svg', 'record.json', 'sparse.svg', 'words.svg'],
@@ -41,7 +44,6 @@ it('a small run over a folder of BEIR’s form checks all answers, draws five ch
   // Each question is how its passage begins.
   const [, words] = /nDCG@10, words: (\S+) \(150 of 150 judged/.exec(page) ?? [];
   expect(Number(words)).toBeGreaterThan(0.8);
-  const record = JSON.parse(readFileSync(join(out, 'record.json'), 'utf8'));
   expect(record.measured.sparse.results[0].searches[0].share).toBeGreaterThan(0.995);
   expect(record.corpus.files[0].name).toBe('corpus.jsonl');
 }, 600_000);
