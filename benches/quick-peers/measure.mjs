@@ -104,7 +104,7 @@ function postingsOf(documents, asked, rows, questions) {
   return Math.round(sum / questions);
 }
 
-/** What sparse_engines.py printed. Of an engine's indexes that of its fastest search is the one whose building counts. */
+/** What sparse_engines.py printed. Of an engine's indexes the one that was built soonest counts, in its favour. */
 export function sparseEngine(name, lines, count, share) {
   const searches = lines
     .filter(({ what }) => what === 'search')

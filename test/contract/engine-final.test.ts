@@ -96,6 +96,13 @@ describe.each(ENGINES)('a final pipeline over the $name engine', ({ name, start 
     expect(await source(of('plain'), 'added')).toEqual({ n: 2, ran: ['last'] });
   });
 
+  it('runs after the first one on what an update may add, whether the document is there or not', async () => {
+    for (const n of [1, 2]) {
+      await ask('POST', `/${of('both')}/_update/twice`, { doc: { n }, doc_as_upsert: true });
+      expect(await source(of('both'), 'twice')).toEqual({ n, ran: ['first', 'last'] });
+    }
+  });
+
   it('runs on copies, and on documents that a query updates', async () => {
     await ask('PUT', `/${of('from')}/_doc/1?refresh=true`, { text: 'a whale' });
     const to = async (dest: object): Promise<void> => {

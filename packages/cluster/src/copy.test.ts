@@ -1,8 +1,9 @@
 // Documents that are too long to be read or written many at once, over a cluster that is a list of them.
 import { describe, expect, it } from 'vitest';
 
-import { type CopyPlan, type Copying, copy } from './copy.js';
+import { type CopyPlan, type Copying, type Progress, copy } from './copy.js';
 import { refusal } from './errors.js';
+import type { Given } from './pipelines.js';
 import { newTally } from './task-record.js';
 import type { Asked } from './transport.js';
 
@@ -13,6 +14,7 @@ const PLAN = { source: 'a', dest: 'b', batch: 128, maxDocs: Number.MAX_SAFE_INTE
 function over(count: number, most: number) {
   const text = 'x'.repeat(LONG);
   const bulks: string[][] = [];
+  const queries: unknown[] = [];
   const ask = ({ path, body = '{}' }: Asked): Promise<unknown> => {
     const answered = (answer: object) => ({ status: 200, body: Buffer.from(JSON.stringify(answer)), text: false });
     if (path !== '/_search' && path !== '/_bulk') return Promise.resolve(answered({ pit_id: 'view' }));
@@ -21,10 +23,21 @@ function over(count: number, most: number) {
       bulks.push(ids);
       return Promise.resolve(answered({ items: ids.map((id) => ({ index: { _index: 'b', _id: id, status: 201 } })) }));
     }
-    const { size, search_after: [after] = [-1] } = JSON.parse(String(body)) as {
+    const {
+      size,
+      query,
+      search_after: [after] = [-1],
+      sort: [order] = [{}],
+    } = JSON.parse(String(body)) as {
       size: number;
+      query?: unknown;
       search_after?: [number];
+      sort?: [{ _seq_no?: string }];
     };
+    if (order._seq_no === 'desc') {
+      return Promise.resolve(answered({ hits: { hits: [{ _id: String(count - 1), sort: [count - 1] }] } }));
+    }
+    queries.push(query);
     const places = Array.from({ length: Math.min(size, count - after - 1) }, (_, at) => after + 1 + at);
     if (places.length > most) {
       const reason = 'the cluster answered with more than it may: ask for less at once';
@@ -38,7 +51,7 @@ function over(count: number, most: number) {
   const dynamic = { prepare: () => Promise.resolve() };
   const product = { name: 'OpenSearch' };
   const context = { transport: { ask }, product, semantic, finals, dynamic } as unknown as Copying;
-  return { context, bulks };
+  return { context, bulks, queries };
 }
 
 describe('a copy of long documents', () => {
@@ -58,6 +71,39 @@ describe('a copy of long documents', () => {
     const { context, bulks } = over(10, 5);
     await copy(context, { ...PLAN, maxDocs: 4 }, begun, setDown);
     expect(bulks.flat()).toHaveLength(4);
+  });
+
+  it('looks whether the caller may write to an index before anything is done for it', async () => {
+    const { context, bulks } = over(2, 5);
+    const asked: string[] = [];
+    const sentAway = (_: string, given: readonly Given[]): Promise<unknown> =>
+      Promise.resolve(given.map((it) => ({ ...it, kind: 'document', index: 'secret' })));
+    const copying = {
+      ...context,
+      pipelines: { run: sentAway },
+      checkTarget: () => Promise.reject(refusal(403, 'security_exception', 'not there')),
+      finals: { of: (index: string) => Promise.resolve(void asked.push(index)) },
+      dynamic: { prepare: (index: string) => Promise.resolve(void asked.push(index)) },
+    } as unknown as Copying;
+    const done = copy(copying, { ...PLAN, pipeline: 'away' }, begun, setDown);
+    await expect(done).rejects.toMatchObject({ status: 403 });
+    expect([asked, bulks]).toEqual([[], []]);
+  });
+
+  it('writes nothing in place again that it has written, when a task goes on', async () => {
+    const { context, bulks, queries } = over(10, 5);
+    const kept: Progress[] = [];
+    // The server stops after the first batch.
+    const stops = (progress: Progress): Promise<boolean> => Promise.resolve(kept.push(progress) < 2);
+    const plan = { ...PLAN, inPlace: true, batch: 4 } as CopyPlan;
+    await copy(context, plan, begun, stops);
+    const [first, second = first] = kept;
+    expect(first?.shards).toEqual([{ index: 'a', shard: 0, until: 9 }]);
+    await copy(context, plan, second ?? begun, setDown);
+    expect(bulks.flat()).toEqual(Array.from({ length: 10 }, (_, at) => String(at)));
+    // Everything that was written since has a later number.
+    const bound = { bool: { filter: [{ range: { _seq_no: { lte: 9 } } }] } };
+    expect(queries.filter((query) => query !== undefined)).toEqual(queries.filter(Boolean).map(() => bound));
   });
 
   it('ends where a single one is too long', async () => {

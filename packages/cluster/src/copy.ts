@@ -99,7 +99,8 @@ export async function countOf(transport: Transport, { source, query, maxDocs }: 
 
 /**
  * Copies what is left: shard by shard, in the order in which the documents were written there. Each batch is set down before the
- * next, so that the task that goes on reads no document again that was set down.
+ * next, so that the task that goes on reads no document again that was set down: where documents are written in place, none that was
+ * written since the task began.
  *
  * @param setDown keeps how far it has come; says whether it is to go on
  */
@@ -116,10 +117,17 @@ export async function copy(
     try {
       let after = shard.after;
       let most = plan.batch;
+      // What a change of a model has written is left out by its query.
+      const isFirst = plan.inPlace === true && plan.change === undefined && shard.until === undefined;
+      const bounded = isFirst ? { ...shard, until: await lastWritten(context, view) } : shard;
+      if (isFirst) {
+        progress = { ...progress, shards: progress.shards.map((it, place) => (place === at ? bounded : it)) };
+        if (!(await setDown(progress))) return progress;
+      }
       for (;;) {
         const started = Date.now();
         const wanted = Math.min(most, plan.maxDocs - done(progress));
-        const found = wanted <= 0 ? [] : await read(context, plan, shard, view, after, wanted);
+        const found = wanted <= 0 ? [] : await read(context, plan, bounded, view, after, wanted);
         if (found === undefined) {
           most = Math.ceil(wanted / 2);
           continue;
@@ -179,6 +187,22 @@ async function openView({ transport, product }: Copying, { index, shard }: Shard
   return id;
 }
 
+/** The sequence number of the last document of a view; −1 for a shard without documents. */
+async function lastWritten({ transport }: Copying, view: string): Promise<number> {
+  const body = {
+    ...{ size: 1, pit: { id: view, keep_alive: KEEP_ALIVE }, sort: [{ _seq_no: 'desc' }] },
+    ...{ track_total_hits: false, _source: false },
+  };
+  const answered = await transport.ask({
+    method: 'POST',
+    path: '/_search',
+    body: JSON.stringify(body),
+    repeatable: true,
+  });
+  if (answered.status !== 200) throw passedOn(answered);
+  return sourceHits(answered.body.toString())[0]?.seqNo ?? -1;
+}
+
 async function closeView({ transport, product }: Copying, view: string): Promise<void> {
   const isOpenSearch = product.name === 'OpenSearch';
   const body = JSON.stringify(isOpenSearch ? { pit_id: [view] } : { id: view });
@@ -203,7 +227,9 @@ async function read(
   after: number | undefined,
   size: number,
 ): Promise<readonly Hit[] | undefined> {
-  const filter = [plan.query, shard.filter].filter((it) => it !== undefined);
+  const { until } = shard;
+  const written = until === undefined ? undefined : { range: { _seq_no: { lte: until } } };
+  const filter = [plan.query, shard.filter, written].filter((it) => it !== undefined);
   const hasPassages = (await semantic.of(shard.index)) !== undefined;
   const body = {
     size,
@@ -242,7 +268,7 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
   const outcomes = await outcomesOf(context, plan, page, made);
   let lines: string[] = [];
   for (const [at, outcome] of outcomes.entries()) {
-    const { index: from, id, seqNo, term } = page[at] ?? {};
+    const { id, seqNo, term } = page[at] ?? {};
     if (outcome.kind === 'dropped') tally.noops += 1;
     else if (outcome.kind === 'failed') {
       failures.push({
@@ -254,8 +280,6 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     } else {
       const { index, id: _id, routing, source } = outcome;
       if (_id !== undefined) routings.set(_id, routing);
-      // A pipeline may send a document elsewhere.
-      if (index !== (plan.inPlace === true ? from : plan.dest)) await context.checkTarget(index);
       const action = {
         _index: index,
         ...(_id === undefined ? {} : { _id }),
@@ -336,6 +360,15 @@ async function outcomesOf(
     pipeline === undefined
       ? page.map(({ index, id, routing, source }) => ({ kind: 'document', index, id, routing, source }))
       : [...(await context.pipelines.run(pipeline, page))];
+  // A pipeline may send a document elsewhere; nothing may be done for an index that the caller may not write to.
+  const checkTargets = async (): Promise<void> => {
+    const isElsewhere = (index: string, at: number): boolean =>
+      index !== (plan.inPlace === true ? page[at]?.index : plan.dest);
+    for (const [index, places] of placesOf(outcomes)) {
+      if (places.some((at) => isElsewhere(index, at))) await context.checkTarget(index);
+    }
+  };
+  await checkTargets();
   let areSame = pipeline === undefined;
   for (const [index, places] of placesOf(outcomes)) {
     const final = await finalOf(context, plan, index);
@@ -346,6 +379,7 @@ async function outcomesOf(
       places.map((at) => outcomes[at] as Given),
     );
     places.forEach((at, place) => (outcomes[at] = made[place] ?? { kind: 'dropped' }));
+    await checkTargets();
   }
   for (const [index, places] of placesOf(outcomes)) {
     const sources = (): readonly string[] =>

@@ -21,7 +21,7 @@ import {
 } from './json.js';
 import { type Asker, type Names, encodeExpression } from './names.js';
 import { type Given, type Outcome, type Pipelines, failureOf, noteModels } from './pipelines.js';
-import { replyOf, stoppable } from './replies.js';
+import { refuseUnknown, replyOf, stoppable } from './replies.js';
 import { bulkPassages, sentPassages } from './semantic-documents.js';
 import type { SemanticFields } from './semantic-fields.js';
 import { complete, inOrder, placesIn, updateDocument } from './semantic-updates.js';
@@ -71,11 +71,16 @@ export async function writeDocument(
   if (!isObject(parse(source))) throw illegal('a document has to be an object');
   const given = { index, id, routing: query['routing'], source };
   const first = pipeline === undefined ? given : await through(context, pipeline, given);
-  // A pipeline may have sent the document to another index, whose final pipeline then counts.
+  // A pipeline may have sent the document to another index, whose final pipeline then counts, if the caller may write there.
+  if (first !== undefined && first.index !== index) {
+    await checkWrite(context, request, first.index, creates ? 'create' : 'index');
+  }
   const last = first === undefined ? undefined : await context.finals.of(first.index);
   const made = first === undefined || last === undefined ? first : await through(context, last, first);
   if (made === undefined) return dropped(index, id);
-  if (made.index !== index) await checkWrite(context, request, made.index, creates ? 'create' : 'index');
+  if (made.index !== index && made.index !== first?.index) {
+    await checkWrite(context, request, made.index, creates ? 'create' : 'index');
+  }
   const routed = made.routing === undefined ? query : { ...query, routing: made.routing };
   const reply = await sendWhole(context, request, made.index, made.id, routed, Buffer.from(made.source));
   for (const ran of [pipeline, last])
@@ -196,12 +201,13 @@ export async function bulk(
     if (pipelines.size > 0) await context.pipelines.sync();
     const changed = new Map<number, string>();
     const refuseElsewhere = (): Promise<void> => refuseMoved(context, request, body, changed, own);
-    await throughPipelines(context, body, pipelines, changed, own, cancel);
+    const upserts = new Map<number, Upsert>();
+    await throughPipelines(context, body, pipelines, { changed, own, upserts }, cancel);
     if (changed.size > 0) await refuseElsewhere();
     const finals = await finalsOf(context, body, changed, own);
     if (finals.size > 0) {
       if (pipelines.size === 0) await context.pipelines.sync();
-      await throughPipelines(context, body, finals, changed, own, cancel);
+      await throughPipelines(context, body, finals, { changed, own, upserts }, cancel);
       await refuseElsewhere();
     }
     await prepareAll(context, body, changed, own);
@@ -308,9 +314,11 @@ async function noteAll(
   changed: ReadonlyMap<number, string>,
 ): Promise<void> {
   const indices = new Map<string, Set<string>>();
-  for (const { position, index } of body.items) {
+  for (const item of body.items) {
+    if (!changed.has(item.position)) continue;
+    const { index } = itemNow(item, changed);
     for (const pipelines of all) {
-      const pipeline = changed.has(position) ? pipelines.get(position) : undefined;
+      const pipeline = pipelines.get(item.position);
       if (pipeline !== undefined) indices.set(pipeline, (indices.get(pipeline) ?? new Set()).add(index));
     }
   }
@@ -376,16 +384,23 @@ async function finalsOf(
   return found;
 }
 
-/** Runs pipelines; what an item becomes is set by its position, and what does not reach the cluster stands in `own`. */
+/** What becomes of items, by their positions. */
+interface Become {
+  readonly changed: Map<number, string>;
+  /** The answers to those that do not reach the cluster. */
+  readonly own: Map<number, string>;
+  /** What updates may add. One pipeline after another runs on it, and its last form replaces all that it stood for at first. */
+  readonly upserts: Map<number, Upsert>;
+}
+
+/** Runs a pipeline for each item that has one. */
 async function throughPipelines(
   context: Writing,
   body: BulkBody,
   pipelines: ReadonlyMap<number, string>,
-  changed: Map<number, string>,
-  own: Map<number, string>,
+  { changed, own, upserts }: Become,
   cancel?: Cancel,
 ): Promise<void> {
-  const upserts = new Map<number, Upsert>();
   const groups = new Map<string, BulkItem[]>();
   for (const it of body.items) {
     const pipeline = pipelines.get(it.position);
@@ -393,7 +408,7 @@ async function throughPipelines(
     const item = itemNow(it, changed);
     if (item.kind === 'update') {
       try {
-        const upsert = upsertOf(item.source);
+        const upsert = upserts.get(item.position) ?? upsertOf(item.source);
         if (upsert === undefined) continue;
         upserts.set(item.position, upsert);
       } catch (error) {
@@ -415,6 +430,7 @@ async function throughPipelines(
       if (made.kind === 'document' && upsert !== undefined) {
         // The update is for the document that its item names.
         const { index, id, routing } = item;
+        upserts.set(item.position, { ...upsert, source: made.source });
         changed.set(
           item.position,
           item.rewritten({ ...made, index, id, routing, source: oneLine(upsert.with(made.source)) }),
@@ -542,10 +558,12 @@ export async function pipelineOf(
   });
   if (settings.status === 404) {
     const made = await transport.json({ method: 'POST', path: `/_index_template/_simulate_index/${name}` });
+    refuseUnknown(made);
     return made.status === 200
       ? given(defaultIn(made.body, ['template', 'settings', 'index', 'default_pipeline']))
       : undefined;
   }
+  refuseUnknown(settings);
   if (settings.status !== 200 || !isObject(settings.body)) return undefined;
   const found = Object.entries(settings.body).map(
     ([of, it]) => [of, defaultIn(it, ['settings', 'index.default_pipeline'])] as const,

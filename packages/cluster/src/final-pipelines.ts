@@ -4,7 +4,7 @@ import { Believed } from './believed.js';
 import { type Json, isObject, parseAnswer, textOf, without } from './json.js';
 import { META, ownMeta } from './mappings.js';
 import { encodeExpression } from './names.js';
-import { passedOn } from './replies.js';
+import { passedOn, refuseUnknown } from './replies.js';
 import type { Transport } from './transport.js';
 import type { Turns } from './turns.js';
 import { writeIndexOf } from './write-index.js';
@@ -104,12 +104,14 @@ export class FinalPipelines {
     expression: string,
     query: Readonly<Record<string, string>>,
   ): Promise<readonly (readonly [index: string, pipeline: string])[] | 'missing'> {
-    const { status, body } = await this.#transport.json({
+    const answered = await this.#transport.json({
       method: 'GET',
       path: `/${encodeExpression(expression)}/_mapping`,
       query: { ...query, filter_path: `*.mappings._meta.${META}.${NAME}` },
     });
+    const { status, body } = answered;
     if (status === 404) return 'missing';
+    refuseUnknown(answered);
     return Object.entries(status === 200 && isObject(body) ? body : {}).flatMap(([index, it]) => {
       const pipeline = finalIn(isObject(it) ? it['mappings'] : undefined);
       return pipeline === undefined ? [] : [[index, pipeline] as const];
@@ -122,6 +124,7 @@ export class FinalPipelines {
     if (found === 'missing') {
       const path = `/_index_template/_simulate_index/${encodeExpression(name)}`;
       const simulated = await this.#transport.json({ method: 'POST', path });
+      refuseUnknown(simulated);
       const template = isObject(simulated.body) ? simulated.body['template'] : undefined;
       return given(finalIn(isObject(template) ? template['mappings'] : undefined)) ?? null;
     }

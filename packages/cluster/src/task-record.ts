@@ -5,6 +5,8 @@ export interface ShardProgress {
   /** What else has to hold for a document: the filter of the alias by which the index was named. */
   readonly filter?: unknown;
   readonly after?: number;
+  /** The last sequence number when documents began to be written in place: what has a later one has been written since. */
+  readonly until?: number;
   readonly done?: boolean;
 }
 

@@ -89,7 +89,7 @@ async function named(): Promise<string[]> {
   return found.indices.map(({ name }) => name).filter((name) => !name.startsWith('.'));
 }
 
-const LAST_SEARCHED = 'sparrow-tantivy-index';
+const LAST_SEARCHED = 'sparrow-index';
 
 /** Which index somebody wants who names none: the one that was searched last in this browser, or else the one that was made last. */
 export function usualIndex(indices: readonly Index[], storage: Storage = localStorage): Index | undefined {
