@@ -1,6 +1,5 @@
-import { matchesGlob } from '@sparrow-search/engine';
-
 import { Believed } from './believed.js';
+import { type Template, applies, decidingTemplates, defined } from './dynamic-templates.js';
 import { type Json, isJson, isObject, textOf } from './json.js';
 import { fromCluster, ownMeta, ownTemplates, toCluster } from './mappings.js';
 import { encodeExpression } from './names.js';
@@ -46,10 +45,11 @@ export class DynamicFields {
   async prepare(name: string, documents: () => Iterable<string>): Promise<void> {
     const mapping = await this.#known.of(name, () => this.#look(name));
     if (mapping === undefined) return;
+    const templates = decidingTemplates(mapping['dynamic_templates'], this.#context.product);
     const found = new Map<string, Json>();
     for (const document of documents()) {
       const value: unknown = isJson(document) ? JSON.parse(document) : undefined;
-      if (isObject(value)) brought(mapping, value, found);
+      if (isObject(value)) brought(mapping, templates, value, found);
     }
     if (found.size > 0) await this.#add(name, found);
   }
@@ -115,12 +115,10 @@ function has(mapping: unknown, [name = '', ...rest]: readonly string[]): boolean
 }
 
 /** Gathers the fields that a document brings and that come by a template of Sparrow's. */
-function brought(mapping: Json, document: Json, found: Map<string, Json>): void {
-  const templates = mapping['dynamic_templates'] as readonly Json[];
+function brought(mapping: Json, templates: readonly Template[], document: Json, found: Map<string, Json>): void {
   const finds = (name: string, path: string, kind: string): Json | undefined => {
-    for (const [, rule] of templates.flatMap((it) => Object.entries(it)))
-      if (isObject(rule) && applies(rule, name, path, kind)) return defined(rule, name, kind);
-    return undefined;
+    const template = templates.find((it) => applies(it, name, path, kind));
+    return template === undefined ? undefined : defined(template, name, kind);
   };
   const walk = (object: Json, within: unknown, above: string, dynamic: boolean): void => {
     for (const [given, value] of Object.entries(object)) {
@@ -168,37 +166,4 @@ function kindOf(value: unknown, detectsDates: boolean): string {
   if (typeof value === 'boolean') return 'boolean';
   if (typeof value === 'number') return Number.isInteger(value) ? 'long' : 'double';
   return detectsDates && DATE.test(String(value)) ? 'date' : 'string';
-}
-
-function applies(rule: Json, name: string, path: string, kind: string): boolean {
-  const isRegex = rule['match_pattern'] === 'regex';
-  const matches = (key: string, text: string): boolean | undefined => {
-    const patterns = rule[key] === undefined ? undefined : [rule[key]].flat().map(String);
-    // Paths are matched simply, whatever is said of names.
-    const isSimple = !isRegex || key.startsWith('path');
-    return patterns?.some((it) => (isSimple ? matchesGlob(it, text) : new RegExp(`^(?:${it})$`, 'u').test(text)));
-  };
-  const types = (key: string): readonly string[] => [rule[key] ?? []].flat().map(String);
-  const kinds = types('match_mapping_type');
-  const conditions = ['match', 'path_match', 'match_mapping_type', 'unmatch_mapping_type'];
-  return (
-    // Without any condition it is for those who name it.
-    conditions.some((key) => rule[key] !== undefined) &&
-    matches('path_match', path) !== false &&
-    matches('path_unmatch', path) !== true &&
-    matches('match', name) !== false &&
-    matches('unmatch', name) !== true &&
-    (kinds.length === 0 || kinds.includes('*') || kinds.includes(kind)) &&
-    !types('unmatch_mapping_type').includes(kind)
-  );
-}
-
-/** The field that a template makes. */
-function defined(rule: Json, name: string, kind: string): Json {
-  const type = { string: 'text', double: 'float' }[kind] ?? kind;
-  const filled = JSON.stringify(rule['mapping'] ?? {})
-    .replaceAll('{name}', JSON.stringify(name).slice(1, -1))
-    .replaceAll('{dynamic_type}', type);
-  const field = JSON.parse(filled) as Json;
-  return { ...field, type: textOf(field['type']) ?? type };
 }
