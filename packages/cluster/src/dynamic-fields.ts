@@ -9,6 +9,7 @@ import { passedOn } from './replies.js';
 import type { SemanticFields } from './semantic-fields.js';
 import type { Transport } from './transport.js';
 import type { VectorFields } from './vector-fields.js';
+import { readThere, writeIndexOf } from './write-index.js';
 
 /** What is needed to put fields into the mapping of an index. */
 interface Context {
@@ -24,13 +25,23 @@ const DATE = /^\d{4}(?:-\d{2}(?:-\d{2}(?:T[\d:.,+\-Z]*)?)?|\/\d{2}\/\d{2}(?: .*)
 /** Fields that a document brings, by their paths. */
 type Fields = ReadonlyMap<string, Json>;
 
+/** The index that a name writes to. */
+interface Written {
+  /** Undefined for an alias of several indices that takes no writes. */
+  readonly index: string | undefined;
+  /** Whether it is yet to be made, by a template. */
+  readonly isMissing: boolean;
+  /** Its mapping, as users see it, if it has templates of which the cluster makes no fields. */
+  readonly mapping: Json | undefined;
+}
+
 /**
  * Fields that come by a dynamic template of which the cluster cannot make them, as their vectors have another place, or another type: they
  * are put into the mapping before the first document that has them. What the cluster said of templates is believed for five seconds.
  */
 export class DynamicFields {
   readonly #context: Context;
-  readonly #known = new Believed<Json | undefined>();
+  readonly #known = new Believed<Written>();
 
   constructor(context: Context) {
     this.#context = context;
@@ -40,10 +51,10 @@ export class DynamicFields {
    * Puts the fields that documents bring into the mapping of the index that a name writes to.
    *
    * @param documents as they are written; what is no object is the cluster's to refuse
-   * @throws {EngineError} 400 for a field that cannot be made
+   * @throws {EngineError} 400 for a field that cannot be made, and the cluster's own answer where it does not say what is there
    */
   async prepare(name: string, documents: () => Iterable<string>): Promise<void> {
-    const mapping = await this.#known.of(name, () => this.#look(name));
+    const { mapping } = await this.#writtenTo(name);
     if (mapping === undefined) return;
     const templates = decidingTemplates(mapping['dynamic_templates'], this.#context.product);
     const found = new Map<string, Json>();
@@ -54,49 +65,56 @@ export class DynamicFields {
     if (found.size > 0) await this.#add(name, found);
   }
 
-  /** The mapping of the index, as users see it, if it has such templates. */
-  async #look(name: string): Promise<Json | undefined> {
-    const { transport } = this.#context;
-    const path = `/${encodeExpression(name)}/_mapping`;
-    const { status, body } = await transport.json({ method: 'GET', path });
-    let found = status === 200 && isObject(body) ? Object.values(body).at(-1) : undefined;
-    if (status === 404) {
-      const simulated = `/_index_template/_simulate_index/${encodeExpression(name)}`;
-      const answer = await transport.json({ method: 'POST', path: simulated });
-      found = answer.status === 200 && isObject(answer.body) ? answer.body['template'] : undefined;
-    }
-    const mapping = isObject(found) ? found['mappings'] : undefined;
-    if (ownTemplates(ownMeta(mapping)['templates'], this.#context.product).length === 0) return undefined;
-    return fromCluster(mapping) as Json;
-  }
-
   /** Whether documents may bring such fields to the index that a name writes to. */
   async mayBring(name: string): Promise<boolean> {
-    return (await this.#known.of(name, () => this.#look(name))) !== undefined;
+    return (await this.#writtenTo(name)).mapping !== undefined;
+  }
+
+  async #writtenTo(name: string): Promise<Written> {
+    const found = await this.#known.of(name, () => this.#look(name));
+    // Anybody may make the index, or another template for it, at any moment.
+    if (found.isMissing) this.#known.drop(name);
+    return found;
+  }
+
+  async #look(name: string): Promise<Written> {
+    const { transport, product } = this.#context;
+    const path = `/${encodeExpression(name)}`;
+    const all = await readThere(transport, { method: 'GET', path: `${path}/_mapping` });
+    const isMissing = all === undefined;
+    const simulated = `/_index_template/_simulate_index${path}`;
+    const made = isMissing ? await readThere(transport, { method: 'POST', path: simulated }) : undefined;
+    const names = isObject(all) ? Object.keys(all) : [];
+    const index = isMissing ? name : names.length > 1 ? await writeIndexOf(transport, name) : names[0];
+    const mapping = isMissing ? mappingIn(made, 'template') : mappingIn(all, index);
+    const brings = ownTemplates(ownMeta(mapping)['templates'], product).length > 0;
+    return { index, isMissing, mapping: brings ? (fromCluster(mapping) as Json) : undefined };
   }
 
   async #add(name: string, fields: Fields): Promise<void> {
     const { transport, product, vectors, semantic } = this.#context;
-    const read = async (): Promise<readonly (readonly [string, unknown])[]> => {
-      const { status, body } = await transport.json({ method: 'GET', path: `/${encodeExpression(name)}/_mapping` });
-      const all = status === 200 && isObject(body) ? Object.entries(body) : [];
-      return all.map(([index, it]) => [index, isObject(it) ? it['mappings'] : undefined]);
-    };
-    // A template has its mapping once the index is there.
-    if ((await read()).length === 0) await semantic.made(name);
-    for (const [index] of await read()) {
-      await semantic.turns.alone(index, async () => {
-        const mapping = (await read()).find(([one]) => one === index)?.[1];
-        const shown = fromCluster(mapping);
-        const properties = {};
-        for (const [path, field] of fields) if (!has(shown, path.split('.'))) put(properties, path, field);
-        if (Object.keys(properties).length === 0) return;
-        const body = JSON.stringify(toCluster(await semantic.checked({ properties }, mapping), product, mapping ?? {}));
-        const path = `/${encodeURIComponent(index)}/_mapping`;
-        const answered = await transport.ask({ method: 'PUT', path, body, repeatable: true });
-        if (answered.status !== 200) throw passedOn(answered);
-      });
+    // What is believed may be about the last index of a stream, or about one that is gone.
+    let { index, isMissing, mapping: shown } = await this.#look(name);
+    if (isMissing) {
+      // A template has its mapping once the index is there.
+      await semantic.made(name);
+      ({ index, isMissing, mapping: shown } = await this.#look(name));
     }
+    this.forget();
+    // What cannot be made, or takes no writes, is the cluster's to refuse.
+    if (index === undefined || isMissing || shown === undefined) return;
+    const written = index;
+    const path = `/${encodeURIComponent(written)}/_mapping`;
+    await semantic.turns.alone(written, async () => {
+      const mapping = mappingIn(await readThere(transport, { method: 'GET', path }), written);
+      const now = fromCluster(mapping);
+      const properties = {};
+      for (const [field, definition] of fields) if (!has(now, field.split('.'))) put(properties, field, definition);
+      if (Object.keys(properties).length === 0) return;
+      const body = JSON.stringify(toCluster(await semantic.checked({ properties }, mapping), product, mapping ?? {}));
+      const answered = await transport.ask({ method: 'PUT', path, body, repeatable: true });
+      if (answered.status !== 200) throw passedOn(answered);
+    });
     this.forget();
     vectors.forget();
     semantic.forget();
@@ -106,6 +124,12 @@ export class DynamicFields {
   forget(): void {
     this.#known.forget();
   }
+}
+
+/** The mapping of one of the indices, or of the template, that an answer of the cluster holds. */
+function mappingIn(answer: unknown, name: string | undefined): unknown {
+  const found = isObject(answer) && name !== undefined && Object.hasOwn(answer, name) ? answer[name] : undefined;
+  return isObject(found) ? found['mappings'] : undefined;
 }
 
 function has(mapping: unknown, [name = '', ...rest]: readonly string[]): boolean {
