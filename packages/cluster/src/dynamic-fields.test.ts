@@ -61,6 +61,8 @@ const prepare = (name: string, document: string | object): Promise<void> =>
   dynamic.prepare(name, () => [typeof document === 'string' ? document : JSON.stringify(document)]);
 const puts = (): readonly string[] => sent.filter(({ method }) => method === 'PUT').map(({ path }) => path);
 
+const fields = (): Json => JSON.parse(String(sent.findLast(({ method }) => method === 'PUT')?.body ?? '{}')) as Json;
+
 describe('the index that gets fields', () => {
   it('is the last one of a data stream, even where it is not the last one of an answer', async () => {
     const indices = [{ index_name: 's-1' }, { index_name: 's-2' }];
@@ -126,5 +128,61 @@ describe('the index that gets fields', () => {
     const aliases = { one: { aliases: {} }, two: { aliases: {} } };
     cluster = { 'GET /_alias/constructor': aliases };
     expect(await writeIndexOf(transport, 'constructor')).toBeUndefined();
+  });
+});
+
+describe('the fields that a document brings', () => {
+  const taking = (more: Json = {}, templates: readonly Json[] = OWN): void => {
+    cluster = { 'GET /i/_mapping': { i: mapped(templates, more) } };
+  };
+  const ALL = [{ all: { match_mapping_type: 'string', mapping: SEMANTIC } }];
+  const properties = (): unknown => fields()['properties'];
+  const text = { type: 'text', index: false };
+
+  it('are where their names and dotted names say', async () => {
+    taking({ properties: { flat: { type: 'flattened' }, closed: { dynamic: 'false', properties: {} } } });
+    await prepare('i', {
+      'a.b.c_text': 'x',
+      a: [{ d_text: 'y' }],
+      flat: { e_text: 'z' },
+      closed: { f_text: 'z' },
+      n: 1,
+    });
+    const b = { type: 'object', properties: { c_text: text } };
+    expect(properties()).toMatchObject({ a: { type: 'object', properties: { b, d_text: text } } });
+    expect(Object.keys(properties() as object).filter((name) => !name.startsWith('_'))).toEqual(['a']);
+  });
+
+  it.each(['constructor', 'toString', 'hasOwnProperty'])('may be called %s', async (name) => {
+    taking({}, ALL);
+    await prepare('i', { [name]: 'x', inner: { [name]: 'y' } });
+    expect(properties()).toMatchObject({ [name]: text, inner: { properties: { [name]: text } } });
+  });
+
+  it.each(['{"__proto__":"x"}', '{"a":{"__proto__":"x"}}', '{"__proto__.a":"x"}'])(
+    'have no name that cannot be written down: %s',
+    async (document) => {
+      taking({}, ALL);
+      await expect(prepare('i', document)).rejects.toMatchObject({ status: 400 });
+    },
+  );
+
+  it('are 20 levels deep at most, however they are written', async () => {
+    const path = (levels: number): string => Array.from({ length: levels }, () => 'a').join('.');
+    const nested = (levels: number): Json => (levels === 0 ? { a: 'x' } : { a: nested(levels - 1) });
+    taking({}, ALL);
+    await prepare('i', { [path(20)]: 'x' });
+    await prepare('i', nested(19));
+    expect(puts()).toHaveLength(2);
+    const refused = { status: 400, reason: 'The depth of the field has exceeded the allowed limit of [20].' };
+    await expect(prepare('i', { [path(21)]: 'x' })).rejects.toMatchObject(refused);
+    await expect(prepare('i', nested(20))).rejects.toMatchObject(refused);
+    await expect(prepare('i', { [path(500_000)]: 'x' })).rejects.toMatchObject(refused);
+  });
+
+  it('are not looked for in depths that take no fields', async () => {
+    taking({ dynamic: false }, ALL);
+    await prepare('i', { 'a.b': 'x', [Array.from({ length: 500_000 }, () => 'a').join('.')]: 'x' });
+    expect(puts()).toEqual([]);
   });
 });

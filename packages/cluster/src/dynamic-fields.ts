@@ -1,5 +1,6 @@
 import { Believed } from './believed.js';
 import { type Template, applies, decidingTemplates, defined } from './dynamic-templates.js';
+import { illegal, refusal } from './errors.js';
 import { type Json, isJson, isObject, textOf } from './json.js';
 import { fromCluster, ownMeta, ownTemplates, toCluster } from './mappings.js';
 import { encodeExpression } from './names.js';
@@ -21,6 +22,9 @@ interface Context {
 
 /** Texts that are dates where nothing says which texts are. */
 const DATE = /^\d{4}(?:-\d{2}(?:-\d{2}(?:T[\d:.,+\-Z]*)?)?|\/\d{2}\/\d{2}(?: .*)?)$/;
+
+/** Levels of objects in which fields come by templates, as in the native engine and, unless they are told otherwise, in clusters. */
+const MOST_LEVELS = 20;
 
 /** Fields that a document brings, by their paths. */
 type Fields = ReadonlyMap<string, Json>;
@@ -108,7 +112,7 @@ export class DynamicFields {
     await semantic.turns.alone(written, async () => {
       const mapping = mappingIn(await readThere(transport, { method: 'GET', path }), written);
       const now = fromCluster(mapping);
-      const properties = {};
+      const properties = Object.create(null) as Record<string, unknown>;
       for (const [field, definition] of fields) if (!has(now, field.split('.'))) put(properties, field, definition);
       if (Object.keys(properties).length === 0) return;
       const body = JSON.stringify(toCluster(await semantic.checked({ properties }, mapping), product, mapping ?? {}));
@@ -132,10 +136,8 @@ function mappingIn(answer: unknown, name: string | undefined): unknown {
   return isObject(found) ? found['mappings'] : undefined;
 }
 
-function has(mapping: unknown, [name = '', ...rest]: readonly string[]): boolean {
-  const properties = isObject(mapping) ? mapping['properties'] : undefined;
-  if (!isObject(properties) || !(name in properties)) return false;
-  return rest.length === 0 || has(properties[name], rest);
+function has(mapping: unknown, path: readonly string[]): boolean {
+  return path.reduce<unknown>(memberOf, mapping) !== undefined;
 }
 
 /** Gathers the fields that a document brings and that come by a template of Sparrow's. */
@@ -144,31 +146,66 @@ function brought(mapping: Json, templates: readonly Template[], document: Json, 
     const template = templates.find((it) => applies(it, name, path, kind));
     return template === undefined ? undefined : defined(template, name, kind);
   };
-  const walk = (object: Json, within: unknown, above: string, dynamic: boolean): void => {
-    for (const [given, value] of Object.entries(object)) {
-      const [name = '', ...rest] = given.split('.');
-      const path = `${above}${name}`;
-      const known = isObject(within) && isObject(within['properties']) ? within['properties'][name] : undefined;
-      const inside = rest.length > 0 ? [{ [rest.join('.')]: value }] : [value].flat().filter(isObject);
-      if (inside.length > 0) {
-        const own = isObject(known) ? known['dynamic'] : undefined;
-        const isDynamic = own === undefined ? dynamic : textOf(own) === 'true';
-        // What is in an object of another kind is no field.
-        if (known === undefined || (isObject(known) && 'properties' in known) || isPlainObject(known))
-          for (const one of inside) walk(one, known, `${path}.`, isDynamic);
-        continue;
-      }
-      const first = [value].flat(Infinity).find((it) => it !== null && it !== undefined);
-      if (known !== undefined || !dynamic || first === undefined || found.has(path)) continue;
-      // A list is one value to a field of vectors, and several to all others.
-      const whole = Array.isArray(value) ? finds(name, path, 'object') : undefined;
-      const field = isVector(whole) ? whole : finds(name, path, kindOf(first, mapping['date_detection'] !== false));
-      if (field?.['type'] === 'semantic_text') found.set(path, field);
-      else if (isVector(field) && (field === whole || typeof value === 'string'))
-        found.set(path, withDims(field, value));
-    }
+  const walkInto = (object: Json, place: Place): void => {
+    for (const [given, value] of Object.entries(object)) walk(given.split('.'), 0, value, place);
   };
-  walk(document, mapping, '', mapping['dynamic'] === undefined || textOf(mapping['dynamic']) === 'true');
+  const walk = (names: readonly string[], at: number, value: unknown, place: Place): void => {
+    const name = names[at] ?? '';
+    const path = `${place.above}${name}`;
+    const known = memberOf(place.within, name);
+    const isLast = at === names.length - 1;
+    const inside = isLast ? [value].flat().filter(isObject) : [];
+    if (!isLast || inside.length > 0) {
+      // What is in an object that takes no fields, or in a field of another kind, is no field.
+      if (known === undefined ? !place.dynamic : !isPlainObject(known)) return;
+      // The cluster has the same limit, and each level takes a place on the stack.
+      if (known === undefined && place.level >= MOST_LEVELS) throw tooDeep();
+      const own = isObject(known) ? known['dynamic'] : undefined;
+      const dynamic = own === undefined ? place.dynamic : textOf(own) === 'true';
+      const inner = { within: known, above: `${path}.`, dynamic, level: place.level + 1 };
+      if (!isLast) walk(names, at + 1, value, inner);
+      for (const one of inside) walkInto(one, inner);
+      return;
+    }
+    if (known !== undefined || !place.dynamic || found.has(path)) return;
+    const first = [value].flat(Infinity).find((it) => it !== null && it !== undefined);
+    if (first === undefined) return;
+    // A list is one value to a field of vectors, and several to all others.
+    const whole = Array.isArray(value) ? finds(name, path, 'object') : undefined;
+    const field = isVector(whole) ? whole : finds(name, path, kindOf(first, mapping['date_detection'] !== false));
+    const isMade =
+      field?.['type'] === 'semantic_text' || (isVector(field) && (field === whole || typeof value === 'string'));
+    if (field === undefined || !isMade) return;
+    // To put something into an object under this name changes what the object inherits.
+    if (path.split('.').includes('__proto__'))
+      throw illegal(`a field of type [${String(field['type'])}] cannot be called [__proto__]`);
+    found.set(path, isVector(field) ? withDims(field, value) : field);
+  };
+  const dynamic = mapping['dynamic'] === undefined || textOf(mapping['dynamic']) === 'true';
+  walkInto(document, { within: mapping, above: '', dynamic, level: 1 });
+}
+
+/** Where a member of a document is. */
+interface Place {
+  /** The mapping of the object around it. */
+  readonly within: unknown;
+  /** What stands in front of its name in its path. */
+  readonly above: string;
+  /** Whether the object takes new fields. */
+  readonly dynamic: boolean;
+  /** Levels of objects down to here; that of the document is the first. */
+  readonly level: number;
+}
+
+function tooDeep(): Error {
+  const reason = `The depth of the field has exceeded the allowed limit of [${String(MOST_LEVELS)}].`;
+  return refusal(400, 'document_parsing_exception', reason);
+}
+
+/** The field of an object with a name, which may be that of what every object inherits. */
+function memberOf(mapping: unknown, name: string): unknown {
+  const properties = isObject(mapping) ? mapping['properties'] : undefined;
+  return isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
 function isVector(field: Json | undefined): field is Json {
@@ -182,7 +219,8 @@ function withDims(field: Json, value: unknown): Json {
 }
 
 function isPlainObject(field: unknown): boolean {
-  return isObject(field) && (field['type'] === undefined || field['type'] === 'object' || field['type'] === 'nested');
+  if (!isObject(field)) return false;
+  return 'properties' in field || [undefined, 'object', 'nested'].includes(textOf(field['type']));
 }
 
 /** What a template calls the kind of a value. */
