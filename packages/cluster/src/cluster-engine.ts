@@ -89,6 +89,7 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #finals: FinalPipelines;
   readonly #dynamic: DynamicFields;
   readonly #believed: BelievedOfIndices;
+  readonly #log: ClusterLog;
 
   private constructor(
     native: SearchEngine,
@@ -99,6 +100,7 @@ export class ClusterSearchEngine implements SearchEngine {
   ) {
     this.product = product;
     this.state = state;
+    this.#log = log;
     this.#native = native;
     this.#transport = transport;
     this.#names = new Names(native, transport);
@@ -218,6 +220,7 @@ export class ClusterSearchEngine implements SearchEngine {
       semantic,
       finals,
       dynamic: this.#dynamic,
+      log: this.#log,
     };
     switch (op) {
       case 'search':
