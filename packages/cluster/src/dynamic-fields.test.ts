@@ -154,7 +154,7 @@ describe('the fields that a document brings', () => {
   });
 
   it.each(['constructor', 'toString', 'hasOwnProperty'])('may be called %s', async (name) => {
-    taking({}, ALL);
+    taking({ properties: { inner: { properties: {} } } }, ALL);
     await prepare('i', { [name]: 'x', inner: { [name]: 'y' } });
     expect(properties()).toMatchObject({ [name]: text, inner: { properties: { [name]: text } } });
   });
