@@ -12,8 +12,10 @@ import { FieldModels } from './field-models.js';
 import { FinalPipelines } from './final-pipelines.js';
 import { forward, isForwarded } from './forward.js';
 import {
+  type BelievedOfIndices,
   changeAliases,
   createIndex,
+  forgetIndices,
   getMappings,
   getTemplates,
   makeFromAnother,
@@ -61,6 +63,12 @@ const NATIVE: ReadonlySet<Operation> = new Set<Operation>([
   ...(['node_indices'] as const),
 ]);
 
+/** What the cluster carries out as it is, and after which names stand for other indices, or for none. */
+const REPLACES: ReadonlySet<Operation> = new Set([
+  ...(['delete_index', 'create_data_stream', 'delete_data_stream'] as const),
+  ...(['delete_index_template', 'delete_component_template'] as const),
+]);
+
 /** The engine that is over a cluster: the cluster holds documents and vectors, and the engine of this process the models. */
 export class ClusterSearchEngine implements SearchEngine {
   readonly product: Product;
@@ -80,6 +88,8 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #seals: Seals;
   readonly #finals: FinalPipelines;
   readonly #dynamic: DynamicFields;
+  readonly #believed: BelievedOfIndices;
+  readonly #log: ClusterLog;
 
   private constructor(
     native: SearchEngine,
@@ -90,6 +100,7 @@ export class ClusterSearchEngine implements SearchEngine {
   ) {
     this.product = product;
     this.state = state;
+    this.#log = log;
     this.#native = native;
     this.#transport = transport;
     this.#names = new Names(native, transport);
@@ -104,6 +115,7 @@ export class ClusterSearchEngine implements SearchEngine {
     const [names, models, vectors, semantic] = [this.#names, this.#models, this.#vectors, this.#semantic];
     this.#finals = new FinalPipelines(transport, turns);
     this.#dynamic = new DynamicFields({ transport, product, vectors: this.#vectors, semantic: this.#semantic });
+    this.#believed = { vectors, semantic, finals: this.#finals, dynamic: this.#dynamic };
     this.#seals = new Seals(state, names);
     this.#reads = new Reads({ native, transport, product, names, models, vectors, semantic, seals: this.#seals });
   }
@@ -172,7 +184,10 @@ export class ClusterSearchEngine implements SearchEngine {
       const context = { transport: this.#transport, names: this.#names };
       const { request: passed, filters } =
         op === 'field_caps' ? askedCapabilities(this.product, request) : { request, filters: [] };
-      const reply = await stoppable(cancel, (signal) => forward(context, passed, body, signal));
+      const reply = await stoppable(cancel, (signal) => forward(context, passed, body, signal)).finally(() => {
+        // What has the name next may be another index.
+        if (REPLACES.has(op)) forgetIndices(this.#believed);
+      });
       if (op !== 'field_caps' && op !== 'get_settings') return reply;
       const expression = (await this.#names.expression(request, request.path['index'])) ?? '';
       if (op === 'get_settings') return this.#withFinals(request, expression, reply);
@@ -194,6 +209,7 @@ export class ClusterSearchEngine implements SearchEngine {
       semantic,
       seals,
       finals,
+      dynamic: this.#dynamic,
     };
     const writing = {
       transport,
@@ -204,6 +220,7 @@ export class ClusterSearchEngine implements SearchEngine {
       semantic,
       finals,
       dynamic: this.#dynamic,
+      log: this.#log,
     };
     switch (op) {
       case 'search':

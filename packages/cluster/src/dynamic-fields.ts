@@ -1,6 +1,6 @@
-import { matchesGlob } from '@sparrow-search/engine';
-
 import { Believed } from './believed.js';
+import { type Template, applies, decidingTemplates, defined } from './dynamic-templates.js';
+import { illegal, refusal } from './errors.js';
 import { type Json, isJson, isObject, textOf } from './json.js';
 import { fromCluster, ownMeta, ownTemplates, toCluster } from './mappings.js';
 import { encodeExpression } from './names.js';
@@ -10,6 +10,7 @@ import { passedOn } from './replies.js';
 import type { SemanticFields } from './semantic-fields.js';
 import type { Transport } from './transport.js';
 import type { VectorFields } from './vector-fields.js';
+import { readThere, writeIndexOf } from './write-index.js';
 
 /** What is needed to put fields into the mapping of an index. */
 interface Context {
@@ -22,8 +23,21 @@ interface Context {
 /** Texts that are dates where nothing says which texts are. */
 const DATE = /^\d{4}(?:-\d{2}(?:-\d{2}(?:T[\d:.,+\-Z]*)?)?|\/\d{2}\/\d{2}(?: .*)?)$/;
 
+/** Levels of objects in which fields come by templates, as in the native engine and, unless they are told otherwise, in clusters. */
+const MOST_LEVELS = 20;
+
 /** Fields that a document brings, by their paths. */
 type Fields = ReadonlyMap<string, Json>;
+
+/** The index that a name writes to. */
+interface Written {
+  /** Undefined for an alias of several indices that takes no writes. */
+  readonly index: string | undefined;
+  /** Whether it is yet to be made, by a template. */
+  readonly isMissing: boolean;
+  /** Its mapping, as users see it, if it has templates of which the cluster makes no fields. */
+  readonly mapping: Json | undefined;
+}
 
 /**
  * Fields that come by a dynamic template of which the cluster cannot make them, as their vectors have another place, or another type: they
@@ -31,7 +45,7 @@ type Fields = ReadonlyMap<string, Json>;
  */
 export class DynamicFields {
   readonly #context: Context;
-  readonly #known = new Believed<Json | undefined>();
+  readonly #known = new Believed<Written>();
 
   constructor(context: Context) {
     this.#context = context;
@@ -41,62 +55,70 @@ export class DynamicFields {
    * Puts the fields that documents bring into the mapping of the index that a name writes to.
    *
    * @param documents as they are written; what is no object is the cluster's to refuse
-   * @throws {EngineError} 400 for a field that cannot be made
+   * @throws {EngineError} 400 for a field that cannot be made, and the cluster's own answer where it does not say what is there
    */
   async prepare(name: string, documents: () => Iterable<string>): Promise<void> {
-    const mapping = await this.#known.of(name, () => this.#look(name));
+    const { mapping } = await this.#writtenTo(name);
     if (mapping === undefined) return;
+    const templates = decidingTemplates(mapping['dynamic_templates'], this.#context.product);
     const found = new Map<string, Json>();
     for (const document of documents()) {
       const value: unknown = isJson(document) ? JSON.parse(document) : undefined;
-      if (isObject(value)) brought(mapping, value, found);
+      if (isObject(value)) brought(mapping, templates, value, found);
     }
     if (found.size > 0) await this.#add(name, found);
   }
 
-  /** The mapping of the index, as users see it, if it has such templates. */
-  async #look(name: string): Promise<Json | undefined> {
-    const { transport } = this.#context;
-    const path = `/${encodeExpression(name)}/_mapping`;
-    const { status, body } = await transport.json({ method: 'GET', path });
-    let found = status === 200 && isObject(body) ? Object.values(body).at(-1) : undefined;
-    if (status === 404) {
-      const simulated = `/_index_template/_simulate_index/${encodeExpression(name)}`;
-      const answer = await transport.json({ method: 'POST', path: simulated });
-      found = answer.status === 200 && isObject(answer.body) ? answer.body['template'] : undefined;
-    }
-    const mapping = isObject(found) ? found['mappings'] : undefined;
-    if (ownTemplates(ownMeta(mapping)['templates'], this.#context.product).length === 0) return undefined;
-    return fromCluster(mapping) as Json;
-  }
-
   /** Whether documents may bring such fields to the index that a name writes to. */
   async mayBring(name: string): Promise<boolean> {
-    return (await this.#known.of(name, () => this.#look(name))) !== undefined;
+    return (await this.#writtenTo(name)).mapping !== undefined;
+  }
+
+  async #writtenTo(name: string): Promise<Written> {
+    const found = await this.#known.of(name, () => this.#look(name));
+    // Anybody may make the index, or another template for it, at any moment.
+    if (found.isMissing) this.#known.drop(name);
+    return found;
+  }
+
+  async #look(name: string): Promise<Written> {
+    const { transport, product } = this.#context;
+    const path = `/${encodeExpression(name)}`;
+    const all = await readThere(transport, { method: 'GET', path: `${path}/_mapping` });
+    const isMissing = all === undefined;
+    const simulated = `/_index_template/_simulate_index${path}`;
+    const made = isMissing ? await readThere(transport, { method: 'POST', path: simulated }) : undefined;
+    const names = isObject(all) ? Object.keys(all) : [];
+    const index = isMissing ? name : names.length > 1 ? await writeIndexOf(transport, name) : names[0];
+    const mapping = isMissing ? mappingIn(made, 'template') : mappingIn(all, index);
+    const brings = ownTemplates(ownMeta(mapping)['templates'], product).length > 0;
+    return { index, isMissing, mapping: brings ? (fromCluster(mapping) as Json) : undefined };
   }
 
   async #add(name: string, fields: Fields): Promise<void> {
     const { transport, product, vectors, semantic } = this.#context;
-    const read = async (): Promise<readonly (readonly [string, unknown])[]> => {
-      const { status, body } = await transport.json({ method: 'GET', path: `/${encodeExpression(name)}/_mapping` });
-      const all = status === 200 && isObject(body) ? Object.entries(body) : [];
-      return all.map(([index, it]) => [index, isObject(it) ? it['mappings'] : undefined]);
-    };
-    // A template has its mapping once the index is there.
-    if ((await read()).length === 0) await semantic.made(name);
-    for (const [index] of await read()) {
-      await semantic.turns.alone(index, async () => {
-        const mapping = (await read()).find(([one]) => one === index)?.[1];
-        const shown = fromCluster(mapping);
-        const properties = {};
-        for (const [path, field] of fields) if (!has(shown, path.split('.'))) put(properties, path, field);
-        if (Object.keys(properties).length === 0) return;
-        const body = JSON.stringify(toCluster(await semantic.checked({ properties }, mapping), product, mapping ?? {}));
-        const path = `/${encodeURIComponent(index)}/_mapping`;
-        const answered = await transport.ask({ method: 'PUT', path, body, repeatable: true });
-        if (answered.status !== 200) throw passedOn(answered);
-      });
+    // What is believed may be about the last index of a stream, or about one that is gone.
+    let { index, isMissing, mapping: shown } = await this.#look(name);
+    if (isMissing) {
+      // A template has its mapping once the index is there.
+      await semantic.made(name);
+      ({ index, isMissing, mapping: shown } = await this.#look(name));
     }
+    this.forget();
+    // What cannot be made, or takes no writes, is the cluster's to refuse.
+    if (index === undefined || isMissing || shown === undefined) return;
+    const written = index;
+    const path = `/${encodeURIComponent(written)}/_mapping`;
+    await semantic.turns.alone(written, async () => {
+      const mapping = mappingIn(await readThere(transport, { method: 'GET', path }), written);
+      const now = fromCluster(mapping);
+      const properties = Object.create(null) as Record<string, unknown>;
+      for (const [field, definition] of fields) if (!has(now, field.split('.'))) put(properties, field, definition);
+      if (Object.keys(properties).length === 0) return;
+      const body = JSON.stringify(toCluster(await semantic.checked({ properties }, mapping), product, mapping ?? {}));
+      const answered = await transport.ask({ method: 'PUT', path, body, repeatable: true });
+      if (answered.status !== 200) throw passedOn(answered);
+    });
     this.forget();
     vectors.forget();
     semantic.forget();
@@ -108,45 +130,82 @@ export class DynamicFields {
   }
 }
 
-function has(mapping: unknown, [name = '', ...rest]: readonly string[]): boolean {
-  const properties = isObject(mapping) ? mapping['properties'] : undefined;
-  if (!isObject(properties) || !(name in properties)) return false;
-  return rest.length === 0 || has(properties[name], rest);
+/** The mapping of one of the indices, or of the template, that an answer of the cluster holds. */
+function mappingIn(answer: unknown, name: string | undefined): unknown {
+  const found = isObject(answer) && name !== undefined && Object.hasOwn(answer, name) ? answer[name] : undefined;
+  return isObject(found) ? found['mappings'] : undefined;
+}
+
+function has(mapping: unknown, path: readonly string[]): boolean {
+  return path.reduce<unknown>(memberOf, mapping) !== undefined;
 }
 
 /** Gathers the fields that a document brings and that come by a template of Sparrow's. */
-function brought(mapping: Json, document: Json, found: Map<string, Json>): void {
-  const templates = mapping['dynamic_templates'] as readonly Json[];
+function brought(mapping: Json, templates: readonly Template[], document: Json, found: Map<string, Json>): void {
   const finds = (name: string, path: string, kind: string): Json | undefined => {
-    for (const [, rule] of templates.flatMap((it) => Object.entries(it)))
-      if (isObject(rule) && applies(rule, name, path, kind)) return defined(rule, name, kind);
-    return undefined;
+    const template = templates.find((it) => applies(it, name, path, kind));
+    return template === undefined ? undefined : defined(template, name, kind);
   };
-  const walk = (object: Json, within: unknown, above: string, dynamic: boolean): void => {
-    for (const [given, value] of Object.entries(object)) {
-      const [name = '', ...rest] = given.split('.');
-      const path = `${above}${name}`;
-      const known = isObject(within) && isObject(within['properties']) ? within['properties'][name] : undefined;
-      const inside = rest.length > 0 ? [{ [rest.join('.')]: value }] : [value].flat().filter(isObject);
-      if (inside.length > 0) {
-        const own = isObject(known) ? known['dynamic'] : undefined;
-        const isDynamic = own === undefined ? dynamic : textOf(own) === 'true';
-        // What is in an object of another kind is no field.
-        if (known === undefined || (isObject(known) && 'properties' in known) || isPlainObject(known))
-          for (const one of inside) walk(one, known, `${path}.`, isDynamic);
-        continue;
-      }
-      const first = [value].flat(Infinity).find((it) => it !== null && it !== undefined);
-      if (known !== undefined || !dynamic || first === undefined || found.has(path)) continue;
-      // A list is one value to a field of vectors, and several to all others.
-      const whole = Array.isArray(value) ? finds(name, path, 'object') : undefined;
-      const field = isVector(whole) ? whole : finds(name, path, kindOf(first, mapping['date_detection'] !== false));
-      if (field?.['type'] === 'semantic_text') found.set(path, field);
-      else if (isVector(field) && (field === whole || typeof value === 'string'))
-        found.set(path, withDims(field, value));
+  const walkInto = (object: Json, place: Place): void => {
+    for (const [given, value] of Object.entries(object)) walk(given.split('.'), 0, value, place);
+  };
+  const walk = (names: readonly string[], at: number, value: unknown, place: Place): void => {
+    const name = names[at] ?? '';
+    const path = `${place.above}${name}`;
+    const known = memberOf(place.within, name);
+    const isLast = at === names.length - 1;
+    const inside = isLast ? [value].flat().filter(isObject) : [];
+    if (!isLast || inside.length > 0) {
+      // What is in an object that takes no fields, or in a field of another kind, is no field.
+      if (known === undefined ? !place.dynamic : !isPlainObject(known)) return;
+      // The cluster has the same limit, and each level takes a place on the stack.
+      if (known === undefined && place.level >= MOST_LEVELS) throw tooDeep();
+      const own = isObject(known) ? known['dynamic'] : undefined;
+      const dynamic = own === undefined ? place.dynamic : textOf(own) === 'true';
+      const inner = { within: known, above: `${path}.`, dynamic, level: place.level + 1 };
+      if (!isLast) walk(names, at + 1, value, inner);
+      for (const one of inside) walkInto(one, inner);
+      return;
     }
+    if (known !== undefined || !place.dynamic || found.has(path)) return;
+    const first = [value].flat(Infinity).find((it) => it !== null && it !== undefined);
+    if (first === undefined) return;
+    // A list is one value to a field of vectors, and several to all others.
+    const whole = Array.isArray(value) ? finds(name, path, 'object') : undefined;
+    const field = isVector(whole) ? whole : finds(name, path, kindOf(first, mapping['date_detection'] !== false));
+    const isMade =
+      field?.['type'] === 'semantic_text' || (isVector(field) && (field === whole || typeof value === 'string'));
+    if (field === undefined || !isMade) return;
+    // To put something into an object under this name changes what the object inherits.
+    if (path.split('.').includes('__proto__'))
+      throw illegal(`a field of type [${String(field['type'])}] cannot be called [__proto__]`);
+    found.set(path, isVector(field) ? withDims(field, value) : field);
   };
-  walk(document, mapping, '', mapping['dynamic'] === undefined || textOf(mapping['dynamic']) === 'true');
+  const dynamic = mapping['dynamic'] === undefined || textOf(mapping['dynamic']) === 'true';
+  walkInto(document, { within: mapping, above: '', dynamic, level: 1 });
+}
+
+/** Where a member of a document is. */
+interface Place {
+  /** The mapping of the object around it. */
+  readonly within: unknown;
+  /** What stands in front of its name in its path. */
+  readonly above: string;
+  /** Whether the object takes new fields. */
+  readonly dynamic: boolean;
+  /** Levels of objects down to here; that of the document is the first. */
+  readonly level: number;
+}
+
+function tooDeep(): Error {
+  const reason = `The depth of the field has exceeded the allowed limit of [${String(MOST_LEVELS)}].`;
+  return refusal(400, 'document_parsing_exception', reason);
+}
+
+/** The field of an object with a name, which may be that of what every object inherits. */
+function memberOf(mapping: unknown, name: string): unknown {
+  const properties = isObject(mapping) ? mapping['properties'] : undefined;
+  return isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
 function isVector(field: Json | undefined): field is Json {
@@ -160,7 +219,8 @@ function withDims(field: Json, value: unknown): Json {
 }
 
 function isPlainObject(field: unknown): boolean {
-  return isObject(field) && (field['type'] === undefined || field['type'] === 'object' || field['type'] === 'nested');
+  if (!isObject(field)) return false;
+  return 'properties' in field || [undefined, 'object', 'nested'].includes(textOf(field['type']));
 }
 
 /** What a template calls the kind of a value. */
@@ -168,37 +228,4 @@ function kindOf(value: unknown, detectsDates: boolean): string {
   if (typeof value === 'boolean') return 'boolean';
   if (typeof value === 'number') return Number.isInteger(value) ? 'long' : 'double';
   return detectsDates && DATE.test(String(value)) ? 'date' : 'string';
-}
-
-function applies(rule: Json, name: string, path: string, kind: string): boolean {
-  const isRegex = rule['match_pattern'] === 'regex';
-  const matches = (key: string, text: string): boolean | undefined => {
-    const patterns = rule[key] === undefined ? undefined : [rule[key]].flat().map(String);
-    // Paths are matched simply, whatever is said of names.
-    const isSimple = !isRegex || key.startsWith('path');
-    return patterns?.some((it) => (isSimple ? matchesGlob(it, text) : new RegExp(`^(?:${it})$`, 'u').test(text)));
-  };
-  const types = (key: string): readonly string[] => [rule[key] ?? []].flat().map(String);
-  const kinds = types('match_mapping_type');
-  const conditions = ['match', 'path_match', 'match_mapping_type', 'unmatch_mapping_type'];
-  return (
-    // Without any condition it is for those who name it.
-    conditions.some((key) => rule[key] !== undefined) &&
-    matches('path_match', path) !== false &&
-    matches('path_unmatch', path) !== true &&
-    matches('match', name) !== false &&
-    matches('unmatch', name) !== true &&
-    (kinds.length === 0 || kinds.includes('*') || kinds.includes(kind)) &&
-    !types('unmatch_mapping_type').includes(kind)
-  );
-}
-
-/** The field that a template makes. */
-function defined(rule: Json, name: string, kind: string): Json {
-  const type = { string: 'text', double: 'float' }[kind] ?? kind;
-  const filled = JSON.stringify(rule['mapping'] ?? {})
-    .replaceAll('{name}', JSON.stringify(name).slice(1, -1))
-    .replaceAll('{dynamic_type}', type);
-  const field = JSON.parse(filled) as Json;
-  return { ...field, type: textOf(field['type']) ?? type };
 }

@@ -1,5 +1,6 @@
 import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 
+import type { DynamicFields } from './dynamic-fields.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import { type FinalPipelines, finalShown, withFinal, withoutFinal } from './final-pipelines.js';
 import { checkForeign } from './foreign-indices.js';
@@ -21,18 +22,28 @@ export interface Administration {
   readonly vectors: VectorFields;
   readonly semantic: SemanticFields;
   readonly finals: FinalPipelines;
+  readonly dynamic: DynamicFields;
 }
+
+/** What this server believes of the indices behind names. */
+export type BelievedOfIndices = Pick<Administration, 'vectors' | 'semantic' | 'finals' | 'dynamic'>;
 
 type Json = Readonly<Record<string, unknown>>;
 
 const ACKNOWLEDGED: Answered = { status: 200, body: Buffer.from('{"acknowledged":true}'), text: false };
 
+/** Asks about indices again next time, as names may stand for others, or for others than before. */
+export function forgetIndices({ vectors, semantic, finals, dynamic }: BelievedOfIndices): void {
+  for (const believed of [vectors, semantic, finals, dynamic]) believed.forget();
+}
+
 /** Answers `PUT /{index}`. */
 export async function createIndex(
-  { transport, product, names, vectors, semantic, finals }: Administration,
+  context: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
+  const { transport, product, names, semantic } = context;
   const { index = '' } = request.path;
   await names.check(request, [index]);
   const body = await newIndex(names, semantic, request, bytes);
@@ -42,9 +53,7 @@ export async function createIndex(
     query: request.query,
     body: JSON.stringify(withFinal(withVectorIndex(withMappings(body ?? {}, product), product, false))),
   });
-  vectors.forget();
-  semantic.forget();
-  finals.forget();
+  forgetIndices(context);
   return replyOf(made);
 }
 
@@ -75,10 +84,11 @@ const FROM_ANOTHER: Readonly<Record<string, string>> = {
 
 /** Answers the operations that make an index from another one; what the other one has written down of its fields goes with them. */
 export async function makeFromAnother(
-  { transport, product, names, vectors, semantic, finals }: Administration,
+  context: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
+  const { transport, product, names, semantic, finals } = context;
   const { index = '', target } = request.path;
   const isRollover = request.op === 'rollover';
   // The cluster makes the name of the next index from that of the last one, which nobody was asked about.
@@ -97,9 +107,7 @@ export async function makeFromAnother(
     query: request.query,
     body: sent === undefined ? undefined : JSON.stringify(sent),
   });
-  vectors.forget();
-  semantic.forget();
-  finals.forget();
+  forgetIndices(context);
   // The others have the mapping of the index that they are made from.
   if (answered.status === 200 && !isRollover && last !== undefined) await finals.put(target ?? '', last);
   return replyOf(answered);
@@ -107,7 +115,7 @@ export async function makeFromAnother(
 
 /** Answers `PUT /{index}/_mapping`: each index keeps what was put in its own mapping. */
 export async function putMapping(
-  { transport, product, names, vectors, semantic }: Administration,
+  { transport, product, names, vectors, semantic, dynamic }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
@@ -143,6 +151,7 @@ export async function putMapping(
     if (last.status !== 200) break;
   }
   vectors.forget();
+  dynamic.forget();
   const brings = ownTemplates(mapping['dynamic_templates'], product).length > 0;
   if (brings || Object.keys(semanticIn(mapping)).length > 0) await semantic.untilKnown();
   if (last?.body.includes('index.knn setting is false') === true) {
@@ -190,10 +199,11 @@ export async function putSettings(
 
 /** Answers the operations that change aliases: each index and alias that is named has to be the caller's to change. */
 export async function changeAliases(
-  { transport, names }: Administration,
+  context: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
+  const { transport, names } = context;
   const body = bytes === undefined || bytes.length === 0 ? {} : objectIn(bytes);
   refuseFilters(request, body);
   await checkForeign(names, request, bytes);
@@ -201,7 +211,9 @@ export async function changeAliases(
     for (const [kind, named] of aliasActions(body['actions'])) {
       await checkAll(names, request, named, kind === 'remove_index' ? 'indices:admin/delete' : undefined);
     }
-    return replyOf(await transport.ask({ method: 'POST', path: '/_aliases', query: request.query, body: bytes }));
+    const answered = await transport.ask({ method: 'POST', path: '/_aliases', query: request.query, body: bytes });
+    forgetIndices(context);
+    return replyOf(answered);
   }
   const index = request.path['index'] ?? textsIn(body['index']).join(',');
   const name = request.path['name'] ?? textsIn(body['alias']).join(',');
@@ -214,15 +226,18 @@ export async function changeAliases(
   const method = request.op === 'put_alias' ? 'PUT' : 'DELETE';
   const rest = without(body, 'index', 'alias');
   const sent = method === 'PUT' && Object.keys(rest).length > 0 ? JSON.stringify(rest) : undefined;
-  return replyOf(await transport.ask({ method, path, query: request.query, body: sent }));
+  const answered = await transport.ask({ method, path, query: request.query, body: sent });
+  forgetIndices(context);
+  return replyOf(answered);
 }
 
 /** Answers the operations on templates: their mappings are translated as those of indices are. */
 export async function putTemplate(
-  { transport, product, names, semantic }: Administration,
+  context: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
+  const { transport, product, names, semantic } = context;
   if (request.rights !== undefined)
     throw notOverCluster('writing a template with a key that may use some indices only');
   await checkForeign(names, request, bytes);
@@ -236,7 +251,9 @@ export async function putTemplate(
   const sent = 'template' in body ? { ...body, template: withFinal(made) } : body;
   const kind = request.op === 'put_index_template' ? '_index_template' : '_component_template';
   const path = `/${kind}/${encodeURIComponent(request.path['name'] ?? '')}`;
-  return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: JSON.stringify(sent) }));
+  const answered = await transport.ask({ method: 'PUT', path, query: request.query, body: JSON.stringify(sent) });
+  forgetIndices(context);
+  return replyOf(answered);
 }
 
 export async function getTemplates({ transport }: Administration, request: EngineRequest): Promise<EngineReply> {

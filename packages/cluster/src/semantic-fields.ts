@@ -1,6 +1,7 @@
 import type { SearchEngine } from '@sparrow-search/engine';
 
 import { Believed } from './believed.js';
+import { checkedTemplates } from './dynamic-templates.js';
 import { type Json, isObject } from './json.js';
 import { META, fromCluster, ownMeta, writtenDown } from './mappings.js';
 import { refusal } from './errors.js';
@@ -170,15 +171,18 @@ export class SemanticFields {
   }
 
   /**
-   * A mapping that is put, with its `semantic_text` fields as they are shown: what the native engine refuses is refused.
+   * A mapping that is put, with its `semantic_text` fields as they are shown: what the native engine refuses is refused, also in dynamic
+   * templates of which the cluster never hears.
    *
    * @param current the mapping of the index in the cluster, if there is one
    * @throws {EngineError} 400
    */
   async checked(given: unknown, current?: unknown): Promise<unknown> {
-    if (Object.keys(semanticIn(given)).length === 0) return given;
+    const templates = checkedTemplates(isObject(given) ? given['dynamic_templates'] : undefined, this.product);
+    if (templates.length === 0 && Object.keys(semanticIn(given)).length === 0) return given;
     const before = semanticIndex('', current);
-    const body = { ...before, update: reducedMapping(given), documents: [] };
+    const update = { ...reducedMapping(given), ...(templates.length === 0 ? {} : { dynamic_templates: templates }) };
+    const body = { ...before, update, documents: [] };
     const { mapping } = JSON.parse(await askNative(this.native, 'make_passages', body)) as { mapping?: Json };
     return withDefinitions(given, semanticIn(mapping ?? before.mapping));
   }

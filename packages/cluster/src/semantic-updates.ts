@@ -1,6 +1,7 @@
-import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine';
+import { type Cancel, EngineError, type EngineReply, type EngineRequest } from '@sparrow-search/engine';
 
 import { BulkItem, itemNow, itemsIn } from './bulk-body.js';
+import type { ClusterLog } from './cluster-engine.js';
 import { type Cause, refusal } from './errors.js';
 import { malformedAnswer, members, oneLine, rawOf } from './json.js';
 import { PAYLOAD, slotsOf } from './passage-mappings.js';
@@ -21,6 +22,8 @@ import type { Transport } from './transport.js';
 export interface Updating {
   readonly transport: Transport;
   readonly semantic: SemanticFields;
+  /** Told what becomes of no answer; nobody is without one. */
+  readonly log?: Pick<ClusterLog, 'warn'> | undefined;
 }
 
 /** An update on its way. */
@@ -102,19 +105,34 @@ export async function complete(
   written: readonly Place[],
 ): Promise<void> {
   if (performance.now() - since < SEEN_MS) return;
-  try {
-    for (const before of made) {
+  for (const before of made) {
+    try {
       const now = await context.semantic.writtenToNow(before.index);
       const have = new Set(allSlots(before));
       if (now === undefined || allSlots(now).every((slot) => have.has(slot))) continue;
       context.semantic.forget();
       const lacking = written.filter(({ index }) => index === before.index);
       const items = lacking.map((place) => ({ item: again(place), index: now }));
-      if (items.length > 0) await updateDocuments(context, items, {});
+      if (items.length > 0) tellRefused(context, before.index, await updateDocuments(context, items, {}));
+    } catch (error) {
+      // The documents are written, whatever becomes of vectors that no search reads yet.
+      const reason = error instanceof EngineError ? error.reason : String(error);
+      context.log?.warn(LACKING, { index: before.index, error: reason });
     }
-  } catch {
-    // The documents are written, whatever becomes of vectors that no search reads yet.
   }
+}
+
+const LACKING = 'documents that were just written lack the vectors of a new model';
+
+/** Tells of documents that were refused: one that is gone, or that somebody else wrote in between, is not concerned any more. */
+function tellRefused({ log }: Updating, index: string, answers: readonly string[]): void {
+  const refused = answers.flatMap((answer) => {
+    const [found] = Object.values(JSON.parse(answer) as Readonly<Record<string, Answer>>);
+    return found === undefined || found.status < 300 || [404, 409].includes(found.status) ? [] : [found];
+  });
+  const [first] = refused;
+  if (first === undefined) return;
+  log?.warn(LACKING, { index, documents: refused.length, first: first._id, error: first.error?.reason });
 }
 
 /** An update that changes nothing. */
@@ -142,6 +160,7 @@ interface Answer {
   readonly _index: string;
   readonly _id: string;
   readonly status: number;
+  readonly error?: Cause;
 }
 
 /** Answers an update of one document, whose passages have to stay true. */
