@@ -199,6 +199,7 @@ describe('a mapping that is put into an index', () => {
       product: OPENSEARCH,
       names: { expression: () => Promise.resolve('i') },
       vectors: { forget: () => undefined },
+      dynamic: { forget: () => undefined },
       semantic: {
         checked: (given: unknown) => Promise.resolve(given),
         turns: { alone: (_: string, work: () => unknown) => work() },
