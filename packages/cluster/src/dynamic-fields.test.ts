@@ -106,6 +106,17 @@ describe('the index that gets fields', () => {
     expect([made, puts()]).toEqual([['n'], ['/n/_mapping']]);
   });
 
+  it('is not made where only an alias may be written to', async () => {
+    cluster = { 'POST /_index_template/_simulate_index/n': { template: mapped() } };
+    await dynamic.prepare('n', () => ['{"a_text":"x"}'], true);
+    // One that was there a moment ago is not made again either.
+    cluster['GET /n/_mapping'] = { n: mapped() };
+    expect(await dynamic.mayBring('n')).toBe(true);
+    Reflect.deleteProperty(cluster, 'GET /n/_mapping');
+    await dynamic.prepare('n', () => ['{"a_text":"x"}'], true);
+    expect([made, puts()]).toEqual([[], []]);
+  });
+
   it('is looked for again at once where there was none', async () => {
     await prepare('n', { a_text: 'x' });
     cluster['GET /n/_mapping'] = { n: mapped() };

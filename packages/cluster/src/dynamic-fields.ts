@@ -55,9 +55,10 @@ export class DynamicFields {
    * Puts the fields that documents bring into the mapping of the index that a name writes to.
    *
    * @param documents as they are written; what is no object is the cluster's to refuse
+   * @param onlyAlias whether the cluster refuses a name that is no alias, so that no index is to be made of it
    * @throws {EngineError} 400 for a field that cannot be made, and the cluster's own answer where it does not say what is there
    */
-  async prepare(name: string, documents: () => Iterable<string>): Promise<void> {
+  async prepare(name: string, documents: () => Iterable<string>, onlyAlias = false): Promise<void> {
     const { mapping } = await this.#writtenTo(name);
     if (mapping === undefined) return;
     const templates = decidingTemplates(mapping['dynamic_templates'], this.#context.product);
@@ -66,7 +67,7 @@ export class DynamicFields {
       const value: unknown = isJson(document) ? JSON.parse(document) : undefined;
       if (isObject(value)) brought(mapping, templates, value, found);
     }
-    if (found.size > 0) await this.#add(name, found);
+    if (found.size > 0) await this.#add(name, found, onlyAlias);
   }
 
   /** Whether documents may bring such fields to the index that a name writes to. */
@@ -95,11 +96,11 @@ export class DynamicFields {
     return { index, isMissing, mapping: brings ? (fromCluster(mapping) as Json) : undefined };
   }
 
-  async #add(name: string, fields: Fields): Promise<void> {
+  async #add(name: string, fields: Fields, onlyAlias: boolean): Promise<void> {
     const { transport, product, vectors, semantic } = this.#context;
     // What is believed may be about the last index of a stream, or about one that is gone.
     let { index, isMissing, mapping: shown } = await this.#look(name);
-    if (isMissing) {
+    if (isMissing && !onlyAlias) {
       // A template has its mapping once the index is there.
       await semantic.made(name);
       ({ index, isMissing, mapping: shown } = await this.#look(name));
