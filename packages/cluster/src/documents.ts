@@ -11,6 +11,7 @@ import {
   decode,
   isJson,
   isObject,
+  isSet,
   members,
   parse,
   rawOf,
@@ -109,7 +110,7 @@ async function sendWhole(
 ): Promise<EngineReply> {
   const since = performance.now();
   const { vectors, semantic, dynamic } = context;
-  if (document !== undefined) await dynamic.prepare(index, () => [decode(document)]);
+  if (document !== undefined) await dynamic.prepare(index, () => [decode(document)], isSet(query['require_alias']));
   const { body, made } = await sentPassages(semantic, index, await sentVectors(vectors, index, document));
   const reply = await send(context, request, index, id, query, body);
   if (made.length > 0 && reply.status < 300) {
@@ -133,7 +134,10 @@ export async function changeDocument(
   const last = upsert === undefined ? undefined : await context.finals.of(index);
   if (body !== undefined && (pipeline ?? last) !== undefined)
     return updateThrough(context, request, body, pipeline ?? NONE);
-  if (isUpdate && body !== undefined) await context.dynamic.prepare(index, () => documentsOf(decode(body)));
+  if (isUpdate && body !== undefined) {
+    const onlyAlias = isSet(request.query['require_alias']);
+    await context.dynamic.prepare(index, () => documentsOf(decode(body)), onlyAlias);
+  }
   const known = isUpdate ? await context.semantic.writtenTo(index) : undefined;
   if (known !== undefined && body !== undefined) {
     const sent = (await sentVectors(context.vectors, index, body, 'update')) ?? body;

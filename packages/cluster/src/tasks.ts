@@ -260,8 +260,8 @@ export class Tasks {
         await this.#save(running, progress);
         return running.record.cancelled === undefined && !running.stopped;
       };
-      const { semantic, finals, dynamic } = this.#work;
-      const context = { transport, product, pipelines, models, semantic, finals, dynamic, checkTarget };
+      const { semantic, finals, dynamic, log } = this.#work;
+      const context = { transport, product, pipelines, models, semantic, finals, dynamic, log, checkTarget };
       if (plan.change !== undefined) return await this.#fill(context, plan, running, setDown);
       const progress = await copy(context, plan, record, setDown);
       if (running.stopped) return await this.#handedBack(running, beat);
