@@ -1,9 +1,6 @@
 // The good inverted index that somebody could write in TypeScript: typed arrays, term at a time into an accumulator array, a heap
 // for the best. It holds the same vectors as Sparrow and answers exactly, so it is the reference for everybody's answers too.
 
-/** Columns of the embedded models' vocabulary. */
-const VOCABULARY = 30_522;
-
 export class TypedArrayIndex {
   #start;
   #docs;
@@ -15,9 +12,11 @@ export class TypedArrayIndex {
    * @param {{ precise?: boolean }} [options] sums in double precision, for a reference
    */
   constructor({ ptr, idx, val, rows }, { precise = false } = {}) {
-    const start = new Uint32Array(VOCABULARY + 1);
+    // Words of texts have more columns than a model's vocabulary.
+    const columns = idx.reduce((most, term) => Math.max(most, term + 1), 0);
+    const start = new Uint32Array(columns + 1);
     for (const term of idx) start[term + 1] += 1;
-    for (let term = 0; term < VOCABULARY; term += 1) start[term + 1] += start[term];
+    for (let term = 0; term < columns; term += 1) start[term + 1] += start[term];
     const next = start.slice();
     const [docs, weights] = [new Uint32Array(idx.length), new Float32Array(idx.length)];
     for (let doc = 0; doc < rows; doc += 1) {

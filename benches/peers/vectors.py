@@ -24,7 +24,8 @@ if kind == "npz":
     values = np.fromfile(source + ".val", "<f4", count=ptr[-1])
     if len(columns) != ptr[-1] or len(values) != ptr[-1]:
         sys.exit(f"{source} is cut short")
-    sp.save_npz(target, sp.csr_matrix((values, columns, ptr), shape=(rows, VOCABULARY)), compressed=False)
+    width = max(VOCABULARY, int(columns.max(initial=-1)) + 1)
+    sp.save_npz(target, sp.csr_matrix((values, columns, ptr), shape=(rows, width)), compressed=False)
 else:
     matrix = sp.load_npz(source).tocsr()
     matrix.sort_indices()
