@@ -85,7 +85,7 @@ describe('the index that gets fields', () => {
     expect(puts()).toEqual(['/one/_mapping']);
   });
 
-  it('is none where an alias takes no writes, or writes to one without such templates', async () => {
+  it('puts no field where an alias takes no writes, or its write index has no such templates', async () => {
     cluster = {
       'GET /a/_mapping': { one: mapped(null), two: mapped() },
       'GET /_alias/a': { one: { aliases: { a: {} } }, two: { aliases: { a: {} } } },

@@ -12,7 +12,7 @@ import type { Transport } from './transport.js';
 import type { VectorFields } from './vector-fields.js';
 import { readThere, writeIndexOf } from './write-index.js';
 
-/** What is needed to put fields into the mapping of an index. */
+/** The cluster, and what is known of the vectors and passages in its indices. */
 interface Context {
   readonly transport: Transport;
   readonly product: Product;
@@ -35,7 +35,7 @@ interface Written {
   readonly index: string | undefined;
   /** Whether it is yet to be made, by a template. */
   readonly isMissing: boolean;
-  /** Its mapping, as users see it, if it has templates of which the cluster makes no fields. */
+  /** The mapping of that index, as users see it; undefined where the cluster can make the fields of all dynamic templates itself. */
   readonly mapping: Json | undefined;
 }
 
@@ -98,7 +98,7 @@ export class DynamicFields {
 
   async #add(name: string, fields: Fields, onlyAlias: boolean): Promise<void> {
     const { transport, product, vectors, semantic } = this.#context;
-    // What is believed may be about the last index of a stream, or about one that is gone.
+    // The answer that is believed may be about the index before the last rollover, or about one that was deleted.
     let { index, isMissing, mapping: shown } = await this.#look(name);
     if (isMissing && !onlyAlias) {
       // A template has its mapping once the index is there.
@@ -157,7 +157,7 @@ function brought(mapping: Json, templates: readonly Template[], document: Json, 
     const isLast = at === names.length - 1;
     const inside = isLast ? [value].flat().filter(isObject) : [];
     if (!isLast || inside.length > 0) {
-      // What is in an object that takes no fields, or in a field of another kind, is no field.
+      // Members of an object that takes no new fields, and of a field that is no object, do not become fields.
       if (known === undefined ? !place.dynamic : !isPlainObject(known)) return;
       // The cluster has the same limit, and each level takes a place on the stack.
       if (known === undefined && place.level >= MOST_LEVELS) throw tooDeep();

@@ -50,7 +50,7 @@ export function withFinal(body: Json): Json {
   return { ...body, settings, mappings: named(body['mappings'], pipeline) };
 }
 
-/** The same body as it was put. */
+/** The body of an index or a template as its caller put it: with the final pipeline among its settings. */
 export function finalShown(body: Json): Json {
   const pipeline = finalIn(body['mappings']);
   return pipeline === undefined ? body : { ...body, settings: shown(body['settings'], pipeline) };

@@ -88,12 +88,15 @@ export interface Place {
   readonly routing: string | undefined;
 }
 
-/** A write that takes no longer is seen by whoever fills an index: the first look comes later than anybody believes an older mapping. */
+/**
+ * Milliseconds that a write may take and still be seen by the task that fills an index with new vectors, because that task first counts
+ * documents after all servers have stopped believing an older mapping.
+ */
 const SEEN_MS = 500;
 
 /**
- * Gives documents the vectors of a model to which a field has begun to change while they were on their way: whoever fills the index looks
- * for documents that lack them, and cannot know what is still to come.
+ * Gives documents the vectors of a new model, where the change of a field to that model began while they were being written. The task that
+ * fills the index looks for documents without such vectors, and cannot see those that arrive after it has looked.
  *
  * @param made the indices as they were known when the passages were made
  * @param since when that began

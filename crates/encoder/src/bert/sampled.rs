@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn factors_are_positive_and_finite_whatever_was_seen() {
         assert_eq!(factors(&[1.0, 4.0, 0.25], &[1.0, 1.0, 1.0]), [1.0, 0.5, 2.0]);
-        // What was never seen counts as a little.
+        // An input that was 0 in all texts counts as a 4,096th of the largest.
         assert_eq!(factors(&[4096.0, 0.0], &[1.0, 1.0]), [1.0 / 64.0, 1.0]);
         assert_eq!(factors(&[1.0, 1.0], &[4096.0, 0.0]), [64.0, 1.0]);
         for odd in [f32::INFINITY, f32::NAN] {
