@@ -57,7 +57,12 @@ impl Weights {
 }
 
 fn norm_fits(norm: &NormWeights, width: usize) -> bool {
-    norm.scale.len() == width && norm.shift.len() == width && finite(&norm.scale) && finite(&norm.shift)
+    let is_positive = norm.epsilon.is_finite() && norm.epsilon >= 0.0;
+    is_positive
+        && norm.scale.len() == width
+        && norm.shift.len() == width
+        && finite(&norm.scale)
+        && finite(&norm.shift)
 }
 
 /// Whether the kernels can compute some layers and the transform after the last.
@@ -240,7 +245,9 @@ impl Bert {
         let places = modern.map_or(Some(positions.len()), |modern| modern.positions.checked_mul(width));
         let second_type: AlignedSlice<f32> =
             if types { packed.get("second_type")? } else { Vec::new().into() };
-        let types_fit = second_type.len() == if types { width } else { 0 };
+        let types_fit = second_type.len() == if types { width } else { 0 }
+            && packed.has("second_type") == types
+            && packed.has("words.scales") != tied;
         if !types_fit || !tables_fit(width, heads, words.len(), places.ok_or(UNFIT)?) {
             return Err(UNFIT);
         }
@@ -249,7 +256,7 @@ impl Bert {
             let (&epsilon, values) = values.split_last().ok_or(UNFIT)?;
             let (scale, shift) = values.split_at_checked(width).ok_or(UNFIT)?;
             let norm = NormWeights { scale: scale.to_vec(), shift: shift.to_vec(), epsilon };
-            if norm.shift.len() == width { Ok(norm) } else { Err(UNFIT) }
+            if norm_fits(&norm, width) { Ok(norm) } else { Err(UNFIT) }
         };
         let linear = |name: &str, depth: usize, columns: Option<usize>| {
             let linear = Linear::open(kernels.order, name, depth, precision, packed)?;
@@ -410,7 +417,7 @@ fn joined(
             Some((part, _)) if !part.across.is_empty() => part.across.clone(),
             _ => vec![1.0; inputs],
         };
-        if !finite(&scales) || !finite(&factors) {
+        if !finite(&scales) || !Linear::are_factors(&factors) {
             return Err(Refused::Unfit);
         }
         let numbers = parts.iter().map(|(part, _)| part.bytes()).collect::<Result<Vec<_>, _>>()?;

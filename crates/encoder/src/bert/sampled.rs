@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::fixed::Precision;
 use crate::table::Table;
 
-use super::kernels::Kernels;
+use super::kernels::{Kernels, Linear};
 use super::layers::{Layer, Layers, Memory, ROWS_AT_ONCE};
 use super::weights::{Refused, Weights};
 use super::{Bert, Scratch};
@@ -99,11 +99,7 @@ pub(super) fn factors(inputs: &[f32], weights: &[f32]) -> Vec<f32> {
     let (least_input, least_weight) = (floor(inputs), floor(weights));
     let factor = |(input, weight): (&f32, &f32)| (weight.max(least_weight) / input.max(least_input)).sqrt();
     let factors: Vec<f32> = inputs.iter().zip(weights).map(factor).collect();
-    if factors.iter().all(|factor| factor.is_finite() && *factor > 0.0) {
-        factors
-    } else {
-        vec![1.0; inputs.len()]
-    }
+    if Linear::are_factors(&factors) { factors } else { vec![1.0; inputs.len()] }
 }
 
 #[cfg(test)]

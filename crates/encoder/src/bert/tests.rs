@@ -5,9 +5,11 @@ use std::path::Path;
 use crate::fixed::Precision;
 use crate::model::weights;
 use crate::pooling::mean;
+use crate::stored::Stored;
+use crate::testing::numbers;
 
 use super::kernels::{Kernels, available};
-use super::{Bert, Scratch};
+use super::{Bert, LayerWeights, LinearWeights, NormWeights, Scratch, Weights};
 
 /// Ids as a tokenizer might give them: a start, words from all over the vocabulary, an end.
 fn texts() -> Vec<Vec<u32>> {
@@ -62,4 +64,83 @@ fn a_text_has_the_same_vector_alone_and_in_a_batch() {
     let alone: Vec<&[&[u32]]> = texts.chunks(1).collect();
     let kernels = available()[0];
     assert_eq!(vectors(kernels, Precision::Int8, &alone), vectors(kernels, Precision::Int8, &[&texts]));
+}
+
+const WIDTH: usize = 64;
+const WORDS: usize = 200;
+/// How much larger than the others some numbers are of what layer normalisations give, and which.
+const OUTLIER: f32 = 20.0;
+const OUTLIERS: [usize; 3] = [3, 17, 40];
+
+/// Random weights of three layers. Some channels of what the layer normalisations give are far larger than the others, and the weights that they
+/// are multiplied with as much smaller, so that all channels count the same.
+fn with_outliers() -> Weights {
+    let mut next = numbers(52);
+    let mut some = |count: usize, size: f32| -> Vec<f32> { (0..count).map(|_| size * next()).collect() };
+    let is_outlier = |channel: usize| OUTLIERS.contains(&channel);
+    let norm = || NormWeights {
+        scale: (0..WIDTH).map(|at| if is_outlier(at) { OUTLIER } else { 1.0 }).collect(),
+        shift: vec![0.0; WIDTH],
+        epsilon: 1e-12,
+    };
+    let mut linear = |inputs: usize, outputs: usize, after_norm: bool| {
+        let mut weights = some(inputs * outputs, 0.2);
+        for (row, weights) in weights.chunks_exact_mut(outputs).enumerate() {
+            if after_norm && is_outlier(row) {
+                weights.iter_mut().for_each(|weight| *weight /= OUTLIER);
+            }
+        }
+        LinearWeights { weights: Stored::Here(weights), bias: some(outputs, 0.1) }
+    };
+    let layers = (0..3).map(|_| LayerWeights {
+        query: linear(WIDTH, WIDTH, true),
+        key: linear(WIDTH, WIDTH, true),
+        value: linear(WIDTH, WIDTH, true),
+        attended: linear(WIDTH, WIDTH, false),
+        attention_norm: norm(),
+        inner: linear(WIDTH, 2 * WIDTH, true),
+        gate: None,
+        outer: linear(2 * WIDTH, WIDTH, false),
+        output_norm: norm(),
+    });
+    let layers = layers.collect();
+    let (words, positions) = (Stored::Here(some(WORDS * WIDTH, 1.0)), some(32 * WIDTH, 0.3));
+    Weights { width: WIDTH, heads: 2, words, positions, embedding_norm: norm(), layers, ..Weights::default() }
+}
+
+/// Texts of up to 30 random words.
+fn random_texts(seed: u64, count: usize) -> Vec<Vec<u32>> {
+    let mut next = crate::testing::states(seed);
+    let mut below = |most: usize| (next() >> 33) as usize % most;
+    (0..count).map(|_| (0..1 + below(30)).map(|_| below(WORDS) as u32).collect()).collect()
+}
+
+/// The mean of the channels without the outliers, whose size would hide all else, of each text's tokens.
+fn ordinary(bert: &Bert, texts: &[Vec<u32>]) -> Vec<Vec<f32>> {
+    let mut scratch = Scratch::default();
+    let vector = |ids: &Vec<u32>| {
+        let (hidden, _) = bert.forward(&[ids[..].into()], &mut scratch).unwrap();
+        let channels = mean(hidden, WIDTH).into_iter().enumerate();
+        channels.filter(|(channel, _)| !OUTLIERS.contains(channel)).map(|(_, value)| value).collect()
+    };
+    texts.iter().map(vector).collect()
+}
+
+/// The factors of inputs that packing takes from a sample bring the vectors of other texts nearer to those of floats, through the whole model.
+#[test]
+fn factors_of_the_sample_lower_the_error_of_a_whole_model() {
+    let (sample, texts) = (random_texts(1, 100), random_texts(2, 50));
+    for kernels in available().iter().filter(|kernels| kernels.name != "amx") {
+        let vectors = |precision, sample: &[Vec<u32>]| {
+            ordinary(&Bert::new(with_outliers(), None, kernels, precision, sample).unwrap(), &texts)
+        };
+        let expected = vectors(Precision::F32, &[]);
+        let error = |sample: &[Vec<u32>]| {
+            let found = vectors(Precision::Int8, sample);
+            found.iter().zip(&expected).map(|(one, other)| 1.0 - cosine(one, other)).sum::<f64>()
+                / texts.len() as f64
+        };
+        let (with, without) = (error(&sample), error(&[]));
+        assert!(with < without / 2.0, "{}: {with} with factors, {without} without", kernels.name);
+    }
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::bert::{LayerWeights, LinearWeights, NormWeights, Weights};
 use crate::error::EncoderError;
+use crate::packed::BertShape;
 use crate::small_file;
 use crate::stored::Stored;
 
@@ -40,6 +41,9 @@ pub(super) struct Architecture {
     pub(super) num_hidden_layers: usize,
     #[serde(alias = "n_heads")]
     pub(super) num_attention_heads: usize,
+    vocab_size: Option<usize>,
+    #[serde(alias = "hidden_dim")]
+    intermediate_size: Option<usize>,
     #[serde(alias = "activation")]
     hidden_act: Option<String>,
     layer_norm_eps: Option<f32>,
@@ -279,12 +283,22 @@ impl Checkpoint {
         if !(1..=MAX_LAYERS).contains(&layers) {
             return Err(self.unsupported(format!("{layers} layers; it must have 1 to {MAX_LAYERS}")));
         }
+        let list = if self.is_modern() { "layers" } else { self.names.layers };
+        let beyond = self.own(&format!("{list}.{layers}."));
+        if self.files.iter().flat_map(Tensors::names).any(|name| name.starts_with(&beyond)) {
+            let reason =
+                format!("its checkpoint has tensors [{beyond}…], and config.json says {layers} layers");
+            return Err(self.unsupported(reason));
+        }
         if self.is_modern() {
             return self.modern_weights(with_head);
         }
         let words = self.words()?;
-        let mut positions =
-            self.values(&self.matrix(&self.own("embeddings.position_embeddings.weight"), None, width)?)?;
+        let (positions, rows) = (
+            self.own("embeddings.position_embeddings.weight"),
+            self.architecture.modern.max_position_embeddings,
+        );
+        let mut positions = self.values(&self.matrix(&positions, rows, width)?)?;
         if !matches!(self.architecture.model_type.as_str(), "bert" | "distilbert") {
             // RoBERTa's first positions are of padding: a text starts behind it.
             let before = self.architecture.pad_token_id.unwrap_or(1).saturating_add(1).saturating_mul(width);
@@ -354,7 +368,7 @@ impl Checkpoint {
 
     /// Locates the word embeddings, `[vocabulary][width]`.
     pub(super) fn words(&self) -> Result<Tensor, EncoderError> {
-        self.matrix(&self.own(words_of(&self.architecture)), None, self.width())
+        self.matrix(&self.own(words_of(&self.architecture)), self.architecture.vocab_size, self.width())
     }
 
     /// The transform of the masked language model's head, if it is wanted.
@@ -382,6 +396,14 @@ impl Checkpoint {
         Ok(Source { rows: rows.values, bias, dims })
     }
 
+    /// Whether packed weights can be those of this checkpoint, with or without the head of a masked language model.
+    pub(super) fn is_shaped(&self, shape: &BertShape, with_head: bool) -> bool {
+        let Architecture { hidden_size, num_attention_heads, num_hidden_layers, .. } = self.architecture;
+        let modern = if self.is_modern() { self.modern_shape(num_hidden_layers).ok() } else { None };
+        (shape.width, shape.heads, shape.layers) == (hidden_size, num_attention_heads, num_hidden_layers)
+            && (shape.modern, shape.transform) == (modern, with_head)
+    }
+
     /// The error for parameters that the kernels do not accept: a width that is not a multiple of 32, or a number that is not finite.
     pub(super) fn unfit(&self) -> EncoderError {
         self.unsupported(
@@ -399,7 +421,10 @@ impl Checkpoint {
         let (names, width) = (self.names, self.width());
         let of_layer = |part: &str| self.own(&format!("{}.{number}.{part}", names.layers));
         let square = |part: &str| self.linear(&of_layer(part), width, width);
-        let inner = self.tensor(&format!("{}.bias", of_layer(names.inner)))?.values.len();
+        let inner = match self.architecture.intermediate_size {
+            Some(inner) => inner,
+            None => self.tensor(&format!("{}.bias", of_layer(names.inner)))?.values.len(),
+        };
         Ok(LayerWeights {
             query: square(names.query)?,
             key: square(names.key)?,

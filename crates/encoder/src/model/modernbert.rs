@@ -31,7 +31,11 @@ impl Checkpoint {
         })
     }
 
-    fn modern_shape(&self, layers: usize) -> Result<ModernShape, EncoderError> {
+    /// How far attention reaches in each layer, and the bases of rotary positions.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::weights`].
+    pub(super) fn modern_shape(&self, layers: usize) -> Result<ModernShape, EncoderError> {
         let keys = &self.architecture.modern;
         if !(1..=MAX_LAYERS).contains(&layers) {
             return Err(self.unsupported(format!("{layers} layers; it must have 1 to {MAX_LAYERS}")));

@@ -114,6 +114,12 @@ impl Tensors {
             [_, columns] if has_columns && columns != across.len() => {
                 Err(self.unscaled(name, "I8 has no scale for each of its columns"))
             }
+            [..] if !across.iter().all(|scale| scale.is_normal() && *scale > 0.0) => {
+                Err(self.unscaled(name, "I8 has a scale of a column that is not above 0 and a normal number"))
+            }
+            [..] if !scales.iter().all(|scale| scale.is_finite()) => {
+                Err(self.unscaled(name, "I8 has a scale of a row that is not finite"))
+            }
             [rows, columns] if rows == scales.len() => {
                 let bytes = StoredBytes { numbers, scales, columns, axis: Axis::Rows, across };
                 Ok(Stored::Bytes(Box::new(bytes)))

@@ -1,6 +1,7 @@
 //! Tests of packed weights: when the file is written, mapped and replaced, and that answers are the same with it.
 
 mod fuzz;
+mod hostile;
 mod nibbles;
 
 use std::collections::{BTreeMap, BTreeSet};

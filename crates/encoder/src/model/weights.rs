@@ -14,11 +14,14 @@ use crate::tokenizer::TextTokenizer;
 
 use super::checkpoint::Checkpoint;
 use super::decoder::Source;
-use super::layout::{Arithmetic, Layout, Pooling};
+use super::layout::{Arithmetic, ForwardPass, Layout, Pooling};
 
 /// Bytes of weights, counted as f32, below which a model is not packed into a file: mapping would save less than a deployment's scratch
 /// memory and cache take, and writing the file delays the first start.
 const SMALLEST_FILE: usize = 64 << 20;
+
+/// Why a model is not loaded whose files are not those that they were at first.
+const CHANGED: &str = "the model's files were changed while they were read";
 
 /// The path for a model's packed weights, and from which size on they are written there.
 #[derive(Debug, Clone, Copy)]
@@ -160,8 +163,16 @@ fn not_used(path: &Path, reason: &Unusable) {
 }
 
 fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
+    const OTHER: Unusable = Unusable::Damaged("it is of another model");
     let identity = layout.identity(kernel_names()).ok_or(Unusable::Stale)?;
     let packed = Packed::open(path, &identity)?;
+    let is_splade = layout.pooling == Pooling::Splade;
+    let ForwardPass::Checkpoint(checkpoint) = &layout.forward else { return Err(OTHER) };
+    let is_said = layout.arithmetic.is_none_or(|said| (said == Arithmetic::Int8) == packed.facts.bert.int8);
+    // Before memory is taken for anything: what these numbers make of the sections is another matter than whether there are such.
+    if !is_said || !checkpoint.is_shaped(&packed.facts.bert, is_splade) {
+        return Err(OTHER);
+    }
     let chosen = kernels::chosen();
     let head = match packed.facts.head {
         Some(shape) => Some(Head::open(&packed, shape, chosen)?),
@@ -169,10 +180,8 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
     };
     let rows = head.as_ref().map(Head::rows);
     let bert = Bert::open(&packed, rows, f32_kernels::named(chosen.name))?;
-    if head.as_ref().is_some_and(|head| head.dims() != bert.width())
-        || head.is_some() != (layout.pooling == Pooling::Splade)
-    {
-        return Err(Unusable::Damaged("it is of another model"));
+    if head.as_ref().is_some_and(|head| head.dims() != bert.width()) || head.is_some() != is_splade {
+        return Err(OTHER);
     }
     Ok(Loaded {
         fingerprint: (packed.facts.fingerprint, packed.facts.size_bytes),
@@ -198,7 +207,7 @@ fn unpack(
     keep: Option<Keep<'_>>,
 ) -> Result<Loaded, EncoderError> {
     // Of the files as they were before they are read.
-    let identity = keep.and_then(|_| layout.identity(kernel_names()));
+    let identity = layout.identity(kernel_names());
     let fingerprint = layout.fingerprint()?;
     let source = match layout.pooling {
         Pooling::Splade => Some(checkpoint.decoder()?),
@@ -219,7 +228,7 @@ fn unpack(
             .collect::<Result<Vec<_>, EncoderError>>()?,
         _ => Vec::new(),
     };
-    if let (Some(Keep { path, .. }), Some(identity)) = (large, identity) {
+    if let (Some(Keep { path, .. }), Some(identity)) = (large, identity.clone()) {
         let parts = (weights.clone(), precision, &sample[..]);
         match pack(layout, path, identity, &fingerprint, parts, source.as_ref()) {
             Ok(true) => match open(layout, path) {
@@ -243,6 +252,13 @@ fn unpack(
     let kernels = f32_kernels::named(kernels::chosen().name);
     let bert = Bert::new(weights, tied, kernels, precision, &sample).map_err(|_| checkpoint.unfit())?;
     let head = head.map(|head| Arc::new(head.fastest(&bert)));
+    // Weights of two versions of a model would be neither.
+    if layout.identity(kernel_names()) != identity {
+        return Err(EncoderError::ModelNotReadable {
+            path: layout.dir().to_path_buf(),
+            reason: CHANGED.into(),
+        });
+    }
     Ok(Loaded { fingerprint, head, bert, own_tokens: None, mapped: false })
 }
 
@@ -275,7 +291,7 @@ fn pack(
         Err(Refused::Io(error)) => return Err(error.into()),
     };
     if layout.identity(kernel_names()).as_ref() != Some(&identity) {
-        return Err("the model's files were changed while they were read".into());
+        return Err(CHANGED.into());
     }
     let facts = Facts { fingerprint: fingerprint.clone(), size_bytes: *size_bytes, bert, head };
     packer.finish(identity, facts)?;

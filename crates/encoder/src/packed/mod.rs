@@ -143,6 +143,11 @@ impl Packed {
         Ok(read_index(path, identity)?.1.facts)
     }
 
+    /// Whether there is a section of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.sections.contains_key(name)
+    }
+
     /// The numbers of a section.
     ///
     /// # Errors

@@ -147,8 +147,9 @@ unsafe fn softmax<V: Lanes>(row: &mut [f32], seen: std::ops::Range<usize>) {
         let mut sums = V::splat(0.0);
         for lane in (0..row.len()).step_by(V::LANES) {
             // Tokens outside of the window add e⁻⁶⁰ each, far below the rounding of a sum that is at least 1. With less, the product below
-            // would be no normal number, which takes a processor a hundred times as long.
-            let value = exp(V::load(row.as_ptr().add(lane)).sub(largest).max(least));
+            // would be no normal number, which takes a processor a hundred times as long. NaN stays what it is: of two numbers that cannot be
+            // compared, `max` gives the second.
+            let value = exp(least.max(V::load(row.as_ptr().add(lane)).sub(largest)));
             sums = sums.add(value);
             value.store(row.as_mut_ptr().add(lane));
         }

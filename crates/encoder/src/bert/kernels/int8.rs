@@ -106,14 +106,20 @@ pub(super) unsafe fn quantise<W: Whole>(rows: &[f32], factors: &[f32], to: Words
             let scale = (most - least) * (1.0 / 255.0);
             // Rows of one number, or nearly so, are all that.
             let inverse = if scale >= f32::MIN_POSITIVE { 1.0 / scale } else { 0.0 };
-            to.spans.add(at).write(Span { scale, least });
-            let (least, inverse) = (<W::Floats>::splat(least), <W::Floats>::splat(inverse));
+            let lowest = least;
+            let (least, inverse) = (<W::Floats>::splat(lowest), <W::Floats>::splat(inverse));
             let words = to.words.add(at * (depth / W::GROUP));
+            let mut sum = <W::Floats>::splat(0.0);
             for lane in (0..depth).step_by(lanes::<W>()) {
                 let value = <W::Floats>::load(row.as_ptr().add(lane))
                     .mul(<W::Floats>::load(factors.as_ptr().add(lane)));
-                W::put(value.sub(least).mul(inverse), words.add(lane / W::GROUP));
+                let number = value.sub(least).mul(inverse);
+                sum = sum.add(number);
+                W::put(number, words.add(lane / W::GROUP));
             }
+            // Neither the comparisons above nor whole numbers tell of a NaN, and infinity becomes one: all outputs of such a row are NaN.
+            let scale = if sum.sum().is_nan() { f32::NAN } else { scale };
+            to.spans.add(at).write(Span { scale, least: lowest });
         }
     }
 }

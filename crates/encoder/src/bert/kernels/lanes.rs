@@ -21,6 +21,7 @@ pub(super) unsafe trait Lanes: Copy {
     unsafe fn div(self, other: Self) -> Self;
     /// `self · by + plus`.
     unsafe fn mul_add(self, by: Self, plus: Self) -> Self;
+    /// The larger one; where either is NaN, `other` or NaN.
     unsafe fn max(self, other: Self) -> Self;
     unsafe fn min(self, other: Self) -> Self;
     /// The values of 20-bit integers: `high` points to the upper 16 bits of each, `low` to a byte for each that has the lower 4 bits in its
@@ -49,12 +50,12 @@ pub(super) unsafe trait Lanes: Copy {
 pub(super) const ROUNDER: f32 = 12_582_912.0;
 
 /// e to the power of each lane, which is at most 0, within 2 units in the last place; below −87 the result is e⁻⁸⁷, which makes no
-/// difference to the sum of a softmax. Cody and Waite's range reduction, Cephes' polynomial.
+/// difference to the sum of a softmax. NaN stays NaN. Cody and Waite's range reduction, Cephes' polynomial.
 #[inline(always)]
 pub(super) unsafe fn exp<V: Lanes>(x: V) -> V {
     // SAFETY: the caller's promise.
     unsafe {
-        let x = x.max(V::splat(-87.0));
+        let x = V::splat(-87.0).max(x);
         let whole = x.mul_add(V::splat(std::f32::consts::LOG2_E), V::splat(ROUNDER)).sub(V::splat(ROUNDER));
         let fraction = whole.mul_add(V::splat(-0.693_359_4), x);
         let fraction = whole.mul_add(V::splat(2.121_944_4e-4), fraction);

@@ -92,6 +92,11 @@ impl Linear {
         self
     }
 
+    /// Whether numbers of a row can be multiplied with these before it is rounded, and weights divided by them.
+    pub fn are_factors(factors: &[f32]) -> bool {
+        factors.iter().all(|factor| factor.is_normal() && *factor > 0.0)
+    }
+
     /// Whether its weights are bytes.
     pub fn is_int8(&self) -> bool {
         matches!(self.panels, Panels::Bytes(_))
@@ -225,18 +230,19 @@ impl Linear {
         precision: Precision,
         packed: &Packed,
     ) -> Result<Self, Unusable> {
-        const UNFIT: Unusable = Unusable::Damaged("weights are of another length");
+        const UNFIT: Unusable = Unusable::Damaged("weights are of another length, or are not finite");
         let bias: AlignedSlice<f32> = packed.get(&format!("{name}.bias"))?;
         let scales: AlignedSlice<f32> = packed.get(&format!("{name}.scales"))?;
         let (columns, panel) = (bias.len(), 2 * order.lanes);
         let length = depth.checked_mul(columns).ok_or(UNFIT)?;
-        if !columns.is_multiple_of(STEP) || scales.len() != columns {
+        let are_finite = scales.iter().chain(&*bias).all(|number| number.is_finite());
+        if !columns.is_multiple_of(STEP) || scales.len() != columns || !are_finite {
             return Err(UNFIT);
         }
         let panels = if precision == Precision::Int8 {
             let numbers: AlignedSlice<i8> = packed.get(&format!("{name}.bytes"))?;
             let factors: AlignedSlice<f32> = packed.get(&format!("{name}.factors"))?;
-            let fits = numbers.len() == length && factors.len() == depth;
+            let fits = numbers.len() == length && factors.len() == depth && Self::are_factors(&factors);
             if !fits || !depth.is_multiple_of(STEP) || depth > MAX_DEPTH {
                 return Err(UNFIT);
             }

@@ -259,6 +259,52 @@ fn factors_keep_the_small_numbers_of_a_row() {
     }
 }
 
+/// A sum that became too large shows in all that is computed from it, so that no text gets a vector that means nothing.
+#[test]
+fn what_is_not_finite_is_not_hidden() {
+    let (mut next, depth, heads, tokens) = (numbers(17), 64, 2, 5);
+    let linear = |kernels: &Kernels| {
+        let weight = |row: usize, column: usize| ((row * 7 + column) % 5) as f32 - 2.0;
+        Linear::new(kernels.order, depth, vec![0.0; 32], Precision::Int8, weight)
+    };
+    let input: Vec<f32> = (0..depth).map(|_| next()).collect();
+    let qkv: Vec<f32> = (0..tokens * 3 * depth).map(|_| next()).collect();
+    for (kernels, odd) in available()
+        .iter()
+        .flat_map(|kernels| [f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(|odd| (kernels, odd)))
+    {
+        let mut exponential = [f32::NAN; STEP];
+        kernels.map(Function::Exp, &mut exponential);
+        assert!(exponential.iter().all(|value| value.is_nan()), "{}", kernels.name);
+        for at in [0, 1, 31, 40, 63] {
+            let mut rows = [&input[..], &input].concat();
+            rows[at] = odd;
+            let mut out = vec![0.0; 2 * 32];
+            kernels.linear(&linear(kernels), &rows, Epilogue::None, &mut Vec::new(), &mut out);
+            assert!(out[..32].iter().all(|value| value.is_nan()), "{} {odd} at {at}: {out:?}", kernels.name);
+            assert!(out[32..].iter().all(|value| value.is_finite()), "another row");
+        }
+        // A query, and a key, whose head is the second: one number of it is enough.
+        for (part, token) in [(0, 3), (1, 2)] {
+            let mut qkv = qkv.clone();
+            qkv[token * 3 * depth + part * depth + 33] = odd;
+            let job = Attention { qkv: &qkv, tokens, width: depth, heads, window: usize::MAX };
+            let mut out = vec![0.0; tokens * depth];
+            kernels.attention(&job, &mut Vec::new(), &mut out);
+            for (at, row) in out.chunks_exact(depth).enumerate() {
+                assert!(row[..32].iter().all(|value| value.is_finite()), "another head");
+                // An infinite key may be one that nothing looks at, with a score of minus infinity.
+                let is_hit = if part == 0 { at == token } else { odd.is_nan() };
+                assert!(
+                    !is_hit || row[32..].iter().all(|value| value.is_nan()),
+                    "{} {odd}: {row:?}",
+                    kernels.name
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn products_of_rows_of_all_kinds() {
     let mut next = numbers(5);

@@ -15,19 +15,19 @@ use crate::nibbles::GROUP;
 use crate::stored::Stored;
 use crate::table::Table;
 
-const FILES: [&str; 3] = ["model.safetensors", "tokenizer.json", "config.json"];
+pub(super) const FILES: [&str; 3] = ["model.safetensors", "tokenizer.json", "config.json"];
 
 /// Tensors by name: type, shape and bytes.
-type All = BTreeMap<String, (&'static str, Vec<usize>, Vec<u8>)>;
+pub(super) type All = BTreeMap<String, (&'static str, Vec<usize>, Vec<u8>)>;
 
-fn fixture() -> Files {
+pub(super) fn fixture() -> Files {
     let files =
         Files::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/checkpoint-bert"), &FILES);
     fs::write(files.model().join("sparrow.json"), r#"{"arithmetic": "float32"}"#).unwrap();
     files
 }
 
-fn write(files: &Files, tensors: &All) {
+pub(super) fn write(files: &Files, tensors: &All) {
     let (mut header, mut data) = (Map::new(), Vec::new());
     for (name, (kind, shape, bytes)) in tensors {
         let place = [data.len(), data.len() + bytes.len()];
@@ -39,7 +39,7 @@ fn write(files: &Files, tensors: &All) {
     fs::write(files.model().join(FILES[0]), [&length[..], &header, &data].concat()).unwrap();
 }
 
-fn floats(values: &[f32]) -> Vec<u8> {
+pub(super) fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
