@@ -248,7 +248,14 @@ impl Reader<'_> {
                 }
                 Some(_) => {}
             }
-            let item = self.value()?;
+            let item = match self.peek() {
+                // Vectors are most of many a body, and a number that passes through a result is copied three times.
+                Some(b'-' | b'0'..=b'9') => {
+                    let at = self.location();
+                    Node { at, end: at, json: Json::Number(self.number()?) }
+                }
+                _ => self.value()?,
+            };
             self.go_on(items.len())?;
             if items.is_empty() {
                 items.reserve_exact(1);
@@ -329,7 +336,8 @@ impl Reader<'_> {
         if self.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'_') {
             return Err(self.unexpected("Expected space separating root-level values"));
         }
-        Ok(String::from_utf8_lossy(&self.source[start..self.offset]).into())
+        // ASCII alone has passed.
+        Ok(std::str::from_utf8(&self.source[start..self.offset]).unwrap_or_default().into())
     }
 
     fn digits(&mut self) -> usize {
