@@ -2,6 +2,7 @@ import type { EngineRequest } from '@sparrow-search/engine';
 import { describe, expect, it } from 'vitest';
 
 import { BulkBody } from './bulk-body.js';
+import { KnownIndices } from './known-indices.js';
 import { companionMapping, reducedMapping, withDefinitions } from './passage-mappings.js';
 import { bulkPassages, readChange, storedDocuments, withPassages } from './semantic-documents.js';
 import type { Product } from './product.js';
@@ -61,8 +62,8 @@ describe('fields that are called as what every object has', () => {
 describe('the indices that use an endpoint', () => {
   it('are not said to be none where the cluster does not say', async () => {
     const over = (status: number, answer: object): SemanticFields => {
-      const json = () => Promise.resolve({ status, body: answer });
-      return new SemanticFields({} as never, { json } as unknown as Transport, {} as never, {} as never);
+      const transport = { json: () => Promise.resolve({ status, body: answer }) } as unknown as Transport;
+      return new SemanticFields({} as never, transport, new KnownIndices(transport), {} as never, {} as never);
     };
     const mappings = { _meta: { sparrow: { fields: { body: SEMANTIC } } } };
     expect(await over(200, { i: { mappings } }).using('e')).toEqual(['i']);
