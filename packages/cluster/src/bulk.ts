@@ -3,7 +3,7 @@ import type { Cancel, EngineReply, EngineRequest } from '@sparrow-search/engine'
 import { BulkBody, type BulkItem, type BulkKind, itemNow, itemsIn } from './bulk-body.js';
 import { pipelineOf } from './default-pipelines.js';
 import { illegal, refusal } from './errors.js';
-import { asBuffer, checkUtf8, isObject, isSet, malformedAnswer, oneLine, withoutMark } from './json.js';
+import { asBuffer, checkUtf8, isObject, isSet, malformedAnswer, oneLine, textOf, withoutMark } from './json.js';
 import { type Given, type Outcome, failureOf, noteModels } from './pipelines.js';
 import { replyOf, stoppable } from './replies.js';
 import { bulkPassages } from './semantic-documents.js';
@@ -104,7 +104,7 @@ async function prepareAll(
   for (const item of items) {
     if (item.kind === 'delete' || own.has(item.position)) continue;
     const now = itemNow(item, changed);
-    const onlyAlias = isSet(String(item.option('require_alias') ?? query['require_alias']));
+    const onlyAlias = isSet(textOf(item.option('require_alias')) ?? query['require_alias']);
     const key = `${String(onlyAlias)} ${now.index}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, { index: now.index, onlyAlias, of: [now] });
