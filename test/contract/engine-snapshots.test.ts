@@ -78,7 +78,7 @@ describe.each(ENGINES)('snapshots over the $name engine', ({ name: engine, start
     await ask('POST', `/${index}/_close`);
     await ask('POST', `/_snapshot/${repository}/one/_restore?${WAIT}`);
     expect(await found()).toEqual(before);
-  });
+  }, 180_000);
 
   it('bring pipelines and endpoints back with the global state, and keys where they are asked for', async (context) => {
     if (!hasFolder) context.skip();

@@ -1,9 +1,9 @@
-import type { SearchEngine } from '@sparrow-search/engine';
+import { EngineError, type SearchEngine } from '@sparrow-search/engine';
 
 import { derived } from './believed.js';
 import { checkedTemplates } from './dynamic-templates.js';
 import { type Json, isObject } from './json.js';
-import { refusal } from './errors.js';
+import { notOverCluster, refusal } from './errors.js';
 import { type KnownIndices, type Mappings, ONLY_OWN, type Written } from './known-indices.js';
 import { META, fromCluster, ownMeta, writtenDown } from './mappings.js';
 import {
@@ -155,7 +155,22 @@ export class SemanticFields {
     const update = { ...reducedMapping(given), ...(templates.length === 0 ? {} : { dynamic_templates: templates }) };
     const body = { ...before, update, documents: [] };
     const { mapping } = JSON.parse(await askNative(this.native, 'make_passages', body)) as { mapping?: Json };
-    return withDefinitions(given, semanticIn(mapping ?? before.mapping));
+    const fields = semanticIn(mapping ?? before.mapping);
+    if (this.product.name === 'OpenSearch' && !this.product.knn) await this.#refuseDense(fields);
+    return withDefinitions(given, fields);
+  }
+
+  /** Refuses fields whose vectors the cluster has no place for; where an endpoint is yet to be made, the first document is refused. */
+  async #refuseDense(fields: Readonly<Record<string, Json>>): Promise<void> {
+    for (const [path, { inference_id: given }] of Object.entries(fields)) {
+      const id = String(given);
+      const task = await taskOf(this.native, id);
+      if (task === 'text_embedding' || task === 'hybrid_embedding')
+        throw notOverCluster(
+          `the endpoint [${id}] of the semantic_text field [${path}], which makes dense vectors,`,
+          'the cluster has no k-NN plugin',
+        );
+    }
   }
 
   /** Waits until all servers know a field that was put into an index that was there: a document that they write has to get its passages. */
@@ -200,6 +215,18 @@ const indicesIn = derived((all: Mappings): SemanticIndices | undefined => {
 /** That an index is not there any more. */
 export function indexMissing(index: string): Error {
   return refusal(404, 'index_not_found_exception', `no such index [${index}]`);
+}
+
+/** What an inference endpoint makes; undefined where there is none of that name. */
+async function taskOf(native: SearchEngine, id: string): Promise<unknown> {
+  try {
+    const { body } = await native.execute({ op: 'get_inference', path: { inference_id: id }, query: {} });
+    const { endpoints } = JSON.parse(Buffer.from(body).toString()) as { endpoints: readonly { task_type: unknown }[] };
+    return endpoints[0]?.task_type;
+  } catch (error) {
+    if (error instanceof EngineError) return undefined;
+    throw error;
+  }
 }
 
 /** Asks the native engine for something that it does about passages; gives the answer as it is written. */

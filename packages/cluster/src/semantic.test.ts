@@ -1,4 +1,4 @@
-import type { EngineRequest } from '@sparrow-search/engine';
+import { EngineError, type EngineRequest } from '@sparrow-search/engine';
 import { describe, expect, it } from 'vitest';
 
 import { BulkBody } from './bulk-body.js';
@@ -56,6 +56,28 @@ describe('fields that are called as what every object has', () => {
     const place = { properties: { prototype: { type: 'nested', properties: { tokens: { type: 'rank_features' } } } } };
     const made = companionMapping({ 'constructor.prototype': settled }, { name: 'OpenSearch' } as Product);
     expect(made).toMatchObject({ properties: { fields: { properties: { constructor: place } } } });
+  });
+});
+
+describe('fields over an OpenSearch without k-NN', () => {
+  it.each([
+    ['sparse_embedding', undefined],
+    ['text_embedding', '[body]'],
+    ['hybrid_embedding', 'the cluster has no k-NN plugin'],
+    [undefined, undefined],
+  ])('of an endpoint that makes %s', async (task, reason) => {
+    const mapping = { properties: { body: SEMANTIC } };
+    const execute = ({ op }: EngineRequest): Promise<object> => {
+      if (op === 'get_inference' && task === undefined) return Promise.reject(new EngineError(404, Buffer.from('{}')));
+      const body = op === 'get_inference' ? { endpoints: [{ task_type: task }] } : { mapping };
+      return Promise.resolve({ status: 200, body: Buffer.from(JSON.stringify(body)) });
+    };
+    const product = { name: 'OpenSearch', knn: false } as Product;
+    const semantic = new SemanticFields({ execute } as never, {} as never, {} as never, product, {} as never);
+    const checked = semantic.checked(mapping);
+    if (reason === undefined) expect(await checked).toEqual(mapping);
+    else
+      await expect(checked).rejects.toMatchObject({ status: 400, reason: expect.stringContaining(reason) as unknown });
   });
 });
 
