@@ -236,10 +236,13 @@ export async function bulkPassages(
 ): Promise<{ readonly updates: ReadonlyMap<number, SemanticIndex>; readonly made: readonly SemanticIndex[] }> {
   const updates = new Map<number, SemanticIndex>();
   const groups = new Map<string, Group>();
+  // An index that is yet to be made is looked for each time.
+  const written = new Map<string, SemanticIndex | undefined>();
   for (const item of items) {
     if (own.has(item.position) || item.kind === 'delete') continue;
     const now = itemNow(item, changed);
-    const known = await semantic.writtenTo(now.index);
+    if (!written.has(now.index)) written.set(now.index, await semantic.writtenTo(now.index));
+    const known = written.get(now.index);
     if (known === undefined) continue;
     if (item.kind === 'update') {
       updates.set(item.position, known);

@@ -7,7 +7,7 @@ import { EngineError, matchesGlob } from '@sparrow-search/engine';
 import { defaultPipelineOf, translatedQuery } from './by-query.js';
 import type { ClusterLog } from './cluster-engine.js';
 import { type CopyPlan, type Copying, type Progress, copy, countOf, shardsOf } from './copy.js';
-import { checkWrite, pipelineOf } from './documents.js';
+import { pipelineOf } from './default-pipelines.js';
 import type { DynamicFields } from './dynamic-fields.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
@@ -36,6 +36,7 @@ import type { Transport } from './transport.js';
 import type { Seals } from './seals.js';
 import type { SemanticFields } from './semantic-fields.js';
 import type { VectorFields } from './vector-fields.js';
+import { WITH_TEMPLATES, checkWrite } from './writing.js';
 
 /** What tasks need of their surroundings. */
 export interface Working {
@@ -446,7 +447,7 @@ export class Tasks {
 
   /** `_delete_by_query` and `_update_by_query` are the cluster's own, with their queries in the cluster's form. */
   async #byQuery(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { transport, names, semantic, finals } = this.#work;
+    const { transport, names, semantic, finals, dynamic } = this.#work;
     const expression = await names.expression(request, request.path['index']);
     if (expression === undefined) throw illegal(`[${request.path['index'] ?? ''}] stands for no index`);
     const isUpdate = request.op === 'update_by_query';
@@ -455,6 +456,8 @@ export class Tasks {
     let warnings: readonly string[] = [];
     if (bytes !== undefined && bytes.length > 0) {
       const read = await readSearch(this.#work, request, expression, decode(bytes), cancel);
+      if (isUpdate && read.value('script') !== undefined && (await dynamic.mayBringAny(expression)))
+        throw notOverCluster(`a script of an _update_by_query ${WITH_TEMPLATES}`, 'use a [pipeline] with it');
       [sent, warnings] = [read.translated(), read.warnings];
     }
     const isThrough = isUpdate && (pipeline !== undefined || (await finals.hasAny(expression)));

@@ -2,7 +2,7 @@
 import type { EngineRequest, SearchEngine } from '@sparrow-search/engine';
 import { describe, expect, it } from 'vitest';
 
-import { bulk } from './documents.js';
+import { bulk } from './bulk.js';
 import type { DynamicFields } from './dynamic-fields.js';
 import type { FieldModels } from './field-models.js';
 import type { FinalPipelines } from './final-pipelines.js';
