@@ -386,12 +386,6 @@ describe.skipIf(CLUSTER === undefined)(
               { mappings: { properties: { v: { type: 'dense_vector' } } } },
               'the dense_vector field [v] without [dims]',
             ],
-            [
-              'POST',
-              `/${of('dest')}/_search`,
-              { knn: { field: 'a', query_vector: [1], filter: { knn: { field: 'b', query_vector: [1] } } } },
-              'query [knn] inside [knn]',
-            ],
           ] as const)),
       [
         'POST',
