@@ -11,12 +11,6 @@ import type { RunningServer } from '../support/server.js';
 const MODEL = '.sparse_encoder_model_2';
 const run = randomBytes(4).toString('hex');
 const of = (name: string) => `together-${run}-${name}`;
-const rescorer = (window: number) => ({
-  rescorer: {
-    ...{ retriever: { standard: {} } },
-    rescore: { window_size: window, query: { rescore_query: { match_all: {} } } },
-  },
-});
 
 async function ask(server: RunningServer, method: string, path: string, body?: unknown, status = 200, apiKey?: string) {
   const answer = await server.request(method, path, body, apiKey === undefined ? {} : { apiKey });
