@@ -387,9 +387,12 @@ describe.skipIf(CLUSTER === undefined)(
         { retriever: { text_similarity_reranker: { chunk_rescorer: {} } } },
         '[chunk_rescorer] of a [text_similarity_reranker]',
       ],
-      ['POST', `/${of('dest')}/_search`, { retriever: rescorer(1001) }, 'with a [window_size] of more than [1000]'],
-      ['POST', `/${of('dest')}/_search?explain=true`, { retriever: rescorer(10) }, '[explain] of a search with a'],
-      ['POST', `/_reindex?dry_run=true`, { source: { index: 'a' }, dest: { index: 'b' } }, '[dry_run] of a reindex'],
+      [
+        'POST',
+        `/_reindex?dry_run=true`,
+        { source: { index: of('dest') }, dest: { index: of('b') }, script: { source: '' } },
+        '[script] of a reindex with [dry_run]',
+      ],
       ['GET', '/.sparrow-state/_search', undefined, 'belong to Sparrow'],
       ['DELETE', '/.sparrow-tasks', undefined, 'belong to Sparrow'],
     ] as const)('refuse %s %s %j by name', async (method, path, body, sentence) => {

@@ -419,6 +419,44 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     }
   });
 
+  it('says what a copy would do and cost, and does nothing', async () => {
+    await ask('PUT', `/_ingest/pipeline/${of('dry')}`, {
+      processors: [{ drop: { if: 'ctx.n == 1' } }, { fail: { if: 'ctx.n == 2', message: 'not this one' } }],
+    });
+    made.push(of('dry-from'));
+    const lines = [...Object.values(TEXTS), LONG].flatMap((a, n) => [{ index: { _index: of('dry-from') } }, { n, a }]);
+    await bulk(lines);
+    await make('dry-to', { a: field(SPARSE) });
+    const tried = (more: object = {}, index = 'dry-to') =>
+      ask('POST', '/_reindex?dry_run=true', { source: { index: of('dry-from') }, dest: { index: of(index), ...more } });
+    const dry = await tried({ pipeline: of('dry') });
+    expect(dry).toMatchObject({
+      dry_run: true,
+      documents: { total: 6, to_write: 4, dropped: 1, failed: 1 },
+      sample: { documents: 6, texts: dry.texts.total },
+      failures: [{ index: of('dry-to'), cause: { reason: expect.stringContaining('not this one') } }],
+    });
+    expect(dry.exact).toContain('documents.total');
+    expect([...dry.exact, ...dry.estimated].sort()).toEqual([
+      ...['disk', 'documents.dropped', 'documents.failed', 'documents.to_write', 'documents.total'],
+      ...['texts', 'time', 'tokens'],
+    ]);
+    // One passage of each short text, and several of the long one.
+    expect(dry.texts.total).toBeGreaterThan(5);
+    expect(dry.tokens.total).toBeGreaterThan(50);
+    expect(dry.disk.bytes).toBeGreaterThan(1000);
+    expect(dry.time.estimate).toMatch(/^\d+(\.\d)?(ms|s|m)$/u);
+    expect((await tried()).documents).toEqual({ total: 6, to_write: 6, dropped: 0, failed: 0 });
+    expect((await ask('GET', `/${of('dry-to')}/_count`)).count).toBe(0);
+    await tried({}, 'dry-nowhere');
+    expect((await server.request('HEAD', `/${of('dry-nowhere')}`)).status).toBe(404);
+    await ask('POST', '/_reindex?refresh=true', { source: { index: of('dry-from') }, dest: { index: of('dry-to') } });
+    await make('dry-again', { a: field(SPARSE) });
+    const source = { index: of('dry-to') };
+    const kept = await ask('POST', '/_reindex?dry_run=true', { source, dest: { index: of('dry-again') }, max_docs: 3 });
+    expect([kept.documents.total, kept.texts]).toEqual([3, { total: 0, truncated: 0 }]);
+  });
+
   it('writes documents again by a query, with their passages', async () => {
     const body = {
       query: { bool: { filter: [{ match: { sparse: 'the biggest creature' } }, { term: { kind: 'odd' } }] } },
