@@ -23,7 +23,7 @@ use sparrow_request::request::{CancelFlag, Reply};
 use sparrow_request::rights::Holder;
 use sparrow_runtime::{niceness, time_slice};
 
-use self::inline::Inline;
+use self::inline::{Inline, Limits};
 pub(crate) use self::job::Load;
 use self::job::{Job, guarded};
 use self::queue::Queue;
@@ -70,9 +70,10 @@ impl Executor {
     /// when its flag is set. `None` if a worker has to do it, also where `work` has begun.
     pub(crate) fn attempt(
         &self,
+        lane: Lane,
         work: impl FnOnce(&CancelFlag) -> Result<Reply, EngineError>,
     ) -> Option<Result<Reply, EngineError>> {
-        self.inline.attempt(&self.read, work)
+        self.inline.attempt(self.queue(lane)?, Limits::of(lane), work)
     }
 
     /// Runs `work` and hands its result to `done`, whatever happens.
@@ -106,21 +107,29 @@ impl Executor {
                 }
             })
         };
-        let sent = match lane {
-            Lane::Read => self.read.send(job, load, cancel),
-            Lane::Infer => self.infer.send(job, load, cancel),
-            Lane::Write => self.write.send(job, load, cancel),
-            Lane::Look => self.look.send(job, load, cancel),
-            Lane::Trial => self.trial.send(job, load, cancel),
-            Lane::Watch => self.watch.send(job, load, cancel),
-            Lane::Health => self.health.send(job, load, cancel),
-            Lane::Long => self.run_long(job, load.owner),
+        let sent = match self.queue(lane) {
+            Some(queue) => queue.send(job, load, cancel),
+            None => self.run_long(job, load.owner),
         };
         if let Err(error) = sent
             && let Some(done) = slot.lock().take()
         {
             done(Err(error));
         }
+    }
+
+    /// The queue of a lane; none for [`Lane::Long`], whose operations have threads of their own.
+    fn queue(&self, lane: Lane) -> Option<&Arc<Queue>> {
+        Some(match lane {
+            Lane::Read => &self.read,
+            Lane::Infer => &self.infer,
+            Lane::Write => &self.write,
+            Lane::Look => &self.look,
+            Lane::Trial => &self.trial,
+            Lane::Watch => &self.watch,
+            Lane::Health => &self.health,
+            Lane::Long => return None,
+        })
     }
 
     /// Runs a long operation, of which a restricted key may have as many as it leaves free for others.

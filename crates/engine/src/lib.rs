@@ -196,12 +196,13 @@ impl Engine {
         );
     }
 
-    /// Attempts to run a short read on the calling thread, for a caller that may be held up for a moment (a millisecond at most,
+    /// Attempts to run a short read on the calling thread, for a caller that may be held up for a moment (two milliseconds at most,
     /// and what the next look at the time takes). `None` if the operation is to be [`Self::submit`]ted instead: it is
     /// of another kind, others are under way, or it turned out to take longer.
     pub fn attempt(self: &Arc<Self>, request: &Request, body: &[u8]) -> Option<Result<Reply, EngineError>> {
         let operation = operations::find(request).ok().filter(|known| known.is_short(request, body))?;
-        self.parts.executor.attempt(|stop| self.carry_out(operation, request, body, stop))
+        let lane = operation.declaration.lane;
+        self.parts.executor.attempt(lane, |stop| self.carry_out(operation, request, body, stop))
     }
 
     /// Runs an operation on the calling thread, with the identifiers of its request.

@@ -8,6 +8,7 @@ use sparrow_admin as admin;
 use sparrow_admin::cluster::Ledger;
 use sparrow_catalog::Node;
 use sparrow_models::{self as models, endpoints};
+use sparrow_request::body::{values, values_beside_strings};
 use sparrow_request::error::EngineError;
 use sparrow_request::operation::parameters::CAT;
 use sparrow_request::operation::{Body, Declaration, Lane, Operation};
@@ -136,15 +137,15 @@ pub(crate) fn find(request: &Request) -> Result<&'static Entry, EngineError> {
 
 impl Entry {
     /// Whether a request may be as short as its way to a worker and back: it reads, leaves nothing behind that is
-    /// open, waits for no refresh, and names no model that would have to encode a text.
+    /// open, waits for no refresh, and names no model that would have to encode a text. Of texts to encode, it has one of a line.
     pub(crate) fn is_short(&self, request: &Request, body: &[u8]) -> bool {
         let has = |name| request.query.contains_key(name);
         let names_model = || body.windows(MODEL.len()).any(|part| part == MODEL);
-        self.declaration.is_short
-            && body.len() <= SHORT_BODY
-            && !has("scroll")
-            && !has("refresh")
-            && !names_model()
+        let is_small = match self.declaration.lane {
+            Lane::Infer => body.len() <= SHORT_TEXT && values_beside_strings(body) <= VALUES_OF_A_TEXT,
+            _ => body.len() <= SHORT_BODY,
+        };
+        self.declaration.is_short && is_small && !has("scroll") && !has("refresh") && !names_model()
     }
 
     /// Estimate of the memory that the values of a body take, in bytes, by its commas and brackets: `[1,1,…` takes a hundred times its
@@ -165,7 +166,6 @@ impl Entry {
 
     /// The estimated number of values of the text with most of them, unless one has too many beside its strings.
     fn most_values<'a>(&self, texts: impl Iterator<Item = &'a [u8]>) -> Result<usize, EngineError> {
-        use sparrow_request::body::{values, values_beside_strings};
         let (mut most, mut found) = (0, 0);
         for text in texts {
             let values = values(text);
@@ -188,6 +188,12 @@ const MOST_VALUES: usize = 500_000;
 
 /// Most bytes of the body of a short operation.
 const SHORT_BODY: usize = 8 << 10;
+
+/// Most bytes of a body with a short text to encode, which cannot be stopped once the model reads it.
+const SHORT_TEXT: usize = 512;
+
+/// Most values of such a body: a list with one text, and parameters.
+const VALUES_OF_A_TEXT: usize = 6;
 
 /// How the keys of queries begin that name a model, and what it is to encode.
 const MODEL: &[u8] = b"\"model_";

@@ -32,6 +32,7 @@ pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("infer_trained_model", Action::InferTrainedModel, Lane::Infer, infer_trained_model)
         .about("Runs a model on texts.")
         .json()
+        .short()
         .takes(&["timeout"])
         .stops(),
 ];

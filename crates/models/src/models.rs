@@ -9,7 +9,7 @@ use sparrow_encoder::{Attribution, Calibration, DeploymentStats, Encoded, ModelK
 use sparrow_inference::{ModelError, Purpose};
 use sparrow_query::VectorKind;
 use sparrow_request::error::{EngineError, Exception};
-use sparrow_request::waits::{give_up, waiting};
+use sparrow_request::waits::{give_up, waiting_unless_attempted};
 use sparrow_write_ahead_log::DataDir;
 
 use crate::ModelOptions;
@@ -305,7 +305,7 @@ impl Models {
         let prefixed: Option<Vec<&str>> =
             prefixed.as_ref().map(|texts| texts.iter().map(String::as_str).collect());
         let texts = prefixed.as_deref().unwrap_or(texts);
-        waiting(|| match purpose {
+        waiting_unless_attempted(|| match purpose {
             Purpose::Query => deployment.encode_queries(texts, cancel, timeout),
             Purpose::Direct => deployment.encode(texts, Priority::Search, cancel, timeout),
             Purpose::Ingest => deployment.encode(texts, Priority::Ingest, cancel, timeout),
@@ -344,6 +344,9 @@ impl Models {
 
     /// The words of a text from which the tokens of its sparse vector come; `None` if the model does not run, is not sparse, or fails.
     pub fn attribute(&self, model_id: &str, text: &str) -> Option<Vec<Attribution>> {
+        if give_up() {
+            return None;
+        }
         let running = self.running(model_id).ok()?;
         running.deployment.attribute(text).ok().flatten()
     }
@@ -360,14 +363,15 @@ impl Models {
 
     /// The running deployment of an id, woken if it slept; started if it may start without a request.
     pub(crate) fn running(&self, id: &str) -> Result<Arc<Running>, ModelError> {
-        // Starting one takes seconds, and encoding mostly longer than an attempt may.
+        let running = self.deployments.find(id, &self.registry);
+        if let Some(running) = running.as_ref().filter(|running| running.deployment.allocations() > 0) {
+            return Ok(Arc::clone(running));
+        }
+        // Starting one takes seconds.
         if give_up() {
             return Err(ModelError::Cancelled);
         }
-        let running = match self.deployments.find(id, &self.registry) {
-            Some(running) => running,
-            None => self.start_on_demand(id)?,
-        };
+        let running = running.map_or_else(|| self.start_on_demand(id), Ok)?;
         if running.deployment.allocations() == 0 {
             self.deployments.wake(&running)?;
         }

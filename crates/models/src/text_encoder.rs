@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use sparrow_encoder::{Encoded, LoneText, PendingQueries, QueryOptions, Timings};
-use sparrow_request::waits::waiting;
+use sparrow_request::waits::{give_up, waiting};
 
 use sparrow_wire::deprecation;
 
@@ -31,6 +31,10 @@ impl TextEncoder for Models {
     ) -> Result<Vec<(Vec<Encoded>, Timings)>, ModelError> {
         if queries.is_empty() {
             return Ok(Vec::new());
+        }
+        // A search with a text mostly takes longer than an attempt may.
+        if give_up() {
+            return Err(ModelError::Cancelled);
         }
         let running =
             queries.iter().map(|(model_id, _)| self.encoding(model_id)).collect::<Result<Vec<_>, _>>()?;

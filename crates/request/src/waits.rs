@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use sparrow_runtime::attempt;
 pub use sparrow_runtime::attempt::give_up;
 use sparrow_runtime::processors::pause;
 
@@ -40,4 +41,9 @@ pub fn waiting<T>(work: impl FnOnce() -> T) -> T {
     worker.needs_core(false);
     let _back = Back(worker);
     pause(work)
+}
+
+/// As [`waiting`], for `work` that waits only in some cases and gives an attempt up in these by itself.
+pub fn waiting_unless_attempted<T>(work: impl FnOnce() -> T) -> T {
+    if attempt::is_active() { work() } else { waiting(work) }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sparrow_runtime::TokenWeights;
+use sparrow_runtime::{TokenWeights, attempt};
 
 use crate::bert::Sequence;
 use crate::cache::{Cache, Encoding, Key, Vector};
@@ -150,6 +150,9 @@ impl Shared {
             if self.run_here(text, &common, &goes_on)? {
                 return Ok(begun);
             }
+        }
+        if !missing.is_empty() && attempt::give_up() {
+            return Err(EncoderError::Cancelled);
         }
         self.submit(texts, &missing, &common, options, &goes_on)?;
         Ok(begun)

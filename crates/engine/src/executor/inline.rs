@@ -2,7 +2,7 @@
 //!
 //! Handing an operation to a worker and its answer back wakes two threads. Where their cores sleep, that takes
 //! longer than many a read. So a read that comes alone is attempted at once, on the thread of the event loop, as
-//! long as reads are usually short. That thread must not be held up: an attempt that takes longer than [`LIMIT`],
+//! long as reads are usually short. That thread must not be held up: an attempt that takes longer than [`Limits`] say,
 //! or that has to wait for something, is given up, and a worker carries out the operation. It ends at its next look
 //! at its flag; a document, for one, is read as a whole.
 
@@ -11,6 +11,7 @@ mod limit;
 use std::time::{Duration, Instant};
 
 use sparrow_request::error::EngineError;
+use sparrow_request::operation::Lane;
 use sparrow_request::request::{CancelFlag, Reply};
 use sparrow_runtime::attempt;
 use sparrow_runtime::processors::Busy;
@@ -18,9 +19,24 @@ use sparrow_runtime::processors::Busy;
 use self::limit::TimeLimit;
 use super::job::guarded;
 use super::queue::Queue;
+use super::state::USUALLY_SHORT;
 
-/// How long an attempt may take.
-const LIMIT: Duration = Duration::from_millis(1);
+/// How long attempts of a lane may take, and how long its operations usually take where one is made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    at_most: Duration,
+    usually: Duration,
+}
+
+impl Limits {
+    pub(super) const fn of(lane: Lane) -> Self {
+        match lane {
+            // A model reads a question in 0.3 to 0.9 ms, and cannot be stopped meanwhile.
+            Lane::Infer => Self { at_most: Duration::from_millis(2), usually: Duration::from_millis(1) },
+            _ => Self { at_most: Duration::from_millis(1), usually: USUALLY_SHORT },
+        }
+    }
+}
 
 /// Number of short reads that workers have to carry out after an attempt that was given up. With forty, a search in a
 /// hundred that takes long would leave half of the short ones to them.
@@ -49,10 +65,11 @@ impl Inline {
     pub(super) fn attempt(
         &self,
         lane: &Queue,
+        limits: Limits,
         work: impl FnOnce(&CancelFlag) -> Result<Reply, EngineError>,
     ) -> Option<Result<Reply, EngineError>> {
         let limit = self.limit.as_ref()?;
-        if !lane.may_attempt() {
+        if !lane.may_attempt(limits.usually) {
             return None;
         }
         let stop = CancelFlag::default();
@@ -60,7 +77,7 @@ impl Inline {
         let result = {
             let _busy = Busy::begin();
             let _attempt = attempt::begin(stop.flag());
-            let _limited = limit.begin(&stop, LIMIT);
+            let _limited = limit.begin(&stop, limits.at_most);
             guarded(|| work(&stop))
         };
         if stop.is_cancelled() {

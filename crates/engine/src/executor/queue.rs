@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::job::{Job, Load};
-use super::state::{LANE_CAPACITY, State, USUALLY_SHORT};
+use super::state::{LANE_CAPACITY, State};
 use sparrow_admin::lanes::LaneStats;
 use sparrow_request::error::EngineError;
 use sparrow_request::request::CancelFlag;
@@ -242,13 +242,13 @@ impl Queue {
 
     /// Whether an operation may be attempted by the thread that asks for it: those of this lane are usually short, none
     /// needs a core now or waits for a worker, and none was given up lately.
-    pub(super) fn may_attempt(&self) -> bool {
+    pub(super) fn may_attempt(&self, usually: Duration) -> bool {
         let mut state = self.state.lock();
         if state.not_before.is_some_and(|end| end > Instant::now()) {
             return false;
         }
         state.not_before = None;
-        let short = state.started >= ENOUGH && state.usual <= USUALLY_SHORT && state.hold_off == 0;
+        let short = state.started >= ENOUGH && state.usual <= usually && state.hold_off == 0;
         let idle = state.waiting.is_empty() && state.begun.iter().all(Option::is_none);
         short && idle && !state.shedding.is_on() && !state.closed
     }

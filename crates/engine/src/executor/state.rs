@@ -30,6 +30,9 @@ const SHORT_WHEN_SHEDDING: Duration = Duration::from_secs(1);
 /// Longest usual duration of an operation with which others of its lane are attempted by the threads that ask for them.
 pub(super) const USUALLY_SHORT: Duration = Duration::from_micros(600);
 
+/// Longest operation that counts among the short ones after which attempts begin again.
+const COUNTED_AS_SHORT: Duration = Duration::from_millis(1);
+
 /// How many times as many workers as are free an owner may keep: of sixteen it has twelve, whose operations may all wait for a model, and
 /// those of others find workers.
 const OWN_TIMES: usize = 3;
@@ -235,7 +238,7 @@ impl State {
     /// Adds the duration of an operation to the moving average.
     pub(super) fn note(&mut self, took: Duration) {
         self.usual = (self.usual * 15 + took) / 16;
-        if took <= USUALLY_SHORT {
+        if took <= COUNTED_AS_SHORT {
             self.hold_off = self.hold_off.saturating_sub(1);
         }
     }

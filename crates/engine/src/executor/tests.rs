@@ -488,7 +488,7 @@ fn read(executor: &Executor) -> Result<Reply, EngineError> {
 fn attempts(executor: &Executor) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(60) {
-        if executor.attempt(|_| Ok(Reply::acknowledged())).is_some() {
+        if executor.attempt(Lane::Read, |_| Ok(Reply::acknowledged())).is_some() {
             return true;
         }
         assert!(read(executor).is_ok());
@@ -512,7 +512,7 @@ fn give_up(executor: &Executor, work: impl Fn(&CancelFlag)) {
     while !made.get() {
         assert!(begun.elapsed() < Duration::from_secs(60), "no attempt is made");
         assert!(read(executor).is_ok());
-        let given_up = executor.attempt(|stop| {
+        let given_up = executor.attempt(Lane::Read, |stop| {
             made.set(true);
             work(stop);
             Ok(Reply::acknowledged())
@@ -527,10 +527,13 @@ fn an_attempt_that_takes_too_long_is_stopped_and_others_follow_when_reads_are_sh
     let executor = warm();
     assert!(attempts(&executor));
     give_up(&executor, work_until_stopped);
-    assert!(executor.attempt(|_| Ok(Reply::acknowledged())).is_none(), "reads are not known to be short");
+    assert!(
+        executor.attempt(Lane::Read, |_| Ok(Reply::acknowledged())).is_none(),
+        "reads are not known to be short"
+    );
     assert!(attempts(&executor));
     executor.close();
-    assert!(executor.attempt(|_| Ok(Reply::acknowledged())).is_none());
+    assert!(executor.attempt(Lane::Read, |_| Ok(Reply::acknowledged())).is_none());
 }
 
 #[test]
@@ -546,7 +549,7 @@ fn what_cannot_be_stopped_in_time_keeps_attempts_off_for_much_longer() {
     });
     loop {
         assert!(read(&executor).is_ok());
-        let made = executor.attempt(|_| Ok(Reply::acknowledged())).is_some();
+        let made = executor.attempt(Lane::Read, |_| Ok(Reply::acknowledged())).is_some();
         // Looked at last: the time passes too while this thread has to wait for its core.
         if begun.get().elapsed() > took * 40 {
             break;
@@ -572,7 +575,7 @@ fn no_attempt_is_made_while_a_worker_is_busy() {
     assert!(attempts(&executor));
     let held = busy(&executor, Lane::Read, 1);
     for _ in 0..100 {
-        assert!(executor.attempt(|_| Ok(Reply::acknowledged())).is_none());
+        assert!(executor.attempt(Lane::Read, |_| Ok(Reply::acknowledged())).is_none());
     }
     drop(held);
     assert!(attempts(&executor));

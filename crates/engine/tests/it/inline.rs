@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::common::Node;
+use crate::common::{Node, workspace};
 use serde_json::{Value, json};
 use sparrow_engine::{CancelFlag, Request};
 
@@ -45,13 +45,18 @@ fn warm() -> Node {
 }
 
 /// Attempts until one is made: the machine may be so busy that some are given up, late, and followed by a long pause.
-fn until_attempted<T>(node: &Node, mut attempt: impl FnMut() -> Option<T>) -> T {
+fn until_attempted<T>(node: &Node, attempt: impl FnMut() -> Option<T>) -> T {
+    until_attempted_by(|| submitted(node, &request("get_doc", &[]), ""), attempt)
+}
+
+/// The same, where a worker carries out `short` in between.
+fn until_attempted_by<T>(short: impl Fn() -> Value, mut attempt: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(60) {
         if let Some(answer) = attempt() {
             return answer;
         }
-        submitted(node, &request("get_doc", &[]), "");
+        short();
     }
     panic!("no attempt came to its end");
 }
@@ -188,4 +193,39 @@ fn a_closed_engine_attempts_nothing() {
     answered_here(&node, &request("get_doc", &[]), "");
     node.engine.close();
     assert!(node.engine.attempt(&request("get_doc", &[]), b"").is_none());
+}
+
+#[test]
+fn a_short_text_is_encoded_here_unless_something_has_to_be_waited_for() {
+    let node = Node::start_with(|options| {
+        options.models = workspace::models();
+        options.threads = 2;
+    });
+    let of = |op: &str, part: &str, name: &str| Request {
+        op: op.to_owned(),
+        path: [(part.to_owned(), name.to_owned())].into(),
+        ..Request::default()
+    };
+    let stopped = of("infer", "inference_id", ".all-minilm-l6-v2-elasticsearch");
+    let model = of("infer_trained_model", "model", ".elser_model_2");
+    node.ok("start_deployment", "model=.elser_model_2", "number_of_allocations=1", "");
+    let text = |number: usize| format!(r#"{{"docs":[{{"text_field":"a warm blanket, {number}"}}]}}"#);
+    for number in 0..200 {
+        submitted(&node, &model, &text(number));
+    }
+    let mut numbers = 200..;
+    let (asked, here) = until_attempted_by(
+        || submitted(&node, &model, &text(0)),
+        || {
+            let body = text(numbers.next().expect("a number"));
+            attempted(&node, &model, &body).map(|answer| (body, answer))
+        },
+    );
+    assert_eq!(here, submitted(&node, &model, &asked));
+    let several = r#"{"docs":[{"text_field":"one"},{"text_field":"two"},{"text_field":"three"}]}"#;
+    let long = format!(r#"{{"docs":[{{"text_field":"{}"}}]}}"#, "word ".repeat(200));
+    for body in [several, &long] {
+        assert_eq!(attempted(&node, &model, body), None, "{body}");
+    }
+    assert!(node.engine.attempt(&stopped, br#"{"input":"a warm blanket"}"#).is_none());
 }

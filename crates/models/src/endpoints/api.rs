@@ -19,7 +19,8 @@ use sparrow_request::rights::Action;
 
 pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("get_inference", Action::GetInference, Lane::Look, get_endpoint)
-        .about("Inference endpoints."),
+        .about("Inference endpoints.")
+        .short(),
     Operation::new("update_inference", Action::UpdateInference, Lane::Write, update_endpoint)
         .about("Changes an inference endpoint.")
         .json(),

@@ -22,6 +22,7 @@ pub(crate) const OPERATIONS: &[Operation<ModelService>] = &[
     Operation::new("infer", Action::Infer, Lane::Infer, infer)
         .about("Encodes texts, or scores them for a question.")
         .json()
+        .short()
         .takes(&["timeout"])
         .stops(),
     Operation::new("infer_stream", Action::Infer, Lane::Write, infer_stream)
