@@ -67,6 +67,7 @@ describe.each(ENGINES)('fused searches over the $name engine', ({ start }) => {
 
   afterAll(async () => {
     for (const index of ['docs', 'pages', 'many']) await server.request('DELETE', `/${of(index)}`);
+    await server.request('DELETE', `/_inference/rerank/${of('ranker')}`);
     await server.stop();
     rmSync(folder, { recursive: true });
   });
