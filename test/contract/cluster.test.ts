@@ -13,12 +13,6 @@ import type { RunningServer } from '../support/server.js';
 const MODEL = '.sparse_encoder_model_2';
 const run = randomBytes(4).toString('hex');
 const of = (name: string) => `together-${run}-${name}`;
-const rescorer = (window: number) => ({
-  rescorer: {
-    ...{ retriever: { standard: {} } },
-    rescore: { window_size: window, query: { rescore_query: { match_all: {} } } },
-  },
-});
 
 async function ask(server: RunningServer, method: string, path: string, body?: unknown, status = 200, apiKey?: string) {
   const answer = await server.request(method, path, body, apiKey === undefined ? {} : { apiKey });
@@ -436,12 +430,6 @@ describe.skipIf(CLUSTER === undefined)(
               { mappings: { properties: { v: { type: 'dense_vector' } } } },
               'the dense_vector field [v] without [dims]',
             ],
-            [
-              'POST',
-              `/${of('dest')}/_search`,
-              { knn: { field: 'a', query_vector: [1], filter: { knn: { field: 'b', query_vector: [1] } } } },
-              'query [knn] inside [knn]',
-            ],
           ] as const)),
       [
         'POST',
@@ -449,9 +437,12 @@ describe.skipIf(CLUSTER === undefined)(
         { retriever: { text_similarity_reranker: { chunk_rescorer: {} } } },
         '[chunk_rescorer] of a [text_similarity_reranker]',
       ],
-      ['POST', `/${of('dest')}/_search`, { retriever: rescorer(1001) }, 'with a [window_size] of more than [1000]'],
-      ['POST', `/${of('dest')}/_search?explain=true`, { retriever: rescorer(10) }, '[explain] of a search with a'],
-      ['POST', `/_reindex?dry_run=true`, { source: { index: 'a' }, dest: { index: 'b' } }, '[dry_run] of a reindex'],
+      [
+        'POST',
+        `/_reindex?dry_run=true`,
+        { source: { index: of('dest') }, dest: { index: of('b') }, script: { source: '' } },
+        '[script] of a reindex with [dry_run]',
+      ],
       ['GET', '/.sparrow-state/_search', undefined, 'belong to Sparrow'],
       ['DELETE', '/.sparrow-tasks', undefined, 'belong to Sparrow'],
     ] as const)('refuse %s %s %j by name', async (method, path, body, sentence) => {

@@ -39,6 +39,8 @@ export interface CopyPlan {
   readonly dest: string;
   /** The pipeline that documents go through; absent where only their passages are made. */
   readonly pipeline?: string | undefined;
+  /** The pipelines in place of it, by the indices that documents are read from. */
+  readonly pipelines?: Readonly<Record<string, string>> | undefined;
   /** Whether documents are written where they are, if nobody else writes them in between. */
   readonly inPlace?: boolean;
   readonly creates: boolean;
@@ -332,7 +334,7 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
   }
   await complete(context, made, since, written);
   for (const index of new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])))) {
-    for (const ran of [plan.pipeline, await finalOf(context, plan, index)])
+    for (const ran of [firstOf(plan, page), await finalOf(context, plan, index)])
       if (ran !== undefined) await noteModels(context, ran, [index]);
   }
   return { shards: before.shards, tally, failures };
@@ -344,6 +346,12 @@ async function checkThere({ transport }: Copying, page: readonly Hit[]): Promise
     const { status } = await transport.ask({ method: 'HEAD', path: `/${encodeURIComponent(index)}` });
     if (status === 404) throw indexMissing(index);
   }
+}
+
+/** The pipeline that runs first on documents, which are all of one index. */
+function firstOf({ pipeline, pipelines = {} }: CopyPlan, [first]: readonly Hit[]): string | undefined {
+  const index = first?.index ?? '';
+  return Object.hasOwn(pipelines, index) ? pipelines[index] : pipeline;
 }
 
 /** The pipeline that runs last on documents for an index; none runs on those that only get vectors of another model. */
@@ -362,7 +370,7 @@ async function outcomesOf(
   page: readonly Hit[],
   madeFor: SemanticIndex[],
 ): Promise<readonly Outcome[]> {
-  const { pipeline } = plan;
+  const pipeline = firstOf(plan, page);
   const outcomes: Outcome[] =
     pipeline === undefined
       ? page.map(({ index, id, routing, source }) => ({ kind: 'document', index, id, routing, source }))

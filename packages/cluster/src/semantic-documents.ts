@@ -102,7 +102,7 @@ async function ofBatch(
 ): Promise<Batch> {
   let known = index;
   for (;;) {
-    const { made, wider } = await asked(semantic, known, documents, paced, cancel);
+    const { made, wider } = await triedPassages(semantic, known, documents, paced, cancel);
     if (wider === undefined) {
       // While texts were encoded, the change of a model may have begun, which needs vectors of both.
       const now = await changedSince(semantic, known);
@@ -130,7 +130,8 @@ interface Wider {
   readonly state: unknown;
 }
 
-async function asked(
+/** Documents with their passages, and what the first vectors of fields settle about these, which is not written down. */
+export async function triedPassages(
   semantic: SemanticFields,
   { mapping, state }: SemanticIndex,
   documents: readonly Written[],
