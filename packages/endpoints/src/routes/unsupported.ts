@@ -1,6 +1,6 @@
 /**
  * Endpoints of Elasticsearch's public REST specification that this server does not have: what they are, the paths that they begin
- * with, and what does the same here. `test/api/elsewhere.test.ts` holds the list against the paths of the official client.
+ * with, and what does the same here. `test/api/unsupported.test.ts` holds the list against the paths of the official client.
  */
 const ELSEWHERE: readonly (readonly [what: string, paths: readonly string[], instead?: string])[] = [
   ['ES|QL is', ['/_query'], 'use [_search]'],
