@@ -1,4 +1,4 @@
-//! A tokenizer of the library, with our own vocabulary where that is smaller.
+//! A tokenizer of the library of Hugging Face, with our own vocabulary where that is smaller.
 
 use tokenizers::{
     DecoderWrapper, EncodeInput, Encoding, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
@@ -8,7 +8,7 @@ use tokenizers::{
 use super::unigram::Unigram;
 
 /// What a `tokenizer.json` describes, without its own truncation and padding.
-pub(super) enum Library {
+pub(super) enum HuggingFace {
     Any(Box<Tokenizer>),
     Unigram(Box<WithUnigram>),
 }
@@ -20,13 +20,13 @@ type WithUnigram =
 macro_rules! either {
     ($library:expr, $tokenizer:ident => $value:expr) => {
         match $library {
-            Library::Any($tokenizer) => $value,
-            Library::Unigram($tokenizer) => $value,
+            HuggingFace::Any($tokenizer) => $value,
+            HuggingFace::Unigram($tokenizer) => $value,
         }
     };
 }
 
-impl Library {
+impl HuggingFace {
     /// Reads a `tokenizer.json`.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Library {
         either!(self, tokenizer => tokenizer.encode(input, special))
     }
 
-    /// As [`Library::encode`], without the places.
+    /// As [`HuggingFace::encode`], without the places.
     ///
     /// # Errors
     /// Those of the library.
