@@ -10,8 +10,8 @@ use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
 use sparrow_tantivy_index::query::unit_of_frequencies;
 
-use super::apart::{Clause, Index, bound, parsed};
-use super::calibrate::{self, Scores};
+use super::{Clause, Index, bound, parsed};
+use crate::calibrate::{self, Scores};
 use crate::service::SearchService;
 use sparrow_search_body::calibration::{Map, WORDS};
 

@@ -1,11 +1,14 @@
 //! Searches of indices that are kept elsewhere, by a cluster: what their clauses on `semantic_text` fields come to, which lists the short
 //! form of a fusion stands for, and the best passages of hits. The answers to these are those of a search here.
 
+pub(crate) mod calibration;
+pub(crate) mod diversity;
+
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use sparrow_catalog::semantic::apart;
+use sparrow_catalog::semantic::over_cluster;
 use sparrow_mapping::Mapping;
 use sparrow_query::dsl::{self, Context};
 use sparrow_query::{Operator, Query, QueryKind, VectorKind};
@@ -18,10 +21,10 @@ use sparrow_tantivy_index::query::answering;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Node, read};
 
-use super::error::{SearchError, Shard};
-use super::highlight::best_passages;
-use super::{resolve, semantic};
+use crate::error::{SearchError, Shard};
+use crate::highlight::best_passages;
 use crate::service::SearchService;
+use crate::{resolve, semantic};
 use sparrow_search_body::body;
 use sparrow_search_body::fusion::Method;
 use sparrow_search_body::highlight::Highlight;
@@ -221,7 +224,7 @@ fn best_passages_of_hits(
     let highlight = Highlight::parse(&node(&asked.highlight)?, Context::new(body::DEFAULT_SIZE))?;
     let mut hits = Vec::with_capacity(asked.hits.len());
     for found in asked.hits {
-        let payload = found.payload.as_deref().map(apart::payload).transpose()?;
+        let payload = found.payload.as_deref().map(over_cluster::payload).transpose()?;
         let mut texts = Map::new();
         if let Some(mapping) = mappings.get(found.index) {
             for (path, passages) in

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sparrow_catalog::semantic::apart as stored;
+use sparrow_catalog::semantic::over_cluster as stored;
 use sparrow_mapping::passages;
 use sparrow_query::dsl::Context;
 use sparrow_request::error::EngineError;
@@ -10,8 +10,8 @@ use sparrow_request::operation::{Lane, Operation};
 use sparrow_request::request::{CancelFlag, Reply, Request};
 use sparrow_request::rights::Action;
 
-use super::apart::{Index, encoded, node, parsed};
-use super::execute::chosen;
+use super::{Index, encoded, node, parsed};
+use crate::execute::chosen;
 use crate::service::SearchService;
 use sparrow_search_body::body;
 use sparrow_search_body::retriever::{self, Retriever, Stage};
