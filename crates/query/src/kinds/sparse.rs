@@ -267,7 +267,7 @@ fn tokens(clause: &'static str, node: &Node) -> Result<Vec<(Box<str>, f32)>, Bod
                     member.name
                 )));
             }
-            tokens.push((member.name.clone(), weight));
+            tokens.push((Box::from(&*member.name), weight));
         }
         Ok(())
     };
