@@ -348,11 +348,11 @@ describe.skipIf(CLUSTER === undefined)(
       const start = (isOther: boolean) => OVER_CLUSTER.start({ args: ['--models', modelFolder(model, isOther)] });
       const [first, second] = await Promise.all([start(false), start(true)]);
       try {
-        await ask(first, 'PUT', `/_inference/text_embedding/${model}`, {
+        await ask(first, 'PUT', `/_inference/text_embedding/${index}`, {
           service: 'elasticsearch',
           service_settings: { num_allocations: 1, num_threads: 1, model_id: model },
         });
-        const body = { type: 'semantic_text', inference_id: model };
+        const body = { type: 'semantic_text', inference_id: index };
         await ask(first, 'PUT', `/${index}`, { mappings: { properties: { body, n: { type: 'integer' } } } });
         await ask(first, 'PUT', `/${index}/_doc/1?refresh=true`, { body: 'a list', n: 1 }, 201);
         const search = { query: { semantic: { field: 'body', query: 'a list' } } };
@@ -371,8 +371,8 @@ describe.skipIf(CLUSTER === undefined)(
         const { hits } = await ask(first, 'POST', `/${index}/_search`, search);
         expect(hits.hits.map(({ _id, _source }: any) => [_id, _source])).toEqual([['1', { body: 'a list', n: 2 }]]);
       } finally {
-        await ask(first, 'DELETE', `/${index}`);
-        await ask(first, 'DELETE', `/_inference/${model}?force=true`);
+        await first.request('DELETE', `/${index}`);
+        await first.request('DELETE', `/_inference/${index}?force=true`);
         await Promise.all([first.stop(), second.stop()]);
       }
     }, 120_000);
