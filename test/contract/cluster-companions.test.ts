@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { CLUSTER, NO_CLUSTER, OVER_CLUSTER } from '../support/engines.js';
+import { CLUSTER, NO_CLUSTER, NODE, OVER_CLUSTER } from '../support/engines.js';
 import type { RunningServer } from '../support/server.js';
 
 const SPARSE = '.sparse_encoder_model_2';
@@ -31,7 +31,7 @@ describe.skipIf(CLUSTER === undefined)(
     }
     async function direct(method: string, path: string, body?: object): Promise<any> {
       const headers = { 'content-type': 'application/json' };
-      const answer = await fetch(`${CLUSTER ?? ''}${path}`, { method, headers, body: JSON.stringify(body) });
+      const answer = await fetch(`${NODE}${path}`, { method, headers, body: JSON.stringify(body) });
       expect(answer.ok, await answer.clone().text()).toBe(true);
       return answer.json();
     }

@@ -8,7 +8,7 @@ import type { RunningServer } from '../support/server.js';
 
 const DENSE = '.all-minilm-l6-v2-elasticsearch';
 
-describe.each(ENGINES)('the retriever diversify over the $name engine', ({ name, start }) => {
+describe.each(ENGINES)('the retriever diversify over the $name engine', ({ start }) => {
   const run = randomBytes(4).toString('hex');
   const of = (what: string): string => `diversify-${run}-${what}`;
   let server: RunningServer;
@@ -100,8 +100,27 @@ describe.each(ENGINES)('the retriever diversify over the $name engine', ({ name,
     expect(JSON.stringify(error)).toContain(sentence);
   });
 
-  it.runIf(name === 'cluster')('explains no choice over a cluster', async () => {
-    const { error } = await ask('POST', `/${of('points')}/_search`, { retriever: mmr({}), explain: true }, 400);
-    expect(error.reason).toContain('[explain] of a search with a [diversify]');
+  it('explains the scores that hits have in its list', async () => {
+    const { hits } = await search('points', mmr({ size: 2 }), { explain: true });
+    for (const { _score, _explanation: shown } of hits as any[]) {
+      expect(shown).toMatchObject({ value: _score, details: [{ value: _score, details: [{ value: _score }] }] });
+      expect(shown.description).toContain(`weighted linear combination score: [${_score.toFixed(1)}]`);
+    }
+  });
+
+  it('compares as many hits as its window may have', async () => {
+    const lines = Array.from({ length: 300 }, (_, up) => [
+      { index: { _id: String(up) } },
+      { up: up + 1, around: up === 17 ? [0, 1] : [up % 3 === 0 ? -1 : 1, up / 1000] },
+    ]);
+    await ask('PUT', `/${of('window')}`, {
+      mappings: { properties: { around: { type: 'dense_vector', dims: 2, index_options: { type: 'hnsw' } } } },
+    });
+    const sent = lines.flat().map((it) => `${JSON.stringify(it)}\n`);
+    await ask('POST', `/${of('window')}/_bulk?refresh=true`, sent.join(''));
+    // Besides the best hit and one that points the other way, only one of all is far from both.
+    const [first, second, third] = ids(await search('window', mmr({ rank_window_size: 300, size: 3 })));
+    expect([first, second]).toEqual(['299', '17']);
+    expect(Number(third) % 3).toBe(0);
   });
 });

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { CLUSTER, ENGINES } from '../support/engines.js';
+import { ENGINES, NODE } from '../support/engines.js';
 import type { RunningServer } from '../support/server.js';
 
 describe.each(ENGINES)('a final pipeline over the $name engine', ({ name, start }) => {
@@ -165,7 +165,7 @@ describe.each(ENGINES)('a final pipeline over the $name engine', ({ name, start 
   });
 
   it.runIf(name === 'cluster')('is no business of the cluster, which would run it itself', async () => {
-    const answer = await fetch(`${CLUSTER ?? ''}/${of('both')}/_settings`);
+    const answer = await fetch(`${NODE}/${of('both')}/_settings`);
     expect(await answer.text()).not.toContain('final_pipeline');
   });
 });

@@ -66,7 +66,8 @@ describe.each(ENGINES)('fused searches over the $name engine', ({ start }) => {
   }, 120_000);
 
   afterAll(async () => {
-    for (const index of ['docs', 'pages']) await server.request('DELETE', `/${of(index)}`);
+    for (const index of ['docs', 'pages', 'many']) await server.request('DELETE', `/${of(index)}`);
+    await server.request('DELETE', `/_inference/rerank/${of('ranker')}`);
     await server.stop();
     rmSync(folder, { recursive: true });
   });
@@ -374,6 +375,46 @@ describe.each(ENGINES)('fused searches over the $name engine', ({ start }) => {
         ids(await found('docs', { retriever: rescorer() })),
       );
     });
+
+    it('explains what a score was made of', async () => {
+      const [first] = (await search('docs', { retriever: rescorer(), explain: true })).hits.hits as Hit[];
+      const { value, description, details } = first?._explanation ?? {};
+      expect(value).toBeCloseTo(first?._score ?? NaN, 5);
+      const shown = details[0].details[0].value;
+      expect(description).toContain(`weighted linear combination score: [${String(shown)}]`);
+      expect(shown).toBeCloseTo(first?._score ?? NaN, 5);
+      const retriever = { rrf: { retrievers: [words, few], rank_window_size: 10 } };
+      const above = await search('docs', { retriever: rescorer({ ...byNumber(), retriever }), explain: true });
+      // The number of the first document adds nothing to its score.
+      const changed = (above.hits.hits as Hit[]).filter(({ _id }) => _id !== '0');
+      expect(changed.length).toBeGreaterThan(1);
+      for (const { _score, _explanation } of changed) {
+        const [of] = _explanation.details[0].details;
+        expect([of.value, of.description]).toEqual([expect.closeTo(_score, 4), 'score after rescoring, of:']);
+        expect(of.details[0].description).toContain('rrf score: [');
+      }
+    });
+
+    it('scores more hits again than a query has room for', async () => {
+      const index = of('many');
+      const lines = Array.from(
+        { length: 1100 },
+        (_, n) =>
+          `${JSON.stringify({ index: { _index: index, _id: String(n) } })}\n${JSON.stringify({ n, up: n % 1000 })}\n`,
+      );
+      await ask('POST', '/_bulk?refresh=true', lines.join(''));
+      const by = (field: string, factor: number) => ({ function_score: { field_value_factor: { field, factor } } });
+      const rescore = { window_size: 1100, query: { query_weight: 0, rescore_query: by('up', 1) } };
+      const retriever = { rescorer: { retriever: { standard: { query: by('n', 1) } }, rescore } };
+      const { hits } = await search('many', { retriever, size: 1100 });
+      const scores = (hits.hits as Hit[]).map(({ _id, _score }) => [Number(_id) % 1000, _score]);
+      expect(scores).toHaveLength(1100);
+      expect(scores.every(([up, score]) => up === score)).toBe(true);
+      expect(scores.map(([up]) => up)).toEqual(scores.map(([up]) => up ?? 0).sort((one, other) => other - one));
+      const { rescorer: asked } = retriever;
+      const wider = { rescorer: { ...asked, rescore: { ...rescore, window_size: 10_001 } } };
+      await refused({ retriever: wider }, 400, '10000');
+    }, 180_000);
 
     it('has a filter, a lowest score and several passes, whose narrowest is its window', async () => {
       const filtered = await found('docs', { retriever: rescorer(byNumber({ filter: { range: { n: { gte: 2 } } } })) });

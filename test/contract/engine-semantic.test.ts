@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { ENGINES } from '../support/engines.js';
+import { ENGINES, IS_ELASTICSEARCH } from '../support/engines.js';
 import type { RunningServer } from '../support/server.js';
 
 type Hit = { _id: string; _index: string; _score: number; _source?: any; highlight?: any; matched_queries?: string[] };
@@ -167,6 +167,84 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
     const sparse = { sparse_vector: { field: 'sparse', query_vector: await infer(SPARSE) } };
     const byText = { sparse_vector: { field: 'sparse', inference_id: SPARSE, query: text } };
     expect(ids(await search('texts', { query: sparse }))).toEqual(ids(await search('texts', { query: byText })));
+  });
+
+  describe('among documents that a clause on the field finds', () => {
+    const place = { type: 'dense_vector', dims: 2, similarity: 'l2_norm', index_options: { type: 'hnsw' } };
+    const near = (path: string) =>
+      path.endsWith('place')
+        ? { query_vector: [0.9, 0] }
+        : { query_vector_builder: { text_embedding: { model_text: 'rock' } } };
+    const knn = (path: string, filter: unknown, k: number) => ({
+      field: path,
+      ...near(path),
+      k,
+      num_candidates: 50,
+      filter,
+    });
+    const text = 'the biggest creature';
+    /** Whether the native engine passes them over in the filter of a `knn` on nested objects. */
+    const isDense = (filter: object): boolean => /"(?:dense|both)"/u.test(JSON.stringify(filter));
+    const clauses: readonly (readonly [string, object])[] = [
+      ['semantic', { semantic: { field: 'sparse', query: 'whale animal' } }],
+      ['match', { match: { both: 'whale animal' } }],
+      ['sparse_vector', { sparse_vector: { field: 'sparse', query: 'whale animal' } }],
+      ['knn', { knn: { field: 'dense', ...near('dense'), k: 3, num_candidates: 10 } }],
+      [
+        'knn in a bool',
+        { bool: { must_not: { knn: { field: 'dense', ...near('dense'), k: 3, num_candidates: 10 } } } },
+      ],
+      ['exists', { exists: { field: 'sparse' } }],
+    ];
+
+    beforeAll(async () => {
+      const parts = { type: 'nested', properties: { page: { type: 'integer' }, place } };
+      const both = field(of('both'));
+      await make('filtered', { place, parts, sparse: field(SPARSE), dense: field(DENSE), both });
+      const lines = Object.entries({ ...TEXTS, long: LONG }).flatMap(([_id, it], at) => [
+        { index: { _index: of('filtered'), _id } },
+        {
+          place: [at, 0],
+          parts: [1, 2].map((page) => ({ page, place: [at, page] })),
+          ...(_id === 'stamps' ? {} : { sparse: it }),
+          ...{ dense: it, both: it },
+        },
+      ]);
+      expect((await bulk(lines)).errors).toBe(false);
+    }, 120_000);
+
+    it.each(clauses)('%s in the filter of a knn', async (_, filter) => {
+      const passing = new Set(ids(await search('filtered', { query: filter, size: 10 })));
+      expect(passing.size).toBeGreaterThan(0);
+      for (const path of ['place', 'dense', 'both', 'parts.place']) {
+        if (engine === 'native' && path === 'parts.place' && isDense(filter)) continue;
+        const all = ids(await search('filtered', { knn: knn(path, [], 10), size: 10 }));
+        expect(all).toHaveLength(6);
+        const wanted = all.filter((id) => passing.has(id)).slice(0, 2);
+        const asked = knn(path, filter, 2);
+        expect(ids(await search('filtered', { knn: asked })), `section on ${path}`).toEqual(wanted);
+        // Elasticsearch finds no vectors of nested objects by a query that is not inside one about the objects.
+        if (!(path === 'parts.place' && engine === 'cluster' && IS_ELASTICSEARCH))
+          expect(ids(await search('filtered', { query: { knn: asked } })), `query on ${path}`).toEqual(wanted);
+        expect(ids(await search('filtered', { retriever: { knn: asked } })), `retriever on ${path}`).toEqual(wanted);
+        const retrievers = [{ knn: knn(path, [], 10) }, { standard: { query: { match_all: {} } } }];
+        const fused = await search('filtered', { retriever: { rrf: { retrievers, filter } } });
+        expect(new Set(ids(fused)), `fusion with ${path}`).toEqual(passing);
+      }
+    });
+
+    it('in the filter of a knn on nested objects, and not among these', async () => {
+      const nested = (query: object) => ({ nested: { path: 'parts', score_mode: 'max', query } });
+      const filter = { sparse_vector: { field: 'sparse', query: 'whale animal' } };
+      const passing = new Set(ids(await search('filtered', { query: filter })));
+      const all = ids(await search('filtered', { knn: knn('parts.place', [], 10) }));
+      const around = nested({ knn: knn('parts.place', filter, 2) });
+      expect(ids(await search('filtered', { query: around }))).toEqual(all.filter((id) => passing.has(id)).slice(0, 2));
+      for (const clause of [{ semantic: { field: 'sparse', query: text } }, { exists: { field: 'sparse' } }])
+        expect(ids(await search('filtered', { query: nested(clause) })), JSON.stringify(clause)).toEqual([]);
+      const others = nested({ bool: { must_not: { match: { both: text } }, filter: { term: { 'parts.page': 1 } } } });
+      expect(await search('filtered', { query: others })).toHaveLength(6);
+    });
   });
 
   it('knows which documents have passages', async () => {
@@ -341,6 +419,44 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
       expect([done.created, done.failures]).toEqual([source === 'plain' ? 5 : 6, []]);
       expect(ids(await search(dest, { query: { match: { sparse: 'the biggest creature' } } }))[0]).toBe('whale');
     }
+  });
+
+  it('says what a copy would do and cost, and does nothing', async () => {
+    await ask('PUT', `/_ingest/pipeline/${of('dry')}`, {
+      processors: [{ drop: { if: 'ctx.n == 1' } }, { fail: { if: 'ctx.n == 2', message: 'not this one' } }],
+    });
+    made.push(of('dry-from'));
+    const lines = [...Object.values(TEXTS), LONG].flatMap((a, n) => [{ index: { _index: of('dry-from') } }, { n, a }]);
+    await bulk(lines);
+    await make('dry-to', { a: field(SPARSE) });
+    const tried = (more: object = {}, index = 'dry-to') =>
+      ask('POST', '/_reindex?dry_run=true', { source: { index: of('dry-from') }, dest: { index: of(index), ...more } });
+    const dry = await tried({ pipeline: of('dry') });
+    expect(dry).toMatchObject({
+      dry_run: true,
+      documents: { total: 6, to_write: 4, dropped: 1, failed: 1 },
+      sample: { documents: 6, texts: dry.texts.total },
+      failures: [{ index: of('dry-to'), cause: { reason: expect.stringContaining('not this one') } }],
+    });
+    expect(dry.exact).toContain('documents.total');
+    expect([...dry.exact, ...dry.estimated].sort()).toEqual([
+      ...['disk', 'documents.dropped', 'documents.failed', 'documents.to_write', 'documents.total'],
+      ...['texts', 'time', 'tokens'],
+    ]);
+    // One passage of each short text, and several of the long one.
+    expect(dry.texts.total).toBeGreaterThan(5);
+    expect(dry.tokens.total).toBeGreaterThan(50);
+    expect(dry.disk.bytes).toBeGreaterThan(1000);
+    expect(dry.time.estimate).toMatch(/^\d+(\.\d)?(ms|s|m)$/u);
+    expect((await tried()).documents).toEqual({ total: 6, to_write: 6, dropped: 0, failed: 0 });
+    expect((await ask('GET', `/${of('dry-to')}/_count`)).count).toBe(0);
+    await tried({}, 'dry-nowhere');
+    expect((await server.request('HEAD', `/${of('dry-nowhere')}`)).status).toBe(404);
+    await ask('POST', '/_reindex?refresh=true', { source: { index: of('dry-from') }, dest: { index: of('dry-to') } });
+    await make('dry-again', { a: field(SPARSE) });
+    const source = { index: of('dry-to') };
+    const kept = await ask('POST', '/_reindex?dry_run=true', { source, dest: { index: of('dry-again') }, max_docs: 3 });
+    expect([kept.documents.total, kept.texts]).toEqual([3, { total: 0, truncated: 0 }]);
   });
 
   it('writes documents again by a query, with their passages', async () => {

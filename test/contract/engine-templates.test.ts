@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENGINES } from '../support/engines.js';
 import type { RunningServer } from '../support/server.js';
 
-describe.each(ENGINES)('dynamic templates over the $name engine', ({ start }) => {
+describe.each(ENGINES)('dynamic templates over the $name engine', ({ name, start }) => {
   const run = randomBytes(4).toString('hex');
   const of = (what: string): string => `templates-${run}-${what}`;
   let server: RunningServer;
@@ -105,5 +105,43 @@ describe.each(ENGINES)('dynamic templates over the $name engine', ({ start }) =>
     await ask('POST', '/_reindex?refresh=true', { source: { index: of('made-1') }, dest: { index: of('made-2') } });
     expect(await found(of('made-2'), meaning('texts.body'))).toEqual(['b0']);
     expect(await found(of('made-2'), { knn: { field: 'a_vector', query_vector: [0, 1], k: 2 } })).toEqual(['b0']);
+    // No index comes of a write that asks for an alias.
+    const document = { texts: { body: 'a whale swims' } };
+    const action = { _index: of('made-3'), _id: '1' };
+    const isMissing = { type: 'index_not_found_exception' };
+    for (const [params, line] of [
+      ['?require_alias=true', { index: action }],
+      ['', { index: { ...action, require_alias: true } }],
+    ] as const) {
+      const body = `${JSON.stringify(line)}\n${JSON.stringify(document)}\n`;
+      const { errors, items } = await ask('POST', `/_bulk${params}`, body);
+      expect([errors, items[0].index]).toMatchObject([true, { status: 404, error: isMissing }]);
+    }
+    const single = await ask('PUT', `/${of('made-3')}/_doc/1?require_alias=true`, document, 404);
+    expect(single.error).toMatchObject(isMissing);
+    await ask('HEAD', `/${of('made-3')}`, undefined, 404);
+    // An item says more than its request.
+    const asked = JSON.stringify({ index: { ...action, require_alias: false } });
+    const made = await ask('POST', '/_bulk?require_alias=true&refresh=true', `${asked}\n${JSON.stringify(document)}\n`);
+    expect(made.errors, JSON.stringify(made)).toBe(false);
+    expect(await found(of('made-3'), meaning('texts.body'))).toEqual(['1']);
+  });
+
+  it.runIf(name === 'cluster')('are beside no script, which may add fields that nobody has prepared', async () => {
+    await ask('PUT', `/${of('plain')}`, { mappings: { dynamic_templates: templates } });
+    await ask('PUT', `/${of('plain')}/_doc/1?refresh=true`, { n: 1 });
+    const script = { source: `ctx._source.a_vector = [1, 0]` };
+    const reason = 'in an index whose dynamic templates bring vectors is not available over a cluster';
+    const refused = { reason: expect.stringContaining(reason) as unknown };
+    for (const [path, body] of [
+      ['_update/1', { script }],
+      ['_update_by_query', { script }],
+    ] as const) {
+      expect((await ask('POST', `/${of('plain')}/${path}`, body, 400)).error, path).toMatchObject(refused);
+    }
+    const lines = [{ update: { _id: '1' } }, { script }, { update: { _id: '1' } }, { doc: { n: 2 } }];
+    const { items } = await ask('POST', `/${of('plain')}/_bulk`, lines.map((it) => `${JSON.stringify(it)}\n`).join(''));
+    expect(items).toMatchObject([{ update: { status: 400, error: refused } }, { update: { status: 200 } }]);
+    expect((await mapped(of('plain'))).properties).toEqual({ n: { type: 'long' } });
   });
 });

@@ -298,17 +298,17 @@ describe.each(ENGINES)('vectors over the $name engine', ({ name: engine, start }
     const filtered = await search({ knn: { ...near, filter: { term: { shelf: 'a' } } } }, index);
     expectRanked(filtered, [['astronomy', 1 / 2.21]]);
     const own = nested({ term: { 'passages.page': 2 } });
-    const having = await server.request('POST', `/${index}/_search`, { knn: { ...near, k: 3, filter: own } });
-    if (engine === 'cluster' && !IS_ELASTICSEARCH) {
-      expect([having.status, having.body.error?.reason]).toEqual([
-        400,
-        expect.stringContaining('a [nested] query in the filter of a [knn]'),
-      ]);
-    } else expect(ids(having.body.hits.hits)).toEqual(['sailing']);
+    expect(ids(await search({ knn: { ...near, k: 3, filter: own } }, index))).toEqual(['sailing']);
+    expect(ids(await search({ query: nested({ knn: { ...near, k: 3, filter: own } }) }, index))).toEqual(['sailing']);
     const ofObject = { knn: { ...near, k: 3, filter: { range: { 'passages.page': { gte: 1 } } } } };
     // Elasticsearch asks its filters about documents, whose fields are others than those of their objects.
     const objects = engine === 'cluster' && IS_ELASTICSEARCH ? [] : ['sailing', 'cooking'];
     expect(new Set(ids(await search(ofObject, index)))).toEqual(new Set(objects));
+    const several = [own, { range: { 'passages.page': { gte: 1 } } }, { term: { shelf: 's' } }];
+    const both = await search({ knn: { ...near, k: 3, filter: several } }, index);
+    expectRanked(both, engine === 'cluster' && IS_ELASTICSEARCH ? [] : [['sailing', 1 / 2.81]]);
+    const among = { knn: { ...near, k: 1, filter: nested({ knn: { ...near, query_vector: [2, 0], k: 1 } }) } };
+    expectRanked(await search(among, index), [['astronomy', 1 / 2.21]]);
   });
 
   it('finds nothing in a field that is not mapped', async () => {

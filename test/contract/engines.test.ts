@@ -380,6 +380,11 @@ describe.each(ENGINES)('over the $name engine', ({ name, start }) => {
     // Where the second is sent, there is no document that it could be written in place of.
     expect(left).toMatchObject({ total: 2, updated: 1, version_conflicts: 1, failures: [] });
     expect(await by()).toEqual([{ n: 0, by: 'default' }, { n: 1, by: 'named' }, { n: 2 }, { n: 3, by: 'named' }]);
+    await set('other', 'other');
+    await ask('PUT', `/${two}/_settings`, { 'index.default_pipeline': of('other') });
+    const both = await ask('POST', `/${one},${two}/_update_by_query?refresh=true`, { query: { terms: { n: [0, 3] } } });
+    expect(both).toMatchObject({ total: 2, updated: 2, failures: [] });
+    expect(await by()).toEqual([{ n: 0, by: 'default' }, { n: 1, by: 'named' }, { n: 2 }, { n: 3, by: 'other' }]);
     const refused = await server.request('POST', `/${two}/_update_by_query?pipeline=${of('nowhere')}`, odd);
     expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(of('nowhere'))]);
   });

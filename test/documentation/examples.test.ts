@@ -35,7 +35,6 @@ const NOT_OVER_ELASTICSEARCH: readonly (readonly [asks: RegExp, why: string])[] 
 const NOT_OVER_CLUSTER: readonly (readonly [asks: RegExp, why: string])[] = [
   [/\/shops\b|shops\.csv|\/labelled-events/, 'OpenSearch has no type flattened'],
   [/_cat\/indices\/sample/, 'passages count as documents'],
-  [/dry_run=true/, 'dry runs are refused'],
   [/_ext\/migration\/assistance/, 'the format of an index is the cluster’s own'],
   [/"profile": true|"explain": true/, 'explanations and profiles are the cluster’s'],
   [

@@ -231,6 +231,16 @@ describe('over a cluster with a fault', () => {
     expect((await server.request('POST', '/a/_search', SEARCH)).status).toBe(200);
   });
 
+  it('a request that is too long for the cluster is refused by name, whatever has made it longer', async () => {
+    const fake = await node(({ path }) => (/\/(?:_doc\/1|_bulk)$/.test(path) ? { status: 413, body: '' } : undefined));
+    const server = await over(fake.url);
+    const refused = { status: 413, error: { type: 'content_too_long_exception' } };
+    expect((await server.request('PUT', '/a/_doc/1', { text: 'long' })).body).toMatchObject(refused);
+    const answer = await server.request('POST', '/a/_bulk', '{"index":{"_id":"1"}}\n{}\n');
+    expect(answer.body).toMatchObject(refused);
+    expect(answer.body.error.reason).toContain('with its vectors and passages');
+  });
+
   it('a full queue is passed on as it is for a direct write', async () => {
     const fake = await node(({ path }) =>
       path === '/a/_bulk' ? error('rejected_execution_exception', 'the queue is full', 429) : undefined,

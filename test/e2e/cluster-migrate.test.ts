@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { begin, sparrow } from '../cli/support.js';
-import { CLUSTER, NO_CLUSTER, OVER_CLUSTER } from '../support/engines.js';
+import { CLUSTER, NO_CLUSTER, NODE, OVER_CLUSTER } from '../support/engines.js';
 import { type RunningServer, startServer } from '../support/server.js';
 
 const MODEL = '.sparse_encoder_model_2';
@@ -28,7 +28,7 @@ async function ask(server: RunningServer, method: string, path: string, body?: u
 }
 
 async function cluster(method: string, path: string): Promise<any> {
-  return (await fetch(`${CLUSTER ?? ''}${path}`, { method })).json();
+  return (await fetch(`${NODE}${path}`, { method })).json();
 }
 
 async function questions(server: RunningServer): Promise<Hit[][]> {

@@ -181,5 +181,68 @@ describe.skipIf(why !== undefined)(
       },
       300_000,
     );
+
+    // The last one: the cluster has two nodes from here on.
+    it('have each document with its passages, or neither, when a node of the cluster is killed while they are written', async () => {
+      const [one, two] = servers as [RunningServer, RunningServer];
+      await ask(one, 'PUT', '/meant', {
+        settings: { number_of_shards: 3, number_of_replicas: 1 },
+        mappings: { properties: { content: { type: 'semantic_text', inference_id: '.hybrid' } } },
+      });
+      await cluster('GET', '/_cluster/health/meant?wait_for_status=green&timeout=60s');
+      const shards = await cluster('GET', '/_cat/shards/meant?format=json&h=prirep,node');
+      const { nodes: processes } = await cluster('GET', '/_nodes/process');
+      const doomed = Object.values<any>(processes).find(
+        ({ name }) => name !== 'node-0' && shards.some((it: any) => it.prirep === 'p' && it.node === name),
+      );
+      expect(doomed, JSON.stringify(shards)).toBeDefined();
+
+      const acknowledged = new Map<string, string>();
+      let isOver = false;
+      const writing = async (worker: number): Promise<void> => {
+        for (let at = 0; !isOver; at += 1) {
+          const documents = [0, 1, 2].map((more) => [`${worker}-${at}-${more}`, text(3 * at + more)] as const);
+          const lines = documents.map(
+            ([_id, content]) => `{"index":{"_id":"${_id}"}}\n${JSON.stringify({ content })}\n`,
+          );
+          const answer = await (worker === 0 ? one : two).request('POST', '/meant/_bulk', lines.join(''));
+          // A write that may have been carried out is not sent to another node, and its sender is told so.
+          if (answer.status !== 200) continue;
+          answer.body.items.forEach(({ index: { _id: id, status } }: any) => {
+            if (status === 201) acknowledged.set(id, documents.find(([it]) => it === id)?.[1] ?? '');
+          });
+        }
+      };
+      const load = Promise.all([writing(0), writing(1)]);
+      load.catch(() => (isOver = true));
+      await expect.poll(() => acknowledged.size, { timeout: 60_000 }).toBeGreaterThan(30);
+      process.kill(doomed.process.id, 'SIGKILL');
+      const before = acknowledged.size;
+      await expect.poll(() => acknowledged.size, { timeout: 120_000 }).toBeGreaterThan(before + 60);
+      isOver = true;
+      await load;
+      await cluster('GET', '/_cluster/health/meant?wait_for_status=yellow&wait_for_nodes=2&timeout=60s');
+      await cluster('POST', '/meant/_refresh');
+
+      const found = async (query: object): Promise<Map<string, string>> => {
+        const { hits, _shards } = await ask(two, 'POST', '/meant/_search', { size: 10_000, query });
+        expect(_shards).toMatchObject({ total: 3, failed: 0 });
+        return new Map(hits.hits.map(({ _id, _source }: any) => [_id, _source.content]));
+      };
+      const there = await found({ match_all: {} });
+      for (const [id, content] of acknowledged) expect(there.get(id), id).toBe(content);
+      const asked = 'a document that tells of something';
+      const tokens = await found({ sparse_vector: { field: 'content', query: asked } });
+      const vectors = await found({
+        knn: {
+          field: 'content',
+          k: there.size,
+          num_candidates: 10_000,
+          query_vector_builder: { text_embedding: { model_text: asked } },
+        },
+      });
+      expect([...tokens.keys()].sort()).toEqual([...there.keys()].sort());
+      expect([...vectors.keys()].sort()).toEqual([...there.keys()].sort());
+    }, 300_000);
   },
 );

@@ -9,7 +9,12 @@ import { type RunningServer, type StartOptions, startServer } from './server.js'
 /** An address, the kind of cluster to start, or `none`. */
 const WANTED = process.env['SPARROW_TEST_CLUSTER'] ?? 'opensearch-2';
 
-const KINDS: readonly string[] = ['opensearch-2', 'opensearch-3', 'elasticsearch-8'] satisfies Kind[];
+const KINDS: readonly string[] = [
+  'opensearch-2',
+  'opensearch-2-three-nodes',
+  'opensearch-3',
+  'elasticsearch-8',
+] satisfies Kind[];
 
 async function found(): Promise<Found> {
   if (/^https?:/.test(WANTED)) return { addresses: WANTED };
@@ -27,14 +32,17 @@ async function found(): Promise<Found> {
 
 const FOUND = await found();
 
-/** The address of a cluster that tests may write to. */
+/** The addresses of a cluster that tests may write to, with commas between them. */
 export const CLUSTER = 'addresses' in FOUND ? FOUND.addresses : undefined;
 
-/** Whether it is an Elasticsearch; the one of the peers has only some of its modules: no `_reindex`, scripts, or `_rank_eval`. */
-export const IS_ELASTICSEARCH = CLUSTER !== undefined && (await versionOf(CLUSTER)).startsWith('8.');
+/** One of its nodes, for a test that asks past Sparrow; nothing where there is no cluster. */
+export const [NODE = ''] = (CLUSTER ?? '').split(',');
 
-async function versionOf(addresses: string): Promise<string> {
-  const answer = await fetch(`${addresses.split(',')[0] ?? ''}/_nodes?filter_path=nodes.*.version`);
+/** Whether it is an Elasticsearch; the one of the peers has only some of its modules: no `_reindex`, scripts, or `_rank_eval`. */
+export const IS_ELASTICSEARCH = CLUSTER !== undefined && (await versionOf(NODE)).startsWith('8.');
+
+async function versionOf(node: string): Promise<string> {
+  const answer = await fetch(`${node}/_nodes?filter_path=nodes.*.version`);
   const { nodes } = (await answer.json()) as { nodes: Readonly<Record<string, { version: string }>> };
   return Object.values(nodes)[0]?.version ?? '';
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use memchr::memmem;
 use serde_json::{Map, Value, json};
 use sparrow_admin as admin;
 use sparrow_admin::cluster::Ledger;
@@ -140,7 +141,7 @@ impl Entry {
     /// open, waits for no refresh, and names no model that would have to encode a text. Of texts to encode, it has one of a line.
     pub(crate) fn is_short(&self, request: &Request, body: &[u8]) -> bool {
         let has = |name| request.query.contains_key(name);
-        let names_model = || body.windows(MODEL.len()).any(|part| part == MODEL);
+        let names_model = || memmem::find(body, MODEL).is_some();
         let is_small = match self.declaration.lane {
             Lane::Infer => body.len() <= SHORT_TEXT && values_beside_strings(body) <= VALUES_OF_A_TEXT,
             _ => body.len() <= SHORT_BODY,
@@ -186,8 +187,8 @@ impl Entry {
 /// Most values of a body that is no document: ten times the terms of a query, and those of a mapping with as many fields as there may be.
 const MOST_VALUES: usize = 500_000;
 
-/// Most bytes of the body of a short operation.
-const SHORT_BODY: usize = 8 << 10;
+/// Most bytes of the body of a short operation: a vector of 1,024 numbers has 22 KB.
+const SHORT_BODY: usize = 32 << 10;
 
 /// Most bytes of a body with a short text to encode, which cannot be stopped once the model reads it.
 const SHORT_TEXT: usize = 512;
@@ -220,7 +221,15 @@ pub fn declared() -> Value {
             (action.name().to_owned(), shown)
         })
         .collect();
-    json!({"operations": operations, "actions": actions, "queries": sparrow_query::schemas()})
+    let schemas = sparrow_query::schemas()
+        .into_iter()
+        .chain(sparrow_search_body::schemas())
+        .chain(sparrow_mapping::schemas())
+        .chain(sparrow_ingest::schemas())
+        .chain(sparrow_jobs::schemas());
+    let schemas: Map<String, Value> =
+        schemas.map(|(name, schema)| (name.to_owned(), schema.into())).collect();
+    json!({"operations": operations, "actions": actions, "schemas": schemas})
 }
 
 fn shown(declaration: &Declaration) -> Value {

@@ -27,3 +27,13 @@ export class Believed<T> {
     this.#known.clear();
   }
 }
+
+/** What is made of answers that are believed: once of each, however often it is asked for. */
+export function derived<F extends object, T>(make: (from: F) => T): (from: F) => T {
+  const made = new WeakMap<F, { readonly value: T }>();
+  return (from) => {
+    const known = made.get(from) ?? { value: make(from) };
+    made.set(from, known);
+    return known.value;
+  };
+}

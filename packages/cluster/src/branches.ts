@@ -26,6 +26,8 @@ export interface Branch {
   /** Whether reading on would find no more hits. */
   readonly ends: boolean;
   readonly inputs: readonly Branch[];
+  /** The list as it was before its hits were scored again, if they were. */
+  readonly before?: Branch;
 }
 
 /** What a list is made from: those that queries found, how far these were read, and the scores that a model gives to documents. */
@@ -54,14 +56,21 @@ export async function branchOf(node: Node, sources: Sources, wanted: number): Pr
   const inputs: Branch[] = [];
   for (const { node: below, rescore } of node.inputs) {
     const list = await branchOf(below, sources, depth);
-    inputs.push(rescore === undefined ? list : { ...list, hits: asFound(await sources.rescored(rescore, list.hits)) });
+    if (rescore === undefined) inputs.push(list);
+    else inputs.push({ ...list, hits: asFound(await sources.rescored(rescore, list.hits)), before: list });
   }
   const [first] = inputs;
   const read = first?.hits.slice(0, depth) ?? [];
   let pages: Pages;
   if (node.diversify !== undefined) {
     const kept = await sources.different(node.diversify, read);
-    pages = { hits: kept.flatMap((at) => asFound(read.slice(at, at + 1))), isCut: false };
+    pages = {
+      hits: asFound(
+        kept.flatMap((at) => read.slice(at, at + 1)),
+        depth,
+      ),
+      isCut: false,
+    };
   } else if (node.rerank !== undefined) pages = await rerankedPages(node.rerank, read, sizes, sources);
   else pages = await fusedPages(node, inputs, sizes, sources.turns);
   const most = node.window.given ? depth : (node.window.most ?? MAX_WINDOW);
@@ -69,8 +78,8 @@ export async function branchOf(node: Node, sources: Sources, wanted: number): Pr
   return { hits: pages.hits, ends, inputs };
 }
 
-function asFound(hits: readonly Ranked[]): readonly BranchHit[] {
-  return hits.map(({ key, score }) => ({ key, score, own: score, window: 0 }));
+function asFound(hits: readonly Ranked[], window = 0): readonly BranchHit[] {
+  return hits.map(({ key, score }) => ({ key, score, own: score, window }));
 }
 
 interface Pages {

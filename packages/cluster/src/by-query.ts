@@ -8,19 +8,23 @@ import type { Reindex } from './reindex.js';
 import { passedOn } from './replies.js';
 import type { Transport } from './transport.js';
 
+/** The pipeline that the documents of all indices go through, or that of each index. */
+export interface PipelinesOf {
+  readonly all?: string;
+  readonly each?: Readonly<Record<string, string>>;
+}
+
 /**
- * The pipeline that an `_update_by_query` goes through: the one that is named, or the default one of the indices.
- *
- * @throws {EngineError} 400 where the indices have different ones
+ * The pipelines that an `_update_by_query` goes through, by its indices: the one that is named, or the default one of each.
  */
-export async function defaultPipelineOf(
+export async function pipelinesOf(
   transport: Transport,
   { query }: EngineRequest,
   expression: string,
-): Promise<string | undefined> {
+): Promise<PipelinesOf> {
   const { pipeline, dry_run: dry } = query;
   if (dry !== undefined) throw notOverCluster('[dry_run] of an _update_by_query');
-  if (pipeline !== undefined) return pipeline === '_none' ? undefined : pipeline;
+  if (pipeline !== undefined) return pipeline === '_none' ? {} : { all: pipeline };
   const options = ['ignore_unavailable', 'allow_no_indices', 'expand_wildcards'];
   const answered = await transport.ask({
     method: 'GET',
@@ -32,18 +36,12 @@ export async function defaultPipelineOf(
     repeatable: true,
   });
   if (answered.status !== 200) throw passedOn(answered);
-  const [first, ...others] = Object.values(parseAnswer(answered.body) as object).map((it: unknown) => {
+  const each = Object.entries(parseAnswer(answered.body) as object).flatMap(([index, it]: [string, unknown]) => {
     const settings = isObject(it) ? it['settings'] : undefined;
     const found = isObject(settings) ? settings['index.default_pipeline'] : undefined;
-    return typeof found === 'string' && found !== '_none' ? found : undefined;
+    return typeof found === 'string' && found !== '_none' ? [[index, found] as const] : [];
   });
-  if (others.some((it) => it !== first)) {
-    throw notOverCluster(
-      'an _update_by_query in indices with different default pipelines',
-      'name one index, or a [pipeline]',
-    );
-  }
-  return first;
+  return each.length === 0 ? {} : { each: Object.fromEntries(each) };
 }
 
 /** The query of a copy in the cluster's form. */

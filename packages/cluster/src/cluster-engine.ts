@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Cancel, EngineReply, EngineRequest, Operation, SearchEngine } from '@sparrow-search/engine';
 
+import { bulk } from './bulk.js';
 import { Deployments } from './deployments.js';
-import { bulk, changeDocument, writeDocument } from './documents.js';
+import { changeDocument, writeDocument } from './documents.js';
 import { DynamicFields } from './dynamic-fields.js';
 import { Endpoints } from './endpoints.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
@@ -12,10 +13,8 @@ import { FieldModels } from './field-models.js';
 import { FinalPipelines } from './final-pipelines.js';
 import { forward, isForwarded } from './forward.js';
 import {
-  type BelievedOfIndices,
   changeAliases,
   createIndex,
-  forgetIndices,
   getMappings,
   getTemplates,
   makeFromAnother,
@@ -24,6 +23,7 @@ import {
   putTemplate,
 } from './indices.js';
 import { asBuffer, parseAnswer } from './json.js';
+import { KnownIndices } from './known-indices.js';
 import { byId, saysVectors } from './left-out-vectors.js';
 import { type Asker, Names } from './names.js';
 import { Pipelines } from './pipelines.js';
@@ -66,7 +66,7 @@ const NATIVE: ReadonlySet<Operation> = new Set<Operation>([
 /** What the cluster carries out as it is, and after which names stand for other indices, or for none. */
 const REPLACES: ReadonlySet<Operation> = new Set([
   ...(['delete_index', 'create_data_stream', 'delete_data_stream'] as const),
-  ...(['delete_index_template', 'delete_component_template'] as const),
+  ...(['delete_index_template', 'delete_component_template', 'restore_snapshot'] as const),
 ]);
 
 /** The engine that is over a cluster: the cluster holds documents and vectors, and the engine of this process the models. */
@@ -88,7 +88,7 @@ export class ClusterSearchEngine implements SearchEngine {
   readonly #seals: Seals;
   readonly #finals: FinalPipelines;
   readonly #dynamic: DynamicFields;
-  readonly #believed: BelievedOfIndices;
+  readonly #indices: KnownIndices;
   readonly #log: ClusterLog;
 
   private constructor(
@@ -108,14 +108,15 @@ export class ClusterSearchEngine implements SearchEngine {
     this.#deployments = new Deployments(native, state, log);
     this.#tasks = tasks;
     const turns = new Turns(state);
-    this.#models = new FieldModels(native, transport, turns);
-    this.#vectors = new VectorFields(transport, product);
-    this.#semantic = new SemanticFields(native, transport, product, turns);
+    const indices = new KnownIndices(transport);
+    this.#indices = indices;
+    this.#models = new FieldModels(native, transport, indices, turns);
+    this.#vectors = new VectorFields(indices, product);
+    this.#semantic = new SemanticFields(native, transport, indices, product, turns);
     this.#endpoints = new Endpoints(native, state, log, (id) => this.#semantic.using(id));
     const [names, models, vectors, semantic] = [this.#names, this.#models, this.#vectors, this.#semantic];
-    this.#finals = new FinalPipelines(transport, turns);
-    this.#dynamic = new DynamicFields({ transport, product, vectors: this.#vectors, semantic: this.#semantic });
-    this.#believed = { vectors, semantic, finals: this.#finals, dynamic: this.#dynamic };
+    this.#finals = new FinalPipelines(transport, indices, turns);
+    this.#dynamic = new DynamicFields({ transport, product, indices, semantic });
     this.#seals = new Seals(state, names);
     this.#reads = new Reads({ native, transport, product, names, models, vectors, semantic, seals: this.#seals });
   }
@@ -173,6 +174,9 @@ export class ClusterSearchEngine implements SearchEngine {
       // A name in a body may hold half of a character, of which no address can be made.
       if (error instanceof URIError) throw illegal('a name or a value holds a surrogate without the other one');
       throw error;
+    } finally {
+      // What has the name next may be another index.
+      if (REPLACES.has(request.op)) this.#indices.forget();
     }
   }
 
@@ -184,10 +188,7 @@ export class ClusterSearchEngine implements SearchEngine {
       const context = { transport: this.#transport, names: this.#names };
       const { request: passed, filters } =
         op === 'field_caps' ? askedCapabilities(this.product, request) : { request, filters: [] };
-      const reply = await stoppable(cancel, (signal) => forward(context, passed, body, signal)).finally(() => {
-        // What has the name next may be another index.
-        if (REPLACES.has(op)) forgetIndices(this.#believed);
-      });
+      const reply = await stoppable(cancel, (signal) => forward(context, passed, body, signal));
       if (op !== 'field_caps' && op !== 'get_settings') return reply;
       const expression = (await this.#names.expression(request, request.path['index'])) ?? '';
       if (op === 'get_settings') return this.#withFinals(request, expression, reply);
@@ -209,7 +210,7 @@ export class ClusterSearchEngine implements SearchEngine {
       semantic,
       seals,
       finals,
-      dynamic: this.#dynamic,
+      indices: this.#indices,
     };
     const writing = {
       transport,

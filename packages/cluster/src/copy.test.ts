@@ -10,11 +10,12 @@ import type { Asked } from './transport.js';
 const LONG = 6 * 1024 * 1024;
 const PLAN = { source: 'a', dest: 'b', batch: 128, maxDocs: Number.MAX_SAFE_INTEGER, perSecond: 0 } as CopyPlan;
 
-/** A cluster with as many documents, of which it gives no more than some in an answer; `bulks` are the ids of each bulk. */
+/** A cluster with as many documents, of which it gives no more than some in an answer; `bulks` are the ids of each bulk, `sizes` how many were asked for. */
 function over(count: number, most: number) {
   const text = 'x'.repeat(LONG);
   const bulks: string[][] = [];
   const queries: unknown[] = [];
+  const sizes: number[] = [];
   const ask = ({ path, body = '{}' }: Asked): Promise<unknown> => {
     const answered = (answer: object) => ({ status: 200, body: Buffer.from(JSON.stringify(answer)), text: false });
     if (path !== '/_search' && path !== '/_bulk') return Promise.resolve(answered({ pit_id: 'view' }));
@@ -38,6 +39,7 @@ function over(count: number, most: number) {
       return Promise.resolve(answered({ hits: { hits: [{ _id: String(count - 1), sort: [count - 1] }] } }));
     }
     queries.push(query);
+    sizes.push(size);
     const places = Array.from({ length: Math.min(size, count - after - 1) }, (_, at) => after + 1 + at);
     if (places.length > most) {
       const reason = 'the cluster answered with more than it may: ask for less at once';
@@ -51,7 +53,7 @@ function over(count: number, most: number) {
   const dynamic = { prepare: () => Promise.resolve() };
   const product = { name: 'OpenSearch' };
   const context = { transport: { ask }, product, semantic, finals, dynamic } as unknown as Copying;
-  return { context, bulks, queries };
+  return { context, bulks, queries, sizes };
 }
 
 describe('a copy of long documents', () => {
@@ -65,6 +67,13 @@ describe('a copy of long documents', () => {
     expect(shards).toMatchObject([{ done: true }]);
     expect(bulks.flat()).toEqual(Array.from({ length: 10 }, (_, at) => String(at)));
     expect(Math.max(...bulks.map(({ length }) => length))).toBe(3);
+  });
+
+  it('asks for a few of them before it knows how long they are', async () => {
+    const { context, bulks, sizes } = over(12, 12);
+    await copy(context, PLAN, begun, setDown);
+    expect(bulks.flat()).toHaveLength(12);
+    expect(Math.max(...sizes)).toBe(8);
   });
 
   it('takes no more of them than it was asked for', async () => {

@@ -39,6 +39,8 @@ export interface CopyPlan {
   readonly dest: string;
   /** The pipeline that documents go through; absent where only their passages are made. */
   readonly pipeline?: string | undefined;
+  /** The pipelines in place of it, by the indices that documents are read from. */
+  readonly pipelines?: Readonly<Record<string, string>> | undefined;
   /** Whether documents are written where they are, if nobody else writes them in between. */
   readonly inPlace?: boolean;
   readonly creates: boolean;
@@ -56,6 +58,9 @@ export type Progress = Pick<TaskRecord, 'shards' | 'tally' | 'failures'>;
 
 /** Characters of documents that are encoded and written together; a cluster takes bodies of a certain size only. */
 const PAGE_BYTES = 16 * 1024 * 1024;
+
+/** Documents that are read first, as each may be long, and a node has all of an answer in its memory. */
+const FIRST_READ = 8;
 
 /** How long a view of the documents is kept for the next batch. */
 const KEEP_ALIVE = '10m';
@@ -116,7 +121,7 @@ export async function copy(
     const view = await openView(context, shard);
     try {
       let after = shard.after;
-      let most = plan.batch;
+      let most = FIRST_READ;
       // What a change of a model has written is left out by its query.
       const isFirst = plan.inPlace === true && plan.change === undefined && shard.until === undefined;
       const bounded = isFirst ? { ...shard, until: await lastWritten(context, view) } : shard;
@@ -126,18 +131,29 @@ export async function copy(
       }
       for (;;) {
         const started = Date.now();
-        const wanted = Math.min(most, plan.maxDocs - done(progress));
-        const found = wanted <= 0 ? [] : await read(context, plan, bounded, view, after, wanted);
-        if (found === undefined) {
-          most = Math.ceil(wanted / 2);
-          continue;
+        const wanted = Math.min(plan.batch, plan.maxDocs - done(progress));
+        const page: Hit[] = [];
+        let length = 0;
+        let ended = wanted <= 0;
+        while (!ended && page.length < wanted && length <= PAGE_BYTES) {
+          const size = Math.min(most, wanted - page.length);
+          const found = await read(context, plan, bounded, view, page.at(-1)?.seqNo ?? after, size);
+          if (found === undefined) {
+            most = Math.ceil(size / 2);
+            continue;
+          }
+          ended = found.length < size;
+          for (const hit of found) {
+            // What is left is read again with the next page.
+            if (length > PAGE_BYTES) ended = false;
+            else page.push(hit);
+            length += hit.source.length + (hit.payload?.length ?? 0);
+          }
+          // As many as are as long as a page, so far as those before tell.
+          most = Math.max(1, Math.min(2 * most, Math.floor((PAGE_BYTES * page.length) / Math.max(1, length))));
         }
-        const page = firstOf(found);
-        most = Math.min(plan.batch, 2 * Math.max(1, page.length));
-        const last = page.at(-1);
-        const ended = last === undefined || (page.length === found.length && found.length < wanted);
         const written = page.length === 0 ? progress : await write(context, plan, progress, page);
-        after = last?.seqNo ?? after;
+        after = page.at(-1)?.seqNo ?? after;
         const shards = written.shards.map((it, place) =>
           place === at ? { ...it, ...(after === undefined ? {} : { after }), ...(ended ? { done: true } : {}) } : it,
         );
@@ -209,13 +225,6 @@ async function closeView({ transport, product }: Copying, view: string): Promise
   const path = isOpenSearch ? '/_search/point_in_time' : '/_pit';
   // It would end by itself.
   await transport.ask({ method: 'DELETE', path, body }).catch(() => undefined);
-}
-
-/** The first of some documents: as many as are written at once. */
-function firstOf(found: readonly Hit[]): readonly Hit[] {
-  let bytes = 0;
-  const end = found.findIndex(({ source, payload = '' }) => (bytes += source.length + payload.length) > PAGE_BYTES);
-  return end < 0 ? found : found.slice(0, end + 1);
 }
 
 /** @returns undefined where the answer would be longer than any that is read, but fewer documents may be read at once */
@@ -325,7 +334,7 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
   }
   await complete(context, made, since, written);
   for (const index of new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])))) {
-    for (const ran of [plan.pipeline, await finalOf(context, plan, index)])
+    for (const ran of [firstOf(plan, page), await finalOf(context, plan, index)])
       if (ran !== undefined) await noteModels(context, ran, [index]);
   }
   return { shards: before.shards, tally, failures };
@@ -337,6 +346,12 @@ async function checkThere({ transport }: Copying, page: readonly Hit[]): Promise
     const { status } = await transport.ask({ method: 'HEAD', path: `/${encodeURIComponent(index)}` });
     if (status === 404) throw indexMissing(index);
   }
+}
+
+/** The pipeline that runs first on documents, which are all of one index. */
+function firstOf({ pipeline, pipelines = {} }: CopyPlan, [first]: readonly Hit[]): string | undefined {
+  const index = first?.index ?? '';
+  return Object.hasOwn(pipelines, index) ? pipelines[index] : pipeline;
 }
 
 /** The pipeline that runs last on documents for an index; none runs on those that only get vectors of another model. */
@@ -355,7 +370,7 @@ async function outcomesOf(
   page: readonly Hit[],
   madeFor: SemanticIndex[],
 ): Promise<readonly Outcome[]> {
-  const { pipeline } = plan;
+  const pipeline = firstOf(plan, page);
   const outcomes: Outcome[] =
     pipeline === undefined
       ? page.map(({ index, id, routing, source }) => ({ kind: 'document', index, id, routing, source }))

@@ -116,7 +116,7 @@ function codesProblem(type: string, dims: number): string | undefined {
 }
 
 /** The name that OpenSearch has for a comparison. */
-function spaceOf({ element, similarity, index }: DenseField): string {
+export function spaceOf({ element, similarity, index }: DenseField): string {
   if (element === 'bit') return 'hamming';
   // A field that is not indexed may hold vectors of length 0, of which no cosine can be taken.
   if (!index) return 'l2';

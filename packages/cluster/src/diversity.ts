@@ -1,9 +1,10 @@
 import type { Cancel, Ranked, SearchEngine } from '@sparrow-search/engine';
 
-import { type Json, isObject, parseAnswer } from './json.js';
-import { type Asking, multiple } from './multiple.js';
+import { type HitDocument, readDocuments } from './documents-of-hits.js';
+import { illegal } from './errors.js';
+import { type Json, isObject } from './json.js';
+import type { Asking } from './multiple.js';
 import { PAYLOAD, slotsOf } from './passage-mappings.js';
-import { keyOf, theseOf } from './ranked-hits.js';
 import { type SemanticFields, askNative } from './semantic-fields.js';
 import { hasSemantic } from './semantic-queries.js';
 import type { VectorFields } from './vector-fields.js';
@@ -14,22 +15,20 @@ interface Context {
   readonly vectors: VectorFields;
 }
 
-interface Found {
-  readonly _index: string;
-  readonly _id: string;
-  readonly _source?: unknown;
-  readonly fields?: Readonly<Record<string, readonly unknown[]>>;
-}
+/** Characters of the vectors of a window, which are together in memory. */
+const MOST_VECTORS = 256 * 1024 * 1024;
 
 /**
  * What says which hits of a list differ from each other: the native engine chooses them, by the vectors that the cluster has.
  *
- * @returns a function that takes a retriever, whose own list is not looked at, and gives the places of hits that are kept
+ * @returns a function that takes a retriever, whose own list is not looked at, and gives the places of hits that are kept; it throws a
+ * 400 for hits with more vectors than may be in memory
  */
 export function different(
   { native, semantic, vectors }: Context,
   asking: Asking,
   cancel?: Cancel,
+  most = MOST_VECTORS,
 ): (retriever: Json, hits: readonly Ranked[]) => Promise<readonly number[]> {
   return async (retriever, hits) => {
     const [{ field: path }] = Object.values(retriever) as [{ readonly field: string }];
@@ -37,26 +36,34 @@ export function different(
     const isOfPassages = known !== undefined && hasSemantic(known, path);
     const isDense = (await vectors.of(asking.expression)).some((fields) => fields.has(path));
     const shown = isOfPassages ? { stored_fields: [PAYLOAD] } : { _source: [path] };
-    const found = isOfPassages || isDense ? await documents(asking, shown, hits) : new Map<string, Found>();
-    const candidates = hits.map(({ key }) => {
-      const { _index: name, _source: source, fields } = found.get(key) ?? {};
+    const found = new Map<string, string>();
+    let characters = 0;
+    const keep = (key: string, of: object): void => {
+      const candidate = JSON.stringify(of);
+      characters += candidate.length;
+      if (characters > most) throw illegal(tooMany(path, most));
+      found.set(key, candidate);
+    };
+    const vectorsOf = ({ index: name, source, fields }: HitDocument): object => {
       if (!isOfPassages) return { vectors: vectorsAt(source, path.split('.')) };
       const index = known.indices.find((it) => it.index === name);
       const [{ name: slot }] = slotsOf(path, {}, index?.state);
       return { payload: fields?.[PAYLOAD]?.[0] ?? null, slot };
-    });
-    const asked = { retriever, indices: known?.indices ?? [], hits: candidates };
+    };
+    if (isOfPassages || isDense) {
+      await readDocuments(asking, shown, hits, (documents) => {
+        for (const document of documents) keep(document.key, vectorsOf(document));
+      });
+    }
+    const candidates = hits.map(({ key }) => found.get(key) ?? '{"vectors":[]}').join(',');
+    const about = JSON.stringify({ retriever, indices: known?.indices ?? [] }).slice(0, -1);
+    const asked = `${about},"hits":[${candidates}]}`;
     return (JSON.parse(await askNative(native, 'choose_different', asked, cancel)) as { kept: readonly number[] }).kept;
   };
 }
 
-async function documents(asking: Asking, shown: object, hits: readonly Ranked[]): Promise<ReadonlyMap<string, Found>> {
-  if (hits.length === 0) return new Map();
-  const { filter, most } = theseOf(hits);
-  const search = { query: { bool: { filter } }, size: most, track_total_hits: false, ...shown };
-  const [answer = ''] = await multiple(asking, [JSON.stringify(search)]);
-  const { hits: found } = parseAnswer(answer) as { hits: { hits: readonly Found[] } };
-  return new Map(found.hits.map((hit) => [keyOf(hit._index, hit._id), hit]));
+function tooMany(field: string, most: number): string {
+  return `[diversify] would compare more than [${String(most)}] characters of vectors of field [${field}]; give a smaller [rank_window_size]`;
 }
 
 /** The vector at a path, whose names may hold dots; none where there is no list of numbers. */

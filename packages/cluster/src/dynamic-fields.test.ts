@@ -3,11 +3,10 @@ import { beforeEach, describe, expect, it } from 'vitest';
 
 import { DynamicFields } from './dynamic-fields.js';
 import type { Json } from './json.js';
+import { KnownIndices } from './known-indices.js';
 import type { Product } from './product.js';
 import type { SemanticFields } from './semantic-fields.js';
 import type { Asked, Transport } from './transport.js';
-import type { VectorFields } from './vector-fields.js';
-import { writeIndexOf } from './write-index.js';
 
 const SEMANTIC = { type: 'semantic_text', inference_id: 'e' };
 const OWN = [{ meaning: { match: '*_text', match_mapping_type: 'string', mapping: SEMANTIC } }];
@@ -46,15 +45,15 @@ const semantic = {
     make();
     return Promise.resolve();
   },
-  forget: () => undefined,
 } as unknown as SemanticFields;
-const vectors = { forget: () => undefined } as unknown as VectorFields;
 
+let indices: KnownIndices;
 let dynamic: DynamicFields;
 beforeEach(() => {
   [cluster, sent, made, make] = [{}, [], [], () => undefined];
   const product = { name: 'OpenSearch' } as Product;
-  dynamic = new DynamicFields({ transport, product, vectors, semantic });
+  indices = new KnownIndices(transport);
+  dynamic = new DynamicFields({ transport, product, indices, semantic });
 });
 
 const prepare = (name: string, document: string | object): Promise<void> =>
@@ -92,7 +91,7 @@ describe('the index that gets fields', () => {
     };
     await prepare('a', { a_text: 'x' });
     cluster['GET /_alias/a'] = { one: { aliases: { a: { is_write_index: true } } }, two: { aliases: { a: {} } } };
-    dynamic.forget();
+    indices.forget();
     await prepare('a', { a_text: 'x' });
     expect(puts()).toEqual([]);
   });
@@ -107,13 +106,17 @@ describe('the index that gets fields', () => {
   });
 
   it('is not made where only an alias may be written to', async () => {
+    const refused = {
+      status: 404,
+      reason: expect.stringContaining('[require_alias] request flag is [true]') as unknown,
+    };
     cluster = { 'POST /_index_template/_simulate_index/n': { template: mapped() } };
-    await dynamic.prepare('n', () => ['{"a_text":"x"}'], true);
+    await expect(dynamic.prepare('n', () => ['{"a_text":"x"}'], true)).rejects.toMatchObject(refused);
     // One that was there a moment ago is not made again either.
     cluster['GET /n/_mapping'] = { n: mapped() };
     expect(await dynamic.mayBring('n')).toBe(true);
     Reflect.deleteProperty(cluster, 'GET /n/_mapping');
-    await dynamic.prepare('n', () => ['{"a_text":"x"}'], true);
+    await expect(dynamic.prepare('n', () => ['{"a_text":"x"}'], true)).rejects.toMatchObject(refused);
     expect([made, puts()]).toEqual([[], []]);
   });
 
@@ -122,23 +125,6 @@ describe('the index that gets fields', () => {
     cluster['GET /n/_mapping'] = { n: mapped() };
     await prepare('n', { a_text: 'x' });
     expect(puts()).toEqual(['/n/_mapping']);
-  });
-
-  it.each([
-    ['GET /n/_mapping', {}],
-    ['POST /_index_template/_simulate_index/n', {}],
-    ['GET /_alias/n', { 'GET /n/_mapping': { one: mapped(), two: mapped() } }],
-    ['GET /_data_stream/n', { 'GET /n/_mapping': { one: mapped(), two: mapped() } }],
-  ])('is not taken for missing where the cluster fails: %s', async (failing, others) => {
-    cluster = { ...others, [failing]: 503 };
-    await expect(prepare('n', { a_text: 'x' })).rejects.toMatchObject({ status: 503, reason: 'not now' });
-    expect(puts()).toEqual([]);
-  });
-
-  it('has no name that every object has', async () => {
-    const aliases = { one: { aliases: {} }, two: { aliases: {} } };
-    cluster = { 'GET /_alias/constructor': aliases };
-    expect(await writeIndexOf(transport, 'constructor')).toBeUndefined();
   });
 });
 

@@ -1,22 +1,20 @@
-import { Believed } from './believed.js';
+import { derived } from './believed.js';
 import { type Template, applies, decidingTemplates, defined } from './dynamic-templates.js';
 import { illegal, refusal } from './errors.js';
 import { type Json, isJson, isObject, textOf } from './json.js';
+import type { KnownIndices, Written } from './known-indices.js';
 import { fromCluster, ownMeta, ownTemplates, toCluster } from './mappings.js';
-import { encodeExpression } from './names.js';
 import { put } from './passage-mappings.js';
 import type { Product } from './product.js';
 import { passedOn } from './replies.js';
 import type { SemanticFields } from './semantic-fields.js';
 import type { Transport } from './transport.js';
-import type { VectorFields } from './vector-fields.js';
-import { readThere, writeIndexOf } from './write-index.js';
 
-/** The cluster, and what is known of the vectors and passages in its indices. */
+/** The cluster, and what is known of its indices and the passages in them. */
 interface Context {
   readonly transport: Transport;
   readonly product: Product;
-  readonly vectors: VectorFields;
+  readonly indices: KnownIndices;
   readonly semantic: SemanticFields;
 }
 
@@ -29,23 +27,17 @@ const MOST_LEVELS = 20;
 /** Fields that a document brings, by their paths. */
 type Fields = ReadonlyMap<string, Json>;
 
-/** The index that a name writes to. */
-interface Written {
-  /** Undefined for an alias of several indices that takes no writes. */
-  readonly index: string | undefined;
-  /** Whether it is yet to be made, by a template. */
-  readonly isMissing: boolean;
-  /** The mapping of that index, as users see it; undefined where the cluster can make the fields of all dynamic templates itself. */
-  readonly mapping: Json | undefined;
-}
-
 /**
  * Fields that come by a dynamic template of which the cluster cannot make them, as their vectors have another place, or another type: they
- * are put into the mapping before the first document that has them. What the cluster said of templates is believed for five seconds.
+ * are put into the mapping before the first document that has them.
  */
 export class DynamicFields {
   readonly #context: Context;
-  readonly #known = new Believed<Written>();
+  /** The mapping of an index as users see it; undefined where the cluster can make the fields of all dynamic templates itself. */
+  readonly #shown = derived(({ mapping }: Written): Json | undefined => {
+    const brings = ownTemplates(ownMeta(mapping)['templates'], this.#context.product).length > 0;
+    return brings ? (fromCluster(mapping) as Json) : undefined;
+  });
 
   constructor(context: Context) {
     this.#context = context;
@@ -55,13 +47,17 @@ export class DynamicFields {
    * Puts the fields that documents bring into the mapping of the index that a name writes to.
    *
    * @param documents as they are written; what is no object is the cluster's to refuse
-   * @param onlyAlias whether the cluster refuses a name that is no alias, so that no index is to be made of it
-   * @throws {EngineError} 400 for a field that cannot be made, and the cluster's own answer where it does not say what is there
+   * @param onlyAlias whether only an alias may be written to, so that no index may be made of the name
+   * @throws {EngineError} 400 for a field that cannot be made, 404 for a name that is no alias and has to be one, and the cluster's own
+   *   answer where it does not say what is there
    */
   async prepare(name: string, documents: () => Iterable<string>, onlyAlias = false): Promise<void> {
-    const { mapping } = await this.#writtenTo(name);
+    const { indices, product } = this.#context;
+    const written = await indices.written(name);
+    if (onlyAlias && written.isMissing) throw noAlias(name);
+    const mapping = this.#shown(written);
     if (mapping === undefined) return;
-    const templates = decidingTemplates(mapping['dynamic_templates'], this.#context.product);
+    const templates = decidingTemplates(mapping['dynamic_templates'], product);
     const found = new Map<string, Json>();
     for (const document of documents()) {
       const value: unknown = isJson(document) ? JSON.parse(document) : undefined;
@@ -72,69 +68,47 @@ export class DynamicFields {
 
   /** Whether documents may bring such fields to the index that a name writes to. */
   async mayBring(name: string): Promise<boolean> {
-    return (await this.#writtenTo(name)).mapping !== undefined;
+    return this.#shown(await this.#context.indices.written(name)) !== undefined;
   }
 
-  async #writtenTo(name: string): Promise<Written> {
-    const found = await this.#known.of(name, () => this.#look(name));
-    // Anybody may make the index, or another template for it, at any moment.
-    if (found.isMissing) this.#known.drop(name);
-    return found;
-  }
-
-  async #look(name: string): Promise<Written> {
-    const { transport, product } = this.#context;
-    const path = `/${encodeExpression(name)}`;
-    const all = await readThere(transport, { method: 'GET', path: `${path}/_mapping` });
-    const isMissing = all === undefined;
-    const simulated = `/_index_template/_simulate_index${path}`;
-    const made = isMissing ? await readThere(transport, { method: 'POST', path: simulated }) : undefined;
-    const names = isObject(all) ? Object.keys(all) : [];
-    const index = isMissing ? name : names.length > 1 ? await writeIndexOf(transport, name) : names[0];
-    const mapping = isMissing ? mappingIn(made, 'template') : mappingIn(all, index);
-    const brings = ownTemplates(ownMeta(mapping)['templates'], product).length > 0;
-    return { index, isMissing, mapping: brings ? (fromCluster(mapping) as Json) : undefined };
+  /** Whether documents may bring such fields to any of some indices. */
+  async mayBringAny(expression: string): Promise<boolean> {
+    const all = await this.#context.indices.own(expression);
+    return all.some(([index, mapping]) => this.#shown({ index, isMissing: false, mapping }) !== undefined);
   }
 
   async #add(name: string, fields: Fields, onlyAlias: boolean): Promise<void> {
-    const { transport, product, vectors, semantic } = this.#context;
+    const { transport, product, indices, semantic } = this.#context;
     // The answer that is believed may be about the index before the last rollover, or about one that was deleted.
-    let { index, isMissing, mapping: shown } = await this.#look(name);
-    if (isMissing && !onlyAlias) {
+    let written = await indices.writtenNow(name);
+    if (written.isMissing) {
+      if (onlyAlias) throw noAlias(name);
       // A template has its mapping once the index is there.
       await semantic.made(name);
-      ({ index, isMissing, mapping: shown } = await this.#look(name));
+      written = await indices.writtenNow(name);
     }
-    this.forget();
+    indices.forget();
+    const { index, isMissing } = written;
     // What cannot be made, or takes no writes, is the cluster's to refuse.
-    if (index === undefined || isMissing || shown === undefined) return;
-    const written = index;
-    const path = `/${encodeURIComponent(written)}/_mapping`;
-    await semantic.turns.alone(written, async () => {
-      const mapping = mappingIn(await readThere(transport, { method: 'GET', path }), written);
+    if (index === undefined || isMissing || this.#shown(written) === undefined) return;
+    await semantic.turns.alone(index, async () => {
+      const [[, mapping] = []] = await indices.read(index);
       const now = fromCluster(mapping);
       const properties = Object.create(null) as Record<string, unknown>;
       for (const [field, definition] of fields) if (!has(now, field.split('.'))) put(properties, field, definition);
       if (Object.keys(properties).length === 0) return;
       const body = JSON.stringify(toCluster(await semantic.checked({ properties }, mapping), product, mapping ?? {}));
+      const path = `/${encodeURIComponent(index)}/_mapping`;
       const answered = await transport.ask({ method: 'PUT', path, body, repeatable: true });
       if (answered.status !== 200) throw passedOn(answered);
     });
-    this.forget();
-    vectors.forget();
-    semantic.forget();
-  }
-
-  /** Asks again next time, as a mapping changed. */
-  forget(): void {
-    this.#known.forget();
+    indices.forget();
   }
 }
 
-/** The mapping of one of the indices, or of the template, that an answer of the cluster holds. */
-function mappingIn(answer: unknown, name: string | undefined): unknown {
-  const found = isObject(answer) && name !== undefined && Object.hasOwn(answer, name) ? answer[name] : undefined;
-  return isObject(found) ? found['mappings'] : undefined;
+function noAlias(name: string): Error {
+  const reason = `no such index [${name}] and [require_alias] request flag is [true] and [${name}] is not an alias`;
+  return refusal(404, 'index_not_found_exception', reason);
 }
 
 function has(mapping: unknown, path: readonly string[]): boolean {

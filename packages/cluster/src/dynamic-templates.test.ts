@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { applies, checkedTemplates, decidingTemplates, defined } from './dynamic-templates.js';
 import type { Json } from './json.js';
 import type { Product } from './product.js';
+import type { KnownIndices } from './known-indices.js';
 import { SemanticFields } from './semantic-fields.js';
 import type { Transport } from './transport.js';
 import type { Turns } from './turns.js';
@@ -59,7 +60,7 @@ describe('dynamic templates that are put', () => {
         return Promise.resolve({ status: 200, body: Buffer.from('{}') });
       },
     } as unknown as SearchEngine;
-    const semantic = new SemanticFields(native, {} as Transport, OPENSEARCH, {} as Turns);
+    const semantic = new SemanticFields(native, {} as Transport, {} as KnownIndices, OPENSEARCH, {} as Turns);
     const vectors = { v: { match: 'v', mapping: { type: 'dense_vector', dims: 2 } } };
     const given = { dynamic_templates: [own({ mach: 'y' }), words({ match: 'x' }), vectors] };
     expect(await semantic.checked(given)).toEqual(given);

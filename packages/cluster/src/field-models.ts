@@ -3,8 +3,8 @@ import { EngineError, type Operation, type SearchEngine } from '@sparrow-search/
 import { Believed } from './believed.js';
 import { refusal } from './errors.js';
 import { type Json, isObject } from './json.js';
+import type { KnownIndices } from './known-indices.js';
 import { META, ownMeta } from './mappings.js';
-import { encodeExpression } from './names.js';
 import type { Transport } from './transport.js';
 import type { Turns } from './turns.js';
 
@@ -29,9 +29,10 @@ export class FieldModels {
   readonly #transport: Transport;
   readonly #turns: Turns;
   readonly #models = new Believed<Known | undefined>();
-  readonly #filled = new Believed<readonly Json[]>();
+  readonly #indices: KnownIndices;
 
-  constructor(native: SearchEngine, transport: Transport, turns: Turns) {
+  constructor(native: SearchEngine, transport: Transport, indices: KnownIndices, turns: Turns) {
+    this.#indices = indices;
     this.#native = native;
     this.#turns = turns;
     this.#transport = transport;
@@ -53,10 +54,9 @@ export class FieldModels {
       Object.entries(fields).every(([field, { fingerprint }]) => fingerprintOf(have[field]) === fingerprint),
     );
     if (isNoted) return;
-    const names = await this.#mappings(index);
-    for (const name of names.keys()) {
+    for (const [name] of await this.#indices.read(index)) {
       await this.#turns.alone(name, async () => {
-        const mappings = (await this.#mappings(name)).get(name);
+        const [[, mappings] = []] = await this.#indices.read(name);
         const own = ownMeta(mappings);
         const meta = isObject(mappings) && isObject(mappings['_meta']) ? mappings['_meta'] : {};
         const models = { ...(isObject(own['models']) ? own['models'] : {}), ...fields };
@@ -65,14 +65,7 @@ export class FieldModels {
         await this.#transport.ask({ method: 'PUT', path, body, repeatable: true });
       });
     }
-    this.#filled.forget();
-  }
-
-  async #mappings(expression: string): Promise<ReadonlyMap<string, unknown>> {
-    const path = `/${encodeExpression(expression)}/_mapping`;
-    const { status, body } = await this.#transport.json({ method: 'GET', path });
-    const found = status === 200 && isObject(body) ? Object.entries(body) : [];
-    return new Map(found.map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined]));
+    this.#indices.forget();
   }
 
   /** @throws {EngineError} 400 for a field that holds the output of another model than the one that is to read the text */
@@ -96,17 +89,10 @@ export class FieldModels {
   }
 
   /** What is written down in the mappings of indices, one for each that has any. */
-  #filledIn(expression: string): Promise<readonly Json[]> {
-    return this.#filled.of(expression, async () => {
-      const { status, body } = await this.#transport.json({
-        method: 'GET',
-        path: `/${encodeExpression(expression)}/_mapping`,
-        query: { ignore_unavailable: 'true', filter_path: `*.mappings._meta.${META}.models` },
-      });
-      if (status !== 200 || !isObject(body)) return [{}];
-      const found = Object.values(body).map((it) => ownMeta(isObject(it) ? it['mappings'] : undefined)['models']);
-      return found.length === 0 ? [{}] : found.map((it) => (isObject(it) ? it : {}));
-    });
+  async #filledIn(expression: string): Promise<readonly Json[]> {
+    const all = await this.#indices.own(expression);
+    const found = all.map(([, mapping]) => ownMeta(mapping)['models']).filter(isObject);
+    return found.length === 0 ? [{}] : found;
   }
 
   /** The model behind an id: its own, or that of an inference endpoint. Others are not compared. */

@@ -1,21 +1,18 @@
 import { matchesGlob } from '@sparrow-search/engine';
 
-import { Believed } from './believed.js';
 import { type Json, isObject, parseAnswer, textOf, without } from './json.js';
 import { META, ownMeta } from './mappings.js';
+import { IF_THERE, type KnownIndices, type Mappings, ONLY_OWN } from './known-indices.js';
 import { encodeExpression } from './names.js';
-import { passedOn, refuseUnknown } from './replies.js';
+import { passedOn } from './replies.js';
 import type { Transport } from './transport.js';
 import type { Turns } from './turns.js';
-import { writeIndexOf } from './write-index.js';
 
 /** The setting, and the name under which a mapping keeps its value: a cluster that had the setting would run the pipeline itself. */
 const NAME = 'final_pipeline';
 
 /** The value by which an index says that it has none, also where a template has one. */
 const NONE = '_none';
-
-const IF_THERE = { ignore_unavailable: 'true' };
 
 /** How long the servers believe what they know of it, and a little more. */
 const UNTIL_KNOWN_MS = 5_500;
@@ -74,65 +71,26 @@ function finalIn(mapping: unknown): string | undefined {
   return textOf(ownMeta(mapping)[NAME]);
 }
 
-/** Which pipeline runs last on what is written to an index. What the cluster said of it is believed for five seconds. */
+/** Which pipeline runs last on what is written to an index. */
 export class FinalPipelines {
   readonly #transport: Transport;
+  readonly #indices: KnownIndices;
   readonly #turns: Turns;
-  readonly #known = new Believed<string | null | undefined>();
 
-  constructor(transport: Transport, turns: Turns) {
+  constructor(transport: Transport, indices: KnownIndices, turns: Turns) {
     this.#transport = transport;
+    this.#indices = indices;
     this.#turns = turns;
   }
 
   /** That of the index that a name writes to: one that is there, or one that a template makes. */
   async of(name: string): Promise<string | undefined> {
-    const found = await this.#known.of(name, () => this.#look(name));
-    // Another server may make the index at any moment.
-    if (found === null) this.#known.drop(name);
-    return found ?? undefined;
+    return given(finalIn((await this.#indices.written(name)).mapping));
   }
 
   /** Whether any of the indices has one. */
   async hasAny(expression: string): Promise<boolean> {
-    const all = await this.#named(expression, IF_THERE);
-    return all !== 'missing' && all.some(([, pipeline]) => pipeline !== NONE);
-  }
-
-  /** Those of the indices that have one, or say that they have none; `missing` where a name stands for nothing. */
-  async #named(
-    expression: string,
-    query: Readonly<Record<string, string>>,
-  ): Promise<readonly (readonly [index: string, pipeline: string])[] | 'missing'> {
-    const answered = await this.#transport.json({
-      method: 'GET',
-      path: `/${encodeExpression(expression)}/_mapping`,
-      query: { ...query, filter_path: `*.mappings._meta.${META}.${NAME}` },
-    });
-    const { status, body } = answered;
-    if (status === 404) return 'missing';
-    refuseUnknown(answered);
-    return Object.entries(status === 200 && isObject(body) ? body : {}).flatMap(([index, it]) => {
-      const pipeline = finalIn(isObject(it) ? it['mappings'] : undefined);
-      return pipeline === undefined ? [] : [[index, pipeline] as const];
-    });
-  }
-
-  /** @returns null for a name that stands for nothing yet */
-  async #look(name: string): Promise<string | null | undefined> {
-    const found = await this.#named(name, {});
-    if (found === 'missing') {
-      const path = `/_index_template/_simulate_index/${encodeExpression(name)}`;
-      const simulated = await this.#transport.json({ method: 'POST', path });
-      refuseUnknown(simulated);
-      const template = isObject(simulated.body) ? simulated.body['template'] : undefined;
-      return given(finalIn(isObject(template) ? template['mappings'] : undefined)) ?? null;
-    }
-    if (found.length === 0) return undefined;
-    const [only] = found;
-    if (only?.[0] === name) return given(only[1]);
-    const written = await writeIndexOf(this.#transport, name);
-    return given(found.find(([index]) => index === written)?.[1]);
+    return finalsIn(await this.#indices.own(expression)).some(([, pipeline]) => pipeline !== NONE);
   }
 
   /**
@@ -147,15 +105,14 @@ export class FinalPipelines {
     for (const index of Object.keys(parseAnswer(answered.body) as Json)) {
       await this.#turns.alone(index, async () => {
         const one = `/${encodeURIComponent(index)}/_mapping`;
-        const { body } = await this.#transport.json({ method: 'GET', path: one });
-        const mapping = isObject(body) && isObject(body[index]) ? body[index]['mappings'] : undefined;
+        const [[, mapping] = []] = await this.#indices.read(index);
         if (keeps && finalIn(mapping) !== undefined) return;
         const { _meta } = named(mapping, given(pipeline));
         const put = await this.#transport.ask({ method: 'PUT', path: one, body: JSON.stringify({ _meta }) });
         if (put.status !== 200) throw passedOn(put);
       });
     }
-    this.forget();
+    this.#indices.forget();
     await new Promise((resolve) => setTimeout(resolve, UNTIL_KNOWN_MS));
   }
 
@@ -174,8 +131,8 @@ export class FinalPipelines {
     const isWanted = (wanted ?? '*').split(',').some((it) => matchesGlob(it === '_all' ? '*' : it, `index.${NAME}`));
     const expand = query['expand_wildcards'];
     const where = expand === undefined ? IF_THERE : { ...IF_THERE, expand_wildcards: expand };
-    const all = isWanted ? await this.#named(expression, where) : [];
-    const changed = (all === 'missing' ? [] : all).map(([index, pipeline]) => {
+    const all = isWanted ? await this.#indices.read(expression, { ...where, ...ONLY_OWN }) : [];
+    const changed = finalsIn(all).map(([index, pipeline]) => {
       const one = isObject(found[index]) ? found[index] : {};
       const settings = one['settings'];
       const isFlat = query['flat_settings'] === 'true' || query['flat_settings'] === '';
@@ -184,11 +141,14 @@ export class FinalPipelines {
     });
     return { ...found, ...(Object.fromEntries(changed) as Json) };
   }
+}
 
-  /** Asks again next time, as a mapping changed. */
-  forget(): void {
-    this.#known.forget();
-  }
+/** Those of the indices that have one, or say that they have none. */
+function finalsIn(all: Mappings): readonly (readonly [index: string, pipeline: string])[] {
+  return all.flatMap(([index, mapping]) => {
+    const pipeline = finalIn(mapping);
+    return pipeline === undefined ? [] : [[index, pipeline] as const];
+  });
 }
 
 function given(pipeline: string | undefined): string | undefined {

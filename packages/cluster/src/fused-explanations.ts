@@ -2,7 +2,7 @@ import type { Ranked } from '@sparrow-search/engine';
 
 import { type Branch, type BranchHit, fused, within } from './branches.js';
 import { hitSpans } from './hits.js';
-import { members, rawOf } from './json.js';
+import { edited, members, rawOf } from './json.js';
 import { type Asking, multiple } from './multiple.js';
 import { keyIn, theseOf } from './ranked-hits.js';
 import type { Fusion, Leaf, Node } from './retrievers.js';
@@ -187,16 +187,31 @@ export class Explanations {
 
   /** How a document comes to its score in one of the lists. */
   #source(node: Node, branch: Branch | undefined, key: string): string {
-    if (node.kind === 'fused') return branch === undefined ? '' : this.#fused(node, branch, key);
     const score = shortest(this.#hit(branch, key)?.score ?? 0);
+    if (node.kind === 'fused') {
+      const made = branch?.before ?? branch;
+      const explanation = made === undefined ? '' : this.#fused(node, made, key);
+      if (made === branch || shortest(this.#hit(made, key)?.score ?? 0) === score) return explanation;
+      return explained(score, 'score after rescoring, of:', [explanation]);
+    }
     // The neighbours over all shards: no one shard can say it.
     if (node.knn !== undefined) return explained(score, 'within top k documents');
-    return this.#ofLists.get(node)?.get(key) ?? explained(score, 'score');
+    const found = this.#ofLists.get(node)?.get(key) ?? explained(score, 'score');
+    return branch?.before === undefined ? found : withValue(found, score);
   }
 }
 
 function byKey<T extends Ranked>(hits: readonly T[]): ReadonlyMap<string, T> {
   return new Map(hits.map((hit) => [hit.key, hit]));
+}
+
+/** An explanation of another score. */
+function withValue(explanation: string, score: string): string {
+  const parts = members(explanation, 0).filter(({ name }) => name === 'value');
+  return edited(
+    explanation,
+    parts.map(({ start, end }) => ({ start, end, text: score })),
+  );
 }
 
 function explained(value: string, description: string, details: readonly string[] = []): string {

@@ -13,7 +13,7 @@ import { type Phases, profileOf } from './profiles.js';
 import { keyIn, keyOf, listOf, scoredAs, theseOf } from './ranked-hits.js';
 import type { ReadingContext } from './reading.js';
 import { modelScores, withEndpoints } from './reranking.js';
-import { type Fusion, type Leaf, type Node, MOST_RESCORED, depthOf, isChosen, rescoresOf } from './retrievers.js';
+import { type Fusion, type Leaf, type Node, depthOf } from './retrievers.js';
 import { type SearchBody, leavesOf } from './search-body.js';
 import { shortest } from './shortest.js';
 
@@ -28,6 +28,9 @@ const OF_FUSED: ReadonlySet<string> = new Set([
     'pre_filter_shard_size',
   ],
 ]);
+
+/** Hits that one search scores again: it is told the score of each by a clause, of which a cluster takes 1,024. */
+const RESCORED_AT_ONCE = 1000;
 
 /**
  * Answers a search that fuses lists: they are read first, and then the documents of the page.
@@ -61,8 +64,6 @@ export async function fused(
   const tracked = trackedHits(request.query['track_total_hits'] ?? body.value('track_total_hits') ?? 10_000);
   const isProfiled = body.value('profile') === true;
   const isExplained = body.value('explain') === true || ['', 'true'].includes(request.query['explain'] ?? 'false');
-  if (isExplained && rescoresOf(fusion).length > 0) throw notOverCluster('[explain] of a search with a [rescorer]');
-  if (isExplained && isChosen(fusion)) throw notOverCluster('[explain] of a search with a [diversify]');
   const collapse = readCollapse(body);
   const phases: Phases = { infer: body.inferred, search: 0, fuse: 0, fetch: 0, highlight: 0, explain: 0 };
   const timed = async <T>(phase: keyof Phases, work: Promise<T>): Promise<T> => {
@@ -186,15 +187,21 @@ async function rescoredBy(
   section: Span,
   hits: readonly Ranked[],
 ): Promise<readonly Ranked[]> {
-  if (hits.length === 0) return [];
-  const again = hits.slice(0, MOST_RESCORED);
-  const asked = object([
-    `"query":${JSON.stringify(scoredAs(again))}`,
-    `"size":${String(again.length)},"_source":false,"track_total_hits":false`,
-    `"rescore":${body.piece(section)}`,
-  ]);
-  const [answer = ''] = await multiple(asking, [asked]);
-  return listOf(answer);
+  const rescore = body.piece(section);
+  const searches: string[] = [];
+  for (let at = 0; at < hits.length; at += RESCORED_AT_ONCE) {
+    const some = hits.slice(at, at + RESCORED_AT_ONCE);
+    searches.push(
+      object([
+        `"query":${JSON.stringify(scoredAs(some))}`,
+        `"size":${String(some.length)},"_source":false,"track_total_hits":false`,
+        `"rescore":${rescore}`,
+      ]),
+    );
+  }
+  if (searches.length === 0) return [];
+  const answers = await multiple(asking, searches);
+  return answers.flatMap((answer) => listOf(answer)).sort((one, other) => other.score - one.score);
 }
 
 /**

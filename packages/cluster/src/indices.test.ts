@@ -6,7 +6,6 @@ import {
   type Administration,
   changeAliases,
   createIndex,
-  forgetIndices,
   makeFromAnother,
   putMapping,
   putTemplate,
@@ -14,32 +13,30 @@ import {
 import { Names } from './names.js';
 import type { Asked } from './transport.js';
 
-/** Who was told to forget, and the requests before that, in their order. */
+/** The requests, and when what is known was forgotten, in their order. */
 let told: string[];
 beforeEach(() => {
   told = [];
 });
 
-const believing = (name: string): unknown => ({
-  forget: () => told.push(name),
-  checked: (given: unknown) => Promise.resolve(given),
-  turns: { alone: (_: string, work: () => Promise<unknown>) => work() },
-});
 const transport = {
   ask: ({ method }: Asked) => {
     told.push(method);
     return Promise.resolve({ status: 200, body: Buffer.from('{}'), text: false });
   },
-  json: () => Promise.resolve({ status: 200, body: { a: { mappings: { _meta: { sparrow: { templates: [] } } } } } }),
 };
 const context = {
   transport,
   product: { name: 'Elasticsearch' },
   names: new Names({} as never, transport as never),
-  vectors: believing('vectors'),
-  semantic: believing('semantic'),
-  finals: believing('finals'),
-  dynamic: believing('dynamic'),
+  indices: {
+    read: () => Promise.resolve([['a', { _meta: { sparrow: { templates: [] } } }]]),
+    forget: () => told.push('forget'),
+  },
+  semantic: {
+    checked: (given: unknown) => Promise.resolve(given),
+    turns: { alone: (_: string, work: () => Promise<unknown>) => work() },
+  },
 } as unknown as Administration;
 type Work = (context: Administration, request: EngineRequest, bytes: Uint8Array | undefined) => Promise<EngineReply>;
 
@@ -55,16 +52,11 @@ describe('what is believed of indices', () => {
     ['a component template', putTemplate, 'put_component_template', { name: 't' }, '{"template":{}}'],
   ])('is forgotten after %s', async (_, work, op, path, body) => {
     await work(context, { op, path, query: {} }, Buffer.from(body));
-    expect(told.slice(1)).toEqual(['vectors', 'semantic', 'finals', 'dynamic']);
+    expect(told.slice(1)).toEqual(['forget']);
   });
 
-  it('is forgotten of templates after a mapping', async () => {
+  it('is forgotten after a mapping', async () => {
     await putMapping(context, { op: 'put_mapping', path: { index: 'a' }, query: {} }, Buffer.from('{"properties":{}}'));
-    expect(told).toEqual(['PUT', 'vectors', 'dynamic']);
-  });
-
-  it('is forgotten as a whole', () => {
-    forgetIndices(context);
-    expect(told).toEqual(['vectors', 'semantic', 'finals', 'dynamic']);
+    expect(told).toEqual(['PUT', 'forget']);
   });
 });

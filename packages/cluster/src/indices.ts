@@ -1,10 +1,10 @@
 import type { EngineReply, EngineRequest } from '@sparrow-search/engine';
 
-import type { DynamicFields } from './dynamic-fields.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import { type FinalPipelines, finalShown, withFinal, withoutFinal } from './final-pipelines.js';
 import { checkForeign } from './foreign-indices.js';
 import { decode, isObject, isSet, parseRequest, textOf, without, parseAnswer } from './json.js';
+import type { KnownIndices } from './known-indices.js';
 import { fromCluster, ownMeta, ownTemplates, toCluster } from './mappings.js';
 import { type Names, encodeExpression, isPattern } from './names.js';
 import type { Product } from './product.js';
@@ -12,30 +12,20 @@ import { replyOf } from './replies.js';
 import { semanticIn } from './passage-mappings.js';
 import type { SemanticFields } from './semantic-fields.js';
 import type { Answered, Transport } from './transport.js';
-import type { VectorFields } from './vector-fields.js';
 
 /** What operations on indices need of their surroundings. */
 export interface Administration {
   readonly transport: Transport;
   readonly product: Product;
   readonly names: Names;
-  readonly vectors: VectorFields;
+  readonly indices: KnownIndices;
   readonly semantic: SemanticFields;
   readonly finals: FinalPipelines;
-  readonly dynamic: DynamicFields;
 }
-
-/** What this server believes of the indices behind names. */
-export type BelievedOfIndices = Pick<Administration, 'vectors' | 'semantic' | 'finals' | 'dynamic'>;
 
 type Json = Readonly<Record<string, unknown>>;
 
 const ACKNOWLEDGED: Answered = { status: 200, body: Buffer.from('{"acknowledged":true}'), text: false };
-
-/** Asks about indices again next time, as names may stand for others, or for others than before. */
-export function forgetIndices({ vectors, semantic, finals, dynamic }: BelievedOfIndices): void {
-  for (const believed of [vectors, semantic, finals, dynamic]) believed.forget();
-}
 
 /** Answers `PUT /{index}`. */
 export async function createIndex(
@@ -53,7 +43,7 @@ export async function createIndex(
     query: request.query,
     body: JSON.stringify(withFinal(withVectorIndex(withMappings(body ?? {}, product), product, false))),
   });
-  forgetIndices(context);
+  context.indices.forget();
   return replyOf(made);
 }
 
@@ -107,7 +97,7 @@ export async function makeFromAnother(
     query: request.query,
     body: sent === undefined ? undefined : JSON.stringify(sent),
   });
-  forgetIndices(context);
+  context.indices.forget();
   // The others have the mapping of the index that they are made from.
   if (answered.status === 200 && !isRollover && last !== undefined) await finals.put(target ?? '', last);
   return replyOf(answered);
@@ -115,7 +105,7 @@ export async function makeFromAnother(
 
 /** Answers `PUT /{index}/_mapping`: each index keeps what was put in its own mapping. */
 export async function putMapping(
-  { transport, product, names, vectors, semantic, dynamic }: Administration,
+  { transport, product, names, indices, semantic }: Administration,
   request: EngineRequest,
   bytes: Uint8Array | undefined,
 ): Promise<EngineReply> {
@@ -126,14 +116,8 @@ export async function putMapping(
   const mapping = objectIn(bytes);
   refuseLookups(request, mapping);
   const { expand_wildcards: expand } = request.query;
-  const current = await transport.json({
-    method: 'GET',
-    path: `/${encodeExpression(expression)}/_mapping`,
-    query: expand === undefined ? {} : { expand_wildcards: expand },
-  });
-  const indices = current.status === 200 && isObject(current.body) ? Object.entries(current.body) : [];
+  const known = await indices.read(expression, expand === undefined ? {} : { expand_wildcards: expand });
   const isPlain = Object.keys(ownMeta(toCluster(mapping, product))).length === 0;
-  const known = indices.map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined] as const);
   if (known.length === 0 || (isPlain && known.every(([, it]) => Object.keys(ownMeta(it)).length === 0))) {
     const path = `/${encodeExpression(expression)}/_mapping`;
     return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: bytes }));
@@ -143,15 +127,13 @@ export async function putMapping(
     last = await semantic.turns.alone(name, async () => {
       // What is written down goes with what another server has just put.
       const path = `/${encodeURIComponent(name)}/_mapping`;
-      const { body } = await transport.json({ method: 'GET', path });
-      const found = isObject(body) && isObject(body[name]) ? body[name]['mappings'] : undefined;
+      const [[, found] = []] = await indices.read(name);
       const sent = JSON.stringify(toCluster(await semantic.checked(mapping, found), product, found ?? {}));
       return transport.ask({ method: 'PUT', path, query: request.query, body: sent });
     });
     if (last.status !== 200) break;
   }
-  vectors.forget();
-  dynamic.forget();
+  indices.forget();
   const brings = ownTemplates(mapping['dynamic_templates'], product).length > 0;
   if (brings || Object.keys(semanticIn(mapping)).length > 0) await semantic.untilKnown();
   if (last?.body.includes('index.knn setting is false') === true) {
@@ -212,7 +194,7 @@ export async function changeAliases(
       await checkAll(names, request, named, kind === 'remove_index' ? 'indices:admin/delete' : undefined);
     }
     const answered = await transport.ask({ method: 'POST', path: '/_aliases', query: request.query, body: bytes });
-    forgetIndices(context);
+    context.indices.forget();
     return replyOf(answered);
   }
   const index = request.path['index'] ?? textsIn(body['index']).join(',');
@@ -227,7 +209,7 @@ export async function changeAliases(
   const rest = without(body, 'index', 'alias');
   const sent = method === 'PUT' && Object.keys(rest).length > 0 ? JSON.stringify(rest) : undefined;
   const answered = await transport.ask({ method, path, query: request.query, body: sent });
-  forgetIndices(context);
+  context.indices.forget();
   return replyOf(answered);
 }
 
@@ -252,7 +234,7 @@ export async function putTemplate(
   const kind = request.op === 'put_index_template' ? '_index_template' : '_component_template';
   const path = `/${kind}/${encodeURIComponent(request.path['name'] ?? '')}`;
   const answered = await transport.ask({ method: 'PUT', path, query: request.query, body: JSON.stringify(sent) });
-  forgetIndices(context);
+  context.indices.forget();
   return replyOf(answered);
 }
 

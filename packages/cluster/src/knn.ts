@@ -1,4 +1,4 @@
-import type { DenseField } from './dense-fields.js';
+import { type DenseField, spaceOf } from './dense-fields.js';
 import { illegal, notOverCluster, refusal, unparsable } from './errors.js';
 import { type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
 import type { Text } from './queries.js';
@@ -23,7 +23,7 @@ export interface Knn {
   readonly boost: number | undefined;
   readonly name: string | undefined;
   /** The nested objects whose vectors are compared, where they are those of passages; and what is known of the field then. */
-  readonly passages?: string;
+  readonly passages?: string | undefined;
   readonly dense?: DenseField | undefined;
   /** The nested objects around the clause, whose vectors are compared. */
   readonly nested?: string | undefined;
@@ -177,16 +177,21 @@ export function candidatesQuery(
   return path === undefined ? query : nestedQuery(path, query);
 }
 
-/** The clause of OpenSearch that finds the neighbours, once they are known, with the scores of the native engine. */
+/**
+ * The clause of OpenSearch that finds the neighbours, once they are known, with the scores of the native engine.
+ *
+ * @param ofObjects filters of the nested objects that are compared, in the cluster's form
+ */
 export function neighboursQuery(
   knn: Knn,
   vector: readonly number[],
   found: readonly Neighbour[],
   dense: DenseField | undefined,
+  ofObjects: readonly string[] = [],
 ): string {
   if (found.length === 0) return JSON.stringify({ match_none: moreOf(knn) });
   // As few vectors as pass the filter are compared one by one, so that the scores are those of the first time.
-  const query = candidatesQuery(knn, vector, found.length, [JSON.stringify(theseDocuments(found))], true);
+  const query = candidatesQuery(knn, vector, found.length, [JSON.stringify(theseDocuments(found)), ...ofObjects], true);
   return asNative(knn, query, dense);
 }
 
@@ -201,7 +206,30 @@ function moreOf({ boost, name }: Knn): object {
   return { ...(boost === undefined ? {} : { boost }), ...(name === undefined ? {} : { _name: name }) };
 }
 
-function theseDocuments(found: readonly Neighbour[]): object {
+/**
+ * The query of OpenSearch that compares all objects of documents, one by one; each document has the score of the nearest one.
+ *
+ * @param ofDocuments filters of the documents, in the cluster's form
+ * @param ofObjects those of the objects
+ */
+export function comparedQuery(
+  { field, passages, nested }: Knn,
+  vector: readonly number[],
+  dense: DenseField | undefined,
+  ofDocuments: readonly string[],
+  ofObjects: readonly string[],
+): string {
+  if (dense === undefined) return '{"match_none":{}}';
+  const having = `{"bool":{"filter":[${[JSON.stringify({ exists: { field } }), ...ofObjects].join(',')}]}}`;
+  const params = { field, query_value: vector, space_type: spaceOf(dense) };
+  const script = JSON.stringify({ lang: 'knn', source: 'knn_score', params });
+  const compared = nestedQuery(passages ?? nested ?? '', `{"script_score":{"query":${having},"script":${script}}}`);
+  return `{"bool":{"must":[${compared}],"filter":[${ofDocuments.join(',')}]}}`;
+}
+
+/** The clause that finds some documents. */
+export function theseDocuments(found: readonly Neighbour[]): object {
+  if (found.length === 0) return { match_none: {} };
   const indices = new Map<string, string[]>();
   for (const { index, id } of found) indices.set(index, [...(indices.get(index) ?? []), id]);
   const each = [...indices].map(([index, values]) => ({

@@ -147,7 +147,12 @@ export async function noteModels(
 ): Promise<void> {
   const uses = await pipelines.fills(pipeline);
   if (uses.length === 0) return;
-  for (const index of indices) await models.note(index, uses);
+  for (const index of indices) {
+    await models.note(index, uses).catch((error: unknown) => {
+      // The documents are written, and the next ones are noted.
+      if (!(error instanceof EngineError)) throw error;
+    });
+  }
 }
 
 /** What one result of a simulation says about its document. */

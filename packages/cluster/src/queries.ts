@@ -1,7 +1,6 @@
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import type { Use } from './field-models.js';
 import {
-  type Edit,
   type Json,
   type Member,
   type Span,
@@ -52,7 +51,7 @@ export interface Encoded {
 type SparseClause = Span & Sparse;
 
 /** Clauses that hold others, and where. */
-const INSIDE: ReadonlyMap<string, readonly string[]> = new Map([
+export const INSIDE: ReadonlyMap<string, readonly string[]> = new Map([
   ['bool', ['must', 'should', 'filter', 'must_not']],
   ['boosting', ['positive', 'negative']],
   ['constant_score', ['filter']],
@@ -71,7 +70,8 @@ export function hasNested(query: unknown): boolean {
   if (!isObject(query)) return false;
   return Object.entries(query).some(([name, clause]) => {
     if (name === 'nested') return true;
-    const parts = isObject(clause) ? (INSIDE.get(name) ?? []).map((part) => [part, clause[part]] as const) : [];
+    const within = name === 'knn' ? ['filter'] : (INSIDE.get(name) ?? []);
+    const parts = isObject(clause) ? within.map((part) => [part, clause[part]] as const) : [];
     return parts.some(([part, within]) =>
       hasNested(part === 'functions' ? [within].flat().map((it) => (isObject(it) ? it['filter'] : undefined)) : within),
     );
@@ -105,6 +105,8 @@ export interface SemanticClause {
   readonly ask: SemanticAsk;
   readonly span: Span;
   readonly filters: readonly Span[];
+  /** Whether it asks about nested objects, which have no such field. */
+  readonly isOfObjects: boolean;
   /** What it comes to, once its text is encoded and neighbours are found. */
   build: () => string;
 }
@@ -119,7 +121,7 @@ export interface Near {
   text: string;
 }
 
-/** A piece that is made anew from pieces inside it. */
+/** A piece in whose place another one comes, made of what is known when it is asked for. */
 interface Rebuilt extends Span {
   readonly build: () => string;
 }
@@ -139,7 +141,6 @@ export class QueryTranslation {
   before = 0;
   /** The nested objects that the clauses which are looked through are about. */
   #nestedPath: string | undefined;
-  #edits: Edit[] = [];
   #encoded: Encoded = { tokens: () => ({}), vector: () => [] };
 
   constructor(text: string, reading: Reading) {
@@ -180,7 +181,7 @@ export class QueryTranslation {
    * Looks through a query or a list of queries.
    *
    * @param hits that the search wants: what the number of neighbours is taken from
-   * @param inside the kind of clause around it that decides what can be in it, if any
+   * @param inside the kind of clause around it that decides what its clauses are about, if any
    * @throws {EngineError} 400 for a clause that is malformed, and for what no cluster can carry out
    */
   query(span: Span, hits: number, depth = 0, inside = ''): void {
@@ -194,15 +195,15 @@ export class QueryTranslation {
     for (const clause of members(this.#text, span.start)) {
       const { name } = clause;
       if (REFUSED.has(name)) throw notOverCluster(`query [${name}]`);
-      if (this.#passagesClause(clause, span, hits, inside)) continue;
+      if (this.#passagesClause(clause, span, hits, depth, inside)) continue;
       if (name === 'text_expansion' || name === 'weighted_tokens' || name === 'sparse_vector') {
         const read = readSparse(name, valueOf(this.#text, clause), this.#reading.product);
         if (read.warning !== undefined) this.#warnings.add(read.warning);
-        this.#sparse.push({ ...read.clause, start: span.start, end: span.end });
+        this.#sparseClause({ ...read.clause, start: span.start, end: span.end });
         continue;
       }
       if (name === 'knn') {
-        this.#knnClause(clause, span, hits, inside);
+        this.#knnClause(clause, span, hits, depth);
         continue;
       }
       if (name === 'pinned') {
@@ -230,9 +231,9 @@ export class QueryTranslation {
    * @param replaces what its clause stands in place of
    * @param filters of it that were not looked through before
    */
-  knn(knn: Knn, replaces: Span = knn.span, filters: readonly Span[] = knn.filters): Near {
+  knn(knn: Knn, hits: number, replaces: Span = knn.span, filters: readonly Span[] = knn.filters, depth = 0): Near {
     needsModel(knn.asks);
-    for (const filter of filters) this.query(filter, knn.k, 1, 'knn');
+    this.#filters(filters, hits, depth);
     const near: Near = { knn, replaces, vector: [], text: '' };
     this.#near.push(near);
     this.#rebuilt.push({ ...replaces, build: () => near.text });
@@ -244,8 +245,14 @@ export class QueryTranslation {
    *
    * @param filters of it, which were looked through
    */
-  passages(ask: SemanticAsk, span: Span, filters: readonly Span[], isPlaced = true): SemanticClause {
-    const clause: SemanticClause = { ask, span, filters, build: () => '{"match_none":{}}' };
+  passages(
+    ask: SemanticAsk,
+    span: Span,
+    filters: readonly Span[],
+    isPlaced = true,
+    isOfObjects = false,
+  ): SemanticClause {
+    const clause: SemanticClause = { ask, span, filters, isOfObjects, build: () => '{"match_none":{}}' };
     this.#semantic.push(clause);
     if (isPlaced) this.#rebuilt.push({ ...span, build: () => clause.build() });
     return clause;
@@ -255,7 +262,7 @@ export class QueryTranslation {
   bind(bound: readonly BoundClause[]): void {
     bound.forEach(({ boost, name, clause: made }, at) => {
       const clause = this.#semantic[at];
-      if (clause === undefined) return;
+      if (clause === undefined || clause.isOfObjects) return;
       const { span, filters } = clause;
       const builder = (one: BoundClause['clause']): (() => string) => {
         if (one.kind === 'sparse') return () => passagesSparse(this.#reading.product, one);
@@ -275,9 +282,10 @@ export class QueryTranslation {
   }
 
   /** Whether a clause is on a `semantic_text` field, and was noted. */
-  #passagesClause({ name, ...clause }: Member, span: Span, hits: number, inside: string): boolean {
+  #passagesClause({ name, ...clause }: Member, span: Span, hits: number, depth: number, inside: string): boolean {
     const known = this.#reading.semantic;
-    if (name === 'exists' && known !== undefined) return this.#existsClause(clause, span);
+    const isOfObjects = inside === 'nested';
+    if (name === 'exists' && known !== undefined) return this.#existsClause(clause, span, isOfObjects);
     if (!OF_PASSAGES.has(name) || (known === undefined && name !== 'semantic')) return false;
     const value = valueOf(this.#text, clause);
     const ask = semanticAsk(name, value, name === 'match' ? hits + this.before : hits);
@@ -285,19 +293,25 @@ export class QueryTranslation {
       if (name === 'semantic') refuseOther(value);
       return false;
     }
-    if (inside !== '') throw notOverCluster(`query [${name}] on a semantic_text field inside [${inside}]`);
     if (name !== 'knn') {
-      this.passages(ask, span, []);
+      this.passages(ask, span, [], true, isOfObjects);
       return true;
     }
     const knn = readKnn(this.#text, clause, members(this.#text, clause.start), 'query', hits);
-    this.passagesNear(knn, span, knn.filters, hits);
+    this.passagesNear(knn, span, knn.filters, hits, depth, isOfObjects);
     return true;
   }
 
   /** Notes a `knn` on a `semantic_text` field. */
-  passagesNear(knn: Knn, span: Span, fresh: readonly Span[], hits: number, isPlaced = true): SemanticClause {
-    for (const filter of fresh) this.query(filter, knn.k, 1, 'knn');
+  passagesNear(
+    knn: Knn,
+    span: Span,
+    fresh: readonly Span[],
+    hits: number,
+    depth?: number,
+    isOfObjects = false,
+  ): SemanticClause {
+    this.#filters(fresh, hits, depth ?? 0);
     const { field, asks, k, candidates, similarity, boost, name } = knn;
     const given = {
       ...{ field, k, num_candidates: candidates, similarity, boost, _name: name },
@@ -306,7 +320,8 @@ export class QueryTranslation {
         : { query_vector: asks.vector }),
     };
     const query = JSON.parse(JSON.stringify({ knn: given }, (_, it: unknown) => (it === '' ? undefined : it))) as Json;
-    return this.passages({ field, query, hits }, span, knn.filters, isPlaced);
+    // A section stands in no query, and its clause is put where the query is made.
+    return this.passages({ field, query, hits }, span, knn.filters, depth !== undefined, isOfObjects);
   }
 
   /** Notes a `pinned`, which OpenSearch does not have, nor Elasticsearch without one of its modules. */
@@ -323,21 +338,25 @@ export class QueryTranslation {
     this.#rebuilt.push({ ...span, build });
   }
 
-  #existsClause(clause: Span, span: Span): boolean {
+  #existsClause(clause: Span, span: Span, isOfObjects: boolean): boolean {
     const value = valueOf(this.#text, clause);
     const field = isObject(value) ? textOf(value['field']) : undefined;
     if (!isObject(value) || field === undefined || !hasSemantic(this.#reading.semantic, field)) return false;
     const { boost = 1, _name: name = null } = value;
-    const found = passagesExist(this.#reading.semantic, field);
+    const found = isOfObjects ? '{"match_none":{}}' : passagesExist(this.#reading.semantic, field);
     this.replace(span, around(found, Number(boost), textOf(name) ?? null));
     return true;
   }
 
   /** Notes a `knn` that Elasticsearch carries out itself, but for a text in it, and a vector that is one. */
-  knnOfElasticsearch(span: Span, hits: number): void {
+  knnOfElasticsearch(span: Span, hits: number, depth = 0): void {
     if (kindAt(this.#text, span) !== 'object') return;
     const parts = members(this.#text, span.start);
-    for (const { name, ...filter } of parts) if (name === 'filter') this.query(filter, hits, 1, 'knn');
+    this.#filters(
+      parts.filter(({ name }) => name === 'filter'),
+      hits,
+      depth,
+    );
     const value = valueOf(this.#text, span) as Readonly<Record<string, unknown>>;
     const isText = 'query_vector_builder' in value || typeof value['query_vector'] === 'string';
     if (!isText) return;
@@ -356,28 +375,17 @@ export class QueryTranslation {
   /** Says what models made of the texts. Neighbours can be looked for then. */
   resolve(encoded: Encoded): void {
     this.#encoded = encoded;
-    this.#edits = this.#sparse.map((clause) => {
-      const tokens = 'text' in clause.asks ? encoded.tokens(clause.asks.text) : clause.asks.tokens;
-      return { start: clause.start, end: clause.end, text: sparseQuery(this.#reading.product, clause, tokens) };
-    });
     for (const near of this.#near) near.vector = this.#vector(near.knn.asks);
   }
 
-  /** Puts everything in its place, once neighbours are found. */
-  finish(): void {
-    // Inner clauses are replaced before the clauses around them.
-    const ordered = [...this.#rebuilt].sort((a, b) => a.end - a.start - (b.end - b.start));
-    for (const { start, end, build } of ordered) this.#edits.push({ start, end, text: build() });
-  }
-
-  /** A piece of the text in the cluster's form. */
+  /** A piece of the text in the cluster's form, as far as its texts are encoded and its neighbours found. */
   piece(span: Span): string {
-    const inside = this.#edits.filter(({ start, end }) => start >= span.start && end <= span.end);
+    const inside = this.#rebuilt.filter((it) => holds(span, it));
     const outermost = inside.filter((it) => !inside.some((other) => other !== it && holds(other, it)));
-    const shifted = outermost.map(({ start, end, text }) => ({
+    const shifted = outermost.map(({ start, end, build }) => ({
       start: start - span.start,
       end: end - span.start,
-      text,
+      text: build(),
     }));
     return edited(rawOf(this.#text, span), shifted);
   }
@@ -386,17 +394,37 @@ export class QueryTranslation {
     return 'text' in asks ? this.#encoded.vector(asks.text) : asks.vector;
   }
 
-  #knnClause(clause: Span, whole: Span, hits: number, inside: string): void {
+  #sparseClause(clause: SparseClause): void {
+    this.#sparse.push(clause);
+    const { asks, start, end } = clause;
+    const build = (): string => {
+      const tokens = 'text' in asks ? this.#encoded.tokens(asks.text) : asks.tokens;
+      return sparseQuery(this.#reading.product, clause, tokens);
+    };
+    this.#rebuilt.push({ start, end, build });
+  }
+
+  /** Looks through the filters of a `knn`, which are about documents whatever is around it. */
+  #filters(filters: readonly Span[], hits: number, depth: number): void {
+    const around = this.#nestedPath;
+    this.#nestedPath = undefined;
+    for (const filter of filters) this.query(filter, hits, depth + 1, 'knn');
+    this.#nestedPath = around;
+  }
+
+  #knnClause(clause: Span, whole: Span, hits: number, depth: number): void {
     const value = valueOf(this.#text, clause);
     // OpenSearch has a clause of the same name and another form: with the name of the field.
     if (!isObject(value) || !('field' in value)) return;
-    if (this.#reading.product.name === 'Elasticsearch') {
-      this.knnOfElasticsearch(clause, hits);
+    // Inside [nested], Elasticsearch would look for nested objects and passages of the filter among the objects that are compared.
+    const { filter } = value;
+    const mayAskOthers = filter !== undefined && (this.#reading.semantic !== undefined || hasNested(filter));
+    if (this.#reading.product.name === 'Elasticsearch' && (this.#nestedPath === undefined || !mayAskOthers)) {
+      this.knnOfElasticsearch(clause, hits, depth);
       return;
     }
-    if (inside === 'knn') throw notOverCluster('query [knn] inside [knn]');
     const knn = readKnn(this.#text, clause, members(this.#text, clause.start), 'query', hits);
-    this.knn({ ...knn, nested: this.#nestedPath }, whole);
+    this.knn({ ...knn, nested: this.#nestedPath }, hits, whole, knn.filters, depth);
   }
 
   #scriptScore(clause: Span): void {
@@ -415,7 +443,8 @@ export class QueryTranslation {
   }
 }
 
-function holds(outer: Span, inner: Span): boolean {
+/** Whether a piece is in another one, or the same. */
+export function holds(outer: Span, inner: Span): boolean {
   return outer.start <= inner.start && outer.end >= inner.end;
 }
 

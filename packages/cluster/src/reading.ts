@@ -60,6 +60,5 @@ export async function readSearch(
   read.resolve(await encode(native, read.texts, cancel));
   if (read.texts.length > 0 || read.semantic.length > 0) read.inferred = performance.now() - begun;
   await findNeighbours(context, expression, targetOf(asker.query), read);
-  read.finish();
   return read;
 }

@@ -1,5 +1,6 @@
 import type { EngineRequest } from '@sparrow-search/engine';
 
+import type { PipelinesOf } from './by-query.js';
 import type { CopyPlan } from './copy.js';
 import { illegal, notOverCluster, unparsable } from './errors.js';
 import { type Json, type Member, isObject, isSet, members, parseRequest, rawOf, textOf, whole } from './json.js';
@@ -83,7 +84,7 @@ export function readReindex(text: string): Reindex {
 /**
  * What a copy is to do that Sparrow carries out.
  *
- * @param isThrough whether documents go through a pipeline: the one that is given, or the last one of their index
+ * @param how it is carried out, for errors
  */
 export function planOf(
   asked: Reindex,
@@ -91,9 +92,8 @@ export function planOf(
   query: string | undefined,
   pipeline: string | undefined,
   parameters: Readonly<Record<string, string>>,
-  isThrough = pipeline !== undefined,
+  how: string,
 ): CopyPlan {
-  const how = isThrough ? 'through a pipeline' : 'into an index with semantic_text fields';
   if (asked.onlyCluster !== undefined) throw notOverCluster(`[${asked.onlyCluster}] of a reindex ${how}`);
   const { slices, requests_per_second: perSecond, max_docs: maxDocs, refresh, require_alias: alias } = parameters;
   checkSlices(slices);
@@ -148,14 +148,14 @@ const IN_PLACE: ReadonlySet<string> = new Set([
  * What an `_update_by_query` is to do: documents are written again where they are, each if nobody else wrote it in between.
  *
  * @param text its body, with the query in the cluster's form
- * @param pipeline that the documents go through, if any
- * @param isThrough whether they go through it, or through the last one of their index
+ * @param pipelines that the documents go through, if any
+ * @param isThrough whether they go through these, or through the last one of their index
  */
 export function planInPlace(
   source: string,
   text: string,
   { query }: EngineRequest,
-  pipeline: string | undefined,
+  pipelines: PipelinesOf,
   isThrough: boolean,
 ): CopyPlan {
   const how = isThrough ? 'through a pipeline' : 'in an index with semantic_text fields';
@@ -176,7 +176,8 @@ export function planInPlace(
     forCluster: () => text,
   };
   const given = body['query'] === undefined ? undefined : JSON.stringify(body['query']);
-  return { ...planOf({ ...asked, dest: '' }, source, given, pipeline, query), dest, inPlace: true };
+  const plan = planOf({ ...asked, dest: '' }, source, given, pipelines.all, query, how);
+  return { ...plan, dest, inPlace: true, pipelines: pipelines.each };
 }
 
 /** Parts in which a copy could be made; the models of a server are busy with one of them already. */

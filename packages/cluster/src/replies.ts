@@ -27,16 +27,6 @@ export function passedOn({ status, body }: Pick<Answered, 'status' | 'body'>): E
   return refusal(status, type, reason, cause ?? (root?.type === type ? undefined : root));
 }
 
-/**
- * Refuses a request where the cluster could not say what it was asked about an index: an overloaded or blocked cluster does not say that
- * the index has nothing of it.
- */
-export function refuseUnknown({ status, body }: { readonly status: number; readonly body: unknown }): void {
-  if (status === 403 || status === 429 || status >= 500) {
-    throw passedOn({ status, body: Buffer.from(JSON.stringify(body ?? {})) });
-  }
-}
-
 export function withWarnings(reply: EngineReply, warnings: readonly string[]): EngineReply {
   return warnings.length === 0 ? reply : { ...reply, warnings };
 }

@@ -2,12 +2,13 @@
 import { EngineError, type EngineRequest, type SearchEngine } from '@sparrow-search/engine';
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { bulk } from './documents.js';
+import { bulk } from './bulk.js';
 import { DynamicFields } from './dynamic-fields.js';
 import { FieldModels } from './field-models.js';
 import { FinalPipelines } from './final-pipelines.js';
 import { forward } from './forward.js';
 import { changeAliases, createIndex, putMapping, putTemplate } from './indices.js';
+import { KnownIndices } from './known-indices.js';
 import { Names } from './names.js';
 import type { Given, Pipelines } from './pipelines.js';
 import { shownId } from './points-in-time.js';
@@ -60,19 +61,19 @@ const transport = {
 } as unknown as Transport;
 /** Nobody else is there. */
 const turns = { alone: (_: string, work: () => Promise<unknown>) => work() } as unknown as Turns;
-const fields = {
-  vectors: new VectorFields(transport, product),
-  semantic: new SemanticFields(native, transport, product, turns),
-};
+const indices = new KnownIndices(transport);
+const semantic = new SemanticFields(native, transport, indices, product, turns);
 const context = {
   native,
   transport,
   product,
   names: new Names(native, transport),
-  models: new FieldModels(native, transport, turns),
-  ...fields,
-  finals: new FinalPipelines(transport, turns),
-  dynamic: new DynamicFields({ transport, product, ...fields }),
+  models: new FieldModels(native, transport, indices, turns),
+  vectors: new VectorFields(indices, product),
+  indices,
+  semantic,
+  finals: new FinalPipelines(transport, indices, turns),
+  dynamic: new DynamicFields({ transport, product, indices, semantic }),
   seals: new Seals({ read: () => Promise.resolve({ text: 'secret' }) } as never, new Names(native, transport)),
 };
 

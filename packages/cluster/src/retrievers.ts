@@ -108,8 +108,6 @@ const KINDS = ['standard', 'knn', 'rrf', 'linear', RERANKER, RESCORER, PINNED, D
 
 /** Hits that a rescorer scores again where it does not say so. */
 const RESCORED = 10;
-/** The most of them over a cluster, which is told the score of each by a clause. */
-export const MOST_RESCORED = 1000;
 
 /**
  * Reads the `rank` section over queries and `knn` sections.
@@ -286,8 +284,11 @@ function rescorerOf(text: string, kind: Member, parts: readonly Member[], value:
   // Behind the narrowest pass hits would be scored by other means than those before.
   const size = Math.min(...sizes);
   if (!Number.isInteger(size) || size < 0) throw unparsable('[window_size] of [rescore] has to be a whole number');
-  if (size > MOST_RESCORED)
-    throw notOverCluster(`a retriever [${kind.name}] with a [window_size] of more than [${String(MOST_RESCORED)}]`);
+  if (size > MAX_WINDOW) {
+    throw illegal(
+      `[rank_window_size] must be less than or equal to [${String(MAX_WINDOW)}] for [${kind.name}], but was [${String(size)}]`,
+    );
+  }
   const inside = { ...around, wanted: size, depth: around.depth + 1 };
   const input: Input = { node: read(text, list, inside), weight: 1, normalizer: 'none', rescore };
   return fusionAs(kind.name, value, { size, given: true }, [input]);
@@ -518,11 +519,6 @@ function checkLists(lists: number): void {
 
 function count(node: Node): number {
   return node.kind === 'leaf' ? 1 : node.inputs.reduce((sum, it) => sum + count(it.node), 0);
-}
-
-/** Whether a tree keeps some hits of a list for what they are beside each other, so that no score says why. */
-export function isChosen(node: Node): boolean {
-  return node.kind === 'fused' && (node.diversify !== undefined || node.inputs.some((it) => isChosen(it.node)));
 }
 
 /** The sections in a tree by whose queries hits of its lists are scored again. */

@@ -37,7 +37,6 @@ function read(body: unknown, product = PLUGIN, restricted = false): SearchBody {
   const found = new SearchBody(text, { product, restricted });
   found.resolve({ tokens: () => TOKENS, vector: () => VECTOR });
   found.near.forEach((near, at) => (near.text = `{"term":{"neighbours":${String(at)}}}`));
-  found.finish();
   return found;
 }
 
@@ -149,10 +148,6 @@ describe('a sparse clause for a cluster', () => {
     [{ text_expansion: { f: { model_id: 'x', model_text: 'y', pruning_config: {} } } }, '[pruning_config]'],
     [{ sparse_vector: { field: 'f', query_vector: { a: -1 } } }, 'weights must be positive numbers'],
     [{ semantic: { field: 'f', query: 'x' } }, 'Field [f] does not support semantic queries'],
-    [
-      { knn: { field: 'f', query_vector: [1], filter: { knn: { field: 'g', query_vector: [1] } } } },
-      'query [knn] inside [knn]',
-    ],
   ])('refuses %j', (query, sentence) => {
     expect(refused({ query })).toContain(sentence);
   });

@@ -127,14 +127,9 @@ export class SearchBody {
     this.#translation.bind(bound);
   }
 
-  /** Says what models made of the texts; neighbours can be looked for after that. */
+  /** Says what models made of the texts; neighbours can be looked for after that, and their clauses are the last that is missing. */
   resolve(encoded: Encoded): void {
     this.#translation.resolve(encoded);
-  }
-
-  /** Puts everything in its place, once neighbours are found; what is asked for after that is in the cluster's form. */
-  finish(): void {
-    this.#translation.finish();
   }
 
   /** The `highlight` section for the passages of hits; undefined where it shows none. */
@@ -389,11 +384,11 @@ export class SearchBody {
    */
   #neighbours(knn: Knn, fresh: readonly Span[], hits: number): void {
     if (hasSemantic(this.#reading.semantic, knn.field)) {
-      const clause = this.#translation.passagesNear(knn, knn.span, fresh, hits, false);
+      const clause = this.#translation.passagesNear(knn, knn.span, fresh, hits);
       this.#near.set(knn, () => clause.build());
       return;
     }
-    const near = this.#translation.knn(knn, knn.span, fresh);
+    const near = this.#translation.knn(knn, hits, knn.span, fresh);
     this.#near.set(knn, () => near.text);
   }
 

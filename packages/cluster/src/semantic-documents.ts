@@ -102,7 +102,7 @@ async function ofBatch(
 ): Promise<Batch> {
   let known = index;
   for (;;) {
-    const { made, wider } = await asked(semantic, known, documents, paced, cancel);
+    const { made, wider } = await triedPassages(semantic, known, documents, paced, cancel);
     if (wider === undefined) {
       // While texts were encoded, the change of a model may have begun, which needs vectors of both.
       const now = await changedSince(semantic, known);
@@ -130,7 +130,8 @@ interface Wider {
   readonly state: unknown;
 }
 
-async function asked(
+/** Documents with their passages, and what the first vectors of fields settle about these, which is not written down. */
+export async function triedPassages(
   semantic: SemanticFields,
   { mapping, state }: SemanticIndex,
   documents: readonly Written[],
@@ -236,10 +237,13 @@ export async function bulkPassages(
 ): Promise<{ readonly updates: ReadonlyMap<number, SemanticIndex>; readonly made: readonly SemanticIndex[] }> {
   const updates = new Map<number, SemanticIndex>();
   const groups = new Map<string, Group>();
+  // An index that is yet to be made is looked for each time.
+  const written = new Map<string, SemanticIndex | undefined>();
   for (const item of items) {
     if (own.has(item.position) || item.kind === 'delete') continue;
     const now = itemNow(item, changed);
-    const known = await semantic.writtenTo(now.index);
+    if (!written.has(now.index)) written.set(now.index, await semantic.writtenTo(now.index));
+    const known = written.get(now.index);
     if (known === undefined) continue;
     if (item.kind === 'update') {
       updates.set(item.position, known);

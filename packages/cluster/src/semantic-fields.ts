@@ -1,11 +1,11 @@
-import type { SearchEngine } from '@sparrow-search/engine';
+import { EngineError, type SearchEngine } from '@sparrow-search/engine';
 
-import { Believed } from './believed.js';
+import { derived } from './believed.js';
 import { checkedTemplates } from './dynamic-templates.js';
 import { type Json, isObject } from './json.js';
+import { notOverCluster, refusal } from './errors.js';
+import { type KnownIndices, type Mappings, ONLY_OWN, type Written } from './known-indices.js';
 import { META, fromCluster, ownMeta, writtenDown } from './mappings.js';
-import { refusal } from './errors.js';
-import { encodeExpression } from './names.js';
 import {
   COMPANION,
   type Slot,
@@ -20,7 +20,6 @@ import type { Product } from './product.js';
 import { passedOn } from './replies.js';
 import type { Transport } from './transport.js';
 import type { Turns } from './turns.js';
-import { writeIndexOf } from './write-index.js';
 
 /** An index with `semantic_text` fields, as the native engine is told of it. */
 export interface SemanticIndex {
@@ -52,48 +51,46 @@ export interface Wider {
 /** How long the servers believe what they know of mappings, and a little more. */
 const UNTIL_KNOWN_MS = 5_500;
 
-/** Which fields of indices are of type `semantic_text`. What the cluster said of it is believed for five seconds. */
+/** Which fields of indices are of type `semantic_text`. */
 export class SemanticFields {
   readonly native: SearchEngine;
   readonly product: Product;
   /** Lets one change at a time be made to the stored description of an index, among all servers of the cluster. */
   readonly turns: Turns;
   readonly #transport: Transport;
-  readonly #known = new Believed<SemanticIndices | undefined>();
-  readonly #written = new Believed<SemanticIndex | 'none' | 'missing'>();
-
+  readonly #indices: KnownIndices;
   readonly #always: SemanticIndices | undefined;
 
   /** @param always what is said of every expression, for a search in vectors that are not those which searches read */
-  constructor(native: SearchEngine, transport: Transport, product: Product, turns: Turns, always?: SemanticIndices) {
+  constructor(
+    native: SearchEngine,
+    transport: Transport,
+    indices: KnownIndices,
+    product: Product,
+    turns: Turns,
+    always?: SemanticIndices,
+  ) {
     this.native = native;
     this.turns = turns;
     this.product = product;
     this.#transport = transport;
+    this.#indices = indices;
     this.#always = always;
   }
 
   /** A copy for which every expression stands for one index, whose definition names the vectors that searches read. */
   as(index: SemanticIndex): SemanticFields {
     const always = { indices: [index], distinct: [index], others: new Set<string>() };
-    return new SemanticFields(this.native, this.#transport, this.product, this.turns, always);
+    return new SemanticFields(this.native, this.#transport, this.#indices, this.product, this.turns, always);
   }
 
   /** The fields of the indices that an expression stands for; undefined where none has any. */
-  of(expression: string): Promise<SemanticIndices | undefined> {
-    if (this.#always !== undefined) return Promise.resolve(this.#always);
-    return this.#known.of(expression, async () => {
-      // Most indices have none, and their mappings may be long.
-      const some = await this.#mappings(expression, { filter_path: `*.mappings._meta.${META}.fields` });
-      if (!some.some(([, mapping]) => Object.entries(writtenDown(mapping)).some(([, it]) => isText(it))))
-        return undefined;
-      const all = await this.#mappings(expression, {});
-      const each = all.map(([name, mapping]) => semanticIndex(name, mapping));
-      const indices = each.filter(({ fields }) => Object.keys(fields).length > 0);
-      const alike = new Map(indices.map((it) => [JSON.stringify([it.mapping, it.state]), it]));
-      const others = new Set(all.flatMap(([, mapping]) => otherPaths(fromCluster(mapping))));
-      return { indices, distinct: [...alike.values()], others };
-    });
+  async of(expression: string): Promise<SemanticIndices | undefined> {
+    if (this.#always !== undefined) return this.#always;
+    // Most indices have none, and their mappings may be long.
+    const some = await this.#indices.own(expression);
+    const hasAny = some.some(([, mapping]) => Object.values(writtenDown(mapping)).some(isText));
+    return hasAny ? indicesIn(await this.#indices.whole(expression)) : undefined;
   }
 
   /**
@@ -102,38 +99,12 @@ export class SemanticFields {
    * @returns undefined where it has none
    */
   async writtenTo(name: string): Promise<SemanticIndex | undefined> {
-    const found = await this.#written.of(name, () => this.#look(name));
-    // Another server may make the index at any moment.
-    if (found === 'missing') this.#written.drop(name);
-    return typeof found === 'string' ? undefined : found;
+    return writtenIn(await this.#indices.written(name));
   }
 
   /** The same, whatever is believed. */
   async writtenToNow(name: string): Promise<SemanticIndex | undefined> {
-    const found = await this.#look(name);
-    return typeof found === 'string' ? undefined : found;
-  }
-
-  async #look(name: string): Promise<SemanticIndex | 'none' | 'missing'> {
-    const path = `/${encodeExpression(name)}/_mapping`;
-    const { status, body } = await this.#transport.json({ method: 'GET', path });
-    let found = status === 200 && isObject(body) ? Object.entries(body) : [];
-    if (status === 404) {
-      const simulated = await this.#transport.json({
-        method: 'POST',
-        path: `/_index_template/_simulate_index/${encodeExpression(name)}`,
-      });
-      const template = isObject(simulated.body) ? simulated.body['template'] : undefined;
-      if (simulated.status === 200) found = [[name, template]];
-    }
-    if (found.length > 1) {
-      const written = await writeIndexOf(this.#transport, name);
-      found = found.filter(([index]) => index === written);
-    }
-    const [only] = found;
-    const index = semanticIndex(only?.[0] ?? name, isObject(only?.[1]) ? only[1]['mappings'] : undefined);
-    if (Object.keys(index.fields).length > 0) return index;
-    return status === 404 ? 'missing' : 'none';
+    return writtenIn(await this.#indices.writtenNow(name));
   }
 
   /**
@@ -146,10 +117,10 @@ export class SemanticFields {
   async settle({ index }: Pick<SemanticIndex, 'index'>, wider: Wider): Promise<void> {
     const name = encodeURIComponent(index);
     // A template has its mapping once the index is there.
-    const [before] = await this.#mappings(index, {});
+    const [before] = await this.#indices.read(index);
     if (before === undefined && 'change' in wider) throw indexMissing(index);
     if (before === undefined) await this.made(index);
-    const [now] = before === undefined ? await this.#mappings(index, {}) : [before];
+    const [now] = before === undefined ? await this.#indices.read(index) : [before];
     const mapping = isObject(now?.[1]) ? now[1] : {};
     const fields = { ...writtenDown(mapping), ...semanticIn(wider.mapping) };
     const meta = isObject(mapping['_meta']) ? mapping['_meta'] : {};
@@ -184,7 +155,22 @@ export class SemanticFields {
     const update = { ...reducedMapping(given), ...(templates.length === 0 ? {} : { dynamic_templates: templates }) };
     const body = { ...before, update, documents: [] };
     const { mapping } = JSON.parse(await askNative(this.native, 'make_passages', body)) as { mapping?: Json };
-    return withDefinitions(given, semanticIn(mapping ?? before.mapping));
+    const fields = semanticIn(mapping ?? before.mapping);
+    if (this.product.name === 'OpenSearch' && !this.product.knn) await this.#refuseDense(fields);
+    return withDefinitions(given, fields);
+  }
+
+  /** Refuses fields whose vectors the cluster has no place for; where an endpoint is yet to be made, the first document is refused. */
+  async #refuseDense(fields: Readonly<Record<string, Json>>): Promise<void> {
+    for (const [path, { inference_id: given }] of Object.entries(fields)) {
+      const id = String(given);
+      const task = await taskOf(this.native, id);
+      if (task === 'text_embedding' || task === 'hybrid_embedding')
+        throw notOverCluster(
+          `the endpoint [${id}] of the semantic_text field [${path}], which makes dense vectors,`,
+          'the cluster has no k-NN plugin',
+        );
+    }
   }
 
   /** Waits until all servers know a field that was put into an index that was there: a document that they write has to get its passages. */
@@ -195,9 +181,7 @@ export class SemanticFields {
 
   /** The indices with a field that an inference endpoint fills or encodes queries for. */
   async using(endpoint: string): Promise<readonly string[]> {
-    const own = `*.mappings._meta.${META}`;
-    const query = { filter_path: `${own}.fields,${own}.semantic`, expand_wildcards: 'all' };
-    const all = await this.#mappings('*', query, true);
+    const all = await this.#indices.read('*', { ...ONLY_OWN, expand_wildcards: 'all' });
     const uses = ({ definition }: Slot): boolean =>
       ['inference_id', 'search_inference_id'].some((name) => definition[name] === endpoint);
     return all.flatMap(([index, mapping]) => {
@@ -209,29 +193,40 @@ export class SemanticFields {
 
   /** Asks again next time, as a mapping changed. */
   forget(): void {
-    this.#known.forget();
-    this.#written.forget();
-  }
-
-  async #mappings(
-    expression: string,
-    query: Readonly<Record<string, string>>,
-    isNeeded = false,
-  ): Promise<readonly (readonly [string, unknown])[]> {
-    const { status, body } = await this.#transport.json({
-      method: 'GET',
-      path: `/${encodeExpression(expression)}/_mapping`,
-      query: { ignore_unavailable: 'true', ...query },
-    });
-    if (isNeeded && status !== 200) throw passedOn({ status, body: Buffer.from(JSON.stringify(body ?? {})) });
-    if (status !== 200 || !isObject(body)) return [];
-    return Object.entries(body).map(([name, it]) => [name, isObject(it) ? it['mappings'] : undefined] as const);
+    this.#indices.forget();
   }
 }
+
+const writtenIn = derived(({ index, mapping }: Written): SemanticIndex | undefined => {
+  const found = semanticIndex(index ?? '', mapping);
+  return Object.keys(found.fields).length === 0 ? undefined : found;
+});
+
+const indicesIn = derived((all: Mappings): SemanticIndices | undefined => {
+  const each = all.map(([name, mapping]) => semanticIndex(name, mapping));
+  const indices = each.filter(({ fields }) => Object.keys(fields).length > 0);
+  // The field may have come since the mappings were read.
+  if (indices.length === 0) return undefined;
+  const alike = new Map(indices.map((it) => [JSON.stringify([it.mapping, it.state]), it]));
+  const others = new Set(all.flatMap(([, mapping]) => otherPaths(fromCluster(mapping))));
+  return { indices, distinct: [...alike.values()], others };
+});
 
 /** That an index is not there any more. */
 export function indexMissing(index: string): Error {
   return refusal(404, 'index_not_found_exception', `no such index [${index}]`);
+}
+
+/** What an inference endpoint makes; undefined where there is none of that name. */
+async function taskOf(native: SearchEngine, id: string): Promise<unknown> {
+  try {
+    const { body } = await native.execute({ op: 'get_inference', path: { inference_id: id }, query: {} });
+    const { endpoints } = JSON.parse(Buffer.from(body).toString()) as { endpoints: readonly { task_type: unknown }[] };
+    return endpoints[0]?.task_type;
+  } catch (error) {
+    if (error instanceof EngineError) return undefined;
+    throw error;
+  }
 }
 
 /** Asks the native engine for something that it does about passages; gives the answer as it is written. */

@@ -1,7 +1,8 @@
-import type { EngineRequest } from '@sparrow-search/engine';
+import { EngineError, type EngineRequest } from '@sparrow-search/engine';
 import { describe, expect, it } from 'vitest';
 
 import { BulkBody } from './bulk-body.js';
+import { KnownIndices } from './known-indices.js';
 import { companionMapping, reducedMapping, withDefinitions } from './passage-mappings.js';
 import { bulkPassages, readChange, storedDocuments, withPassages } from './semantic-documents.js';
 import type { Product } from './product.js';
@@ -58,11 +59,33 @@ describe('fields that are called as what every object has', () => {
   });
 });
 
+describe('fields over an OpenSearch without k-NN', () => {
+  it.each([
+    ['sparse_embedding', undefined],
+    ['text_embedding', '[body]'],
+    ['hybrid_embedding', 'the cluster has no k-NN plugin'],
+    [undefined, undefined],
+  ])('of an endpoint that makes %s', async (task, reason) => {
+    const mapping = { properties: { body: SEMANTIC } };
+    const execute = ({ op }: EngineRequest): Promise<object> => {
+      if (op === 'get_inference' && task === undefined) return Promise.reject(new EngineError(404, Buffer.from('{}')));
+      const body = op === 'get_inference' ? { endpoints: [{ task_type: task }] } : { mapping };
+      return Promise.resolve({ status: 200, body: Buffer.from(JSON.stringify(body)) });
+    };
+    const product = { name: 'OpenSearch', knn: false } as Product;
+    const semantic = new SemanticFields({ execute } as never, {} as never, {} as never, product, {} as never);
+    const checked = semantic.checked(mapping);
+    if (reason === undefined) expect(await checked).toEqual(mapping);
+    else
+      await expect(checked).rejects.toMatchObject({ status: 400, reason: expect.stringContaining(reason) as unknown });
+  });
+});
+
 describe('the indices that use an endpoint', () => {
   it('are not said to be none where the cluster does not say', async () => {
     const over = (status: number, answer: object): SemanticFields => {
-      const json = () => Promise.resolve({ status, body: answer });
-      return new SemanticFields({} as never, { json } as unknown as Transport, {} as never, {} as never);
+      const transport = { json: () => Promise.resolve({ status, body: answer }) } as unknown as Transport;
+      return new SemanticFields({} as never, transport, new KnownIndices(transport), {} as never, {} as never);
     };
     const mappings = { _meta: { sparrow: { fields: { body: SEMANTIC } } } };
     expect(await over(200, { i: { mappings } }).using('e')).toEqual(['i']);

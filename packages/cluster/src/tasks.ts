@@ -4,10 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cancel, EngineReply, EngineRequest, SearchEngine } from '@sparrow-search/engine';
 import { EngineError, matchesGlob } from '@sparrow-search/engine';
 
-import { defaultPipelineOf, translatedQuery } from './by-query.js';
+import { pipelinesOf, translatedQuery } from './by-query.js';
 import type { ClusterLog } from './cluster-engine.js';
 import { type CopyPlan, type Copying, type Progress, copy, countOf, shardsOf } from './copy.js';
-import { checkWrite, pipelineOf } from './documents.js';
+import { pipelineOf } from './default-pipelines.js';
+import { dryRun } from './dry-run.js';
 import type { DynamicFields } from './dynamic-fields.js';
 import { illegal, notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
@@ -36,6 +37,7 @@ import type { Transport } from './transport.js';
 import type { Seals } from './seals.js';
 import type { SemanticFields } from './semantic-fields.js';
 import type { VectorFields } from './vector-fields.js';
+import { WITH_TEMPLATES, checkWrite } from './writing.js';
 
 /** What tasks need of their surroundings. */
 export interface Working {
@@ -135,7 +137,6 @@ export class Tasks {
 
   async #reindex(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
     const { transport, names, pipelines, semantic, finals, dynamic } = this.#work;
-    if (request.query['dry_run'] !== undefined) throw notOverCluster('[dry_run] of a reindex');
     const restricted = request.rights !== undefined;
     const asked = readReindex(bytes === undefined ? '{}' : decode(bytes));
     const searching = restricted ? { ...request, action: 'indices:data/read/search' } : request;
@@ -148,15 +149,26 @@ export class Tasks {
     const query = await translatedQuery(this.#work, request, source, asked, cancel);
     const pipeline = await pipelineOf(this.#work, asked.pipeline, asked.dest);
     const warnings = query?.warnings ?? [];
+    const { dry_run: dry, ...parameters } = request.query;
+    if (isSet(dry)) {
+      await pipelines.sync();
+      // Which documents are read first, and how they are written, changes no figure.
+      const { onlyCluster } = asked;
+      const refused = onlyCluster === 'script' || onlyCluster === 'slice' ? onlyCluster : undefined;
+      const tried = { ...asked, onlyCluster: refused };
+      const plan = planOf(tried, source, query?.text, pipeline, parameters, 'with [dry_run]');
+      return withWarnings(json(200, await dryRun(this.#work, plan, cancel)), warnings);
+    }
     const last = await finals.of(asked.dest);
     const makes = (await semantic.writtenTo(asked.dest)) !== undefined || (await dynamic.mayBring(asked.dest));
     if ((pipeline ?? last) === undefined && !makes) {
       const body = asked.forCluster(source, query?.text);
-      const reply = await transport.ask({ method: 'POST', path: '/_reindex', query: request.query, body });
+      const reply = await transport.ask({ method: 'POST', path: '/_reindex', query: parameters, body });
       return withWarnings(replyOf(reply), warnings);
     }
     await pipelines.sync();
-    const plan = planOf(asked, source, query?.text, pipeline, request.query, last !== undefined);
+    const how = (pipeline ?? last) === undefined ? 'into an index with semantic_text fields' : 'through a pipeline';
+    const plan = planOf(asked, source, query?.text, pipeline, parameters, how);
     const description = `reindex from [${asked.source}] to [${asked.dest}]`;
     return withWarnings(await this.#asTask(request, plan, 'indices:data/write/reindex', description), warnings);
   }
@@ -446,21 +458,23 @@ export class Tasks {
 
   /** `_delete_by_query` and `_update_by_query` are the cluster's own, with their queries in the cluster's form. */
   async #byQuery(request: EngineRequest, bytes: Uint8Array | undefined, cancel?: Cancel): Promise<EngineReply> {
-    const { transport, names, semantic, finals } = this.#work;
+    const { transport, names, semantic, finals, dynamic } = this.#work;
     const expression = await names.expression(request, request.path['index']);
     if (expression === undefined) throw illegal(`[${request.path['index'] ?? ''}] stands for no index`);
     const isUpdate = request.op === 'update_by_query';
-    const pipeline = isUpdate ? await defaultPipelineOf(this.#work.transport, request, expression) : undefined;
+    const pipelines = isUpdate ? await pipelinesOf(this.#work.transport, request, expression) : {};
     let sent: Uint8Array | string | undefined = bytes;
     let warnings: readonly string[] = [];
     if (bytes !== undefined && bytes.length > 0) {
       const read = await readSearch(this.#work, request, expression, decode(bytes), cancel);
+      if (isUpdate && read.value('script') !== undefined && (await dynamic.mayBringAny(expression)))
+        throw notOverCluster(`a script of an _update_by_query ${WITH_TEMPLATES}`, 'use a [pipeline] with it');
       [sent, warnings] = [read.translated(), read.warnings];
     }
-    const isThrough = isUpdate && (pipeline !== undefined || (await finals.hasAny(expression)));
+    const isThrough = isUpdate && (Object.keys(pipelines).length > 0 || (await finals.hasAny(expression)));
     if (isUpdate && (isThrough || (await semantic.of(expression)) !== undefined)) {
       // The cluster knows no pipeline, and would write the documents without their passages.
-      const plan = planInPlace(expression, typeof sent === 'string' ? sent : '{}', request, pipeline, isThrough);
+      const plan = planInPlace(expression, typeof sent === 'string' ? sent : '{}', request, pipelines, isThrough);
       const description = `update-by-query [${request.path['index'] ?? ''}]`;
       const reply = await this.#asTask(request, plan, 'indices:data/write/update/byquery', description);
       return withWarnings(reply, warnings);

@@ -192,6 +192,14 @@ function kindOf(type: string): boolean {
 
 function checked(answered: Answered, url: string): Answered {
   const { status, body } = answered;
+  // Of a body that is too long for it, a node says nothing but that.
+  if (status === 413 && body.length === 0)
+    throw refusal(
+      413,
+      'content_too_long_exception',
+      `the request is longer, with its vectors and passages, than the cluster at ${url} takes one ([http.max_content_length]): ` +
+        'send fewer or shorter documents at once',
+    );
   if (status !== 401 && status !== 403) return answered;
   const text = body.toString();
   // A refusal of credentials is Sparrow's business; a block on an index, which has the same status, is the caller's.

@@ -1,10 +1,9 @@
-import { Believed } from './believed.js';
+import { derived } from './believed.js';
 import { type DenseField, readDenseField } from './dense-fields.js';
 import { type Json, isObject } from './json.js';
-import { META, fromCluster, pathsOfTypes, writtenDown } from './mappings.js';
-import { encodeExpression } from './names.js';
+import type { KnownIndices, Mappings, Written } from './known-indices.js';
+import { fromCluster, pathsOfTypes, writtenDown } from './mappings.js';
 import type { Product } from './product.js';
-import type { Transport } from './transport.js';
 
 /** The `dense_vector` fields of an index by their paths. */
 export type DenseFields = ReadonlyMap<string, DenseField>;
@@ -21,87 +20,63 @@ const VECTORS: ReadonlySet<string> = new Set(['dense_vector', 'sparse_vector', '
 
 const NESTED: ReadonlySet<string> = new Set(['nested']);
 
-/** Which fields of indices are of type `dense_vector`. What the cluster said of it is believed for five seconds. */
+/** Which fields of indices are of type `dense_vector`. */
 export class VectorFields {
-  readonly #transport: Transport;
+  readonly #indices: KnownIndices;
   readonly #product: Product;
-  readonly #known = new Believed<readonly DenseFields[]>();
-  readonly #paths = new Believed<readonly string[]>();
-
-  constructor(transport: Transport, product: Product) {
-    this.#transport = transport;
-    this.#product = product;
-  }
-
-  /** The fields of each index that an expression stands for and that has any. */
-  async of(expression: string): Promise<readonly DenseFields[]> {
-    if (this.#product.name === 'OpenSearch' && !this.#product.knn) return [];
-    return this.#known.of(expression, async () => {
-      // Elasticsearch has the type itself; over OpenSearch, definitions are written down.
-      const part = this.#product.name === 'OpenSearch' ? `_meta.${META}.fields` : 'properties';
-      const { status, body } = await this.#transport.json({
-        method: 'GET',
-        path: `/${encodeExpression(expression)}/_mapping`,
-        query: { ignore_unavailable: 'true', filter_path: `*.mappings.${part}` },
-      });
-      if (status !== 200 || !isObject(body)) return [];
-      const found = Object.values(body)
-        .map((it) => denseIn(isObject(it) ? it['mappings'] : undefined))
-        .filter((fields) => fields.size > 0);
-      const isInside = this.#product.name === 'OpenSearch' && found.some((of) => [...of.keys()].some(isPath));
-      return isInside ? this.#withNested(expression, found) : found;
-    });
-  }
-
-  /** The fields with the nested objects that they are in: most mappings have none, and may be long. */
-  async #withNested(expression: string, all: readonly DenseFields[]): Promise<readonly DenseFields[]> {
-    const { body } = await this.#transport.json({
-      method: 'GET',
-      path: `/${encodeExpression(expression)}/_mapping`,
-      query: { ignore_unavailable: 'true' },
-    });
-    const mappings = Object.values(isObject(body) ? body : {}).map((it) => (isObject(it) ? it['mappings'] : undefined));
-    const nested = new Set(mappings.flatMap((it) => pathsOfTypes(it, NESTED)));
-    const around = (path: string): string | undefined =>
-      [...nested].filter((it) => path.startsWith(`${it}.`)).sort((one, other) => other.length - one.length)[0];
-    return all.map((of) => new Map([...of].map(([path, field]) => [path, { ...field, nested: around(path) }])));
-  }
-
-  /** What documents of an index are looked through for; undefined if there is nothing. */
-  async watched(index: string): Promise<Watched | undefined> {
-    const [fields] = await this.of(index);
-    if (fields === undefined) return undefined;
+  readonly #watched = derived(({ mapping }: Written): Watched | undefined => {
+    const fields = denseIn(mapping);
+    if (fields.size === 0) return undefined;
     const unit = [...fields].filter(
       ([, { element, similarity, index: searched }]) =>
         this.#product.name === 'OpenSearch' && searched && element === 'float' && similarity === 'dot_product',
     );
     return { fields, always: new Set(unit.map(([path]) => path)) };
+  });
+
+  constructor(indices: KnownIndices, product: Product) {
+    this.#indices = indices;
+    this.#product = product;
+  }
+
+  /** The fields of each index that an expression stands for and that has any. */
+  async of(expression: string): Promise<readonly DenseFields[]> {
+    const isOpenSearch = this.#product.name === 'OpenSearch';
+    if (this.#hasNone()) return [];
+    // Elasticsearch has the type itself; over OpenSearch, definitions are written down.
+    const all = await (isOpenSearch ? this.#indices.own(expression) : this.#indices.whole(expression));
+    const found = all.map(([, mapping]) => denseIn(mapping)).filter((fields) => fields.size > 0);
+    const isInside = isOpenSearch && found.some((of) => [...of.keys()].some(isPath));
+    return isInside ? this.#withNested(expression, found) : found;
+  }
+
+  #hasNone(): boolean {
+    return this.#product.name === 'OpenSearch' && !this.#product.knn;
+  }
+
+  /** The fields with the nested objects that they are in: most mappings have none, and may be long. */
+  async #withNested(expression: string, all: readonly DenseFields[]): Promise<readonly DenseFields[]> {
+    const mappings = await this.#indices.whole(expression);
+    const nested = new Set(mappings.flatMap(([, it]) => pathsOfTypes(it, NESTED)));
+    const around = (path: string): string | undefined =>
+      [...nested].filter((it) => path.startsWith(`${it}.`)).sort((one, other) => other.length - one.length)[0];
+    return all.map((of) => new Map([...of].map(([path, field]) => [path, { ...field, nested: around(path) }])));
+  }
+
+  /** What documents of the index that a name writes to are looked through for; undefined if there is nothing. */
+  async watched(name: string): Promise<Watched | undefined> {
+    return this.#hasNone() ? undefined : this.#watched(await this.#indices.written(name));
   }
 
   /** The paths of all fields of vectors, sparse ones as well, that any of the indices has. */
-  paths(expression: string): Promise<readonly string[]> {
-    return this.#paths.of(expression, async () => {
-      const path = `/${encodeExpression(expression)}/_mapping`;
-      const { status, body } = await this.#transport.json({
-        method: 'GET',
-        path,
-        query: { ignore_unavailable: 'true' },
-      });
-      const found = status === 200 && isObject(body) ? Object.values(body) : [];
-      return [
-        ...new Set(
-          found.flatMap((it) => pathsOfTypes(fromCluster(isObject(it) ? it['mappings'] : undefined), VECTORS)),
-        ),
-      ];
-    });
-  }
-
-  /** Asks again next time, as a mapping changed. */
-  forget(): void {
-    this.#paths.forget();
-    this.#known.forget();
+  async paths(expression: string): Promise<readonly string[]> {
+    return vectorPaths(await this.#indices.whole(expression));
   }
 }
+
+const vectorPaths = derived((all: Mappings): readonly string[] => [
+  ...new Set(all.flatMap(([, mapping]) => pathsOfTypes(fromCluster(mapping), VECTORS))),
+]);
 
 function isPath(name: string): boolean {
   return name.includes('.');

@@ -174,7 +174,6 @@ describe('neighbours in OpenSearch', () => {
     const read = new SearchBody(JSON.stringify(body), { product, restricted: true, pages });
     read.resolve({ tokens: () => ({ a: 1 }), vector: () => [0, 1] });
     await findNeighbours(context, 'i', {}, read);
-    read.finish();
     return { asked, sent: JSON.parse(read.translated()) as unknown };
   }
 
@@ -249,6 +248,43 @@ describe('neighbours in OpenSearch', () => {
     ]);
   });
 
+  it('are looked for among those that their filter has found before, however deep', async () => {
+    const filter = { bool: { must_not: { knn: { ...ASKED, filter: { knn: { ...ASKED, query_vector: [2, 0] } } } } } };
+    const { asked, sent } = await made({ query: { knn: { ...ASKED, filter } }, knn: ASKED });
+    const these = found().knn.v.filter;
+    expect(asked.map(({ query }) => [query.knn.v.vector, query.knn.v.filter])).toEqual([
+      [[2, 0], undefined],
+      [[1, 0], undefined],
+      [[1, 0], these],
+      [[1, 0], { bool: { must_not: these } }],
+    ]);
+    expect(sent).toEqual({ query: { bool: { should: [found(), found()] } } });
+  });
+
+  it.each([
+    ['documents', { nested: { path: 'o', query: { term: { 'o.k': 1 } } } }, true],
+    ['objects', { bool: { must: { term: { 'o.k': { value: 1, boost: 2 } } } } }, false],
+    ['objects below', { nested: { path: 'o.p', query: { match_all: {} } } }, false],
+    ['the documents of a field', { exists: { field: 'k', _name: 'n' } }, true],
+  ])('are compared one by one where a filter is about other objects: of %s', async (_, filter, isOfDocument) => {
+    const other = { nested: { path: 'u', query: { match_all: {} } } };
+    const knn = { ...ASKED, field: 'v', filter: [other, filter] };
+    const { asked } = await made({ knn }, { ...dense(), nested: 'o' });
+    const { must, filter: outer } = asked[0].query.bool;
+    expect(outer).toEqual(isOfDocument ? [other, filter] : [other]);
+    const { script, query } = must[0].nested.query.script_score;
+    expect(script.params).toEqual({ field: 'v', query_value: [1, 0], space_type: 'cosinesimil' });
+    expect(query.bool.filter).toEqual([{ exists: { field: 'v' } }, ...(isOfDocument ? [] : [filter])]);
+  });
+
+  it('are not found by a filter that is about objects and their documents at once', async () => {
+    const mixed = { bool: { must: [{ term: { 'o.k': 1 } }, { nested: { path: 'o', query: { match_all: {} } } }] } };
+    const body = { knn: { ...ASKED, filter: mixed } };
+    await expect(made(body, { ...dense(), nested: 'o' })).rejects.toMatchObject({
+      reason: expect.stringContaining('about objects and their documents') as string,
+    });
+  });
+
   it('stand where they stood, with their boosts and names', async () => {
     const text = { text_embedding: { model_id: 'm', model_text: 'x' } };
     const clause = { knn: { field: 'v', query_vector_builder: text, boost: 2, _name: 'n' } };
@@ -269,7 +305,6 @@ describe('neighbours in OpenSearch', () => {
   it.each([
     [{ knn: { field: 'v', query_vector: [1] } }, 'a different number of dimensions [1] than the document vectors [2]'],
     [{ knn: { field: 'v', query_vector: [0, 0] } }, 'zero magnitude'],
-    [{ knn: { ...ASKED, filter: { knn: ASKED } } }, 'query [knn] inside [knn]'],
     [{ knn: { ...ASKED, inner_hits: {} } }, '[inner_hits] of [knn]'],
     [{ knn: { ...ASKED, k: 0 } }, '[k] must be greater than 0'],
     [{ knn: { ...ASKED, num_candidates: 10_001 } }, '[num_candidates] cannot exceed [10000]'],
@@ -297,7 +332,6 @@ describe('a script that compares vectors, in OpenSearch', () => {
       restricted: false,
     });
     body.resolve({ tokens: () => ({}), vector: () => [] });
-    body.finish();
     return (JSON.parse(body.translated()) as any).query.script_score;
   };
 

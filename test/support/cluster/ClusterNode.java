@@ -5,7 +5,8 @@ import org.codelibs.opensearch.runner.OpenSearchRunner;
 
 /**
  * Runs one OpenSearch node of several, each in a process of its own, bound to 127.0.0.1, until it is killed: number
- * {@code -Dnode} of {@code -Dnodes}, whose HTTP ports follow {@code -Dhttp.base} and whose transport ports are 100 higher.
+ * {@code -Dnode} of {@code -Dnodes}, whose HTTP ports follow {@code -Dhttp.base} and whose transport ports are 100 higher. All of them
+ * take snapshots to the folder {@code -Drepo}.
  */
 public class ClusterNode {
   public static void main(String[] args) throws Exception {
@@ -24,6 +25,7 @@ public class ClusterNode {
       settings.put("network.host", "127.0.0.1");
       settings.put("http.port", http + node);
       settings.put("transport.port", http + 100 + node);
+      settings.putList("path.repo", System.getProperty("repo"));
       settings.putList("discovery.seed_hosts", seeds);
       settings.putList("cluster.initial_cluster_manager_nodes", names);
       settings.putList("node.roles", "cluster_manager", "data", "ingest");

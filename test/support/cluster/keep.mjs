@@ -55,18 +55,27 @@ async function threeNodes(port) {
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'sparrow-peers', 'opensearch-2');
   if ((await readFile(join(cache, 'stamp')).catch(() => undefined)) === undefined) await (await oneNode(port))();
   const { stdout } = await run('bash', ['-c', '. "$0"/common.sh; find_java 17 23', peers]);
-  const java = join(stdout.trim(), 'bin/java');
+  const bin = join(stdout.trim(), 'bin');
+  const [libraries, classes] = [join(cache, 'lib/*'), join(state, 'classes')];
+  // Once, and not by each of the nodes while it starts.
+  await run(join(bin, 'javac'), [
+    '-cp',
+    libraries,
+    '-d',
+    classes,
+    join(dirname(fileURLToPath(import.meta.url)), 'ClusterNode.java'),
+  ]);
   const plugins = 'org.opensearch.knn.plugin.KNNPlugin,org.opensearch.neuralsearch.plugin.NeuralSearch';
   const nodes = [0, 1, 2].map((node) =>
     spawn(
-      java,
+      join(bin, 'java'),
       [
         ...['-Xms512m', '-Xmx512m', '--add-modules=jdk.incubator.vector', `-Dplugins=${plugins}`],
         ...['--add-opens=java.base/java.nio.file=ALL-UNNAMED', `-Dnode=${node}`, '-Dnodes=3', `-Dhttp.base=${port}`],
-        ...[`-Dbase=${join(data, String(node))}`, '-cp', join(cache, 'lib/*')],
-        join(dirname(fileURLToPath(import.meta.url)), 'ClusterNode.java'),
+        ...[`-Dbase=${join(data, String(node))}`, `-Drepo=${join(data, 'repo')}`],
+        ...['-cp', `${classes}:${libraries}`, 'ClusterNode'],
       ],
-      { stdio: 'ignore' },
+      { stdio: ['ignore', 'inherit', 'inherit'] },
     ),
   );
   const gone = Promise.all(nodes.map((node) => new Promise((resolve) => node.once('exit', resolve))));
@@ -74,7 +83,7 @@ async function threeNodes(port) {
     for (const node of nodes) node.kill('SIGKILL');
     await gone;
   };
-  for (const end = Date.now() + 240_000; Date.now() < end;) {
+  for (const end = Date.now() + 380_000; Date.now() < end;) {
     const health = `http://127.0.0.1:${port}/_cluster/health?wait_for_nodes=3&timeout=2s`;
     if (
       await fetch(health).then(

@@ -102,7 +102,7 @@ fn only_what_reads_and_leaves_nothing_behind_is_attempted() {
     ] {
         assert_eq!(attempted(&node, &request, ""), None, "{request:?}");
     }
-    let long = format!(r#"{{"query":{{"match":{{"title":"{}"}}}}}}"#, "word ".repeat(4000));
+    let long = format!(r#"{{"query":{{"match":{{"title":"{}"}}}}}}"#, "word ".repeat(8000));
     assert_eq!(attempted(&node, &request("search", &[]), &long), None);
 }
 

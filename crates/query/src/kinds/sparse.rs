@@ -63,9 +63,6 @@ pub struct TextExpansionQuery {
     pub origin: SparseOrigin,
 }
 
-const SPARSE_KEYS: &[&str] =
-    &["field", "query_vector", "inference_id", "query", "prune", "pruning_config", "boost", "_name"];
-
 /// What the body of a `sparse_vector` query holds.
 pub(super) fn sparse_vector_shape() -> Shape {
     clause([
@@ -119,7 +116,7 @@ pub(super) fn sparse_vector(body: &Node, _: Context) -> Result<Query, BodyError>
                 "prune" => prune = Some(value::boolean(node)?),
                 "pruning_config" => config = Some(pruning_config(node)?),
                 _ if common.take(CLAUSE, member)? => {}
-                _ => return Err(BodyError::unknown_field(CLAUSE, member, SPARSE_KEYS)),
+                _ => return Err(BodyError::unknown_field(CLAUSE, member, sparse_vector_shape().names())),
             }
             Ok(())
         };
@@ -267,7 +264,7 @@ fn tokens(clause: &'static str, node: &Node) -> Result<Vec<(Box<str>, f32)>, Bod
                     member.name
                 )));
             }
-            tokens.push((member.name.clone(), weight));
+            tokens.push((Box::from(&*member.name), weight));
         }
         Ok(())
     };

@@ -9,6 +9,7 @@ mod written;
 
 use std::fmt;
 
+use compact_str::CompactString;
 use serde_json::Value;
 use sparrow_runtime::work;
 
@@ -49,8 +50,8 @@ pub enum Json {
     Null,
     Bool(bool),
     /// A number as it was written.
-    Number(Box<str>),
-    String(Box<str>),
+    Number(CompactString),
+    String(CompactString),
     Array(Vec<Node>),
     Object(Vec<Member>),
 }
@@ -59,7 +60,7 @@ pub enum Json {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
     /// Key of the member.
-    pub name: Box<str>,
+    pub name: CompactString,
     /// Location of the key.
     pub at: Location,
     /// Value of the member.

@@ -1,5 +1,7 @@
 //! Parses bytes into nodes.
 
+use compact_str::CompactString;
+
 use crate::limit;
 
 use super::{Json, JsonError, Location, Member, Node};
@@ -248,7 +250,14 @@ impl Reader<'_> {
                 }
                 Some(_) => {}
             }
-            let item = self.value()?;
+            let item = match self.peek() {
+                // Vectors are most of many a body, and a number that passes through a result is copied three times.
+                Some(b'-' | b'0'..=b'9') => {
+                    let at = self.location();
+                    Node { at, end: at, json: Json::Number(self.number()?) }
+                }
+                _ => self.value()?,
+            };
             self.go_on(items.len())?;
             if items.is_empty() {
                 items.reserve_exact(1);
@@ -296,7 +305,7 @@ impl Reader<'_> {
         Err(self.error(message, false))
     }
 
-    fn number(&mut self) -> Result<Box<str>, JsonError> {
+    fn number(&mut self) -> Result<CompactString, JsonError> {
         let start = self.offset;
         if self.peek() == Some(b'-') {
             self.offset += 1;
@@ -329,7 +338,8 @@ impl Reader<'_> {
         if self.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'_') {
             return Err(self.unexpected("Expected space separating root-level values"));
         }
-        Ok(String::from_utf8_lossy(&self.source[start..self.offset]).into())
+        // ASCII alone has passed.
+        Ok(std::str::from_utf8(&self.source[start..self.offset]).unwrap_or_default().into())
     }
 
     fn digits(&mut self) -> usize {
@@ -340,17 +350,23 @@ impl Reader<'_> {
         self.offset - start
     }
 
-    fn string(&mut self, is_key: bool) -> Result<Box<str>, JsonError> {
+    fn string(&mut self, is_key: bool) -> Result<CompactString, JsonError> {
         self.offset += 1;
         let mut text: Vec<u8> = Vec::new();
         let start = self.offset;
-        loop {
+        let read = loop {
             // Runs without escapes are copied whole: a query text may be megabytes long.
             let run = self.offset;
             while self.peek().is_some_and(|b| b != b'"' && b != b'\\' && b >= 0x20) {
                 self.offset += 1;
             }
-            text.extend_from_slice(&self.source[run..self.offset]);
+            let run = &self.source[run..self.offset];
+            // Most strings are one run, and short.
+            if text.is_empty() && self.peek() == Some(b'"') {
+                self.offset += 1;
+                break std::str::from_utf8(run).map(CompactString::from);
+            }
+            text.extend_from_slice(run);
             match self.peek() {
                 None => {
                     let message = if is_key {
@@ -362,7 +378,7 @@ impl Reader<'_> {
                 }
                 Some(b'"') => {
                     self.offset += 1;
-                    break;
+                    break std::str::from_utf8(&text).map(CompactString::from);
                 }
                 Some(b'\\') => self.escape(&mut text)?,
                 Some(byte) => {
@@ -375,15 +391,13 @@ impl Reader<'_> {
                     ));
                 }
             }
-        }
-        match String::from_utf8(text) {
-            Ok(text) => Ok(text.into_boxed_str()),
-            Err(error) => {
-                let byte = error.as_bytes().get(error.utf8_error().valid_up_to()).copied();
-                self.offset = start;
-                Err(self.error(format!("Invalid UTF-8 start byte 0x{:x}", byte.unwrap_or_default()), false))
-            }
-        }
+        };
+        read.map_err(|error| {
+            let bytes = if text.is_empty() { &self.source[start..] } else { &text[..] };
+            let byte = bytes.get(error.valid_up_to()).copied();
+            self.offset = start;
+            self.error(format!("Invalid UTF-8 start byte 0x{:x}", byte.unwrap_or_default()), false)
+        })
     }
 
     fn escape(&mut self, text: &mut Vec<u8>) -> Result<(), JsonError> {

@@ -3,6 +3,7 @@
 //! A [`Value`] holds what does not fit into 64 bits as a double, and prints every double in one way. To change a
 //! part of a document and keep the bytes of the rest, these numbers are written as they stand here.
 
+use compact_str::CompactString;
 use std::collections::HashMap;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -15,15 +16,15 @@ use super::{Json, Node, read};
 pub struct WrittenNumbers {
     root: Part,
     /// The text of each of the numbers by the bits of its double; `None` where several texts stand for one double.
-    anywhere: FxHashMap<u64, Option<Box<str>>>,
+    anywhere: FxHashMap<u64, Option<CompactString>>,
 }
 
 /// A part of the text that has such numbers.
 #[derive(Debug, Clone)]
 enum Part {
-    Number { bits: u64, text: Box<str> },
+    Number { bits: u64, text: CompactString },
     Array(FxHashMap<usize, Part>),
-    Object(FxHashMap<Box<str>, Part>),
+    Object(FxHashMap<CompactString, Part>),
 }
 
 impl WrittenNumbers {
@@ -153,7 +154,7 @@ impl Part {
         }
     }
 
-    fn collect(&self, anywhere: &mut FxHashMap<u64, Option<Box<str>>>) {
+    fn collect(&self, anywhere: &mut FxHashMap<u64, Option<CompactString>>) {
         match self {
             Self::Number { bits, text } => {
                 let known = anywhere.entry(*bits).or_insert_with(|| Some(text.clone()));
