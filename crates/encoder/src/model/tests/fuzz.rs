@@ -29,15 +29,24 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
+        Self::of("checkpoint-distilbert", false)
+    }
+
+    /// The packed weights of a model of the fixtures, in 20 or in 8 bits, which its files do not say.
+    fn of(name: &str, in_bytes: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let model = folder.path().join("model");
         fs::create_dir(&model).unwrap();
-        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/checkpoint-distilbert");
-        for name in ["model.safetensors", "tokenizer.json", "config.json"] {
-            fs::copy(fixture.join(name), model.join(name)).unwrap();
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+        for file in
+            fs::read_dir(fixture).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file())
+        {
+            fs::copy(&file, model.join(file.file_name().unwrap())).unwrap();
         }
         let path = folder.path().join("it.weights");
-        assert!(Model::read(&model, Some(Keep::any(&path))).unwrap().is_mapped());
+        let keep = Keep::any(&path);
+        let keep = if in_bytes { keep.in_bytes() } else { keep };
+        assert!(Model::read(&model, Some(keep)).unwrap().is_mapped());
         let file = fs::read(&path).unwrap();
         let start = u64::from_le_bytes(file[16..24].try_into().unwrap()) as usize;
         let mut index: Value = serde_json::from_slice(&file[start..]).unwrap();
@@ -122,6 +131,80 @@ fn a_file_that_is_put_together_again_is_taken() {
     let file = fixture.file_of(&fixture.sections, &with_identity(fixture.index.clone()));
     assert!(fixture.try_file(&file), "else nothing behind the checksums is reached");
     assert!(!fixture.try_file(&fixture.file[..fixture.file.len() - 1]));
+}
+
+/// All paths of numbers and truths in a value.
+fn leaves(value: &Value, path: &str) -> Vec<String> {
+    let of = |key: String, value: &Value| leaves(value, &format!("{path}/{key}"));
+    match value {
+        Value::Object(all) => all.iter().flat_map(|(key, value)| of(key.clone(), value)).collect(),
+        Value::Array(all) => {
+            all.iter().enumerate().flat_map(|(at, value)| of(at.to_string(), value)).collect()
+        }
+        _ => vec![path.to_owned()],
+    }
+}
+
+/// Files with true checksums that were made for another shape than that of the model's own files, which say it as well.
+#[test]
+fn facts_that_the_files_of_the_model_contradict_are_not_believed() {
+    let mut tried = 0;
+    let models =
+        ["checkpoint-bert", "checkpoint-splade", "checkpoint-modernbert", "checkpoint-modernbert-splade"];
+    for (name, in_bytes) in models.iter().flat_map(|name| [(name, false), (name, true)]) {
+        let fixture = Fixture::of(name, in_bytes);
+        let forged = |path: &str, value: Value| {
+            let mut index = fixture.index.clone();
+            *index.pointer_mut(path).unwrap() = value;
+            fixture.try_file(&fixture.file_of(&fixture.sections, &with_identity(index)))
+        };
+        for part in ["/facts/bert", "/facts/head"] {
+            for path in leaves(fixture.index.pointer(part).unwrap(), part) {
+                let values = match fixture.index.pointer(&path).unwrap() {
+                    Value::Bool(it) => vec![json!(!it), Value::Null],
+                    Value::Number(it) => {
+                        let it = it.as_u64().unwrap();
+                        let near = [it.wrapping_sub(1), it + 1, 2 * it + 2, it / 2 + it % 2 * 9];
+                        near.into_iter()
+                            .chain([1 << 50, u64::MAX])
+                            .filter(|other| *other != it)
+                            .map(Value::from)
+                            .collect()
+                    }
+                    // Of another kind of model.
+                    Value::Null => vec![
+                        fixture.index["facts"]["bert"]["width"].clone(),
+                        json!({"terms": 13, "dims": 32}),
+                    ],
+                    other => panic!("{path}: {other}"),
+                };
+                for value in values {
+                    assert!(!forged(&path, value.clone()), "{name} in bytes {in_bytes}: {path} as {value}");
+                    tried += 1;
+                }
+            }
+        }
+        // Numbers of sections that no packing has written, each in the place of one of them.
+        let sections = fixture.index["sections"].as_object().unwrap();
+        for (section, odd) in sections.iter().flat_map(|(name, place)| {
+            let numbers =
+                name.ends_with(".factors") || name.starts_with("layer.") && name.ends_with(".scales");
+            let odds = [f32::NAN, f32::INFINITY, 0.0, -1.0, 1e-40]
+                .iter()
+                .filter(move |odd| numbers && (name.ends_with(".factors") || !odd.is_finite()));
+            odds.map(move |odd| (place, *odd))
+        }) {
+            let mut changed = fixture.sections.clone();
+            let start = section["start"].as_u64().unwrap() as usize - HEADER;
+            changed[start + 4..start + 8].copy_from_slice(&odd.to_le_bytes());
+            assert!(
+                !fixture.try_file(&fixture.file_of(&changed, &with_identity(fixture.index.clone()))),
+                "{name}: {odd}"
+            );
+            tried += 1;
+        }
+    }
+    assert!(tried > 200, "{tried}");
 }
 
 #[test]
