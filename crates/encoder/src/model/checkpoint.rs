@@ -11,7 +11,6 @@ use serde::Deserialize;
 
 use crate::bert::{LayerWeights, LinearWeights, NormWeights, Weights};
 use crate::error::EncoderError;
-use crate::packed::BertShape;
 use crate::small_file;
 use crate::stored::Stored;
 
@@ -25,8 +24,6 @@ const INDEX: &str = "model.safetensors.index.json";
 /// Name of the word embeddings, which every encoder but ModernBERT has; what precedes it in a file is the prefix of all encoder tensors.
 const WORDS: &str = "embeddings.word_embeddings.weight";
 const MODERN_WORDS: &str = "embeddings.tok_embeddings.weight";
-/// Name of the weights that tokens of a text have as terms of its vector, in a head on another model.
-const OWN_TOKENS: &str = "token_weights";
 /// Most layers of an encoder that is accepted.
 pub(super) const MAX_LAYERS: usize = 100;
 
@@ -345,21 +342,6 @@ impl Checkpoint {
         Ok(bias)
     }
 
-    /// What a token of a text adds to the weight of the term that it is, by term; `None` if a head says nothing of it.
-    ///
-    /// # Errors
-    /// As [`Checkpoint::weights`]; also if a number is negative or not finite.
-    pub(super) fn weights_of_own_tokens(&self, terms: usize) -> Result<Option<Vec<f32>>, EncoderError> {
-        let Some(tensor) = self.find(OWN_TOKENS)? else { return Ok(None) };
-        let weights = self.values(&tensor)?;
-        if weights.len() != terms || !weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0) {
-            let reason =
-                format!("tensor [{OWN_TOKENS}] has to hold {terms} numbers that are finite and not negative");
-            return Err(self.unsupported(reason));
-        }
-        Ok(Some(weights))
-    }
-
     fn no_head(&self) -> EncoderError {
         self.unsupported(
             "its checkpoint has no head of a masked language model, which token weights come from".into(),
@@ -394,14 +376,6 @@ impl Checkpoint {
         let rows = if has_decoder { self.matrix(head.decoder, None, dims)? } else { self.words()? };
         let bias = self.bias_of_terms(rows.shape[0])?;
         Ok(Source { rows: rows.values, bias, dims })
-    }
-
-    /// Whether packed weights can be those of this checkpoint, with or without the head of a masked language model.
-    pub(super) fn is_shaped(&self, shape: &BertShape, with_head: bool) -> bool {
-        let Architecture { hidden_size, num_attention_heads, num_hidden_layers, .. } = self.architecture;
-        let modern = if self.is_modern() { self.modern_shape(num_hidden_layers).ok() } else { None };
-        (shape.width, shape.heads, shape.layers) == (hidden_size, num_attention_heads, num_hidden_layers)
-            && (shape.modern, shape.transform) == (modern, with_head)
     }
 
     /// The error for parameters that the kernels do not accept: a width that is not a multiple of 32, or a number that is not finite.

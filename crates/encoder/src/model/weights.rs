@@ -7,7 +7,7 @@ use crate::bert::{Bert, Refused, kernels as f32_kernels};
 use crate::error::EncoderError;
 use crate::fixed::Precision;
 use crate::head::{Basis, Head, kernels};
-use crate::packed::{Facts, Identity, Packed, Packer, Unusable};
+use crate::packed::{BertShape, Facts, Identity, Packed, Packer, Unusable};
 use crate::stored::Stored;
 use crate::table::Table;
 use crate::tokenizer::TextTokenizer;
@@ -170,7 +170,7 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
     let ForwardPass::Checkpoint(checkpoint) = &layout.forward else { return Err(OTHER) };
     let is_said = layout.arithmetic.is_none_or(|said| (said == Arithmetic::Int8) == packed.facts.bert.int8);
     // Before memory is taken for anything: what these numbers make of the sections is another matter than whether there are such.
-    if !is_said || !checkpoint.is_shaped(&packed.facts.bert, is_splade) {
+    if !is_said || !is_shaped(checkpoint, &packed.facts.bert, is_splade) {
         return Err(OTHER);
     }
     let chosen = kernels::chosen();
@@ -190,6 +190,14 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
         own_tokens: None,
         mapped: true,
     })
+}
+
+/// Whether packed weights can be those of a checkpoint, with or without the head of a masked language model.
+fn is_shaped(checkpoint: &Checkpoint, shape: &BertShape, with_head: bool) -> bool {
+    let layers = checkpoint.architecture.num_hidden_layers;
+    let modern = if checkpoint.is_modern() { checkpoint.modern_shape(layers).ok() } else { None };
+    (shape.width, shape.heads) == (checkpoint.width(), checkpoint.architecture.num_attention_heads)
+        && (shape.layers, shape.modern, shape.transform) == (layers, modern, with_head)
 }
 
 /// For the tests: whether a file of packed weights is accepted for a model.
