@@ -1,5 +1,5 @@
 // Writes files of TypeScript from what the addon declares: the engine's operations, the actions that privileges are granted for, and
-// what the bodies of queries hold.
+// what the bodies of requests hold.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 
@@ -12,7 +12,7 @@ const HEADER = `// Generated from the declarations in crates by scripts/lib/decl
 /** The generated files, and what makes their texts of what an addon declares, as JSON. */
 export const FILES = [
   { file: at('packages', 'engine', 'src', 'operations.generated.ts'), textOf: operationsFile },
-  { file: at('packages', 'endpoints', 'src', 'openapi', 'schemas', 'queries.generated.ts'), textOf: queriesFile },
+  { file: at('packages', 'endpoints', 'src', 'openapi', 'schemas', 'declared.generated.ts'), textOf: schemasFile },
 ];
 
 const rows = (named) =>
@@ -48,18 +48,19 @@ ${rows(actions)}};
 `;
 }
 
-/** The bodies of queries. */
-function queriesFile(declared) {
-  const { kinds, shared } = JSON.parse(declared).queries;
+/** What the bodies of requests hold: schemas of the OpenAPI document by their names, each member in a line. */
+function schemasFile(declared) {
+  const { schemas } = JSON.parse(declared);
+  const written = ({ properties, ...schema }) => {
+    const text = JSON.stringify(schema);
+    return properties === undefined ? text : `${text.slice(0, -1)},"properties":{\n${rows(properties)}  }}`;
+  };
+  const all = Object.entries(schemas).map(([name, schema]) => `  ${name}: ${written(schema)},\n`);
   return `${HEADER}import type { Schemas } from './schema.js';
 
-/** Every query that is answered, by its name. */
-export const QUERIES: Schemas = {
-${rows(kinds)}};
-
-/** What stands in several places of requests, by its name in the document. */
-export const SHARED = {
-${rows(shared)}} satisfies Schemas;
+/** What parts of requests hold, as Rust declares it next to the functions that read them. */
+export const DECLARED = {
+${all.join('')}} satisfies Schemas;
 `;
 }
 

@@ -1,6 +1,4 @@
 // The document at /_openapi.json: it is valid, it is the route table, and every operation in it does what it says.
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { ENDPOINTS, parameter } from '@sparrow-search/server';
@@ -156,21 +154,6 @@ describe('the OpenAPI document', () => {
       'index_doc',
       'update_doc',
     ]);
-  });
-
-  // The engine's own lists of names: what is added there is to be documented.
-  it.each([
-    ['Aggregation', 'crates/search-body/src/aggs/parse/mod.rs', /const TYPES: &\[&str\] = &\[([^\]]*)\]/],
-    ['Retriever', 'crates/search-body/src/retriever/parse.rs', /const KNOWN: &\[&str\] =\s*&\[([^\]]*)\]/],
-    ['Processor', 'crates/ingest/src/processors/mod.rs', /("append" => [^]*?)\n\s*(?:_|other|unknown|name) ?=>/],
-  ])('has all names of a %s', (schema, file, pattern) => {
-    const source = readFileSync(fileURLToPath(new URL(`../../${file}`, import.meta.url)), 'utf8');
-    const each = pattern.source.startsWith('const') ? /"(\w+)"/g : /^\s*"(\w+)" =>/gm;
-    const names = [...(pattern.exec(source)?.[1] ?? '').matchAll(each)].map(([, name]) => name);
-    expect(names.length).toBeGreaterThan(3);
-    const { properties } = document.components.schemas[schema];
-    const own = Object.keys(properties).filter((name) => !['aggs', 'aggregations', 'meta'].includes(name));
-    expect(own.toSorted()).toEqual(names.toSorted());
   });
 
   it('names no type of a field that the server refuses', async () => {

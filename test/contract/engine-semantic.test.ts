@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { ENGINES } from '../support/engines.js';
+import { ENGINES, IS_ELASTICSEARCH } from '../support/engines.js';
 import type { RunningServer } from '../support/server.js';
 
 type Hit = { _id: string; _index: string; _score: number; _source?: any; highlight?: any; matched_queries?: string[] };
@@ -223,7 +223,9 @@ describe.each(ENGINES)('semantic_text over the $name engine', ({ name: engine, s
         const wanted = all.filter((id) => passing.has(id)).slice(0, 2);
         const asked = knn(path, filter, 2);
         expect(ids(await search('filtered', { knn: asked })), `section on ${path}`).toEqual(wanted);
-        expect(ids(await search('filtered', { query: { knn: asked } })), `query on ${path}`).toEqual(wanted);
+        // Elasticsearch finds no vectors of nested objects by a query that is not inside one about the objects.
+        if (!(path === 'parts.place' && engine === 'cluster' && IS_ELASTICSEARCH))
+          expect(ids(await search('filtered', { query: { knn: asked } })), `query on ${path}`).toEqual(wanted);
         expect(ids(await search('filtered', { retriever: { knn: asked } })), `retriever on ${path}`).toEqual(wanted);
         const retrievers = [{ knn: knn(path, [], 10) }, { standard: { query: { match_all: {} } } }];
         const fused = await search('filtered', { retriever: { rrf: { retrievers, filter } } });

@@ -307,7 +307,7 @@ describe.each(ENGINES)('vectors over the $name engine', ({ name: engine, start }
     const several = [own, { range: { 'passages.page': { gte: 1 } } }, { term: { shelf: 's' } }];
     const both = await search({ knn: { ...near, k: 3, filter: several } }, index);
     expectRanked(both, engine === 'cluster' && IS_ELASTICSEARCH ? [] : [['sailing', 1 / 2.81]]);
-    const among = { knn: { ...near, k: 1, filter: { knn: { ...near, query_vector: [2, 0], k: 1 } } } };
+    const among = { knn: { ...near, k: 1, filter: nested({ knn: { ...near, query_vector: [2, 0], k: 1 } }) } };
     expectRanked(await search(among, index), [['astronomy', 1 / 2.21]]);
   });
 

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use sparrow_catalog::semantic::apart::{self, Document, companions};
+use sparrow_catalog::semantic::over_cluster::{self, Document, companions};
 use sparrow_catalog::{Source, WriteOp};
 use sparrow_mapping::Mapping;
 use sparrow_request::body::parse_json;
@@ -133,7 +133,7 @@ fn stored_passages(
     let handle = service.indices.get(request.part("index"), request.right())?;
     let payload = |WantedDocument { id }: &WantedDocument| {
         let stored = handle.get(id)?;
-        Ok(stored.and_then(|document| document.passages).map(|passages| apart::text_of(&passages)))
+        Ok(stored.and_then(|document| document.passages).map(|passages| over_cluster::text_of(&passages)))
     };
     let payloads = asked.documents.iter().map(payload).collect::<Result<Vec<_>, EngineError>>()?;
     Ok(Reply::ok(&json!({"payloads": payloads})))
@@ -164,7 +164,7 @@ fn write_passages(
     let mut ops = Vec::with_capacity(moved.documents.len());
     for MovedDocument { id, routing, source, payload } in moved.documents {
         let raw = source.get().as_bytes().to_vec();
-        let previous = payload.as_deref().map(apart::payload).transpose()?;
+        let previous = payload.as_deref().map(over_cluster::payload).transpose()?;
         let previous = previous.map(|payload| (raw.clone(), payload));
         let mut op = WriteOp::index(Some(id), Source { raw, value: None });
         op.routing = routing;
@@ -196,7 +196,9 @@ fn begin(given: &RawValue, documents: &mut Vec<Document>) -> Result<Begun, Engin
         return Err(EngineError::illegal_argument(format!("[{COMPANION}] of a document belongs to Sparrow")));
     }
     let previous = match payload {
-        Some(text) => Some((Value::Object(source.clone()).to_string().into_bytes(), apart::payload(&text)?)),
+        Some(text) => {
+            Some((Value::Object(source.clone()).to_string().into_bytes(), over_cluster::payload(&text)?))
+        }
         None => None,
     };
     let changes = match &doc {

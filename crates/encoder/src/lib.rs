@@ -36,7 +36,6 @@ mod testing;
 mod timings;
 mod tokenizer;
 mod vocabulary;
-mod word_piece;
 
 pub use attribution::Attribution;
 pub use deployment::{Deployment, DeploymentOptions, LoneText, PendingQueries, QueryOptions};

@@ -6,16 +6,17 @@ use std::path::Path;
 
 use crate::error::EncoderError;
 use crate::small_file;
-use crate::word_piece::WordPiece;
 
 mod expansion;
-mod library;
+mod hugging_face;
 mod pairs;
 mod unigram;
+mod word_piece;
 
-use library::Library;
+use hugging_face::HuggingFace;
 pub(crate) use pairs::Question;
 use pairs::Template;
+use word_piece::WordPiece;
 
 /// Length in bytes up to which texts are tokenized whole, so that their truncated tokens are counted exactly.
 const WHOLE_BYTES: usize = 16 * 1024;
@@ -45,7 +46,7 @@ pub(crate) struct Tokens {
 
 /// A `tokenizer.json` whose own truncation and padding are switched off: both are done here.
 pub(crate) struct TextTokenizer {
-    inner: Library,
+    inner: HuggingFace,
     prefix: Vec<u32>,
     suffix: Vec<u32>,
     /// Highest number of tokens of a text, special tokens included.
@@ -89,7 +90,7 @@ impl TextTokenizer {
         // The library panics over some files that are JSON and no tokenizer, over others with the first text: found by
         // `tests/fuzz.rs`.
         let opened = catch_unwind(|| {
-            let inner = Library::from_bytes(&bytes).map_err(|error| error.to_string())?;
+            let inner = HuggingFace::from_bytes(&bytes).map_err(|error| error.to_string())?;
             let special = special_tokens(&inner)?;
             Ok((inner, special))
         });
@@ -372,7 +373,7 @@ fn is_word_piece(json: &[u8]) -> bool {
 
 /// Finds the tokens that the tokenizer puts before and after a text, by encoding a text with and without
 /// them.
-fn special_tokens(tokenizer: &Library) -> Result<(Vec<u32>, Vec<u32>), String> {
+fn special_tokens(tokenizer: &HuggingFace) -> Result<(Vec<u32>, Vec<u32>), String> {
     let encode = |special| tokenizer.encode_fast("a", special).map_err(|error| error.to_string());
     let (bare, full) = (encode(false)?, encode(true)?);
     let (bare, full) = (bare.get_ids(), full.get_ids());

@@ -221,7 +221,15 @@ pub fn declared() -> Value {
             (action.name().to_owned(), shown)
         })
         .collect();
-    json!({"operations": operations, "actions": actions, "queries": sparrow_query::schemas()})
+    let schemas = sparrow_query::schemas()
+        .into_iter()
+        .chain(sparrow_search_body::schemas())
+        .chain(sparrow_mapping::schemas())
+        .chain(sparrow_ingest::schemas())
+        .chain(sparrow_jobs::schemas());
+    let schemas: Map<String, Value> =
+        schemas.map(|(name, schema)| (name.to_owned(), schema.into())).collect();
+    json!({"operations": operations, "actions": actions, "schemas": schemas})
 }
 
 fn shown(declaration: &Declaration) -> Value {

@@ -11,10 +11,10 @@ mod trace;
 use serde_json::{Value, json};
 use sparrow_runtime::work;
 
-pub(crate) use self::call::PipelineCall;
-pub(crate) use self::foreach::ForEach;
+pub(crate) use self::call::{PipelineCall, pipeline_shape};
+pub(crate) use self::foreach::{ForEach, foreach_shape};
 pub use self::inference::check_tokenization;
-pub(crate) use self::inference::{Inference, ModelAccess};
+pub(crate) use self::inference::{Inference, ModelAccess, inference_shape};
 use self::node::fail;
 pub(crate) use self::node::{Action, Failure, Item, Node, Pipeline, Processor, Runtime, State};
 use self::trace::{entry, push_trace, record, show_cycle};

@@ -22,22 +22,26 @@ pub(crate) struct Config {
     kind: Option<String>,
     tag: Option<String>,
     map: Map<String, Value>,
+    /// The names of parameters that there are not.
+    unknown: Vec<String>,
 }
 
 impl Config {
-    /// The parameters of a processor of type `kind`; reads its `tag`.
+    /// The parameters of a processor of type `kind`, of which only those with `known` names can be read; reads its `tag`.
     ///
     /// # Errors
     /// If the tag is not a string.
-    pub fn processor(kind: &str, map: Map<String, Value>) -> Result<Self, ConfigError> {
-        let mut config = Self { kind: Some(kind.to_owned()), tag: None, map };
+    pub fn processor(kind: &str, known: &[&str], map: Map<String, Value>) -> Result<Self, ConfigError> {
+        let mut config = Self::new(Some(kind.to_owned()), known, map);
         config.tag = config.optional_text("tag")?;
         Ok(config)
     }
 
-    /// The parameters of a pipeline.
-    pub fn pipeline(map: Map<String, Value>) -> Self {
-        Self { kind: None, tag: None, map }
+    /// The parameters of a processor of type `kind`, or of a pipeline, of which only those with `known` names can be read.
+    pub fn new(kind: Option<String>, known: &[&str], mut map: Map<String, Value>) -> Self {
+        let unknown = map.keys().filter(|name| !known.contains(&name.as_str())).cloned().collect();
+        map.retain(|name, _| known.contains(&name.as_str()));
+        Self { kind, tag: None, map, unknown }
     }
 
     /// The tag of the processor.
@@ -192,16 +196,16 @@ impl Config {
     /// # Errors
     /// If there are parameters that have not been read.
     pub fn finish(self) -> Result<(), ConfigError> {
-        if self.map.is_empty() {
+        let parameters = self.left_over();
+        if parameters.is_empty() {
             return Ok(());
         }
-        let parameters = self.map.keys().cloned().collect();
         Err(ConfigError::UnknownParameters { kind: self.kind.unwrap_or_default(), tag: self.tag, parameters })
     }
 
     /// Names of the parameters that have not been read.
     pub fn left_over(&self) -> Vec<String> {
-        self.map.keys().cloned().collect()
+        self.unknown.iter().chain(self.map.keys()).cloned().collect()
     }
 
     /// The error for an absent parameter.

@@ -6,7 +6,7 @@ use sparrow_runtime::work;
 use sparrow_scripts::ScriptError;
 use sparrow_wire::Exception;
 use sparrow_wire::strict_json::MOST_LEVELS;
-use sparrow_wire::suggest::{did_you_mean, suggestions};
+use sparrow_wire::suggest::did_you_mean;
 use sparrow_write_ahead_log::StorageError;
 
 /// A pipeline definition that cannot be accepted.
@@ -16,13 +16,12 @@ pub enum ConfigError {
     #[error("the request was stopped while a pipeline was built")]
     Stopped(work::Stopped),
     /// A processor of an unknown type.
-    #[error(
-        "No processor type exists with name [{kind}]{}",
-        did_you_mean(&suggestions(kind, &super::kinds::KINDS))
-    )]
+    #[error("No processor type exists with name [{kind}]{}", did_you_mean(suggestions))]
     UnknownProcessor {
         /// The type in the definition.
         kind: String,
+        /// Types that are spelled alike.
+        suggestions: Vec<&'static str>,
     },
     /// The processor exists in Elasticsearch and is not supported by this server.
     #[error("No processor type exists with name [{kind}]: {reason}")]
@@ -117,7 +116,7 @@ impl ConfigError {
     /// Type of the processor that the error is about.
     pub fn processor_type(&self) -> Option<&str> {
         match self {
-            Self::UnknownProcessor { kind }
+            Self::UnknownProcessor { kind, .. }
             | Self::AbsentProcessor { kind, .. }
             | Self::UnknownParameters { kind, .. } => Some(kind),
             Self::Property { kind, .. } | Self::Script { kind, .. } => kind.as_deref(),

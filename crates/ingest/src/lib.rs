@@ -10,9 +10,9 @@ mod counters;
 mod document;
 mod effort;
 mod error;
-mod kinds;
 mod processors;
 mod script;
+mod shape;
 mod simulate;
 mod stats;
 mod template;
@@ -35,6 +35,7 @@ use self::counters::Counters;
 use self::document::Document;
 use self::effort::RunBudget;
 pub use self::error::{ConfigError, IngestError, ProcessorError, PropertyProblem};
+pub use self::processors::schemas;
 
 /// Name of the store in the data directory.
 const STORE: &str = "pipelines";

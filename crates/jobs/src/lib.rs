@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+pub use self::spec::schemas;
+
 use self::counters::{JobCounters, Progressed, Slices};
 use self::run::{Earlier, Run};
 use self::spec::{Kind, Spec};

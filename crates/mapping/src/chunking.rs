@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use sparrow_wire::shape::{Shape, int, list, object, one, text};
 
 use super::MappingError;
 use super::java::java_string;
@@ -83,6 +84,18 @@ impl From<ChunkingError> for MappingError {
             ChunkingError::Invalid(reason) => Self::Nested { causes: vec![("validation_exception", reason)] },
         }
     }
+}
+
+/// What chunking settings hold.
+pub(super) fn chunking_shape() -> Shape {
+    object([
+        ("strategy", one(&["sentence", "word", "recursive", "none"])),
+        ("max_chunk_size", int().about("words of a passage").preset(250)),
+        ("sentence_overlap", int().preset(1)),
+        ("overlap", int()),
+        ("separator_group", text()),
+        ("separators", list(text())),
+    ])
 }
 
 impl Chunking {

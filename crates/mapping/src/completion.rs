@@ -1,6 +1,7 @@
 //! The field type `completion`: texts that are completed while somebody types them, each with a weight.
 
 use serde_json::Value;
+use sparrow_wire::shape::{Named, int, several, switch, text};
 
 use super::completion_contexts::{self, Context};
 use super::error::MappingError;
@@ -87,6 +88,19 @@ impl Completion {
         }
         Ok(parsed)
     }
+}
+
+pub(crate) fn members() -> Vec<Named> {
+    let kept = "characters of an input that are kept";
+    let context = completion_contexts::shape();
+    vec![
+        ("analyzer", text().preset("simple")),
+        ("search_analyzer", text()),
+        ("preserve_separators", switch().preset(true)),
+        ("preserve_position_increments", switch().preset(true)),
+        ("max_input_length", int().about(kept).preset(Completion::default().max_input_length)),
+        ("contexts", several(context)),
+    ]
 }
 
 fn max_input_length(params: &mut Params<'_>) -> Result<usize, MappingError> {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
+use sparrow_wire::shape::{self, Shape, count, object, text};
 
 use super::error::MappingError;
 use super::geo::{self, GeoPoint};
@@ -52,6 +53,17 @@ pub struct AskedContext {
 }
 
 /// Reads the `contexts` of a field.
+pub(crate) fn shape() -> Shape {
+    let precision = count().about("of a `geo` context: digits of a geohash, or a distance");
+    object([
+        ("name", text()),
+        ("type", shape::one(&["category", "geo", "CATEGORY", "GEO"])),
+        ("path", text()),
+        ("precision", precision),
+    ])
+    .needs(&["name", "type"])
+}
+
 pub(crate) fn parse(params: &mut Params<'_>) -> Result<Vec<Context>, MappingError> {
     let field = params.field;
     let Some(given) = params.take("contexts").cloned() else { return Ok(Vec::new()) };

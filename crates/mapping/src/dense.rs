@@ -6,11 +6,13 @@ mod values;
 
 use serde_json::{Map, Value};
 use sparrow_vectors::{Element, Metric, Similarity};
+use sparrow_wire::shape::{Named, int, one, switch};
 
 use super::error::MappingError;
 use super::java::java_string;
 pub use options::VectorOptions;
 use options::index_options;
+pub(super) use options::options_shape;
 pub(crate) use values::element_name;
 use values::{bad, integer, malformed};
 
@@ -104,8 +106,17 @@ pub(super) fn parse(name: &str, map: &Map<String, Value>) -> Result<DenseVector,
     Ok(field)
 }
 
-/// Names of the parameters [`parse`] reads.
-pub(super) const PARAMETERS: [&str; 5] = ["dims", "element_type", "index", "similarity", "index_options"];
+/// The parameters that [`parse`] reads.
+pub(super) fn members() -> Vec<Named> {
+    let elements = [Element::Float, Element::Byte, Element::Bit].map(element_name);
+    vec![
+        ("dims", int().about("length of the vectors; that of the first one if nothing is said")),
+        ("element_type", one(&elements).preset("float")),
+        ("index", switch().preset(true)),
+        ("similarity", one(&SIMILARITIES.map(similarity_name))),
+        ("index_options", options_shape()),
+    ]
+}
 
 fn only_indexed(parameter: &str, indexed: bool) -> Result<(), MappingError> {
     if indexed {
@@ -148,10 +159,11 @@ fn dims(value: &Value, element: Element) -> Result<usize, MappingError> {
     }
 }
 
+const SIMILARITIES: [Similarity; 4] =
+    [Similarity::Cosine, Similarity::DotProduct, Similarity::L2Norm, Similarity::MaxInnerProduct];
+
 fn similarity(value: &Value) -> Result<Similarity, MappingError> {
-    const ALL: [Similarity; 4] =
-        [Similarity::Cosine, Similarity::DotProduct, Similarity::L2Norm, Similarity::MaxInnerProduct];
-    ALL.into_iter().find(|similarity| value.as_str() == Some(similarity_name(*similarity))).ok_or_else(|| {
+    SIMILARITIES.into_iter().find(|similarity| value.as_str() == Some(similarity_name(*similarity))).ok_or_else(|| {
         malformed(format!(
             "Unknown value [{}] for field [similarity] - accepted values are [cosine, dot_product, l2_norm, \
              max_inner_product]",

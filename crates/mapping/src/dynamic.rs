@@ -11,6 +11,7 @@ use super::error::MappingError;
 use super::java::java_string;
 use super::{Node, parse};
 use sparrow_wire::glob;
+use sparrow_wire::shape::{Shape, object, one, open, several, text};
 
 /// Size limit of a compiled `match_pattern: regex` pattern, in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
@@ -234,6 +235,19 @@ pub(super) fn check_templates(templates: &[DynamicTemplate]) -> Result<(), Mappi
 }
 
 /// Reads `dynamic_templates`.
+pub(super) fn template_shape() -> Shape {
+    object([
+        ("match_pattern", one(&["simple", "regex"]).preset("simple")),
+        ("match", several(text())),
+        ("unmatch", several(text())),
+        ("path_match", several(text())),
+        ("path_unmatch", several(text())),
+        ("match_mapping_type", several(text())),
+        ("unmatch_mapping_type", several(text())),
+        ("mapping", open()),
+    ])
+}
+
 pub(super) fn parse_templates(value: &Value) -> Result<Arc<[DynamicTemplate]>, MappingError> {
     let list = value
         .as_array()

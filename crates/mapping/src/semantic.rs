@@ -2,14 +2,15 @@
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
+use sparrow_wire::shape::{Named, named, object, open, text};
 
 use super::chunking::Chunking;
 use super::dense::{self, problems::magnitude_problem};
 use super::error::MappingError;
 use super::java::java_string;
 use super::parameters::Params;
-use super::semantic_text::{HYBRID_TASK, SemanticModel, SemanticText, Slot, field_of};
-use super::sparse_options::SparseIndexOptions;
+use super::semantic_text::{DEFAULT_INFERENCE_ID, HYBRID_TASK, SemanticModel, SemanticText, Slot, field_of};
+use super::sparse_options::{self, SparseIndexOptions};
 use super::types::{FieldType, ParsedDocument};
 use super::{LeafNode, Mapping, Node, ObjectNode};
 use crate::passages::FieldPassages;
@@ -19,6 +20,21 @@ fn bad(reason: String) -> MappingError {
 }
 
 /// Reads the parameters of a field.
+pub(super) fn semantic_members() -> Vec<Named> {
+    let id = text().about("endpoint, deployment or model that encodes").preset(DEFAULT_INFERENCE_ID);
+    let options = object([
+        ("dense_vector", dense::options_shape()),
+        ("sparse_vector", sparse_options::options_shape()),
+    ]);
+    vec![
+        ("inference_id", id),
+        ("search_inference_id", text().about("another one for queries")),
+        ("chunking_settings", named("ChunkingSettings")),
+        ("model_settings", open().about("what the model makes; filled in by the first document")),
+        ("index_options", options),
+    ]
+}
+
 pub(super) fn parse(params: &mut Params<'_>) -> Result<SemanticText, MappingError> {
     let mut field = SemanticText::default();
     let id = |params: &mut Params<'_>, name: &'static str| -> Result<Option<String>, MappingError> {

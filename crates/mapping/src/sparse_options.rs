@@ -4,6 +4,7 @@
 //! query.
 
 use serde_json::{Map, Value, json};
+use sparrow_wire::shape::{self, Shape, flag, num};
 
 use super::error::{Cause, ILLEGAL_ARGUMENT, MappingError, NUMBER_FORMAT};
 use super::java::{java_string, json_token};
@@ -40,6 +41,15 @@ pub struct SparseIndexOptions {
     pub prune: Option<bool>,
     /// `pruning_config`, only with `prune: true`.
     pub config: Option<PruningConfig>,
+}
+
+pub(super) fn options_shape() -> Shape {
+    let config = shape::object([
+        ("tokens_freq_ratio_threshold", num().preset(5)),
+        ("tokens_weight_threshold", num().preset(0.4)),
+        ("only_score_pruned_tokens", flag().preset(false)),
+    ]);
+    shape::object([(PRUNE, flag()), (CONFIG, config)])
 }
 
 impl SparseIndexOptions {

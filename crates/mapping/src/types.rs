@@ -19,7 +19,7 @@ pub const IGNORED: &str = "_ignored";
 pub const ROUTING: &str = "_routing";
 
 /// Default of `max_shingle_size` of a `search_as_you_type` field.
-const DEFAULT_SHINGLE_SIZE: u8 = 3;
+pub(super) const DEFAULT_SHINGLE_SIZE: u8 = 3;
 
 /// Name of the analyzer of `text` fields whose mapping does not name one.
 pub const DEFAULT_ANALYZER: &str = "default";

@@ -1,6 +1,7 @@
 //! `collapse`: of the hits with the same value in a field, only the first is returned.
 
 use super::body::SearchBody;
+use super::shape::{Shape, flag, int, named, object, several, showing, text};
 use sparrow_query::dsl::{Context, value};
 use sparrow_query::{BoolQuery, ExistsQuery, Query, QueryKind, TermsQuery};
 use sparrow_tantivy_index::query::sorted::SortValue;
@@ -34,12 +35,20 @@ pub struct InnerHits {
     pub body: Box<SearchBody>,
 }
 
+pub(crate) fn shape() -> Shape {
+    object([
+        ("field", text()),
+        ("inner_hits", several(named("InnerHits"))),
+        ("max_concurrent_group_searches", int()),
+    ])
+    .needs(&["field"])
+}
+
 /// Reads the `collapse` section.
 ///
 /// # Errors
 /// On unknown keys, and inner hits that are malformed or of the same name.
 pub fn parse(node: &Node, context: Context) -> Result<Collapse, BodyError> {
-    const KEYS: &[&str] = &["field", "inner_hits", "max_concurrent_group_searches"];
     let mut field = None;
     let mut inner_hits: Vec<InnerHits> = Vec::new();
     for member in node.as_object().unwrap_or_default() {
@@ -61,7 +70,7 @@ pub fn parse(node: &Node, context: Context) -> Result<Collapse, BodyError> {
                 }
                 _ => inner_hits.push(InnerHits::of_group(&member.value, context).map_err(within)?),
             },
-            _ => return Err(BodyError::unknown_field("collapse", member, KEYS)),
+            _ => return Err(BodyError::unknown_field("collapse", member, shape().names())),
         }
     }
     if inner_hits.len() > MOST_LISTS {
@@ -75,24 +84,20 @@ pub fn parse(node: &Node, context: Context) -> Result<Collapse, BodyError> {
     Ok(Collapse { field, inner_hits })
 }
 
-/// What every section may have; `collapse` only that of a group.
-const INNER_KEYS: &[&str] = &[
-    "name",
-    "ignore_unmapped",
-    "from",
-    "size",
-    "sort",
-    "_source",
-    "fields",
-    "docvalue_fields",
-    "stored_fields",
-    "version",
-    "seq_no_primary_term",
-    "track_scores",
-    "highlight",
-    "explain",
-    "collapse",
-];
+/// What every section may have; `collapse` only that of a group, which has no `highlight` and `explain`.
+pub(crate) fn inner_hits_shape() -> Shape {
+    object([
+        ("name", text()),
+        ("ignore_unmapped", flag()),
+        ("from", int()),
+        ("size", int().preset(DEFAULT_INNER_SIZE)),
+        ("sort", named("Sort")),
+        ("highlight", named("Highlight")),
+        ("explain", flag()),
+        ("collapse", named("Collapse")),
+    ])
+    .and(showing())
+}
 
 impl InnerHits {
     /// Reads a section of a `collapse`.
@@ -151,13 +156,17 @@ fn parse_inner(
                 }
                 body.collapse = Some(second);
             }
-            key if INNER_KEYS.contains(&key)
-                && key != "collapse"
-                && !(of_group && matches!(key, "highlight" | "explain")) =>
-            {
-                body.section(member, context)?;
-            }
-            _ => return Err(BodyError::unknown_field("inner_hits", member, INNER_KEYS)),
+            "from"
+            | "sort"
+            | "_source"
+            | "fields"
+            | "docvalue_fields"
+            | "stored_fields"
+            | "version"
+            | "seq_no_primary_term"
+            | "track_scores" => body.section(member, context)?,
+            "highlight" | "explain" if !of_group => body.section(member, context)?,
+            _ => return Err(BodyError::unknown_field("inner_hits", member, inner_hits_shape().names())),
         }
     }
     Ok((name, Box::new(body)))

@@ -1,5 +1,6 @@
 //! `fields`, `docvalue_fields` and `stored_fields`: which values of individual fields hits are shown with.
 
+use crate::shape::{Shape, either, flag, list, object, text};
 use rustc_hash::FxHashSet;
 use sparrow_query::dsl::value;
 use sparrow_wire::json::{Json, Node};
@@ -29,6 +30,14 @@ impl FieldRequest {
     fn new(pattern: &str) -> Self {
         Self { pattern: pattern.to_owned(), format: None, include_unmapped: false }
     }
+}
+
+pub(crate) fn shape() -> Shape {
+    list(either([text().about("name or pattern"), request_shape()]))
+}
+
+fn request_shape() -> Shape {
+    object([("field", text()), ("format", text()), ("include_unmapped", flag())]).needs(&["field"])
 }
 
 /// Parses the section `fields` or `docvalue_fields`; `section` is its name.
@@ -65,7 +74,7 @@ pub fn parse(node: &Node, section: &'static str) -> Result<Vec<FieldRequest>, Bo
                     return Err(BodyError::unknown_field(
                         "field_and_format",
                         member,
-                        &["field", "format", "include_unmapped"],
+                        request_shape().names(),
                     ));
                 }
             }

@@ -1,5 +1,6 @@
 //! Parses the `highlight` section: options for all fields, and for each.
 
+use crate::shape::{Named, Shape, either, flag, int, list, map, object, one, open, query, several, text};
 use sparrow_query::Query;
 
 use sparrow_query::dsl::{self, Context, value};
@@ -88,31 +89,45 @@ pub struct FieldOptions<'a> {
     pub matched_fields: &'a [String],
 }
 
-const COMMON: &[&str] = &[
-    "boundary_chars",
-    "boundary_max_scan",
-    "boundary_scanner",
-    "boundary_scanner_locale",
-    "force_source",
-    "fragment_size",
-    "fragmenter",
-    "highlight_filter",
-    "highlight_query",
-    "max_analyzed_offset",
-    "no_match_size",
-    "number_of_fragments",
-    "options",
-    "order",
-    "phrase_limit",
-    "post_tags",
-    "pre_tags",
-    "require_field_match",
-    "type",
-];
+pub(crate) fn shape() -> Shape {
+    let fields = either([map(field_shape()), list(map(field_shape()))]);
+    object(common()).and([
+        ("encoder", one(&["default", "html"]).preset("default")),
+        ("fields", fields),
+        ("tags_schema", one(&["default", "styled"])),
+    ])
+}
 
-/// The options in [`COMMON`] that the request may use.
-fn common() -> impl Iterator<Item = &'static str> {
-    COMMON.iter().copied().filter(|option| has_forms_of_8() || *option != "force_source")
+fn field_shape() -> Shape {
+    object(common()).and([("fragment_offset", int()), ("matched_fields", several(text()))])
+}
+
+/// The options that fields and the whole section share.
+fn common() -> Vec<Named> {
+    let texts = ["boundary_chars", "boundary_scanner_locale"].map(|name| (name, text()));
+    let flags = ["force_source", "highlight_filter"].map(|name| (name, flag()));
+    let numbers = ["boundary_max_scan", "max_analyzed_offset", "phrase_limit"].map(|name| (name, int()));
+    let tags = ["pre_tags", "post_tags"].map(|name| (name, several(text())));
+    let own = [
+        ("boundary_scanner", one(&["sentence", "word", "chars"])),
+        ("fragment_size", int().about("characters").preset(100)),
+        ("fragmenter", one(&["simple", "span"])),
+        ("highlight_query", query()),
+        ("no_match_size", int().preset(0)),
+        ("number_of_fragments", int().about("0 shows the whole text").preset(5)),
+        ("options", open()),
+        ("order", one(&["none", "score"])),
+        ("require_field_match", flag().preset(true)),
+        ("type", one(&["unified", "plain", "fvh", "semantic"])),
+    ];
+    own.into_iter().chain(texts).chain(flags).chain(numbers).chain(tags).collect()
+}
+
+/// The error for an option that there is not, with those spelled alike that the request may use.
+fn unknown(parser: &'static str, member: &Member, options: &Shape) -> BodyError {
+    let is_there = |option: &&str| has_forms_of_8() || *option != "force_source";
+    let names: Vec<&str> = options.names().iter().copied().filter(is_there).collect();
+    BodyError::unknown_field(parser, member, &names)
 }
 
 impl Highlight {
@@ -136,11 +151,7 @@ impl Highlight {
             };
             match read() {
                 Ok(true) => {}
-                Ok(false) => {
-                    let names: Vec<&'static str> =
-                        common().chain(["encoder", "fields", "tags_schema"]).collect();
-                    return Err(BodyError::unknown_field(PARSER, member, &names));
-                }
+                Ok(false) => return Err(unknown(PARSER, member, &shape())),
                 Err(error) => return Err(error.within(PARSER, &member.name, at)),
             }
         }
@@ -349,11 +360,7 @@ fn fields(node: &Node, context: Context) -> Result<Vec<(String, Options)>, BodyE
             };
             match read() {
                 Ok(true) => {}
-                Ok(false) => {
-                    let names: Vec<&'static str> =
-                        common().chain(["fragment_offset", "matched_fields"]).collect();
-                    return Err(BodyError::unknown_field(PARSER, member, &names));
-                }
+                Ok(false) => return Err(unknown(PARSER, member, &field_shape())),
                 Err(error) => return Err(error.within(PARSER, &member.name, at)),
             }
         }

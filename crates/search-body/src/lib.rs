@@ -15,6 +15,7 @@ mod rank;
 pub mod rescore;
 pub mod retriever;
 pub mod script_fields;
+mod shape;
 pub mod sort;
 pub mod uri;
 pub mod window;
@@ -23,3 +24,4 @@ pub mod window;
 mod body_tests;
 
 pub use self::body::{SearchBody, check_section};
+pub use self::shape::schemas;

@@ -1,5 +1,6 @@
 //! Sections of a search that select a part of the documents or weight indices: `slice`, `pit` and `indices_boost`.
 
+use crate::shape::{Shape, int, object, text, time};
 use sparrow_wire::BodyError;
 use std::time::Duration;
 
@@ -25,6 +26,10 @@ impl SliceOf {
     }
 }
 
+pub(crate) fn slice_shape() -> Shape {
+    object([("id", int()), ("max", int()), ("field", text())]).needs(&["id", "max"])
+}
+
 /// Reads the `slice` section.
 ///
 /// # Errors
@@ -47,7 +52,7 @@ pub fn parse_slice(node: &Node) -> Result<SliceOf, BodyError> {
                 max = Some(number.ok_or_else(|| within(BodyError::illegal("max must be greater than 1")))?);
             }
             "field" => field = Some(value::text(&member.value).map_err(within)?),
-            _ => return Err(BodyError::unknown_field("slice", member, &["id", "max", "field"])),
+            _ => return Err(BodyError::unknown_field("slice", member, slice_shape().names())),
         }
     }
     let id = id.ok_or(BodyError::Required { field: "id" })?;
@@ -67,6 +72,10 @@ pub struct PointInTime {
     pub keep_alive: Option<Duration>,
 }
 
+pub(crate) fn pit_shape() -> Shape {
+    object([("id", text()), ("keep_alive", time())]).needs(&["id"])
+}
+
 /// Reads the `pit` section.
 ///
 /// # Errors
@@ -82,7 +91,7 @@ pub fn parse_pit(node: &Node) -> Result<PointInTime, BodyError> {
                 keep_alive = parse_duration("keep_alive", &text)
                     .map_err(|error| within(BodyError::illegal(error.reason())))?;
             }
-            _ => return Err(BodyError::unknown_field("point_in_time", member, &["id", "keep_alive"])),
+            _ => return Err(BodyError::unknown_field("point_in_time", member, pit_shape().names())),
         }
     }
     match id {

@@ -1,6 +1,7 @@
 //! `rank`: how several result lists are fused into one.
 
 use super::fusion::Method;
+use super::shape::{Named, Shape, int, object};
 use super::window::{MAX_WINDOW, Window};
 use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
@@ -11,7 +12,6 @@ use sparrow_wire::json::Node;
 const DEFAULT_WINDOW: usize = 100;
 /// Default of `rank_constant`.
 pub const DEFAULT_RANK_CONSTANT: u32 = 60;
-const KEYS: &[&str] = &["rank_constant", "rank_window_size", "window_size"];
 
 /// A parsed `rank` section, for reciprocal rank fusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +61,20 @@ pub fn window(method: &str, size: i32) -> Result<usize, BodyError> {
     }
 }
 
+/// The options of `rrf`.
+pub(crate) fn shape() -> Shape {
+    object([rank_constant_shape(), window_shape(), ("window_size", int())])
+}
+
+pub(crate) fn rank_constant_shape() -> Named {
+    let about = "how little first places count more than later ones; 5 where a question stands alone";
+    ("rank_constant", int().about(about).preset(DEFAULT_RANK_CONSTANT))
+}
+
+pub(crate) fn window_shape() -> Named {
+    ("rank_window_size", int().about("first hits of each list that are fused"))
+}
+
 /// Reads the `rank` section.
 ///
 /// # Errors
@@ -94,7 +108,7 @@ pub fn parse(node: &Node) -> Result<RankFusion, BodyError> {
         match &*member.name {
             "rank_constant" => rank_constant = Some(number()?),
             "rank_window_size" | "window_size" => window = Some(number()?),
-            _ => return Err(BodyError::unknown_field("rrf", member, KEYS)),
+            _ => return Err(BodyError::unknown_field("rrf", member, shape().names())),
         }
     }
     let rank_constant = match rank_constant {

@@ -1,5 +1,6 @@
 //! `rescore`: scores the first hits again by another query.
 
+use crate::shape::{Shape, int, num, object, one, query};
 use sparrow_query::Query;
 use sparrow_tantivy_index::query::Explanation;
 
@@ -79,18 +80,32 @@ fn weighted(score: f32, weight: f32) -> f32 {
     (score.clamp(f32::MIN, f32::MAX) * weight).clamp(f32::MIN, f32::MAX)
 }
 
+pub(crate) fn shape() -> Shape {
+    object([("window_size", int().preset(DEFAULT_WINDOW)), ("query", query_shape())]).needs(&["query"])
+}
+
+fn query_shape() -> Shape {
+    object([
+        ("rescore_query", query()),
+        ("query_weight", num().preset(1)),
+        ("rescore_query_weight", num().preset(1)),
+        ("score_mode", one(&["total", "multiply", "avg", "max", "min"]).preset("total")),
+    ])
+    .needs(&["rescore_query"])
+}
+
 /// Parses the `rescore` section: one pass or several.
 ///
 /// # Errors
 /// On unknown keys and rescorers, missing queries, and windows that are too large.
 pub fn parse(node: &Node, context: Context) -> Result<Vec<Rescore>, BodyError> {
     match &node.json {
-        Json::Array(items) => items.iter().map(|item| one(item, context)).collect(),
-        _ => Ok(vec![one(node, context)?]),
+        Json::Array(items) => items.iter().map(|item| pass(item, context)).collect(),
+        _ => Ok(vec![pass(node, context)?]),
     }
 }
 
-fn one(node: &Node, context: Context) -> Result<Rescore, BodyError> {
+fn pass(node: &Node, context: Context) -> Result<Rescore, BodyError> {
     let Some(members) = node.as_object() else {
         return Err(BodyError::parsing(
             node.at,
@@ -123,7 +138,6 @@ fn one(node: &Node, context: Context) -> Result<Rescore, BodyError> {
 }
 
 fn by_query(node: &Node, context: Context) -> Result<Rescore, BodyError> {
-    const KEYS: &[&str] = &["rescore_query", "query_weight", "rescore_query_weight", "score_mode"];
     let mut query = None;
     let (mut query_weight, mut rescore_weight, mut mode) = (1.0, 1.0, ScoreMode::Total);
     for member in node.as_object().unwrap_or_default() {
@@ -145,7 +159,7 @@ fn by_query(node: &Node, context: Context) -> Result<Rescore, BodyError> {
                     }
                 };
             }
-            _ => return Err(BodyError::unknown_field("query", member, KEYS)),
+            _ => return Err(BodyError::unknown_field("query", member, query_shape().names())),
         }
     }
     let query = query.ok_or(BodyError::Required { field: "rescore_query" })?;

@@ -1,5 +1,6 @@
 //! `script_fields`: values that scripts compute for each hit.
 
+use crate::shape::{Shape, flag, map, named, object};
 use sparrow_query::dsl::value;
 use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_wire::BodyError;
@@ -17,6 +18,11 @@ pub struct ScriptField {
     pub script: QueryScript,
     /// Whether a hit on which the script fails goes without the value.
     pub ignore_failure: bool,
+}
+
+pub(crate) fn shape() -> Shape {
+    let field = object([("script", named("Script")), ("ignore_failure", flag())]).needs(&["script"]);
+    map(field).about("values that scripts compute")
 }
 
 /// Reads the section `script_fields`.

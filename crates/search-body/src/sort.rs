@@ -3,6 +3,7 @@
 use serde_json::Value;
 use sparrow_tantivy_index::query::sorted::{Distance, SortMode, SortValue};
 
+use crate::shape::{Named, Shape, any, either, flag, named, object, one, open, scalar, several, text};
 use sparrow_mapping::geo::meters_of_unit;
 use sparrow_mapping::{GeoPoint, MOST_LEVELS};
 use sparrow_query::Query;
@@ -180,8 +181,39 @@ fn parse_object(members: &[Member], keys: &mut Vec<SortField>) -> Result<(), Bod
 /// Most points from which a `_geo_distance` key measures.
 const MOST_POINTS: usize = 100;
 
-/// Options of a sort key; `_score` takes only `order`.
-const OPTIONS: &[&str] = &["order", "missing", "mode", "unmapped_type", "numeric_type", "format", "nested"];
+pub(crate) fn shape() -> Shape {
+    let field = text().about("a field, `_score`, or `_doc`");
+    let names = ["_geo_distance", "_geoDistance"].map(|name| (name, distance_shape()));
+    let named = object(names).and([("_script", script_shape())]);
+    let direction = text().about("`asc` or `desc`");
+    several(either([field, named.by_field(either([direction, options_shape()]))]))
+}
+
+/// The options of a sort key; `_score` takes only `order`.
+fn options_shape() -> Shape {
+    object([
+        order(),
+        ("missing", scalar().about("`_first`, `_last`, or a value")),
+        mode_shape(),
+        ("unmapped_type", text()),
+        ("numeric_type", one(&["long", "double", "date", "date_nanos"])),
+        ("format", text()),
+        ("nested", nested_shape()),
+    ])
+}
+
+fn order() -> Named {
+    ("order", one(&["asc", "desc", "ASC", "DESC"]))
+}
+
+fn mode_shape() -> Named {
+    ("mode", one(&["min", "max", "sum", "avg", "median"]))
+}
+
+/// The path to nested objects. Further inside it may have one of the same kind.
+fn nested_shape() -> Shape {
+    object([("path", text()), ("filter", named("Query")), ("nested", open())]).needs(&["path"])
+}
 
 fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyError> {
     let scored = key.name == "_score";
@@ -231,10 +263,11 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyErro
                 ));
             }
             _ => {
+                let options = options_shape();
                 return Err(BodyError::unknown_field(
                     parser,
                     option,
-                    if scored { &["order"] } else { OPTIONS },
+                    if scored { &["order"] } else { options.names() },
                 ));
             }
         }
@@ -242,8 +275,10 @@ fn parse_options(options: &[Member], key: &mut SortField) -> Result<(), BodyErro
     Ok(())
 }
 
-/// Options of a `_script` key.
-const SCRIPT_OPTIONS: &[&str] = &["order", "script", "type"];
+fn script_shape() -> Shape {
+    object([order(), ("script", named("Script")), ("type", one(&["number"])), mode_shape()])
+        .needs(&["script", "type"])
+}
 
 fn parse_script(options: &[Member], key: &mut SortField) -> Result<(), BodyError> {
     let mut kind = None;
@@ -257,7 +292,7 @@ fn parse_script(options: &[Member], key: &mut SortField) -> Result<(), BodyError
             "mode" => {
                 mode(&value::text(node)?)?;
             }
-            _ => return Err(BodyError::unknown_field("_script", option, SCRIPT_OPTIONS)),
+            _ => return Err(BodyError::unknown_field("_script", option, script_shape().names())),
         }
     }
     match kind.as_deref() {
@@ -272,6 +307,13 @@ fn parse_script(options: &[Member], key: &mut SortField) -> Result<(), BodyError
 
 fn is_distance(name: &str) -> bool {
     matches!(name, "_geo_distance" | "_geoDistance")
+}
+
+fn distance_shape() -> Shape {
+    object([order(), mode_shape(), ("ignore_unmapped", flag()), ("nested", nested_shape())])
+        .and(["sort_mode", "unit", "distance_type", "validation_method"].map(|name| (name, text())))
+        .by_field(any())
+        .about("by distance: the field with one point or several, and options")
 }
 
 /// Options of a `_geo_distance` key, one of which is the field.
@@ -324,14 +366,13 @@ fn points(node: &Node) -> Result<Vec<GeoPoint>, BodyError> {
 
 /// Reads the path to nested objects, with filters.
 fn nested(node: &Node, out: &mut Vec<(String, Option<Query>)>) -> Result<(), BodyError> {
-    const KEYS: &[&str] = &["path", "filter", "nested"];
     let (mut path, mut filter, mut inner) = (None, None, None);
     for member in node.as_object().unwrap_or_default() {
         match &*member.name {
             "path" => path = Some(value::text(&member.value)?),
             "filter" => filter = Some(parse_query(&member.value, Context::new(DEFAULT_SIZE))?),
             "nested" if member.value.as_object().is_some() => inner = Some(&member.value),
-            _ => return Err(BodyError::unknown_field("nested_sort", member, KEYS)),
+            _ => return Err(BodyError::unknown_field("nested_sort", member, nested_shape().names())),
         }
     }
     let path = path.ok_or(BodyError::Required { field: "path" })?;

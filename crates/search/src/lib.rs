@@ -4,9 +4,6 @@
 //! bytes and knows no index; [`execute`] knows no JSON; [`response`] copies stored sources as they are.
 
 mod answer;
-mod apart;
-mod apart_calibration;
-mod apart_diversity;
 mod attribution;
 mod calibrate;
 mod collapse;
@@ -28,6 +25,7 @@ mod lookup;
 pub mod msearch;
 mod operations;
 mod ordered;
+mod over_cluster;
 pub mod point_in_time;
 mod profile;
 pub mod rank_eval;
@@ -48,7 +46,6 @@ pub mod terms_enum;
 mod top_hits;
 pub mod validate;
 
-pub use self::apart::expanded;
 pub use self::contexts::Contexts;
 pub use self::encoding::encode_query;
 pub use self::error::{SearchError, Shard};
@@ -56,6 +53,7 @@ pub use self::fields::stored_values;
 pub use self::limits::parse_slice;
 pub use self::operations::OPERATIONS;
 pub use self::ordered::{Order, query_of_index};
+pub use self::over_cluster::expanded;
 pub use self::searched::{query_error, restrict};
 pub use self::service::SearchService;
 pub use sparrow_search_body::uri::{query_string as query_of_params, source as source_of_params};

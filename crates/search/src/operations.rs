@@ -1,16 +1,16 @@
 //! The operations of the crate; each is declared next to its function.
 
 use crate::{
-    SearchService, apart, apart_calibration, apart_diversity, count, explain, field_caps, knn_search,
-    msearch, point_in_time, rank_eval, scroll, search, terms_enum, validate,
+    SearchService, count, explain, field_caps, knn_search, msearch, over_cluster, point_in_time, rank_eval,
+    scroll, search, terms_enum, validate,
 };
 use sparrow_request::operation::Operation;
 
 /// The operations of this crate.
 pub const OPERATIONS: &[&[Operation<SearchService>]] = &[
-    apart::OPERATIONS,
-    apart_calibration::OPERATIONS,
-    apart_diversity::OPERATIONS,
+    over_cluster::OPERATIONS,
+    over_cluster::calibration::OPERATIONS,
+    over_cluster::diversity::OPERATIONS,
     count::OPERATIONS,
     explain::OPERATIONS,
     field_caps::OPERATIONS,

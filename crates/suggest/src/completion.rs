@@ -5,25 +5,46 @@ use sparrow_query::dsl::value;
 use sparrow_query::{RegexpQuery, regexp_option};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
+use sparrow_wire::shape::{Shape, count, either, flag, int, object, open, text};
 
 use super::complete::{Completion, CompletionWay};
 use super::near_prefix::FuzzyOptions;
 use super::values::{Texts, positive, required_field};
 
 pub const PARSER: &str = "completion";
-const KEYS: &[&str] =
-    &["field", "analyzer", "size", "shard_size", "skip_duplicates", "fuzzy", "regex", "contexts"];
-const FUZZY_KEYS: &[&str] = &[
-    "fuzziness",
-    "transpositions",
-    "min_length",
-    "prefix_length",
-    "unicode_aware",
-    "max_determinized_states",
-];
-const REGEX_KEYS: &[&str] = &["flags", "flags_value", "max_determinized_states"];
 /// Length that `AUTO` counts with: as in Elasticsearch, a fuzziness says nothing about the text here.
 const AUTO_LENGTH: u64 = 5;
+
+/// What the options hold.
+pub fn shape() -> Shape {
+    let contexts = "categories and places that inputs have to be in one of";
+    object([
+        ("field", text().about("a field of type `completion`")),
+        ("analyzer", text()),
+        ("size", int().preset(5)),
+        ("shard_size", int()),
+        ("skip_duplicates", flag().preset(false)),
+        ("fuzzy", either([flag(), fuzzy_shape()])),
+        ("regex", regex_shape()),
+        ("contexts", open().about(contexts)),
+    ])
+    .needs(&["field"])
+}
+
+fn fuzzy_shape() -> Shape {
+    object([
+        ("fuzziness", count().preset(1)),
+        ("transpositions", flag().preset(true)),
+        ("min_length", int().preset(3)),
+        ("prefix_length", int().preset(1)),
+        ("unicode_aware", flag().preset(false)),
+        ("max_determinized_states", int()),
+    ])
+}
+
+fn regex_shape() -> Shape {
+    object([("flags", text()), ("flags_value", int()), ("max_determinized_states", int())])
+}
 
 /// What a `completion` suggester is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,7 +88,7 @@ pub fn parse(options: &Node, texts: Texts, common: Option<&str>) -> Result<Compl
                 };
                 request.contexts = contexts;
             }
-            _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, shape().names())),
         }
     }
     required_field(&request.field, options)?;
@@ -110,7 +131,7 @@ fn fuzzy_options(node: &Node) -> Result<Option<FuzzyOptions>, BodyError> {
             "max_determinized_states" => {
                 not_negative(node, "maxDeterminizedStates")?;
             }
-            _ => return Err(BodyError::unknown_field("fuzzy", member, FUZZY_KEYS)),
+            _ => return Err(BodyError::unknown_field("fuzzy", member, fuzzy_shape().names())),
         }
     }
     Ok(Some(options))
@@ -142,7 +163,7 @@ fn regexp_options(node: &Node) -> Result<RegexpQuery, BodyError> {
     };
     for member in members {
         if !regexp_option(&mut query, member)? {
-            return Err(BodyError::unknown_field("regex", member, REGEX_KEYS));
+            return Err(BodyError::unknown_field("regex", member, regex_shape().names()));
         }
     }
     Ok(query)

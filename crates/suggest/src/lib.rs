@@ -13,5 +13,5 @@ mod values;
 pub use complete::{Completed, Completion, CompletionWay, complete};
 pub use completion::CompletionSuggester;
 pub use near_prefix::FuzzyOptions;
-pub use section::{Kind, Suggester, parse};
+pub use section::{Kind, Suggester, parse, shape};
 pub use term::TermSuggester;

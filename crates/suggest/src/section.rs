@@ -3,6 +3,7 @@
 use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
+use sparrow_wire::shape::{Shape, object, text};
 use sparrow_wire::suggest::suggestions;
 
 use super::completion::{self, CompletionSuggester};
@@ -27,6 +28,13 @@ pub struct Suggester {
 pub enum Kind {
     Term(TermSuggester),
     Completion(CompletionSuggester),
+}
+
+/// What the section holds, as JSON Schema for the OpenAPI document.
+pub fn shape() -> Shape {
+    let suggester = object(["text", "prefix", "regex"].map(|name| (name, text())))
+        .and([(term::PARSER, term::shape()), (completion::PARSER, completion::shape())]);
+    object([("text", text().about("text of the suggesters that have none"))]).by_field(suggester)
 }
 
 /// Reads a `suggest` section.

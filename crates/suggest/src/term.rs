@@ -7,25 +7,27 @@ use sparrow_tantivy_index::query::{StringDistance, SuggestMode, TermSuggest};
 use super::values::{not_negative, positive, required_field};
 use sparrow_query::dsl::value;
 use sparrow_wire::json::Node;
+use sparrow_wire::shape::{Shape, int, num, object, one, text};
 
 pub const PARSER: &str = "term";
-const KEYS: &[&str] = &[
-    "text",
-    "field",
-    "analyzer",
-    "size",
-    "shard_size",
-    "sort",
-    "suggest_mode",
-    "accuracy",
-    "string_distance",
-    "max_edits",
-    "max_inspections",
-    "max_term_freq",
-    "prefix_length",
-    "min_word_length",
-    "min_doc_freq",
-];
+
+/// What the options hold.
+pub fn shape() -> Shape {
+    let distances = ["internal", "damerau_levenshtein", "levenshtein", "jaro_winkler", "ngram"];
+    let whole = ["shard_size", "max_edits", "max_inspections", "prefix_length", "min_word_length"];
+    object([
+        ("size", int().preset(5)),
+        ("sort", one(&["score", "frequency"])),
+        ("suggest_mode", one(&["missing", "popular", "always"]).preset("missing")),
+        ("accuracy", num().preset(0.5)),
+        ("string_distance", one(&distances)),
+        ("max_term_freq", num()),
+        ("min_doc_freq", num()),
+    ])
+    .and(["text", "field", "analyzer"].map(|name| (name, text())))
+    .and(whole.map(|name| (name, int())))
+    .needs(&["field"])
+}
 
 /// What a `term` suggester is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +86,7 @@ pub fn parse(options: &Node, mut text: Option<String>) -> Result<TermSuggester, 
             Ok(true)
         };
         if !read()? {
-            return Err(BodyError::unknown_field(PARSER, member, KEYS));
+            return Err(BodyError::unknown_field(PARSER, member, shape().names()));
         }
     }
     required_field(&request.field, options)?;

@@ -11,6 +11,7 @@ pub mod glob;
 pub mod java_float;
 pub mod json;
 mod limit;
+pub mod shape;
 pub mod size;
 pub mod strict_json;
 pub mod suggest;

@@ -60,9 +60,20 @@ async function byName(
   return listIn(results, 'inference_results').map((it) => (isObject(it) ? (it['predicted_value'] as Made) : {}));
 }
 
-async function endpointOf(native: SearchEngine, id: string, wants: Text['wants']): Promise<string | undefined> {
+/** Endpoints as an engine told them last. It is asked each time, and tells the same as long as none is changed. */
+const told = new WeakMap<SearchEngine, { readonly bytes: Uint8Array; readonly endpoints: readonly Json[] }>();
+
+async function endpointsOf(native: SearchEngine): Promise<readonly Json[]> {
   const { body } = await native.execute({ op: 'get_inference', path: {}, query: {} });
+  const known = told.get(native);
+  if (known !== undefined && Buffer.compare(known.bytes, body) === 0) return known.endpoints;
   const endpoints = listIn(JSON.parse(Buffer.from(body).toString()) as unknown, 'endpoints').filter(isObject);
+  told.set(native, { bytes: body, endpoints });
+  return endpoints;
+}
+
+async function endpointOf(native: SearchEngine, id: string, wants: Text['wants']): Promise<string | undefined> {
+  const endpoints = await endpointsOf(native);
   const modelOf = ({ service_settings: settings }: Json): unknown =>
     isObject(settings) ? settings['model_id'] : undefined;
   const found =

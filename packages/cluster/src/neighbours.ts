@@ -67,8 +67,8 @@ async function findInElasticsearch(
   near: readonly Near[],
 ): Promise<void> {
   const filtersOf = ({ knn }: Near): readonly string[] => knn.filters.map((it) => body.piece(it));
-  // A clause about passages would look for nested objects of its filter among these; the section looks among those of the document.
-  const first = near.filter((one) => one.knn.passages !== undefined && hasNestedIn(filtersOf(one)));
+  // A clause about nested objects would look for those of its filter among these; the section looks among those of the document.
+  const first = near.filter((one) => (one.knn.passages ?? one.knn.nested) !== undefined && hasNestedIn(filtersOf(one)));
   for (const one of near) one.text = knnAsClause(one.knn, one.vector, filtersOf(one));
   if (first.length === 0) return;
   const searches = first.map((one) => {

@@ -416,7 +416,10 @@ export class QueryTranslation {
     const value = valueOf(this.#text, clause);
     // OpenSearch has a clause of the same name and another form: with the name of the field.
     if (!isObject(value) || !('field' in value)) return;
-    if (this.#reading.product.name === 'Elasticsearch') {
+    // Inside [nested], Elasticsearch would look for nested objects and passages of the filter among the objects that are compared.
+    const { filter } = value;
+    const mayAskOthers = filter !== undefined && (this.#reading.semantic !== undefined || hasNested(filter));
+    if (this.#reading.product.name === 'Elasticsearch' && (this.#nestedPath === undefined || !mayAskOthers)) {
       this.knnOfElasticsearch(clause, hits, depth);
       return;
     }

@@ -1,8 +1,8 @@
 //! `semantic_text` fields: their texts are cut into passages, each is encoded, and the vectors travel with the document.
 
-pub mod apart;
 mod chunk;
 pub mod embed;
+pub mod over_cluster;
 
 pub use self::chunk::chunks;
 

@@ -1,7 +1,7 @@
 //! A question and a text as one sequence, for models that read both together: `[CLS] question [SEP] text [SEP]`, or what
 //! `tokenizer.json` puts around them.
 
-use super::library::Library;
+use super::hugging_face::HuggingFace;
 
 /// Special tokens around a question and a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl Template {
     ///
     /// # Errors
     /// A message if the file's template is not a question and then a text, or leaves no room for them.
-    pub(super) fn find(tokenizer: &Library, limit: usize) -> Result<Self, String> {
+    pub(super) fn find(tokenizer: &HuggingFace, limit: usize) -> Result<Self, String> {
         let template = template(tokenizer)?;
         if template.specials() + 2 > limit {
             return Err(format!("special tokens leave no room for a pair in {limit} tokens"));
@@ -68,7 +68,7 @@ fn lengths(question: usize, text: usize, room: usize) -> (usize, usize) {
 }
 
 /// Finds the special tokens that the tokenizer puts around two texts, and the types of the tokens.
-fn template(tokenizer: &Library) -> Result<Template, String> {
+fn template(tokenizer: &HuggingFace) -> Result<Template, String> {
     const FOREIGN: &str = "its template of pairs is not a question and then a text";
     let encoding = tokenizer.encode(("a", "a"), true).map_err(|error| error.to_string())?;
     let (ids, types) = (encoding.get_ids(), encoding.get_type_ids());

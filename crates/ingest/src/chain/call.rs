@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, flag, object, text};
 use crate::template::{Escape, Template};
 
 /// Sends the document through another pipeline.
@@ -13,6 +14,10 @@ pub(crate) struct PipelineCall {
     written: String,
     /// Whether a missing pipeline is skipped instead of failing the document.
     pub ignore_missing: bool,
+}
+
+pub(crate) fn pipeline_shape() -> Shape {
+    object([("name", text()), ("ignore_missing_pipeline", flag())]).needs(&["name"])
 }
 
 impl PipelineCall {

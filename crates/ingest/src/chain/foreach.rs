@@ -6,6 +6,7 @@ use super::node::{Item, Node, State, fail};
 use crate::config::Config;
 use crate::document::{Document, java_type};
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, ignore_missing, named, of_field};
 
 /// Key under `_ingest` that holds the current element while the inner processor runs.
 const VALUE: &str = "_value";
@@ -39,6 +40,10 @@ struct Elements {
 
 /// Runs a processor on those of the documents whose places it gets.
 pub(super) type RunOn<'a> = dyn FnMut(&Node, &mut [Item], &[usize]) + 'a;
+
+pub(crate) fn foreach_shape() -> Shape {
+    of_field([("processor", named("Processor")), ignore_missing()]).needs(&["field", "processor"])
+}
 
 impl ForEach {
     /// Reads the processor's parameters; `build` makes the inner processor from its definition.

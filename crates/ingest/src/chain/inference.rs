@@ -10,6 +10,7 @@ use crate::batch::IngestSummary;
 use crate::config::Config;
 use crate::document::{Document, as_text};
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, ignore_missing, map, object, open, several, target, text};
 
 /// Most texts of one call to the encoder when it is not paced: a long bulk request fills only part of the queue, and
 /// a full queue fails only the documents that were being encoded.
@@ -51,6 +52,20 @@ struct Job {
     /// Index of the pair in [`Form::Pairs`].
     pair: usize,
     text: String,
+}
+
+pub(crate) fn inference_shape() -> Shape {
+    let pair = object([("input_field", text()), ("output_field", text())]);
+    object([
+        ("model_id", text().about("model, deployment or endpoint")),
+        ("input_output", several(pair.needs(&["input_field", "output_field"]))),
+        target(),
+        ("field_map", map(text())),
+        ("field_mappings", map(text()).about("an older name of `field_map`")),
+        ("inference_config", open()),
+        ignore_missing(),
+    ])
+    .needs(&["model_id"])
 }
 
 impl Inference {

@@ -8,6 +8,7 @@ use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::{Document, as_text};
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, ignore_missing, of_field, one, target};
 
 /// Converts a value, or each element of a list, to another type.
 #[derive(Debug)]
@@ -40,6 +41,11 @@ const TYPES: [(&str, Type); 8] = [
     ("ip", Type::Ip),
     ("auto", Type::Auto),
 ];
+
+pub(super) fn convert_shape() -> Shape {
+    of_field([target(), ignore_missing(), ("type", one(&TYPES.map(|(name, _)| name)))])
+        .needs(&["field", "type"])
+}
 
 impl Convert {
     pub fn from_config(config: &mut Config) -> Result<Self, ConfigError> {

@@ -7,6 +7,7 @@ use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, any, flag, ignore_missing, of_field, several, text};
 
 /// Cuts a line into values.
 #[derive(Debug)]
@@ -19,6 +20,18 @@ pub(crate) struct Csv {
     ignore_missing: bool,
     /// The value that is set for an empty one; `None` leaves the field unset.
     empty_value: Option<Value>,
+}
+
+pub(super) fn csv_shape() -> Shape {
+    of_field([
+        ignore_missing(),
+        ("target_fields", several(text())),
+        ("separator", text().preset(",")),
+        ("quote", text().preset("\"")),
+        ("trim", flag()),
+        ("empty_value", any()),
+    ])
+    .needs(&["field", "target_fields"])
 }
 
 impl Csv {

@@ -9,6 +9,7 @@ use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::{Document, as_text, java_type};
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, list, of_field, target, text};
 use crate::template::{Escape, Template};
 
 /// Parses a date and writes it in another format.
@@ -37,6 +38,12 @@ enum TimeZone {
     Fixed(Zone),
     /// A template, whose text names the zone.
     Template(Template),
+}
+
+pub(super) fn date_shape() -> Shape {
+    of_field([target(), ("formats", list(text()))])
+        .and(["timezone", "locale", "output_format"].map(|name| (name, text())))
+        .needs(&["field", "formats"])
 }
 
 impl Date {

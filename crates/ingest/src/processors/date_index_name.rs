@@ -8,6 +8,7 @@ use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, list, of_field, text};
 use crate::template::{Escape, Template};
 
 /// Names the index of a document by a date in it.
@@ -20,6 +21,18 @@ pub(crate) struct DateIndexName {
     zone: Zone,
     zone_name: String,
     name_format: Template,
+}
+
+pub(super) fn date_index_name_shape() -> Shape {
+    of_field([
+        ("date_rounding", text()),
+        ("date_formats", list(text())),
+        ("index_name_prefix", text()),
+        ("index_name_format", text().preset("yyyy-MM-dd")),
+        ("timezone", text()),
+        ("locale", text()),
+    ])
+    .needs(&["field", "date_rounding"])
 }
 
 impl DateIndexName {

@@ -9,6 +9,7 @@ use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, ignore_missing, of_field, text};
 
 /// Most keys of a pattern.
 const MAX_KEYS: usize = 1000;
@@ -50,6 +51,11 @@ enum Role {
     Value,
     /// The text is skipped (`?`, or no name).
     Skip,
+}
+
+pub(super) fn dissect_shape() -> Shape {
+    of_field([ignore_missing(), ("pattern", text()), ("append_separator", text())])
+        .needs(&["field", "pattern"])
 }
 
 impl Dissect {

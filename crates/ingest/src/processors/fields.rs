@@ -6,6 +6,7 @@ use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, any, flag, ignore_missing, object, of_field, several, target, text};
 use crate::template::{Escape, Template, ValueTemplate};
 
 /// Sets a field to a value, a template or the value of another field.
@@ -22,6 +23,16 @@ pub(crate) struct Set {
 enum From {
     Value(ValueTemplate),
     Copy(String),
+}
+
+pub(super) fn set_shape() -> Shape {
+    of_field([
+        ("value", any()),
+        ("copy_from", text()),
+        ("override", flag().preset(true)),
+        ("ignore_empty_value", flag().preset(false)),
+        ("media_type", text()),
+    ])
 }
 
 impl Set {
@@ -73,6 +84,10 @@ pub(crate) struct Remove {
     fields: Vec<Template>,
     keep: Vec<Template>,
     ignore_missing: bool,
+}
+
+pub(super) fn remove_shape() -> Shape {
+    object([("field", several(text())), ("keep", several(text())), ignore_missing()])
 }
 
 impl Remove {
@@ -127,6 +142,10 @@ pub(crate) struct Rename {
     overrides: bool,
 }
 
+pub(super) fn rename_shape() -> Shape {
+    of_field([target(), ignore_missing(), ("override", flag())]).needs(&["field", "target_field"])
+}
+
 impl Rename {
     pub fn from_config(config: &mut Config) -> Result<Self, ConfigError> {
         Ok(Self {
@@ -168,6 +187,10 @@ pub(crate) struct DotExpander {
     field: String,
     path: Option<String>,
     overrides: bool,
+}
+
+pub(super) fn dot_expander_shape() -> Shape {
+    of_field([("path", text()), ("override", flag())])
 }
 
 impl DotExpander {

@@ -4,12 +4,17 @@ use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, object, text};
 use crate::template::{Escape, Template};
 
 /// Fails with the user's message.
 #[derive(Debug)]
 pub(crate) struct Fail {
     message: Template,
+}
+
+pub(super) fn fail_shape() -> Shape {
+    object([("message", text())]).needs(&["message"])
 }
 
 impl Fail {

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::document::{Document, as_text};
 use crate::effort::weight;
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, flag, of_field, one, target};
 
 /// Parses a text as JSON.
 #[derive(Debug)]
@@ -16,6 +17,16 @@ pub(crate) struct Json {
     to_root: bool,
     merge: bool,
     strict: bool,
+}
+
+pub(super) fn json_shape() -> Shape {
+    of_field([
+        target(),
+        ("add_to_root", flag()),
+        ("add_to_root_conflict_strategy", one(&["replace", "merge"])),
+        ("allow_duplicate_keys", flag()),
+        ("strict_json_parsing", flag().preset(true)),
+    ])
 }
 
 impl Json {

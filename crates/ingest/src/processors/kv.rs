@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::document::Document;
 use crate::effort::split;
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, flag, ignore_missing, of_field, several, target, text};
 use crate::template::{Escape, Template};
 
 /// Splits a text into keys and values, and sets the fields.
@@ -27,6 +28,18 @@ pub(crate) struct KeyValue {
     trim_value: Option<Regex>,
     strip_brackets: bool,
     ignore_missing: bool,
+}
+
+pub(super) fn kv_shape() -> Shape {
+    of_field([
+        target(),
+        ignore_missing(),
+        ("include_keys", several(text())),
+        ("exclude_keys", several(text())),
+        ("strip_brackets", flag()),
+    ])
+    .and(["field_split", "value_split", "prefix", "trim_key", "trim_value"].map(|name| (name, text())))
+    .needs(&["field", "field_split", "value_split"])
 }
 
 impl KeyValue {

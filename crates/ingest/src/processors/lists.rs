@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::document::{Document, as_text, java_type};
 use crate::effort::{room, split};
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, any, flag, ignore_missing, of_field, one, target, text};
 use crate::template::{Escape, Template, ValueTemplate};
 
 /// Splits a string at the matches of a regular expression.
@@ -21,6 +22,11 @@ pub(crate) struct Split {
     separator: Regex,
     ignore_missing: bool,
     preserve_trailing: bool,
+}
+
+pub(super) fn split_shape() -> Shape {
+    of_field([target(), ignore_missing(), ("separator", text()), ("preserve_trailing", flag())])
+        .needs(&["field", "separator"])
 }
 
 impl Split {
@@ -61,6 +67,10 @@ pub(crate) struct Join {
     field: String,
     target: String,
     separator: String,
+}
+
+pub(super) fn join_shape() -> Shape {
+    of_field([target(), ("separator", text())]).needs(&["field", "separator"])
 }
 
 impl Join {
@@ -107,6 +117,16 @@ pub(crate) struct Append {
     escape: Escape,
 }
 
+pub(super) fn append_shape() -> Shape {
+    of_field([
+        ("value", any()),
+        ("allow_duplicates", flag().preset(true)),
+        ("ignore_empty_values", flag()),
+        ("media_type", text()),
+    ])
+    .needs(&["field", "value"])
+}
+
 impl Append {
     pub fn from_config(config: &mut Config) -> Result<Self, ConfigError> {
         Ok(Self {
@@ -142,6 +162,10 @@ pub(crate) struct Sort {
     field: String,
     target: String,
     descending: bool,
+}
+
+pub(super) fn sort_shape() -> Shape {
+    of_field([target(), ("order", one(&["asc", "desc"]))])
 }
 
 impl Sort {

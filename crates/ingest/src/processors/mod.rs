@@ -16,15 +16,19 @@ mod script;
 mod text;
 mod uri_parts;
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value};
 use sparrow_runtime::work::Kept;
+use sparrow_wire::suggest::suggestions;
 
-use super::chain::{Action, ForEach, Inference, Node, Pipeline, PipelineCall, Processor};
+use super::chain::{Action, ForEach, Inference, Node, Pipeline, PipelineCall};
+use super::chain::{foreach_shape, inference_shape, pipeline_shape};
 use super::config::Config;
 use super::counters::Counters;
 use super::error::{ConfigError, ProcessorError};
-use super::kinds::KINDS;
 use super::script::Condition;
+use super::shape::{Named, Shape, flag, int, list, named, object, one_member, open, text};
 
 /// Most levels of error handlers within error handlers.
 const MAX_DEPTH: usize = 20;
@@ -81,7 +85,7 @@ pub(crate) fn build_stored(id: &str, definition: &Map<String, Value>) -> Result<
 }
 
 fn read_pipeline(id: &str, definition: &Map<String, Value>) -> Result<Pipeline, ConfigError> {
-    let mut config = Config::pipeline(definition.clone());
+    let mut config = Config::new(None, pipeline_members().names(), definition.clone());
     config.optional_text("description")?;
     match config.optional("version") {
         None => {}
@@ -134,10 +138,11 @@ fn build_node(value: Value, depth: usize) -> Result<Node, ConfigError> {
     if let Some((_, reason)) = ELSEWHERE.iter().find(|(type_name, _)| *type_name == kind) {
         return Err(ConfigError::AbsentProcessor { kind, reason });
     }
-    if !KINDS.contains(&kind.as_str()) {
-        return Err(ConfigError::UnknownProcessor { kind });
-    }
-    let mut config = Config::processor(&kind, parameters)?;
+    let Some(place) = NAMED.iter().position(|(named, ..)| *named == kind) else {
+        let names: Vec<&str> = NAMED.iter().map(|(named, ..)| *named).collect();
+        return Err(ConfigError::UnknownProcessor { suggestions: suggestions(&kind, &names), kind });
+    };
+    let mut config = Config::processor(&kind, &KNOWN[place], parameters)?;
     let description = config.optional_text("description")?;
     let ignore_failure = config.boolean("ignore_failure", false)?;
     let handlers = config.optional_list("on_failure")?;
@@ -145,7 +150,7 @@ fn build_node(value: Value, depth: usize) -> Result<Node, ConfigError> {
         return Err(config.unusable("on_failure", "processors list cannot be empty"));
     }
     let condition = Condition::from_config(&mut config)?;
-    let action = build_action(&kind, &mut config, depth)?;
+    let action = NAMED[place].1(&mut config, depth)?;
     let tag = config.tag().map(str::to_owned);
     config.finish()?;
     let on_failure = build_nodes(handlers.unwrap_or_default(), depth + 1)?;
@@ -200,46 +205,111 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("user_agent", "there is no database of user agents"),
 ];
 
-fn build_action(kind: &str, config: &mut Config, depth: usize) -> Result<Action, ConfigError> {
-    const CANNOT: &str = "cannot process it.";
-    Ok(match kind {
-        "append" => each(lists::Append::from_config(config)?),
-        "bytes" => each(bytes::from_config(config)?),
-        "convert" => each(convert::Convert::from_config(config)?),
-        "csv" => each(csv::Csv::from_config(config)?),
-        "date" => each(date::Date::from_config(config)?),
-        "date_index_name" => each(date_index_name::DateIndexName::from_config(config)?),
-        "dissect" => each(dissect::Dissect::from_config(config)?),
-        "dot_expander" => each(fields::DotExpander::from_config(config)?),
-        "drop" => Action::Drop,
-        "fail" => each(flow::Fail::from_config(config)?),
-        "foreach" => Action::ForEach(ForEach::from_config(config, |processor| {
-            if depth > MAX_DEPTH {
-                return Err(ConfigError::TooDeep { limit: MAX_DEPTH });
-            }
-            build_node(processor, depth + 1)
-        })?),
-        "gsub" => each(text::gsub(config)?),
-        "html_strip" => each(text::simple(config, html::strip, CANNOT)?),
-        "inference" => Action::Inference(Inference::from_config(config)?),
-        "join" => each(lists::Join::from_config(config)?),
-        "json" => each(json::Json::from_config(config)?),
-        "kv" => each(kv::KeyValue::from_config(config)?),
-        "lowercase" => each(text::simple(config, |text| text.to_lowercase(), CANNOT)?),
-        "pipeline" => Action::Pipeline(PipelineCall::from_config(config)?),
-        "remove" => each(fields::Remove::from_config(config)?),
-        "rename" => each(fields::Rename::from_config(config)?),
-        "script" => each(script::ScriptProcessor::from_config(config)?),
-        "set" => each(fields::Set::from_config(config)?),
-        "sort" => each(lists::Sort::from_config(config)?),
-        "split" => each(lists::Split::from_config(config)?),
-        "terminate" => Action::Terminate,
-        "trim" => each(text::simple(config, |text| text.trim().to_owned(), CANNOT)?),
-        "uppercase" => each(text::simple(config, |text| text.to_uppercase(), CANNOT)?),
-        "uri_parts" => each(uri_parts::UriParts::from_config(config)?),
-        "urldecode" => each(text::simple(config, text::url_decode, CANNOT)?),
-        other => return Err(ConfigError::UnknownProcessor { kind: other.to_owned() }),
-    })
+/// Reads the parameters of a processor that is so many levels inside others.
+type Build = fn(&mut Config, usize) -> Result<Action, ConfigError>;
+
+/// Says what the parameters hold.
+type Shows = fn() -> Shape;
+
+/// A processor that sees one document at a time.
+macro_rules! each {
+    ($read:path) => {
+        |config, _| Ok(Action::Each(Box::new($read(config)?)))
+    };
+}
+
+/// A processor that changes a text in one way.
+macro_rules! changed {
+    ($change:expr) => {
+        |config, _| Ok(Action::Each(Box::new(text::simple(config, $change, "cannot process it.")?)))
+    };
+}
+
+/// Every type of processor, what reads its parameters, and what these hold; `packages/http/src/node/nodes.ts` shows the names.
+const NAMED: &[(&str, Build, Shows)] = &[
+    ("append", each!(lists::Append::from_config), lists::append_shape),
+    ("bytes", each!(bytes::from_config), text::simple_shape),
+    ("convert", each!(convert::Convert::from_config), convert::convert_shape),
+    ("csv", each!(csv::Csv::from_config), csv::csv_shape),
+    ("date", each!(date::Date::from_config), date::date_shape),
+    (
+        "date_index_name",
+        each!(date_index_name::DateIndexName::from_config),
+        date_index_name::date_index_name_shape,
+    ),
+    ("dissect", each!(dissect::Dissect::from_config), dissect::dissect_shape),
+    ("dot_expander", each!(fields::DotExpander::from_config), fields::dot_expander_shape),
+    ("drop", |_, _| Ok(Action::Drop), no_parameters),
+    ("fail", each!(flow::Fail::from_config), flow::fail_shape),
+    ("foreach", foreach, foreach_shape),
+    ("gsub", each!(text::gsub), text::gsub_shape),
+    ("html_strip", changed!(html::strip), text::simple_shape),
+    ("inference", |config, _| Inference::from_config(config).map(Action::Inference), inference_shape),
+    ("join", each!(lists::Join::from_config), lists::join_shape),
+    ("json", each!(json::Json::from_config), json::json_shape),
+    ("kv", each!(kv::KeyValue::from_config), kv::kv_shape),
+    ("lowercase", changed!(str::to_lowercase), text::simple_shape),
+    ("pipeline", |config, _| PipelineCall::from_config(config).map(Action::Pipeline), pipeline_shape),
+    ("remove", each!(fields::Remove::from_config), fields::remove_shape),
+    ("rename", each!(fields::Rename::from_config), fields::rename_shape),
+    ("script", each!(script::ScriptProcessor::from_config), script::script_shape),
+    ("set", each!(fields::Set::from_config), fields::set_shape),
+    ("sort", each!(lists::Sort::from_config), lists::sort_shape),
+    ("split", each!(lists::Split::from_config), lists::split_shape),
+    ("terminate", |_, _| Ok(Action::Terminate), no_parameters),
+    ("trim", changed!(|text: &str| text.trim().to_owned()), text::simple_shape),
+    ("uppercase", changed!(str::to_uppercase), text::simple_shape),
+    ("uri_parts", each!(uri_parts::UriParts::from_config), uri_parts::uri_parts_shape),
+    ("urldecode", changed!(text::url_decode), text::simple_shape),
+];
+
+/// The names of the parameters of each of [`NAMED`], with those that every processor has.
+static KNOWN: LazyLock<Vec<Vec<&str>>> =
+    LazyLock::new(|| NAMED.iter().map(|(.., shows)| shows().and(common()).names().to_vec()).collect());
+
+/// The parameters that every processor has.
+fn common() -> [Named; 5] {
+    [
+        ("description", text()),
+        ("if", named("Script").about("the condition under which it runs")),
+        ("ignore_failure", flag().preset(false)),
+        ("on_failure", list(named("Processor"))),
+        ("tag", text()),
+    ]
+}
+
+fn no_parameters() -> Shape {
+    object([])
+}
+
+fn foreach(config: &mut Config, depth: usize) -> Result<Action, ConfigError> {
+    let inner = ForEach::from_config(config, |processor| {
+        if depth > MAX_DEPTH {
+            return Err(ConfigError::TooDeep { limit: MAX_DEPTH });
+        }
+        build_node(processor, depth + 1)
+    });
+    inner.map(Action::ForEach)
+}
+
+/// What a pipeline holds.
+fn pipeline_members() -> Shape {
+    let list = || list(named("Processor"));
+    object([
+        ("description", text()),
+        ("processors", list()),
+        ("on_failure", list()),
+        ("version", int()),
+        ("_meta", open()),
+        ("deprecated", flag()),
+    ])
+}
+
+/// What pipelines and processors hold, as JSON Schema, by their names in the OpenAPI document.
+pub fn schemas() -> [Named; 2] {
+    let kinds = one_member(NAMED.iter().map(|(name, _, shows)| (*name, shows().and(common()))));
+    let about = "One step: an object with one member, whose name says which.";
+    [("Processor", kinds.about(about)), ("Pipeline", pipeline_members())]
 }
 
 /// Handles a null field: no error with `ignore_missing`; otherwise the error ends with `refusal`.
@@ -249,10 +319,6 @@ fn null(path: &str, ignore_missing: bool, refusal: &str) -> Result<(), Processor
     } else {
         Err(ProcessorError::Null { path: path.into(), refusal: refusal.into() })
     }
-}
-
-fn each(processor: impl Processor + 'static) -> Action {
-    Action::Each(Box::new(processor))
 }
 
 /// Test helper: runs one processor, given as JSON, on a source.
@@ -270,9 +336,70 @@ pub(crate) fn check(processor: Value, source: Value) -> Result<Value, String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::{Map, Value, json};
 
-    use super::{build_pipeline, check};
+    use super::{ConfigError, ELSEWHERE, NAMED, build_node, build_pipeline, check, common};
+
+    /// What a parameter may be, of those that have to be there, and of those of which one has to be.
+    fn needed(kind: &str, name: &str) -> Value {
+        match (kind, name) {
+            (_, "processor") => json!({"drop": {}}),
+            (_, "formats" | "target_fields") => json!(["ISO8601"]),
+            (_, "type") => "string".into(),
+            (_, "field") => "a.b".into(),
+            ("dissect", "pattern") => "%{a}".into(),
+            (_, "input_output") => json!({"input_field": "a", "output_field": "b"}),
+            _ => "x".into(),
+        }
+    }
+
+    /// Whether a processor reads a parameter of this name. What it is not said to have, it cannot read.
+    fn is_read(kind: &str, shape: &Value, name: &str) -> bool {
+        let mut required: Vec<&str> =
+            shape["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        required.extend(match (kind, name) {
+            ("set", "copy_from") | ("remove", "keep" | "field") => None,
+            ("inference", "target_field" | "field_map" | "field_mappings") => None,
+            ("set", _) => Some("value"),
+            ("remove", _) => Some("field"),
+            ("inference", _) => Some("input_output"),
+            _ => None,
+        });
+        [json!("x"), json!(true), json!({}), json!(["x"])].into_iter().any(|value| {
+            let mut parameters: Map<String, Value> =
+                required.iter().map(|name| ((*name).to_owned(), needed(kind, name))).collect();
+            parameters.insert(name.to_owned(), value);
+            match build_node(json!({kind: parameters}), 0) {
+                Ok(_) => true,
+                // The parameters of a script are read together, before it is compiled.
+                Err(ConfigError::Script { .. }) => kind == "script" || name == "if",
+                Err(error) => error.property_name() == Some(name),
+            }
+        })
+    }
+
+    #[test]
+    fn what_a_processor_is_said_to_have_is_read() {
+        let mut unread = Vec::new();
+        for (kind, _, shows) in NAMED {
+            let shape = shows().and(common());
+            let names = shape.names().to_vec();
+            let shape = Value::from(shape);
+            unread.extend(
+                names
+                    .into_iter()
+                    .filter(|name| !is_read(kind, &shape, name))
+                    .map(|name| format!("{kind}: {name}")),
+            );
+        }
+        assert!(unread.is_empty(), "{unread:?}");
+    }
+
+    #[test]
+    fn a_kind_has_one_name() {
+        assert!(NAMED.is_sorted_by(|(one, ..), (next, ..)| one < next));
+        assert!(ELSEWHERE.iter().all(|(name, _)| NAMED.iter().all(|(named, ..)| named != name)));
+    }
 
     fn refusal(definition: Value) -> String {
         let Value::Object(definition) = definition else { unreachable!() };

@@ -7,10 +7,15 @@ use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
 use crate::script::{Compiled, SCRIPT};
+use crate::shape::{Shape, object, open, text};
 
 /// Changes the document by a script.
 #[derive(Debug)]
 pub(crate) struct ScriptProcessor(Compiled);
+
+pub(super) fn script_shape() -> Shape {
+    object([("source", text()), ("id", text()), ("lang", text()), ("params", open())])
+}
 
 impl ScriptProcessor {
     pub fn from_config(config: &mut Config) -> Result<Self, ConfigError> {

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::document::{Document, as_text, java_type};
 use crate::effort::{End, replace_all, room, weight};
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, ignore_missing, of_field, target, text};
 
 /// Computes a new value from a string; fails once the given moment has passed.
 type Change = Box<dyn Fn(&str, End) -> Result<Value, ProcessorError> + Send + Sync>;
@@ -31,6 +32,19 @@ impl fmt::Debug for ChangeText {
             .field("target", &self.target)
             .finish_non_exhaustive()
     }
+}
+
+/// What the parameters of a processor hold that changes a text in one way.
+pub(super) fn simple_shape() -> Shape {
+    of_field([target(), ignore_missing()])
+}
+
+pub(super) fn gsub_shape() -> Shape {
+    simple_shape().and([("pattern", text()), ("replacement", text())]).needs(&[
+        "field",
+        "pattern",
+        "replacement",
+    ])
 }
 
 /// Reads the definition of a processor that has no parameters but `field`, `target_field` and `ignore_missing`, and

@@ -7,6 +7,7 @@ use crate::chain::Processor;
 use crate::config::Config;
 use crate::document::Document;
 use crate::error::{ConfigError, ProcessorError};
+use crate::shape::{Shape, flag, ignore_missing, of_field, target};
 
 /// Takes a URI apart.
 #[derive(Debug)]
@@ -16,6 +17,15 @@ pub(crate) struct UriParts {
     remove: bool,
     keep_original: bool,
     ignore_missing: bool,
+}
+
+pub(super) fn uri_parts_shape() -> Shape {
+    of_field([
+        target(),
+        ignore_missing(),
+        ("keep_original", flag().preset(true)),
+        ("remove_if_successful", flag()),
+    ])
 }
 
 impl UriParts {

@@ -6,9 +6,9 @@
 //! vectors until all documents have both and then switch to the new ones at once. The old vectors are kept, and can be switched back to,
 //! until they are dropped.
 
-mod apart;
 mod compare;
 mod fill;
+mod over_cluster;
 mod request;
 mod view;
 
@@ -46,7 +46,7 @@ pub(crate) const OPERATIONS: &[Operation<Arc<SearchService>>] = &[
         .about("Lets searches read the vectors of the old model again."),
     Operation::new("drop_model", Action::ChangeModel, Lane::Write, drop_old)
         .about("Ends a change: vectors that searches do not read are dropped."),
-    Operation::new("step_model_change", Action::Infer, Lane::Long, apart::step)
+    Operation::new("step_model_change", Action::Infer, Lane::Long, over_cluster::step)
         .about("A step of the change of a model in an index that is kept elsewhere.")
         .json()
         .stops()

@@ -22,6 +22,7 @@ use sparrow_request::request::Request;
 use sparrow_request::rights::{Action, Caller, Right};
 use sparrow_scripts::ChangeScript;
 use sparrow_search::{Order, SearchService};
+use sparrow_wire::shape::Named;
 
 /// Most parts of a job that run side by side (`index.max_slices_per_scroll`).
 const MOST_SLICES: u64 = 1024;
@@ -53,6 +54,15 @@ impl Kind {
             Self::DeleteByQuery => "delete_by_query",
         }
     }
+}
+
+/// What requests hold, as JSON Schema, by the names in the OpenAPI document.
+pub fn schemas() -> [Named; 3] {
+    [
+        ("ReindexRequest", reindex::shape()),
+        ("UpdateByQueryRequest", write_again::update_shape()),
+        ("DeleteByQueryRequest", write_again::shape()),
+    ]
 }
 
 /// A request, checked.

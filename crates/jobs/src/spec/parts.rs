@@ -9,6 +9,7 @@ use sparrow_request::request::Request;
 use sparrow_search::Order;
 use sparrow_wire::deprecation;
 use sparrow_wire::json::{Member, Node};
+use sparrow_wire::shape::{Named, int, named, one};
 
 /// Most documents of a batch, the same as of a search page.
 const MOST_PER_BATCH: u64 = 10_000;
@@ -52,6 +53,25 @@ const UNUSED: [&str; 18] = [
     "indices_boost",
     "ext",
 ];
+
+/// What the requests of all jobs hold.
+pub(super) fn common() -> [Named; 3] {
+    let conflicts = "`proceed` goes on where a document was changed in the meantime";
+    [
+        ("max_docs", int()),
+        ("size", int().about("an older name of `max_docs`")),
+        ("conflicts", one(&["abort", "proceed"]).about(conflicts).preset("abort")),
+    ]
+}
+
+pub(super) fn script_shape() -> Named {
+    ("script", named("Script"))
+}
+
+/// The part of a job that a request alone carries out.
+pub(super) fn slice_shape() -> Named {
+    ("slice", named("Slice"))
+}
 
 /// Parses the parameter `slices`.
 ///
@@ -259,7 +279,7 @@ fn member<'a>(members: &'a [Member], name: &str) -> Option<&'a Member> {
 }
 
 /// Removes a member that must be an object; `None` if it is absent.
-pub(super) fn object(
+pub(super) fn object_member(
     given: &mut Map<String, Value>,
     parser: &str,
     name: &str,

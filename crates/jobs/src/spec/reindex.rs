@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::parts::{
-    DEFAULT_BATCH, batch, check_idle, check_rest, check_slices, conflicts, integer, malformed, max_docs,
-    nested, object, order, slices,
+    DEFAULT_BATCH, batch, check_idle, check_rest, check_slices, common, conflicts, integer, malformed,
+    max_docs, nested, object_member, order, script_shape, slice_shape, slices,
 };
 use super::{Destination, Kind, Operation, Routing, Spec, VersionType, remote, saved};
 use sparrow_catalog::ResolveOptions;
@@ -15,6 +15,37 @@ use sparrow_request::request::Request;
 use sparrow_scripts::{ChangeScript, Changes};
 use sparrow_tasks::throttle::requests_per_second;
 use sparrow_wire::deprecation;
+use sparrow_wire::shape::{Shape, int, named, object, one, several, text};
+
+/// What a request holds.
+pub(super) fn shape() -> Shape {
+    object([("source", source_shape()), ("dest", destination_shape()), script_shape()])
+        .and(common())
+        .needs(&["source", "dest"])
+}
+
+fn source_shape() -> Shape {
+    object([
+        ("index", several(text())),
+        ("query", named("Query")),
+        ("size", int().about("documents of a batch").preset(DEFAULT_BATCH)),
+        ("sort", named("Sort")),
+        ("_source", named("SourceSelection")),
+        slice_shape(),
+    ])
+    .needs(&["index"])
+}
+
+fn destination_shape() -> Shape {
+    object([
+        ("index", text()),
+        ("pipeline", text().about("ingest pipeline that the documents run through")),
+        ("op_type", one(&["index", "create"])),
+        ("version_type", one(&["internal", "external", "external_gte", "external_gt"])),
+        ("routing", text()),
+    ])
+    .needs(&["index"])
+}
 
 /// Reads a request.
 ///
@@ -30,8 +61,8 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
     })?;
     let Value::Object(mut given) = value else { return Err(malformed(body, "reindex", None)) };
     let params = request.params();
-    let mut source = object(&mut given, "reindex", "source")?.unwrap_or_default();
-    let destination = object(&mut given, "reindex", "dest")?.unwrap_or_default();
+    let mut source = object_member(&mut given, "reindex", "source")?.unwrap_or_default();
+    let destination = object_member(&mut given, "reindex", "dest")?.unwrap_or_default();
     let proceed = conflicts(given.shift_remove("conflicts"), request)?;
     let max_docs = max_docs(&mut given, request)?;
     let script = given.shift_remove("script").filter(|script| !script.is_null());
@@ -40,7 +71,7 @@ pub(super) fn parse(request: &Request, body: &[u8]) -> Result<Spec, EngineError>
         return Err(malformed(body, "reindex", Some(unknown)));
     }
 
-    if let Some(remote) = object(&mut source, "source", "remote")? {
+    if let Some(remote) = object_member(&mut source, "source", "remote")? {
         return Err(remote::refuse(remote));
     }
     let mut problems = Vec::new();

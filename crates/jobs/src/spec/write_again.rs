@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::parts::{
-    DEFAULT_BATCH, batch, check_idle, check_rest, check_slices, conflicts, max_docs, order, slices,
-    unsupported,
+    DEFAULT_BATCH, batch, check_idle, check_rest, check_slices, common, conflicts, max_docs, order,
+    script_shape, slice_shape, slices, unsupported,
 };
 use super::{Kind, Operation, Spec, saved};
 use sparrow_catalog::ResolveOptions;
@@ -14,6 +14,23 @@ use sparrow_request::request::Request;
 use sparrow_scripts::{ChangeScript, Changes};
 use sparrow_search::Order;
 use sparrow_tasks::throttle::requests_per_second;
+use sparrow_wire::shape::{Shape, named, object};
+
+/// What a request of `_delete_by_query` holds.
+pub(super) fn shape() -> Shape {
+    object([
+        ("query", named("Query")),
+        ("sort", named("Sort")),
+        ("_source", named("SourceSelection")),
+        slice_shape(),
+    ])
+    .and(common())
+}
+
+/// What a request of `_update_by_query` holds.
+pub(super) fn update_shape() -> Shape {
+    shape().and([script_shape()])
+}
 
 /// Reads a request.
 ///

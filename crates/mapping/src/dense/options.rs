@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use sparrow_vectors::{Codes, Element, GraphOptions, Int8, Short};
+use sparrow_wire::shape::{Shape, flag, int, num, object, one};
 
 use super::super::error::MappingError;
 use super::super::java::java_string;
@@ -147,6 +148,18 @@ impl VectorOptions {
             (Some(old), Some(wanted)) => wanted.m >= old.m && shorter,
         }
     }
+}
+
+pub(crate) fn options_shape() -> Shape {
+    object([
+        ("type", one(&TYPES.map(|(name, ..)| name))),
+        ("m", int()),
+        ("ef_construction", int()),
+        ("confidence_interval", num()),
+        ("rescore_vector", object([("oversample", num())]).needs(&["oversample"])),
+        ("on_disk_rescore", flag()),
+    ])
+    .needs(&["type"])
 }
 
 /// Reads the `index_options` of a field with such elements.

@@ -3,11 +3,19 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use sparrow_wire::shape::{Shape, object, one, text};
 
 use super::super::error::MappingError;
 use super::super::java::java_string;
 use super::super::types::FieldType;
 use super::super::{LeafNode, LeafOptions};
+
+pub(super) fn alias_shape() -> Shape {
+    let path = text().about("the field that requests find under this name as well");
+    object([("type", one(&["alias"])), ("path", path)])
+        .needs(&["type", "path"])
+        .about("A second name of a field, for requests alone.")
+}
 
 /// Reads the definition of an alias, which has a `path` and nothing else.
 ///

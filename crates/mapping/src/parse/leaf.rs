@@ -17,7 +17,7 @@ use super::super::{dense, semantic};
 use super::text;
 
 /// Default of `depth_limit`, the levels that an object in a `flattened` field may have.
-const FLATTENED_LEVELS: usize = 20;
+pub(super) const FLATTENED_LEVELS: usize = 20;
 
 pub(super) fn leaf(
     name: &str,
@@ -185,7 +185,7 @@ fn read_type(
         }
         FieldType::DenseVector(field) => {
             **field = dense::parse(params.field, params.map)?;
-            params.asked.extend(dense::PARAMETERS);
+            params.asked.extend(dense::members().into_iter().map(|(name, _)| name));
             options.indexed = field.index;
         }
         FieldType::SemanticText(field) => {

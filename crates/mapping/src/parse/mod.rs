@@ -2,6 +2,7 @@
 
 mod alias;
 mod leaf;
+mod shape;
 mod text;
 
 use std::collections::BTreeMap;
@@ -9,12 +10,15 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use sparrow_runtime::work;
 use sparrow_wire::glob;
+use sparrow_wire::shape::{Shape, list, map, named, object, one, open, several, switch, text};
 
 use super::error::MappingError;
 use super::java::java_string;
 use super::parameters::{bad, boolean};
 use super::types::{Dynamic, MOST_LEVELS, MOST_TOTAL_FIELDS, Nested};
 use super::{DateFormats, Mapping, Node, ObjectNode, SourceConfig, date, dynamic};
+
+pub use self::shape::schemas;
 
 /// Parses the mapping of a request.
 ///
@@ -63,6 +67,25 @@ fn finished(mapping: Mapping) -> Result<Mapping, MappingError> {
     let mapping = mapping.rebuilt();
     mapping.check_nested()?;
     Ok(mapping)
+}
+
+fn mapping_shape() -> Shape {
+    object([
+        ("properties", named("Properties")),
+        ("dynamic", named("Dynamic")),
+        ("dynamic_templates", list(map(dynamic::template_shape()))),
+        ("date_detection", switch()),
+        ("numeric_detection", switch()),
+        ("dynamic_date_formats", several(text())),
+        ("date_formats", several(text())),
+        (
+            "_source",
+            object([("enabled", switch()), ("includes", several(text())), ("excludes", several(text()))]),
+        ),
+        ("_routing", object([("required", switch())])),
+        ("_meta", open().about("what you like")),
+        ("runtime", open().about("empty: there are no runtime fields")),
+    ])
 }
 
 /// Reads a definition, without what is found out about all of its fields.
@@ -291,7 +314,7 @@ fn node_at(name: &str, definition: &Value, level: usize) -> Result<Node, Mapping
         None => return Err(MappingError::NoType { field: name.to_owned() }),
     };
     if matches!(type_name, "object" | "nested") {
-        return object(name, type_name, map, level + 1).map(Node::Object);
+        return read_object(name, type_name, map, level + 1).map(Node::Object);
     }
     if type_name == "alias" {
         return alias::alias(name, map).map(Node::from);
@@ -310,7 +333,19 @@ fn java_class(value: &Value) -> &'static str {
     }
 }
 
-fn object(
+fn object_shape() -> Shape {
+    object([
+        ("type", one(&["object", "nested"])),
+        ("properties", named("Properties")),
+        ("dynamic", named("Dynamic")),
+        ("enabled", switch().preset(true)),
+        ("include_in_parent", switch()),
+        ("include_in_root", switch()),
+    ])
+    .about("An object with fields of its own.")
+}
+
+fn read_object(
     name: &str,
     type_name: &str,
     map: &Map<String, Value>,

@@ -3,11 +3,45 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use sparrow_wire::shape::{Named, any, int, nullable, object, one, open, switch, text as text_shape};
 
 use super::super::error::MappingError;
 use super::super::java::java_string;
 use super::super::parameters::{Params, bad};
-use super::super::types::{DEFAULT_ANALYZER, TextIndexOptions, TextKind, TextOptions};
+use super::super::types::{DEFAULT_ANALYZER, DEFAULT_SHINGLE_SIZE, TextIndexOptions, TextKind, TextOptions};
+
+pub(super) fn text_members() -> Vec<Named> {
+    let prefixes = object([("min_chars", int().preset(2)), ("max_chars", int().preset(5))]);
+    vec![
+        ("analyzer", text_shape()),
+        ("search_analyzer", text_shape()),
+        ("search_quote_analyzer", text_shape()),
+        ("index", switch().preset(true)),
+        ("store", switch()),
+        ("norms", switch().preset(true)),
+        ("similarity", text_shape()),
+        ("index_options", one(INDEX_OPTIONS)),
+        ("index_prefixes", nullable(prefixes)),
+        ("index_phrases", switch()),
+        ("position_increment_gap", int()),
+        ("term_vector", one(TERM_VECTORS)),
+        ("fielddata", switch()),
+        ("fielddata_frequency_filter", open()),
+        ("eager_global_ordinals", switch()),
+    ]
+}
+
+const INDEX_OPTIONS: &[&str] = &["positions", "docs", "freqs", "offsets"];
+
+const TERM_VECTORS: &[&str] = &[
+    "no",
+    "yes",
+    "with_positions",
+    "with_offsets",
+    "with_positions_offsets",
+    "with_positions_payloads",
+    "with_positions_offsets_payloads",
+];
 
 pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError> {
     let mut options = TextOptions::default();
@@ -56,21 +90,14 @@ pub(super) fn text(params: &mut Params<'_>) -> Result<TextOptions, MappingError>
     // Phrases and prefixes give the same results without these, by other means.
     params.flag("index_phrases", false)?;
     index_prefixes(params)?;
-    one_of(
-        params,
-        "term_vector",
-        &[
-            "no",
-            "yes",
-            "with_positions",
-            "with_offsets",
-            "with_positions_offsets",
-            "with_positions_payloads",
-            "with_positions_offsets_payloads",
-        ],
-    )?;
+    one_of(params, "term_vector", TERM_VECTORS)?;
     params.keep("fielddata_frequency_filter");
     Ok(options)
+}
+
+pub(super) fn as_you_type_members() -> Vec<Named> {
+    let own = [("doc_values", switch()), ("max_shingle_size", int().preset(DEFAULT_SHINGLE_SIZE))];
+    text_members().into_iter().chain(own).collect()
 }
 
 /// Reads how many neighbouring words a `search_as_you_type` field joins at most.
@@ -89,6 +116,22 @@ pub(super) fn as_you_type(params: &mut Params<'_>, default: u8) -> Result<TextKi
         }
     };
     Ok(TextKind::AsYouType { max_shingle_size })
+}
+
+pub(super) fn keyword_members() -> Vec<Named> {
+    vec![
+        ("ignore_above", int()),
+        ("null_value", any()),
+        ("norms", switch()),
+        ("normalizer", text_shape()),
+        ("script", any()),
+        ("on_script_error", text_shape()),
+        ("time_series_dimension", switch()),
+        ("eager_global_ordinals", switch()),
+        ("split_queries_on_whitespace", switch()),
+        ("similarity", text_shape()),
+        ("index_options", text_shape()),
+    ]
 }
 
 /// Reads the parameters of a keyword field; returns the name of its normalizer.
@@ -113,7 +156,7 @@ fn name(params: &mut Params<'_>, key: &'static str) -> Result<Option<String>, Ma
 }
 
 fn index_options(params: &mut Params<'_>) -> Result<TextIndexOptions, MappingError> {
-    let text = one_of(params, "index_options", &["positions", "docs", "freqs", "offsets"])?;
+    let text = one_of(params, "index_options", INDEX_OPTIONS)?;
     Ok(match text.as_deref() {
         Some("docs") => TextIndexOptions::Docs,
         Some("freqs") => TextIndexOptions::Freqs,

@@ -68,18 +68,6 @@ pub struct BoostingQuery {
     pub negative_boost: f32,
 }
 
-const BOOL_KEYS: &[&str] = &[
-    "must",
-    "should",
-    "filter",
-    "must_not",
-    "mustNot",
-    "minimum_should_match",
-    "adjust_pure_negative",
-    "boost",
-    "_name",
-];
-
 /// What the body of a `bool` query holds.
 pub(super) fn bool_shape() -> Shape {
     let queries = |about: &str| several(sub_query()).about(about);
@@ -121,7 +109,7 @@ pub(super) fn boolean(body: &Node, context: Context) -> Result<Query, BodyError>
             _ if common.take(CLAUSE, member).map_err(|error| error.within(CLAUSE, &member.name, at))? => {
                 continue;
             }
-            _ => return Err(BodyError::unknown_field(CLAUSE, member, BOOL_KEYS)),
+            _ => return Err(BodyError::unknown_field(CLAUSE, member, bool_shape().names())),
         };
         *clauses =
             one_or_many(&member.value, context).map_err(|error| error.within(CLAUSE, &member.name, at))?;

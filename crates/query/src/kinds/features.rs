@@ -59,7 +59,6 @@ pub(super) fn rank_feature_shape() -> Shape {
 /// Reads a `rank_feature` query.
 pub(super) fn rank_feature(body: &Node, _: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "rank_feature";
-    const KEYS: &[&str] = &["field", "saturation", "log", "sigmoid", "linear", "boost", "_name"];
     let mut common = Common::default();
     let (mut field, mut function) = (None, None);
     for member in members(body, CLAUSE)? {
@@ -79,7 +78,7 @@ pub(super) fn rank_feature(body: &Node, _: Context) -> Result<Query, BodyError> 
                 }
             }
             _ if common.take(CLAUSE, member)? => {}
-            _ => return Err(BodyError::unknown_field(CLAUSE, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(CLAUSE, member, rank_feature_shape().names())),
         }
     }
     let field = field.ok_or(BodyError::Required { field: "field" })?;

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::dsl::{Common, Context, members, one_or_many, value};
-use super::shape::{Shape, clause, either, int, list, num, object, open, several, sub_query, text};
+use super::shape::{
+    Named, Shape, clause, either, int, list, named, num, object, open, several, sub_query, text,
+};
 use crate::neighbours::{MAX_CANDIDATES, candidates_of_hits, default_candidates, default_k};
 use crate::{Clause, Query, QueryKind, TextToEncode};
 use sparrow_mapping::query_vector;
@@ -57,20 +59,6 @@ pub struct KnnBuilderQuery {
     pub knn: KnnQuery,
 }
 
-const KEYS: &[&str] = &[
-    "field",
-    "query_vector",
-    "query_vector_builder",
-    "k",
-    "num_candidates",
-    "filter",
-    "similarity",
-    "rescore_vector",
-    "inner_hits",
-    "boost",
-    "_name",
-];
-
 /// A `knn` section: its clause, whose `k` counts over all indices of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnnSearch {
@@ -80,30 +68,34 @@ pub struct KnnSearch {
     pub k: usize,
 }
 
+/// What a search for neighbours holds beside the vector and filters, as a query and as a retriever.
+pub fn knn_members() -> [Named; 5] {
+    let candidates =
+        "candidates that are looked at; if nothing is said, half as many again as `k`, but at least 100";
+    let oversample =
+        "candidates that quantised vectors choose, as a multiple of `k`; the best by exact scores are hits";
+    [
+        ("field", text().about("a `dense_vector`, or a `semantic_text` with dense vectors")),
+        ("k", int().about("neighbours that are found; in a query all candidates if nothing is said, in a section `size`")),
+        ("num_candidates", int().about(candidates)),
+        ("similarity", num().about("least similarity of a neighbour")),
+        ("rescore_vector", object([("oversample", num().about(oversample))]).needs(&["oversample"])),
+    ]
+}
+
+/// What neighbours are looked for of: a vector, or what makes one.
+pub fn vector_members() -> [Named; 2] {
+    let vector = either([list(num()), text().about("hexadecimal bytes")]);
+    [("query_vector", vector), ("query_vector_builder", named("QueryVectorBuilder"))]
+}
+
 /// What the body of a `knn` query holds.
 pub(super) fn knn_shape() -> Shape {
-    let candidates =
-        "candidates that quantised vectors choose, as a multiple of `k`; the best by exact scores are hits";
-    clause([
-        ("field", text().about("a `dense_vector`, or a `semantic_text` with dense vectors")),
-        ("query_vector", either([list(num()), text().about("hexadecimal bytes")])),
-        ("query_vector_builder", builder_shape()),
-        ("k", int().about("neighbours that are found; in a query all candidates if nothing is said, in a section `size`")),
-        (
-            "num_candidates",
-            int().about(
-                "candidates that are looked at; if nothing is said, half as many again as `k`, but at least 100",
-            ),
-        ),
-        ("filter", several(sub_query())),
-        ("similarity", num().about("least similarity of a neighbour")),
-        (
-            "inner_hits",
-            open().about("which of the nearest objects are shown, for a field inside a nested one"),
-        ),
-        ("rescore_vector", object([("oversample", num().about(candidates))]).needs(&["oversample"])),
-    ])
-    .needs(&["field"])
+    let inner_hits = open().about("which of the nearest objects are shown, for a field inside a nested one");
+    clause(knn_members())
+        .and(vector_members())
+        .and([("filter", several(sub_query())), ("inner_hits", inner_hits)])
+        .needs(&["field"])
 }
 
 /// What makes the vector of a search of a text.
@@ -212,7 +204,7 @@ fn parse(body: &Node, context: Context) -> Result<Parsed, BodyError> {
                     parsed.knn.inner_hits = Some(Box::new(node.clone()));
                 }
                 _ if parsed.common.take(PARSER, member)? => {}
-                _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
+                _ => return Err(BodyError::unknown_field(PARSER, member, knn_shape().names())),
             }
             Ok(())
         };

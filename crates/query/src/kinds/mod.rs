@@ -32,8 +32,7 @@ mod wrapper;
 use std::fmt;
 
 use dsl::Context;
-use serde_json::{Map, Value, json};
-use shape::Shape;
+use shape::{Named, Shape, one_member};
 
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
@@ -156,20 +155,16 @@ pub(crate) fn read(name: &str, body: &Node, context: Context) -> Result<Query, B
     }
 }
 
-/// What bodies of queries hold, as JSON Schema: `kinds`, by the name of the query, and what stands in several places of requests,
-/// `shared`, by the name that it has in the OpenAPI document.
-pub fn schemas() -> Value {
-    let kinds: Map<String, Value> =
-        NAMED.iter().map(|(name, _, shows)| ((*name).to_owned(), shows().into())).collect();
-    let shared = [
+/// What bodies of queries hold, as JSON Schema, by the names in the OpenAPI document.
+pub fn schemas() -> [Named; 5] {
+    let kinds = one_member(NAMED.iter().map(|(name, _, shows)| (*name, shows())));
+    [
+        ("Query", kinds.about("One query: an object with one member, whose name says which.")),
         ("IntervalsRule", intervals::rule_shape()),
         ("Knn", knn::knn_shape().about("The nearest neighbours of a vector.")),
         ("QueryVectorBuilder", knn::builder_shape()),
         ("Script", script_score::script_shape()),
-    ];
-    let shared: Map<String, Value> =
-        shared.into_iter().map(|(name, shape)| (name.to_owned(), shape.into())).collect();
-    json!({"kinds": kinds, "shared": shared})
+    ]
 }
 
 /// What a clause says of itself, whatever index it is asked in.

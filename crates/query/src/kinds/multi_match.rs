@@ -170,16 +170,6 @@ pub(super) fn combined_fields_shape() -> Shape {
 /// Reads a `combined_fields` query.
 pub(super) fn combined_fields(body: &Node, _: Context) -> Result<Query, BodyError> {
     const CLAUSE: &str = "combined_fields";
-    const KEYS: &[&str] = &[
-        "query",
-        "fields",
-        "operator",
-        "minimum_should_match",
-        "zero_terms_query",
-        "auto_generate_synonyms_phrase_query",
-        "boost",
-        "_name",
-    ];
     let mut common = Common::default();
     let mut query = CombinedFieldsQuery::default();
     let mut text = None;
@@ -193,7 +183,7 @@ pub(super) fn combined_fields(body: &Node, _: Context) -> Result<Query, BodyErro
             "zero_terms_query" => query.zero_terms_query = zero_terms(member)?,
             "auto_generate_synonyms_phrase_query" => query.without_synonym_phrases = !value::boolean(node)?,
             _ if common.take(CLAUSE, member)? => {}
-            _ => return Err(BodyError::unknown_field(CLAUSE, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(CLAUSE, member, combined_fields_shape().names())),
         }
     }
     query.text = text.ok_or(BodyError::Required { field: "query" })?;

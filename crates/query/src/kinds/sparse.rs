@@ -63,9 +63,6 @@ pub struct TextExpansionQuery {
     pub origin: SparseOrigin,
 }
 
-const SPARSE_KEYS: &[&str] =
-    &["field", "query_vector", "inference_id", "query", "prune", "pruning_config", "boost", "_name"];
-
 /// What the body of a `sparse_vector` query holds.
 pub(super) fn sparse_vector_shape() -> Shape {
     clause([
@@ -119,7 +116,7 @@ pub(super) fn sparse_vector(body: &Node, _: Context) -> Result<Query, BodyError>
                 "prune" => prune = Some(value::boolean(node)?),
                 "pruning_config" => config = Some(pruning_config(node)?),
                 _ if common.take(CLAUSE, member)? => {}
-                _ => return Err(BodyError::unknown_field(CLAUSE, member, SPARSE_KEYS)),
+                _ => return Err(BodyError::unknown_field(CLAUSE, member, sparse_vector_shape().names())),
             }
             Ok(())
         };

@@ -5,7 +5,7 @@ mod parse;
 use sparrow_aggregations::{Aggregation, AggregationError, AggregationKind};
 use sparrow_query::Query;
 
-pub use self::parse::{Aggregations, parse};
+pub use self::parse::{Aggregations, parse, schemas};
 use super::highlight::Highlight;
 
 impl Aggregations {

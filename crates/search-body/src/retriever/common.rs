@@ -7,6 +7,7 @@ use sparrow_wire::{BodyError, glob};
 
 use super::super::fusion::{Method, Normalizer};
 use super::super::rank;
+use super::super::shape::{self, Named, list, num, query, several, text};
 use super::super::window::Window;
 use super::simplified::{self, Simplified};
 use super::{DEFAULT_WINDOW, Form, Fusion, Input, Retriever};
@@ -26,6 +27,23 @@ pub struct Common {
     filters: Vec<Query>,
     min_score: Option<f32>,
     name: Option<String>,
+}
+
+/// What every retriever has.
+pub fn named() -> [Named; 3] {
+    [("filter", several(query())), ("min_score", num().about("hits of less are left out")), ("_name", text())]
+}
+
+/// What the short form has in place of retrievers.
+pub fn short_form() -> [Named; 2] {
+    let about = "a question: the words of all fields and every kind of vector of the `semantic_text` fields are searched";
+    let fields = "names or patterns, with weights as `title^2`; all if nothing is said";
+    [("query", text().about(about)), ("fields", list(text()).about(fields))]
+}
+
+/// A retriever inside another.
+pub fn inner_shape() -> Named {
+    ("retriever", shape::named("Retriever"))
 }
 
 impl Common {

@@ -6,27 +6,30 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Location, Member, Node};
 
 use super::super::fusion::Method;
-use super::common::{Common, each, required};
+use super::super::rank::window_shape;
+use super::super::shape::{Shape, int, num, object, one, text};
+use super::common::{Common, each, inner_shape, named, required};
 use super::{Fusion, Input, Retriever, Stage};
 use crate::window::Window;
 
 /// Name of the retriever in requests.
 pub(super) const KIND: &str = "diversify";
-const KEYS: &[&str] = &[
-    "type",
-    "field",
-    "retriever",
-    "lambda",
-    "size",
-    "query_vector",
-    "query_vector_builder",
-    "rank_window_size",
-    "filter",
-    "min_score",
-    "_name",
-];
 /// Number of hits that are kept if the request does not say how many.
 const DEFAULT_SIZE: usize = 10;
+
+pub(super) fn shape() -> Shape {
+    object([
+        inner_shape(),
+        ("type", one(&["mmr"])),
+        ("field", text().about("whose vectors are compared")),
+        ("lambda", num().about("how much relevance counts, from 0 to 1")),
+        ("size", int().about("how many hits are kept").preset(DEFAULT_SIZE)),
+        window_shape(),
+    ])
+    .and(sparrow_query::vector_members())
+    .and(named())
+    .needs(&["retriever", "type", "field", "lambda"])
+}
 
 /// Diversification by maximal marginal relevance.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +66,7 @@ pub(super) fn read(
             "rank_window_size" | "filter" | "min_score" | "_name" => {
                 common.take(KIND, member, context)?;
             }
-            _ => return Err(BodyError::unknown_field(KIND, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(KIND, member, shape().names())),
         }
         Ok(())
     })?;

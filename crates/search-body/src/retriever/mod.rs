@@ -21,7 +21,7 @@ use sparrow_wire::json::Member;
 
 pub use diversify::Diversify;
 pub use expand::{ShortForm, expand};
-pub use parse::parse;
+pub use parse::{kinds, parse, shape};
 pub use rerank::{ChunkRescorer, Rerank};
 
 /// Highest number of lists in a search: each is held in memory.

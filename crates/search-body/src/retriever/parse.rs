@@ -1,9 +1,14 @@
 //! Parses the `retriever` section of a search into a tree.
 
+use std::sync::LazyLock;
+
 use super::super::body::SearchBody;
 use super::super::fusion::{Method, Normalizer};
+use super::super::shape::{
+    self, Named, Shape, any, either, int, list, num, object, one, one_member, query, several,
+};
 use super::super::{rank, rescore};
-use super::common::{Common, each, queries, within};
+use super::common::{self, Common, each, queries, within};
 use super::{
     Fusion, Input, Knn, Retriever, Standard, check_lists, diversify, filtered, not_supported_inside, pinned,
     rerank as reranker,
@@ -18,22 +23,26 @@ use sparrow_wire::suggest::suggestions;
 const MAX_DEPTH: usize = 10;
 /// Retrievers of Elasticsearch that this server does not support.
 const REFUSED: &[&str] = &["rule", "random_reranker"];
-const KNOWN: &[&str] =
-    &["standard", "knn", "rrf", "linear", "rescorer", "text_similarity_reranker", "pinned", "diversify"];
-const STANDARD_KEYS: &[&str] =
-    &["query", "filter", "min_score", "sort", "search_after", "terminate_after", "collapse", "_name"];
-const KNN_KEYS: &[&str] = &[
-    "field",
-    "query_vector",
-    "query_vector_builder",
-    "k",
-    "num_candidates",
-    "similarity",
-    "rescore_vector",
-    "filter",
-    "min_score",
-    "_name",
-];
+
+/// The retrievers that are answered, and what they hold.
+pub fn kinds() -> [Named; 8] {
+    [
+        ("standard", standard_shape()),
+        ("knn", KNN.clone()),
+        ("rrf", rrf_shape()),
+        ("linear", linear_shape()),
+        ("rescorer", rescorer_shape()),
+        (reranker::KIND, reranker::shape()),
+        (pinned::KIND, pinned::shape()),
+        (diversify::KIND, diversify::shape()),
+    ]
+}
+
+/// What a retriever holds.
+pub fn shape() -> Shape {
+    let about = "One ranked list: an object with one member, whose name says how it is made.";
+    one_member(kinds()).about(about)
+}
 
 /// Reads a retriever: an object whose single key names it.
 ///
@@ -92,10 +101,21 @@ fn named(member: &Member, context: Context, depth: usize) -> Result<Retriever, B
         _ => Err(BodyError::UnknownName {
             what: "retriever",
             name: name.to_owned(),
-            suggestions: suggestions(name, KNOWN),
+            suggestions: suggestions(name, &kinds().map(|(kind, _)| kind)),
             at: body.at,
         }),
     }
+}
+
+fn standard_shape() -> Shape {
+    object([
+        ("query", query()),
+        ("sort", shape::named("Sort")),
+        ("search_after", list(any())),
+        ("terminate_after", int()),
+        ("collapse", shape::named("Collapse")),
+    ])
+    .and(common::named())
 }
 
 fn standard(members: &[Member], context: Context) -> Result<Standard, BodyError> {
@@ -111,7 +131,7 @@ fn standard(members: &[Member], context: Context) -> Result<Standard, BodyError>
             "sort" | "search_after" | "terminate_after" | "collapse" => {
                 standard.sections.push(member.clone());
             }
-            _ => return Err(BodyError::unknown_field(PARSER, member, STANDARD_KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, standard_shape().names())),
         }
         Ok(())
     })?;
@@ -121,6 +141,13 @@ fn standard(members: &[Member], context: Context) -> Result<Standard, BodyError>
     }
     Ok(standard)
 }
+
+static KNN: LazyLock<Shape> = LazyLock::new(|| {
+    object(sparrow_query::knn_members())
+        .and(sparrow_query::vector_members())
+        .and(common::named())
+        .needs(&["field"])
+});
 
 fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, BodyError> {
     const PARSER: &str = "knn";
@@ -137,26 +164,27 @@ fn knn(body: &Node, members: &[Member], context: Context) -> Result<Knn, BodyErr
                 name = text.map_err(|error| within(error, PARSER, member))?;
                 clause.push(member.clone());
             }
-            known if KNN_KEYS.contains(&known) => clause.push(member.clone()),
-            _ => return Err(BodyError::unknown_field(PARSER, member, KNN_KEYS)),
+            known if KNN.names().contains(&known) => clause.push(member.clone()),
+            _ => return Err(BodyError::unknown_field(PARSER, member, KNN.names())),
         }
     }
     let clause = Node { at: body.at, end: body.end, json: Json::Object(clause) };
     Ok(Knn { search: parse_knn_search(&clause, context)?, min_score, name })
 }
 
+fn rrf_shape() -> Shape {
+    let retrievers = several(either([shape::named("Retriever"), rrf_component()]));
+    object([("retrievers", retrievers), rank::window_shape(), rank::rank_constant_shape()])
+        .and(common::short_form())
+        .and(common::named())
+}
+
+fn rrf_component() -> Shape {
+    object([common::inner_shape(), ("weight", num().preset(1))]).needs(&["retriever"])
+}
+
 fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "rrf";
-    const KEYS: &[&str] = &[
-        "retrievers",
-        "fields",
-        "query",
-        "rank_window_size",
-        "rank_constant",
-        "filter",
-        "min_score",
-        "_name",
-    ];
     let mut common = Common::default();
     let mut rank_constant = rank::DEFAULT_RANK_CONSTANT;
     each(PARSER, members, |member| {
@@ -169,17 +197,31 @@ fn rrf(members: &[Member], context: Context, depth: usize) -> Result<Fusion, Bod
                 common.names_constant = true;
             }
             _ if common.take(PARSER, member, context)? => {}
-            _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, rrf_shape().names())),
         }
         Ok(())
     })?;
     common.build(Method::Rrf { rank_constant }, None, context)
 }
 
+fn linear_shape() -> Shape {
+    object([("retrievers", several(linear_component())), normalizer_shape(), rank::window_shape()])
+        .and(common::short_form())
+        .and(common::named())
+}
+
+fn linear_component() -> Shape {
+    rrf_component().and([normalizer_shape()])
+}
+
+fn normalizer_shape() -> Named {
+    let about =
+        "brings the scores of the lists to one scale; `calibrated` makes probabilities of relevance of them";
+    ("normalizer", one(&Normalizer::ALL.map(Normalizer::name)).about(about))
+}
+
 fn linear(members: &[Member], context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "linear";
-    const KEYS: &[&str] =
-        &["retrievers", "fields", "query", "normalizer", "rank_window_size", "filter", "min_score", "_name"];
     let mut common = Common::default();
     let mut of_all = None;
     each(PARSER, members, |member| {
@@ -189,7 +231,7 @@ fn linear(members: &[Member], context: Context, depth: usize) -> Result<Fusion, 
             }
             "normalizer" => of_all = Some(normalizer(&member.value)?),
             _ if common.take(PARSER, member, context)? => {}
-            _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, linear_shape().names())),
         }
         Ok(())
     })?;
@@ -218,18 +260,18 @@ fn rrf_input(node: &Node, context: Context, depth: usize) -> Result<Input, BodyE
     if !members.iter().any(|member| matches!(&*member.name, "retriever" | "weight")) {
         return child(retriever(node, context, depth + 1)?, context).map(Input::new);
     }
-    component("rrf_component", &["retriever", "weight"], node, context, depth)
+    component("rrf_component", rrf_component, node, context, depth)
 }
 
 /// Reads one of the `retrievers` of `linear`: `{"retriever": {"standard": …}, "weight": 2, "normalizer":
 /// "minmax"}`.
 fn linear_input(node: &Node, context: Context, depth: usize) -> Result<Input, BodyError> {
-    component("retriever-component", &["retriever", "weight", "normalizer"], node, context, depth)
+    component("retriever-component", linear_component, node, context, depth)
 }
 
 fn component(
     parser: &'static str,
-    keys: &'static [&'static str],
+    shape: fn() -> Shape,
     node: &Node,
     context: Context,
     depth: usize,
@@ -245,8 +287,10 @@ fn component(
         match &*member.name {
             "retriever" => child = Some(child_of(&member.value, context, depth)?),
             "weight" => weight = value::float(&member.value)?,
-            "normalizer" if keys.contains(&"normalizer") => normalized = normalizer(&member.value)?,
-            _ => return Err(BodyError::unknown_field(parser, member, keys)),
+            "normalizer" if shape().names().contains(&"normalizer") => {
+                normalized = normalizer(&member.value)?
+            }
+            _ => return Err(BodyError::unknown_field(parser, member, shape().names())),
         }
         Ok(())
     })?;
@@ -287,11 +331,16 @@ fn child(mut retriever: Retriever, context: Context) -> Result<Retriever, BodyEr
     Ok(retriever)
 }
 
+fn rescorer_shape() -> Shape {
+    object([common::inner_shape(), ("rescore", several(shape::named("Rescore")))])
+        .and(common::named())
+        .needs(&["retriever", "rescore"])
+}
+
 /// Reads `{"retriever": …, "rescore": …}`, which rescores the first hits of a list: a fusion of that one
 /// list.
 fn rescorer(members: &[Member], end: Location, context: Context, depth: usize) -> Result<Fusion, BodyError> {
     const PARSER: &str = "rescorer";
-    const KEYS: &[&str] = &["retriever", "rescore", "filter", "min_score", "_name"];
     let (mut child, mut passes) = (None, Vec::new());
     let mut common = Common::default();
     each(PARSER, members, |member| {
@@ -301,7 +350,7 @@ fn rescorer(members: &[Member], end: Location, context: Context, depth: usize) -
             "filter" | "min_score" | "_name" => {
                 common.take(PARSER, member, context)?;
             }
-            _ => return Err(BodyError::unknown_field(PARSER, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(PARSER, member, rescorer_shape().names())),
         }
         Ok(())
     })?;

@@ -6,13 +6,21 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Location, Member, Node};
 
 use super::super::fusion::Method;
+use super::super::rank::window_shape;
+use super::super::shape::{Shape, list, object, text};
 use super::super::sort::Sort;
-use super::common::{Common, each, required};
+use super::common::{Common, each, inner_shape, named, required};
 use super::{Fusion, Input, Retriever, Stage, Standard};
 
 /// Name of the retriever in requests.
 pub(super) const KIND: &str = "pinned";
-const KEYS: &[&str] = &["retriever", "ids", "docs", "rank_window_size", "filter", "min_score", "_name"];
+
+pub(super) fn shape() -> Shape {
+    let document = object([("_index", text()), ("_id", text())]).needs(&["_id"]);
+    object([inner_shape(), ("ids", list(text())), ("docs", list(document)), window_shape()])
+        .and(named())
+        .needs(&["retriever"])
+}
 
 /// Reads a `pinned` retriever, whose own retriever `child` reads, as the sum of two lists: the chosen documents have scores beside which those of the other list do
 /// not count. Filters are for the other list only, as in Elasticsearch.
@@ -31,7 +39,7 @@ pub(super) fn read(
             "rank_window_size" | "filter" | "min_score" | "_name" => {
                 common.take(KIND, member, context)?;
             }
-            _ => return Err(BodyError::unknown_field(KIND, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(KIND, member, shape().names())),
         }
         Ok(())
     })?;

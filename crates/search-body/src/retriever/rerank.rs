@@ -10,22 +10,31 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::{Location, Member, Node};
 
 use super::super::fusion::Method;
-use super::common::{Common, each, required};
+use super::super::rank::window_shape;
+use super::super::shape::{Shape, int, named, object, text};
+use super::common::{self, Common, each, inner_shape, required};
 use super::{Fusion, Input, Retriever, Stage};
 
 /// Name of the retriever in requests.
 pub(super) const KIND: &str = "text_similarity_reranker";
-const KEYS: &[&str] = &[
-    "retriever",
-    "inference_id",
-    "inference_text",
-    "field",
-    "chunk_rescorer",
-    "rank_window_size",
-    "filter",
-    "min_score",
-    "_name",
-];
+
+pub(super) fn shape() -> Shape {
+    object([
+        inner_shape(),
+        ("field", text().about("whose text is read")),
+        ("inference_id", text()),
+        ("inference_text", text().about("the question")),
+        ("chunk_rescorer", chunks_shape()),
+        window_shape(),
+    ])
+    .and(common::named())
+    .needs(&["retriever", "field", "inference_text"])
+}
+
+fn chunks_shape() -> Shape {
+    let size = int().about("how many parts of a text are read").preset(1);
+    object([("size", size), ("chunking_settings", named("ChunkingSettings"))])
+}
 
 /// A reranker: a cross-encoder that scores the hits of a list by their texts.
 #[derive(Debug, Clone)]
@@ -86,7 +95,7 @@ impl ChunkRescorer {
                         }
                     })?;
                 }
-                _ => return Err(BodyError::unknown_field(PARSER, member, &["size", "chunking_settings"])),
+                _ => return Err(BodyError::unknown_field(PARSER, member, chunks_shape().names())),
             }
         }
         if !(1..=MOST_CHUNKS).contains(&size) {
@@ -127,7 +136,7 @@ pub(super) fn read(
             "rank_window_size" | "filter" | "_name" => {
                 common.take(KIND, member, context)?;
             }
-            _ => return Err(BodyError::unknown_field(KIND, member, KEYS)),
+            _ => return Err(BodyError::unknown_field(KIND, member, shape().names())),
         }
         Ok(())
     })?;

@@ -3,10 +3,27 @@
 interface Operation {
   readonly operationId: string;
   readonly summary: string;
-  readonly requestBody?: unknown;
+  readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema: Schema }>> };
+}
+
+/** What the document says of a value. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly enum?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+}
+
+/** What a body holds, with the schemas that it refers to. */
+export interface Body {
+  readonly schema: Schema;
+  readonly schemas: Readonly<Record<string, Schema>>;
 }
 
 interface Document {
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
@@ -16,24 +33,28 @@ export interface Endpoint {
   readonly path: string;
   readonly summary: string;
   readonly takesBody: boolean;
+  /** What a body in JSON holds. */
+  readonly body: Body | undefined;
   /** Whether a `POST` to the same path does the same. */
   readonly sameAsPost: boolean;
 }
 
 const METHODS = ['get', 'post', 'put', 'delete', 'head'];
 
-export function catalogOf({ paths }: Document): Endpoint[] {
+export function catalogOf({ paths, components: { schemas } }: Document): Endpoint[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     METHODS.flatMap((method): Endpoint[] => {
       const operation = item[method];
       if (operation === undefined) return [];
       const post = item['post'];
+      const schema = operation.requestBody?.content?.['application/json']?.schema;
       return [
         {
           method: method.toUpperCase(),
           path,
           summary: operation.summary,
           takesBody: operation.requestBody !== undefined,
+          body: schema && { schema, schemas },
           // `search_get_by_index` and `search_post_by_index` are one operation.
           sameAsPost: method === 'get' && post?.operationId === operation.operationId.replace('_get', '_post'),
         },

@@ -71,13 +71,21 @@ describe('a request', () => {
     expect(completeLine('G', catalog, [])).toEqual(['GET /']);
     expect(completeLine('GET /books/_sea', catalog, ['books'])).toContain('GET /books/_search');
     expect(completeLine('GET /_cat/ind', catalog, [])).toContain('GET /_cat/indices');
-    const words = (body: string): readonly string[] =>
-      completeBody(body, body.length, '/books/_search', ['title', 'text']).words;
+    const words = (body: string, line = 'POST /books/_search'): readonly string[] => {
+      const { method, path } = splitLine(line)!;
+      return completeBody(body, body.length, endpointFor(catalog, method, path)?.body, ['title', 'text']).words;
+    };
     expect(words('{"qu')).toEqual(['query']);
-    expect(words('{"query": {"ma')).toEqual(['match', 'match_all', 'match_phrase']);
+    expect(words('{"query": {"match_ph')).toEqual(['match_phrase', 'match_phrase_prefix']);
+    expect(words('{"aggs": {"by_tag": {"te')).toEqual(['terms']);
+    expect(words('{"retriever": {"rrf": {"retrievers": [{"kn')).toEqual(['knn']);
+    expect(words('{"retriever": {"linear": {"normalizer": "z')).toEqual(['zscore']);
+    expect(words('{"mappings": {"properties": {"title": {"type": "semantic', 'PUT /books')).toEqual(['semantic_text']);
+    expect(words('{"processors": [{"set": {"ov', 'PUT /_ingest/pipeline/p')).toEqual(['override']);
     expect(words('{"query": {"match": {"t')).toEqual(['title', 'text']);
+    expect(words('{"query": {"terms": {"')).toEqual(['boost', '_name', 'title', 'text']);
     expect(words('{"query": {"semantic": {"field": "te')).toEqual(['text']);
-    expect(words('{"query": {"bool": {"must": [{"ter')).toEqual(['term', 'terms']);
+    expect(words('{"query": {"bool": {"must": [{"ter')).toEqual(['term', 'terms', 'terms_set']);
     expect(words('{"size": 3, "hi')).toEqual(['highlight']);
     for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
       expect(words(`{"${name}": {"t`)).toEqual(['title', 'text']);

@@ -179,7 +179,7 @@ export function RequestsScreen(): JSX.Element {
             isDim={noBody && body !== ''}
             value={body}
             onValue={setBody}
-            complete={(text, at) => completeBody(text, at, split?.path ?? '', fields)}
+            complete={(text, at) => completeBody(text, at, endpoint?.body, fields)}
             onRun={run}
           />
           {noBody && body !== '' && (

@@ -1,10 +1,10 @@
 import { LIST_RULE } from './parameters.js';
 import { AGGREGATION_SCHEMAS } from './schemas/aggregations.js';
+import { DECLARED } from './schemas/declared.generated.js';
 import { DOCUMENT_SCHEMAS } from './schemas/documents.js';
 import { INDEX_SCHEMAS } from './schemas/indices.js';
 import { ADMINISTRATION_SCHEMAS, MODEL_SCHEMAS } from './schemas/models.js';
 import { OPENAI_SCHEMAS } from './schemas/openai.js';
-import { QUERY_SCHEMAS } from './schemas/query.js';
 import { SEARCH_SCHEMAS } from './schemas/search.js';
 
 /** The parts of the OpenAPI document that every operation shares. */
@@ -95,7 +95,7 @@ export const COMPONENTS = {
         root_cause: { type: 'array', items: { $ref: '#/components/schemas/Cause' } },
       },
     },
-    ...{ ...QUERY_SCHEMAS, ...SEARCH_SCHEMAS, ...AGGREGATION_SCHEMAS, ...DOCUMENT_SCHEMAS },
+    ...{ ...DECLARED, ...SEARCH_SCHEMAS, ...AGGREGATION_SCHEMAS, ...DOCUMENT_SCHEMAS },
     ...{ ...INDEX_SCHEMAS, ...MODEL_SCHEMAS, ...OPENAI_SCHEMAS, ...ADMINISTRATION_SCHEMAS },
   },
   responses: {

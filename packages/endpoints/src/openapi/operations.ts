@@ -21,7 +21,7 @@ import {
 import { OPENAI_OPERATIONS } from './schemas/openai.js';
 import { ASYNC_SEARCH_OPERATIONS } from './schemas/async-search.js';
 import { SEARCH_TEMPLATE_OPERATIONS } from './schemas/search-templates.js';
-import { SEARCH_REQUEST } from './schemas/search.js';
+import { DECLARED } from './schemas/declared.generated.js';
 
 /** What the document says of the bodies of an operation. */
 export interface Bodies {
@@ -264,7 +264,13 @@ export const BODIES: Described = {
   explain: { request: query, answer: ref('ExplainAnswer') },
   msearch: {
     line: object({
-      ...{ index: several(text()), search_type: text(), preference: text(), routing: text(), ...SEARCH_REQUEST },
+      ...{
+        index: several(text()),
+        search_type: text(),
+        preference: text(),
+        routing: text(),
+        ...DECLARED.SearchRequest.properties,
+      },
       ...{ allow_no_indices: any(), expand_wildcards: any(), ignore_unavailable: any(), request_cache: any() },
       ...{ allow_partial_search_results: any(), ccs_minimize_roundtrips: any() },
     }),
@@ -382,10 +388,10 @@ export const BODIES: Described = {
     answer: byQuery,
   },
   update_by_query: {
-    request: ref('ByQueryRequest'),
+    request: ref('UpdateByQueryRequest'),
     answer: byQuery,
   },
-  delete_by_query: { request: ref('ByQueryRequest'), answer: byQuery },
+  delete_by_query: { request: ref('DeleteByQueryRequest'), answer: byQuery },
   rethrottle: { answer: ref('TaskList') },
   get_task: { answer: ref('TaskAnswer') },
   list_reindex: { answer: object({ reindex: list(ref('ReindexTask')) }, ['reindex']) },
@@ -412,7 +418,7 @@ export const BODIES: Described = {
         inference_id: text(),
         model_id: text(),
         search_inference_id: text(),
-        chunking_settings: open(),
+        chunking_settings: ref('ChunkingSettings'),
         index_options: open(),
         switch: preset(text('`auto` or `manual`'), 'auto'),
         compare: object({ queries: list(text()), sample: int(), size: int() }),

@@ -7,7 +7,7 @@ import { INDEX_ENDPOINTS } from './indices.js';
 import { INGEST_ENDPOINTS } from './ingest.js';
 import { JOB_ENDPOINTS } from './jobs.js';
 import { ML_ENDPOINTS } from './ml.js';
-import { NONE_ENDPOINTS } from './none.js';
+import { NONE_ENDPOINTS } from './empty-lists.js';
 import { OPENAI_ENDPOINTS } from './openai.js';
 import { SEARCH_TEMPLATE_ENDPOINTS } from './search-templates.js';
 import { SEARCH_ENDPOINTS } from './search.js';

@@ -6,8 +6,15 @@ use sparrow_wire::json::{Json, Node};
 
 use super::buckets::MOST_FILTERS;
 use super::parameter_reader::ParameterReader;
+use super::shape::*;
 
-const OF_RANGE: &[&str] = &["key", "from", "to", "mask"];
+pub fn ip_range_shape() -> Shape {
+    object([field(), keyed(false), ("ranges", list(of_range()))]).needs(&["field", "ranges"])
+}
+
+fn of_range() -> Shape {
+    object(["key", "from", "to", "mask"].map(|name| (name, text())))
+}
 
 pub fn ip_range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let (mut field, mut keyed, mut items) = (None, false, None);
@@ -19,7 +26,7 @@ pub fn ip_range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyErro
                 let list = member.value.as_array();
                 items = Some(list.ok_or_else(|| reader.wrong_type("ranges", &member.value))?);
             }
-            _ => return Err(reader.unknown(member, &["field", "keyed", "ranges"])),
+            _ => return Err(reader.unknown(member)),
         }
     }
     let items = items.unwrap_or_default();
@@ -55,7 +62,7 @@ fn range(reader: &ParameterReader<'_>, field: &str, node: &Node) -> Result<Addre
             "from" => &mut ends.from,
             "to" => &mut ends.to,
             "mask" => &mut ends.mask,
-            _ => return Err(BodyError::unknown_field("range", member, OF_RANGE)),
+            _ => return Err(BodyError::unknown_field("range", member, of_range().names())),
         };
         if !matches!(member.value.json, Json::Null) {
             *place = Some(reader.text(member)?);

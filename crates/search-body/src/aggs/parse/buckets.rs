@@ -6,6 +6,7 @@ use sparrow_aggregations::{
 };
 
 use super::parameter_reader::ParameterReader;
+use super::shape::*;
 use sparrow_mapping::geo::meters_of_unit;
 use sparrow_query::dsl::{self, Context};
 use sparrow_query::geo::{Validation, distance_type, point};
@@ -16,26 +17,38 @@ use sparrow_wire::json::{Json, Member, Node};
 /// Number of buckets of a `terms` aggregation that names no `size`.
 const DEFAULT_SIZE: usize = 10;
 
+pub fn terms_shape() -> Shape {
+    of_values(typed(), of_terms()).and([("include", choice(true)), ("exclude", choice(false)), terms_hint()])
+}
+
+/// What `terms` and `multi_terms` have in common.
+pub(super) fn of_terms() -> [Named; 7] {
+    [
+        size(),
+        shard_size(),
+        min_doc_count(1),
+        ("shard_min_doc_count", int()),
+        order(),
+        ("collect_mode", one(&["depth_first", "breadth_first"])),
+        ("show_term_doc_count_error", flag().preset(false)),
+    ]
+}
+
+pub(super) fn size() -> Named {
+    ("size", int().about("buckets that are answered").preset(DEFAULT_SIZE))
+}
+
+pub(super) fn terms_hint() -> Named {
+    ("execution_hint", one(&["map", "global_ordinals"]))
+}
+
+/// Which values have buckets: those of a regular expression, of a list, or, if that `may_part`, of a part of all.
+pub(super) fn choice(may_part: bool) -> Shape {
+    let part = may_part.then(|| object([("partition", int()), ("num_partitions", int())]));
+    either([text(), list(scalar())].into_iter().chain(part))
+}
+
 pub fn terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    if reader.parser == "rare_terms" {
-        return rare_terms(reader);
-    }
-    const KNOWN: &[&str] = &[
-        "field",
-        "missing",
-        "value_type",
-        "format",
-        "size",
-        "shard_size",
-        "min_doc_count",
-        "shard_min_doc_count",
-        "order",
-        "include",
-        "exclude",
-        "show_term_doc_count_error",
-        "execution_hint",
-        "collect_mode",
-    ];
     let mut terms = Terms {
         source: ValueSource::default(),
         size: DEFAULT_SIZE,
@@ -50,7 +63,7 @@ pub fn terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
         show_error: false,
     };
     for member in reader.members() {
-        if reader.source(member, &mut terms.source, &["field", "missing", "value_type", "format"])? {
+        if reader.source(member, &mut terms.source)? {
             continue;
         }
         match &*member.name {
@@ -76,7 +89,7 @@ pub fn terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
                     );
                 }
             },
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&terms.source)?;
@@ -91,9 +104,12 @@ pub fn terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
 /// Highest `max_doc_count` of `rare_terms`: documents in one bucket.
 const MOST_RARE: i64 = 100;
 
-fn rare_terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] =
-        &["field", "missing", "value_type", "max_doc_count", "precision", "include", "exclude"];
+pub fn rare_terms_shape() -> Shape {
+    let own = [("max_doc_count", int().preset(1)), ("precision", num())];
+    of_values(typed(), own).and(["include", "exclude"].map(|name| (name, choice(false))))
+}
+
+pub fn rare_terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let mut terms = Terms {
         source: ValueSource::default(),
         size: usize::MAX,
@@ -108,7 +124,7 @@ fn rare_terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError>
         show_error: false,
     };
     for member in reader.members() {
-        if reader.source(member, &mut terms.source, &["field", "missing", "format", "value_type"])? {
+        if reader.source(member, &mut terms.source)? {
             continue;
         }
         match &*member.name {
@@ -131,7 +147,7 @@ fn rare_terms(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError>
             }
             "include" => terms.include = Some(selection(&reader, member, false)?),
             "exclude" => terms.exclude = Some(selection(&reader, member, false)?),
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&terms.source)?;
@@ -216,19 +232,35 @@ pub(super) fn selection(
 /// filter takes one bit per document.
 pub(super) const MOST_FILTERS: usize = 1_024;
 
+pub fn range_shape() -> Shape {
+    of_ranges().and([missing(), format()])
+}
+
+pub fn date_range_shape() -> Shape {
+    range_shape().and([time_zone()])
+}
+
+pub fn geo_distance_shape() -> Shape {
+    of_ranges()
+        .and([("origin", any()), ("unit", text()), ("distance_type", text())])
+        .needs(&["field", "origin", "ranges"])
+}
+
+fn of_ranges() -> Shape {
+    object([field(), keyed(false), ("ranges", list(bucket_shape()))]).needs(&["field", "ranges"])
+}
+
+fn bucket_shape() -> Shape {
+    object([("key", text()), ("from", any()), ("to", any())])
+}
+
 pub fn range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "keyed", "ranges"];
     let dates = reader.parser == "date_range";
     let distances = reader.parser == "geo_distance";
-    let takes: &[&str] = match (dates, distances) {
-        (true, _) => &["field", "missing", "format", "time_zone"],
-        (_, true) => &["field"],
-        _ => &["field", "missing", "format"],
-    };
     let (mut origin, mut unit) = (None, 1.0);
     let mut range = Range { source: ValueSource::default(), ranges: Vec::new(), keyed: false, dates };
     for member in reader.members() {
-        if reader.source(member, &mut range.source, takes)? {
+        if reader.source(member, &mut range.source)? {
             continue;
         }
         match &*member.name {
@@ -255,7 +287,7 @@ pub fn range(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
                     range.ranges.push(range_bucket(&reader, item)?);
                 }
             }
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&range.source)?;
@@ -299,7 +331,7 @@ fn range_bucket(reader: &ParameterReader<'_>, node: &Node) -> Result<RangeBucket
             "key" => bucket.key = Some(reader.text(member)?),
             "from" => bucket.from = end()?,
             "to" => bucket.to = end()?,
-            _ => return Err(BodyError::unknown_field("range", member, &["key", "from", "to"])),
+            _ => return Err(BodyError::unknown_field("range", member, bucket_shape().names())),
         }
     }
     Ok(bucket)
@@ -308,6 +340,16 @@ fn range_bucket(reader: &ParameterReader<'_>, node: &Node) -> Result<RangeBucket
 pub fn filter(reader: ParameterReader<'_>, context: Context) -> Result<AggregationKind, BodyError> {
     // `{}` matched everything in old versions; it is an error in the new ones.
     Ok(AggregationKind::Filter(dsl::parse_query(reader.node, context)?))
+}
+
+pub fn filters_shape() -> Shape {
+    object([
+        ("filters", either([map(query()), list(query())])),
+        ("other_bucket", flag()),
+        ("other_bucket_key", text()),
+        keyed(true),
+    ])
+    .needs(&["filters"])
 }
 
 pub fn filters(reader: ParameterReader<'_>, context: Context) -> Result<AggregationKind, BodyError> {
@@ -361,11 +403,15 @@ pub fn filters(reader: ParameterReader<'_>, context: Context) -> Result<Aggregat
     Ok(AggregationKind::Filters(Filters { filters, other, keyed }))
 }
 
-pub fn missing(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+pub fn missing_shape() -> Shape {
+    of_values(typed(), [])
+}
+
+pub fn missing_values(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let mut source = ValueSource::default();
     for member in reader.members() {
-        if !reader.source(member, &mut source, &["field", "missing", "value_type", "format"])? {
-            return Err(reader.unknown(member, &["field", "missing"]));
+        if !reader.source(member, &mut source)? {
+            return Err(reader.unknown(member));
         }
     }
     reader.need_field(&source)?;
@@ -378,10 +424,19 @@ fn path(reader: &ParameterReader<'_>) -> Result<Option<String>, BodyError> {
     for member in reader.members() {
         match &*member.name {
             "path" => path = Some(reader.text(member)?),
-            _ => return Err(reader.unknown(member, &["path"])),
+            _ => return Err(reader.unknown(member)),
         }
     }
     Ok(path)
+}
+
+pub fn nested_shape() -> Shape {
+    object([("path", text().about("of a nested field, whose objects are aggregated"))]).needs(&["path"])
+}
+
+pub fn reverse_nested_shape() -> Shape {
+    let text = text().about("of a nested field around the objects; without it, their documents");
+    object([("path", text)])
 }
 
 pub fn nested(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
@@ -400,7 +455,7 @@ pub fn reverse_nested(reader: ParameterReader<'_>) -> Result<AggregationKind, Bo
 
 pub fn global(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     match reader.members().first() {
-        Some(member) => Err(reader.unknown(member, &[])),
+        Some(member) => Err(reader.unknown(member)),
         None => Ok(AggregationKind::Global),
     }
 }

@@ -1,11 +1,14 @@
 //! Parser of the `composite` aggregation.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 use sparrow_aggregations::{AggregationKind, Cells, Composite, CompositeSource, Group, ValueSource};
 
-use super::grids::{DEFAULT_ZOOM, bounds, zoom};
-use super::histograms::{date_interval, date_offset, deprecated_interval, rounding};
+use super::grids::{DEFAULT_ZOOM, bounds, bounds_shape, zoom, zoom_shape};
+use super::histograms::{date_interval, date_offset, deprecated_interval, interval_shape, rounding};
 use super::parameter_reader::ParameterReader;
+use super::shape::*;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
@@ -13,6 +16,31 @@ use sparrow_wire::json::{Json, Member, Node};
 const DEFAULT_SIZE: usize = 10;
 /// Highest number of sources, each of which is a part of the bucket key.
 const MOST_SOURCES: usize = 32;
+
+pub fn composite_shape() -> Shape {
+    let kinds = object(SOURCES.iter().cloned());
+    let after = open().about("`after_key` of the answer before");
+    object([("sources", several(map(kinds))), ("size", int().preset(DEFAULT_SIZE)), ("after", after)])
+        .needs(&["sources"])
+}
+
+/// The kinds of sources.
+static SOURCES: LazyLock<[Named; 4]> = LazyLock::new(|| {
+    let common = || {
+        [
+            ("order", one(&["asc", "desc"])),
+            ("missing_bucket", flag().preset(false)),
+            ("missing_order", one(&["first", "last", "default"]).preset("default")),
+        ]
+    };
+    let typed = || of_values([field(), format(), value_type()], common());
+    [
+        ("terms", typed()),
+        ("histogram", typed().and([("interval", num())]).needs(&["field", "interval"])),
+        ("date_histogram", typed().and(interval_shape())),
+        ("geotile_grid", of_values([field()], common()).and([zoom_shape(), bounds_shape()])),
+    ]
+});
 
 pub fn composite(
     reader: ParameterReader<'_>,
@@ -35,7 +63,7 @@ pub fn composite(
             ("size", _) => size = reader.whole(member, 1, "size")? as usize,
             ("after", Json::Object(_)) => after = Some(member),
             ("sources" | "after", _) => return Err(reader.wrong_type(&member.name, &member.value)),
-            _ => return Err(reader.unknown(member, &["sources", "size", "after"])),
+            _ => return Err(reader.unknown(member)),
         }
     }
     let Some(sources) = sources else { return Err(BodyError::Required { field: "sources" }) };
@@ -99,15 +127,11 @@ fn source(
     let Some([typed]) = named.value.as_object() else {
         return Err(reader.wrong_type("sources", &named.value));
     };
-    let parser = match &*typed.name {
-        "terms" => "terms",
-        "histogram" => "histogram",
-        "date_histogram" => "date_histogram",
-        "geotile_grid" => "geotile_grid",
-        other => return Err(BodyError::illegal(format!("invalid source type: {other}"))),
+    let Some(&(parser, ref shape)) = SOURCES.iter().find(|(parser, _)| *parser == &*typed.name) else {
+        return Err(BodyError::illegal(format!("invalid source type: {}", typed.name)));
     };
     let name = named.name.to_string();
-    let inner = ParameterReader { parser, name: reader.name, node: &typed.value };
+    let inner = ParameterReader { parser, name: reader.name, node: &typed.value, known: shape.names() };
     let Some(members) = typed.value.as_object() else {
         return Err(reader.wrong_type("sources", &typed.value));
     };
@@ -123,12 +147,7 @@ fn source(
     let (mut interval, mut offset, mut width) = (None, 0, None);
     let (mut cells, mut within) = (Cells::Tiles(DEFAULT_ZOOM), None);
     for member in members {
-        let takes: &[&str] = match parser {
-            "date_histogram" => &["field", "format", "time_zone", "value_type"],
-            "geotile_grid" => &["field"],
-            _ => &["field", "format", "value_type"],
-        };
-        if inner.source(member, &mut composite.source, takes)? {
+        if inner.source(member, &mut composite.source)? {
             continue;
         }
         match (&*member.name, parser) {
@@ -168,25 +187,7 @@ fn source(
             ("bounds", "geotile_grid") => within = Some(bounds(&inner, member)?),
             ("interval", "date_histogram") => return Err(deprecated_interval(&inner, member)),
             ("offset", "date_histogram") => offset = date_offset(&inner, member)?,
-            _ => {
-                return Err(inner.unknown(
-                    member,
-                    &[
-                        "field",
-                        "format",
-                        "order",
-                        "missing_bucket",
-                        "missing_order",
-                        "interval",
-                        "calendar_interval",
-                        "fixed_interval",
-                        "time_zone",
-                        "offset",
-                        "precision",
-                        "bounds",
-                    ],
-                ));
-            }
+            _ => return Err(inner.unknown(member)),
         }
     }
     if composite.missing_first.is_some() && !composite.missing_bucket {

@@ -6,6 +6,7 @@ use sparrow_query::GeoArea;
 use sparrow_query::geo::bounding_box;
 
 use super::parameter_reader::ParameterReader;
+use super::shape::*;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Member;
 
@@ -20,12 +21,31 @@ const MOST_ZOOM: i64 = 29;
 /// Most digits of a geohash.
 const MOST_DIGITS: i64 = 12;
 
+/// The area that the cells of a grid have to meet.
+pub fn bounds_shape() -> Named {
+    let text = "corners, or `top`, `left`, `bottom` and `right`: cells that lie outside are left out";
+    ("bounds", open().about(text))
+}
+
+pub fn zoom_shape() -> Named {
+    ("precision", int().about("level of zoom").preset(DEFAULT_ZOOM))
+}
+
+pub fn geotile_grid_shape() -> Shape {
+    of_values([field()], [zoom_shape(), bounds_shape(), ("size", int().preset(DEFAULT_SIZE)), shard_size()])
+}
+
+pub fn geohash_grid_shape() -> Shape {
+    let digits = ("precision", count().about("digits, or a distance").preset(DEFAULT_DIGITS));
+    of_values([field()], [digits, bounds_shape(), ("size", int().preset(DEFAULT_SIZE)), shard_size()])
+}
+
 pub fn grid(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let tiles = reader.parser == "geotile_grid";
     let cells = if tiles { Cells::Tiles(DEFAULT_ZOOM) } else { Cells::Geohash(DEFAULT_DIGITS) };
     let mut grid = Grid { source: ValueSource::default(), cells, within: None, size: DEFAULT_SIZE };
     for member in reader.members() {
-        if reader.source(member, &mut grid.source, &["field"])? {
+        if reader.source(member, &mut grid.source)? {
             continue;
         }
         match &*member.name {
@@ -37,9 +57,7 @@ pub fn grid(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
             "shard_size" => {
                 reader.whole(member, 1, "shard_size")?;
             }
-            _ => {
-                return Err(reader.unknown(member, &["field", "precision", "bounds", "size", "shard_size"]));
-            }
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&grid.source)?;

@@ -7,6 +7,9 @@ use sparrow_aggregations::{
 use sparrow_wire::Zone;
 
 use super::parameter_reader::{ParameterReader, scalar};
+use super::shape::{
+    Named, Shape, any, count, int, keyed, num, object, of_values, order, text, time_zone, untyped,
+};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member};
 
@@ -14,19 +17,41 @@ fn by_key() -> Vec<Order> {
     vec![Order { by: OrderBy::Key, ascending: true }]
 }
 
+pub fn histogram_shape() -> Shape {
+    of_values(untyped(), [("interval", num()), ("offset", num())]).and(common()).needs(&["field", "interval"])
+}
+
+pub fn date_histogram_shape() -> Shape {
+    of_values(untyped(), interval_shape()).and(common())
+}
+
+/// What histograms of numbers and of dates have in common.
+fn common() -> [Named; 5] {
+    [
+        ("min_doc_count", int().about("0 shows empty buckets as well").preset(0)),
+        ("extended_bounds", bounds_shape()),
+        ("hard_bounds", bounds_shape()),
+        keyed(false),
+        order(),
+    ]
+}
+
+fn bounds_shape() -> Shape {
+    object([("min", any()), ("max", any())])
+}
+
+/// The intervals of dates.
+pub fn interval_shape() -> [Named; 4] {
+    let units = "`minute`, `hour`, `day`, `week`, `month`, `quarter`, `year`, or `1d`";
+    [
+        ("calendar_interval", text().about(units)),
+        ("fixed_interval", text().about("such as `30m`")),
+        time_zone(),
+        ("offset", count()),
+    ]
+}
+
 pub fn histogram(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] = &[
-        "field",
-        "missing",
-        "format",
-        "interval",
-        "offset",
-        "min_doc_count",
-        "extended_bounds",
-        "hard_bounds",
-        "keyed",
-        "order",
-    ];
     let mut histogram = Histogram {
         source: ValueSource::default(),
         interval: 0.0,
@@ -38,7 +63,7 @@ pub fn histogram(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyErr
         order: by_key(),
     };
     for member in reader.members() {
-        if reader.source(member, &mut histogram.source, &["field", "missing", "format"])? {
+        if reader.source(member, &mut histogram.source)? {
             continue;
         }
         match &*member.name {
@@ -56,7 +81,7 @@ pub fn histogram(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyErr
             "hard_bounds" => histogram.hard_bounds = Some(number_bounds(&reader, member)?),
             "keyed" => histogram.keyed = reader.boolean(member)?,
             "order" => histogram.order = reader.order(member)?,
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&histogram.source)?;
@@ -84,7 +109,7 @@ fn bounds<T>(
         let slot = match &*end.name {
             "min" => &mut min,
             "max" => &mut max,
-            _ => return Err(reader.unknown(end, &["min", "max"])),
+            _ => return Err(reader.unknown_in(&bounds_shape(), end)),
         };
         *slot = match end.value.json {
             Json::Null => None,
@@ -120,20 +145,6 @@ fn check_bounds(extended: Option<NumberBounds>, hard: Option<NumberBounds>) -> R
 }
 
 pub fn date_histogram(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] = &[
-        "field",
-        "missing",
-        "format",
-        "time_zone",
-        "calendar_interval",
-        "fixed_interval",
-        "offset",
-        "min_doc_count",
-        "extended_bounds",
-        "hard_bounds",
-        "keyed",
-        "order",
-    ];
     let mut source = ValueSource::default();
     let mut interval = None;
     let mut offset = 0;
@@ -141,7 +152,7 @@ pub fn date_histogram(reader: ParameterReader<'_>) -> Result<AggregationKind, Bo
     let (mut extended_bounds, mut hard_bounds) = (None, None);
     let (mut keyed, mut order) = (false, by_key());
     for member in reader.members() {
-        if reader.source(member, &mut source, &["field", "missing", "format", "time_zone"])? {
+        if reader.source(member, &mut source)? {
             continue;
         }
         match &*member.name {
@@ -153,7 +164,7 @@ pub fn date_histogram(reader: ParameterReader<'_>) -> Result<AggregationKind, Bo
             "hard_bounds" => hard_bounds = Some(date_bounds(&reader, member)?),
             "keyed" => keyed = reader.boolean(member)?,
             "order" => order = reader.order(member)?,
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&source)?;

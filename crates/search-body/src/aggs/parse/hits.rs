@@ -3,6 +3,7 @@
 use sparrow_aggregations::{HitOrder, HitOrderBy, TopHits, ValueSource};
 
 use super::parameter_reader::ParameterReader;
+use super::shape::*;
 use crate::body::SearchBody;
 use sparrow_query::dsl::Context;
 use sparrow_wire::BodyError;
@@ -11,18 +12,22 @@ use sparrow_wire::json::{Json, Node};
 /// Number of hits per bucket where the request names no `size`.
 const DEFAULT_SIZE: usize = 3;
 
-/// Parameters that have the same meaning as in a search body.
-const SECTIONS: &[&str] = &[
-    "_source",
-    "docvalue_fields",
-    "explain",
-    "fields",
-    "highlight",
-    "seq_no_primary_term",
-    "stored_fields",
-    "track_scores",
-    "version",
-];
+pub fn top_hits_shape() -> Shape {
+    object([
+        ("from", int().preset(0)),
+        ("size", int().preset(DEFAULT_SIZE)),
+        ("sort", named("Sort")),
+        ("_source", named("SourceSelection")),
+        ("docvalue_fields", named("FieldRequests")),
+        ("fields", named("FieldRequests")),
+        ("stored_fields", several(text())),
+        ("highlight", named("Highlight")),
+        ("explain", flag()),
+        ("seq_no_primary_term", flag()),
+        ("track_scores", flag()),
+        ("version", flag()),
+    ])
+}
 
 /// Reads a `top_hits` aggregation, and the search body that says what its hits show.
 pub fn top_hits(
@@ -44,7 +49,8 @@ pub fn top_hits(
                 }
             }
             ("sort", _) => sort_key(&reader, &member.value, &mut top.sort, number)?,
-            (name, _) if SECTIONS.contains(&name) => shown.section(member, context)?,
+            // The others have the same meaning as in the body of a search.
+            (name, _) if reader.known.contains(&name) => shown.section(member, context)?,
             (name @ "script_fields", _) => {
                 return Err(BodyError::parsing(
                     member.value.at,

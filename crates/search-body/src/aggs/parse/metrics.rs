@@ -1,8 +1,11 @@
 //! Parsers of metric aggregations, which compute values rather than buckets.
 
+use std::sync::LazyLock;
+
 use sparrow_aggregations::{AggregationKind, Percentiles, StatsKind, ValueSource};
 
 use super::parameter_reader::ParameterReader;
+use super::shape::*;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member};
 
@@ -12,12 +15,19 @@ const DEFAULT_THRESHOLD: usize = 3_000;
 /// Highest `precision_threshold` that has an effect; larger ones are lowered to it.
 const MOST_THRESHOLD: usize = 40_000;
 
+pub fn stats_shape() -> Shape {
+    of_values(typed(), [])
+}
+
+pub fn extended_stats_shape() -> Shape {
+    of_values(typed(), [("sigma", num().preset(2))])
+}
+
 pub fn stats(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] = &["field", "missing", "format", "value_type"];
     let mut source = ValueSource::default();
     let mut sigma = 2.0;
     for member in reader.members() {
-        if reader.source(member, &mut source, KNOWN)? {
+        if reader.source(member, &mut source)? {
             continue;
         }
         match &*member.name {
@@ -33,7 +43,7 @@ pub fn stats(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
                     ));
                 }
             }
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&source)?;
@@ -49,12 +59,18 @@ pub fn stats(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> 
     Ok(AggregationKind::Stats(kind, source))
 }
 
+pub fn cardinality_shape() -> Shape {
+    let hints =
+        ["direct", "global_ordinals", "segment_ordinals", "save_time_heuristic", "save_memory_heuristic"];
+    let own = [("precision_threshold", int()), ("rehash", flag()), ("execution_hint", one(&hints))];
+    of_values(typed(), own)
+}
+
 pub fn cardinality(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] = &["field", "missing", "value_type", "precision_threshold", "execution_hint"];
     let mut source = ValueSource::default();
     let mut precision_threshold = DEFAULT_THRESHOLD;
     for member in reader.members() {
-        if reader.source(member, &mut source, &["field", "missing", "value_type", "format"])? {
+        if reader.source(member, &mut source)? {
             continue;
         }
         match &*member.name {
@@ -87,7 +103,7 @@ pub fn cardinality(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyE
                     ));
                 }
             },
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&source)?;
@@ -97,9 +113,29 @@ pub fn cardinality(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyE
 /// Highest number of points in one `percentiles` or `percentile_ranks`.
 const MOST_POINTS: usize = 1_024;
 
+pub fn percentiles_shape() -> Shape {
+    percentiles_by("percents")
+}
+
+pub fn percentile_ranks_shape() -> Shape {
+    percentiles_by("values").needs(&["field", "values"])
+}
+
+fn percentiles_by(points: &'static str) -> Shape {
+    let own = [(points, list(num())), keyed(true), ("tdigest", object(digest())), ("hdr", hdr_shape())];
+    of_values(typed(), own)
+}
+
+/// The options of a digest.
+fn digest() -> [Named; 2] {
+    [("compression", num().preset(100)), ("execution_hint", one(&["default", "high_accuracy"]))]
+}
+
+fn hdr_shape() -> Shape {
+    object([("number_of_significant_value_digits", int())])
+}
+
 pub fn percentiles(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] =
-        &["field", "missing", "format", "value_type", "percents", "values", "keyed", "tdigest", "hdr"];
     let ranks = reader.parser == "percentile_ranks";
     let points_key = if ranks { "values" } else { "percents" };
     let mut percentiles = Percentiles {
@@ -110,7 +146,7 @@ pub fn percentiles(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyE
     };
     let (mut digest, mut given) = (false, false);
     for member in reader.members() {
-        if reader.source(member, &mut percentiles.source, &["field", "missing", "format", "value_type"])? {
+        if reader.source(member, &mut percentiles.source)? {
             continue;
         }
         match &*member.name {
@@ -145,7 +181,7 @@ pub fn percentiles(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyE
                 tdigest(&reader, member)?;
             }
             "hdr" => percentiles.hdr = Some(hdr(&reader, member)?),
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&percentiles.source)?;
@@ -178,7 +214,7 @@ fn tdigest(reader: &ParameterReader<'_>, member: &Member) -> Result<(), BodyErro
                 }
             }
             "execution_hint" => hint(reader, option)?,
-            _ => return Err(reader.unknown(option, &["compression", "execution_hint"])),
+            _ => return Err(reader.unknown_in(&object(digest()), option)),
         }
     }
     Ok(())
@@ -209,34 +245,40 @@ fn hdr(reader: &ParameterReader<'_>, member: &Member) -> Result<u8, BodyError> {
                     );
                 }
             }
-            _ => return Err(reader.unknown(option, &["number_of_significant_value_digits"])),
+            _ => return Err(reader.unknown_in(&hdr_shape(), option)),
         }
     }
     Ok(digits as u8)
 }
 
+pub fn string_stats_shape() -> Shape {
+    of_values(typed(), [("show_distribution", flag().preset(false))])
+}
+
 pub fn string_stats(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] = &["field", "missing", "show_distribution"];
     let (mut source, mut distribution) = (ValueSource::default(), false);
     for member in reader.members() {
-        if reader.source(member, &mut source, &["field", "missing", "format", "value_type"])? {
+        if reader.source(member, &mut source)? {
             continue;
         }
         match &*member.name {
             "show_distribution" => distribution = reader.boolean(member)?,
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&source)?;
     Ok(AggregationKind::StringStats { source, distribution })
 }
 
+pub fn median_absolute_deviation_shape() -> Shape {
+    of_values(typed(), digest())
+}
+
 /// `median_absolute_deviation` and `boxplot`, which read a digest too.
 pub fn median_absolute_deviation(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] = &["field", "missing", "format", "value_type", "compression", "execution_hint"];
     let mut source = ValueSource::default();
     for member in reader.members() {
-        if reader.source(member, &mut source, &["field", "missing", "format", "value_type"])? {
+        if reader.source(member, &mut source)? {
             continue;
         }
         match &*member.name {
@@ -253,7 +295,7 @@ pub fn median_absolute_deviation(reader: ParameterReader<'_>) -> Result<Aggregat
                 }
             }
             "execution_hint" => hint(&reader, member)?,
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&source)?;
@@ -263,7 +305,16 @@ pub fn median_absolute_deviation(reader: ParameterReader<'_>) -> Result<Aggregat
     })
 }
 
+/// Where the values or the weights come from.
+static WEIGHTED: LazyLock<Shape> = LazyLock::new(|| object([field(), ("missing", scalar())]));
+
+pub fn weighted_avg_shape() -> Shape {
+    object([("value", WEIGHTED.clone()), ("weight", WEIGHTED.clone()), format(), value_type()])
+        .needs(&["value", "weight"])
+}
+
 pub fn weighted_avg(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+    let inner = ParameterReader { known: WEIGHTED.names(), ..reader };
     let (mut value, mut weight, mut format) = (None, None, None);
     for member in reader.members() {
         match &*member.name {
@@ -273,8 +324,8 @@ pub fn weighted_avg(reader: ParameterReader<'_>) -> Result<AggregationKind, Body
                 };
                 let mut source = ValueSource::default();
                 for part in members {
-                    if !reader.source(part, &mut source, &["field", "missing"])? {
-                        return Err(reader.unknown(part, &["field", "missing"]));
+                    if !inner.source(part, &mut source)? {
+                        return Err(inner.unknown(part));
                     }
                 }
                 reader.need_field(&source)?;
@@ -284,7 +335,7 @@ pub fn weighted_avg(reader: ParameterReader<'_>) -> Result<AggregationKind, Body
             "value_type" => {
                 reader.text(member)?;
             }
-            _ => return Err(reader.unknown(member, &["value", "weight", "format", "value_type"])),
+            _ => return Err(reader.unknown(member)),
         }
     }
     match (value, weight) {

@@ -10,14 +10,18 @@ mod metrics;
 mod moving;
 mod parameter_reader;
 mod pipeline;
+mod shape;
 mod significant;
 mod tuples;
 mod widths;
+
+use std::sync::LazyLock;
 
 use serde_json::Value;
 use sparrow_aggregations::{Aggregation, AggregationKind};
 
 use self::parameter_reader::ParameterReader;
+use self::shape::{Named, Shape};
 use crate::body::SearchBody;
 use sparrow_query::dsl::{Context, value};
 use sparrow_wire::BodyError;
@@ -31,64 +35,115 @@ const MOST_AGGREGATIONS: usize = 2_000;
 /// Most bytes of the `meta` of an aggregation, as JSON: each of its results repeats it.
 const MOST_META: usize = 10_000;
 
-/// Aggregation types that this server supports.
-const TYPES: &[&str] = &[
-    "adjacency_matrix",
-    "auto_date_histogram",
-    "avg",
-    "avg_bucket",
-    "boxplot",
-    "bucket_script",
-    "bucket_selector",
-    "bucket_sort",
-    "cardinality",
-    "composite",
-    "cumulative_sum",
-    "date_histogram",
-    "date_range",
-    "derivative",
-    "extended_stats",
-    "extended_stats_bucket",
-    "filter",
-    "filters",
-    "geo_distance",
-    "geohash_grid",
-    "geotile_grid",
-    "global",
-    "histogram",
-    "ip_range",
-    "max",
-    "max_bucket",
-    "median_absolute_deviation",
-    "min",
-    "min_bucket",
-    "missing",
-    "moving_fn",
-    "multi_terms",
-    "nested",
-    "normalize",
-    "percentile_ranks",
-    "percentiles",
-    "percentiles_bucket",
-    "range",
-    "rare_terms",
-    "serial_diff",
-    "reverse_nested",
-    "sampler",
-    "significant_terms",
-    "significant_text",
-    "stats",
-    "stats_bucket",
-    "string_stats",
-    "sum",
-    "sum_bucket",
-    "terms",
-    "top_hits",
-    "top_metrics",
-    "value_count",
-    "variable_width_histogram",
-    "weighted_avg",
+/// Reads the parameters of an aggregation.
+type Read = fn(&mut Parser, ParameterReader<'_>) -> Result<AggregationKind, BodyError>;
+
+/// Says what the parameters hold.
+type Shows = fn() -> Shape;
+
+/// Reads the parameters of an aggregation for which nothing else of the request matters.
+macro_rules! alone {
+    ($read:path) => {
+        |_, reader| $read(reader)
+    };
+}
+
+/// The aggregation types that are answered, what reads the parameters of each, and what these hold.
+const NAMED: &[(&str, Read, Shows)] = &[
+    (
+        "adjacency_matrix",
+        |parser, reader| tuples::adjacency_matrix(reader, parser.context),
+        tuples::adjacency_matrix_shape,
+    ),
+    ("auto_date_histogram", alone!(widths::auto_dates), widths::auto_dates_shape),
+    ("avg", alone!(metrics::stats), metrics::stats_shape),
+    ("avg_bucket", alone!(pipeline::pipeline), pipeline::pipeline_shape),
+    ("boxplot", alone!(metrics::median_absolute_deviation), metrics::median_absolute_deviation_shape),
+    ("bucket_script", alone!(pipeline::bucket_script), pipeline::bucket_script_shape),
+    ("bucket_selector", alone!(pipeline::bucket_script), pipeline::bucket_selector_shape),
+    ("bucket_sort", alone!(pipeline::bucket_sort), pipeline::bucket_sort_shape),
+    ("cardinality", alone!(metrics::cardinality), metrics::cardinality_shape),
+    (
+        "composite",
+        |parser, reader| composite::composite(reader, &mut || parser.number()),
+        composite::composite_shape,
+    ),
+    ("cumulative_sum", alone!(pipeline::pipeline), pipeline::pipeline_shape),
+    ("date_histogram", alone!(histograms::date_histogram), histograms::date_histogram_shape),
+    ("date_range", alone!(buckets::range), buckets::date_range_shape),
+    ("derivative", alone!(pipeline::pipeline), pipeline::derivative_shape),
+    ("extended_stats", alone!(metrics::stats), metrics::extended_stats_shape),
+    ("extended_stats_bucket", alone!(pipeline::pipeline), pipeline::extended_stats_bucket_shape),
+    ("filter", |parser, reader| buckets::filter(reader, parser.context), shape::query),
+    ("filters", |parser, reader| buckets::filters(reader, parser.context), buckets::filters_shape),
+    ("geo_distance", alone!(buckets::range), buckets::geo_distance_shape),
+    ("geohash_grid", alone!(grids::grid), grids::geohash_grid_shape),
+    ("geotile_grid", alone!(grids::grid), grids::geotile_grid_shape),
+    ("global", alone!(buckets::global), || shape::object([])),
+    ("histogram", alone!(histograms::histogram), histograms::histogram_shape),
+    ("ip_range", alone!(addresses::ip_range), addresses::ip_range_shape),
+    ("max", alone!(metrics::stats), metrics::stats_shape),
+    ("max_bucket", alone!(pipeline::pipeline), pipeline::pipeline_shape),
+    (
+        "median_absolute_deviation",
+        alone!(metrics::median_absolute_deviation),
+        metrics::median_absolute_deviation_shape,
+    ),
+    ("min", alone!(metrics::stats), metrics::stats_shape),
+    ("min_bucket", alone!(pipeline::pipeline), pipeline::pipeline_shape),
+    ("missing", alone!(buckets::missing_values), buckets::missing_shape),
+    ("moving_fn", alone!(moving::moving_fn), moving::moving_fn_shape),
+    (
+        "multi_terms",
+        |parser, reader| tuples::multi_terms(reader, &mut || parser.number()),
+        tuples::multi_terms_shape,
+    ),
+    ("nested", alone!(buckets::nested), buckets::nested_shape),
+    ("normalize", alone!(pipeline::pipeline), pipeline::normalize_shape),
+    ("percentile_ranks", alone!(metrics::percentiles), metrics::percentile_ranks_shape),
+    ("percentiles", alone!(metrics::percentiles), metrics::percentiles_shape),
+    ("percentiles_bucket", alone!(pipeline::pipeline), pipeline::percentiles_bucket_shape),
+    ("range", alone!(buckets::range), buckets::range_shape),
+    ("rare_terms", alone!(buckets::rare_terms), buckets::rare_terms_shape),
+    ("reverse_nested", alone!(buckets::reverse_nested), buckets::reverse_nested_shape),
+    ("sampler", alone!(significant::sampler), significant::sampler_shape),
+    ("serial_diff", alone!(pipeline::pipeline), pipeline::serial_diff_shape),
+    (
+        "significant_terms",
+        |parser, reader| significant::significant(reader, parser.context),
+        significant::significant_terms_shape,
+    ),
+    (
+        "significant_text",
+        |parser, reader| significant::significant(reader, parser.context),
+        significant::significant_text_shape,
+    ),
+    ("stats", alone!(metrics::stats), metrics::stats_shape),
+    ("stats_bucket", alone!(pipeline::pipeline), pipeline::pipeline_shape),
+    ("string_stats", alone!(metrics::string_stats), metrics::string_stats_shape),
+    ("sum", alone!(metrics::stats), metrics::stats_shape),
+    ("sum_bucket", alone!(pipeline::pipeline), pipeline::pipeline_shape),
+    ("terms", alone!(buckets::terms), buckets::terms_shape),
+    ("top_hits", Parser::top_hits, hits::top_hits_shape),
+    ("top_metrics", Parser::top_metrics, tuples::top_metrics_shape),
+    ("value_count", alone!(metrics::stats), metrics::stats_shape),
+    ("variable_width_histogram", alone!(widths::variable_widths), widths::variable_widths_shape),
+    ("weighted_avg", alone!(metrics::weighted_avg), metrics::weighted_avg_shape),
 ];
+
+/// The names of the parameters of each of [`NAMED`].
+static KNOWN: LazyLock<Vec<Vec<&str>>> =
+    LazyLock::new(|| NAMED.iter().map(|(.., shows)| shows().names().to_vec()).collect());
+
+/// What the section holds, as JSON Schema: an aggregation, by its name in the OpenAPI document.
+pub fn schemas() -> [Named; 2] {
+    let kinds = shape::object(NAMED.iter().map(|(name, _, shows)| (*name, shows())));
+    let all = || shape::named("Aggregations");
+    let one = kinds.and([("aggs", all()), ("aggregations", all()), ("meta", shape::open())]);
+    let about = "One aggregation: a member whose name says which, and those below it in `aggs`.";
+    let named = shape::map(shape::named("Aggregation")).about("Aggregations by names of your own.");
+    [("Aggregations", named), ("Aggregation", one.about(about))]
+}
 
 /// Aggregation types of Elasticsearch that this server does not support.
 const ELSEWHERE: &[&str] = &[
@@ -281,14 +336,15 @@ impl Parser {
     }
 
     fn kind(&mut self, name: &str, type_name: &str, node: &Node) -> Result<AggregationKind, BodyError> {
-        let Some(parser) = TYPES.iter().find(|parser| **parser == type_name) else {
+        let Some(place) = NAMED.iter().position(|(named, ..)| *named == type_name) else {
             if ELSEWHERE.contains(&type_name) {
                 return Err(BodyError::parsing(
                     node.at,
                     format!("[{type_name}] aggregation [{name}] is not supported by this server"),
                 ));
             }
-            let names: Vec<&'static str> = TYPES.iter().chain(ELSEWHERE).copied().collect();
+            let names: Vec<&str> =
+                NAMED.iter().map(|(named, ..)| *named).chain(ELSEWHERE.iter().copied()).collect();
             return Err(BodyError::UnknownName {
                 what: "aggregation",
                 name: type_name.to_owned(),
@@ -296,53 +352,21 @@ impl Parser {
                 at: node.at,
             });
         };
-        let reader = ParameterReader { parser, name, node };
-        match *parser {
-            "terms" | "rare_terms" => buckets::terms(reader),
-            "multi_terms" => tuples::multi_terms(reader, &mut || self.number()),
-            "adjacency_matrix" => tuples::adjacency_matrix(reader, self.context),
-            "range" | "date_range" | "geo_distance" => buckets::range(reader),
-            "ip_range" => addresses::ip_range(reader),
-            "moving_fn" => moving::moving_fn(reader),
-            "histogram" => histograms::histogram(reader),
-            "date_histogram" => histograms::date_histogram(reader),
-            "auto_date_histogram" => widths::auto_dates(reader),
-            "variable_width_histogram" => widths::variable_widths(reader),
-            "geohash_grid" | "geotile_grid" => grids::grid(reader),
-            "significant_terms" | "significant_text" => significant::significant(reader, self.context),
-            "sampler" => significant::sampler(reader),
-            "filter" => buckets::filter(reader, self.context),
-            "filters" => buckets::filters(reader, self.context),
-            "missing" => buckets::missing(reader),
-            "global" => buckets::global(reader),
-            "nested" => buckets::nested(reader),
-            "reverse_nested" => buckets::reverse_nested(reader),
-            "composite" => composite::composite(reader, &mut || self.number()),
-            "avg" | "min" | "max" | "sum" | "stats" | "extended_stats" | "value_count" => {
-                metrics::stats(reader)
-            }
-            "cardinality" => metrics::cardinality(reader),
-            "percentiles" | "percentile_ranks" => metrics::percentiles(reader),
-            "string_stats" => metrics::string_stats(reader),
-            "median_absolute_deviation" | "boxplot" => metrics::median_absolute_deviation(reader),
-            "weighted_avg" => metrics::weighted_avg(reader),
-            "top_metrics" => {
-                let metric = tuples::top_metrics(reader, self.hits.len(), &mut || self.numbers_next())?;
-                self.hits.push(SearchBody::default());
-                Ok(metric)
-            }
-            "top_hits" => {
-                let (context, place) = (self.context, self.hits.len());
-                let (top, shown) = hits::top_hits(reader, context, place, &mut || self.numbers_next())?;
-                self.hits.push(shown);
-                Ok(AggregationKind::TopHits(top))
-            }
-            _ => pipeline::pipeline(reader),
-        }
+        let (parser, read, _) = NAMED[place];
+        read(self, ParameterReader { parser, name, node, known: &KNOWN[place] })
     }
 
-    fn numbers_next(&mut self) -> usize {
-        self.number()
+    fn top_metrics(&mut self, reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+        let metric = tuples::top_metrics(reader, self.hits.len(), &mut || self.number())?;
+        self.hits.push(SearchBody::default());
+        Ok(metric)
+    }
+
+    fn top_hits(&mut self, reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+        let (context, place) = (self.context, self.hits.len());
+        let (top, shown) = hits::top_hits(reader, context, place, &mut || self.number())?;
+        self.hits.push(shown);
+        Ok(AggregationKind::TopHits(top))
     }
 }
 
@@ -380,4 +404,50 @@ fn check_places(list: &[Aggregation], parent: Option<&Aggregation>) -> Result<()
         check_places(&aggregation.subs, Some(aggregation))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use sparrow_query::dsl::Context;
+    use sparrow_wire::json::{self, Node};
+
+    use super::{BodyError, ELSEWHERE, KNOWN, NAMED, parse};
+
+    /// Whether a member of the body of an aggregation is one that it has, whatever it holds.
+    fn is_read(kind: &str, member: &str) -> bool {
+        ["1", "\"x\"", "true", "{}", "[]"].iter().any(|value| {
+            let body = format!(r#"{{"a": {{"{kind}": {{"{member}": {value}}}}}}}"#);
+            let (node, _): (Node, _) = json::read(body.as_bytes()).unwrap();
+            match parse(&node, Context::new(10)) {
+                Err(BodyError::UnknownField { field, .. }) => field != member,
+                Err(BodyError::Parsing { reason, .. }) => {
+                    !reason.starts_with("Unknown key") && !reason.ends_with("is not supported by this server")
+                }
+                _ => true,
+            }
+        })
+    }
+
+    #[test]
+    fn what_a_body_is_said_to_hold_is_what_is_read() {
+        let all: BTreeSet<&str> = KNOWN.iter().flatten().copied().collect();
+        let mut wrong = Vec::new();
+        // A filter is a query.
+        for ((kind, ..), known) in NAMED.iter().zip(&*KNOWN).filter(|((kind, ..), _)| *kind != "filter") {
+            wrong.extend(
+                all.iter()
+                    .filter(|member| known.contains(member) != is_read(kind, member))
+                    .map(|member| format!("{kind}: {member}")),
+            );
+        }
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+
+    #[test]
+    fn a_kind_has_one_name() {
+        assert!(NAMED.is_sorted_by(|(one, ..), (next, ..)| one < next));
+        assert!(ELSEWHERE.iter().all(|name| NAMED.iter().all(|(named, ..)| named != name)));
+    }
 }

@@ -8,13 +8,19 @@ use sparrow_wire::BodyError;
 use sparrow_wire::json::Node;
 
 use super::parameter_reader::{ParameterReader, metric_path};
-use super::pipeline::{gap_policy, single_path};
+use super::pipeline::{gap_policy, pipeline_shape, single_path};
+use super::shape::*;
 
 /// Most buckets of a window: each is read once for each bucket.
 const MOST_WINDOW: i64 = 10_000;
 
+pub fn moving_fn_shape() -> Shape {
+    pipeline_shape()
+        .and([("script", named("Script")), ("window", int()), ("shift", int().preset(0))])
+        .needs(&["buckets_path", "script", "window"])
+}
+
 pub fn moving_fn(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] = &["buckets_path", "gap_policy", "format", "script", "shift", "window"];
     let (mut path, mut gaps, mut format) = (None, GapPolicy::Skip, None);
     let (mut window, mut shift, mut function) = (None, 0, None);
     for member in reader.members() {
@@ -36,7 +42,7 @@ pub fn moving_fn(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyErr
             }
             "shift" => shift = reader.whole(member, i64::MIN, "shift")?,
             "script" => function = Some(read_function(&member.value)?),
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     let path = path.ok_or(BodyError::Required { field: "buckets_path" })?;

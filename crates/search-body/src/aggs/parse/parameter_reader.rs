@@ -7,6 +7,7 @@ use sparrow_wire::Zone;
 use sparrow_query::dsl::value;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
+use sparrow_wire::shape::Shape;
 
 /// Most numbers that a script reads of each bucket, and most that buckets are sorted by.
 pub const MOST_PATHS: usize = 100;
@@ -20,6 +21,8 @@ pub struct ParameterReader<'a> {
     pub name: &'a str,
     /// The options object.
     pub node: &'a Node,
+    /// The names of the parameters that the type has.
+    pub known: &'static [&'static str],
 }
 
 impl<'a> ParameterReader<'a> {
@@ -29,8 +32,13 @@ impl<'a> ParameterReader<'a> {
     }
 
     /// The error for a parameter that the aggregation type does not have.
-    pub fn unknown(&self, member: &Member, names: &[&'static str]) -> BodyError {
-        BodyError::unknown_field(self.parser, member, names)
+    pub fn unknown(&self, member: &Member) -> BodyError {
+        BodyError::unknown_field(self.parser, member, self.known)
+    }
+
+    /// The error for a member that an object inside the aggregation does not have.
+    pub fn unknown_in(&self, object: &Shape, member: &Member) -> BodyError {
+        BodyError::unknown_field(self.parser, member, object.names())
     }
 
     /// The error for a value of the wrong JSON type.
@@ -157,13 +165,8 @@ impl<'a> ParameterReader<'a> {
     }
 
     /// Reads a parameter that says which values are aggregated (such as `field`, `missing` or `format`), if
-    /// it is one that the aggregation `takes`; returns `false` for any other parameter.
-    pub fn source(
-        &self,
-        member: &Member,
-        source: &mut ValueSource,
-        takes: &[&str],
-    ) -> Result<bool, BodyError> {
+    /// it is one that the aggregation has; returns `false` for any other parameter.
+    pub fn source(&self, member: &Member, source: &mut ValueSource) -> Result<bool, BodyError> {
         let key = &*member.name;
         if key == "script" {
             return Err(BodyError::parsing(
@@ -174,7 +177,7 @@ impl<'a> ParameterReader<'a> {
                 ),
             ));
         }
-        if !takes.contains(&key) {
+        if !self.known.contains(&key) {
             return Ok(false);
         }
         match key {

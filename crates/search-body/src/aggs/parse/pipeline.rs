@@ -6,17 +6,42 @@ use sparrow_aggregations::{
 };
 
 use super::parameter_reader::{MOST_PATHS, ParameterReader, metric_path};
+use super::shape::*;
 use sparrow_query::dsl::value;
 use sparrow_query::script::{QueryScript, ScriptUse};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member, Node};
 
+/// What the bodies of pipeline aggregations hold that read one number of each bucket.
+pub fn pipeline_shape() -> Shape {
+    object([("buckets_path", several(text())), gap_policy_shape(), format()]).needs(&["buckets_path"])
+}
+
+fn gap_policy_shape() -> Named {
+    ("gap_policy", one(&["skip", "insert_zeros", "keep_values"]).preset("skip"))
+}
+
+pub fn derivative_shape() -> Shape {
+    pipeline_shape().and([("unit", text())])
+}
+
+pub fn extended_stats_bucket_shape() -> Shape {
+    pipeline_shape().and([("sigma", num().preset(2))])
+}
+
+pub fn normalize_shape() -> Shape {
+    pipeline_shape().and([("method", text())]).needs(&["buckets_path", "method"])
+}
+
+pub fn percentiles_bucket_shape() -> Shape {
+    pipeline_shape().and([("percents", list(num())), keyed(true)])
+}
+
+pub fn serial_diff_shape() -> Shape {
+    pipeline_shape().and([("lag", int().preset(1))])
+}
+
 pub fn pipeline(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
-    match reader.parser {
-        "bucket_sort" => return bucket_sort(reader),
-        "bucket_script" | "bucket_selector" => return bucket_script(reader),
-        _ => {}
-    }
     let (mut path, mut gaps, mut format, mut unit) = (None, GapPolicy::Skip, None, None);
     let (mut percents, mut keyed, mut sigma) = (vec![1.0, 5.0, 25.0, 50.0, 75.0, 95.0, 99.0], true, 2.0);
     let (mut lag, mut method) = (1, None);
@@ -81,7 +106,7 @@ pub fn pipeline(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyErro
                 });
             }
             _ => {
-                return Err(reader.unknown(member, &["buckets_path", "gap_policy", "format"]));
+                return Err(reader.unknown(member));
             }
         }
     }
@@ -132,7 +157,11 @@ pub(super) fn gap_policy(reader: &ParameterReader<'_>, member: &Member) -> Resul
     }
 }
 
-fn bucket_sort(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+pub fn bucket_sort_shape() -> Shape {
+    object([("from", int()), ("size", int()), gap_policy_shape(), ("sort", named("Sort"))])
+}
+
+pub fn bucket_sort(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let (mut order, mut from, mut size, mut gaps) = (Vec::new(), 0, None, GapPolicy::Skip);
     for member in reader.members() {
         match &*member.name {
@@ -147,7 +176,7 @@ fn bucket_sort(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError
                 }
                 _ => order.extend(sort_key(&reader, &member.value)?),
             },
-            _ => return Err(reader.unknown(member, &["from", "size", "sort", "gap_policy"])),
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.check_keys("sort", order.len())?;
@@ -167,8 +196,18 @@ fn bucket_sort(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError
     }))
 }
 
+pub fn bucket_selector_shape() -> Shape {
+    let paths = either([text(), list(text()), map(text())]);
+    object([("buckets_path", paths), gap_policy_shape(), ("script", named("Script"))])
+        .needs(&["buckets_path", "script"])
+}
+
+pub fn bucket_script_shape() -> Shape {
+    bucket_selector_shape().and([format()])
+}
+
 /// Reads `bucket_script` and `bucket_selector`.
-fn bucket_script(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
+pub fn bucket_script(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let keeps = reader.parser == "bucket_selector";
     let used = if keeps { ScriptUse::BucketFilter } else { ScriptUse::BucketNumber };
     let (mut paths, mut script, mut gaps, mut format) = (None, None, GapPolicy::Skip, None);
@@ -178,8 +217,7 @@ fn bucket_script(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyErr
             "script" => script = Some(QueryScript::read(&member.value, used)?),
             "gap_policy" => gaps = gap_policy(&reader, member)?,
             "format" if !keeps => format = Some(reader.format(member)?),
-            _ if keeps => return Err(reader.unknown(member, &["buckets_path", "script", "gap_policy"])),
-            _ => return Err(reader.unknown(member, &["buckets_path", "script", "gap_policy", "format"])),
+            _ => return Err(reader.unknown(member)),
         }
     }
     let missing = |field: &str| {
@@ -237,7 +275,7 @@ fn sort_key(reader: &ParameterReader<'_>, node: &Node) -> Result<Vec<Order>, Bod
                     Json::Object(parts) => match &parts[..] {
                         [part] if &*part.name == "order" => reader.text(part)?,
                         [] => "asc".to_owned(),
-                        [part, ..] => return Err(reader.unknown(part, &["order"])),
+                        [part, ..] => return Err(reader.unknown_in(&object([("order", text())]), part)),
                     },
                     _ => return Err(reader.wrong_type("sort", &member.value)),
                 };

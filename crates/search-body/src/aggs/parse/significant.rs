@@ -3,8 +3,9 @@
 use sparrow_aggregations::{AggregationKind, Heuristic, Significant, SignificantText, ValueSource};
 use sparrow_query::dsl::{self, Context};
 
-use super::buckets::{execution_hint, selection};
+use super::buckets::{choice, execution_hint, selection, size, terms_hint};
 use super::parameter_reader::ParameterReader;
+use super::shape::*;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Member};
 
@@ -13,24 +14,42 @@ const DEFAULT_SAMPLE: usize = 100;
 /// Smallest number of documents of a bucket where none is given.
 const DEFAULT_LEAST: u64 = 3;
 
-pub fn significant(reader: ParameterReader<'_>, context: Context) -> Result<AggregationKind, BodyError> {
-    const TERMS: &[&str] = &[
-        "field",
-        "format",
-        "size",
-        "shard_size",
-        "min_doc_count",
-        "shard_min_doc_count",
-        "execution_hint",
-        "background_filter",
-        "include",
-        "exclude",
-        "jlh",
-        "mutual_information",
-        "chi_square",
-        "gnd",
-        "percentage",
+pub fn significant_terms_shape() -> Shape {
+    common().and([format(), terms_hint()])
+}
+
+pub fn significant_text_shape() -> Shape {
+    let own = [("source_fields", list(text())), ("filter_duplicate_text", flag().preset(false))];
+    common().and(own)
+}
+
+fn common() -> Shape {
+    let own = [
+        size(),
+        shard_size(),
+        min_doc_count(DEFAULT_LEAST),
+        ("shard_min_doc_count", int()),
+        ("background_filter", query()),
+        ("include", choice(true)),
+        ("exclude", choice(false)),
     ];
+    of_values([field()], own).and(HEURISTICS.map(|(name, takes)| (name, options_shape(takes))))
+}
+
+/// The heuristics that say how much a term characterises documents, each with its options.
+const HEURISTICS: [(&str, &[&str]); 5] = [
+    ("jlh", &[]),
+    ("percentage", &[]),
+    ("gnd", &["background_is_superset"]),
+    ("mutual_information", &["include_negatives", "background_is_superset"]),
+    ("chi_square", &["include_negatives", "background_is_superset"]),
+];
+
+fn options_shape(names: &[&'static str]) -> Shape {
+    object(names.iter().map(|name| (*name, flag().preset(*name == "background_is_superset"))))
+}
+
+pub fn significant(reader: ParameterReader<'_>, context: Context) -> Result<AggregationKind, BodyError> {
     let is_text = reader.parser == "significant_text";
     let mut asked = Significant {
         source: ValueSource::default(),
@@ -42,9 +61,8 @@ pub fn significant(reader: ParameterReader<'_>, context: Context) -> Result<Aggr
         background: None,
         text: is_text.then(|| SignificantText { sources: Vec::new(), distinct: false }),
     };
-    let takes: &[&str] = if is_text { &["field"] } else { &["field", "format"] };
     for member in reader.members() {
-        if reader.source(member, &mut asked.source, takes)? {
+        if reader.source(member, &mut asked.source)? {
             continue;
         }
         match (&*member.name, &mut asked.text) {
@@ -74,12 +92,7 @@ pub fn significant(reader: ParameterReader<'_>, context: Context) -> Result<Aggr
             }
             _ => match heuristic(&reader, member)? {
                 Some(heuristic) => asked.heuristic = heuristic,
-                None if is_text => {
-                    let own = ["source_fields", "filter_duplicate_text"];
-                    let names: Vec<&'static str> = TERMS.iter().chain(&own).copied().collect();
-                    return Err(reader.unknown(member, &names));
-                }
-                None => return Err(reader.unknown(member, TERMS)),
+                None => return Err(reader.unknown(member)),
             },
         }
     }
@@ -89,11 +102,8 @@ pub fn significant(reader: ParameterReader<'_>, context: Context) -> Result<Aggr
 
 /// Reads the parameter of a heuristic; `None` if the parameter is not the name of a heuristic.
 fn heuristic(reader: &ParameterReader<'_>, member: &Member) -> Result<Option<Heuristic>, BodyError> {
-    let takes: &[&'static str] = match &*member.name {
-        "jlh" | "percentage" => &[],
-        "gnd" => &["background_is_superset"],
-        "mutual_information" | "chi_square" => &["include_negatives", "background_is_superset"],
-        _ => return Ok(None),
+    let Some((_, takes)) = HEURISTICS.iter().find(|(name, _)| *name == &*member.name) else {
+        return Ok(None);
     };
     let Some(options) = member.value.as_object() else {
         return Err(reader.wrong_type(&member.name, &member.value));
@@ -101,7 +111,7 @@ fn heuristic(reader: &ParameterReader<'_>, member: &Member) -> Result<Option<Heu
     let (mut negatives, mut superset) = (false, true);
     for option in options {
         match &*option.name {
-            name if !takes.contains(&name) => return Err(reader.unknown(option, takes)),
+            name if !takes.contains(&name) => return Err(reader.unknown_in(&options_shape(takes), option)),
             "include_negatives" => negatives = reader.boolean(option)?,
             _ => superset = reader.boolean(option)?,
         }
@@ -127,12 +137,16 @@ fn names(reader: &ParameterReader<'_>, member: &Member) -> Result<Vec<String>, B
     items.iter().map(name).collect()
 }
 
+pub fn sampler_shape() -> Shape {
+    object([("shard_size", int().about("documents of each index").preset(DEFAULT_SAMPLE))])
+}
+
 pub fn sampler(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let mut size = DEFAULT_SAMPLE;
     for member in reader.members() {
         match &*member.name {
             "shard_size" => size = reader.whole(member, 1, "shard_size")? as usize,
-            _ => return Err(reader.unknown(member, &["shard_size"])),
+            _ => return Err(reader.unknown(member)),
         }
     }
     Ok(AggregationKind::Sampler(size))

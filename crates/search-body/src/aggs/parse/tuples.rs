@@ -1,12 +1,16 @@
 //! Aggregations over several fields or queries at once: `multi_terms`, `adjacency_matrix`, `top_metrics`.
 
+use std::sync::LazyLock;
+
 use sparrow_aggregations::{
     Adjacency, AggregationKind, Composite, CompositeSource, Group, HitOrder, HitOrderBy, MultiTerms, Order,
     OrderBy, TopHits, ValueSource,
 };
 
+use super::buckets::of_terms;
 use super::hits::sort_key;
 use super::parameter_reader::ParameterReader;
+use super::shape::*;
 use sparrow_query::dsl::{self, Context};
 use sparrow_wire::BodyError;
 use sparrow_wire::json::{Json, Node};
@@ -17,20 +21,17 @@ const MOST_FILTERS: usize = 100;
 /// Highest `size` of `top_metrics`, in documents (`index.top_metrics_max_size`).
 const MOST_METRICS: usize = 10;
 
+pub fn multi_terms_shape() -> Shape {
+    object([("terms", list(PART.clone()))]).and(of_terms()).needs(&["terms"])
+}
+
+/// A part of the key.
+static PART: LazyLock<Shape> = LazyLock::new(|| of_values(typed(), [time_zone()]));
+
 pub fn multi_terms(
     reader: ParameterReader<'_>,
     number: &mut dyn FnMut() -> usize,
 ) -> Result<AggregationKind, BodyError> {
-    const KNOWN: &[&str] = &[
-        "terms",
-        "size",
-        "shard_size",
-        "min_doc_count",
-        "shard_min_doc_count",
-        "order",
-        "collect_mode",
-        "show_term_doc_count_error",
-    ];
     let mut multi = MultiTerms {
         key: Composite { sources: Vec::new(), size: 10, after: None },
         min_doc_count: 1,
@@ -68,7 +69,7 @@ pub fn multi_terms(
                 }
             },
             ("terms", _) => return Err(reader.wrong_type("terms", &member.value)),
-            _ => return Err(reader.unknown(member, KNOWN)),
+            _ => return Err(reader.unknown(member)),
         }
     }
     match multi.key.sources.len() {
@@ -86,12 +87,12 @@ fn part(
     node: &Node,
     number: &mut dyn FnMut() -> usize,
 ) -> Result<CompositeSource, BodyError> {
-    const KNOWN: &[&str] = &["field", "missing", "format", "time_zone", "value_type"];
     let Some(members) = node.as_object() else { return Err(reader.wrong_type("terms", node)) };
+    let reader = ParameterReader { known: PART.names(), ..*reader };
     let mut source = ValueSource::default();
     for member in members {
-        if !reader.source(member, &mut source, KNOWN)? {
-            return Err(reader.unknown(member, KNOWN));
+        if !reader.source(member, &mut source)? {
+            return Err(reader.unknown(member));
         }
     }
     reader.need_field(&source)?;
@@ -104,6 +105,10 @@ fn part(
         missing_first: None,
         id: number(),
     })
+}
+
+pub fn adjacency_matrix_shape() -> Shape {
+    object([("filters", map(query())), ("separator", text().preset("&"))]).needs(&["filters"])
 }
 
 pub fn adjacency_matrix(reader: ParameterReader<'_>, context: Context) -> Result<AggregationKind, BodyError> {
@@ -122,7 +127,7 @@ pub fn adjacency_matrix(reader: ParameterReader<'_>, context: Context) -> Result
                 filters = Some(named);
             }
             ("filters", _) => return Err(reader.wrong_type("filters", &member.value)),
-            _ => return Err(reader.unknown(member, &["filters", "separator"])),
+            _ => return Err(reader.unknown(member)),
         }
     }
     let Some(filters) = filters.filter(|filters| !filters.is_empty()) else {
@@ -136,6 +141,15 @@ pub fn adjacency_matrix(reader: ParameterReader<'_>, context: Context) -> Result
         )));
     }
     Ok(AggregationKind::Adjacency(Adjacency { filters, separator }))
+}
+
+pub fn top_metrics_shape() -> Shape {
+    let size = ("size", int().preset(1));
+    object([("metrics", several(metric_shape())), ("sort", named("Sort")), size]).needs(&["metrics", "sort"])
+}
+
+fn metric_shape() -> Shape {
+    object([field()]).needs(&["field"])
 }
 
 pub fn top_metrics(
@@ -171,7 +185,7 @@ pub fn top_metrics(
                     ));
                 }
             }
-            _ => return Err(reader.unknown(member, &["metrics", "sort", "size"])),
+            _ => return Err(reader.unknown(member)),
         }
     }
     if top.metrics.is_empty() {
@@ -196,7 +210,7 @@ fn metric(reader: &ParameterReader<'_>, node: &Node) -> Result<String, BodyError
     for member in members {
         match &*member.name {
             "field" => field = Some(reader.text(member)?),
-            _ => return Err(reader.unknown(member, &["field"])),
+            _ => return Err(reader.unknown_in(&metric_shape(), member)),
         }
     }
     field.ok_or(BodyError::Required { field: "field" })

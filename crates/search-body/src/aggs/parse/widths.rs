@@ -5,6 +5,7 @@ use sparrow_wire::Zone;
 
 use super::histograms::zone;
 use super::parameter_reader::ParameterReader;
+use super::shape::*;
 use sparrow_wire::BodyError;
 use sparrow_wire::json::Member;
 
@@ -15,11 +16,20 @@ const MOST_DATES: usize = 65_536 / MOST_UNITS;
 /// One more than `variable_width_histogram` may be asked for.
 const MOST_WIDTHS: usize = 50_000;
 
+pub fn auto_dates_shape() -> Shape {
+    let units = ["year", "month", "day", "hour", "minute", "second"];
+    of_values(untyped(), [time_zone(), buckets_shape(), ("minimum_interval", one(&units))])
+}
+
+fn buckets_shape() -> Named {
+    ("buckets", int().about("at most so many").preset(DEFAULT_BUCKETS))
+}
+
 pub fn auto_dates(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let mut asked =
         AutoDates { source: ValueSource::default(), buckets: DEFAULT_BUCKETS, least: 0, zone: Zone::UTC };
     for member in reader.members() {
-        if reader.source(member, &mut asked.source, &["field", "missing", "format", "time_zone"])? {
+        if reader.source(member, &mut asked.source)? {
             continue;
         }
         match &*member.name {
@@ -35,12 +45,7 @@ pub fn auto_dates(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyEr
                     )
                 })?;
             }
-            _ => {
-                return Err(reader.unknown(
-                    member,
-                    &["field", "missing", "format", "time_zone", "buckets", "minimum_interval"],
-                ));
-            }
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&asked.source)?;
@@ -48,10 +53,14 @@ pub fn auto_dates(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyEr
     Ok(AggregationKind::AutoDates(asked))
 }
 
+pub fn variable_widths_shape() -> Shape {
+    of_values([field()], [buckets_shape(), shard_size(), ("initial_buffer", int())])
+}
+
 pub fn variable_widths(reader: ParameterReader<'_>) -> Result<AggregationKind, BodyError> {
     let mut asked = VariableWidths { source: ValueSource::default(), buckets: DEFAULT_BUCKETS };
     for member in reader.members() {
-        if reader.source(member, &mut asked.source, &["field"])? {
+        if reader.source(member, &mut asked.source)? {
             continue;
         }
         match &*member.name {
@@ -63,9 +72,7 @@ pub fn variable_widths(reader: ParameterReader<'_>) -> Result<AggregationKind, B
             "initial_buffer" => {
                 reader.whole(member, 1, "initial_buffer")?;
             }
-            _ => {
-                return Err(reader.unknown(member, &["field", "buckets", "shard_size", "initial_buffer"]));
-            }
+            _ => return Err(reader.unknown(member)),
         }
     }
     reader.need_field(&asked.source)?;

@@ -18,7 +18,6 @@ import {
   time,
   scalar,
 } from './schema.js';
-import { script } from './query.js';
 
 const WRITTEN: Schemas = {
   _index: text(),
@@ -65,8 +64,6 @@ const COUNTS: Schemas = {
   ...{ requests_per_second: num(), throttled_until_millis: int() },
 };
 const slice = { slice_id: int() };
-const conflicts = preset(one(['abort', 'proceed']), 'abort');
-const sliced = object({ id: int(), max: int(), field: text() });
 
 export const DOCUMENT_SCHEMAS: Schemas = {
   WriteAnswer: object(WRITTEN, ['_index', '_id', 'result']),
@@ -114,7 +111,7 @@ export const DOCUMENT_SCHEMAS: Schemas = {
     upsert: open('the document, if there is none'),
     detect_noop: preset(bool(), true),
     _source: ref('SourceSelection'),
-    ...{ script, scripted_upsert: bool() },
+    ...{ script: ref('Script'), scripted_upsert: bool() },
   }),
   GetAnswer: object(FOUND, ['_index', '_id', 'found']),
   MultiGetRequest: object({
@@ -149,34 +146,6 @@ export const DOCUMENT_SCHEMAS: Schemas = {
       }),
     ),
     error: ref('Cause'),
-  }),
-  ReindexRequest: object(
-    {
-      source: object(
-        {
-          ...{ index: several(text()), query: ref('Query'), size: preset(int('documents of a batch'), 1000) },
-          ...{ sort: ref('Sort'), _source: ref('SourceSelection'), slice: sliced, remote: open() },
-          runtime_mappings: open(),
-        },
-        ['index'],
-      ),
-      dest: object(
-        {
-          index: text(),
-          pipeline: text('ingest pipeline that the documents run through'),
-          op_type: one(['index', 'create']),
-          version_type: one(['internal', 'external', 'external_gte', 'external_gt']),
-          routing: text(),
-        },
-        ['index'],
-      ),
-      ...{ max_docs: int(), size: int(), conflicts, script },
-    },
-    ['source', 'dest'],
-  ),
-  ByQueryRequest: object({
-    ...{ query: ref('Query'), max_docs: int(), size: int(), conflicts, slice: sliced, script, sort: ref('Sort') },
-    _source: ref('SourceSelection'),
   }),
   ByQueryAnswer: object({
     took: int('milliseconds'),

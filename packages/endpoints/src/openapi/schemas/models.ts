@@ -1,5 +1,4 @@
 import {
-  type Schema,
   type Schemas,
   any,
   bool,
@@ -10,7 +9,6 @@ import {
   num,
   object,
   one,
-  oneMember,
   open,
   preset,
   ref,
@@ -18,96 +16,20 @@ import {
   text,
   scalar,
 } from './schema.js';
-import { script } from './query.js';
 
 const adaptive = object({
   enabled: bool(),
   min_number_of_allocations: int(),
   max_number_of_allocations: int(),
 });
-const PROCESSOR = {
-  description: text(),
-  if: { ...script, description: 'the condition under which it runs' },
-  ignore_failure: preset(bool(), false),
-  on_failure: list(ref('Processor')),
-  tag: text(),
-};
-const processor = (properties: Schemas): Schema => object({ ...properties, ...PROCESSOR });
-const ignoring = { ignore_missing: preset(bool(), false) };
-const onField = (more: Schemas = {}): Schema =>
-  processor({ field: text(), target_field: text(), ...ignoring, ...more });
-
-/** Every ingest processor that is answered, by its name. */
-export const PROCESSORS: Schemas = {
-  append: processor({
-    ...{ field: text(), value: any(), allow_duplicates: preset(bool(), true), media_type: text() },
-    ...{ copy_from: text(), ignore_empty_values: bool(), ...ignoring },
-  }),
-  bytes: onField(),
-  convert: onField({ type: one(['integer', 'long', 'float', 'double', 'boolean', 'string', 'ip', 'auto']) }),
-  csv: onField({ target_fields: several(text()), separator: text(), quote: text(), trim: bool(), empty_value: any() }),
-  date: onField({ formats: list(text()), timezone: text(), locale: text(), output_format: text() }),
-  date_index_name: processor({
-    ...{ field: text(), date_rounding: text(), date_formats: list(text()), index_name_prefix: text() },
-    ...{ index_name_format: text(), timezone: text(), locale: text() },
-  }),
-  dissect: processor({ field: text(), pattern: text(), append_separator: text(), ...ignoring }),
-  dot_expander: processor({ field: text(), path: text(), override: bool() }),
-  drop: processor({}),
-  fail: processor({ message: text() }),
-  foreach: processor({ field: text(), processor: ref('Processor'), ...ignoring }),
-  gsub: onField({ pattern: text(), replacement: text() }),
-  html_strip: onField(),
-  inference: processor({
-    model_id: text('model, deployment or endpoint'),
-    input_output: several(object({ input_field: text(), output_field: text() }, ['input_field'])),
-    ...{ target_field: text(), field_map: map(text()), inference_config: open(), ignore_missing: bool() },
-  }),
-  join: onField({ separator: text() }),
-  json: onField({
-    ...{ add_to_root: bool(), add_to_root_conflict_strategy: one(['replace', 'merge']), allow_duplicate_keys: bool() },
-    strict_json_parsing: bool(),
-  }),
-  kv: onField({
-    ...{ field_split: text(), value_split: text(), include_keys: list(text()), exclude_keys: list(text()) },
-    ...{ prefix: text(), trim_key: text(), trim_value: text(), strip_brackets: bool() },
-  }),
-  lowercase: onField(),
-  pipeline: processor({ name: text(), ignore_missing_pipeline: bool() }),
-  remove: processor({ field: several(text()), keep: several(text()), ...ignoring }),
-  rename: onField({ override: bool() }),
-  script: processor({ source: text(), lang: text(), params: open(), id: text() }),
-  set: processor({
-    ...{ field: text(), value: any(), copy_from: text(), override: preset(bool(), true), media_type: text() },
-    ignore_empty_value: preset(bool(), false),
-  }),
-  sort: onField({ order: one(['asc', 'desc']) }),
-  split: onField({ separator: text(), preserve_trailing: bool() }),
-  terminate: processor({}),
-  trim: onField(),
-  uppercase: onField(),
-  uri_parts: onField({ keep_original: bool(), remove_if_successful: bool() }),
-  urldecode: onField(),
-};
-
 const settings = object({
   ...{ model_id: text(), deployment_id: text(), num_allocations: int(), num_threads: preset(int(), 1) },
   adaptive_allocations: adaptive,
   ...{ similarity: text(), dimensions: int(), element_type: text() },
   ...{ sparse_inference_id: text(), dense_inference_id: text(), rate_limit: open() },
 });
-const chunking = object({
-  strategy: one(['sentence', 'word', 'recursive', 'none']),
-  ...{
-    max_chunk_size: int(),
-    sentence_overlap: int(),
-    overlap: int(),
-    separator_group: text(),
-    separators: list(text()),
-  },
-});
 const endpoint = {
-  ...{ service: text(), service_settings: settings, task_settings: open(), chunking_settings: chunking },
+  ...{ service: text(), service_settings: settings, task_settings: open(), chunking_settings: ref('ChunkingSettings') },
 };
 const config = object({
   ...{ model_id: text(), model_type: text(), created_by: text(), version: text(), create_time: int() },
@@ -133,11 +55,6 @@ const assignment = object({
 const truncated = { is_truncated: bool('whether the model did not read the end') };
 
 export const MODEL_SCHEMAS: Schemas = {
-  Processor: oneMember(PROCESSORS, 'One step: an object with one member, whose name says which.'),
-  Pipeline: object({
-    ...{ description: text(), processors: list(ref('Processor')), on_failure: list(ref('Processor')) },
-    ...{ version: int(), _meta: open(), deprecated: bool(), field_access_pattern: text() },
-  }),
   SimulateRequest: object(
     {
       docs: list(

@@ -1,0 +1,75 @@
+//! A tokenizer of the library of Hugging Face, with our own vocabulary where that is smaller.
+
+use tokenizers::{
+    DecoderWrapper, EncodeInput, Encoding, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
+    Result, Tokenizer, TokenizerImpl,
+};
+
+use super::unigram::Unigram;
+
+/// What a `tokenizer.json` describes, without its own truncation and padding.
+pub(super) enum HuggingFace {
+    Any(Box<Tokenizer>),
+    Unigram(Box<WithUnigram>),
+}
+
+type WithUnigram =
+    TokenizerImpl<Unigram, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
+
+/// Evaluates an expression with either tokenizer, whose methods have the same names.
+macro_rules! either {
+    ($library:expr, $tokenizer:ident => $value:expr) => {
+        match $library {
+            HuggingFace::Any($tokenizer) => $value,
+            HuggingFace::Unigram($tokenizer) => $value,
+        }
+    };
+}
+
+impl HuggingFace {
+    /// Reads a `tokenizer.json`.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub(super) fn from_bytes(json: &[u8]) -> Result<Self> {
+        let mut opened = if Unigram::is_described(json) {
+            Self::Unigram(serde_json::from_slice(json)?)
+        } else {
+            Self::Any(Box::new(Tokenizer::from_bytes(json)?))
+        };
+        either!(&mut opened, tokenizer => {
+            tokenizer.with_truncation(None)?;
+            tokenizer.with_padding(None);
+        });
+        Ok(opened)
+    }
+
+    /// Encodes a text, or a question and a text, with the places of the tokens.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub(super) fn encode<'s>(&self, input: impl Into<EncodeInput<'s>>, special: bool) -> Result<Encoding> {
+        either!(self, tokenizer => tokenizer.encode(input, special))
+    }
+
+    /// As [`HuggingFace::encode`], without the places.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub(super) fn encode_fast(&self, text: &str, special: bool) -> Result<Encoding> {
+        either!(self, tokenizer => tokenizer.encode_fast(text, special))
+    }
+
+    /// Number of entries in the vocabulary, added tokens included.
+    pub(super) fn vocabulary_size(&self) -> usize {
+        either!(self, tokenizer => tokenizer.get_vocab_size(true))
+    }
+
+    pub(super) fn id_to_token(&self, id: u32) -> Option<String> {
+        either!(self, tokenizer => tokenizer.id_to_token(id))
+    }
+
+    pub(super) fn token_to_id(&self, token: &str) -> Option<u32> {
+        either!(self, tokenizer => tokenizer.token_to_id(token))
+    }
+}
