@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 import { ENDPOINTS } from '@sparrow-search/server';
 import { KINDS } from '../support/oracle/queries.js';
+import { kindsOf } from '../support/declared-kinds.js';
 import { namesIn } from '../support/rust-names.js';
 import { NOT_COVERED } from './coverage.js';
 import { readExchanges } from './replay.js';
@@ -109,12 +110,12 @@ describe('docs/compatibility.md', () => {
   );
 
   it.each([
-    ['Queries', `${QUERY}kinds/mod.rs`, 'NAMED', `${QUERY}kinds/mod.rs`, 'UNSUPPORTED'],
-    ['Aggregations', `${SEARCH}aggs/parse/mod.rs`, 'TYPES', `${SEARCH}aggs/parse/mod.rs`, 'ELSEWHERE'],
-    ['Retrievers', `${SEARCH}retriever/parse.rs`, 'KNOWN', `${SEARCH}retriever/parse.rs`, 'REFUSED'],
-  ])('has all %s of the sources', (heading, here, known, there, elsewhere) => {
-    expect(forms(heading, answered)).toEqual(namesIn(read(here), known).sort());
-    expect(forms(heading, refused)).toEqual(namesIn(read(there), elsewhere).sort());
+    ['Queries', 'Query', `${QUERY}kinds/mod.rs`, 'UNSUPPORTED'],
+    ['Aggregations', 'Aggregation', `${SEARCH}aggs/parse/mod.rs`, 'ELSEWHERE'],
+    ['Retrievers', 'Retriever', `${SEARCH}retriever/parse.rs`, 'REFUSED'],
+  ])('has all %s of the declarations', (heading, schema, source, elsewhere) => {
+    expect(forms(heading, answered)).toEqual(kindsOf(schema));
+    expect(forms(heading, refused)).toEqual(namesIn(read(source), elsewhere).sort());
   });
 
   it.each([

@@ -6,7 +6,7 @@ use sparrow_mapping::date::parse_formats;
 use sparrow_mapping::{DateFormat, ip, java_double};
 use sparrow_wire::Zone;
 
-use crate::buckets::cells::Cells;
+use super::cells::Cells;
 
 /// How the values of a field are shown as text.
 #[derive(Debug, Clone, PartialEq)]

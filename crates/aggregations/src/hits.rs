@@ -3,11 +3,11 @@
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use crate::ast::{HitOrderBy, TopHits};
-use crate::bind::fields::{Kind, Resolved};
-use crate::error::AggregationError;
-use crate::key::Key;
-use crate::reduce::partial::{TopHit, TopList};
+use super::ast::{HitOrderBy, TopHits};
+use super::error::AggregationError;
+use super::fields::{Kind, Resolved};
+use super::key::Key;
+use super::partial::{TopHit, TopList};
 
 /// Reads documents for `top_hits`.
 pub trait HitWriter {

@@ -4,36 +4,65 @@
 //! `docs/design/aggregations.md` for why this is not tantivy's aggregation module.
 
 mod ast;
+mod ast_order;
+mod ast_pipeline;
+mod ast_ranges;
+mod auto_dates;
 mod bind;
-mod buckets;
+mod cells;
 mod collect;
+mod composite;
 mod error;
+mod fields;
 mod format;
+mod groups;
 mod hits;
 mod key;
 mod metrics;
+mod moving;
+mod nested;
+mod order;
+mod partial;
+mod pieces;
+mod pipeline;
 mod reduce;
+mod rounding;
+mod sample;
+mod segment_context;
+mod select;
+mod significance;
+mod sketch;
+mod slots;
+mod spans;
+mod strings;
 #[cfg(test)]
 mod tests;
+mod values;
+mod widths;
+mod words;
 mod write;
+mod write_buckets;
+mod write_keys;
+mod write_summaries;
+mod write_values;
 
 pub use ast::*;
-pub use buckets::auto_dates::MOST_UNITS;
-pub use buckets::cells::Cells;
-pub use buckets::rounding::{CalendarUnit, Interval, Rounding};
+pub use auto_dates::MOST_UNITS;
+pub use cells::Cells;
 pub use error::AggregationError;
 pub use format::ValueFormat;
 pub use hits::HitWriter;
 pub use key::Key;
-pub use reduce::partial::{TopHit, TopList};
-pub use reduce::pipeline::pipeline_order;
+pub use partial::{TopHit, TopList};
+pub use pipeline::pipeline_order;
 pub use reduce::{ReduceOptions, reduce};
+pub use rounding::{CalendarUnit, Interval, Rounding};
 
 use self::bind::Bound;
-use self::bind::fields::{Fields, Resolved};
 use self::collect::collect_segment;
-use self::collect::segment_context::{Seen, SegmentContext};
-use self::reduce::partial::Partial;
+use self::fields::{Fields, Resolved};
+use self::partial::Partial;
+use self::segment_context::{Seen, SegmentContext};
 use sparrow_tantivy_index::Snapshot;
 use std::sync::Arc;
 
@@ -78,7 +107,7 @@ pub fn aggregate(
         if let AggregationKind::Sampler(most) = aggregation.kind {
             bound.filters.insert(
                 aggregation.id,
-                vec![collect::sample::sample(snapshot, documents.matching, documents.scores, most)?],
+                vec![sample::sample(snapshot, documents.matching, documents.scores, most)?],
             );
         }
     }

@@ -14,6 +14,7 @@ pub mod paging;
 mod rank;
 pub mod rescore;
 pub mod retriever;
+mod schemas;
 pub mod script_fields;
 mod shape;
 pub mod sort;
@@ -24,4 +25,4 @@ pub mod window;
 mod body_tests;
 
 pub use self::body::{SearchBody, check_section};
-pub use self::shape::schemas;
+pub use self::schemas::schemas;

@@ -8,7 +8,7 @@ use sparrow_runtime::work::{self, Memory, Probe, Stopped, Work};
 
 use super::fixture::Fixture;
 use super::*;
-use crate::reduce::partial::{Bucket, Widened, merge};
+use crate::partial::{Bucket, Widened, merge};
 
 const DOCS: usize = 300;
 /// Bytes of each text of `k`.

@@ -8,10 +8,10 @@ use sparrow_runtime::work::{self, Memory, Work};
 
 use super::fixture::Fixture;
 use super::*;
-use crate::buckets::groups::Groups;
-use crate::collect::pieces::InPieces;
-use crate::collect::values::MOST_CODES;
+use crate::groups::Groups;
 use crate::metrics::Metric;
+use crate::pieces::InPieces;
+use crate::values::MOST_CODES;
 
 const DOCS: usize = 40;
 /// Numbers of each document, all different.
