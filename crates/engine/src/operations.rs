@@ -138,7 +138,8 @@ pub(crate) fn find(request: &Request) -> Result<&'static Entry, EngineError> {
 
 impl Entry {
     /// Whether a request may be as short as its way to a worker and back: it reads, leaves nothing behind that is
-    /// open, waits for no refresh, and names no model that would have to encode a text. Of texts to encode, it has one of a line.
+    /// open, waits for no refresh, and names no model that would have to encode a text. A body for a model
+    /// holds one text of at most 512 bytes.
     pub(crate) fn is_short(&self, request: &Request, body: &[u8]) -> bool {
         let has = |name| request.query.contains_key(name);
         let names_model = || memmem::find(body, MODEL).is_some();

@@ -363,16 +363,12 @@ impl Models {
 
     /// The running deployment of an id, woken if it slept; started if it may start without a request.
     pub(crate) fn running(&self, id: &str) -> Result<Arc<Running>, ModelError> {
-        let running = self.deployments.find(id, &self.registry);
-        if let Some(running) = running.as_ref().filter(|running| running.deployment.allocations() > 0) {
-            return Ok(Arc::clone(running));
-        }
-        // Starting one takes seconds.
-        if give_up() {
-            return Err(ModelError::Cancelled);
-        }
-        let running = running.map_or_else(|| self.start_on_demand(id), Ok)?;
+        let running = match self.deployments.find(id, &self.registry) {
+            Some(running) => running,
+            None => self.start_on_demand(id)?,
+        };
         if running.deployment.allocations() == 0 {
+            may_take_seconds()?;
             self.deployments.wake(&running)?;
         }
         Ok(running)
@@ -399,6 +395,7 @@ impl Models {
             if let Some(running) = self.deployments.find(other, &self.registry) {
                 return Ok(running);
             }
+            may_take_seconds()?;
             if endpoint.preconfigured {
                 return self.start_endpoint(&endpoint).map_err(|error| ModelError::Unusable {
                     id: endpoint.model_id.clone(),
@@ -413,6 +410,7 @@ impl Models {
         let Some(model) = self.registry.find(id) else {
             return Err(self.no_model(id));
         };
+        may_take_seconds()?;
         model.info()?;
         if self.options.deploy_at_start
             && model.id == DENSE_MODEL
@@ -422,4 +420,9 @@ impl Models {
         }
         Err(ModelError::NotDeployed { id: id.to_owned() })
     }
+}
+
+/// Gives up an attempt to answer without another thread, before a model is read or started.
+fn may_take_seconds() -> Result<(), ModelError> {
+    if give_up() { Err(ModelError::Cancelled) } else { Ok(()) }
 }

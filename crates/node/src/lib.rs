@@ -115,8 +115,8 @@ impl NativeEngine {
 
     /// Starts one request. `request` is a `Request` as JSON, `body` the bytes as they came, and `handle` a number that no
     /// other running request has: the answer bears it, and `cancel` finds this one by it. If `inline`, a short read is
-    /// answered at once, as the result, unless another request runs: the event loop is held up for as long as a read takes, a
-    /// millisecond at most.
+    /// answered at once, as the result, unless another request runs: the event loop is held up for one millisecond at most, for two
+    /// by a text that is encoded, and for what cannot be stopped.
     #[napi(catch_unwind)]
     pub fn execute(
         &self,

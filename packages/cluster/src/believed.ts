@@ -13,7 +13,12 @@ export class Believed<T> {
     if (known !== undefined && known.until > now) return known.answer;
     const answer = ask();
     answer.catch(() => this.#known.delete(name));
-    if (this.#known.size >= MOST_BELIEVED) this.#known.clear();
+    // What is not believed any more goes: answers are as long as mappings. The oldest come first.
+    this.#known.delete(name);
+    for (const [other, { until }] of this.#known) {
+      if (until > now && this.#known.size < MOST_BELIEVED) break;
+      this.#known.delete(other);
+    }
     this.#known.set(name, { until: now + BELIEVED_MS, answer });
     return answer;
   }

@@ -149,7 +149,7 @@ export async function copy(
             else page.push(hit);
             length += hit.source.length + (hit.payload?.length ?? 0);
           }
-          // As many as are as long as a page, so far as those before tell.
+          // As many as should fill a page, by the mean length of those that were read; at most twice as many as last time.
           most = Math.max(1, Math.min(2 * most, Math.floor((PAGE_BYTES * page.length) / Math.max(1, length))));
         }
         const written = page.length === 0 ? progress : await write(context, plan, progress, page);

@@ -15,7 +15,8 @@ export async function pipelineOf(
   if (asked !== undefined) return asked === NONE || asked === '' ? undefined : asked;
   const answered = await transport.json({
     method: 'GET',
-    path: `/${encodeExpression(index)}/_settings/index.default_pipeline`,
+    // An index without any of the settings is left out of the answer.
+    path: `/${encodeExpression(index)}/_settings/index.default_pipeline,index.uuid`,
     query: { flat_settings: 'true' },
   });
   const settings = thereIn(answered);

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { different } from './diversity.js';
 import { readDocuments } from './documents-of-hits.js';
 import { refusal } from './errors.js';
+import { theseOf } from './ranked-hits.js';
 import type { Asking } from './multiple.js';
 import type { SemanticFields } from './semantic-fields.js';
 import type { Asked, Transport } from './transport.js';
@@ -22,7 +23,7 @@ function asking(characters: number, most = Infinity): { readonly of: Asking; rea
       const { query, size } = JSON.parse(search) as { query: any; size: number };
       asked.push(size);
       if (size > most) return Promise.reject(tooLong());
-      const found = (query.bool.filter[0].ids.values as string[]).map((_id) => ({
+      const found = (query.bool.filter[0].bool.should[0].bool.filter[0].ids.values as string[]).map((_id) => ({
         _index: 'i',
         _id,
         _source: { v: [1, Number(_id)], text: 'x'.repeat(characters) },
@@ -51,10 +52,20 @@ describe('documents of hits', () => {
     for (const size of asked.slice(1)) expect(size).toBeLessThan(90);
     const short = asking(1);
     await readDocuments(short.of, {}, hits(2000), () => undefined);
-    expect(short.asked).toEqual([64, 1936]);
+    expect(short.asked).toEqual([64, 128, 256, 512, 1024, 16]);
     const few = asking(1, 20);
     await readDocuments(few.of, {}, hits(30), () => undefined);
     expect(few.asked.slice(0, 3)).toEqual([30, 15, 15]);
+  });
+
+  it('are looked for in the index of each, as another one may have the same ids', () => {
+    const elsewhere = hits(1).map((hit) => ({ ...hit, key: JSON.stringify(['other', '0']) }));
+    const { filter, most } = theseOf([...hits(2), ...elsewhere]);
+    const of = (index: string, values: string[]) => ({
+      bool: { filter: [{ ids: { values } }, { term: { _index: index } }] },
+    });
+    const should = [of('i', ['0', '1']), of('other', ['0'])];
+    expect([filter, most]).toEqual([[{ bool: { should, minimum_should_match: 1 } }], 3]);
   });
 
   it('are not compared where their vectors are more than may be in memory', async () => {

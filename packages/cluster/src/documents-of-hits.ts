@@ -18,7 +18,7 @@ export interface HitDocument {
 /** Documents of the first request, whose length says how many the next ones ask for. */
 const FIRST = 64;
 
-/** Characters of an answer that is wanted: no more of the documents is in memory at the same time. */
+/** About as many characters as an answer should have; one may be twice as long, or a single long document. */
 const PAGE = 8 * 1024 * 1024;
 
 /**
@@ -54,7 +54,7 @@ export async function readDocuments(
       }),
     );
     at += page.length;
-    most = Math.max(1, Math.floor((page.length * PAGE) / answer.length));
+    most = Math.max(1, Math.min(2 * page.length, Math.floor((page.length * PAGE) / answer.length)));
   }
 }
 

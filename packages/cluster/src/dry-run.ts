@@ -30,7 +30,7 @@ const CHUNK = 32;
 const PATIENCE_MS = 10_000;
 const SHOWN_FAILURES = 10;
 
-/** What the native engine takes a token, a number of a dense vector, and the links of such a vector for on a disk. */
+/** Bytes on a disk by which the native engine estimates a token, a number of a dense vector, and the links of one vector. */
 const BYTES_OF = { token: 4, number: 4, vector: 160 } as const;
 
 /** What is counted of the sample. */

@@ -120,7 +120,11 @@ export async function putMapping(
   const isPlain = Object.keys(ownMeta(toCluster(mapping, product))).length === 0;
   if (known.length === 0 || (isPlain && known.every(([, it]) => Object.keys(ownMeta(it)).length === 0))) {
     const path = `/${encodeExpression(expression)}/_mapping`;
-    return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: bytes }));
+    try {
+      return replyOf(await transport.ask({ method: 'PUT', path, query: request.query, body: bytes }));
+    } finally {
+      indices.forget();
+    }
   }
   let last: Answered | undefined;
   for (const [name] of known) {

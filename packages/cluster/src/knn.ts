@@ -2,6 +2,7 @@ import { type DenseField, spaceOf } from './dense-fields.js';
 import { illegal, notOverCluster, refusal, unparsable } from './errors.js';
 import { type Member, type Span, elements, isObject, kindAt, members, textOf, valueOf } from './json.js';
 import type { Text } from './queries.js';
+import { documentsClause } from './ranked-hits.js';
 import { dimsOf, queryVector, vectorProblem } from './vector-values.js';
 
 /** Where a `knn` stands: as a clause of a query, or as a section of a search or a retriever, whose `k` has another default. */
@@ -190,7 +191,7 @@ export function neighboursQuery(
   ofObjects: readonly string[] = [],
 ): string {
   if (found.length === 0) return JSON.stringify({ match_none: moreOf(knn) });
-  // As few vectors as pass the filter are compared one by one, so that the scores are those of the first time.
+  // The filter lets so few documents through that OpenSearch compares them exactly: the scores are those of the first search.
   const query = candidatesQuery(knn, vector, found.length, [JSON.stringify(theseDocuments(found)), ...ofObjects], true);
   return asNative(knn, query, dense);
 }
@@ -227,15 +228,9 @@ export function comparedQuery(
   return `{"bool":{"must":[${compared}],"filter":[${ofDocuments.join(',')}]}}`;
 }
 
-/** The clause that finds some documents. */
+/** The clause that finds the documents of some neighbours. */
 export function theseDocuments(found: readonly Neighbour[]): object {
-  if (found.length === 0) return { match_none: {} };
-  const indices = new Map<string, string[]>();
-  for (const { index, id } of found) indices.set(index, [...(indices.get(index) ?? []), id]);
-  const each = [...indices].map(([index, values]) => ({
-    bool: { filter: [{ ids: { values } }, ...(indices.size > 1 ? [{ term: { _index: index } }] : [])] },
-  }));
-  return { bool: { should: each, minimum_should_match: 1 } };
+  return documentsClause(found.map(({ index, id }) => [index, id]));
 }
 
 /** A query with the native engine's scores, which OpenSearch has for all fields but those of bits and those of products of bytes. */

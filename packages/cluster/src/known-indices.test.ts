@@ -101,7 +101,7 @@ describe('what the cluster says of an index', () => {
       () => pipelineOf({ transport }, undefined, 'i'),
     ];
     cluster = { 'GET /i/_mapping': status, 'GET /*/_mapping': status };
-    cluster['GET /i/_settings/index.default_pipeline'] = status;
+    cluster['GET /i/_settings/index.default_pipeline,index.uuid'] = status;
     for (const work of works) await expect(work()).rejects.toMatchObject({ status, reason: 'not now' });
     expect(sent.filter((it) => !it.startsWith('GET'))).toEqual([]);
     cluster = { 'GET /i/_mapping': { i: mapped() } };
@@ -134,21 +134,21 @@ describe('what the cluster says of an index', () => {
 describe('the index that a name writes to', () => {
   const final = { _meta: { sparrow: { final_pipeline: 'last' } } };
   const settings = (pipeline?: string) => ({
-    settings: pipeline === undefined ? {} : { 'index.default_pipeline': pipeline },
+    settings: { 'index.uuid': 'u', ...(pipeline === undefined ? {} : { 'index.default_pipeline': pipeline }) },
   });
 
   it('is the one that date math stands for, also where it is yet to be made', async () => {
     const [name, path] = ['<i-{now/d}>', '/%3Ci-%7Bnow%2Fd%7D%3E'];
     cluster = {
       [`GET ${path}/_mapping`]: { 'i-2026': { mappings: final } },
-      [`GET ${path}/_settings/index.default_pipeline`]: { 'i-2026': settings('first') },
+      [`GET ${path}/_settings/index.default_pipeline,index.uuid`]: { 'i-2026': settings('first') },
     };
     expect([await finals.of(name), await pipelineOf({ transport }, undefined, name)]).toEqual(['last', 'first']);
     indices.forget();
     const missing = [404, { error: { type: 'index_not_found_exception', index: 'i-2026' } }] as const;
     cluster = {
       [`GET ${path}/_mapping`]: missing,
-      [`GET ${path}/_settings/index.default_pipeline`]: missing,
+      [`GET ${path}/_settings/index.default_pipeline,index.uuid`]: missing,
       'POST /_index_template/_simulate_index/i-2026': {
         template: { mappings: final, settings: { index: { default_pipeline: 'first' } } },
       },
@@ -160,7 +160,11 @@ describe('the index that a name writes to', () => {
   it('is the last index of the data stream that an alias writes to', async () => {
     cluster = {
       'GET /a/_mapping': { 's-2': { mappings: final }, 's-1': { mappings: {} }, t: { mappings: {} } },
-      'GET /a/_settings/index.default_pipeline': { 's-1': settings(), 's-2': settings('first'), t: settings() },
+      'GET /a/_settings/index.default_pipeline,index.uuid': {
+        's-1': settings(),
+        's-2': settings('first'),
+        t: settings(),
+      },
       'GET /_alias/a': { s: { aliases: { a: { is_write_index: true } } }, t: { aliases: { a: {} } } },
       'GET /_data_stream/s': { data_streams: [{ indices: [{ index_name: 's-1' }, { index_name: 's-2' }] }] },
     };

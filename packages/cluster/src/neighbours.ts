@@ -67,7 +67,8 @@ async function findInElasticsearch(
   near: readonly Near[],
 ): Promise<void> {
   const filtersOf = ({ knn }: Near): readonly string[] => knn.filters.map((it) => body.piece(it));
-  // A clause about nested objects would look for those of its filter among these; the section looks among those of the document.
+  // Inside `nested`, Elasticsearch applies a filter about objects to those that are compared; in the `knn` section, to all objects of the
+  // document. So the section is asked first.
   const first = near.filter((one) => (one.knn.passages ?? one.knn.nested) !== undefined && hasNestedIn(filtersOf(one)));
   for (const one of near) one.text = knnAsClause(one.knn, one.vector, filtersOf(one));
   if (first.length === 0) return;

@@ -109,8 +109,12 @@ export class Pipelines {
 
   /** The fields that a pipeline lets models fill, as far as its definition tells. */
   async fills(pipeline: string): Promise<readonly Use[]> {
-    this.#uses ??= this.#nativeDefinitions();
-    return usesIn((await this.#uses)[pipeline], await this.#uses, 0);
+    this.#uses ??= this.#nativeDefinitions().catch((error: unknown) => {
+      this.#uses = undefined;
+      throw error;
+    });
+    const all = await this.#uses;
+    return usesIn(all[pipeline], all, 0);
   }
 
   async #nativeDefinitions(): Promise<Definitions> {
@@ -145,13 +149,13 @@ export async function noteModels(
   pipeline: string,
   indices: Iterable<string>,
 ): Promise<void> {
-  const uses = await pipelines.fills(pipeline);
-  if (uses.length === 0) return;
-  for (const index of indices) {
-    await models.note(index, uses).catch((error: unknown) => {
-      // The documents are written, and the next ones are noted.
-      if (!(error instanceof EngineError)) throw error;
-    });
+  try {
+    const uses = await pipelines.fills(pipeline);
+    if (uses.length === 0) return;
+    for (const index of indices) await models.note(index, uses);
+  } catch (error) {
+    // The documents are written, and the next ones are noted.
+    if (!(error instanceof EngineError)) throw error;
   }
 }
 

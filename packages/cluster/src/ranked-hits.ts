@@ -38,16 +38,31 @@ export function scoredAs(hits: readonly Ranked[]): Json {
   return hits.length === 0 ? { match_none: {} } : { bool: { should } };
 }
 
+/**
+ * A clause that finds some documents. Each id is looked for in its own index: a search may be of more indices than those of the hits, and
+ * an id may stand for documents in several.
+ */
+export function documentsClause(documents: Iterable<readonly [index: string, id: string]>): object {
+  const indices = new Map<string, string[]>();
+  for (const [index, id] of documents) {
+    const ids = indices.get(index);
+    if (ids === undefined) indices.set(index, [id]);
+    else ids.push(id);
+  }
+  const should = [...indices].map(([index, values]) => ({
+    bool: { filter: [{ ids: { values } }, { term: { _index: index } }] },
+  }));
+  return should.length === 0 ? { match_none: {} } : { bool: { should, minimum_should_match: 1 } };
+}
+
 /** A filter that lets through no documents but those of hits, and how many it lets through at most. */
 export function theseOf(hits: readonly Pick<Ranked, 'key'>[]): {
   readonly filter: readonly object[];
   readonly most: number;
 } {
-  const keys = hits.map(({ key }) => JSON.parse(key) as [string, string]);
-  const ids = [...new Set(keys.map(([, id]) => id))];
-  const indices = [...new Set(keys.map(([index]) => index))];
+  const keys = [...new Set(hits.map(({ key }) => key))];
   return {
-    filter: [{ ids: { values: ids } }, ...(indices.length > 1 ? [{ terms: { _index: indices } }] : [])],
-    most: Math.min(ids.length * indices.length, RESULT_WINDOW),
+    filter: [documentsClause(keys.map((key) => JSON.parse(key) as [string, string]))],
+    most: Math.min(keys.length, RESULT_WINDOW),
   };
 }

@@ -183,7 +183,10 @@ describe('neighbours in OpenSearch', () => {
         vector,
         k: 2,
         filter: {
-          bool: { should: [{ bool: { filter: [{ ids: { values: ['1', '2'] } }] } }], minimum_should_match: 1 },
+          bool: {
+            should: [{ bool: { filter: [{ ids: { values: ['1', '2'] } }, { term: { _index: 'i' } }] } }],
+            minimum_should_match: 1,
+          },
         },
         ignore_unmapped: true,
       },

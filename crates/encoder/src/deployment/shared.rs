@@ -31,6 +31,8 @@ const CALM_BATCH_TOKENS: usize = 512;
 const SEARCH_BATCH_TOKENS: usize = 1024;
 /// Texts that are tokenized before they are queued: the workers start while the rest is tokenized.
 const TOKENIZE_CHUNK: usize = 32;
+/// Most tokens of a text that an attempt to answer without another thread encodes: nothing stops a model within a text.
+const MOST_TOKENS_OF_ATTEMPT: usize = 32;
 /// Interval at which a waiting call checks its cancel flag.
 const POLL: Duration = Duration::from_millis(10);
 /// Interval at which a wait without cancel flag and timeout checks its state, which bounds the delay after a lost wake-up.
@@ -154,6 +156,9 @@ impl Shared {
         if !missing.is_empty() && attempt::give_up() {
             return Err(EncoderError::Cancelled);
         }
+        if begun.cached > 0 {
+            self.recorder.hits(begun.cached as u64);
+        }
         self.submit(texts, &missing, &common, options, &goes_on)?;
         Ok(begun)
     }
@@ -177,13 +182,7 @@ impl Shared {
     fn look_up(&self, texts: usize, keys: &Option<Vec<Key>>) -> Vec<Option<Encoding>> {
         let Some(keys) = keys else { return vec![None; texts] };
         let mut cache = self.cache.lock();
-        let cached: Vec<_> = keys.iter().map(|key| cache.get(key)).collect();
-        drop(cache);
-        let hits = cached.iter().flatten().count();
-        if hits > 0 {
-            self.recorder.hits(hits as u64);
-        }
-        cached
+        keys.iter().map(|key| cache.get(key)).collect()
     }
 
     /// Tokenizes and queues, a chunk at a time.
@@ -262,7 +261,10 @@ impl Shared {
             return Ok(false);
         }
         let Some(_place) = self.queue.stand_in()? else { return Ok(false) };
-        let item = self.item(text, 0, common, goes_on).inspect_err(|_| self.recorder.failed(1))?;
+        let item = self.item(text, 0, common, goes_on).inspect_err(|_| self.note_failed())?;
+        if item.ids.len() > MOST_TOKENS_OF_ATTEMPT && attempt::give_up() {
+            return Err(EncoderError::Cancelled);
+        }
         let spare = self.spare.lock().pop();
         let mut forward = match spare {
             Some(forward) => forward,
@@ -271,6 +273,13 @@ impl Shared {
         self.run_batch(&mut forward, vec![item]);
         self.spare.lock().push(forward);
         Ok(true)
+    }
+
+    /// Counts a text that could not be read, unless it is read again by another thread.
+    fn note_failed(&self) {
+        if !attempt::is_given_up() {
+            self.recorder.failed(1);
+        }
     }
 
     fn limits(&self, context: &BatchContext) -> BatchLimits {

@@ -169,7 +169,7 @@ fn open(layout: &Layout, path: &Path) -> Result<Loaded, Unusable> {
     let is_splade = layout.pooling == Pooling::Splade;
     let ForwardPass::Checkpoint(checkpoint) = &layout.forward else { return Err(OTHER) };
     let is_said = layout.arithmetic.is_none_or(|said| (said == Arithmetic::Int8) == packed.facts.bert.int8);
-    // Before memory is taken for anything: what these numbers make of the sections is another matter than whether there are such.
+    // The shape in the file must be the model's, before memory is taken for it: sections may exist and be of another shape.
     if !is_said || !is_shaped(checkpoint, &packed.facts.bert, is_splade) {
         return Err(OTHER);
     }

@@ -26,20 +26,26 @@ use super::state::USUALLY_SHORT;
 pub(super) struct Limits {
     at_most: Duration,
     usually: Duration,
+    /// Whether what comes late is a whole answer, which is taken: what was found of a search until it was stopped is none.
+    takes_late: bool,
 }
 
 impl Limits {
     pub(super) const fn of(lane: Lane) -> Self {
         match lane {
             // A model reads a question in 0.3 to 0.9 ms, and cannot be stopped meanwhile.
-            Lane::Infer => Self { at_most: Duration::from_millis(2), usually: Duration::from_millis(1) },
-            _ => Self { at_most: Duration::from_millis(1), usually: USUALLY_SHORT },
+            Lane::Infer => Self {
+                at_most: Duration::from_millis(2),
+                usually: Duration::from_millis(1),
+                takes_late: true,
+            },
+            _ => Self { at_most: Duration::from_millis(1), usually: USUALLY_SHORT, takes_late: false },
         }
     }
 }
 
-/// Number of short reads that workers have to carry out after an attempt that was given up. With forty, a search in a
-/// hundred that takes long would leave half of the short ones to them.
+/// Number of short reads that workers have to carry out after an attempt that was given up. With forty, one slow search
+/// in a hundred would send about half of the short ones to workers.
 const HOLD_OFF: u32 = 10;
 
 /// How long an attempt may take until it has noticed that it is stopped.
@@ -83,7 +89,7 @@ impl Inline {
         if stop.is_cancelled() {
             let took = begun.elapsed();
             lane.note_given_up(took, HOLD_OFF, took.saturating_sub(NOTICED) * PAUSE_TIMES);
-            return None;
+            return result.ok().filter(|_| limits.takes_late).map(Ok);
         }
         lane.note_attempt(begun.elapsed());
         Some(result)

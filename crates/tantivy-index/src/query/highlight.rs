@@ -131,19 +131,30 @@ impl Snapshot {
             ..MatchedText::default()
         };
         let of = |token: &TextToken| TextMatch { range: token.range.clone(), term: token.text.clone() };
-        let mut words: Vec<TextMatch> =
+        let mut spans: Vec<TextMatch> =
             tokens.iter().filter(|token| matcher.accepts(&token.text)).map(of).collect();
-        let mut spans = words.clone();
+        let mut words = spans.clone();
+        let mut marked = vec![false; tokens.len()];
         for phrase in &matcher.phrases {
-            for members in phrase.find(&tokens) {
-                words.extend(members.iter().map(|at| of(&tokens[*at])));
+            phrase.find(&tokens, |members| {
                 let ranges = || members.iter().map(|at| &tokens[*at].range);
                 let start = ranges().map(|range| range.start).min().unwrap_or_default();
                 let end = ranges().map(|range| range.end).max().unwrap_or_default();
-                let term: Vec<&str> = members.iter().map(|at| tokens[*at].text.as_str()).collect();
-                spans.push(TextMatch { range: start..end, term: term.join(" ") });
-            }
+                members.iter().for_each(|at| marked[*at] = true);
+                // Occurrences that overlap become one span, which keeps the term of the first: of a word that is repeated all over, each
+                // begins an occurrence, and their terms together would be as long as the text times the phrase.
+                let is_later = spans.last().is_some_and(|last| {
+                    let last = &last.range;
+                    last.contains(&start) && !(start == last.start && end > last.end)
+                });
+                let term = match is_later {
+                    true => String::new(),
+                    false => members.iter().map(|at| tokens[*at].text.as_str()).collect::<Vec<_>>().join(" "),
+                };
+                spans.push(TextMatch { range: start..end, term });
+            })?;
         }
+        words.extend(tokens.iter().zip(&marked).filter(|(_, marked)| **marked).map(|(token, _)| of(token)));
         words.sort_by_key(|word| (word.range.start, word.range.end));
         words.dedup_by(|a, b| a.range == b.range);
         matched.words = disjoint(words);
@@ -168,51 +179,68 @@ fn disjoint(sorted: Vec<TextMatch>) -> Vec<TextMatch> {
 }
 
 impl Phrase {
-    /// For each occurrence of the phrase, the numbers of its tokens.
-    fn find(&self, tokens: &[TextToken]) -> Vec<Vec<usize>> {
-        let Some(last) = self.terms.len().checked_sub(1) else { return Vec::new() };
+    /// Hands over each occurrence of the phrase: the numbers of its tokens, ascending.
+    ///
+    /// # Errors
+    /// When the request of the thread is over a limit.
+    fn find(&self, tokens: &[TextToken], mut found: impl FnMut(&[usize])) -> Result<(), QueryError> {
+        let Some(last) = self.terms.len().checked_sub(1) else { return Ok(()) };
         let fits = |number: usize, token: &TextToken| {
             self.terms[number].1.iter().any(|term| match self.prefix && number == last {
                 true => token.text.starts_with(term.as_str()),
                 false => token.text == *term,
             })
         };
-        let mut places: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+        // Where each term stands; one that is repeated in the phrase stands where it did before.
+        let mut lists: Vec<Vec<usize>> = Vec::new();
+        let mut of_terms: FxHashMap<(&[String], bool), usize> = FxHashMap::default();
+        let mut list_of = vec![0; self.terms.len()];
         for number in 1..self.terms.len() {
-            let fitting = tokens.iter().enumerate().filter(|(_, token)| fits(number, token));
-            places.insert(number, fitting.map(|(at, _)| at).collect());
+            work::check()?;
+            let key = (&self.terms[number].1[..], self.prefix && number == last);
+            list_of[number] = *of_terms.entry(key).or_insert_with(|| {
+                let fitting = tokens.iter().enumerate().filter(|(_, token)| fits(number, token));
+                lists.push(fitting.map(|(at, _)| at).collect());
+                lists.len() - 1
+            });
         }
-        let mut occurrences = Vec::new();
+        let mut members: Vec<usize> = Vec::with_capacity(self.terms.len());
+        // The occurrence that each token belongs to, by its first token and one more.
+        let mut taken = vec![0; tokens.len()];
         for (at, token) in tokens.iter().enumerate() {
             if !fits(0, token) {
                 continue;
             }
+            work::check()?;
             // Positions as if every term stood where the first one does; a match is as long as they spread.
             let adjusted = |number: usize, at: usize| {
                 tokens[at].position as i64 - self.terms[number].0 as i64 + self.terms[0].0 as i64
             };
             let origin = adjusted(0, at);
             let (mut least, mut most) = (origin, origin);
-            let mut members = vec![at];
+            members.clear();
+            members.push(at);
+            taken[at] = at + 1;
             for number in 1..self.terms.len() {
-                let fitting = places.get(&number).map(Vec::as_slice).unwrap_or_default();
+                let fitting = &lists[list_of[number]];
                 let after = fitting.partition_point(|other| adjusted(number, *other) < origin);
                 let near = [after.checked_sub(1), Some(after)].into_iter().flatten();
                 let nearest = near
                     .filter_map(|place| fitting.get(place).copied())
-                    .filter(|other| !members.contains(other))
+                    .filter(|other| taken[*other] != at + 1)
                     .min_by_key(|other| (adjusted(number, *other) - origin).abs());
                 let Some(nearest) = nearest else { break };
                 least = least.min(adjusted(number, nearest));
                 most = most.max(adjusted(number, nearest));
                 members.push(nearest);
+                taken[nearest] = at + 1;
             }
             if members.len() == self.terms.len() && most - least <= i64::from(self.slop) {
                 members.sort_unstable();
-                occurrences.push(members);
+                found(&members);
             }
         }
-        occurrences
+        Ok(())
     }
 }
 

@@ -195,3 +195,19 @@ fn passages_found_by_meaning_are_shown() {
         assert!(!text.contains("Stock") && !text.contains("Rivers"), "{text}");
     }
 }
+
+#[test]
+fn a_long_phrase_over_one_repeated_word_is_marked_as_one() {
+    let node = Node::start();
+    node.create("library", &json!({"body": {"type": "text"}}));
+    node.load("library", &[json!({"body": format!("{}end, again a a and a", "a ".repeat(3000))})]);
+    // Each word begins an occurrence of 1,000 words: 3 million are looked at, and as many terms would be 100 MB.
+    let phrase = |words: usize, slop: u32| json!({"match_phrase": {"body": {"query": "a ".repeat(words), "slop": slop}}});
+    let whole = |query: Value| {
+        let section = json!({"fields": {"body": {"number_of_fragments": 0}}});
+        let found = highlight(&node, &query, &section);
+        found["body"][0].as_str().map(str::to_owned).unwrap_or_default()
+    };
+    assert_eq!(whole(phrase(1000, 1000)), format!("<em>{}end, again a a and a</em>", "a ".repeat(3000)));
+    assert!(whole(phrase(2, 0)).ends_with("</em> end, again <em>a a</em> and a"));
+}

@@ -12,6 +12,7 @@ use crate::query::kinds::{Explained, Meaning};
 use sparrow_query::regexp::Automaton;
 use sparrow_query::wildcard::Wildcard;
 use sparrow_query::{FuzzyQuery, PrefixQuery, RegexpQuery, Rewrite, WildcardQuery};
+use sparrow_runtime::attempt;
 use sparrow_scoring::bm25::term_weight;
 use sparrow_scoring::error::QueryError;
 use sparrow_scoring::fields::StringTerms;
@@ -188,8 +189,17 @@ impl Meaning for WildcardQuery {
     }
 }
 
+/// Most bytes of a regular expression that an attempt to answer without another thread makes an automaton of.
+const MOST_BYTES_IN_ATTEMPT: usize = 64;
+
 impl Meaning for RegexpQuery {
     fn compile(&self, compiler: &mut Compiler<'_>, scoring: bool) -> Result<Box<dyn Weight>, QueryError> {
+        // Nothing looks at a flag between two states.
+        let is_large =
+            self.value.len() > MOST_BYTES_IN_ATTEMPT || self.max_determinized_states > Self::MAX_STATES;
+        if is_large && attempt::give_up() {
+            return Ok(weights::none());
+        }
         let automaton = TermFilter::Regexp(Automaton::new(self)?.into());
         compiler.pattern(&self.field, "regexp", automaton, false, (self.rewrite, scoring))
     }

@@ -20,9 +20,13 @@ use crate::snapshot::Snapshot;
 use sparrow_mapping::{FieldType, Mapping, SemanticModel, SemanticText};
 use sparrow_postings::SparseCursor;
 use sparrow_query::{Pruning, PruningConfig, SparseOrigin, SparseQuery, TextExpansionQuery};
+use sparrow_runtime::attempt;
 use sparrow_scoring::error::QueryError;
 use sparrow_scoring::weights;
 use sparrow_segments::plugins::{PassageMap, SegmentPlugins, SparseReader};
+
+/// Most tokens of a clause that an attempt to answer without another thread searches for: a question has about thirty.
+const MOST_TOKENS_IN_ATTEMPT: usize = 100;
 
 /// A sparse clause checked against the mapping, with the tokens that take part in it, each once.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,6 +108,10 @@ impl Compiler<'_> {
         }
         // A token of weight 0 cannot lift a score, and bounds assume positive weights.
         tokens.retain(|(_, weight)| *weight > 0.0);
+        // The search looks at no flag within a segment.
+        if tokens.len() > MOST_TOKENS_IN_ATTEMPT && attempt::give_up() {
+            return Ok(None);
+        }
         Ok((!tokens.is_empty()).then_some(SparseClause { field, tokens, passages }))
     }
 
