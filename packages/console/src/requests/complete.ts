@@ -36,14 +36,17 @@ export interface Completion {
   readonly words: readonly string[];
 }
 
+/** Members whose values are names of fields. */
+const OF_FIELDS: readonly string[] = ['field', 'fields', 'default_field', '_source', 'sort', 'path'];
+
 /** Words that can go on at a place of the body of an endpoint; none outside of a string or a bare word. */
 export function completeBody(body: string, at: number, takes: Endpoint['body'], fields: readonly string[]): Completion {
   const before = body.slice(0, at);
   const typed = /"?([\w.@-]*)$/.exec(before)?.[1] ?? '';
   const { keys, isValue } = placeOf(before.slice(0, before.length - typed.length).replace(/"$/, ''));
   const known = takes === undefined ? [] : wordsAt(takes, keys, isValue, fields);
-  const isField = isValue && ['field', 'fields', 'default_field'].includes(keys.at(-1) ?? '');
-  const all = known.length === 0 || isField ? fields : known;
+  const isField = isValue && OF_FIELDS.includes(keys.at(-1) ?? '');
+  const all = isField || (known.length === 0 && !isValue) ? fields : known;
   const words = all.filter((word) => word.startsWith(typed) && word !== typed).slice(0, MOST);
   return { from: at - typed.length, words };
 }

@@ -87,6 +87,10 @@ describe('a request', () => {
     expect(words('{"query": {"semantic": {"field": "te')).toEqual(['text']);
     expect(words('{"query": {"bool": {"must": [{"ter')).toEqual(['term', 'terms', 'terms_set']);
     expect(words('{"size": 3, "hi')).toEqual(['highlight']);
+    // A value that is no field has no fields to choose from.
+    expect(words('{"size": "')).toEqual([]);
+    expect(words('{"source": {"index": "', 'POST /_reindex')).toEqual([]);
+    expect(words('{"_source": ["ti')).toEqual(['title']);
     for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
       expect(words(`{"${name}": {"t`)).toEqual(['title', 'text']);
     }
