@@ -69,6 +69,17 @@ describe('a copy of long documents', () => {
     expect(Math.max(...bulks.map(({ length }) => length))).toBe(3);
   });
 
+  it('sends what became longer on its way in parts', async () => {
+    const { context, bulks } = over(3, 5);
+    const source = JSON.stringify({ text: 'x'.repeat(10 * 1024 * 1024) });
+    const run = (_: string, page: readonly Given[]) =>
+      Promise.resolve(page.map((hit) => ({ kind: 'document', ...hit, source })));
+    const pipelines = { run, fills: () => Promise.resolve([]) };
+    const { tally } = await copy({ ...context, pipelines } as never, { ...PLAN, pipeline: 'p' }, begun, setDown);
+    expect(tally).toMatchObject({ created: 3, bulk_retries: 0 });
+    expect(bulks).toEqual([['0', '1'], ['2']]);
+  });
+
   it('asks for a few of them before it knows how long they are', async () => {
     const { context, bulks, sizes } = over(12, 12);
     await copy(context, PLAN, begun, setDown);

@@ -299,12 +299,14 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     }
   }
   if (lines.length > 0 && plan.inPlace === true) await checkThere(context, page);
-  for (let attempt = 0; lines.length > 0; attempt += 1) {
+  for (let attempt = 0; lines.length > 0;) {
+    const count = portionOf(lines);
+    const sent = lines.slice(0, count);
     const answered = await context.transport.ask({
       method: 'POST',
       path: '/_bulk',
       query: { pipeline: '_none' },
-      body: lines.join(''),
+      body: sent.join(''),
       ndjson: true,
       // The documents have ids, so sending them twice writes them once.
       repeatable: true,
@@ -313,7 +315,7 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
     if (answered.status !== 200 && !full) throw passedOn(answered);
     const items = full ? [] : itemsOf(answered.body);
     const again: string[] = [];
-    lines.forEach((line, at) => {
+    sent.forEach((line, at) => {
       const item = items[at];
       if (item !== undefined && item.status < 300)
         written.push({ index: item._index, id: item._id, routing: routings.get(item._id) });
@@ -325,12 +327,16 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
         if (!plan.proceeds) failures.push({ index: item._index, id: item._id, cause: item.error, status: item.status });
       } else failures.push({ index: item._index, id: item._id, cause: item.error, status: item.status });
     });
-    lines = again;
-    if (lines.length === 0) break;
+    lines = [...again, ...lines.slice(count)];
+    if (again.length === 0) {
+      attempt = 0;
+      continue;
+    }
     if (attempt >= RETRIES)
       throw refusal(429, 'es_rejected_execution_exception', 'the cluster had no room for documents, again and again');
     tally.bulk_retries += 1;
     await sleep(FIRST_RETRY_MS * 2 ** attempt);
+    attempt += 1;
   }
   await complete(context, made, since, written);
   for (const index of new Set(outcomes.flatMap((it) => (it.kind === 'document' ? [it.index] : [])))) {
@@ -338,6 +344,13 @@ async function write(context: Copying, plan: CopyPlan, before: Progress, page: r
       if (ran !== undefined) await noteModels(context, ran, [index]);
   }
   return { shards: before.shards, tally, failures };
+}
+
+/** How many of some lines are sent at once: with their passages and vectors they may be ten times as long as what was read. */
+function portionOf(lines: readonly string[]): number {
+  let characters = 0;
+  const past = lines.findIndex((line) => (characters += line.length) > PAGE_BYTES);
+  return past < 0 ? lines.length : past + 1;
 }
 
 /** The cluster makes an index that is not there, and documents that are written where they are need the one that they were read from. */

@@ -95,9 +95,15 @@ function mappingsIn(answer: unknown): Mappings {
  * @throws {EngineError} the cluster's own answer where it says neither
  */
 export function thereIn({ status, body }: { readonly status: number; readonly body: unknown }): unknown {
-  if (status === 404 || status === 400) return undefined;
+  if (status === 404 || (status === 400 && !isTooLong(body))) return undefined;
   if (status !== 200) throw passedOn({ status, body: Buffer.from(JSON.stringify(body ?? {})) });
   return body;
+}
+
+/** Whether a request was refused for the length of its line, which says nothing of the names in it. */
+function isTooLong(body: unknown): boolean {
+  const error = isObject(body) ? body['error'] : undefined;
+  return isObject(error) && error['type'] === 'too_long_http_line_exception';
 }
 
 async function readThere(transport: Transport, asked: Asked): Promise<unknown> {

@@ -2,7 +2,7 @@ import type { EngineReply } from '@sparrow-search/engine';
 
 import type { BulkKind } from './bulk-body.js';
 import type { DynamicFields } from './dynamic-fields.js';
-import { notOverCluster } from './errors.js';
+import { notOverCluster, refusal } from './errors.js';
 import type { FieldModels } from './field-models.js';
 import type { FinalPipelines } from './final-pipelines.js';
 import { asBuffer, isJson, members, rawOf, whole } from './json.js';
@@ -46,6 +46,8 @@ export async function checkWrite(
   const { status } = await transport.ask({ method: 'HEAD', path: `/${encodeURIComponent(index)}` });
   // Writing to a name that is not there makes an index.
   if (status === 404) await names.check(request, [index], 'indices:admin/auto_create');
+  else if (status !== 200)
+    throw refusal(status, 'cluster_answer_exception', `the cluster does not say whether [${index}] is there`);
 }
 
 /**
