@@ -194,15 +194,15 @@ impl Phrase {
         // Where each term stands; one that is repeated in the phrase stands where it did before.
         let mut lists: Vec<Vec<usize>> = Vec::new();
         let mut of_terms: FxHashMap<(&[String], bool), usize> = FxHashMap::default();
-        let mut list_of = vec![0; self.terms.len()];
+        let mut list_of = vec![0];
         for number in 1..self.terms.len() {
             work::check()?;
             let key = (&self.terms[number].1[..], self.prefix && number == last);
-            list_of[number] = *of_terms.entry(key).or_insert_with(|| {
+            list_of.push(*of_terms.entry(key).or_insert_with(|| {
                 let fitting = tokens.iter().enumerate().filter(|(_, token)| fits(number, token));
                 lists.push(fitting.map(|(at, _)| at).collect());
                 lists.len() - 1
-            });
+            }));
         }
         let mut members: Vec<usize> = Vec::with_capacity(self.terms.len());
         // The occurrence that each token belongs to, by its first token and one more.
