@@ -42,8 +42,8 @@ export declare class NativeEngine {
   /**
    * Starts one request. `request` is a `Request` as JSON, `body` the bytes as they came, and `handle` a number that no
    * other running request has: the answer bears it, and `cancel` finds this one by it. If `inline`, a short read is
-   * answered at once, as the result, unless another request runs: the event loop is held up for as long as a read takes, a
-   * millisecond at most.
+   * answered at once, as the result, unless another request runs: the event loop is held up for one millisecond at most, for two
+   * by a text that is encoded, and for what cannot be stopped.
    */
   execute(handle: number, request: string, body: Buffer | undefined | null, inline: boolean): NativeReply | null
   /** Asks a running request to stop; it then answers with an error. Does nothing if it has already answered. */
