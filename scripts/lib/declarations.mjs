@@ -56,11 +56,11 @@ function schemasFile(declared) {
     return properties === undefined ? text : `${text.slice(0, -1)},"properties":{\n${rows(properties)}  }}`;
   };
   const all = Object.entries(schemas).map(([name, schema]) => `  ${name}: ${written(schema)},\n`);
-  return `${HEADER}import type { Schemas } from './schema.js';
+  return `${HEADER}import type { Schema, Schemas } from './schema.js';
 
 /** What parts of requests hold, as Rust declares it next to the functions that read them. */
-export const DECLARED = {
-${all.join('')}} satisfies Schemas;
+export const DECLARED: Schemas & { readonly SearchRequest: Schema & { readonly properties: Schemas } } = {
+${all.join('')}};
 `;
 }
 

@@ -13,7 +13,7 @@ export class Believed<T> {
     if (known !== undefined && known.until > now) return known.answer;
     const answer = ask();
     answer.catch(() => this.#known.delete(name));
-    // What is not believed any more goes: answers are as long as mappings. The oldest come first.
+    // Expired answers are removed, the oldest first: each may be as long as a mapping.
     this.#known.delete(name);
     for (const [other, { until }] of this.#known) {
       if (until > now && this.#known.size < MOST_BELIEVED) break;
@@ -33,7 +33,7 @@ export class Believed<T> {
   }
 }
 
-/** What is made of answers that are believed: once of each, however often it is asked for. */
+/** A function that calls `make` once for each object that it is given, and remembers the result as long as the object is in use. */
 export function derived<F extends object, T>(make: (from: F) => T): (from: F) => T {
   const made = new WeakMap<F, { readonly value: T }>();
   return (from) => {

@@ -289,7 +289,7 @@ async function run(
   return outcomes.map((known) => known ?? made[next++] ?? { kind: 'dropped' });
 }
 
-/** What is wrong with a line that has to be a document, if anything. */
+/** The problem with a line that should be a document; undefined if it is one. */
 function problemOf(source: string): Outcome | undefined {
   try {
     return isObject(JSON.parse(source)) ? undefined : failureOf(illegal('a document has to be an object'));

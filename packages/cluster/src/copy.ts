@@ -144,7 +144,7 @@ export async function copy(
           }
           ended = found.length < size;
           for (const hit of found) {
-            // What is left is read again with the next page.
+            // Documents beyond the length of a page are read again with the next one.
             if (length > PAGE_BYTES) ended = false;
             else page.push(hit);
             length += hit.source.length + (hit.payload?.length ?? 0);

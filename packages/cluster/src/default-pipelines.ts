@@ -1,4 +1,4 @@
-import { isObject } from './json.js';
+import { isObject, valueAt } from './json.js';
 import { templateOf, thereIn, writeIndexOf } from './known-indices.js';
 import { encodeExpression } from './names.js';
 import { NONE, type Writing } from './writing.js';
@@ -22,10 +22,10 @@ export async function pipelineOf(
   const settings = thereIn(answered);
   if (settings === undefined) {
     const { template } = await templateOf(transport, index, answered.body);
-    return given(defaultIn(template, ['settings', 'index', 'default_pipeline']));
+    return given(valueAt(template, ['settings', 'index', 'default_pipeline']));
   }
   const found = Object.entries(isObject(settings) ? settings : {}).map(
-    ([of, it]) => [of, defaultIn(it, ['settings', 'index.default_pipeline'])] as const,
+    ([of, it]) => [of, valueAt(it, ['settings', 'index.default_pipeline'])] as const,
   );
   if (found.every(([, pipeline]) => pipeline === undefined)) return undefined;
   const [only, second] = found;
@@ -35,10 +35,6 @@ export async function pipelineOf(
   const all = found.map(([of]) => of);
   const written = await writeIndexOf(transport, index, all);
   return given(found.find(([of]) => of === written)?.[1]);
-}
-
-function defaultIn(value: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
 }
 
 function given(pipeline: unknown): string | undefined {

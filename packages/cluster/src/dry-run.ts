@@ -3,7 +3,7 @@ import type { Cancel, SearchEngine } from '@sparrow-search/engine';
 import { type CopyPlan, countOf } from './copy.js';
 import { type HitDocument, readDocuments } from './documents-of-hits.js';
 import type { FinalPipelines } from './final-pipelines.js';
-import { type Json, isObject, textOf } from './json.js';
+import { type Json, isObject, textOf, valueAt } from './json.js';
 import { type Asking, multiple } from './multiple.js';
 import { encodeExpression } from './names.js';
 import { COMPANION, PAYLOAD } from './passage-mappings.js';
@@ -33,7 +33,7 @@ const SHOWN_FAILURES = 10;
 /** Bytes on a disk by which the native engine estimates a token, a number of a dense vector, and the links of one vector. */
 const BYTES_OF = { token: 4, number: 4, vector: 160 } as const;
 
-/** What is counted of the sample. */
+/** Sums over the documents of the sample. */
 interface Counts {
   documents: number;
   dropped: number;
@@ -196,7 +196,7 @@ async function tried(
 /** Counts what a document would take: its text, and the vectors in it and in its passages. */
 function measure({ [COMPANION]: companion, ...document }: Json, paths: readonly string[], counts: Counts): void {
   counts.after += JSON.stringify(document).length;
-  for (const path of paths) addVector(at(document, path.split('.')), counts);
+  for (const path of paths) addVector(valueAt(document, path.split('.')), counts);
   if (!isObject(companion)) return;
   const { payload, ...places } = companion;
   counts.payload += textOf(payload)?.length ?? 0;
@@ -219,16 +219,15 @@ function addVector(vector: unknown, counts: Counts): void {
   } else if (isObject(vector)) counts.tokens += Object.keys(vector).length;
 }
 
-function at(value: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>((inside, name) => (isObject(inside) ? inside[name] : undefined), value);
-}
-
 async function figuresOf(native: SearchEngine): Promise<Figures> {
   const { body } = await native.execute({ op: 'instruments', path: {}, query: {} });
   return (JSON.parse(Buffer.from(body).toString()) as { readonly encoder: Figures }).encoder;
 }
 
-/** What was counted of texts, with those whose vectors were cached: their tokens are not counted again. */
+/**
+ * Tokens, or truncated texts, between two readings of the counters. Of texts whose vectors were cached nothing is counted, so the number is
+ * scaled up to them.
+ */
 function ofTexts(name: 'tokens' | 'truncated_texts', before: Figures, after: Figures): number {
   const texts = after.texts - before.texts;
   const fresh = texts - (after.cache_hits - before.cache_hits);
@@ -237,7 +236,7 @@ function ofTexts(name: 'tokens' | 'truncated_texts', before: Figures, after: Fig
   return (after[name] * texts) / Math.max(1, after.texts - after.cache_hits);
 }
 
-/** How long documents would have taken if no vector of theirs had been cached, as the texts of a whole index are new to the cache. */
+/** Milliseconds that documents would have taken without the cache of vectors: the texts of a whole index are mostly not in it. */
 function uncached(took: number, before: Figures, after: Figures): number {
   const texts = after.texts - before.texts;
   const fresh = texts - (after.cache_hits - before.cache_hits);
@@ -252,9 +251,9 @@ function uncached(took: number, before: Figures, after: Figures): number {
 async function bytesPerCharacter(transport: Transport, source: string, { before, documents }: Counts): Promise<number> {
   const path = `/${encodeExpression(source)}/_stats/store`;
   const { body } = await transport.json({ method: 'GET', path, query: { filter_path: '_all.primaries' } });
-  const bytes = Number(at(body, ['_all', 'primaries', 'store', 'size_in_bytes']));
+  const bytes = Number(valueAt(body, ['_all', 'primaries', 'store', 'size_in_bytes']));
   const counted = await transport.json({ method: 'GET', path: `/${encodeExpression(source)}/_count` });
-  const characters = (before / documents) * Number(at(counted.body, ['count']));
+  const characters = (before / documents) * Number(valueAt(counted.body, ['count']));
   // Small indices are mostly overhead, and a mean of few documents may be far off.
   return bytes > 0 && characters > 0 ? Math.min(Math.max(bytes / characters, 0.4), 2) : 1;
 }

@@ -1,6 +1,8 @@
 // Which index gets the fields that documents bring by dynamic templates of Sparrow's, and which fields these are.
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { type Given, answeringTransport } from '../../../test/support/answering-transport.js';
+
 import { DynamicFields } from './dynamic-fields.js';
 import type { Json } from './json.js';
 import { KnownIndices } from './known-indices.js';
@@ -17,24 +19,15 @@ function mapped(templates: readonly Json[] | null = OWN, more: Json = {}): Json 
   return { mappings: { ...meta, _source: { excludes: ['_sparrow'] }, ...more } };
 }
 
-/** What the cluster answers: by the method and path, a body, or a status; everything else is missing. */
-let cluster: Record<string, object | number>;
+/** What the cluster answers, by the method and path. */
+let cluster: Record<string, Given>;
 let sent: Asked[];
-const answer = (asked: Asked): { status: number; body: unknown } => {
+const transport = answeringTransport<Asked>((asked) => {
   sent.push(asked);
-  const found = cluster[`${asked.method} ${asked.path}`] ?? (asked.method === 'PUT' ? {} : 404);
-  const error = { error: { type: 'of_the_cluster', reason: 'not now' } };
-  return typeof found === 'number' ? { status: found, body: error } : { status: 200, body: found };
-};
-const transport = {
-  json: (asked: Asked) => Promise.resolve(answer(asked)),
-  ask: (asked: Asked) => {
-    const { status, body } = answer(asked);
-    return Promise.resolve({ status, body: Buffer.from(JSON.stringify(body)), text: false });
-  },
-} as unknown as Transport;
+  return cluster[`${asked.method} ${asked.path}`] ?? (asked.method === 'PUT' ? {} : undefined);
+}) as unknown as Transport;
 
-/** What is done when a template makes an index. */
+/** Names of the indices that templates have made, and what happens when one is made. */
 let made: string[];
 let make: () => void;
 const semantic = {

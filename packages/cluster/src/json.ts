@@ -171,6 +171,11 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The value that names lead to, one inside the other; undefined where one of them leads nowhere. */
+export function valueAt(value: unknown, names: readonly string[]): unknown {
+  return names.reduce<unknown>((inside, name) => (isObject(inside) ? inside[name] : undefined), value);
+}
+
 /** The members of the object that begins at `at`, in a text that is known to be JSON. */
 export function members(text: string, at: number): Member[] {
   const found: Member[] = [];

@@ -1,5 +1,7 @@
-// What is known of the indices behind names: asked for once by all who need it, and never taken for nothing where the cluster cannot say.
+// Mappings of indices are asked for once for all parts that need them, and an error of the cluster never means that there are none.
 import { beforeEach, describe, expect, it } from 'vitest';
+
+import { type Given, answeringTransport } from '../../../test/support/answering-transport.js';
 
 import { pipelineOf } from './default-pipelines.js';
 import { DynamicFields } from './dynamic-fields.js';
@@ -22,23 +24,13 @@ const mapped = (own: Json = OWN): Json => ({
   mappings: { _meta: { sparrow: own }, properties: { body: { type: 'text' }, v: { type: 'knn_vector' } } },
 });
 
-/** What the cluster answers by the method and path: a body, a status, or a body with a status; everything else is missing. */
-let cluster: Record<string, object | number | readonly [number, object]>;
+/** What the cluster answers, by the method and path. */
+let cluster: Record<string, Given>;
 let sent: string[];
-const answer = ({ method, path }: Asked): { status: number; body: unknown } => {
+const transport = answeringTransport<Asked>(({ method, path }) => {
   sent.push(`${method} ${path}`);
-  const found = cluster[`${method} ${path}`] ?? 404;
-  if (Array.isArray(found)) return { status: found[0] as number, body: found[1] as object };
-  const error = { error: { type: 'of_the_cluster', reason: 'not now' } };
-  return typeof found === 'number' ? { status: found, body: error } : { status: 200, body: found };
-};
-const transport = {
-  json: (asked: Asked) => Promise.resolve(answer(asked)),
-  ask: (asked: Asked) => {
-    const { status, body } = answer(asked);
-    return Promise.resolve({ status, body: Buffer.from(JSON.stringify(body)), text: false });
-  },
-} as unknown as Transport;
+  return cluster[`${method} ${path}`];
+}) as unknown as Transport;
 const product = { name: 'OpenSearch', knn: true } as Product;
 const turns = { alone: (_: string, work: () => Promise<unknown>) => work() } as unknown as Turns;
 

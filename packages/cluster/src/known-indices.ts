@@ -1,5 +1,5 @@
 import { Believed } from './believed.js';
-import { isObject, textOf } from './json.js';
+import { isObject, textOf, valueAt } from './json.js';
 import { META } from './mappings.js';
 import { encodeExpression } from './names.js';
 import { passedOn } from './replies.js';
@@ -24,8 +24,8 @@ export const ONLY_OWN = { filter_path: `*.mappings._meta.${META}` };
 export const IF_THERE = { ignore_unavailable: 'true' };
 
 /**
- * What the cluster says of the indices behind names, which is believed for five seconds. An overloaded or blocked cluster does not say that
- * there is nothing, so that whoever asked fails with its answer.
+ * Mappings of the indices that names stand for, which are believed for five seconds. If the cluster is overloaded or blocked, its answer is
+ * thrown as an error: it does not mean that an index has no mapping.
  */
 export class KnownIndices {
   readonly #transport: Transport;
@@ -37,7 +37,7 @@ export class KnownIndices {
     this.#transport = transport;
   }
 
-  /** What is Sparrow's of the mappings of the indices that an expression stands for; those without any are left out. */
+  /** The part of mappings in which Sparrow keeps its own notes (`_meta.sparrow`), of the indices of an expression that have one. */
   own(expression: string): Promise<Mappings> {
     return this.#own.of(expression, () => this.read(expression, { ...IF_THERE, ...ONLY_OWN }));
   }
@@ -47,7 +47,7 @@ export class KnownIndices {
     return this.#whole.of(expression, () => this.read(expression, IF_THERE));
   }
 
-  /** The mappings of the indices that an expression stands for, whatever is believed; none where one of them is not there. */
+  /** Asks the cluster for the mappings of the indices of an expression; an empty list if a named one is missing, unless `query` permits that. */
   async read(expression: string, query: Readonly<Record<string, string>> = {}): Promise<Mappings> {
     const path = `/${encodeExpression(expression)}/_mapping`;
     return mappingsIn(await readThere(this.#transport, { method: 'GET', path, query }));
@@ -95,15 +95,14 @@ function mappingsIn(answer: unknown): Mappings {
  * @throws {EngineError} the cluster's own answer where it says neither
  */
 export function thereIn({ status, body }: { readonly status: number; readonly body: unknown }): unknown {
-  if (status === 404 || (status === 400 && !isTooLong(body))) return undefined;
+  if (status === 404 || (status === 400 && !isLineTooLong(body))) return undefined;
   if (status !== 200) throw passedOn({ status, body: Buffer.from(JSON.stringify(body ?? {})) });
   return body;
 }
 
 /** Whether a request was refused for the length of its line, which says nothing of the names in it. */
-function isTooLong(body: unknown): boolean {
-  const error = isObject(body) ? body['error'] : undefined;
-  return isObject(error) && error['type'] === 'too_long_http_line_exception';
+function isLineTooLong(body: unknown): boolean {
+  return valueAt(body, ['error', 'type']) === 'too_long_http_line_exception';
 }
 
 async function readThere(transport: Transport, asked: Asked): Promise<unknown> {
@@ -120,8 +119,7 @@ export async function templateOf(
   name: string,
   missing: unknown,
 ): Promise<{ readonly index: string; readonly template: Readonly<Record<string, unknown>> }> {
-  const error = isObject(missing) ? missing['error'] : undefined;
-  const meant = name.startsWith('<') && isObject(error) ? textOf(error['index']) : undefined;
+  const meant = name.startsWith('<') ? textOf(valueAt(missing, ['error', 'index'])) : undefined;
   const index = meant ?? name;
   const path = `/_index_template/_simulate_index/${encodeExpression(index)}`;
   const simulated = await readThere(transport, { method: 'POST', path });

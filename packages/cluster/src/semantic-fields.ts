@@ -217,7 +217,7 @@ export function indexMissing(index: string): Error {
   return refusal(404, 'index_not_found_exception', `no such index [${index}]`);
 }
 
-/** What an inference endpoint makes; undefined where there is none of that name. */
+/** The task type of an inference endpoint, such as `sparse_embedding`; undefined if no endpoint has the name. */
 async function taskOf(native: SearchEngine, id: string): Promise<unknown> {
   try {
     const { body } = await native.execute({ op: 'get_inference', path: { inference_id: id }, query: {} });

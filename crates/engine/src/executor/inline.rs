@@ -26,7 +26,7 @@ use super::state::USUALLY_SHORT;
 pub(super) struct Limits {
     at_most: Duration,
     usually: Duration,
-    /// Whether what comes late is a whole answer, which is taken: what was found of a search until it was stopped is none.
+    /// Whether an answer that comes after the limit is used. An encoded text is complete then; a search that was stopped is not.
     takes_late: bool,
 }
 

@@ -49,7 +49,7 @@ fn until_attempted<T>(node: &Node, attempt: impl FnMut() -> Option<T>) -> T {
     until_attempted_by(|| submitted(node, &request("get_doc", &[]), ""), attempt)
 }
 
-/// The same, where a worker carries out `short` in between.
+/// Calls `attempt` until it answers, for a minute at most; between two calls, a worker carries out `short`.
 fn until_attempted_by<T>(short: impl Fn() -> Value, mut attempt: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(60) {

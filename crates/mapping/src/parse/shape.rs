@@ -91,7 +91,7 @@ fn null_value() -> Named {
     ("null_value", any())
 }
 
-/// As [`indexed`], and what happens to a value that is none of the type.
+/// Options of types that may ignore a value of another type: those of [`indexed`], `ignore_malformed` and `null_value`.
 fn tolerant() -> Vec<Named> {
     joined([indexed(), vec![("ignore_malformed", switch().preset(false)), null_value()]])
 }

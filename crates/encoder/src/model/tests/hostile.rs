@@ -27,7 +27,7 @@ fn tensors(files: &Files) -> All {
     tensors.names().map(of).collect()
 }
 
-/// The vector of a text, or why there is none.
+/// The vector of a text, or the reason why the model refuses to make one.
 fn vector(model: &Arc<Model>) -> Result<Vec<f32>, String> {
     let ids = model.tokenizer.encode("old red stamps. who collects coins?").unwrap().ids;
     let mut forward = Forward::new(model, 1).unwrap();

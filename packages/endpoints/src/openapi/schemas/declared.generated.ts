@@ -1,8 +1,8 @@
 // Generated from the declarations in crates by scripts/lib/declarations.mjs: do not edit.
-import type { Schemas } from './schema.js';
+import type { Schema, Schemas } from './schema.js';
 
 /** What parts of requests hold, as Rust declares it next to the functions that read them. */
-export const DECLARED = {
+export const DECLARED: Schemas & { readonly SearchRequest: Schema & { readonly properties: Schemas } } = {
   Query: {"type":"object","minProperties":1,"maxProperties":1,"description":"One query: an object with one member, whose name says which.","properties":{
   "bool": {"type":"object","properties":{"must":{"anyOf":[{"$ref":"#/components/schemas/Query"},{"type":"array","items":{"$ref":"#/components/schemas/Query"}}],"description":"have to match, and score"},"should":{"anyOf":[{"$ref":"#/components/schemas/Query"},{"type":"array","items":{"$ref":"#/components/schemas/Query"}}],"description":"may match, and score"},"filter":{"anyOf":[{"$ref":"#/components/schemas/Query"},{"type":"array","items":{"$ref":"#/components/schemas/Query"}}],"description":"have to match, without a score"},"must_not":{"anyOf":[{"$ref":"#/components/schemas/Query"},{"type":"array","items":{"$ref":"#/components/schemas/Query"}}],"description":"may not match"},"mustNot":{"anyOf":[{"$ref":"#/components/schemas/Query"},{"type":"array","items":{"$ref":"#/components/schemas/Query"}}]},"minimum_should_match":{"type":["string","integer"],"description":"how many optional clauses have to match: a number, a percentage, or a combination such as `2<75%`"},"adjust_pure_negative":{"type":"boolean","default":true},"boost":{"type":"number","description":"factor of its score","default":1},"_name":{"type":"string","description":"name under which a hit tells that it matched: `matched_queries`"}}},
   "boosting": {"type":"object","properties":{"positive":{"$ref":"#/components/schemas/Query"},"negative":{"$ref":"#/components/schemas/Query"},"negative_boost":{"type":"number"},"boost":{"type":"number","description":"factor of its score","default":1},"_name":{"type":"string","description":"name under which a hit tells that it matched: `matched_queries`"}},"required":["positive","negative","negative_boost"]},
@@ -332,4 +332,4 @@ export const DECLARED = {
   "size": {"type":"integer","description":"an older name of `max_docs`"},
   "conflicts": {"type":"string","enum":["abort","proceed"],"description":"`proceed` goes on where a document was changed in the meantime","default":"abort"},
   }},
-} satisfies Schemas;
+};
