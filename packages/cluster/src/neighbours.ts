@@ -110,12 +110,7 @@ async function findInOpenSearch(
     return { one, knn, known, filters, parts: apart(path, filters) };
   });
   const unknown = all.filter(({ known, parts }) => parts.areCompared && known.length === 0);
-  if (unknown.length > 0)
-    await refuseForeign(
-      vectors,
-      place.expression,
-      unknown.map(({ knn }) => knn.field),
-    );
+  for (const { knn } of unknown) await refuseForeign(vectors, place.expression, knn.field);
   const [first] = all;
   if (first !== undefined && !first.parts.areCompared && body.near.length === 1 && body.takesBest(first.one)) {
     const { one, knn, known, filters } = first;
@@ -149,13 +144,10 @@ async function findInOpenSearch(
  *
  * @throws {EngineError} 400 for a field of vectors that the cluster has from others
  */
-async function refuseForeign(vectors: VectorFields, expression: string, fields: readonly string[]): Promise<void> {
-  const there = await vectors.paths(expression);
-  const foreign = fields.find((it) => there.includes(it));
-  if (foreign === undefined) return;
-  throw notOverCluster(
-    `a filter about nested objects, or about objects and their documents, of a [knn] on field [${foreign}], which was not mapped by Sparrow,`,
-  );
+async function refuseForeign(vectors: VectorFields, expression: string, field: string): Promise<void> {
+  if (!(await vectors.paths(expression)).includes(field)) return;
+  const filter = 'a filter about nested objects, or about objects and their documents,';
+  throw notOverCluster(`${filter} of a [knn] on field [${field}], which was not mapped by Sparrow,`);
 }
 
 function documentsIn(answer: string): readonly Neighbour[] {
