@@ -1,7 +1,8 @@
 // What the page about the capacity of a cluster computes, by hand.
 import { describe, expect, it } from 'vitest';
 
-import { ASSUMED, constantsOf, fillCapacity, needed } from '../../benches/lib/capacity-page.mjs';
+import { ASSUMED, constantsOf, fillCapacity, needed, twoVectorsOf } from '../../benches/lib/capacity-page.mjs';
+import { DerivedDocuments, derivedVector } from '../../benches/lib/derived.mjs';
 
 const OF = {
   encode: 0.002,
@@ -9,7 +10,7 @@ const OF = {
   stored: 3000,
   searched: 500,
   perSearch: 0.002,
-  perDocument: 1e-8,
+  inShard: (documents: number) => documents * 1e-8,
   translate: 0.004,
   sparrowBytes: 2e8,
 };
@@ -20,8 +21,10 @@ describe('what so many documents need', () => {
     const both = needed(OF, 100_000_000);
     expect([both.shards, both.inShard]).toEqual([10, 10_000_000]);
     expect(both.shardSeconds).toBeCloseTo(0.1, 12);
-    expect(needed({ ...OF, perDocument: 1e-9 }, 100_000_000).shards).toBe(10);
-    expect(needed({ ...OF, perDocument: 2e-8 }, 100_000_000).shards).toBe(20);
+    const slower = (seconds: number) =>
+      needed({ ...OF, inShard: (documents: number) => documents * seconds }, 100_000_000);
+    expect(slower(1e-9).shards).toBe(10);
+    expect(slower(2e-8).shards).toBe(20);
     expect(needed({ ...OF, stored: 30_000 }, 100_000_001).shards).toBe(101);
   });
 
@@ -34,6 +37,61 @@ describe('what so many documents need', () => {
     expect(found.cachedBytes).toBeCloseTo(100e6 * 500 * 3, 0);
     expect(found.encoderCores).toBeCloseTo((100e6 * 0.002) / (5 * 86_400) / 0.5, 9);
     expect(found.writeCores).toBeCloseTo((100e6 * 0.001 * 3) / (5 * 86_400) / 0.5, 9);
+  });
+});
+
+describe('passages with two vectors', () => {
+  const search = (kind: string, documents: number, sparrow: number, shards = 1) => ({
+    what: `a search by ${kind}, ${String(documents)} passages in ${String(shards)} shards`,
+    sparrow,
+    detail: { kind, documents, shards },
+  });
+  const rows = [
+    { what: 'encoding a passage by both models', sparrow: 9000, detail: { sparrowResident: 2e8 } },
+    { what: 'writing and merging a passage', sparrow: 3000, detail: {} },
+    { what: 'a passage on the disk', sparrow: 10_000 },
+    { what: 'of which searches read', sparrow: 2500 },
+    { what: 'of which is the document as it was sent', sparrow: 7500 },
+    { what: 'a search with a text by both vectors, Sparrow alone', sparrow: 5000, detail: {} },
+    // Above that of the smallest shard: 1 and 4 ms, where there are 16 times as many.
+    ...[search('tokens', 1000, 2000), search('tokens', 16_000, 3000), search('tokens', 256_000, 6000)],
+    ...[search('vector', 1000, 2000), search('vector', 16_000, 3000), search('vector', 256_000, 4000)],
+    ...[search('tokens', 3_000_000, 30_000, 3), search('vector', 3_000_000, 12_000, 3)],
+  ];
+  const of = twoVectorsOf(new Map([['cluster-two-vectors', { rows }]]));
+
+  it('are searched by tokens with a power of their number, and by a vector with its logarithm', () => {
+    expect(of?.power).toBeCloseTo(0.5, 12);
+    expect(of?.byTokens(64_000)).toBeCloseTo(0.002, 12);
+    expect(of?.byVector(256_000)).toBeCloseTo(0.004, 12);
+    expect(of?.byVector(256_000 ** 2)).toBeCloseTo(0.008, 12);
+    expect(of?.inShard(256_000)).toBeCloseTo(0.008, 12);
+  });
+
+  it('need as many cores as their shards have parts of a search, and fit into as many as the time allows', () => {
+    if (of === undefined) throw new Error('there are no constants');
+    const shards = 100_000_000 / (30e9 / 10_000);
+    const found = needed(of, 100_000_000);
+    expect(found.shards).toBe(Math.ceil(shards));
+    expect(found.searchSeconds).toBeCloseTo(0.002 + found.shards * of.inShard(100_000_000 / found.shards), 12);
+    const quick = needed(of, 100_000_000, { ...ASSUMED, shardSeconds: of.inShard(50_000) });
+    expect(quick.shards).toBe(2000);
+    expect(quick.shardSeconds).toBeCloseTo(of.inShard(50_000), 9);
+  });
+
+  it('are derived with one vector for each number, as long as 1, that none of the others has', () => {
+    const tokens = { ptr: [0, 1, 2, 3, 4], idx: [0, 0, 0, 1], val: [1, 1, 1, 1], rows: 4 };
+    const documents = new DerivedDocuments(tokens as never, ['a', 'b']);
+    const vectors = Array.from({ length: 4 }, (_, at) => [at, at + 1, 2].map((it) => it / Math.hypot(at, at + 1, 2)));
+    const made = Array.from({ length: 40 }, (_, at) => derivedVector(vectors, at, documents.passagesOf(at)));
+    expect(made.slice(0, 4)).toEqual(vectors);
+    expect(new Set(made.map(String)).size).toBe(40);
+    for (const vector of made) expect(Math.hypot(...vector)).toBeCloseTo(1, 6);
+    expect(derivedVector(vectors, 9, documents.passagesOf(9))).toEqual(made[9]);
+    // Only passages with the same heaviest token are mixed.
+    const pairs = Array.from({ length: 36 }, (_, at) => documents.passagesOf(at + 4));
+    expect(new Set(pairs.filter(([own]) => own !== 3).map(([, other]) => other))).toEqual(new Set([0, 1, 2]));
+    expect(pairs.filter(([own]) => own === 3).every(([, other]) => other === 3)).toBe(true);
   });
 });
 
